@@ -1,0 +1,353 @@
+/* arena.c: all device memory, one reserved mapping whose pages are committed per allocation.
+ *
+ * The arena is an ordered list of blocks, free or live.  A live block is [lead | committed pages | one unmapped page]; the
+ * allocation ends as close to that page as its alignment allows, so running past the end faults.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "runtime.h"
+
+#define ALIGNMENT 256ull
+#define HUGE_PAGE (2ull << 20)
+#define SPARE (16ull << 30)  /* address space for windows of launches and for fragmentation */
+#define MAX_IDLE 128
+
+typedef struct block {
+  uint64_t start, length;    /* the whole block */
+  uint64_t address, size;    /* the allocation; size 0: the block is free */
+  uint64_t commit;           /* first committed byte */
+  char *name;
+  bool window;               /* not counted against the capacity */
+} block;
+
+typedef struct idle_window {
+  uint64_t address, committed;
+} idle_window;
+
+struct pe_arena {
+  void *mapping;
+  uint64_t mapped;
+  uint64_t base, extent, page, capacity, used;
+  uint64_t cursor;           /* where the next search starts: freed addresses are reused late */
+  block *blocks;
+  size_t count, room;
+  idle_window idle[MAX_IDLE];
+  size_t idle_count;
+};
+
+static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
+
+static bool is_live(const block *b) { return b->size != 0; }
+
+static uint64_t committed_end(const pe_arena *arena, const block *b) { return b->start + b->length - arena->page; }
+
+/* ---- the mapping ---- */
+
+static bool map_reservation(pe_arena *arena, uint64_t extent) {
+  arena->extent = round_up(extent, HUGE_PAGE);
+  arena->mapped = arena->extent + 2 * PE_ARENA_MARGIN + HUGE_PAGE;
+  arena->mapping = mmap(NULL, arena->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (arena->mapping == MAP_FAILED) return false;
+  arena->base = round_up((uint64_t)(uintptr_t)arena->mapping + PE_ARENA_MARGIN, HUGE_PAGE);
+  return true;
+}
+
+static bool commit(uint64_t start, uint64_t length) {
+  void *pages = (void *)(uintptr_t)start;
+  if (mprotect(pages, length, PROT_READ | PROT_WRITE)) return false;
+#ifdef MADV_HUGEPAGE
+  if (length >= 2 * HUGE_PAGE) madvise(pages, length, MADV_HUGEPAGE);
+#endif
+  return true;
+}
+
+/* Mapping anew gives the pages back and makes the next allocation here read as zeros. */
+static void decommit(uint64_t start, uint64_t length) {
+  void *pages = (void *)(uintptr_t)start;
+  if (mmap(pages, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    /* The host's limit on mappings is reached; protection and contents can still be dropped. */
+    madvise(pages, length, MADV_DONTNEED);
+    mprotect(pages, length, PROT_NONE);
+  }
+}
+
+/* ---- the block list ---- */
+
+/* Index of the block that contains the address; 0 or the last for addresses outside the arena. */
+static size_t find_block(const pe_arena *arena, uint64_t address) {
+  size_t low = 0, high = arena->count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (arena->blocks[middle].start <= address) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+static bool grow(pe_arena *arena, size_t extra) {
+  if (arena->count + extra <= arena->room) return true;
+  size_t room = arena->room * 2 + extra;
+  block *blocks = realloc(arena->blocks, room * sizeof *blocks);
+  if (!blocks) return false;
+  arena->blocks = blocks;
+  arena->room = room;
+  return true;
+}
+
+static void remove_block(pe_arena *arena, size_t index) {
+  arena->count--;
+  memmove(&arena->blocks[index], &arena->blocks[index + 1], (arena->count - index) * sizeof *arena->blocks);
+}
+
+/* Cut a free block so that it is `length` bytes long; there is room for one more. */
+static void split_block(pe_arena *arena, size_t index, uint64_t length) {
+  block *b = &arena->blocks[index];
+  if (b->length == length) return;
+  memmove(b + 1, b, (arena->count - index) * sizeof *b);
+  arena->count++;
+  b[1].start += length;
+  b[1].length -= length;
+  b->length = length;
+}
+
+static void join_free(pe_arena *arena, size_t index) {
+  block *b = &arena->blocks[index];
+  if (index + 1 < arena->count && !is_live(b + 1)) {
+    b->length += b[1].length;
+    remove_block(arena, index + 1);
+  }
+  if (index > 0 && !is_live(b - 1)) {
+    b[-1].length += b->length;
+    remove_block(arena, index);
+  }
+}
+
+/* Place an allocation in a free block: fills `out` and returns whether it fits. */
+static bool place(const pe_arena *arena, const block *b, uint64_t size, uint64_t align, block *out) {
+  uint64_t page = arena->page;
+  uint64_t first = align > page ? round_up(b->start, align) : b->start;
+  uint64_t end = round_up(first + round_up(size, ALIGNMENT), page);
+  out->address = align > page ? first : end - round_up(size, align);
+  out->commit = out->address & ~(page - 1);
+  out->start = b->start;
+  out->length = end + page - b->start;
+  out->size = size;
+  return first >= b->start && out->length <= b->length;
+}
+
+/* Place an allocation in the part behind the cursor of the free block that the cursor lies in. */
+static bool place_at_cursor(pe_arena *arena, uint64_t size, uint64_t align, size_t index, block *out) {
+  block *b = &arena->blocks[index];
+  uint64_t skipped = arena->cursor - b->start;
+  if (is_live(b) || skipped == 0 || skipped >= b->length) return false;
+  block rest = {.start = arena->cursor, .length = b->length - skipped};
+  if (!place(arena, &rest, size, align, out)) return false;
+  split_block(arena, index, skipped);
+  return true;
+}
+
+/* Next fit; there is room for two more blocks. */
+static bool find_place(pe_arena *arena, uint64_t size, uint64_t align, size_t *index, block *out) {
+  size_t from = find_block(arena, arena->cursor);
+  if (place_at_cursor(arena, size, align, from, out)) {
+    *index = from + 1;
+    return true;
+  }
+  for (size_t i = 0; i < arena->count; i++) {
+    size_t at = (from + i) % arena->count;
+    if (is_live(&arena->blocks[at]) || !place(arena, &arena->blocks[at], size, align, out)) continue;
+    *index = at;
+    return true;
+  }
+  return false;
+}
+
+static void release(pe_arena *arena, size_t index) {
+  block *b = &arena->blocks[index];
+  uint64_t bytes = committed_end(arena, b) - b->commit;
+  decommit(b->commit, bytes);
+  if (!b->window) arena->used -= bytes;
+  free(b->name);
+  b->name = NULL;
+  b->size = 0;
+  join_free(arena, index);
+}
+
+static bool release_idle(pe_arena *arena) {
+  bool any = arena->idle_count != 0;
+  while (arena->idle_count) release(arena, find_block(arena, arena->idle[--arena->idle_count].address));
+  return any;
+}
+
+static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window) {
+  block wanted = {.window = window};
+  size_t index;
+  if (!grow(arena, 2) || !find_place(arena, size, align, &index, &wanted)) return 0;
+  uint64_t bytes = committed_end(arena, &wanted) - wanted.commit;
+  bool allowed = window || bytes <= arena->capacity - arena->used;
+  wanted.name = strndup(name ? name : "", sizeof ((pe_allocation *)0)->name - 1);
+  if (!allowed || !wanted.name || !commit(wanted.commit, bytes)) {
+    free(wanted.name);
+    join_free(arena, index);
+    return 0;
+  }
+  split_block(arena, index, wanted.length);
+  arena->blocks[index] = wanted;
+  arena->cursor = wanted.start + wanted.length;
+  if (!window) arena->used += bytes;
+  return wanted.address;
+}
+
+static uint64_t allocate(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window) {
+  if (size == 0) size = 1;
+  if (align < ALIGNMENT) align = ALIGNMENT;
+  if ((align & (align - 1)) || size > arena->extent || align > arena->extent) return 0;
+  uint64_t address = allocate_once(arena, size, align, name, window);
+  if (!address && release_idle(arena)) address = allocate_once(arena, size, align, name, window);
+  return address;
+}
+
+static block *find_allocation(pe_arena *arena, uint64_t address) {
+  block *b = &arena->blocks[find_block(arena, address)];
+  return is_live(b) && b->address == address ? b : NULL;
+}
+
+/* ---- windows ---- */
+
+static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name) {
+  uint64_t committed = round_up(round_up(size, ALIGNMENT), arena->page);
+  for (size_t i = 0; i < arena->idle_count; i++) {
+    if (arena->idle[i].committed != committed) continue;
+    char *copy = strdup(name);
+    if (!copy) return 0;
+    block *b = find_allocation(arena, arena->idle[i].address);
+    arena->idle[i] = arena->idle[--arena->idle_count];
+    free(b->name);
+    b->name = copy;
+    b->size = size;
+    b->address = committed_end(arena, b) - round_up(size, ALIGNMENT);
+    return b->address;
+  }
+  return 0;
+}
+
+uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name) {
+  if (size == 0) size = 1;
+  uint64_t address = take_idle(arena, size, name);
+  return address ? address : allocate(arena, size, ALIGNMENT, name, true);
+}
+
+void pe_window_return(pe_arena *arena, uint64_t address) {
+  size_t index = find_block(arena, address);
+  block *b = &arena->blocks[index];
+  uint64_t committed = committed_end(arena, b) - b->commit;
+  if (arena->idle_count == MAX_IDLE || committed > (16u << 20)) release(arena, index);
+  else arena->idle[arena->idle_count++] = (idle_window){address, committed};
+}
+
+static bool is_idle(const pe_arena *arena, const block *b) {
+  for (size_t i = 0; b->window && i < arena->idle_count; i++)
+    if (arena->idle[i].address == b->address) return true;
+  return false;
+}
+
+/* ---- the public functions ---- */
+
+pe_arena *pe_arena_create(uint64_t capacity) {
+  pe_runtime_init();
+  if (capacity > 1ull << 45) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  pe_arena *arena = calloc(1, sizeof *arena);
+  if (!arena) return NULL;
+  arena->page = (uint64_t)sysconf(_SC_PAGESIZE);
+  arena->capacity = round_up(capacity, arena->page);
+  if (!grow(arena, 16) || (!map_reservation(arena, 2 * capacity + SPARE) && !map_reservation(arena, capacity + SPARE / 16))) {
+    free(arena->blocks);
+    free(arena);
+    errno = ENOMEM;
+    return NULL;
+  }
+  arena->blocks[0] = (block){.start = arena->base, .length = arena->extent};
+  arena->count = 1;
+  arena->cursor = arena->base;
+  return arena;
+}
+
+void pe_arena_destroy(pe_arena *arena) {
+  if (!arena) return;
+  munmap(arena->mapping, arena->mapped);
+  for (size_t i = 0; i < arena->count; i++) free(arena->blocks[i].name);
+  free(arena->blocks);
+  free(arena);
+}
+
+uint64_t pe_arena_base(const pe_arena *arena) { return arena->base; }
+
+uint64_t pe_arena_extent(const pe_arena *arena) { return arena->extent; }
+
+uint64_t pe_arena_used(pe_arena *arena) {
+  pe_lock();
+  uint64_t used = arena->used;
+  pe_unlock();
+  return used;
+}
+
+uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name) {
+  pe_lock();
+  uint64_t address = allocate(arena, size, align, name, false);
+  pe_unlock();
+  return address;
+}
+
+int pe_arena_free(pe_arena *arena, uint64_t address) {
+  pe_lock();
+  block *b = find_allocation(arena, address);
+  bool found = b && !b->window;
+  if (found) release(arena, (size_t)(b - arena->blocks));
+  pe_unlock();
+  return found ? 0 : -1;
+}
+
+static uint64_t distance(const block *b, uint64_t address) {
+  if (address < b->address) return b->address - address;
+  return address - b->address < b->size ? 0 : address - b->address - b->size + 1;
+}
+
+int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out) {
+  const block *best = NULL;
+  pe_lock();
+  size_t center = find_block(arena, address);
+  for (size_t i = center + 1; i-- > 0;) {  /* the nearest live one at or below ... */
+    const block *b = &arena->blocks[i];
+    if (!is_live(b) || is_idle(arena, b)) continue;
+    best = b;
+    break;
+  }
+  for (size_t i = center + 1; i < arena->count; i++) {  /* ... and above */
+    const block *b = &arena->blocks[i];
+    if (!is_live(b) || is_idle(arena, b)) continue;
+    if (!best || distance(b, address) < distance(best, address)) best = b;
+    break;
+  }
+  if (best) {
+    *out = (pe_allocation){.address = best->address, .size = best->size};
+    strncpy(out->name, best->name, sizeof out->name - 1);
+  }
+  pe_unlock();
+  return best != NULL;
+}
+
+uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address) {
+  pe_lock();
+  const block *b = &arena->blocks[find_block(arena, address)];
+  uint64_t offset = address - b->address;
+  bool inside = is_live(b) && !is_idle(arena, b) && offset < b->size;
+  uint64_t remaining = inside ? b->size - offset : 0;
+  pe_unlock();
+  return remaining;
+}

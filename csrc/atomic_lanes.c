@@ -1,0 +1,158 @@
+/* atomic_lanes.c: one atomic instruction of a warp.  Lanes that all hit one address share one update; the result is always
+ * that of the lanes updating memory one by one in ascending order. */
+#include "atomic.h"
+
+#define FIRST(mask) ((uint32_t)__builtin_ctz(mask))
+#define FOR_LANES(i, mask) for (uint32_t rest_ = (mask), i; rest_ && (i = FIRST(rest_), true); rest_ &= rest_ - 1)
+
+/* The operations on elements of one width.  op and type are constants in the hot instances. */
+#define DEFINE_LANES(T, NAME)                                                                                            \
+  PE_INLINE T get_##NAME(const uint8_t *operands, uint32_t lane) {                                                       \
+    T value = 0;                                                                                                         \
+    if (operands) memcpy(&value, operands + lane * sizeof(T), sizeof(T));                                                \
+    return value;                                                                                                        \
+  }                                                                                                                      \
+  PE_INLINE void put_##NAME(uint8_t *results, uint32_t lane, T value) {                                                  \
+    memcpy(results + lane * sizeof(T), &value, sizeof(T));                                                               \
+  }                                                                                                                      \
+                                                                                                                         \
+  /* The lanes' updates of `value`, in order; what each returns goes to results, where not NULL. */                      \
+  PE_INLINE T replay_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type, T value, uint8_t *results) {             \
+    FOR_LANES(i, g->mask) {                                                                                              \
+      T next = (T)pe_apply(op, type, g->flags, value, get_##NAME(g->a, i), get_##NAME(g->b, i));                         \
+      if (results) put_##NAME(results, i, op == PE_ATOM_PREDEC ? next : value);                                          \
+      value = next;                                                                                                      \
+    }                                                                                                                    \
+    return value;                                                                                                        \
+  }                                                                                                                      \
+                                                                                                                         \
+  /* One address: combine the operands of an associative operation, update once. */                                      \
+  PE_INLINE void combine_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                    \
+    uint32_t first = FIRST(g->mask);                                                                                     \
+    T *p = (T *)(uintptr_t)g->addr[first], total = get_##NAME(g->a, first);                                              \
+    if (g->mask == ~0u) {                                                                                                \
+      for (uint32_t i = 1; i < 32; i++) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);          \
+    } else {                                                                                                             \
+      FOR_LANES(i, g->mask & (g->mask - 1)) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);      \
+    }                                                                                                                    \
+    if (!g->old)                                                                                                         \
+      pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked);                                                      \
+    else                                                                                                                 \
+      replay_##NAME(g, op, type, pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked), g->old);                  \
+  }                                                                                                                      \
+                                                                                                                         \
+  /* One address: apply the lanes to the loaded value, then store it if nobody came in between. */                       \
+  PE_INLINE void fold_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                       \
+    T *p = (T *)(uintptr_t)g->addr[FIRST(g->mask)], seen = __atomic_load_n(p, __ATOMIC_SEQ_CST), next;                   \
+    do {                                                                                                                 \
+      next = replay_##NAME(g, op, type, seen, g->old);                                                                   \
+      if (!g->locked) {                                                                                                  \
+        *p = next;                                                                                                       \
+        return;                                                                                                          \
+      }                                                                                                                  \
+    } while (!__atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                   \
+  }                                                                                                                      \
+                                                                                                                         \
+  PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                       \
+    FOR_LANES(i, g->mask) {                                                                                              \
+      T *p = (T *)(uintptr_t)g->addr[i], a = get_##NAME(g->a, i), b = get_##NAME(g->b, i);                               \
+      if (!g->old) {                                                                                                     \
+        pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                        \
+        continue;                                                                                                        \
+      }                                                                                                                  \
+      T value = pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                \
+      put_##NAME(g->old, i, op == PE_ATOM_PREDEC ? (T)pe_apply(op, type, g->flags, value, a, b) : value);                \
+    }                                                                                                                    \
+  }                                                                                                                      \
+                                                                                                                         \
+  PE_INLINE void lanes_##NAME(const pe_atom_lanes *g, bool one_address, uint32_t op, uint32_t type) {                    \
+    if (!one_address)                                                                                                    \
+      each_##NAME(g, op, type);                                                                                          \
+    else if (pe_op_is_combinable(op))                                                                                    \
+      combine_##NAME(g, op, type);                                                                                       \
+    else                                                                                                                 \
+      fold_##NAME(g, op, type);                                                                                          \
+  }
+DEFINE_LANES(uint16_t, u16)
+DEFINE_LANES(uint32_t, u32)
+DEFINE_LANES(uint64_t, u64)
+
+/* At least two lanes, all on the address of the first. */
+static bool same_address(const pe_atom_lanes *g) {
+  if (g->one_address) return true;
+  uint64_t address = g->addr[FIRST(g->mask)];
+  if (!(g->mask & (g->mask - 1))) return false;
+  FOR_LANES(i, g->mask) if (g->addr[i] != address) return false;
+  return true;
+}
+
+#define HOT(NAME, OP, TYPE) case OP: lanes_##NAME(g, one, OP, TYPE); return
+
+static void run_u32(const pe_atom_lanes *g) {
+  bool one = same_address(g);
+  if (g->op == PE_ATOM_FADD && g->type == PE_TYPE_F32) {
+    lanes_u32(g, one, PE_ATOM_FADD, PE_TYPE_F32);
+    return;
+  }
+  if (g->op == PE_ATOM_FADD && g->type == PE_TYPE_F16X2) {
+    lanes_u32(g, one, PE_ATOM_FADD, PE_TYPE_F16X2);
+    return;
+  }
+  switch (g->op) {
+    HOT(u32, PE_ATOM_ADD, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_UMIN, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_UMAX, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_SMIN, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_SMAX, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_AND, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_OR, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_XOR, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_INC_WRAP, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_XCHG, PE_TYPE_U32);
+    HOT(u32, PE_ATOM_CAS, PE_TYPE_U32);
+    default: lanes_u32(g, one, g->op, g->type);
+  }
+}
+
+static void run_u64(const pe_atom_lanes *g) {
+  bool one = same_address(g);
+  if (g->op == PE_ATOM_FADD) {
+    lanes_u64(g, one, PE_ATOM_FADD, PE_TYPE_F64);
+    return;
+  }
+  switch (g->op) {
+    HOT(u64, PE_ATOM_ADD, PE_TYPE_U64);
+    HOT(u64, PE_ATOM_UMIN, PE_TYPE_U64);
+    HOT(u64, PE_ATOM_UMAX, PE_TYPE_U64);
+    HOT(u64, PE_ATOM_XCHG, PE_TYPE_U64);
+    HOT(u64, PE_ATOM_CAS, PE_TYPE_U64);
+    default: lanes_u64(g, one, g->op, g->type);
+  }
+}
+
+static void run_u16(const pe_atom_lanes *g) { lanes_u16(g, same_address(g), g->op, g->type); }
+
+/* Vectors and 16-byte elements: element by element. */
+static void run_elements(const pe_atom_lanes *g, uint32_t bytes) {
+  FOR_LANES(i, g->mask) {
+    for (uint32_t e = 0; e < g->count; e++) {
+      size_t at = ((size_t)i * g->count + e) * bytes;
+      void *p = (void *)(uintptr_t)(g->addr[i] + e * bytes);
+      pe_atom_update(p, g->op, g->type, g->flags, g->a ? g->a + at : NULL, g->b ? g->b + at : NULL,
+                     g->old ? g->old + at : NULL, g->locked);
+    }
+  }
+}
+
+void pe_atom_run(const pe_atom_lanes *g) {
+  if (!g->mask) return;
+  uint32_t bytes = pe_atom_bytes(g->type);
+  if (g->count > 1 || bytes == 16)
+    run_elements(g, bytes);
+  else if (bytes == 4)
+    run_u32(g);
+  else if (bytes == 8)
+    run_u64(g);
+  else
+    run_u16(g);
+}

@@ -1,0 +1,173 @@
+/* atomic_memory.c: red and atom: from the addresses of a warp to host memory. */
+#include "atomic.h"
+#include "internal.h"
+#include "surface_access.h"
+
+#define NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */
+
+/* Where an access of a lane goes. */
+typedef struct place {
+  uint64_t host;
+  bool shared;
+} place;
+
+static bool in_window(uint64_t address, uint64_t base, uint64_t size) { return address - base < size; }
+
+/* The windows other than shared memory that no atomic may touch; extents of one warp. */
+static bool in_private_window(const pe_warp *w, uint64_t address) {
+  return in_window(address, w->local_base, w->local_size * PE_WARP_LANES) ||
+         in_window(address, w->const_base, w->const_size) || in_window(address, w->param_base, w->param_size);
+}
+
+/* An access of `size` bytes at an offset of the shared window. */
+static int locate_shared(const pe_warp *w, uint64_t offset, uint32_t size, place *out) {
+  if (offset & (size - 1)) return PE_MISALIGNED;
+  if (size > w->shared_size || offset > w->shared_size - size) return PE_ILLEGAL_ADDRESS;
+  *out = (place){w->shared_base + offset, true};
+  return PE_OK;
+}
+
+static int locate(const pe_warp *w, uint32_t space, uint64_t address, uint32_t size, uint32_t count, place *out) {
+  if (space == PE_SHARED) return locate_shared(w, address, size, out);
+  if (in_window(address, w->shared_base, w->shared_size)) {
+    if (space == PE_GLOBAL || count > 1) return PE_INVALID_ADDRESS_SPACE;
+    return locate_shared(w, address - w->shared_base, size, out);
+  }
+  if (in_private_window(w, address)) return PE_INVALID_ADDRESS_SPACE;
+  if (address & (size - 1)) return PE_MISALIGNED;
+  if (!pe_in_arena(w, address, size)) return address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
+  *out = (place){address, false};
+  return PE_OK;
+}
+
+/* f32 sums flush subnormals in global memory and keep them in shared memory. */
+static uint32_t flags_in(bool shared, uint32_t op, uint32_t type, uint32_t flags) {
+  if (op != PE_ATOM_FADD || type != PE_TYPE_F32) return flags;
+  return shared ? flags & ~(uint32_t)PE_ATOM_FTZ : flags | PE_ATOM_FTZ;
+}
+
+int pe_mem_atomic(const pe_warp *w, uint32_t space, uint64_t address, uint32_t op, uint32_t type, uint32_t flags,
+                  const void *a, const void *b, void *old, int locked) {
+  place at;
+  if (!pe_atom_legal(op, type)) return PE_ILLEGAL_OP_TYPE;
+  int status = locate(w, space, address, pe_atom_bytes(type), 1, &at);
+  if (status != PE_OK) return status;
+  pe_atom_update((void *)(uintptr_t)at.host, op, type, flags_in(at.shared, op, type, flags), a, b, old,
+                 locked && !at.shared);
+  return PE_OK;
+}
+
+/* ---- a warp --------------------------------------------------------------------------------------------------------- */
+
+/* Least and greatest address and the union of their bits.  Signed, which vectors compare best; see plain(). */
+typedef struct span {
+  int64_t least, greatest, bits;
+} span;
+
+PE_INLINE void widen(span *s, uint64_t address) {
+  int64_t value = (int64_t)address;
+  s->least = value < s->least ? value : s->least;
+  s->greatest = value > s->greatest ? value : s->greatest;
+  s->bits |= value;
+}
+
+PE_WIDE static span span_of(uint32_t mask, const uint64_t *addr) {
+  span s = {INT64_MAX, INT64_MIN, 0};
+  if (mask == PE_ALL_LANES) {
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) widen(&s, addr[i]);
+    return s;
+  }
+  for (uint32_t rest = mask; rest; rest &= rest - 1) widen(&s, addr[__builtin_ctz(rest)]);
+  return s;
+}
+
+/* Every address is aligned and below 2^63. */
+static bool plain(span s, uint32_t size) { return s.bits >= 0 && !(s.bits & (size - 1)); }
+
+static bool apart(span s, uint64_t base, uint64_t size) {
+  return size == 0 || (uint64_t)s.greatest < base || (uint64_t)s.least >= base + size;
+}
+
+/* Are all lanes plainly in global memory? */
+static bool all_global(const pe_warp *w, span s, uint32_t size) {
+  return pe_in_arena(w, (uint64_t)s.least, size) && pe_in_arena(w, (uint64_t)s.greatest, size) && apart(s, w->shared_base, w->shared_size) &&
+         apart(s, w->local_base, w->local_size * PE_WARP_LANES) && apart(s, w->const_base, w->const_size) &&
+         apart(s, w->param_base, w->param_size);
+}
+
+static bool all_shared(const pe_warp *w, span s, uint32_t size) {
+  return size <= w->shared_size && (uint64_t)s.greatest <= w->shared_size - size;
+}
+
+/* Which lanes may go ahead, and which is the first that may not. */
+typedef struct verdict {
+  uint32_t shared, global; /* lanes below the failing one */
+  int32_t lane;            /* that fails, or -1 */
+  uint32_t kind;
+} verdict;
+
+/* Fill lanes->addr lane by lane. */
+static verdict locate_each(const pe_warp *w, const pe_atom_site *site, uint32_t mask, uint32_t size, const uint64_t *addr,
+                           pe_atom_lanes *lanes) {
+  verdict v = {0, 0, -1, PE_OK};
+  lanes->one_address = false;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    uint32_t i = (uint32_t)__builtin_ctz(rest);
+    place at;
+    int status = locate(w, site->space, addr[i], size, site->count, &at);
+    if (status != PE_OK) {
+      v.lane = (int32_t)i;
+      v.kind = (uint32_t)status;
+      return v;
+    }
+    lanes->addr[i] = at.host;
+    *(at.shared ? &v.shared : &v.global) |= 1u << i;
+  }
+  return v;
+}
+
+static verdict locate_all(const pe_warp *w, const pe_atom_site *site, uint32_t mask, uint32_t size, const uint64_t *addr,
+                          pe_atom_lanes *lanes) {
+  span s = span_of(mask, addr);
+  lanes->one_address = s.least == s.greatest && mask & (mask - 1);
+  if (plain(s, size) && site->space == PE_SHARED && all_shared(w, s, size)) {
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) lanes->addr[i] = w->shared_base + addr[i];
+    return (verdict){mask, 0, -1, PE_OK};
+  }
+  if (plain(s, size) && site->space != PE_SHARED && all_global(w, s, size)) {
+    memcpy(lanes->addr, addr, sizeof lanes->addr);
+    return (verdict){0, mask, -1, PE_OK};
+  }
+  return locate_each(w, site, mask, size, addr, lanes);
+}
+
+static void run_in(pe_atom_lanes *lanes, uint32_t mask, bool shared, bool locked) {
+  lanes->mask = mask;
+  lanes->locked = locked;
+  lanes->flags = flags_in(shared, lanes->op, lanes->type, 0);
+  pe_atom_run(lanes);
+}
+
+void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
+               void *old) {
+  uint32_t size = pe_atom_bytes(site->type) * site->count;
+  if (!mask) return;
+  if (!pe_atom_legal(site->op, site->type))
+    pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, site->space, addr[__builtin_ctz(mask)], size);
+  pe_atom_lanes lanes;
+  w->pos = site->pos;
+  lanes.op = site->op;
+  lanes.type = site->type;
+  lanes.count = site->count;
+  lanes.a = a;
+  lanes.b = b;
+  lanes.old = old;
+  verdict v = locate_all(w, site, mask, size, addr, &lanes);
+  if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
+  if (v.global) {
+    int exclusive = pe_exclusive_begin(w);
+    run_in(&lanes, v.global, false, !exclusive);
+    if (exclusive) pe_exclusive_end(w);
+  }
+  if (v.lane >= 0) pe_fault(w, v.kind, site->pos, v.lane, site->space, addr[v.lane], size);
+}

@@ -1,0 +1,133 @@
+/* barrier.c: the sixteen barriers of a CTA (PTX ISA, "bar, barrier").
+ *
+ * A CTA runs on one thread, so nothing here needs a lock.  Threads are counted; warps wait.
+ */
+#include <stdio.h>
+#include "runtime.h"
+
+static pe_warp_state *state_of(pe_warp *w) { return (pe_warp_state *)w; }
+
+void pe_barriers_reset(pe_cta *cta) {
+  for (int i = 0; i < PE_BARRIERS; i++) cta->barriers[i] = (pe_barrier_state){0};
+}
+
+/* All threads that a barrier for the whole CTA waits for: full warps that have not exited. */
+static uint32_t live_threads(const pe_cta *cta) { return (uint32_t)__builtin_popcount(cta->live) * PE_WARP_LANES; }
+
+static uint32_t result_of(const pe_barrier_state *barrier, uint32_t op) {
+  return op == 0 ? barrier->popc : op == 1 ? barrier->all : barrier->any;
+}
+
+/* The barrier is complete: release who waits and make it ready for its next use. */
+static void complete(pe_worker *worker, pe_barrier_state *barrier) {
+  for (uint32_t waiting = barrier->waiting; waiting; waiting &= waiting - 1) {
+    pe_warp_state *state = &worker->warps[__builtin_ctz(waiting)];
+    state->result = result_of(barrier, state->result);  /* it held the operation until now */
+  }
+  worker->cta.runnable |= barrier->waiting;
+  *barrier = (pe_barrier_state){0};
+}
+
+void pe_barriers_exit(pe_worker *worker, uint32_t warpid) {
+  pe_cta *cta = &worker->cta;
+  cta->live &= ~(1u << warpid);
+  cta->runnable &= ~(1u << warpid);
+  for (int i = 0; i < PE_BARRIERS; i++) {
+    pe_barrier_state *barrier = &cta->barriers[i];
+    if (!barrier->expected || !barrier->whole_cta) continue;
+    barrier->expected = live_threads(cta);
+    if (barrier->waiting && barrier->arrived >= barrier->expected) complete(worker, barrier);
+  }
+}
+
+void pe_barriers_deadlock(pe_worker *worker) {
+  pe_cta *cta = &worker->cta;
+  for (uint32_t id = 0; id < PE_BARRIERS; id++) {
+    const pe_barrier_state *barrier = &cta->barriers[id];
+    if (!barrier->waiting) continue;
+    pe_record fault = {.kind = PE_DEADLOCK, .pos = barrier->pos, .lane = -1};
+    snprintf(fault.note, sizeof fault.note, "barrier %u waits for %u threads, %u arrived and no warp can run", id,
+             barrier->expected, barrier->arrived);
+    pe_record_fault(&worker->warps[__builtin_ctz(barrier->waiting)].warp, &fault);
+    return;
+  }
+}
+
+static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t id, const char *what) {
+  char note[128];
+  snprintf(note, sizeof note, "barrier %u: %s", id, what);
+  pe_fault_note(w, PE_BARRIER_MISUSE, pos, -1, PE_GENERIC, 0, 0, note);
+}
+
+/* What is wrong with an arrival, or NULL. */
+static const char *objection(const pe_barrier_state *barrier, uint32_t count, uint32_t threads, uint32_t form) {
+  if (count % PE_WARP_LANES) return "the thread count is not a multiple of the warp size";
+  if (!barrier->expected) return NULL;
+  if (barrier->whole_cta != (count == 0) || (count && barrier->expected != count))
+    return "the thread count differs from that of an earlier arrival";
+  if (barrier->form != form) return "reductions and other arrivals are mixed";
+  if (barrier->arrived + threads > barrier->expected) return "more threads arrive than it was set up for";
+  return NULL;
+}
+
+/* The threads that an arrival adds. Lanes that do not exist or have exited count with the whole warp. */
+static uint32_t arriving_threads(const pe_warp *w, uint32_t mask, bool per_thread, bool whole_cta) {
+  if (!per_thread) return PE_WARP_LANES;
+  uint32_t absent = ~w->active | w->exited;
+  return (uint32_t)__builtin_popcount(whole_cta && (mask | absent) == PE_ALL_LANES ? PE_ALL_LANES : mask);
+}
+
+/* Count an arrival; the barrier's state, or NULL if it completed the barrier. */
+static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t threads, uint32_t form) {
+  pe_worker *worker = pe_self;
+  if (id >= PE_BARRIERS) misuse(w, pos, id, "there are 16 barriers, 0 to 15");
+  pe_barrier_state *barrier = &worker->cta.barriers[id];
+  const char *wrong = objection(barrier, count, threads, form);
+  if (wrong) misuse(w, pos, id, wrong);
+  if (!barrier->expected) {
+    barrier->whole_cta = count == 0;
+    barrier->expected = count ? count : live_threads(&worker->cta);
+    barrier->form = form;
+    barrier->all = 1;
+  }
+  barrier->arrived += threads;
+  barrier->pos = pos;
+  return barrier;
+}
+
+/* Wait for the barrier, or complete it. */
+static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_state *barrier) {
+  pe_worker *worker = pe_self;
+  uint32_t self = 1u << w->warpid;
+  barrier->waiting |= self;
+  worker->cta.runnable &= ~self;
+  if (barrier->arrived >= barrier->expected) {
+    complete(worker, barrier);
+    return;
+  }
+  if (!worker->launch->config.suspends)
+    misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
+  pe_suspend(w);
+}
+
+void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t arrive_only) {
+  bool per_thread = arrive_only & PE_BARRIER_PER_THREAD;
+  bool waits = !(arrive_only & ~(uint32_t)PE_BARRIER_PER_THREAD);
+  if (!waits && count == 0) misuse(w, pos, id, "an arrival that does not wait needs a thread count");
+  uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
+  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_SYNC);
+  if (waits) wait_or_complete(w, pos, id, barrier);
+  else if (barrier->arrived >= barrier->expected) complete(pe_self, barrier);
+}
+
+uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t op, uint32_t pred) {
+  bool per_thread = op & PE_BARRIER_PER_THREAD;
+  uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
+  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_RED);
+  barrier->popc += (uint32_t)__builtin_popcount(pred & mask);
+  barrier->any |= (pred & mask) != 0;
+  barrier->all &= (~pred & mask) == 0;
+  state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
+  wait_or_complete(w, pos, id, barrier);
+  return state_of(w)->result;
+}

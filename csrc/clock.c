@@ -1,0 +1,26 @@
+/* clock.c: %clock counts at the rate of a processor, %globaltimer in nanoseconds. */
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+#include "ptxemu.h"
+
+static uint64_t nanoseconds(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t pe_clock(pe_warp *w) {
+  (void)w;
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return nanoseconds(CLOCK_MONOTONIC);
+#endif
+}
+
+uint64_t pe_globaltimer(pe_warp *w) {
+  (void)w;
+  return nanoseconds(CLOCK_REALTIME);
+}

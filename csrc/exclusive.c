@@ -1,0 +1,66 @@
+/* exclusive.c: when updates of device memory need no atomic instructions.
+ *
+ * A launch with one worker, alone on its arena, may update memory with plain loads and stores.  The right is revoked when
+ * another launch starts: the starter clears `exclusive` and waits out the update under way.  The owner's side is two plain
+ * accesses (store `updating`, load `exclusive`) whose order the starter's membarrier system call makes hold.
+ */
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__linux__) && defined(SYS_membarrier)
+#include <linux/membarrier.h>
+#endif
+#include "runtime.h"
+
+static pe_launch *in_flight;
+static bool have_barrier;
+
+#ifdef SYS_membarrier
+void pe_exclusive_init(void) {
+  have_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static void barrier_all_threads(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+#else
+void pe_exclusive_init(void) {}
+
+static void barrier_all_threads(void) {}
+#endif
+
+static void take_back(pe_launch *launch) {
+  atomic_store(&launch->exclusive, 0);
+  barrier_all_threads();
+  while (atomic_load(&launch->updating)) sched_yield();
+}
+
+void pe_flight_begin(pe_launch *launch) {
+  bool alone = true;
+  for (pe_launch *other = in_flight; other; other = other->next_in_flight) {
+    if (other->arena != launch->arena) continue;
+    alone = false;
+    if (atomic_load(&other->exclusive)) take_back(other);
+  }
+  atomic_store(&launch->exclusive, alone && have_barrier && launch->workers == 1);
+  launch->next_in_flight = in_flight;
+  in_flight = launch;
+}
+
+void pe_flight_end(pe_launch *launch) {
+  pe_launch **link = &in_flight;
+  while (*link != launch) link = &(*link)->next_in_flight;
+  *link = launch->next_in_flight;
+}
+
+void pe_flight_forget(void) { in_flight = NULL; }
+
+int pe_exclusive_begin(pe_warp *w) {
+  pe_launch *launch = w->launch;
+  if (!atomic_load_explicit(&launch->exclusive, memory_order_relaxed)) return 0;
+  atomic_store_explicit(&launch->updating, 1, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  if (atomic_load_explicit(&launch->exclusive, memory_order_relaxed)) return 1;
+  pe_exclusive_end(w);
+  return 0;
+}
+
+void pe_exclusive_end(pe_warp *w) { atomic_store_explicit(&w->launch->updating, 0, memory_order_release); }

@@ -1,0 +1,81 @@
+/* fault.c: faults end a launch.  The first is kept and the rest are counted; the faulting warp's context is abandoned. */
+#include <string.h>
+#include "runtime.h"
+
+#define NULL_BYTES 4096  /* addresses below are a null pointer plus a small offset */
+
+void pe_record_fault(pe_warp *w, const pe_record *fault) {
+  pe_launch *launch = w->launch;
+  if (atomic_fetch_add(&launch->faults, 1) == 0) {
+    launch->record = *fault;
+    launch->record.warp = w->warpid;
+    uint32_t lane = fault->lane < 0 ? 0 : (uint32_t)fault->lane;
+    for (int axis = 0; axis < 3; axis++) {
+      launch->record.ctaid[axis] = w->ctaid[axis];
+      launch->record.tid[axis] = w->tid[axis][lane];
+    }
+  }
+  atomic_store(&launch->stop, 1);
+}
+
+noreturn void pe_leave(void) {
+  pe_worker *worker = pe_self;
+  pe_warp_state *state = worker->running;
+  worker->cta.runnable &= ~(1u << state->warp.warpid);
+  atomic_store(&worker->launch->updating, 0);
+  pe_fiber_leave(state->fiber);
+}
+
+noreturn void pe_stop(pe_warp *w) {
+  (void)w;
+  pe_leave();
+}
+
+noreturn void pe_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,
+                       uint32_t size) {
+  pe_fault_note(w, kind, pos, lane, space, address, size, "");
+}
+
+noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,
+                            uint32_t size, const char *note) {
+  pe_record fault = {.kind = kind, .pos = pos, .lane = lane, .space = space, .address = address, .size = size};
+  strncpy(fault.note, note, sizeof fault.note - 1);
+  pe_record_fault(w, &fault);
+  pe_leave();
+}
+
+noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot,
+                               const int64_t coord[4], uint32_t size) {
+  pe_record fault = {.kind = kind, .pos = pos, .lane = lane, .size = size, .slot = slot, .has_coordinates = 1};
+  memcpy(fault.coordinates, coord, sizeof fault.coordinates);
+  pe_record_fault(w, &fault);
+  pe_leave();
+}
+
+/* The range of addresses that an access in a space may touch. */
+static void space_range(const pe_warp *w, uint32_t space, uint64_t *base, uint64_t *size) {
+  switch (space) {
+    case PE_SHARED: *base = 0, *size = w->shared_size; return;
+    case PE_LOCAL: *base = 0, *size = w->local_size; return;
+    case PE_CONST: *base = w->const_base, *size = w->const_size; return;
+    case PE_PARAM: *base = w->param_base, *size = w->param_size; return;
+    default: *base = w->arena_base, *size = w->arena_size; return;
+  }
+}
+
+static uint32_t range_fault(uint32_t space, uint64_t address) {
+  bool absolute = space == PE_GENERIC || space == PE_GLOBAL;
+  return absolute && address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
+}
+
+void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
+  uint64_t base, extent;
+  space_range(w, space, &base, &extent);
+  for (; mask; mask &= mask - 1) {
+    int lane = __builtin_ctz(mask);
+    uint64_t offset = addr[lane] - base;
+    if (offset > extent || size > extent - offset)
+      pe_fault(w, range_fault(space, addr[lane]), pos, lane, space, addr[lane], size);
+    if (addr[lane] & (size - 1)) pe_fault(w, PE_MISALIGNED, pos, lane, space, addr[lane], size);
+  }
+}

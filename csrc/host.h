@@ -1,0 +1,105 @@
+/* host.h: what Python calls to own device memory and to run launches. */
+#ifndef PTXEMU_HOST_H
+#define PTXEMU_HOST_H
+#include "ptxemu.h"
+
+/* CDEF BEGIN */
+/* ---- device memory ----------------------------------------------------------------------------------------------- */
+
+typedef struct pe_arena pe_arena;
+
+/* A live allocation. */
+typedef struct pe_allocation {
+  uint64_t address;
+  uint64_t size;
+  char name[64];
+} pe_allocation;
+
+/* Reserve address space for `capacity` bytes of device memory. NULL with errno set when there is none. */
+pe_arena *pe_arena_create(uint64_t capacity);
+void pe_arena_destroy(pe_arena *arena);
+uint64_t pe_arena_base(const pe_arena *arena);
+uint64_t pe_arena_extent(const pe_arena *arena);
+uint64_t pe_arena_used(pe_arena *arena);
+
+/* Zeroed memory, or 0 when the capacity or the host's memory is exhausted. `align` is a power of two. */
+uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name);
+
+/* 0, or -1 when `address` does not start an allocation. */
+int pe_arena_free(pe_arena *arena, uint64_t address);
+
+/* The allocation that contains `address`, else the nearest one. 0 when there is none at all. */
+int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out);
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+typedef struct pe_config {
+  uint64_t kernel;          /* address of a pe_kernel */
+  uint32_t grid[3], block[3];
+  const void *params;
+  uint64_t params_size;
+  uint64_t static_shared, dynamic_shared;
+  uint64_t local_bytes;     /* of one thread */
+  uint64_t stack_bytes;     /* of a fiber; 0: the default */
+  uint64_t global_base, const_base, const_size, handles;
+  void *surfaces;           /* the pe_su_context, or NULL */
+  uint32_t suspends;        /* the kernel may wait: every warp gets a fiber of its own */
+  uint32_t workers;         /* most threads to use; 0: one for each CPU */
+} pe_config;
+
+/* The first fault of a launch. */
+typedef struct pe_record {
+  uint32_t kind;            /* PE_OK: none */
+  uint32_t pos;             /* source offset, or PE_NO_POS: then `pc` tells */
+  uint64_t pc;              /* address in JIT code, or 0 */
+  uint32_t ctaid[3], tid[3];
+  int32_t lane;             /* -1: the whole warp, tid is that of its first thread */
+  uint32_t warp;
+  uint32_t space;           /* PE_GENERIC ... */
+  uint32_t size;
+  uint64_t address;
+  uint32_t slot;            /* surface faults: slot and coordinates */
+  uint32_t has_coordinates;
+  int64_t coordinates[4];
+  char note[1024];          /* more about it, or empty */
+} pe_record;
+
+enum { PE_NO_POS = 0xffffffff };
+
+typedef struct pe_counters {
+  uint64_t ctas;            /* completed */
+  uint64_t faults;          /* raised, the recorded one included */
+  uint64_t output_dropped;  /* bytes of printf output beyond the buffer */
+  uint32_t workers;         /* threads used */
+  uint32_t no_memory;       /* 1: there was no memory for the stacks of its warps */
+} pe_counters;
+
+/* Start a launch on the pool's threads. 0, or an errno value. */
+int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch);
+
+/* Wait up to `milliseconds`. 1: the launch has ended. */
+int pe_launch_wait(pe_launch *launch, uint32_t milliseconds);
+void pe_launch_request_stop(pe_launch *launch);
+
+/* Take up to `size` bytes of printf output; the number taken. */
+size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size);
+
+/* After the end only.  Until it is destroyed, a launch keeps its windows, which faults may name. */
+void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters);
+void pe_launch_destroy(pe_launch *launch);
+
+/* ---- symbols that JIT code may bind ------------------------------------------------------------------------------- */
+
+typedef struct pe_symbol {
+  const char *name;
+  void (*address)(void);
+} pe_symbol;
+
+/* The table; ends with a NULL name. */
+const pe_symbol *pe_symbols(void);
+
+/* "assembly" or "ucontext": how fibers switch. */
+const char *pe_fiber_kind(void);
+/* CDEF END */
+
+#endif

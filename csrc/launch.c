@@ -1,0 +1,152 @@
+/* launch.c: the life of a launch, from Python's side. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "runtime.h"
+
+#define MAX_GRID_X 0x7fffffffu
+#define MAX_GRID_YZ 0xffffu
+#define CHUNKS_PER_WORKER 16
+#define MAX_CHUNK 64
+
+static bool is_valid(const pe_config *config) {
+  uint64_t threads = 1;
+  for (int axis = 0; axis < 3; axis++) {
+    if (config->block[axis] == 0 || config->block[axis] > PE_MAX_THREADS) return false;
+    if (config->grid[axis] == 0 || config->grid[axis] > (axis ? MAX_GRID_YZ : MAX_GRID_X)) return false;
+    threads *= config->block[axis];
+  }
+  return threads <= PE_MAX_THREADS && config->kernel != 0;
+}
+
+static void derive(pe_launch *launch) {
+  const pe_config *config = &launch->config;
+  launch->threads = config->block[0] * config->block[1] * config->block[2];
+  launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
+  launch->ctas = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
+  launch->local_stride = (config->local_bytes + 15) & ~15ull;
+}
+
+static void choose_workers(pe_launch *launch) {
+  uint64_t wanted = launch->config.workers ? launch->config.workers : pe_cpu_count();
+  if (wanted > launch->ctas) wanted = launch->ctas;
+  launch->workers = pe_pool_offer((uint32_t)wanted);
+  uint64_t chunk = launch->ctas / ((uint64_t)launch->workers * CHUNKS_PER_WORKER);
+  launch->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
+}
+
+/* ---- device memory of a launch ---- */
+
+static bool take_window(pe_launch *launch, uint64_t size, const char *name, uint64_t *address) {
+  if (size == 0) return true;
+  *address = pe_window_take(launch->arena, size, name);
+  return *address != 0;
+}
+
+static bool take_memory(pe_launch *launch) {
+  const pe_config *config = &launch->config;
+  uint64_t shared = config->static_shared + config->dynamic_shared;
+  uint64_t local = launch->local_stride * PE_WARP_LANES * (config->suspends ? launch->warps : 1);
+  launch->windows = calloc(launch->workers, sizeof *launch->windows);
+  if (!launch->windows || !take_window(launch, config->params_size, "kernel parameters", &launch->params)) return false;
+  if (config->params_size) memcpy((void *)(uintptr_t)launch->params, config->params, config->params_size);
+  for (uint32_t i = 0; i < launch->workers; i++) {
+    if (!take_window(launch, shared, "shared memory", &launch->windows[i].shared)) return false;
+    if (!take_window(launch, local, "local memory", &launch->windows[i].local)) return false;
+  }
+  return true;
+}
+
+static void return_memory(pe_launch *launch) {
+  if (launch->params) pe_window_return(launch->arena, launch->params);
+  for (uint32_t i = 0; launch->windows && i < launch->workers; i++) {
+    if (launch->windows[i].shared) pe_window_return(launch->arena, launch->windows[i].shared);
+    if (launch->windows[i].local) pe_window_return(launch->arena, launch->windows[i].local);
+  }
+  free(launch->windows);
+}
+
+/* ---- the public functions ---- */
+
+/* With pe_lock held. */
+static int start(pe_launch *launch) {
+  choose_workers(launch);
+  if (!take_memory(launch)) {
+    return_memory(launch);
+    return ENOMEM;
+  }
+  pe_signals_ensure();
+  pe_flight_begin(launch);
+  if (pe_pool_assign(launch) > 0) return 0;
+  pe_flight_end(launch);
+  return_memory(launch);
+  return EAGAIN;
+}
+
+int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
+  *out = NULL;
+  if (!is_valid(config)) return EINVAL;
+  pe_launch *launch = calloc(1, sizeof *launch);
+  if (!launch) return ENOMEM;
+  launch->arena = arena;
+  launch->config = *config;
+  derive(launch);
+  pe_condition_init(&launch->end);
+  pthread_mutex_init(&launch->output.mutex, NULL);
+  pe_lock();
+  int error = start(launch);
+  pe_unlock();
+  if (error) free(launch);
+  else *out = launch;
+  return error;
+}
+
+void pe_launch_finished(pe_launch *launch) {
+  pe_flight_end(launch);
+  launch->ended = true;
+  pthread_cond_broadcast(&launch->end);
+}
+
+static struct timespec deadline_after(uint32_t milliseconds) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  now.tv_sec += milliseconds / 1000;
+  now.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+  if (now.tv_nsec >= 1000000000) now.tv_sec++, now.tv_nsec -= 1000000000;
+  return now;
+}
+
+int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
+  struct timespec deadline = deadline_after(milliseconds);
+  pe_lock();
+  while (!launch->ended && pe_wait_until(&launch->end, &deadline)) {}
+  int ended = launch->ended;
+  pe_unlock();
+  return ended;
+}
+
+void pe_launch_request_stop(pe_launch *launch) { atomic_store(&launch->stop, 1); }
+
+void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters) {
+  *record = launch->record;
+  *counters = (pe_counters){
+    .ctas = atomic_load(&launch->completed),
+    .faults = atomic_load(&launch->faults),
+    .output_dropped = launch->output.dropped,
+    .workers = launch->workers,
+    .no_memory = atomic_load(&launch->no_memory),
+  };
+}
+
+void pe_launch_destroy(pe_launch *launch) {
+  pe_lock();
+  return_memory(launch);
+  pe_unlock();
+  free(launch->output.text);
+  pthread_mutex_destroy(&launch->output.mutex);
+  pthread_cond_destroy(&launch->end);
+  free(launch);
+}
+
+struct pe_su_context *pe_launch_surfaces(const pe_warp *w) { return w->launch->config.surfaces; }

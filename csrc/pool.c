@@ -1,0 +1,109 @@
+/* pool.c: threads that outlive launches.  Made when first needed; the last to become idle is the first to work again. */
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "runtime.h"
+
+static pe_worker *idle;
+static uint32_t busy;
+
+uint32_t pe_cpu_count(void) {
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return (uint32_t)CPU_COUNT(&cpus);
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (uint32_t)online : 1;
+}
+
+/* The threads of the parent do not exist in the child; what they owned is lost. */
+void pe_pool_forget(void) {
+  idle = NULL;
+  busy = 0;
+}
+
+static void serve(pe_worker *worker) {
+  pe_lock();
+  for (;;) {
+    while (!worker->launch) pe_wait(&worker->wake);
+    pe_launch *launch = worker->launch;
+    pe_unlock();
+    pe_worker_run(worker);
+    pe_lock();
+    worker->launch = NULL;
+    worker->next_idle = idle;
+    idle = worker;
+    busy--;
+    if (--launch->running == 0) pe_launch_finished(launch);
+  }
+}
+
+static void *thread_main(void *argument) {
+  pe_self = argument;
+  pe_signals_thread();
+  serve(argument);
+  return NULL;
+}
+
+static pe_worker *new_worker(void) {
+  pe_worker *worker = calloc(1, sizeof *worker);
+  if (!worker) return NULL;
+  worker->warps = aligned_alloc(64, PE_MAX_WARPS * sizeof *worker->warps);
+  if (!worker->warps) {
+    free(worker);
+    return NULL;
+  }
+  pe_condition_init(&worker->wake);
+  return worker;
+}
+
+/* Threads of ours take no signals meant for the process, so that Ctrl-C reaches the interpreter. */
+static bool start_thread(pe_worker *worker) {
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  sigdelset(&blocked, SIGSEGV);
+  sigdelset(&blocked, SIGBUS);
+  sigdelset(&blocked, SIGFPE);
+  sigdelset(&blocked, SIGILL);
+  sigdelset(&blocked, SIGABRT);
+  sigdelset(&blocked, SIGTRAP);
+  pthread_t thread;
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  bool started = pthread_create(&thread, NULL, thread_main, worker) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started) pthread_detach(thread);
+  return started;
+}
+
+static pe_worker *hire(void) {
+  pe_worker *worker = idle;
+  if (worker) {
+    idle = worker->next_idle;
+    return worker;
+  }
+  worker = new_worker();
+  if (worker && start_thread(worker)) return worker;
+  if (worker) free(worker->warps);
+  free(worker);
+  return NULL;
+}
+
+uint32_t pe_pool_offer(uint32_t wanted) {
+  uint32_t limit = pe_cpu_count();
+  if (limit < wanted) limit = wanted;
+  uint32_t free_threads = limit > busy ? limit - busy : 1;
+  return wanted < free_threads ? wanted : free_threads;
+}
+
+uint32_t pe_pool_assign(pe_launch *launch) {
+  uint32_t hired = 0;
+  for (; hired < launch->workers; hired++) {
+    pe_worker *worker = hire();
+    if (!worker) break;
+    worker->index = hired;
+    worker->launch = launch;
+    pthread_cond_signal(&worker->wake);
+  }
+  busy += hired;
+  launch->running = hired;
+  return hired;
+}

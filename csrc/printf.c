@@ -1,0 +1,234 @@
+/* printf.c: vprintf and __assertfail, as nvcc calls them (CUDA C++ Programming Guide, "Formatted Output", "Assertion").
+ *
+ * The arguments lie in a buffer, each at its natural alignment; small integers are promoted to 4 bytes, floats to doubles.
+ * Formats and strings are device memory that others may change meanwhile: they are read within bounds found beforehand.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime.h"
+
+#define MAX_TEXT (1u << 20)      /* of one call by one lane */
+#define MAX_WIDTH 65536
+#define STACK_NEEDED (32u << 10) /* snprintf must not overflow the fiber's stack with locks held */
+
+/* One lane's call. */
+typedef struct printer {
+  pe_warp *warp;
+  uint32_t pos;
+  int32_t lane;
+  uint64_t args, args_end, cursor;
+  uint32_t parsed;               /* arguments */
+  char *text;
+  size_t size;
+} printer;
+
+typedef struct conversion {
+  char flags[6];
+  int width, precision;          /* precision < 0: none */
+  enum { LENGTH_CHAR, LENGTH_SHORT, LENGTH_INT, LENGTH_LONG } length;
+  char kind;
+} conversion;
+
+static void put(printer *p, const char *text, size_t size) {
+  size_t room = MAX_TEXT - p->size;
+  if (size > room) size = room;
+  memcpy(p->text + p->size, text, size);
+  p->size += size;
+}
+
+/* After snprintf into the free room. */
+static void advance(printer *p, int written) {
+  size_t room = MAX_TEXT - p->size;
+  if (written > 0) p->size += (size_t)written < room ? (size_t)written : room - 1;
+}
+
+static uint64_t next_argument(printer *p, uint32_t size) {
+  p->cursor = (p->cursor + size - 1) & ~(uint64_t)(size - 1);
+  if (p->cursor < p->args || p->cursor + size > p->args_end)
+    pe_fault(p->warp, PE_ILLEGAL_ADDRESS, p->pos, p->lane, PE_GENERIC, p->cursor, size);
+  uint64_t value = 0;
+  memcpy(&value, (const void *)(uintptr_t)p->cursor, size);
+  p->cursor += size;
+  p->parsed++;
+  return value;
+}
+
+/* Length of a device string, at most `limit`; faults if it leaves its allocation. */
+static size_t string_length(const printer *p, uint64_t address, size_t limit) {
+  uint64_t room = pe_arena_remaining(p->warp->launch->arena, address);
+  size_t length = strnlen((const char *)(uintptr_t)address, room < limit ? room : limit);
+  if (length == room)
+    pe_fault(p->warp, address < 4096 ? PE_NULL : PE_ILLEGAL_ADDRESS, p->pos, p->lane, PE_GENERIC, address + room, 1);
+  return length;
+}
+
+/* ---- parsing ---- */
+
+static int number(printer *p, const char **at, const char *end) {
+  if (*at < end && **at == '*') {
+    ++*at;
+    return (int32_t)next_argument(p, 4);
+  }
+  int value = 0;
+  for (; *at < end && **at >= '0' && **at <= '9'; ++*at)
+    if (value <= MAX_WIDTH) value = value * 10 + (**at - '0');
+  return value;
+}
+
+static int clamp(int value, int low) { return value < low ? low : value > MAX_WIDTH ? MAX_WIDTH : value; }
+
+static void parse_flags(conversion *c, const char **at, const char *end) {
+  size_t count = 0;
+  for (; *at < end && **at && strchr("-+ #0", **at); ++*at)
+    if (!strchr(c->flags, **at)) c->flags[count++] = **at;
+}
+
+static void parse_length(conversion *c, const char **at, const char *end) {
+  c->length = LENGTH_INT;
+  for (; *at < end && **at && strchr("hlLqjzt", **at); ++*at)
+    c->length = **at != 'h' ? LENGTH_LONG : c->length == LENGTH_SHORT ? LENGTH_CHAR : LENGTH_SHORT;
+}
+
+/* Parse what follows a '%'; false at the end of the format. */
+static bool parse(printer *p, conversion *c, const char **at, const char *end) {
+  *c = (conversion){.precision = -1};
+  parse_flags(c, at, end);
+  c->width = clamp(number(p, at, end), -MAX_WIDTH);
+  if (*at < end && **at == '.') {
+    ++*at;
+    c->precision = clamp(number(p, at, end), -1);
+  }
+  parse_length(c, at, end);
+  if (*at >= end || !**at) return false;
+  c->kind = *(*at)++;
+  return true;
+}
+
+/* ---- output of one conversion ---- */
+
+static long long narrow_signed(uint64_t value, int length) {
+  switch (length) {
+    case LENGTH_CHAR: return (int8_t)value;
+    case LENGTH_SHORT: return (int16_t)value;
+    case LENGTH_INT: return (int32_t)value;
+    default: return (int64_t)value;
+  }
+}
+
+static unsigned long long narrow_unsigned(uint64_t value, int length) {
+  switch (length) {
+    case LENGTH_CHAR: return (uint8_t)value;
+    case LENGTH_SHORT: return (uint16_t)value;
+    case LENGTH_INT: return (uint32_t)value;
+    default: return value;
+  }
+}
+
+static void print_string(printer *p, const conversion *c, const char *format, char *out, size_t room) {
+  uint64_t address = next_argument(p, 8);
+  if (address == 0) {
+    advance(p, snprintf(out, room, format, c->width, c->precision, "(null)"));
+    return;
+  }
+  size_t limit = c->precision >= 0 ? (size_t)c->precision : MAX_TEXT;
+  int length = limit ? (int)string_length(p, address, limit) : 0;
+  advance(p, snprintf(out, room, format, c->width, length, (const char *)(uintptr_t)address));
+}
+
+/* False: not a conversion. */
+static bool print(printer *p, const conversion *c) {
+  char *out = p->text + p->size, format[24];
+  size_t room = MAX_TEXT - p->size;
+  uint32_t slot = c->length == LENGTH_LONG ? 8 : 4;
+  const char *length = strchr("diuoxX", c->kind) ? "ll" : "";
+  snprintf(format, sizeof format, "%%%s*.*%s%c", c->flags, length, c->kind);
+  switch (c->kind) {
+    case 'd': case 'i':
+      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_signed(next_argument(p, slot), c->length)));
+      return true;
+    case 'u': case 'o': case 'x': case 'X':
+      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_unsigned(next_argument(p, slot), c->length)));
+      return true;
+    case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
+      uint64_t bits = next_argument(p, 8);
+      double value;
+      memcpy(&value, &bits, sizeof value);
+      advance(p, snprintf(out, room, format, c->width, c->precision, value));
+      return true;
+    }
+    case 'c':
+      advance(p, snprintf(out, room, format, c->width, c->precision, (int)next_argument(p, 4)));
+      return true;
+    case 'p':
+      advance(p, snprintf(out, room, format, c->width, c->precision, (void *)(uintptr_t)next_argument(p, 8)));
+      return true;
+    case 's': print_string(p, c, format, out, room); return true;
+    case '%': put(p, "%", 1); return true;
+    default: return false;
+  }
+}
+
+static void print_format(printer *p, const char *at, const char *end) {
+  while (at < end && *at) {
+    const char *percent = memchr(at, '%', (size_t)(end - at));
+    const char *stop = percent ? percent : end;
+    put(p, at, (size_t)(stop - at));
+    if (!percent) return;
+    conversion c;
+    at = percent + 1;
+    if (!parse(p, &c, &at, end) || !print(p, &c)) put(p, percent, (size_t)(at - percent));
+  }
+}
+
+static uint32_t print_lane(printer *p, uint64_t format, uint64_t args) {
+  if (format == 0) return (uint32_t)-1;
+  const char *text = (const char *)(uintptr_t)format;
+  size_t length = string_length(p, format, MAX_TEXT);
+  p->args = p->cursor = args;
+  p->args_end = args + pe_arena_remaining(p->warp->launch->arena, args);
+  print_format(p, text, text + length);
+  pe_output_append(p->warp->launch, p->text, p->size);
+  return p->parsed;
+}
+
+/* The worker's buffer for the text of a call: it outlives faults, which abandon the stack. */
+static char *scratch(void) {
+  pe_worker *worker = pe_self;
+  if (!worker->scratch) worker->scratch = malloc(MAX_TEXT);
+  return worker->scratch;
+}
+
+void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result) {
+  if (pe_fiber_headroom(((pe_warp_state *)w)->fiber) < STACK_NEEDED)
+    pe_fault(w, PE_STACK_OVERFLOW, pos, -1, PE_LOCAL, 0, 0);
+  char *text = scratch();
+  for (; mask; mask &= mask - 1) {
+    int lane = __builtin_ctz(mask);
+    printer p = {.warp = w, .pos = pos, .lane = lane, .text = text};
+    result[lane] = text ? print_lane(&p, format[lane], args[lane]) : (uint32_t)-2;
+  }
+}
+
+/* ---- assertions ---- */
+
+/* Copy a device string, cut to fit; "?" where there is none. */
+static void copy_string(const pe_warp *w, uint64_t address, char *out, size_t size) {
+  uint64_t room = pe_arena_remaining(w->launch->arena, address);
+  size_t length = strnlen((const char *)(uintptr_t)address, room < size - 1 ? room : size - 1);
+  memcpy(out, room ? (const char *)(uintptr_t)address : "?", room ? length : 1);
+  out[room ? length : 1] = '\0';
+}
+
+noreturn void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *message, const uint64_t *file,
+                            const uint32_t *line, const uint64_t *function) {
+  int lane = __builtin_ctz(mask);
+  char texts[3][240], note[sizeof ((pe_record *)0)->note];
+  copy_string(w, message[lane], texts[0], sizeof texts[0]);
+  copy_string(w, file[lane], texts[1], sizeof texts[1]);
+  copy_string(w, function[lane], texts[2], sizeof texts[2]);
+  snprintf(note, sizeof note, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.", texts[1],
+           line[lane], texts[2], w->ctaid[0], w->ctaid[1], w->ctaid[2], w->tid[0][lane], w->tid[1][lane],
+           w->tid[2][lane], texts[0]);
+  pe_fault_note(w, PE_ASSERT, pos, lane, PE_GENERIC, 0, 0, note);
+}

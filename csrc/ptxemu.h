@@ -1,0 +1,140 @@
+/* ptxemu.h: the C runtime's one public header.
+ *
+ * The part between the CDEF markers is also what cffi parses (runtime/build.py), so it holds plain declarations only.
+ * JIT code calls the functions that take a pe_warp; Python calls the others.
+ */
+#ifndef PTXEMU_H
+#define PTXEMU_H
+#include <stdint.h>
+#include <stddef.h>
+
+/* CDEF BEGIN */
+typedef struct pe_launch pe_launch;
+
+/* What one warp of JIT code sees.  Python reads the field offsets through cffi: never repeat them elsewhere. */
+typedef struct pe_warp {
+  /* constant during a launch */
+  uint64_t arena_base;   /* host address of the arena's first byte */
+  uint64_t arena_size;   /* its size in bytes; PROT_NONE margins of PE_ARENA_MARGIN lie on both sides */
+  uint64_t global_base;  /* address of the module's block of .global variables */
+  uint64_t const_base;   /* address of the module's block of .const variables */
+  uint64_t const_size;
+  uint64_t param_base;   /* address of the entry's parameter buffer */
+  uint64_t param_size;
+  uint64_t handles;      /* address of the module's table of surfref/texref/samplerref handles (u64 each) */
+  const volatile uint32_t *stop; /* nonzero: the launch must end; polled at loop back-edges */
+  pe_launch *launch;
+  uint32_t ntid[3];
+  uint32_t nctaid[3];
+  /* constant during a CTA */
+  uint64_t shared_base;  /* address of the CTA's shared window */
+  uint64_t shared_size;  /* static + dynamic bytes */
+  uint32_t ctaid[3];
+  uint32_t dynamic_shared; /* bytes of dynamic shared memory */
+  /* the warp */
+  uint64_t local_base;   /* address of lane 0's local window */
+  uint64_t local_size;   /* bytes a lane; lane i's window starts at local_base + i * local_size */
+  uint32_t active;       /* lanes that exist (partial last warp) */
+  uint32_t warpid;       /* index in its CTA */
+  uint32_t pos;          /* source offset of the memory access under way, for faults that the signal handler finds */
+  uint32_t exited;       /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
+  uint32_t tid[3][32];   /* x, y, z of every lane */
+} pe_warp;
+
+typedef void (*pe_kernel)(pe_warp *);
+
+/* Memory spaces of an access, as recorded in faults. */
+enum { PE_GENERIC, PE_GLOBAL, PE_SHARED, PE_LOCAL, PE_CONST, PE_PARAM };
+
+/* Fault kinds. */
+enum {
+  PE_OK, PE_ILLEGAL_ADDRESS, PE_MISALIGNED, PE_NULL, PE_SURFACE_TRAP, PE_INVALID_SURFACE, PE_UNBOUND_SURFACE,
+  PE_GEOMETRY_MISMATCH, PE_FORMAT_MISMATCH, PE_INVALID_ADDRESS_SPACE, PE_TRAP, PE_ASSERT, PE_DEADLOCK, PE_STACK_OVERFLOW,
+  PE_STOPPED, PE_BARRIER_MISUSE, PE_INVALID_BRANCH,
+  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC
+};
+
+/* ---- called by JIT code ------------------------------------------------------------------------------------------ */
+
+/* The stop flag is set: leave the kernel. Does not return. */
+void pe_stop(pe_warp *w);
+
+/* Raise a fault for `lane` (or -1 for the whole warp). Does not return: the launch ends.  `pos` is the source offset
+ * of the PTX instruction; Python turns it into file and line. */
+void pe_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address, uint32_t size);
+
+/* Exact check of an access that failed the inline test.  addr[i] is lane i's address as the program wrote it (an offset
+ * in shared/local space).  Faults if a lane of `mask` is misaligned or out of range; returns if all are fine. */
+void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
+
+/* bar/barrier.sync on barrier `id` for `count` threads (0: all threads of the CTA that have not exited).
+ * `mask` are the arriving lanes.  arrive: do not wait.  An arrival counts for the whole warp, as the manual says of
+ * .aligned; PE_BARRIER_PER_THREAD, or'ed into `arrive` or `op`, counts the lanes of `mask` alone. */
+enum { PE_BARRIER_PER_THREAD = 16 };
+void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t arrive);
+
+/* bar.red: op 0 popc, 1 and, 2 or over `pred` (a lane mask); the result is the same for all. */
+uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t op, uint32_t pred);
+
+/* vprintf(format, args) for every lane of `mask`; generic addresses; result[i] is the C return value of lane i. */
+void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result);
+
+/* __assertfail of the first lane of `mask`. Does not return. */
+void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *message, const uint64_t *file,
+                   const uint32_t *line, const uint64_t *function);
+
+/* Let the other warps of the CTA run, e.g. in a loop that spins on memory. */
+void pe_yield(pe_warp *w);
+
+/* Clock registers. */
+uint64_t pe_clock(pe_warp *w);
+uint64_t pe_globaltimer(pe_warp *w);
+
+/* A red/atom or surface instruction: everything that is constant about it, emitted as constant data by the lowering. */
+typedef struct pe_atom_site {
+  uint32_t pos;        /* source offset */
+  uint16_t op;         /* PE_ATOM_* */
+  uint16_t type;       /* PE_TYPE_* */
+  uint16_t space;      /* PE_GENERIC PE_GLOBAL PE_SHARED */
+  uint16_t count;      /* vector elements, 1 2 4 8 */
+} pe_atom_site;
+
+/* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).
+ * old == NULL: nobody reads the result. b is only read by CAS (a = compare, b = new). */
+void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
+               void *old);
+
+typedef struct pe_surface_site {
+  uint32_t pos;
+  uint16_t kind;       /* PE_SULD_B PE_SUST_B PE_SUST_P PE_SURED_B PE_SURED_P */
+  uint16_t geom;       /* PE_GEOM_* as written in the instruction */
+  uint16_t clamp;      /* PE_CLAMP_TRAP, _NEAREST, _ZERO */
+  uint16_t element;    /* bytes of one element: 1 2 4 8 */
+  uint16_t count;      /* vector elements 1 2 4 */
+  uint16_t op;         /* PE_ATOM_* of a sured */
+  uint16_t type;       /* PE_TYPE_* of a sured */
+  uint16_t reserved;
+} pe_surface_site;
+
+/* handle[i], x[i] y[i] z[i] layer[i] of lane i (arrays that the geometry lacks may be NULL).
+ * data: lane-major [lane][element], each element `element` bytes; written by suld, read by the others. */
+void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const uint64_t *handle, const int32_t *x,
+                const int32_t *y, const int32_t *z, const uint32_t *layer, void *data);
+
+/* suq: which = PE_SUQ_*; result[i] of lane i. */
+void pe_suq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint64_t *handle, uint32_t *result);
+
+/* istypep.surfref: the lanes of `mask` whose handle is live. */
+uint32_t pe_is_surface(pe_warp *w, uint32_t mask, const uint64_t *handle);
+
+/* Directed rounding: n results of one operation under a rounding mode.  op: 0 add 1 sub 2 mul 3 fma 4 div 5 sqrt 6 rcp;
+ * mode: 0 rn 1 rz 2 rm 3 rp; bits: 32 or 64.  b, c may be NULL where the op has fewer operands. */
+void pe_round(uint32_t op, uint32_t mode, uint32_t bits, uint32_t n, void *d, const void *a, const void *b, const void *c);
+
+/* Conversions under a rounding mode: from/to are PE_TYPE_* (f32 f64 and integers). n values. */
+void pe_round_convert(uint32_t from, uint32_t to, uint32_t mode, uint32_t n, void *d, const void *a);
+/* CDEF END */
+
+#define PE_ARENA_MARGIN (1ull << 31)
+
+#endif

@@ -1,0 +1,41 @@
+/* runtime.c: one-time set-up, and the lock of everything that is rare: allocations, the pool, starts and ends of launches.
+ *
+ * A forked child has none of the parent's threads: it starts with the lock free, no workers and no launches in flight.
+ */
+#include <errno.h>
+#include <time.h>
+#include "runtime.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void pe_lock(void) { pthread_mutex_lock(&lock); }
+
+void pe_unlock(void) { pthread_mutex_unlock(&lock); }
+
+void pe_wait(pthread_cond_t *condition) { pthread_cond_wait(condition, &lock); }
+
+bool pe_wait_until(pthread_cond_t *condition, const struct timespec *deadline) {
+  return pthread_cond_timedwait(condition, &lock, deadline) != ETIMEDOUT;
+}
+
+void pe_condition_init(pthread_cond_t *condition) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+static void child_of_fork(void) {
+  pthread_mutex_init(&lock, NULL);
+  pe_pool_forget();
+  pe_flight_forget();
+}
+
+static void set_up(void) {
+  pthread_atfork(pe_lock, pe_unlock, child_of_fork);
+  pe_exclusive_init();
+}
+
+void pe_runtime_init(void) { pthread_once(&once, set_up); }

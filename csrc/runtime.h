@@ -1,0 +1,162 @@
+/* runtime.h: the structures of a launch and the functions between the scheduler's files. */
+#ifndef PTXEMU_RUNTIME_H
+#define PTXEMU_RUNTIME_H
+#include <pthread.h>
+#include "fiber.h"
+#include "internal.h"
+
+#define PE_BARRIERS 16
+
+/* ---- runtime.c: one lock for everything that is rare; reset in the child of a fork -------------------------------- */
+
+void pe_runtime_init(void);
+void pe_lock(void);
+void pe_unlock(void);
+void pe_wait(pthread_cond_t *condition);
+/* False when the deadline (CLOCK_MONOTONIC) has passed. */
+bool pe_wait_until(pthread_cond_t *condition, const struct timespec *deadline);
+void pe_condition_init(pthread_cond_t *condition);
+
+/* ---- a launch ----------------------------------------------------------------------------------------------------- */
+
+/* What a worker needs of device memory: addresses of allocations, 0 when the launch needs none. */
+typedef struct pe_windows {
+  uint64_t shared, local;
+} pe_windows;
+
+typedef struct pe_output {
+  pthread_mutex_t mutex;
+  char *text;
+  size_t size, room;
+  uint64_t dropped;
+} pe_output;
+
+struct pe_launch {
+  pe_arena *arena;
+  pe_config config;
+  uint64_t params;          /* allocation of the parameter buffer */
+  uint64_t local_stride;
+  uint32_t threads, warps;  /* of a CTA */
+  uint64_t ctas, chunk;
+  uint32_t workers;         /* threads that run the launch */
+  uint32_t running;         /* of them, not finished; guarded by pe_lock */
+  bool ended;
+  pthread_cond_t end;
+  pe_windows *windows;      /* of each worker */
+  pe_output output;
+  pe_launch *next_in_flight;
+  _Atomic uint64_t next_cta, completed, faults;
+  _Atomic uint32_t stop, exclusive, updating, no_memory;
+  pe_record record;
+};
+
+static inline bool pe_stopped(pe_launch *launch) {
+  return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0;
+}
+
+/* ---- a CTA and its warps, owned by one worker --------------------------------------------------------------------- */
+
+typedef struct pe_barrier_state {
+  uint32_t expected;        /* threads; 0: the barrier is not in use */
+  uint32_t arrived;         /* threads */
+  uint32_t waiting;         /* warps */
+  uint32_t pos;             /* of the last arrival that waits */
+  uint32_t form;            /* what the first arrival was: PE_FORM_* */
+  bool whole_cta;           /* count 0: warps that exit lower `expected` */
+  uint32_t popc, any, all;
+} pe_barrier_state;
+
+enum { PE_FORM_SYNC, PE_FORM_RED };
+
+typedef struct pe_warp_state {
+  pe_warp warp;             /* first: JIT code's pe_warp pointer is a pointer to this */
+  pe_fiber *fiber;
+  struct pe_cta *cta;
+  uint32_t result;          /* of the barrier.red it waited for */
+} pe_warp_state;
+
+typedef struct pe_cta {
+  uint32_t live;            /* warps that have not exited */
+  uint32_t runnable;        /* of them, those that do not wait */
+  pe_barrier_state barriers[PE_BARRIERS];
+} pe_cta;
+
+typedef struct pe_worker pe_worker;
+struct pe_worker {
+  pthread_cond_t wake;
+  pe_launch *launch;        /* assigned; guarded by pe_lock */
+  uint32_t index;           /* in the launch */
+  pe_worker *next_idle;
+  pe_fiber *fibers[PE_MAX_WARPS];
+  pe_warp_state *running;   /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
+  pe_cta cta;
+  pe_warp_state *warps;     /* PE_MAX_WARPS of them */
+  char *scratch;            /* printf's text */
+};
+
+/* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */
+extern _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
+
+/* ---- pool.c ------------------------------------------------------------------------------------------------------- */
+
+/* How many threads a launch that wants up to `wanted` gets now (at least 1). With pe_lock held. */
+uint32_t pe_pool_offer(uint32_t wanted);
+/* Hand the launch to up to launch->workers threads; the number that took it. With pe_lock held. */
+uint32_t pe_pool_assign(pe_launch *launch);
+void pe_pool_forget(void);
+uint32_t pe_cpu_count(void);
+
+/* ---- sched.c ------------------------------------------------------------------------------------------------------ */
+
+void pe_worker_run(pe_worker *worker);
+/* Suspend the running warp until the scheduler resumes it; leaves the kernel if the launch was stopped. */
+void pe_suspend(pe_warp *w);
+
+/* ---- barrier.c ---------------------------------------------------------------------------------------------------- */
+
+void pe_barriers_reset(pe_cta *cta);
+/* A warp has exited: barriers that wait for the whole CTA may be complete now. */
+void pe_barriers_exit(pe_worker *worker, uint32_t warpid);
+/* No warp can run: record the deadlock. */
+void pe_barriers_deadlock(pe_worker *worker);
+
+/* ---- launch.c ----------------------------------------------------------------------------------------------------- */
+
+/* The last worker is done. With pe_lock held. */
+void pe_launch_finished(pe_launch *launch);
+
+/* ---- exclusive.c: with pe_lock held -------------------------------------------------------------------------------- */
+
+void pe_exclusive_init(void);
+void pe_flight_begin(pe_launch *launch);
+void pe_flight_end(pe_launch *launch);
+void pe_flight_forget(void);
+
+/* ---- fault.c ------------------------------------------------------------------------------------------------------ */
+
+/* Keep the fault if it is the launch's first, count it, and stop the launch. Async-signal-safe. */
+void pe_record_fault(pe_warp *w, const pe_record *fault);
+/* Abandon the running warp's context: back to the scheduler. */
+noreturn void pe_leave(void);
+
+/* ---- signals.c ---------------------------------------------------------------------------------------------------- */
+
+/* Install the handlers, or put them in front again if somebody replaced them. With pe_lock held. */
+void pe_signals_ensure(void);
+/* Give this thread an alternate stack. */
+void pe_signals_thread(void);
+
+/* ---- arena.c ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes from the address to the end of the live allocation that contains it, or 0. */
+uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address);
+
+/* Memory of launches, recycled without unmapping it. With pe_lock held. */
+uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name);
+void pe_window_return(pe_arena *arena, uint64_t address);
+
+/* ---- output.c ----------------------------------------------------------------------------------------------------- */
+
+void pe_output_append(pe_launch *launch, const char *text, size_t size);
+
+#endif

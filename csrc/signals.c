@@ -1,0 +1,106 @@
+/* signals.c: hardware traps of JIT code become faults.
+ *
+ * The handler acts only on a thread that runs a warp, and only on addresses of the arena or of the fiber's guard pages (and
+ * on arithmetic traps); everything else goes to the handler that was there before.  It records the fault and makes the
+ * thread continue, on a fresh part of the fiber's stack, in pe_leave.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include "runtime.h"
+
+#define ALTERNATE_STACK_BYTES (64u << 10)
+
+static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE};
+enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS };
+
+static struct sigaction previous[SIGNAL_COUNT];
+static _Thread_local bool chaining __attribute__((tls_model("initial-exec")));
+
+static uint64_t program_counter(const ucontext_t *context) {
+#if defined(__x86_64__)
+  return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+  return context->uc_mcontext.pc;
+#else
+  (void)context;
+  return 0;
+#endif
+}
+
+/* Continue in pe_leave when the handler returns. */
+static void redirect(ucontext_t *context, uintptr_t top) {
+#if defined(__x86_64__)
+  context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)pe_leave;
+  context->uc_mcontext.gregs[REG_RSP] = (greg_t)(top - 64 - 8);
+  context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;  /* the direction flag, clear by convention */
+#elif defined(__aarch64__)
+  context->uc_mcontext.pc = (uintptr_t)pe_leave;
+  context->uc_mcontext.sp = top - 64;
+#else
+  (void)context, (void)top;
+#endif
+}
+
+/* The fault kind of a trap, or PE_OK if it is none of ours. */
+static uint32_t classify(const pe_warp_state *state, int signal, uintptr_t address) {
+  const pe_warp *w = &state->warp;
+  if (signal == SIGFPE) return PE_ARITHMETIC;
+  if (pe_fiber_overflowed(state->fiber, address)) return PE_STACK_OVERFLOW;
+  uint64_t offset = address - (w->arena_base - PE_ARENA_MARGIN);
+  return offset < w->arena_size + 2 * PE_ARENA_MARGIN ? PE_ILLEGAL_ADDRESS : PE_OK;
+}
+
+static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
+  pe_worker *self = pe_self;
+  pe_warp_state *state = self ? self->running : NULL;
+  if (!state || info->si_code <= 0) return false;  /* si_code <= 0: sent by kill, not by the CPU */
+  uintptr_t address = (uintptr_t)info->si_addr;
+  uint32_t kind = classify(state, signal, address);
+  if (kind == PE_OK) return false;
+  pe_record fault = {.kind = kind, .pos = kind == PE_ILLEGAL_ADDRESS ? state->warp.pos : PE_NO_POS,
+                     .pc = program_counter(context), .lane = -1,
+                     .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};
+  pe_record_fault(&state->warp, &fault);
+  if (pe_fiber_portable()) pe_leave();
+  redirect(context, pe_fiber_top(state->fiber));
+  return true;
+}
+
+/* Hand on to the handler that was there before; the default is to die of the signal. */
+static void chain(const struct sigaction *next, int signal, siginfo_t *info, void *context) {
+  bool is_default = next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN;
+  if (is_default || chaining) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(signal, &action, NULL);
+    if (info->si_code <= 0) raise(signal);
+    return;  /* a trap repeats */
+  }
+  chaining = true;
+  if (next->sa_flags & SA_SIGINFO) next->sa_sigaction(signal, info, context);
+  else next->sa_handler(signal);
+  chaining = false;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context) {
+  if (handle(signal, info, context)) return;
+  for (int i = 0; i < SIGNAL_COUNT; i++)
+    if (SIGNALS[i] == signal) chain(&previous[i], signal, info, context);
+}
+
+void pe_signals_ensure(void) {
+  for (int i = 0; i < SIGNAL_COUNT; i++) {
+    struct sigaction current, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGNALS[i], NULL, &current)) continue;
+    if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_signal) continue;
+    previous[i] = current;
+    sigaction(SIGNALS[i], &action, NULL);
+  }
+}
+
+void pe_signals_thread(void) {
+  stack_t stack = {.ss_sp = malloc(ALTERNATE_STACK_BYTES), .ss_size = ALTERNATE_STACK_BYTES};
+  if (stack.ss_sp) sigaltstack(&stack, NULL);
+}

@@ -1,0 +1,354 @@
+/* surface_warp.c: one surface instruction of a warp.
+ *
+ * Lanes with the same handle form a run.  A run's descriptor is looked up once; addresses of lanes inside the surface are
+ * computed by plain loops over all 32 lanes; only lanes outside go through pe_su_resolve, one by one.
+ */
+#include "atomic.h"
+#include "internal.h"
+#include "layout.h"
+#include "surface_access.h"
+
+#define FOR_LANES(i, mask) for (uint32_t rest_ = (mask), i; rest_ && (i = (uint32_t)__builtin_ctz(rest_), true); rest_ &= rest_ - 1)
+
+/* In every instance of the function that runs a warp's lanes. */
+#define LANES PE_INLINE
+
+/* One instruction. */
+typedef struct job {
+  pe_warp *w;
+  const pe_surface_site *site;
+  pe_su_context *ctx;
+  const int32_t *x, *y, *z;
+  const uint32_t *layer;
+  uint8_t *data;
+  uint32_t op;
+  uint32_t bytes;           /* of a lane in data */
+} job;
+
+/* Its lanes on one surface. */
+typedef struct run {
+  const pe_surface_desc *desc;
+  pe_su_access access;
+  uint32_t mask;            /* lanes to execute */
+  uint32_t live;            /* of them, those with memory */
+  uint64_t addr[32];
+} run;
+
+static const int32_t zeros[32];
+
+/* ---- addresses ------------------------------------------------------------------------------------------------------ */
+
+/* What the loops over lanes need.  A coordinate is inside when its unsigned value is at most its limit. */
+typedef struct grid {
+  const int32_t *x, *y, *z, *layer;
+  uint32_t x_limit, y_limit, z_limit, layer_limit;
+  uint32_t scale;           /* bytes of one x */
+  uint32_t x_align;         /* bits of x that must be zero */
+} grid;
+
+LANES uint32_t below_sign(uint64_t limit) { return limit > INT32_MAX ? INT32_MAX : (uint32_t)limit; }
+
+LANES grid grid_of(const job *j, const run *r) {
+  const pe_surface_desc *d = r->desc;
+  const pe_surface_level *level = &d->level[0];
+  bool bytes = r->access.coord == PE_COORD_BYTE;
+  uint32_t n = r->access.coord == PE_COORD_TEXEL ? d->elem_bytes : r->access.size;
+  return (grid){
+      .x = j->x,
+      .y = pe_geom_has_y(d->geom) ? j->y : zeros,
+      .z = pe_geom_has_z(d->geom) ? j->z : zeros,
+      .layer = pe_geom_is_array(d->geom) ? (const int32_t *)j->layer : zeros,
+      .x_limit = below_sign(bytes ? level->row_bytes - n : level->row_bytes / n - 1),
+      .y_limit = below_sign(d->height - 1),
+      .z_limit = below_sign(d->depth - 1),
+      .layer_limit = d->layers - 1,
+      .scale = bytes ? 1 : n,
+      .x_align = bytes ? n - 1 : 0,
+  };
+}
+
+LANES bool lane_inside(const grid *g, uint32_t i) {
+  return (uint32_t)g->x[i] <= g->x_limit && !(g->x[i] & g->x_align) && (uint32_t)g->y[i] <= g->y_limit &&
+         (uint32_t)g->z[i] <= g->z_limit && (uint32_t)g->layer[i] <= g->layer_limit;
+}
+
+/* The lanes that are inside. */
+LANES uint32_t lanes_inside(const grid *g) {
+  uint32_t outside[32], any = 0, inside = 0;
+  uint32_t x_limit = g->x_limit, align = g->x_align, y_limit = g->y_limit, z_limit = g->z_limit, l_limit = g->layer_limit;
+  for (uint32_t i = 0; i < 32; i++) {
+    uint32_t x = (uint32_t)g->x[i];
+    outside[i] = (x > x_limit) | ((x & align) != 0) | ((uint32_t)g->y[i] > y_limit);
+    any |= outside[i];
+  }
+  if (g->z != zeros || g->layer != zeros)
+    for (uint32_t i = 0; i < 32; i++) {
+      outside[i] |= ((uint32_t)g->z[i] > z_limit) | ((uint32_t)g->layer[i] > l_limit);
+      any |= outside[i];
+    }
+  if (!any) return ~0u;
+  for (uint32_t i = 0; i < 32; i++) inside |= (outside[i] ^ 1) << i;
+  return inside;
+}
+
+/* Addresses in pitch and linear layout; those of lanes outside are not used. */
+LANES void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
+  uint64_t base = (uint64_t)(uintptr_t)d->base, pitch = d->pitch, slice = d->slice_stride, layers = d->layer_stride;
+  uint64_t scale = g->scale;
+  for (uint32_t i = 0; i < 32; i++) addr[i] = base + (uint32_t)g->x[i] * scale + (uint32_t)g->y[i] * pitch;
+  if (g->z != zeros)
+    for (uint32_t i = 0; i < 32; i++) addr[i] += (uint32_t)g->z[i] * slice;
+  if (g->layer != zeros)
+    for (uint32_t i = 0; i < 32; i++) addr[i] += (uint32_t)g->layer[i] * layers;
+}
+
+/* Block linear; T holds every offset of a layer. */
+#define DEFINE_BLOCK_OFFSETS(T)                                                                                          \
+  LANES void block_offsets_##T(const grid *g, const pe_surface_desc *d, uint64_t *addr) {                                \
+    const pe_surface_level *level = &d->level[0];                                                                        \
+    uint32_t bh = level->block_h_log2, bd = level->block_d_log2, scale = g->scale;                                       \
+    T block = (T)pe_block_bytes(level), blocks_x = (T)level->blocks_x, blocks_y = (T)level->blocks_y;                    \
+    bool swizzled = d->gob_order == PE_GOB_SWIZZLED;                                                                     \
+    for (uint32_t i = 0; i < 32; i++) {                                                                                  \
+      T x = (T)(uint32_t)g->x[i] * scale, y = (uint32_t)g->y[i], z = (uint32_t)g->z[i];                                  \
+      T row = (z >> bd) * blocks_y + (y >> (3 + bh));                                                                    \
+      T gob = ((z & (((T)1 << bd) - 1)) << bh) + ((y >> 3) & (((T)1 << bh) - 1));                                        \
+      T swizzle = (x & 15) | (x & 16) << 1 | (x & 32) << 3 | (y & 1) << 4 | (y & 6) << 5;                                \
+      T straight = (x & 63) | (y & 7) << 6;                                                                              \
+      addr[i] = (row * blocks_x + (x >> 6)) * block + gob * PE_GOB_BYTES + (swizzled ? swizzle : straight);              \
+    }                                                                                                                    \
+  }
+DEFINE_BLOCK_OFFSETS(uint32_t)
+DEFINE_BLOCK_OFFSETS(uint64_t)
+
+LANES void block_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
+  uint64_t base = (uint64_t)(uintptr_t)d->base;
+  if (d->layer_stride <= UINT32_MAX)
+    block_offsets_uint32_t(g, d, addr);
+  else
+    block_offsets_uint64_t(g, d, addr);
+  for (uint32_t i = 0; i < 32; i++) addr[i] += base;
+  if (g->layer != zeros)
+    for (uint32_t i = 0; i < 32; i++) addr[i] += (uint32_t)g->layer[i] * d->layer_stride;
+}
+
+/* ---- lanes side by side in one row ---------------------------------------------------------------------------------- */
+
+/* Are the 32 lanes neighbours in one row of a pitch surface? */
+LANES bool in_one_row(const grid *g, uint32_t step) {
+  uint32_t differ = 0, x0 = (uint32_t)g->x[0];
+  if ((uint32_t)g->x[31] - x0 != 31 * step) return false;
+  for (uint32_t i = 0; i < 32; i++) differ |= ((uint32_t)g->x[i] - (x0 + i * step)) | (uint32_t)(g->y[i] ^ g->y[0]);
+  if (g->z != zeros || g->layer != zeros)
+    for (uint32_t i = 0; i < 32; i++) differ |= (uint32_t)((g->z[i] ^ g->z[0]) | (g->layer[i] ^ g->layer[0]));
+  return !differ;
+}
+
+/* Move all lanes with one copy; false: not such an access. */
+LANES bool move_row(const job *j, const run *r, const grid *g) {
+  if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_B) return false;
+  if (!in_one_row(g, j->bytes) || !lane_inside(g, 0) || !lane_inside(g, 31)) return false;
+  if ((uint32_t)g->x[31] < (uint32_t)g->x[0]) return false;
+  uint8_t *row = r->desc->base + pe_surface_offset(r->desc, 0, (uint32_t)g->x[0], (uint32_t)g->y[0], (uint32_t)g->z[0],
+                                                   (uint32_t)g->layer[0]);
+  if (j->site->kind == PE_SULD_B)
+    memcpy(j->data, row, (size_t)32 * j->bytes);
+  else
+    memcpy(row, j->data, (size_t)32 * j->bytes);
+  return true;
+}
+
+/* ---- execution ------------------------------------------------------------------------------------------------------ */
+
+#define FOR_SIZES(size, MOVE) \
+  switch (size) {             \
+    case 1: MOVE(1); break;   \
+    case 2: MOVE(2); break;   \
+    case 4: MOVE(4); break;   \
+    case 8: MOVE(8); break;   \
+    default: MOVE(16); break; \
+  }
+
+LANES void *at(const run *r, uint32_t lane) { return (void *)(uintptr_t)r->addr[lane]; }
+
+LANES void load_lanes(const job *j, const run *r) {
+  uint8_t *data = j->data;
+  FOR_LANES(i, r->mask & ~r->live) memset(data + i * j->bytes, 0, j->bytes);
+#define MOVE(N)                                                     \
+  if (r->live == PE_ALL_LANES)                                      \
+    for (uint32_t i = 0; i < 32; i++) memcpy(data + i * N, at(r, i), N); \
+  else                                                              \
+    FOR_LANES(i, r->live) memcpy(data + i * N, at(r, i), N)
+  FOR_SIZES(j->bytes, MOVE)
+#undef MOVE
+}
+
+LANES void store_lanes(const job *j, const run *r) {
+  const uint8_t *data = j->data;
+#define MOVE(N)                                                     \
+  if (r->live == PE_ALL_LANES)                                      \
+    for (uint32_t i = 0; i < 32; i++) memcpy(at(r, i), data + i * N, N); \
+  else                                                              \
+    FOR_LANES(i, r->live) memcpy(at(r, i), data + i * N, N)
+  FOR_SIZES(j->bytes, MOVE)
+#undef MOVE
+}
+
+LANES void format_lanes(const job *j, const run *r) {
+  uint32_t v[4 * 32], count = j->site->count, channels = (1u << count) - 1;
+  memcpy(v, j->data, (size_t)32 * j->bytes);
+  pe_format_convert(&j->ctx->policy, r->desc, v, 32 * count);
+  FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, at(r, i), v + i * count, channels);
+}
+
+static void reduce_lanes(const job *j, const run *r) {
+  pe_atom_lanes lanes;
+  lanes.op = j->site->kind == PE_SURED_P ? pe_su_signed_op(r->desc, j->op, j->site->type, &(uint32_t){0}) : j->op;
+  lanes.type = j->site->type;
+  lanes.flags = (lanes.type == PE_TYPE_F32 ? PE_ATOM_FTZ : 0u) | (j->ctx->policy.fminmax_keep_old ? PE_ATOM_KEEP_OLD : 0u);
+  lanes.count = 1;
+  lanes.one_address = false;
+  lanes.mask = r->live;
+  lanes.a = j->data;
+  lanes.b = NULL;
+  lanes.old = NULL;
+  memcpy(lanes.addr, r->addr, sizeof lanes.addr);
+  int exclusive = pe_exclusive_begin(j->w);
+  lanes.locked = !exclusive;
+  pe_atom_run(&lanes);
+  if (exclusive) pe_exclusive_end(j->w);
+}
+
+LANES void execute(const job *j, const run *r) {
+  switch (j->site->kind) {
+    case PE_SULD_B: load_lanes(j, r); break;
+    case PE_SUST_B: store_lanes(j, r); break;
+    case PE_SUST_P: format_lanes(j, r); break;
+    default: reduce_lanes(j, r); break;
+  }
+}
+
+/* ---- one run -------------------------------------------------------------------------------------------------------- */
+
+LANES pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
+  static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE, PE_COORD_TEXEL, PE_COORD_BYTE, PE_COORD_SCALED};
+  const pe_surface_site *site = j->site;
+  pe_su_access access = {site->geom, units[site->kind], j->bytes, site->clamp, PE_FORMAT_ANY};
+  if (site->kind == PE_SURED_P) pe_su_signed_op(desc, j->op, site->type, &access.format);
+  return access;
+}
+
+static pe_su_coord coord_of(const job *j, uint32_t lane) {
+  return (pe_su_coord){j->x[lane], j->y[lane], j->z[lane], j->layer[lane], 0};
+}
+
+static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t lane, uint32_t kind) {
+  int64_t coord[4] = {j->x[lane], j->y[lane], j->z[lane], j->layer[lane]};
+  uint32_t size = r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
+  pe_fault_surface(j->w, kind, j->site->pos, (int32_t)lane, (uint32_t)handle & 0xfffff, coord, size);
+}
+
+/* Resolve the lanes of `outside` in order, up to the first that faults: returns its kind and ends the run before it. */
+static int resolve_lanes(const job *j, run *r, uint32_t outside, uint32_t *lane) {
+  FOR_LANES(i, outside) {
+    pe_su_coord coord = coord_of(j, i);
+    uint8_t *addr;
+    int status = pe_su_resolve(j->ctx, r->desc, &r->access, &coord, &addr);
+    if (status == PE_OK) {
+      r->addr[i] = (uint64_t)(uintptr_t)addr;
+      continue;
+    }
+    r->live &= ~(1u << i);
+    if (status == PE_SU_NONE) continue;
+    r->mask &= (1u << i) - 1;
+    r->live &= r->mask;
+    *lane = i;
+    return status;
+  }
+  return PE_OK;
+}
+
+/* May the loops over lanes take this run?  Its surface takes the access and the policies are the default ones. */
+LANES bool is_plain(const job *j, const run *r) {
+  const pe_surface_desc *d = r->desc;
+  const pe_su_policy *p = &j->ctx->policy;
+  if (!d || d->state != PE_SURFACE_VALID || !pe_geom_fits(r->access.geom, d->geom)) return false;
+  if (r->access.format == PE_FORMAT_INTEGER && d->kind != PE_KIND_UINT && d->kind != PE_KIND_SINT) return false;
+  if (p->align != PE_ALIGN_FAULT || p->partial_edge != PE_EDGE_REJECT || p->layer_16bit) return false;
+  return r->access.coord == PE_COORD_TEXEL || d->level[0].row_bytes >= r->access.size;
+}
+
+/* The leading lanes of mask that have the handle of its first lane. */
+LANES uint32_t same_handle(const uint64_t *handle, uint32_t mask) {
+  uint64_t first = handle[__builtin_ctz(mask)], differ = 0;
+  for (uint32_t i = 0; i < 32; i++) differ |= handle[i] ^ first;
+  if (!differ) return mask;
+  FOR_LANES(i, mask) if (handle[i] != first) return mask & ((1u << i) - 1);
+  return mask;
+}
+
+/* The leading lanes of mask that share a surface; returns the rest. */
+PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t lanes) {
+  uint32_t mask = same_handle(handle, lanes), outside = mask, lane = 0;
+  uint64_t first = handle[__builtin_ctz(mask)];
+  run r; /* addr stays unset where no lane is live */
+  r.desc = pe_surface_lookup(j->ctx->table, first);
+  r.mask = r.live = mask;
+  r.access = access_of(j, r.desc);
+  if (is_plain(j, &r)) {
+    grid g = grid_of(j, &r);
+    if (move_row(j, &r, &g)) return lanes & ~mask;
+    outside = mask & ~lanes_inside(&g);
+    if (r.desc->layout == PE_LAYOUT_BLOCK_LINEAR)
+      block_addresses(&g, r.desc, r.addr);
+    else
+      pitch_addresses(&g, r.desc, r.addr);
+  }
+  int status = outside ? resolve_lanes(j, &r, outside, &lane) : PE_OK;
+  execute(j, &r);
+  if (status != PE_OK) raise_fault(j, &r, first, lane, (uint32_t)status);
+  return lanes & ~mask;
+}
+
+/* ---- entry points --------------------------------------------------------------------------------------------------- */
+
+/* A launch without surfaces has an empty table. */
+static pe_su_context *context_of(const pe_warp *w) {
+  static pe_su_context none;
+  pe_su_context *ctx = pe_launch_surfaces(w);
+  return ctx ? ctx : &none;
+}
+
+void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const uint64_t *handle, const int32_t *x,
+                const int32_t *y, const int32_t *z, const uint32_t *layer, void *data) {
+  job j = {w, site, context_of(w), x, y ? y : zeros, z ? z : zeros, layer ? layer : (const uint32_t *)zeros, data, site->op,
+           (uint32_t)site->element * site->count};
+  bool reduces = site->kind >= PE_SURED_B;
+  if (reduces && mask && !pe_atom_legal(site->op, site->type))
+    pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, PE_GLOBAL, 0, j.bytes);
+  while (mask) mask = run_lanes(&j, handle, mask);
+}
+
+static const pe_surface_desc *lookup(const pe_su_context *ctx, uint64_t handle) {
+  return pe_surface_lookup(ctx->table, handle);
+}
+
+void pe_suq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint64_t *handle, uint32_t *result) {
+  pe_su_context *ctx = context_of(w);
+  static const int64_t nowhere[4];
+  FOR_LANES(i, mask) {
+    const pe_surface_desc *desc = lookup(ctx, handle[i]);
+    if (!desc) pe_fault_surface(w, PE_INVALID_SURFACE, pos, (int32_t)i, (uint32_t)handle[i] & 0xfffff, nowhere, 0);
+    result[i] = pe_su_query(ctx, desc, which);
+  }
+}
+
+uint32_t pe_is_surface(pe_warp *w, uint32_t mask, const uint64_t *handle) {
+  const pe_su_context *ctx = context_of(w);
+  uint32_t live = 0;
+  FOR_LANES(i, mask) {
+    const pe_surface_desc *desc = lookup(ctx, handle[i]);
+    if (desc && desc->state != PE_SURFACE_UNBOUND) live |= 1u << i;
+  }
+  return live;
+}

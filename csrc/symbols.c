@@ -1,0 +1,29 @@
+/* symbols.c: every function that JIT code may call.  Nothing else of the process is visible to it. */
+#include <math.h>
+#include <string.h>
+#include "half.h"
+#include "internal.h"
+
+/* What LLVM calls for 128-bit division; part of every compiler's support library. */
+__int128 __divti3(__int128 a, __int128 b);
+__int128 __modti3(__int128 a, __int128 b);
+unsigned __int128 __udivti3(unsigned __int128 a, unsigned __int128 b);
+unsigned __int128 __umodti3(unsigned __int128 a, unsigned __int128 b);
+
+#define NAMED(name, function) {name, (void (*)(void))(function)}
+#define SYMBOL(function) NAMED(#function, function)
+
+static const pe_symbol SYMBOLS[] = {
+  SYMBOL(pe_stop), SYMBOL(pe_fault), SYMBOL(pe_check), SYMBOL(pe_yield), SYMBOL(pe_barrier), SYMBOL(pe_barrier_red),
+  SYMBOL(pe_vprintf), SYMBOL(pe_assertfail), SYMBOL(pe_clock), SYMBOL(pe_globaltimer), SYMBOL(pe_atomic),
+  SYMBOL(pe_surface), SYMBOL(pe_suq), SYMBOL(pe_is_surface), SYMBOL(pe_round), SYMBOL(pe_round_convert),
+  /* calls that LLVM makes of its own accord */
+  SYMBOL(memcpy), SYMBOL(memmove), SYMBOL(memset), SYMBOL(memcmp),
+  NAMED("fma", (double (*)(double, double, double))fma), NAMED("fmaf", (float (*)(float, float, float))fmaf),
+  NAMED("__truncsfhf2", pe_truncsfhf2), NAMED("__truncdfhf2", pe_truncdfhf2), NAMED("__extendhfsf2", pe_extendhfsf2),
+  NAMED("__truncsfbf2", pe_truncsfbf2), NAMED("__truncdfbf2", pe_truncdfbf2),
+  SYMBOL(__divti3), SYMBOL(__modti3), SYMBOL(__udivti3), SYMBOL(__umodti3),
+  {NULL, NULL},
+};
+
+const pe_symbol *pe_symbols(void) { return SYMBOLS; }

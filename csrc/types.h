@@ -1,0 +1,13 @@
+/* types.h: the codes of scalar types that JIT code and Python pass to the runtime. */
+#ifndef PTXEMU_TYPES_H
+#define PTXEMU_TYPES_H
+
+/* CDEF BEGIN */
+enum {
+  PE_TYPE_U8, PE_TYPE_S8, PE_TYPE_U16, PE_TYPE_S16, PE_TYPE_U32, PE_TYPE_S32, PE_TYPE_U64, PE_TYPE_S64, PE_TYPE_F16,
+  PE_TYPE_BF16, PE_TYPE_F32, PE_TYPE_F64, PE_TYPE_F16X2, PE_TYPE_BF16X2, PE_TYPE_B16, PE_TYPE_B32, PE_TYPE_B64,
+  PE_TYPE_B128
+};
+/* CDEF END */
+
+#endif

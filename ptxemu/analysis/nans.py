@@ -1,0 +1,48 @@
+"""Where f32 NaNs need not be canonical yet.
+
+PTX arithmetic returns the canonical NaN; the host's keeps payloads.  Making each result canonical costs more than most of the
+arithmetic, and only bits that are observed matter: other arithmetic does not care which NaN it reads.  So a *raw* value holds
+the host's NaN, and readers that observe bits (stores, moves, conversions) make it canonical.
+"""
+
+from __future__ import annotations
+
+from ptxemu.ir import Imm, Op, Reg
+from ptxemu.passes.graph import Graph
+
+# Results whose only treatment of NaN is to make it canonical, so that it can wait.
+PRODUCERS = {
+    "add.fp", "sub.fp", "mul.fp", "fma.fp", "div.fp", "rcp.fp", "sqrt.fp", "rcp.approx", "sqrt.approx", "rsqrt.approx",
+    "sin.approx", "cos.approx", "ex2.approx", "lg2.approx", "div.approx", "div.full",
+}  # fmt: skip
+# Readers for which one NaN is as good as another.
+INDIFFERENT = PRODUCERS | {"setp", "setp2", "min.fp", "max.fp"}
+
+
+def may_be_raw(op: Op) -> bool:
+    """Whether the result of ``op`` is left raw. A guarded result mixes with an old value of unknown kind."""
+    return op.row.lower in PRODUCERS and op.guard is None and op.dst_types[0].name == "f32"
+
+
+def raw_values(graph: Graph) -> set[Reg]:
+    """Registers that may hold a NaN that is not canonical: raw results, and phis of nothing but such and constants."""
+    raw = {op.dsts[0] for block in graph.blocks for op in block.ops if may_be_raw(op)}
+    raw.discard(None)
+    phis = [phi for block in graph.blocks for phi in block.phis if phi.dst.type.bits == 32]
+    hopeful = {phi.dst for phi in phis}
+    changed = True
+    while changed:
+        changed = False
+        for phi in phis:
+            if phi.dst not in hopeful:
+                continue
+            if not all(_fits(arg, raw, hopeful) for arg in phi.args.values()):
+                hopeful.discard(phi.dst)
+                changed = True
+    return {reg for reg in raw if reg is not None} | hopeful
+
+
+def _fits(arg: Reg | Imm, raw: set[Reg | None], hopeful: set[Reg]) -> bool:
+    if isinstance(arg, Imm):
+        return arg.bits & 0x7FFFFFFF <= 0x7F800000
+    return arg in raw or arg in hopeful

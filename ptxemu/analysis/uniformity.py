@@ -1,0 +1,372 @@
+"""Uniformity analysis: the shape of every SSA value, and which branches diverge.
+
+An optimistic fixpoint: values start unknown, branches start uniform.  A branch on a varying predicate diverges; that
+changes where lanes wait for each other (:mod:`ptxemu.analysis.linear`), and a phi whose values may arrive at different
+times is varying.  The set of divergent branches only grows, so the iteration ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxemu.analysis import shape as shapes
+from ptxemu.analysis.geometry import LANES, tid_shape
+from ptxemu.analysis.linear import Layout, Linear, linearize
+from ptxemu.analysis.shape import Shape
+from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
+from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.passes.graph import Block, Graph, Phi
+
+UNIFORM = shapes.uniform(LANES)
+Transfer = Callable[["Uniformity", Op], "Shape | None"]
+
+# Results that are the same in all lanes whatever the operands; and those that never are.
+ALWAYS_UNIFORM = {"vote", "activemask", "barrier_red", "redux"}
+ALWAYS_VARYING = {"atom", "shfl", "match", "suld", "call"}
+VARYING_SREGS = {"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"}
+
+
+class Uniformity:
+    """Shapes by register (``shape``) and the linearized control flow they lead to (``linear``)."""
+
+    def __init__(self, graph: Graph, variant: str) -> None:
+        self.variant = variant
+        self.layout = Layout(graph)
+        self.known: dict[Reg, Shape | None] = {}
+        self.site_block: dict[Op, Block] = {}
+        divergent: set[Block] = set()
+        while True:
+            self.linear: Linear = linearize(self.layout, divergent)
+            self._solve()
+            grown = divergent | {block for block in self.layout.order if self._diverges(block)}
+            if grown == divergent:
+                return
+            divergent = grown
+
+    def shape(self, operand: Operand) -> Shape | None:
+        """The shape of an operand's value; unknown (unreachable) values count as uniform."""
+        if isinstance(operand, Reg):
+            return self.known.get(operand, UNIFORM)
+        if isinstance(operand, Imm):
+            return shapes.constant(LANES, operand.bits)
+        if isinstance(operand, SReg):
+            return self._special(operand.name)
+        if isinstance(operand, Addr):
+            base = self.shape(operand.base)
+            if base is None or not operand.offset:
+                return base
+            return shapes.add(base, shapes.constant(LANES, operand.offset % 2**64), 64)
+        if isinstance(operand, SymRef):
+            return self._symbol(operand)
+        return UNIFORM
+
+    def _symbol(self, operand: SymRef) -> Shape:
+        symbol = operand.symbol
+        align = symbol.align if isinstance(symbol, Variable) else 1
+        return shapes.uniform(LANES, shapes.trailing_zeros(align | operand.offset | 4096))
+
+    def _special(self, name: str) -> Shape | None:
+        stem, _, axis = name.partition(".")
+        if stem == "tid":
+            return tid_shape(self.variant, axis)
+        if stem == "laneid":
+            return Shape(tuple(range(LANES)), 64, LANES - 1)
+        if stem in VARYING_SREGS:
+            return None
+        high = {"ntid": 1024, "warpid": 31, "nwarpid": 32}.get(stem)
+        return shapes.uniform(LANES, 0, high)
+
+    def _diverges(self, block: Block) -> bool:
+        if block.cond is None or len(block.succs) < 2:
+            return False
+        found = self.known.get(block.cond, UNIFORM)
+        return found is None or not found.uniform
+
+    # -- the fixpoint over values
+
+    def _solve(self) -> None:
+        self.known = {}
+        changed = True
+        while changed:
+            changed = False
+            for block in self.layout.order:
+                for phi in block.phis:
+                    changed |= self._update(phi.dst, self._phi(block, phi))
+                for op in block.ops:
+                    self.site_block[op] = block
+                    results = self.results(op)
+                    for dst in op.dsts:
+                        if dst is not None:
+                            changed |= self._update(dst, results)
+                    if op.call is not None:
+                        for value in op.call.returns:
+                            if isinstance(value, Reg):
+                                changed |= self._update(value, None)
+
+    def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
+        if isinstance(new, _Unknown):
+            return False
+        if reg in self.known:
+            old = self.known[reg]
+            if old == new:
+                return False
+            new = shapes.meet(old, new)
+            if old == new:
+                return False
+        self.known[reg] = new
+        return True
+
+    def _phi(self, block: Block, phi: Phi) -> Shape | _Unknown | None:
+        args = set(phi.args.values())
+        constant = len(args) == 1 and isinstance(next(iter(args)), Imm)
+        if not constant and any(self.linear.waits(pred, block) for pred in block.preds):
+            return None  # lanes arrive at different times, perhaps with one register's values of different iterations
+        result: Shape | _Unknown | None = UNKNOWN
+        for pred, arg in phi.args.items():
+            if isinstance(arg, Reg) and arg not in self.known:
+                continue
+            found = self.shape(arg)
+            if found is not None and found.sites and self._stale(block, pred, found):
+                return None
+            result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
+        if not isinstance(result, _Unknown) and result is not None and result.high is not None and len(args) > 1:
+            result = Shape(result.offsets, result.zeros, None, result.sites)
+        return result
+
+    def _stale(self, block: Block, pred: Block, found: Shape) -> bool:
+        """A correction kept from an earlier iteration: its site runs again in the loop that carries the value."""
+        loop = self.layout.loops.get(block)
+        if loop is None or loop.header is not block or pred not in loop.blocks:
+            return False
+        return any(self.site_block[site] in loop.blocks for site, _ in found.sites)
+
+    def results(self, op: Op) -> Shape | _Unknown | None:
+        """The common shape of an op's results."""
+        if any(isinstance(reg, Reg) and reg not in self.known for reg in _inputs(op)):
+            return UNKNOWN
+        result = self._unguarded(op)
+        if op.guard is None:
+            return result
+        guard = self.shape(op.guard[0])
+        if guard is None or not guard.uniform:
+            return None
+        for kept in op.old:
+            if isinstance(kept, (Reg, Imm)):
+                if isinstance(kept, Reg) and kept not in self.known:
+                    continue
+                result = shapes.meet(result, self.shape(kept))
+        return None if result is None else Shape(result.offsets, result.zeros, None, result.sites)
+
+    def _unguarded(self, op: Op) -> Shape | None:
+        kind = op.row.lower
+        if kind in ALWAYS_UNIFORM:
+            return UNIFORM
+        if kind in ALWAYS_VARYING:
+            return None
+        if kind == "ld":
+            return self._load(op)
+        rule = RULES.get(op.opcode)
+        sources = [self.shape(source) for source in op.srcs]
+        if any(source is None for source in sources):
+            return None
+        if rule is not None and not op.negs and (found := rule(self, op)) is not None:
+            return found
+        if op.row.lower in ELEMENTWISE or op.row.lower in PURE:
+            everything = [item for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,))]
+            if all((found := self.shape(item)) is not None and found.uniform for item in everything):
+                return UNIFORM
+            return None
+        return UNIFORM if all(source is not None and source.uniform for source in sources) else None
+
+    def _load(self, op: Op) -> Shape | None:
+        found = self.shape(op.srcs[0])
+        if op.mods.get("space") == "local" or found is None or not found.uniform:
+            return None
+        return UNIFORM
+
+
+class _Unknown:
+    """Not computed yet (the top of the lattice)."""
+
+
+UNKNOWN = _Unknown()
+PURE = {"mov", "cvta", "isspacep", "suq", "istypep"}
+
+
+def _inputs(op: Op) -> list[Operand]:
+    found: list[Operand] = [op.guard[0]] if op.guard is not None else []
+    for source in op.srcs:
+        if isinstance(source, Addr):
+            found.append(source.base)
+        elif isinstance(source, Vec):
+            found.extend(source.items)
+        else:
+            found.append(source)
+    return found
+
+
+# ---------------------------------------------------------------- patterns through arithmetic
+
+
+def _integer(op: Op) -> bool:
+    kind = op.dst_types[0] if op.dst_types else None
+    return (
+        kind is not None
+        and kind.kind in "usb"
+        and kind.bits in (16, 32, 64)
+        and len(op.dsts) == 1
+        and "sat" not in op.mods
+    )
+
+
+def _shape(self: Uniformity, operand: Operand) -> Shape:
+    found = self.shape(operand)
+    assert found is not None
+    return found
+
+
+def _narrow_ok(self: Uniformity, op: Op) -> bool:
+    """Sources have the width of the operation (no hidden truncation or extension of a wider register)."""
+    for source, kind in zip(op.srcs, op.src_types):
+        if isinstance(source, Reg) and (kind is None or source.type.bits != kind.bits):
+            return False
+    return all(dst is None or dst.type.bits == kind.bits for dst, kind in zip(op.dsts, op.dst_types))
+
+
+def widen(self: Uniformity, op: Op, source: Operand, signed: bool) -> Shape | None:
+    """A 32-bit pattern as 64 bits: a site unless the bound proves that nothing wraps."""
+    found = _shape(self, source)
+    if not any(found.offsets):
+        return Shape(found.offsets, min(found.zeros, 32) if found.zeros < 64 else 64, found.high)
+    low = found.spread[0]
+    if found.high is not None and found.high < 1 << 31 and low >= 0:
+        return found
+    return Shape(found.offsets, min(found.zeros, 31), None, ((op, 1),))
+
+
+def _scale_by_constant(self: Uniformity, a: Operand, b: Operand, bits: int, signed: bool) -> Shape | None:
+    for value, factor in ((a, b), (b, a)):
+        if isinstance(factor, Imm):
+            found = _shape(self, value)
+            number = factor.bits
+            if signed and number >> (factor.type.bits - 1):
+                number -= 1 << factor.type.bits
+            return shapes.scale(found, number, bits)
+    return None
+
+
+def _mov(self: Uniformity, op: Op) -> Shape | None:
+    if len(op.srcs) != 1 or len(op.dsts) != 1 or isinstance(op.srcs[0], Vec):
+        return None
+    source = op.srcs[0]
+    if isinstance(source, SymRef) and isinstance(source.symbol, Variable):
+        return self.shape(source)
+    return self.shape(source) if _narrow_ok(self, op) or isinstance(source, SReg) else None
+
+
+def _add(self: Uniformity, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
+        return None
+    return shapes.add(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]), op.dst_types[0].bits)
+
+
+def _sub(self: Uniformity, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
+        return None
+    return shapes.sub(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]))
+
+
+def _mul(self: Uniformity, op: Op) -> Shape | None:
+    modes = op.mods.values()
+    if not _integer(op) or not _narrow_ok(self, op) or "hi" in modes or len(op.srcs) < 2:
+        return None
+    kind = op.src_types[0]
+    assert kind is not None
+    a, b = op.srcs[0], op.srcs[1]
+    if "lo" in modes:
+        return _scale_by_constant(self, a, b, kind.bits, True)
+    if "wide" in modes and kind.bits == 32:
+        value, factor = (a, b) if isinstance(b, Imm) else (b, a)
+        if not isinstance(factor, Imm):
+            return None
+        wide = widen(self, op, value, kind.is_signed)
+        number = factor.bits - (1 << 32) if kind.is_signed and factor.bits >> 31 else factor.bits
+        return None if wide is None else shapes.scale(wide, number, 64)
+    return None
+
+
+def _mad(self: Uniformity, op: Op) -> Shape | None:
+    if len(op.srcs) != 3:
+        return None
+    product = _mul(self, op)
+    if product is None:
+        first, second = _shape(self, op.srcs[0]), _shape(self, op.srcs[1])
+        if "lo" not in op.mods.values() or not (first.uniform and second.uniform) or not _integer(op):
+            return None
+        if not _narrow_ok(self, op):
+            return None
+        product = UNIFORM
+    return shapes.add(product, _shape(self, op.srcs[2]), op.dst_types[0].bits)
+
+
+def _shl(self: Uniformity, op: Op) -> Shape | None:
+    amount = op.srcs[1]
+    if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
+        return None
+    if isinstance(op.srcs[0], Reg) and op.srcs[0].type.bits != op.dst_types[0].bits:
+        return None
+    return shapes.scale(_shape(self, op.srcs[0]), 1 << amount.bits, op.dst_types[0].bits)
+
+
+def _shr(self: Uniformity, op: Op) -> Shape | None:
+    amount = op.srcs[1]
+    if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
+        return None
+    if isinstance(op.srcs[0], Reg) and op.srcs[0].type.bits != op.dst_types[0].bits:
+        return None
+    return shapes.shift_right(_shape(self, op.srcs[0]), amount.bits)
+
+
+def _and(self: Uniformity, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(self, op):
+        return None
+    for value, other in (op.srcs, op.srcs[::-1]):
+        if isinstance(other, Imm):
+            return shapes.mask(_shape(self, value), other.bits)
+    return None
+
+
+def _or(self: Uniformity, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(self, op):
+        return None
+    return shapes.disjoint_or(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]))
+
+
+def _cvt(self: Uniformity, op: Op) -> Shape | None:
+    if not _integer(op) or len(op.srcs) != 1:
+        return None
+    to, source_type = op.dst_types[0], op.src_types[0]
+    if source_type is None or source_type.kind not in "us" or not _narrow_ok(self, op):
+        return None
+    source = op.srcs[0]
+    if to.bits == source_type.bits:
+        return self.shape(source)
+    if source_type.bits == 32 and to.bits == 64:
+        return widen(self, op, source, source_type.is_signed)
+    if source_type.bits == 64 and to.bits == 32:
+        found = _shape(self, source)
+        return Shape(found.offsets, min(found.zeros, 32) if found.zeros < 64 else 64, None)
+    return None
+
+
+def _cvta(self: Uniformity, op: Op) -> Shape | None:
+    if op.mods.get("space") == "local" or not _narrow_ok(self, op):
+        return None
+    found = _shape(self, op.srcs[0])
+    return Shape(found.offsets, min(found.zeros, 8), None, found.sites)
+
+
+RULES: dict[str, Transfer] = {
+    "mov": _mov, "_move": _mov, "add": _add, "sub": _sub, "mul": _mul, "mad": _mad, "shl": _shl, "shr": _shr,
+    "and": _and, "or": _or, "cvt": _cvt, "cvta": _cvta,
+}  # fmt: skip

@@ -1,0 +1,220 @@
+"""Modules and kernels: what a program uses to load PTX and to launch it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from ptxemu.arguments import Arguments
+from ptxemu.buffer import Buffer
+from ptxemu.cache import Cache
+from ptxemu.device import Device, default_device
+from ptxemu.errors import Diagnostic, Diagnostics, InputError
+from ptxemu.limits import Shape, check_kernel, check_shared, shape_of
+from ptxemu.names import closest
+from ptxemu.program import Program, Settings
+from ptxemu.resident import Resident
+from ptxemu.run import LaunchResult, Record, launch
+from ptxemu.signature import KernelInfo, ModuleInfo
+from ptxemu.source import SourceFile
+from ptxemu.surface_object import SurfaceObject
+
+
+def load(path: str | os.PathLike[str], *, strict: bool = False, device: Device | None = None, opt: int = 2) -> Module:
+    """Load a PTX file. ``strict`` also checks what the ``.version`` and ``.target`` allow.
+
+    Raises PtxError with every diagnostic if the text is wrong, InputError if it cannot be read.
+    """
+    return loads(read_ptx(Path(path)), filename=os.fspath(path), strict=strict, device=device, opt=opt)
+
+
+def loads(
+    text: str, *, filename: str = "<string>", strict: bool = False, device: Device | None = None, opt: int = 2
+) -> Module:
+    """Load PTX text; ``filename`` is what messages call it."""
+    return Module(Program(text, filename, Settings(strict, opt), Cache.from_environment()), device)
+
+
+def lint(text: str, *, filename: str = "<string>", strict: bool = False) -> list[Diagnostic]:
+    """Every error and warning of a PTX text; none if it loads without remark."""
+    from ptxemu.check import check
+    from ptxemu.syntax import parse
+
+    source = SourceFile(filename, text)
+    diagnostics = Diagnostics(source)
+    tree = parse(source, diagnostics)
+    if not diagnostics.errors:
+        check(tree, source, diagnostics, strict)
+    return diagnostics.records
+
+
+def read_ptx(path: Path) -> str:
+    """The text of a PTX file; InputError if there is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        return data.removesuffix(b"\0").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file (byte {error.start} is no UTF-8)") from None
+
+
+class Module(Mapping[str, "Kernel"]):
+    """A loaded PTX module: its kernels by name. Its variables live as long as it does, as in CUDA."""
+
+    def __init__(self, program: Program, device: Device | None = None) -> None:
+        self.program = program
+        self._device = device
+        self._lock = Lock()
+        self._info = program.info
+
+    @property
+    def name(self) -> str:
+        return self.program.source.name
+
+    @property
+    def info(self) -> ModuleInfo:
+        """Kernels, parameters and variables as plain data."""
+        return self._info
+
+    @cached_property
+    def device(self) -> Device:
+        """The device that the module runs on; the default device unless one was given."""
+        return self._device or default_device()
+
+    @cached_property
+    def _resident(self) -> Resident:
+        return Resident(self._info, self.device, self.name)
+
+    def resident(self) -> Resident:
+        """The module's variables in device memory, made at the first use."""
+        with self._lock:
+            return self._resident
+
+    def __getitem__(self, name: str) -> Kernel:
+        info = self._info.kernels.get(name)
+        if info is None:
+            if not self._info.kernels:
+                raise InputError(f"{self.name} has no kernels")
+            known = ", ".join(self._info.kernels)
+            raise InputError(f"{self.name} has no kernel '{name}'{closest(name, self._info.kernels) or f' (it has {known})'}")
+        return Kernel(self, info)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._info.kernels)
+
+    def __len__(self) -> int:
+        return len(self._info.kernels)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._info.kernels
+
+    def __repr__(self) -> str:
+        return f"Module({self.name!r}: {', '.join(self)})"
+
+    def get_global(self, name: str) -> Buffer:
+        """A ``.global`` or ``.const`` variable as a buffer: read and write it, or pass it to a kernel."""
+        return self.resident().variable(name)
+
+    def bind(self, name: str, surface: SurfaceObject, index: int = 0) -> None:
+        """Bind a surface to a ``.surfref`` variable (element ``index`` of an array of them)."""
+        self.resident().bind(name, surface, index)
+
+    def locate(self, record: Record) -> str:
+        """``file:line`` of a fault record."""
+        pos = record["pos"]
+        return f"{self.name}:{self.program.source.line(pos)}" if isinstance(pos, int) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of a module; ``kernel[grid, block](*args)`` launches it."""
+
+    module: Module
+    info: KernelInfo
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    def __getitem__(self, shape: tuple[object, object]) -> Launcher:
+        if not isinstance(shape, tuple) or len(shape) != 2:
+            raise InputError(f"kernel {self.name}: write kernel[grid, block](...), each an integer or a tuple")
+        checked = shape_of(*shape)
+        check_kernel(self.info, checked)
+        return Launcher(self, checked)
+
+    def __call__(self, *args: object, **options: object) -> None:
+        raise InputError(f"kernel {self.name} needs a grid and a block: kernel[grid, block](...)")
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f".{item.type} {item.name}" for item in self.info.parameters)
+        return f"Kernel({self.name}({parameters}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A kernel with its grid and block."""
+
+    kernel: Kernel
+    shape: Shape
+
+    def __call__(
+        self,
+        *args: object,
+        shared: int = 0,
+        timeout: float | None = None,
+        printf: Callable[[str], None] | None = None,
+    ) -> LaunchResult:
+        """Launch and wait.
+
+        ``args`` follow the kernel's parameters: numbers, buffers, surfaces, bytes for structs, and NumPy arrays, which the
+        kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
+        ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
+        """
+        module, info = self.kernel.module, self.kernel.info
+        device = module.device
+        arguments = Arguments(info, args, device)
+        code, loaded = module.program.load(info.name, self.shape.block)
+        dynamic = check_shared(info, code.static_shared, shared)
+        resident, surfaces = module.resident(), device.surface_context()
+        try:
+            params = arguments.copy_in()
+            result = launch(
+                device.arena,
+                loaded.address,
+                kernel_name=info.name,
+                grid=self.shape.grid,
+                block=self.shape.block,
+                params=params,
+                static_shared=code.static_shared,
+                dynamic_shared=dynamic,
+                local_bytes=code.local_bytes,
+                suspends=code.suspends,
+                global_base=resident.bases["global"],
+                const_base=resident.bases["const"],
+                const_size=len(module.info.const_image),
+                handles=resident.handles_address,
+                surfaces=surfaces.pointer,
+                workers=device.workers,
+                timeout=_checked_timeout(timeout),
+                locate=module.locate,
+                printf=printf,
+            )
+            arguments.copy_out()
+        finally:
+            arguments.release()
+        return result
+
+
+def _checked_timeout(timeout: float | None) -> float | None:
+    if timeout is not None and not (isinstance(timeout, int | float | np.number) and timeout > 0):
+        raise InputError(f"timeout must be a positive number of seconds, not {timeout!r}")
+    return None if timeout is None else float(timeout)

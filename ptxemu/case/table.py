@@ -1,0 +1,94 @@
+"""Checked reading of TOML tables: every error names the file and the key."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ptxemu.errors import InputError
+from ptxemu.names import closest
+
+T = TypeVar("T")
+
+_WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", dict: "a table", list: "a list"}
+
+
+def read_toml(path: Path) -> Table:
+    """The root table of a file."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: {error}") from None
+    return Table(str(path), "", data)
+
+
+class Table:
+    """A TOML table at a known place; ``finish`` refuses the keys that nobody asked for."""
+
+    def __init__(self, file: str, place: str, data: dict[str, Any]) -> None:
+        self.file, self.place, self.data = file, place, data
+        self._known: set[str] = set()
+
+    def where(self, key: str = "") -> str:
+        place = ".".join(part for part in (self.place, key) if part)
+        return f"{self.file}: {place}" if place else self.file
+
+    def fail(self, key: str, message: str) -> InputError:
+        return InputError(f"{self.where(key)}: {message}")
+
+    def __contains__(self, key: str) -> bool:
+        self._known.add(key)
+        return key in self.data
+
+    def get(self, key: str, kind: type[T], default: T) -> T:
+        """The value of an optional key."""
+        return self.need(key, kind) if key in self else default
+
+    def need(self, key: str, kind: type[T]) -> T:
+        """The value of a required key."""
+        if key not in self:
+            raise self.fail(key, "is missing")
+        value: Any = self.data[key]
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.fail(key, f"must be {_WORDS[kind]}, not {value!r}")
+        return value
+
+    def any(self, key: str) -> Any:
+        """The value of a required key, of any type."""
+        if key not in self:
+            raise self.fail(key, "is missing")
+        return self.data[key]
+
+    def table(self, key: str) -> Table:
+        """A table below; an empty one if it is absent."""
+        return Table(self.file, f"{self.place}.{key}" if self.place else key, self.get(key, dict, {}))
+
+    def tables(self, key: str) -> Iterator[Table]:
+        """The tables of an array of tables."""
+        place = f"{self.place}.{key}" if self.place else key
+        for number, item in enumerate(self.get(key, list, [])):
+            if not isinstance(item, dict):
+                raise InputError(f"{self.file}: {place}[{number}]: must be a table, not {item!r}")
+            yield Table(self.file, f"{place}[{number}]", item)
+
+    def keys(self) -> list[str]:
+        """All keys in written order; each counts as known."""
+        self._known.update(self.data)
+        return list(self.data)
+
+    def finish(self, others: Iterable[str] = ()) -> None:
+        """Refuse unknown keys."""
+        known = self._known.union(others)
+        for key in self.data:
+            if key not in known:
+                raise self.fail(key, f"unknown key{closest(key, known)}")

@@ -1,0 +1,378 @@
+"""Function bodies: statements to a flat list of typed operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from ptxemu.check.calls import CallChecker
+from ptxemu.check.declarations import Declarer
+from ptxemu.check.gates import gate_errors
+from ptxemu.check.initialisers import Encoder
+from ptxemu.check.matching import Mismatch, match
+from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
+from ptxemu.check.names import Names
+from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
+from ptxemu.check.plan import Plan
+from ptxemu.check.typerules import literal_value
+from ptxemu.errors import Diagnostics
+from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
+from ptxemu.isa import rows
+from ptxemu.syntax import ast
+from ptxemu.types import TYPES
+
+BARRIERS = 16  # per CTA
+WARP = 32
+
+
+@dataclass(slots=True)
+class Context:
+    """What the checker of every body of a module shares: symbols and the matches found so far."""
+
+    diagnostics: Diagnostics
+    declarer: Declarer
+    symbols: dict[str, SymRef]
+    gates: tuple[tuple[int, int], int] | None  # version and target, in strict mode
+    plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
+    forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
+
+
+class BodyChecker:
+    """Checks the body of one function."""
+
+    def __init__(self, context: Context, function: Function, node: ast.Function) -> None:
+        self.context = context
+        self.diagnostics = context.diagnostics
+        self.function = function
+        self.node = node
+        self.names = Names(context.symbols)
+        self.items: list[Op | LabelMark] = []
+        inputs = frozenset(param.variable for param in function.params)
+        self.resolver = Resolver(self.names, context.diagnostics, inputs)
+        self.calls = CallChecker(self.resolver, context.declarer, function.name)
+        self.encoder = Encoder(context.diagnostics, self._symbol)
+        self.register_inputs: list[tuple[Reg, Variable]] = []
+        self.register_outputs: list[tuple[Reg, Variable]] = []
+
+    def check(self, body: ast.Block) -> list[Op | LabelMark]:
+        """The body as a flat list; what is wrong is reported and left out."""
+        formals = zip((*self.node.params, *self.node.returns), self._formal_variables())
+        for index, (node, variable) in enumerate(formals):
+            self._formal(node, variable, is_input=index < len(self.node.params))
+        for reg, variable in self.register_inputs:
+            self.items.append(self._transfer(reg, variable, load=True, like=None))
+        self._statements(body)
+        for reg, variable in self.register_outputs:
+            self.items.append(self._transfer(reg, variable, load=False, like=None))
+        return self.items
+
+    # ------------------------------------------------------------ statements
+
+    def _statements(self, body: ast.Block) -> None:
+        """Walk nested blocks without recursion."""
+        self._labels(body.body)
+        stack: list[Iterator[ast.Statement]] = [iter(body.body)]
+        while stack:
+            for statement in stack[-1]:
+                if statement.__class__ is ast.Instruction:
+                    self._instruction(statement)
+                elif statement.__class__ is ast.Block:
+                    self.names.push()
+                    self._labels(statement.body)
+                    stack.append(iter(statement.body))
+                    break
+                else:
+                    self._declaration(statement)
+            else:
+                stack.pop()
+                if stack:
+                    self.names.pop()
+
+    def _labels(self, statements: list[ast.Statement]) -> None:
+        """Declare the labels of a block first: branches may go forward."""
+        for statement in statements:
+            if statement.__class__ in (ast.Label, ast.TargetList, ast.Prototype):
+                assert isinstance(statement, (ast.Label, ast.TargetList, ast.Prototype))
+                entity = statement.name + self.names.suffix if isinstance(statement, ast.Label) else statement
+                if not self.names.declare_code(statement.name, entity):
+                    self.diagnostics.error(f"label '{statement.name}' is defined twice", statement.pos, statement.end)
+
+    def _declaration(self, statement: ast.Statement) -> None:
+        if isinstance(statement, ast.Label):
+            label = self.names.code[statement.name]
+            if isinstance(label, str):
+                self.items.append(LabelMark(label, statement.pos))
+        elif isinstance(statement, ast.Variable):
+            self._variable(statement)
+
+    def _variable(self, node: ast.Variable) -> None:
+        if node.space == "reg":
+            fresh = self._register(node)
+        else:
+            name = f"{self.function.name}.{node.name}{self.names.suffix}"
+            variable = self.context.declarer.variable(node, name, self.function.name)
+            if variable is None:
+                self.names.forget(node.name)
+                return
+            if node.init is not None:
+                self.encoder.encode(variable, node.init)
+            self.function.variables.append(variable)
+            fresh = self.names.declare(node.name, SymRef(variable, 0))
+        if not fresh:
+            self.diagnostics.error(f"'{node.name}' is declared twice in this scope", node.pos, node.end)
+
+    def _register(self, node: ast.Variable) -> bool:
+        kind = self.context.declarer.scalar_type(node)
+        if kind is None:
+            self.names.forget(node.name)
+            return True
+        if node.count is not None:
+            return self.names.declare_range(node.name, node.count, kind)
+        if node.vector:
+            return self.names.declare_vector(node.name, kind, node.vector)
+        return self.names.declare(node.name, Reg(node.name + self.names.suffix, kind))
+
+    def _symbol(self, name: ast.Name) -> SymRef | None:
+        try:
+            entity = self.resolver.name(name)
+        except Rejected:
+            return None
+        if isinstance(entity, SymRef):
+            return entity
+        self.diagnostics.error(f"'{name.text}' is not a variable", name.pos, name.end)
+        return None
+
+    # ------------------------------------------------------------ parameters declared .reg
+
+    def _formal_variables(self) -> list[Variable]:
+        return [param.variable for param in self.function.params] + self.function.returns
+
+    def _formal(self, node: ast.Variable, variable: Variable, *, is_input: bool) -> None:
+        """A ``.reg`` parameter is a register, copied from or to parameter memory at entry or return."""
+        fresh: bool
+        if node.space == "reg":
+            reg = Reg(node.name, variable.type)
+            (self.register_inputs if is_input else self.register_outputs).append((reg, variable))
+            fresh = self.names.declare(node.name, reg)
+        else:
+            fresh = self.names.declare(node.name, SymRef(variable, 0))
+        if not fresh:
+            self.diagnostics.error(f"parameter '{node.name}' is declared twice", node.pos, node.end)
+
+    def _transfer(self, reg: Reg, variable: Variable, *, load: bool, like: ast.Instruction | None) -> Op:
+        kind = TYPES[f"b{reg.type.bits}"]
+        opcode, address = "ld" if load else "st", Addr(SymRef(variable, 0), 0)
+        forms = self._forms(opcode, ("param", kind.name))
+        assert isinstance(forms, list)
+        pos, end = (self.node.pos, self.node.end) if like is None else (like.pos, like.end)
+        guard = None if like is None else self._guard(like)
+        if load:
+            return Op(forms[0].row, forms[0].mods, (reg,), (address,), (kind,), (kind,), pos, end)
+        return Op(forms[0].row, forms[0].mods, (), (address, reg), (), (kind, kind), pos, end, (), guard)
+
+    # ------------------------------------------------------------ instructions
+
+    def _instruction(self, ins: ast.Instruction) -> None:
+        try:
+            handler = HANDLERS.get(ins.opcode)
+            op = self._operation(ins) if handler is None else handler(self, ins)
+        except Rejected:
+            if self.diagnostics.full:
+                raise TooManyErrors from None
+            return
+        self.items.append(op)
+
+    def _operation(self, ins: ast.Instruction) -> Op:
+        kinds: list[Any] = [ins.opcode, ins.modifiers]
+        values: list[Any] = []
+        entities = self.names.entities
+        resolve = self.resolver.resolve
+        for operand in ins.operands:
+            if operand.__class__ is ast.Name:
+                value = entities.get(operand.text)
+                if value.__class__ is Reg:
+                    kinds.append(value.type.name)
+                    values.append(value)
+                    continue
+            kind, value = resolve(operand)
+            kinds.append(kind)
+            values.append(value)
+        plan = self.context.plans.get(tuple(kinds))
+        if plan is None:
+            plan = self._plan(ins, tuple(kinds), values)
+        if plan.remarks:
+            self._remark(plan, ins)
+        dsts: Any
+        srcs: Any
+        if plan.results >= 0:
+            for index, type in plan.literals:
+                values[index] = literal_value(type, values[index])
+            dsts, srcs = tuple(values[: plan.results]), tuple(values[plan.results :])
+        else:
+            dsts, srcs = plan.assemble(values)
+        guard = None if ins.guard is None else self._guard(ins)
+        return Op(
+            plan.row, plan.mods, dsts, srcs, plan.dst_types, plan.src_types, ins.pos, ins.end, plan.negs, guard,
+            loc=ins.loc,
+        )  # fmt: skip
+
+    def _guard(self, ins: ast.Instruction) -> tuple[Reg, bool] | None:
+        if ins.guard is None:
+            return None
+        name, negated = ins.guard
+        reg = self.names.entities.get(name.text)
+        if reg.__class__ is not Reg:
+            reg = self.resolver.name(name)
+        if not isinstance(reg, Reg) or reg.type.kind != "pred":
+            raise self.resolver.error(f"the guard '{name.text}' is not a predicate register", name)
+        return reg, negated
+
+    # ------------------------------------------------------------ matching, once for each shape
+
+    def _forms(self, opcode: str, modifiers: tuple[str, ...]) -> list[Form] | Misfit:
+        key = (opcode, modifiers)
+        forms = self.context.forms.get(key)
+        if forms is None:
+            forms = sort_modifiers(rows()[opcode], modifiers, self.context.gates is not None)
+            self.context.forms[key] = forms
+        return forms
+
+    def _checked_forms(self, ins: ast.Instruction) -> list[Form]:
+        if ins.opcode not in rows():
+            close = get_close_matches(ins.opcode, rows(), 1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            end = ins.opcode_pos + len(ins.opcode)
+            self.diagnostics.error(f"unknown instruction '{ins.opcode}'{hint}", ins.opcode_pos, end)
+            raise Rejected
+        forms = self._forms(ins.opcode, ins.modifiers)
+        if isinstance(forms, Misfit):
+            self.diagnostics.error(forms.message, *self._modifier_span(ins, forms.index))
+            raise Rejected
+        return forms
+
+    def _modifier_span(self, ins: ast.Instruction, index: int | None) -> tuple[int, int]:
+        """Where modifier ``index`` stands in the source, with its dot."""
+        if index is None:
+            return ins.opcode_pos, ins.opcode_end
+        text, at = self.diagnostics.source.text, ins.opcode_pos + len(ins.opcode)
+        for word in ins.modifiers[: index + 1]:
+            start = text.find("." + word, at, ins.opcode_end)
+            if start < 0:
+                return ins.opcode_pos, ins.opcode_end
+            at = start + 1 + len(word)
+        return start, at
+
+    def _plan(self, ins: ast.Instruction, key: tuple[Any, ...], values: list[Any]) -> Plan:
+        forms = self._checked_forms(ins)
+        try:
+            plan = match(forms, values, self.resolver.inputs)
+        except Mismatch as mismatch:
+            node = _operand_at(ins, mismatch.path)
+            pos, end = (ins.opcode_pos, ins.opcode_end) if node is None else (node.pos, node.end)
+            self.diagnostics.error(mismatch.message, pos, end)
+            raise Rejected from None
+        plan.remarks = self._remarks(plan)
+        self.context.plans[key] = plan
+        return plan
+
+    def _remarks(self, plan: Plan) -> tuple[tuple[str, str], ...]:
+        remarks = [
+            ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}")
+            for slot in plan.defaults
+        ]
+        if self.context.gates is not None:
+            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, *self.context.gates)]
+        if "barrier" in plan.row.flags and plan.row.lower != "bar_warp_sync":
+            remarks.append(("barrier", ""))
+        return tuple(remarks)
+
+    def _remark(self, plan: Plan, ins: ast.Instruction) -> None:
+        for severity, message in plan.remarks:
+            if severity == "barrier":
+                self._barrier_literals(plan, ins)
+            else:
+                self.diagnostics.add(severity, message, ins.opcode_pos, ins.opcode_end)
+
+    def _barrier_literals(self, plan: Plan, ins: ast.Instruction) -> None:
+        """A literal barrier number is 0 to 15, a literal thread count a multiple of the warp size."""
+        numbers = [operand for operand in ins.operands[len(plan.dst_types) :]]
+        number, count = numbers[0], numbers[1] if len(numbers) > 1 else None
+        if isinstance(number, ast.Int) and not 0 <= number.value < BARRIERS:
+            raise self.resolver.error(f"barrier {number.value} does not exist: there are 0 to {BARRIERS - 1}", number)
+        if isinstance(count, ast.Int) and (count.value <= 0 or count.value % WARP):
+            raise self.resolver.error(f"{count.value} threads is not a positive multiple of the warp size", count)
+
+    # ------------------------------------------------------------ control flow
+
+    def _label(self, operand: ast.Operand) -> str:
+        if isinstance(operand, ast.Name):
+            label = self.names.code.get(operand.text)
+            if isinstance(label, str):
+                return label
+            if label is None and self.names.lookup(operand.text) is None:
+                known = [name for name, entity in self.names.code.items() if isinstance(entity, str)]
+                close = get_close_matches(operand.text, known, 1)
+                hint = f"; did you mean '{close[0]}'?" if close else ""
+                raise self.resolver.error(f"unknown label '{operand.text}'{hint}", operand)
+        raise self.resolver.error("the target of a branch must be a label", operand)
+
+    def _control(self, ins: ast.Instruction, count: int) -> Form:
+        """The form of an instruction whose operands are names of code."""
+        form = self._checked_forms(ins)[0]
+        if count and len(ins.operands) != count:
+            plural = "s" if count > 1 else ""
+            message = f"'{ins.opcode}' takes {count} operand{plural}, not {len(ins.operands)}"
+            self.diagnostics.error(message, ins.opcode_pos, ins.opcode_end)
+            raise Rejected
+        if self.context.gates is not None:
+            for text in gate_errors(form.row, form.mods, *self.context.gates):
+                self.diagnostics.error(text, ins.opcode_pos, ins.opcode_end)
+        return form
+
+    def branch(self, ins: ast.Instruction) -> Op:
+        form = self._control(ins, 1)
+        labels = (self._label(ins.operands[0]),)
+        return Op(form.row, form.mods, (), (), (), (), ins.pos, ins.end, (), self._guard(ins), labels, loc=ins.loc)
+
+    def indexed_branch(self, ins: ast.Instruction) -> Op:
+        form = self._control(ins, 2)
+        index, table = ins.operands
+        entry = self.names.code.get(table.text) if isinstance(table, ast.Name) else None
+        if not isinstance(entry, ast.TargetList) or entry.kind != "branchtargets":
+            raise self.resolver.error("brx.idx needs the name of a .branchtargets list", table)
+        _, value = self.resolver.resolve(index)
+        if not isinstance(value, Reg) or value.type.bits != 32 or value.type.kind not in "usb":
+            raise self.resolver.error("the index of brx.idx must be a 32-bit integer register", index)
+        labels = tuple(self._label(name) for name in entry.targets)
+        srcs, kinds, guard = (value,), (TYPES["u32"],), self._guard(ins)
+        return Op(form.row, form.mods, (), srcs, (), kinds, ins.pos, ins.end, (), guard, labels, loc=ins.loc)
+
+    def call(self, ins: ast.Instruction) -> Op:
+        form = self._control(ins, 0)
+        call = self.calls.check(ins)
+        return Op(form.row, form.mods, (), (), (), (), ins.pos, ins.end, (), self._guard(ins), (), call, loc=ins.loc)
+
+    def leave(self, ins: ast.Instruction) -> Op:
+        """``ret``: results declared .reg are copied out first."""
+        for reg, variable in self.register_outputs:
+            self.items.append(self._transfer(reg, variable, load=False, like=ins))
+        return self._operation(ins)
+
+
+HANDLERS = {"bra": BodyChecker.branch, "brx": BodyChecker.indexed_branch, "call": BodyChecker.call,
+            "ret": BodyChecker.leave}  # fmt: skip
+
+
+def _operand_at(ins: ast.Instruction, path: tuple[int, ...]) -> Any:
+    """The operand, or element of one, that a path leads to."""
+    if not path:
+        return None
+    node: Any = ins.operands[path[0]]
+    for index in path[1:]:
+        if isinstance(node, ast.Pair):
+            node = (node.first, node.second)[index]
+        elif isinstance(node, ast.Vector):
+            node = node.items[index]
+    return node

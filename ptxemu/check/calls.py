@@ -1,0 +1,150 @@
+"""Calls: direct, through a register with a prototype or a target list (PTX ISA, "call")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ptxemu.check import typerules
+from ptxemu.check.declarations import Declarer
+from ptxemu.check.names import written
+from ptxemu.check.operands import Rejected, Resolver
+from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable
+from ptxemu.syntax import ast
+from ptxemu.types import TYPES
+
+Actual = Variable | Reg | Imm
+
+
+@dataclass(slots=True)
+class _Signature:
+    params: tuple[Variable, ...]
+    returns: tuple[Variable, ...]
+    targets: tuple[Function, ...] | None
+
+
+class CallChecker:
+    """Makes the :class:`ptxemu.ir.Call` of a call instruction."""
+
+    def __init__(self, resolver: Resolver, declarer: Declarer, owner: str) -> None:
+        self.resolver = resolver
+        self.declarer = declarer
+        self.owner = owner
+
+    def check(self, ins: ast.Instruction) -> Call:
+        """``call (ret), callee, (args), prototype``: all but the callee may be left out."""
+        operands = list(ins.operands)
+        returns = _group(operands)
+        callee = operands.pop(0) if operands else None
+        if not isinstance(callee, ast.Name):
+            raise self.resolver.error("call needs the name of a function or a register", callee or ins)
+        args = _group(operands)
+        if len(operands) > 1:
+            raise self.resolver.error("call has too many operands", operands[1])
+        target = self.resolver.name(callee)
+        uniform = "uni" in ins.modifiers
+        if isinstance(target, Reg):
+            signature = self.indirect(callee, target, operands)
+            prototype = (signature.params, signature.returns)
+            results, actuals = self.bind(callee, signature, returns, args)
+            return Call(target, results, actuals, uniform, signature.targets, prototype)
+        function = target.symbol if isinstance(target, SymRef) else None
+        if not isinstance(function, Function) or function.kind != "func":
+            raise self.resolver.error(f"'{callee.text}' is not a device function", callee)
+        if operands:
+            raise self.resolver.error("a direct call takes no prototype", operands[0])
+        results, actuals = self.bind(callee, _signature(function), returns, args)
+        return Call(function, results, actuals, uniform)
+
+    # ------------------------------------------------------------ indirect calls
+
+    def indirect(self, callee: ast.Name, register: Reg, operands: list[ast.Operand]) -> _Signature:
+        if register.type.kind not in "usb" or register.type.bits != 64:
+            raise self.resolver.error(f"a function address has 64 bits; '{callee.text}' has {register.type}", callee)
+        if not operands or not isinstance(operands[0], ast.Name):
+            raise self.resolver.error("an indirect call needs a .callprototype or .calltargets", callee)
+        entry = self.resolver.names.code.get(operands[0].text)
+        if isinstance(entry, ast.Prototype):
+            return self.prototype(entry)
+        if isinstance(entry, ast.TargetList) and entry.kind == "calltargets":
+            functions = [self.function(name) for name in entry.targets]
+            first = _signature(functions[0])
+            return _Signature(first.params, first.returns, tuple(functions))
+        raise self.resolver.error(f"'{operands[0].text}' is not a .callprototype or .calltargets", operands[0])
+
+    def prototype(self, node: ast.Prototype) -> _Signature:
+        formals = []
+        for group in (node.params, node.returns):
+            made = [self.declarer.formal(formal, self.owner, entry=False) for formal in group]
+            if None in made:
+                raise Rejected
+            formals.append(tuple(variable for variable in made if variable is not None))
+        return _Signature(formals[0], formals[1], None)
+
+    def function(self, name: ast.Name) -> Function:
+        entity = self.resolver.name(name)
+        if isinstance(entity, SymRef) and isinstance(entity.symbol, Function):
+            return entity.symbol
+        raise self.resolver.error(f"'{name.text}' is not a function", name)
+
+    # ------------------------------------------------------------ arguments
+
+    def bind(
+        self, callee: ast.Name, signature: _Signature, returns: Sequence[ast.Operand], args: Sequence[ast.Operand]
+    ) -> tuple[tuple[Variable | Reg, ...], tuple[Actual, ...]]:
+        """The actual results and arguments, checked against the formal ones."""
+        for what, formals, actuals in (("argument", signature.params, args), ("result", signature.returns, returns)):
+            if len(formals) != len(actuals):
+                plural = "" if len(formals) == 1 else "s"
+                message = f"'{callee.text}' has {len(formals)} {what}{plural}, not {len(actuals)}"
+                raise self.resolver.error(message, actuals[0] if actuals else callee)
+        results = tuple(self.result(formal, operand) for formal, operand in zip(signature.returns, returns))
+        values = tuple(self.actual(formal, operand) for formal, operand in zip(signature.params, args))
+        return results, values
+
+    def result(self, formal: Variable, operand: ast.Operand) -> Variable | Reg:
+        if isinstance(operand, ast.Sink) and not formal.dims:
+            return Reg("_", TYPES[f"b{formal.type.bits}"])
+        result = self.actual(formal, operand)
+        if isinstance(result, Imm):
+            raise self.resolver.error("a result must be a register or a .param variable", operand)
+        return result
+
+    def actual(self, formal: Variable, operand: ast.Operand) -> Actual:
+        """A ``.param`` variable of the same shape, or a scalar register or literal."""
+        _, value = self.resolver.resolve(operand)
+        if isinstance(value, SymRef) and isinstance(value.symbol, Variable) and value.symbol.space == "param":
+            if not _same_shape(formal, value.symbol):
+                name, given = written(value.symbol.name), _describe(value.symbol)
+                raise self.resolver.error(f"'{name}' is {given}; the parameter is {_describe(formal)}", operand)
+            return value.symbol
+        kind = None if formal.dims else formal.type
+        if kind is not None and isinstance(value, Reg) and typerules.register_fits(kind, value.type, relaxed=False):
+            return value
+        if kind is not None and isinstance(value, (ast.Int, ast.Float)) and typerules.literal_fits(kind, value):
+            return typerules.literal_value(kind, value)
+        raise self.resolver.error(f"this does not fit the parameter, which is {_describe(formal)}", operand)
+
+
+def _group(operands: list[ast.Operand]) -> tuple[ast.Operand, ...]:
+    """Take a parenthesised list from the front, if there is one."""
+    if not operands or not isinstance(operands[0], ast.Group):
+        return ()
+    group = operands.pop(0)
+    assert isinstance(group, ast.Group)
+    return group.items
+
+
+def _signature(function: Function) -> _Signature:
+    return _Signature(tuple(param.variable for param in function.params), tuple(function.returns), None)
+
+
+def _same_shape(formal: Variable, actual: Variable) -> bool:
+    if bool(formal.dims) != bool(actual.dims) or (formal.size != actual.size and None not in formal.dims):
+        return False
+    return formal.type.kind == "b" or actual.type.kind == "b" or formal.type.is_float == actual.type.is_float
+
+
+def _describe(variable: Variable) -> str:
+    extent = "".join(f"[{extent}]" for extent in variable.dims)
+    return f".{variable.type}{extent}"

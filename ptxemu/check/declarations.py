@@ -1,0 +1,134 @@
+"""Variables and function signatures: from syntax to IR (PTX ISA, "State Spaces, Types, and Variables")."""
+
+from __future__ import annotations
+
+from ptxemu.errors import Diagnostics
+from ptxemu.ir import Function, Param, Variable
+from ptxemu.syntax import ast
+from ptxemu.types import TYPES, ScalarType
+
+DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
+INITIALISED = frozenset({"global", "const"})
+MAX_VECTOR_BITS = 256
+TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
+
+
+class Declarer:
+    """Makes IR variables and functions, and reports declarations that are wrong."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.diagnostics = diagnostics
+
+    def error(self, message: str, node: ast.Variable | ast.Function) -> None:
+        self.diagnostics.error(message, node.pos, node.end)
+
+    # ------------------------------------------------------------ variables
+
+    def scalar_type(self, node: ast.Variable) -> ScalarType | None:
+        """The declared type, reported if there is no such type."""
+        kind = TYPES.get(node.type)
+        if kind is None:
+            self.error(f"unknown type '.{node.type}' of '{node.name}'", node)
+        return kind
+
+    def variable(self, node: ast.Variable, name: str, owner: str | None) -> Variable | None:
+        """A variable outside registers, without its initial value; None if the declaration is wrong."""
+        space, kind = ("global", TYPES["texref"]) if node.space == "tex" else (node.space, self.scalar_type(node))
+        if kind is None or not self._legal(node, kind, space, owner):
+            return None
+        dims = self._extents(node)
+        if dims is None:
+            return None
+        element = kind.bytes * (node.vector or 1)
+        size = element
+        for extent in dims:
+            size *= extent or 0
+        align = node.align or element
+        return Variable(name, space, kind, node.vector, dims, size, align, None, [], node.linkage, node.pos, [], owner)
+
+    def _legal(self, node: ast.Variable, kind: ScalarType, space: str, owner: str | None) -> bool:
+        if kind.kind == "opaque":
+            if space == "param" or (space == "global" and owner is None):
+                return True
+            self.error(f"a {kind} must be a module-scope .global variable or a kernel parameter", node)
+        elif kind.kind not in DATA_KINDS:
+            self.error(f"'{node.name}' of type {kind} must be a register", node)
+        elif node.align & (node.align - 1):
+            self.error(f"the alignment {node.align} of '{node.name}' is not a power of two", node)
+        elif node.vector * kind.bits > MAX_VECTOR_BITS:
+            self.error(f"the vector '{node.name}' exceeds {MAX_VECTOR_BITS} bits", node)
+        elif node.init is not None and space not in INITIALISED:
+            self.error(f"'{node.name}' in .{space} space cannot have an initial value", node)
+        elif node.init is not None and node.linkage == "extern":
+            self.error(f"'{node.name}' is .extern and cannot have an initial value", node)
+        else:
+            return True
+        return False
+
+    def _extents(self, node: ast.Variable) -> tuple[int | None, ...] | None:
+        """The extents, an open first one closed by the initialiser; None if that is not possible."""
+        if None in node.dims[1:]:
+            self.error(f"only the first extent of '{node.name}' may be left out", node)
+            return None
+        if not node.dims or node.dims[0] is not None:
+            return node.dims
+        if isinstance(node.init, ast.InitList):
+            return (len(node.init.items), *node.dims[1:])
+        if node.linkage == "extern" or node.space == "param":
+            return node.dims
+        self.error(f"'{node.name}' has no size: give its extent, an initial value or .extern", node)
+        return None
+
+    # ------------------------------------------------------------ functions
+
+    def function(self, node: ast.Function) -> Function | None:
+        """The signature of a function, its body still None."""
+        params: list[Param] = []
+        offset = 0
+        for formal in node.params:
+            variable = self.formal(formal, node.name, entry=node.kind == "entry")
+            if variable is None:
+                return None
+            offset = -(-offset // variable.align) * variable.align
+            params.append(Param(variable, offset, formal.ptr))
+            offset += variable.size
+        returns = [self.formal(formal, node.name, entry=False) for formal in node.returns]
+        limits = {directive.name: _limit(directive) for directive in node.directives}
+        noreturn = limits.pop("noreturn", None) is not None
+        kept = [variable for variable in returns if variable is not None]
+        position = node.name_pos or node.pos
+        return Function(node.name, node.kind, node.linkage, params, kept, None, [], limits, position, noreturn)
+
+    def formal(self, node: ast.Variable, owner: str, *, entry: bool) -> Variable | None:
+        """A formal parameter. One declared ``.reg`` is passed in parameter memory as well."""
+        kind = TYPES.get(node.type)
+        if entry and node.space != "param":
+            self.error(f"the kernel parameter '{node.name}' must be .param", node)
+            return None
+        if kind is not None and kind.kind == "opaque" and not entry:
+            self.error(f"a {kind} cannot be a parameter of a .func", node)
+            return None
+        variable = self.variable(node, node.name, owner)
+        if variable is not None:
+            variable.space = "param"
+        return variable
+
+
+def _limit(directive: ast.Directive) -> tuple[int, ...]:
+    values = tuple(value for value in directive.values if isinstance(value, int))
+    if directive.name in TRIPLE_DIRECTIVES:
+        return (*values, 1, 1)[:3]
+    return values
+
+
+def same_signature(first: Function, second: Function) -> bool:
+    """Whether two declarations of a function agree."""
+
+    def shape(variables: list[Variable]) -> list[tuple[int, int, bool]]:
+        return [(variable.size, variable.align, variable.type.is_float) for variable in variables]
+
+    def formals(function: Function) -> list[Variable]:
+        return [param.variable for param in function.params]
+
+    agree = shape(formals(first)) == shape(formals(second)) and shape(first.returns) == shape(second.returns)
+    return first.kind == second.kind and agree

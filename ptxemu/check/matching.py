@@ -1,0 +1,360 @@
+"""Matching operands against the rows of the table: once for each shape of instruction.
+
+The result is a :class:`ptxemu.check.plan.Plan`, which makes the operation from the values of the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from itertools import combinations
+from typing import Any
+
+from ptxemu.check import typerules
+from ptxemu.check.modifiers import Form
+from ptxemu.check.names import written
+from ptxemu.check.operands import Negated, Value
+from ptxemu.check.plan import Part, Plan
+from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.isa.special import SPECIAL_REGISTERS
+from ptxemu.isa.table import OperandPattern
+from ptxemu.syntax import ast
+from ptxemu.types import B32, TYPES, ScalarType
+
+RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust"})  # registers may be wider than the instruction type
+SYMBOL_SOURCES = frozenset({"mov", "cvta"})
+SPECIAL_SOURCES = frozenset({"mov", "cvt"})
+DROPPED_RESULTS = frozenset({"atom"})  # whose destination may be ``_``
+GENERIC_SPACES = frozenset({"global", "shared", "local", "const"})
+NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
+COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
+TUPLE_LENGTHS = (1, 2, 4)
+PACKED_LENGTHS = (2, 4)
+
+
+class Mismatch(Exception):
+    """An operand does not fit; ``path`` leads to it (operand index, then element index), empty for the opcode."""
+
+    def __init__(self, message: str, *path: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+
+# ---------------------------------------------------------------- matching
+
+
+def match(forms: list[Form], values: list[Value], inputs: Container[Variable]) -> Plan:
+    """The plan of the first form whose operands fit; else the Mismatch of the form that came furthest.
+
+    ``inputs`` are the input parameters of the function, which stores may not write.
+    """
+    failures: list[Mismatch] = []
+    for form in forms:
+        try:
+            return _Matcher(form, values, inputs).plan()
+        except Mismatch as failure:
+            failures.append(failure)
+    raise max(failures, key=lambda failure: (failure.path, len(failure.message)))
+
+
+class _Matcher:
+    def __init__(self, form: Form, values: list[Value], inputs: Container[Variable]) -> None:
+        self.inputs = inputs
+        self.row = form.row
+        self.mods = form.mods
+        self.defaults = form.defaults
+        self.values = values
+        self.relaxed = self.row.opcode in RELAXED
+
+    def plan(self) -> Plan:
+        if self.row.any_operands:
+            parts = tuple(Part("any", ()) for _ in self.values)
+            return Plan(self.row, self.mods, self.defaults, parts, (), (None,) * len(parts), (), -1, ())
+        patterns = self.patterns()
+        parts = tuple(self.part(i, pattern, value) for i, (pattern, value) in enumerate(zip(patterns, self.values)))
+        dst_types = tuple(kind for part in parts if part.role == "dst" for kind in part.types)
+        src_types: list[ScalarType | None] = []
+        for part in parts:
+            if part.role == "surface":
+                src_types += part.types
+            elif part.role != "dst":
+                src_types.append(part.types[0] if part.types else None)
+        shape = self.shape(parts)
+        return Plan(self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape)
+
+    def patterns(self) -> list[OperandPattern]:
+        """The patterns of the operands present, optional ones left out from the right until the number fits."""
+        all_patterns = [p for p in self.row.operands if p.when is None or p.when in self.mods]
+        optional = [p for p in all_patterns if p.optional and p.when is None]
+        surplus = len(all_patterns) - len(self.values)
+        if 0 <= surplus <= len(optional):
+            dropped = next(combinations(reversed(optional), surplus))
+            return [pattern for pattern in all_patterns if pattern not in dropped]
+        least, most = len(all_patterns) - len(optional), len(all_patterns)
+        wanted = f"{least}" if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
+        plural = "" if wanted == "1" else "s"
+        raise Mismatch(f"'{self.row.opcode}' takes {wanted} operand{plural}, not {len(self.values)}{self.hint()}")
+
+    def hint(self) -> str:
+        without_policy = any(p.when is not None and p.when not in self.mods for p in self.row.operands)
+        return " (a cache policy needs '.L2::cache_hint')" if without_policy else ""
+
+    def negs(self) -> tuple[bool, ...]:
+        negs = tuple(isinstance(v, Negated) for v, p in zip(self.values, self.patterns()) if p.role != "dst")
+        return negs if any(negs) else ()
+
+    def shape(self, parts: tuple[Part, ...]) -> tuple[int, tuple[tuple[int, ScalarType], ...]]:
+        """``results`` and ``literals`` of the plan."""
+        literals = []
+        for index, (part, value) in enumerate(zip(parts, self.values)):
+            if part.role == "surface" or isinstance(value, (tuple, Negated)) or (part.role == "dst" and value is None):
+                return -1, ()
+            if isinstance(value, (ast.Int, ast.Float)):
+                literals.append((index, part.types[0]))
+        return sum(part.role == "dst" for part in parts), tuple(literals)
+
+    # ------------------------------------------------------------ one operand
+
+    def type(self, name: str) -> ScalarType:
+        if name.startswith("wide("):
+            narrow = self.type(name[5:-1])
+            return TYPES[narrow.name.rstrip("0123456789") + str(narrow.bits * 2)]
+        if name.startswith("dot("):
+            unsigned = all(self.type(part).kind == "u" for part in name[4:-1].split(","))
+            return TYPES["u32" if unsigned else "s32"]
+        return TYPES[self.mods.get(name, name)]
+
+    def length(self, pattern: OperandPattern) -> int | None:
+        """How many elements a pattern has; None where braces are not allowed."""
+        if pattern.count is None:
+            return None
+        word = self.mods.get(pattern.count)
+        return int(word[1:]) if word else 1
+
+    def part(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        if pattern.type == "surface":
+            return self.surface(index, pattern, value)
+        if pattern.role == "mem":
+            return self.memory(index, pattern, value)
+        if pattern.type == "address":
+            return self.address_register(index, value)
+        if pattern.role == "dst":
+            return self.destination(index, pattern, value)
+        return self.source(index, pattern, value)
+
+    def destination(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        kind = self.type(pattern.type)
+        if pattern.second is not None:
+            return self.pair(index, kind, pattern.second, value)
+        if isinstance(value, tuple):
+            types = self.elements(index, pattern, kind, value)
+        else:
+            types = (kind,) * self.scalar(index, pattern)
+            if value is None and self.row.opcode in DROPPED_RESULTS:
+                return Part("dst", types)
+        for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
+            if item is not None or not isinstance(value, tuple):
+                path = (index, position) if isinstance(value, tuple) else (index,)
+                self.register(types[position], item, path)
+        return Part("dst", types)
+
+    def pair(self, index: int, kind: ScalarType, second: OperandPattern, value: Value) -> Part:
+        if not isinstance(value, tuple):
+            if not second.optional:
+                raise Mismatch(f"'{self.row.opcode}' has two destinations, written 'd|p'", index)
+            self.register(kind, value, (index,))
+            return Part("dst", (kind,))
+        types = (kind, self.type(second.type))
+        for position, (wanted, item) in enumerate(zip(types, value)):
+            if item is not None:
+                self.register(wanted, item, (index, position))
+        return Part("dst", types)
+
+    def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
+        if not isinstance(value, Reg):
+            raise Mismatch(f"the destination of '{self.row.opcode}' must be a register", *path)
+        if not typerules.register_fits(kind, value.type, self.relaxed):
+            raise Mismatch(self.misfit(kind, value.type, path[0]), *path)
+
+    def source(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        kind = self.type(pattern.type)
+        if isinstance(value, tuple):
+            types = self.elements(index, pattern, kind, value)
+            for position, (wanted, item) in enumerate(zip(types, value)):
+                self.scalar_source(wanted, item, (index, position))
+            return Part("src", types)
+        self.scalar(index, pattern)
+        self.scalar_source(kind, value, (index,))
+        return Part("src", (kind,))
+
+    def scalar(self, index: int, pattern: OperandPattern) -> int:
+        length = self.length(pattern) or 1
+        if length > 1 and not (self.values[index] is None and self.row.opcode in DROPPED_RESULTS):
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a vector of {length} elements", index)
+        return length
+
+    def elements(self, index: int, pattern: OperandPattern, kind: ScalarType, value: Value) -> tuple[ScalarType, ...]:
+        """The element types of a braced operand."""
+        length = self.length(pattern)
+        if length == len(value):
+            return (kind,) * length
+        if length is not None:
+            wanted = f"{length} element" + ("s" if length > 1 else "")
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must have {wanted}, not {len(value)}", index)
+        width = kind.bits // len(value)
+        if self.row.opcode == "mov" and kind.kind == "b" and len(value) in PACKED_LENGTHS and width >= 8:
+            return (TYPES[f"b{width}"],) * len(value)
+        raise Mismatch(f"operand {index + 1} of '{self.row.opcode}{self.written()}' must not be a vector", index)
+
+    def written(self) -> str:
+        return "".join(f".{word}" for word in self.mods.values())
+
+    def scalar_source(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
+        problem = self.source_problem(kind, value, path[0])
+        if problem:
+            raise Mismatch(problem, *path)
+
+    def source_problem(self, kind: ScalarType, value: Value, index: int) -> str | None:
+        opcode = self.row.opcode
+        if isinstance(value, Reg):
+            fits = typerules.register_fits(kind, value.type, self.relaxed)
+            return None if fits else self.misfit(kind, value.type, index)
+        if isinstance(value, (ast.Int, ast.Float)):
+            return None if typerules.literal_fits(kind, value) else self.literal_misfit(kind, value)
+        if isinstance(value, Negated):
+            return None if kind.kind == "pred" else f"operand {index + 1} of '{opcode}' is not a predicate"
+        if isinstance(value, SReg):
+            return self.special_problem(kind, value)
+        if isinstance(value, SymRef):
+            return self.symbol_problem(kind, value)
+        if isinstance(value, Addr):
+            return f"'{opcode}' takes a value here, not an address in brackets"
+        return f"operand {index + 1} of '{opcode}' must be a register or a literal"
+
+    def special_problem(self, kind: ScalarType, value: SReg) -> str | None:
+        if self.row.opcode not in SPECIAL_SOURCES:
+            return f"a special register cannot be an operand of '{self.row.opcode}'; copy it with mov"
+        types = SPECIAL_REGISTERS[value.name]
+        if typerules.special_fits(kind, types):
+            return None
+        return f"'%{value.name}' has type {types[0]}, which does not fit '{self.row.opcode}{self.written()}'"
+
+    def symbol_problem(self, kind: ScalarType, value: SymRef) -> str | None:
+        opcode, symbol = self.row.opcode, value.symbol
+        if opcode not in SYMBOL_SOURCES or "to" in self.mods:
+            name = written(symbol.name)
+            return f"the name of a variable cannot be an operand of '{opcode}'; write [{name}] or use mov"
+        if opcode == "cvta" and isinstance(symbol, Variable) and symbol.space != self.space():
+            return f"'{written(symbol.name)}' is in .{symbol.space} space, not .{self.space()}"
+        if isinstance(symbol, Variable) and symbol.type.kind == "opaque" and kind.name != "u64":
+            return f"the handle of a {symbol.type} has type u64, not {kind}"
+        narrow = isinstance(symbol, Variable) and symbol.space in NARROW_SPACES
+        if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and narrow)):
+            return None
+        return f"the address of '{written(symbol.name)}' does not fit type {kind}"
+
+    def misfit(self, kind: ScalarType, held: ScalarType, index: int) -> str:
+        wanted = f"{kind} or wider" if self.relaxed and held.bits < kind.bits else kind
+        name = self.row.opcode + self.written()
+        return f"operand {index + 1} of '{name}' must be {wanted}, not a register of type {held}"
+
+    def literal_misfit(self, kind: ScalarType, value: ast.Int | ast.Float) -> str:
+        name = "an integer" if isinstance(value, ast.Int) else "a floating-point"
+        advice = ""
+        if isinstance(value, ast.Int) and kind.name in ("f32", "f64"):
+            advice = f"; write {value.value}.0"
+        return f"{name} literal does not fit type {kind} of '{self.row.opcode}'{advice}"
+
+    # ------------------------------------------------------------ addresses
+
+    def space(self) -> str:
+        """The state space of the instruction, ``""`` for generic."""
+        return self.mods.get("space", "").partition("::")[0]
+
+    def memory(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        if not isinstance(value, Addr):
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be an address in brackets", index)
+        types = (self.type(pattern.type),) if pattern.type else ()
+        base = value.base
+        if isinstance(base, SymRef):
+            self.symbol_address(index, base.symbol)
+        elif isinstance(base, Reg):
+            self.check_address_register(index, base)
+        return Part("mem", types)
+
+    def symbol_address(self, index: int, symbol: Any) -> None:
+        space, name = self.space(), written(symbol.name)
+        if not isinstance(symbol, Variable):
+            raise Mismatch(f"'{name}' is a function, not a variable", index)
+        if symbol.type.kind == "opaque":
+            raise Mismatch(f"'{name}' is a {symbol.type}, which has no readable memory", index)
+        if space and symbol.space != space:
+            raise Mismatch(f"'{name}' is in .{symbol.space} space, not .{space}", index)
+        if symbol in self.inputs and self.row.lower == "st":
+            raise Mismatch(f"'{name}' is an input parameter and cannot be written", index)
+        if not space and symbol.space not in GENERIC_SPACES:
+            raise Mismatch(f"'{name}' is in .{symbol.space} space: write '{self.row.opcode}.{symbol.space}'", index)
+        allowed = next((slot.values for slot in self.row.slots if slot.name == "space"), None)
+        if not space and allowed is not None:
+            if symbol.space not in allowed:
+                raise Mismatch(f"'{self.row.opcode}{self.written()}' cannot access .{symbol.space} space", index)
+            self.mods = self.mods | {"space": symbol.space}
+
+    def check_address_register(self, index: int, base: Reg) -> None:
+        kind = base.type
+        if kind.kind not in "usb" or kind.bits not in (32, 64):
+            raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
+        if kind.bits == 32 and self.space() not in NARROW_SPACES:
+            space = f".{self.space()}" if self.space() else "generic"
+            raise Mismatch(f"a {space} address has 64 bits; '{written(base.name)}' has type {kind}", index)
+
+    def address_register(self, index: int, value: Value) -> Part:
+        if isinstance(value, Reg) and value.type.kind in "usb" and value.type.bits in (32, 64):
+            return Part("src", (value.type,))
+        raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a 32- or 64-bit integer register", index)
+
+    # ------------------------------------------------------------ surfaces
+
+    def surface(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        address, *rest = value if isinstance(value, tuple) else (value,)
+        if not isinstance(address, Addr):
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a surface in brackets", index)
+        self.handle(index, address)
+        if pattern.count is None:
+            if rest:
+                raise Mismatch(f"'{self.row.opcode}' takes no coordinates", index)
+            return Part("surface", (TYPES["u64"],))
+        if len(rest) != 1:
+            raise Mismatch(f"'{self.row.opcode}' needs one coordinate tuple after the surface", index)
+        geometry = self.mods[pattern.count]
+        self.coordinates(index, geometry, rest[0])
+        return Part("surface", (TYPES["u64"], B32), COORDINATES[geometry])
+
+    def handle(self, index: int, address: Addr) -> None:
+        base = address.base
+        if isinstance(base, Imm):
+            raise Mismatch("a surface is a .surfref variable or a 64-bit register, not a literal", index)
+        if address.offset or (isinstance(base, SymRef) and base.offset):
+            raise Mismatch("a surface operand takes no offset; add it to the register", index)
+        if isinstance(base, Reg):
+            if base.type.kind not in "usb" or base.type.bits != 64:
+                raise Mismatch(f"a surface handle has 64 bits; '{written(base.name)}' has type {base.type}", index)
+        elif not isinstance(base.symbol, Variable) or base.symbol.type.name != "surfref":
+            raise Mismatch(f"'{written(base.symbol.name)}' is not a surface", index)
+        elif base.symbol.dims:
+            name = written(base.symbol.name)
+            raise Mismatch(f"'{name}' is an array of surfaces; take an address with mov.u64 first", index)
+
+    def coordinates(self, index: int, geometry: str, value: Value) -> None:
+        needed = COORDINATES[geometry]
+        if not isinstance(value, tuple):
+            if isinstance(value, ast.Int):
+                raise Mismatch("a literal coordinate must be in braces", index)
+            value = (value,)
+        if len(value) < needed or len(value) not in TUPLE_LENGTHS:
+            wanted = {1: "1 coordinate", 2: "2 coordinates", 3: "4 coordinates"}[needed]
+            raise Mismatch(f"geometry .{geometry} needs {wanted}, not {len(value)}", index)
+        for item in value:
+            is_register = isinstance(item, Reg) and typerules.register_fits(TYPES["s32"], item.type, relaxed=False)
+            if not is_register and not isinstance(item, ast.Int):
+                raise Mismatch("a coordinate must be a 32-bit integer register or a literal", index)

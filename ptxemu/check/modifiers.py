@@ -1,0 +1,180 @@
+"""Sorting the modifiers of an opcode into the slots of its rows, and saying what is wrong where that fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from ptxemu.isa.table import Row, Slot
+from ptxemu.types import TYPES
+
+SLOT_NAMES = {
+    "type": "type", "dtype": "type", "atype": "type", "stype": "type", "btype": "type", "size": "type",
+    "cmp": "comparison", "round": "rounding mode", "vec": "vector length", "clamp": "clamp mode", "geom": "geometry",
+    "cop": "cache operator", "op": "operation", "sem": "memory ordering", "space": "state space", "scope": "scope",
+    "mode": "mode", "query": "query", "level": "level", "evict": "eviction priority", "bool": "boolean operation",
+}  # fmt: skip
+TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
+MAX_VECTOR_BITS = 128
+WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows of their own
+
+
+@dataclass(slots=True, frozen=True)
+class Form:
+    """A row that takes the modifiers, and the slot each of them fills. ``defaults`` names slots filled by default."""
+
+    row: Row
+    mods: dict[str, str]
+    defaults: tuple[str, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Misfit:
+    """Why no row takes the modifiers; ``index`` is the modifier to point at, or None for the whole opcode."""
+
+    message: str
+    index: int | None
+
+
+@dataclass(slots=True)
+class _Sorted:
+    row: Row
+    mods: dict[str, str]
+    surplus: list[int]
+    missing: list[Slot]
+
+    @property
+    def faults(self) -> tuple[int, int]:
+        return len(self.surplus) + len(self.missing), len(self.surplus)
+
+
+def sort_modifiers(rows: list[Row], modifiers: tuple[str, ...], strict: bool) -> list[Form] | Misfit:
+    """Every row of an opcode that takes these modifiers, or what is wrong with them."""
+    found = [_sort(row, modifiers) for row in rows]
+    fitting = [one for one in found if not one.surplus and (not one.missing or _defaulted(one, strict))]
+    wide = [one for one in fitting if _too_wide(one.row, one.mods)]
+    if fitting and len(wide) == len(fitting):
+        vector = modifiers.index(fitting[0].mods["vec"])
+        return Misfit(f"a vector of {fitting[0].mods['type']} this long exceeds {MAX_VECTOR_BITS} bits", vector)
+    forms = [_form(one) for one in fitting if one not in wide]
+    return forms or _explain(rows[0].opcode, modifiers, found)
+
+
+def _sort(row: Row, modifiers: tuple[str, ...]) -> _Sorted:
+    """Fill slots in written order: required slots take precedence over optional ones that accept the same word."""
+    if row.any_modifiers:
+        return _Sorted(row, dict(zip(modifiers, modifiers)), [], [])
+    best = _fill(row, row.slots, modifiers)
+    if best.faults[0]:
+        required_first = tuple(sorted(row.slots, key=lambda slot: not slot.required))
+        best = min(best, _fill(row, required_first, modifiers), key=lambda one: one.faults)
+    return best
+
+
+def _fill(row: Row, slots: tuple[Slot, ...], modifiers: tuple[str, ...]) -> _Sorted:
+    mods: dict[str, str] = {}
+    surplus = []
+    types = 0  # types alone have an order: those before this slot may no longer be given
+    for index, word in enumerate(modifiers):
+        slot = None
+        if word in row.by_modifier:
+            slot = next((slot for slot in slots if word in slot.values and slot.name not in mods), None)
+        place = row.slots.index(slot) if slot is not None and slot.name in TYPE_SLOTS else types
+        if slot is None or place < types:
+            surplus.append(index)
+        else:
+            mods[slot.name] = word
+            types = place
+    missing = [slot for slot in slots if slot.required and slot.name not in mods]
+    return _Sorted(row, mods, surplus, missing)
+
+
+def _defaulted(one: _Sorted, strict: bool) -> bool:
+    return not strict and all(slot.default is not None for slot in one.missing)
+
+
+def _form(one: _Sorted) -> Form:
+    defaults = {slot.name: slot.default for slot in one.missing if slot.default is not None}
+    return Form(one.row, one.mods | defaults, tuple(defaults))
+
+
+def _too_wide(row: Row, mods: dict[str, str]) -> bool:
+    length, kind = mods.get("vec"), TYPES.get(mods.get("type", ""))
+    if length is None or kind is None or int(length[1:]) * kind.bits <= MAX_VECTOR_BITS:
+        return False
+    own_row = all(slot.required for slot in row.slots if slot.name == "vec")
+    return not (own_row and (length, kind.bits) in WIDE_VECTORS)
+
+
+# ---------------------------------------------------------------- explanations
+
+
+def _explain(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> Misfit:
+    words = {value for one in found for slot in one.row.slots for value in slot.values}
+    for index, word in enumerate(modifiers):
+        if word not in words:
+            close = get_close_matches(word, words, 1, 0.5)
+            return Misfit(f"unknown modifier '.{word}' for '{opcode}'{_hint(close)}", index)
+    nearest = min(found, key=lambda one: (one.faults, not _wrong_type(one, modifiers)))
+    tied = [one for one in found if one.faults == nearest.faults and one.surplus == nearest.surplus]
+    if not nearest.surplus:
+        return _missing(opcode, tied)
+    if _wrong_type(nearest, modifiers):
+        return _type(opcode, modifiers, nearest.surplus[0], [one for one in tied if _wrong_type(one, modifiers)])
+    return _surplus(opcode, modifiers, nearest)
+
+
+def _wrong_type(one: _Sorted, modifiers: tuple[str, ...]) -> bool:
+    """Whether all that is wrong is a type that the row does not have."""
+    if len(one.surplus) != 1 or len(one.missing) != 1:
+        return False
+    return modifiers[one.surplus[0]] in TYPES and all(value in TYPES for value in one.missing[0].values)
+
+
+def _type(opcode: str, modifiers: tuple[str, ...], index: int, rows: list[_Sorted]) -> Misfit:
+    values = dict.fromkeys(value for one in rows for value in one.missing[0].values)
+    name = _without(opcode, modifiers, index)
+    return Misfit(f"'{name}' cannot have type .{modifiers[index]}, only {alternatives(list(values))}", index)
+
+
+def _without(opcode: str, modifiers: tuple[str, ...], index: int) -> str:
+    return opcode + "".join(f".{word}" for position, word in enumerate(modifiers) if position != index)
+
+
+def _hint(close: list[str]) -> str:
+    return f"; did you mean '.{close[0]}'?" if close else ""
+
+
+def _surplus(opcode: str, modifiers: tuple[str, ...], one: _Sorted) -> Misfit:
+    index = one.surplus[0]
+    word = modifiers[index]
+    slot = one.row.by_modifier.get(word)
+    if slot is None:
+        return Misfit(f"'.{word}' cannot be combined with '{_without(opcode, modifiers, index)}'", index)
+    first = one.mods[slot.name]
+    if first == word:
+        return Misfit(f"'.{word}' is given twice", index)
+    return Misfit(f"'.{word}' and '.{first}' both give the {slot_name(slot)} of '{opcode}'", index)
+
+
+def _missing(opcode: str, rows: list[_Sorted]) -> Misfit:
+    slot = rows[0].missing[0]
+    values: dict[str, None] = {}
+    for one in rows:
+        for other in one.missing:
+            if other.name == slot.name:
+                values |= dict.fromkeys(other.values)
+    name = slot_name(slot)
+    article = "an" if name[0] in "aeiou" else "a"
+    return Misfit(f"'{opcode}' needs {article} {name}: {alternatives(list(values))}", None)
+
+
+def slot_name(slot: Slot) -> str:
+    """How messages name a slot."""
+    return SLOT_NAMES.get(slot.name, "modifier")
+
+
+def alternatives(words: list[str]) -> str:
+    """``.a, .b or .c``"""
+    dotted = [f".{word}" for word in words]
+    return dotted[0] if len(dotted) == 1 else ", ".join(dotted[:-1]) + " or " + dotted[-1]

@@ -1,0 +1,187 @@
+"""Name resolution: nested scopes, lazily created registers, labels.
+
+One flat table holds what is visible; entering a scope costs nothing and leaving it undoes what the scope declared.
+A declaration such as ``.reg .b32 %r<100000>`` is only a range: registers come to exist when first used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptxemu.ir import Reg, SReg, SymRef
+from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
+from ptxemu.syntax import ast
+from ptxemu.types import ScalarType
+
+
+@dataclass(slots=True, frozen=True)
+class VectorName:
+    """A register declared ``.v2`` or ``.v4``, or a special register with several components."""
+
+    items: tuple[Reg | SReg | ast.Int, ...]
+
+
+def written(name: str) -> str:
+    """A variable's or register's name as it stands in the source, from its unique name in the module."""
+    parts = [part for part in name.split(".") if not part.isdecimal()]
+    return parts[-1]
+
+
+class Unknown:
+    """Stands for a name already reported, so that each is reported once in a function."""
+
+
+UNKNOWN = Unknown()
+Entity = Reg | SymRef | SReg | VectorName | ast.Int | Unknown
+Code = str | ast.TargetList | ast.Prototype  # a label's unique name, or a list
+
+COMPONENTS = ("xr", "yg", "zb", "wa")
+WARP_SZ = ast.Int(32, False, 0, 0)
+
+
+@dataclass(slots=True)
+class _Scope:
+    """``undo`` lists (table, name, what it meant before) in order of declaration."""
+
+    suffix: str
+    declared: set[str] = field(default_factory=set)
+    prefixes: list[str] = field(default_factory=list)
+    undo: list[tuple[dict[str, Any], str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Range:
+    type: ScalarType
+    count: int
+    scope: _Scope
+
+
+class Names:
+    """What names mean at one point of a function. ``entities`` may be read directly; on a miss call ``lookup``."""
+
+    def __init__(self, module: dict[str, SymRef]) -> None:
+        self.entities: dict[str, Entity] = {}
+        self.code: dict[str, Code] = {}
+        self._module = module
+        self._ranges: dict[str, list[_Range]] = {}
+        self._scopes = [_Scope("")]
+        self._serial = 0
+
+    # ------------------------------------------------------------ scopes
+
+    @property
+    def suffix(self) -> str:
+        """Appended to names declared here, so that they are unique in the function."""
+        return self._scopes[-1].suffix
+
+    def push(self) -> None:
+        self._serial += 1
+        self._scopes.append(_Scope(f".{self._serial}"))
+
+    def pop(self) -> None:
+        scope = self._scopes.pop()
+        for table, name, old in reversed(scope.undo):
+            if old is None:
+                table.pop(name, None)
+            else:
+                table[name] = old
+        for prefix in scope.prefixes:
+            self._ranges[prefix].pop()
+
+    # ------------------------------------------------------------ declarations
+
+    def declare(self, name: str, entity: Entity) -> bool:
+        """Give ``name`` a meaning in the innermost scope; False if that scope has declared it already."""
+        return self._declare(self.entities, name, name, entity)
+
+    def declare_code(self, name: str, entity: Code) -> bool:
+        """The same for labels, which have a name space of their own."""
+        return self._declare(self.code, name, name + ":", entity)
+
+    def declare_vector(self, name: str, type: ScalarType, count: int) -> bool:
+        """Declare a ``.v2``/``.v4`` register and its elements ``name.x`` (or ``name.r``) and so on."""
+        items = tuple(Reg(f"{name}.{letters[0]}{self.suffix}", type) for letters in COMPONENTS[:count])
+        for item, letters in zip(items, COMPONENTS):
+            for letter in letters:
+                self.declare(f"{name}.{letter}", item)
+        return self.declare(name, VectorName(items))
+
+    def declare_range(self, prefix: str, count: int, type: ScalarType) -> bool:
+        """Declare ``prefix0`` to ``prefix<count-1>``; False if the scope has such a range already."""
+        scope = self._scopes[-1]
+        if prefix in scope.prefixes:
+            return False
+        scope.prefixes.append(prefix)
+        self._ranges.setdefault(prefix, []).append(_Range(type, count, scope))
+        if len(self._scopes) > 1:
+            self._hide(prefix, count, scope)
+        return True
+
+    def _declare(self, table: dict[str, Any], name: str, key: str, entity: object) -> bool:
+        scope = self._scopes[-1]
+        if key in scope.declared:
+            return False
+        scope.declared.add(key)
+        scope.undo.append((table, name, table.get(name)))
+        table[name] = entity
+        return True
+
+    def _hide(self, prefix: str, count: int, scope: _Scope) -> None:
+        """Forget registers that a range of an inner scope hides, until the scope ends."""
+        names = [f"{prefix}{index}" for index in range(count)] if count < len(self.entities) else list(self.entities)
+        for name in names:
+            tail = name[len(prefix) :]
+            if name in self.entities and name.startswith(prefix) and tail.isdecimal() and int(tail) < count:
+                scope.undo.append((self.entities, name, self.entities.pop(name)))
+
+    # ------------------------------------------------------------ look-up
+
+    def lookup(self, name: str) -> Entity | None:
+        """The meaning of a name, which is remembered in ``entities``."""
+        entity = self.entities.get(name) or self._from_range(name)
+        if entity is None:
+            entity = self._module.get(name) or _builtin(name)
+            if entity is not None:
+                self.entities[name] = entity
+        return entity
+
+    def _from_range(self, name: str) -> Reg | None:
+        for split in range(len(name.rstrip("0123456789")), len(name)):
+            if name[split] == "0" and split < len(name) - 1:
+                continue
+            number = int(name[split:])
+            for found in reversed(self._ranges.get(name[:split], ())):
+                if number < found.count:
+                    return self._create(name, found)
+        return None
+
+    def _create(self, name: str, origin: _Range) -> Reg:
+        reg = Reg(name + origin.scope.suffix, origin.type)
+        self.entities[name] = reg
+        if origin.scope.suffix:
+            origin.scope.undo.append((self.entities, name, None))
+        return reg
+
+    def forget(self, name: str) -> None:
+        """Note that an unknown name has been reported."""
+        self.entities[name] = UNKNOWN
+
+    def visible(self) -> list[str]:
+        """Names to suggest in place of a misspelt one."""
+        known = [name for name, entity in self.entities.items() if entity is not UNKNOWN]
+        counts = {prefix: min(99, found[-1].count) for prefix, found in self._ranges.items() if found}
+        ranges = [f"{prefix}{index}" for prefix, count in counts.items() for index in range(count)]
+        return [*known, *ranges, *self._module, *(f"%{name}" for name in (*SPECIAL_REGISTERS, *TRIPLES))]
+
+
+def _builtin(name: str) -> Entity | None:
+    if name == "WARP_SZ":
+        return WARP_SZ
+    if not name.startswith("%"):
+        return None
+    if name[1:] in SPECIAL_REGISTERS:
+        return SReg(name[1:])
+    if name[1:] in TRIPLES:
+        return VectorName((*(SReg(f"{name[1:]}.{axis}") for axis in "xyz"), ast.Int(0, False, 0, 0)))
+    return None

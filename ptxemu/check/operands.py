@@ -1,0 +1,175 @@
+"""Operands: from syntax to what they name.
+
+Each operand becomes a *value* and a *kind*.  The kind is a short string that holds everything row matching looks at
+(``u32`` for a register, ``[b64]``, ``{f32,int}`` ...), so that instructions of equal kinds are matched once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from ptxemu.check.names import UNKNOWN, Names, VectorName
+from ptxemu.errors import Diagnostics
+from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.syntax import ast
+from ptxemu.types import U64
+
+
+class Rejected(Exception):
+    """The instruction is wrong and has been reported."""
+
+
+class TooManyErrors(Exception):
+    """The limit of :data:`ptxemu.errors.MAX_ERRORS` is reached."""
+
+
+class Negated:
+    """``!%p`` as a source."""
+
+    __slots__ = ("reg",)
+
+    def __init__(self, reg: Reg) -> None:
+        self.reg = reg
+
+
+Value = Any  # Reg | SReg | SymRef | Addr | Negated | ast.Int | ast.Float | None (``_``) | tuple of values
+
+
+class Resolver:
+    """Resolves operands by the names of one function."""
+
+    def __init__(self, names: Names, diagnostics: Diagnostics, inputs: frozenset[Variable]) -> None:
+        self.names = names
+        self.diagnostics = diagnostics
+        self.inputs = inputs
+
+    def resolve(self, operand: ast.Operand) -> tuple[str, Value]:
+        """The kind and value of an operand; reports what cannot be resolved and raises Rejected."""
+        return METHODS[operand.__class__](self, operand)
+
+    def name(self, name: ast.Name) -> Any:
+        """The entity that a name stands for."""
+        entity = self.names.lookup(name.text)
+        if entity is None:
+            self.names.forget(name.text)
+            close = get_close_matches(name.text, self.names.visible(), 1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            raise self.error(f"unknown name '{name.text}'{hint}", name)
+        if entity is UNKNOWN:
+            raise Rejected
+        return entity
+
+    def error(self, message: str, node: Any) -> Rejected:
+        self.diagnostics.error(message, node.pos, node.end)
+        return Rejected()
+
+    # ------------------------------------------------------------ one method for each kind of node
+
+    def _name(self, operand: ast.Name) -> tuple[str, Value]:
+        entity = self.name(operand)
+        if isinstance(entity, VectorName):
+            parts = [_entity_kind(item) for item in entity.items]
+            return "{" + ",".join(parts) + "}", entity.items
+        if isinstance(entity, SymRef):
+            return self.symbol_kind(entity), entity
+        return _entity_kind(entity), entity
+
+    def _int(self, operand: ast.Int) -> tuple[str, Value]:
+        return "int", operand
+
+    def _float(self, operand: ast.Float) -> tuple[str, Value]:
+        return ("float32" if operand.width == 32 else "float64"), operand
+
+    def _offset(self, operand: ast.Offset) -> tuple[str, Value]:
+        entity = self.name(operand.base)
+        if not isinstance(entity, SymRef):
+            raise self.error(f"'{operand.base.text}' is not a variable: only an address takes an offset", operand)
+        return self.symbol_kind(entity), SymRef(entity.symbol, operand.offset)
+
+    def _index(self, operand: ast.Index) -> tuple[str, Value]:
+        entity = self.name(operand.base)
+        symbol = entity.symbol if isinstance(entity, SymRef) else None
+        if not isinstance(symbol, Variable) or not symbol.dims or not isinstance(operand.index, ast.Int):
+            raise self.error(f"'{operand.base.text}' is not an array with a constant subscript", operand)
+        element = symbol.type.bytes * (symbol.vector or 1)
+        for extent in symbol.dims[1:]:
+            element *= extent or 0
+        return self.symbol_kind(entity), SymRef(symbol, operand.index.value * element)
+
+    def _not(self, operand: ast.Not) -> tuple[str, Value]:
+        entity = self.name(operand.operand)
+        if not isinstance(entity, Reg) or entity.type.kind != "pred":
+            raise self.error(f"'!' needs a predicate register, not '{operand.operand.text}'", operand)
+        return "!pred", Negated(entity)
+
+    def _neg(self, operand: ast.Neg) -> tuple[str, Value]:
+        raise self.error("a register operand cannot be negated; use neg or sub", operand)
+
+    def _pair(self, operand: ast.Pair) -> tuple[str, Value]:
+        first, second = self.resolve(operand.first), self.resolve(operand.second)
+        return f"{first[0]}|{second[0]}", (first[1], second[1])
+
+    def _vector(self, operand: ast.Vector) -> tuple[str, Value]:
+        parts = [self.resolve(item) for item in operand.items]
+        return "{" + ",".join([kind for kind, _ in parts]) + "}", tuple([value for _, value in parts])
+
+    def _group(self, operand: ast.Group) -> tuple[str, Value]:
+        kind, value = self._vector(operand)  # type: ignore[arg-type]
+        return f"({kind})", value
+
+    def _sink(self, operand: ast.Sink) -> tuple[str, Value]:
+        return "_", None
+
+    def _address(self, operand: ast.Address) -> tuple[str, Value]:
+        kind, address = self._base(operand)
+        if not operand.rest:
+            return f"[{kind}]", address
+        rest = [self.resolve(item) for item in operand.rest]
+        return f"[{kind},{','.join([k for k, _ in rest])}]", (address, *(value for _, value in rest))
+
+    def _base(self, operand: ast.Address) -> tuple[str, Addr]:
+        base = operand.base
+        if isinstance(base, ast.Int):
+            return "int", Addr(Imm(base.value & 0xFFFFFFFFFFFFFFFF, U64), operand.offset)
+        entity = self.name(base)
+        sign = "+" if operand.offset else ""
+        if isinstance(entity, SymRef):
+            return self.symbol_kind(entity) + sign, Addr(SymRef(entity.symbol, operand.offset), 0)
+        if isinstance(entity, Reg):
+            return entity.type.name + sign, Addr(entity, operand.offset)
+        raise self.error(f"'{base.text}' cannot be an address", base)
+
+    def symbol_kind(self, entity: SymRef) -> str:
+        """``&global``, ``&surfref[]``, ``&func``, ``&input`` for parameters that may not be written ..."""
+        symbol = entity.symbol
+        if not isinstance(symbol, Variable):
+            return "&func"
+        space = "input" if symbol in self.inputs else symbol.space
+        opaque = f".{symbol.type.name}" if symbol.type.kind == "opaque" else ""
+        return f"&{space}{opaque}{'[]' if opaque and symbol.dims else ''}"
+
+
+METHODS: dict[type, Callable[[Resolver, Any], tuple[str, Value]]] = {
+    ast.Name: Resolver._name,
+    ast.Int: Resolver._int,
+    ast.Float: Resolver._float,
+    ast.Offset: Resolver._offset,
+    ast.Index: Resolver._index,
+    ast.Not: Resolver._not,
+    ast.Neg: Resolver._neg,
+    ast.Pair: Resolver._pair,
+    ast.Vector: Resolver._vector,
+    ast.Group: Resolver._group,
+    ast.Sink: Resolver._sink,
+    ast.Address: Resolver._address,
+}
+
+
+def _entity_kind(entity: Any) -> str:
+    if isinstance(entity, Reg):
+        return entity.type.name
+    if isinstance(entity, SReg):
+        return "%" + entity.name
+    return "int"

@@ -1,0 +1,80 @@
+"""Plans: how the operands of one shape of instruction become the parts of an :class:`ptxemu.ir.Op`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxemu.check import typerules
+from ptxemu.check.operands import Negated, Value
+from ptxemu.ir import Operand, Reg, Vec
+from ptxemu.isa.table import Row
+from ptxemu.syntax import ast
+from ptxemu.types import B32, TYPES, ScalarType
+
+
+@dataclass(slots=True, frozen=True)
+class Part:
+    """What becomes of one operand: ``role`` is dst, src, mem, surface or any; ``types`` those of its elements."""
+
+    role: str
+    types: tuple[ScalarType, ...]
+    keep: int = 0  # coordinates of a surface operand
+
+
+@dataclass(slots=True)
+class Plan:
+    """How operands of one shape become an Op.
+
+    ``results`` is the number of leading destinations when every operand is one plain value (then ``literals`` lists
+    the sources to convert), else -1 and ``parts`` tells what to do with each.  It depends on the kinds of the
+    operands only; messages name operands, so a Mismatch is made anew each time.
+    """
+
+    row: Row
+    mods: dict[str, str]
+    defaults: tuple[str, ...]
+    parts: tuple[Part, ...]
+    dst_types: tuple[ScalarType, ...]
+    src_types: tuple[ScalarType | None, ...]
+    negs: tuple[bool, ...]
+    results: int
+    literals: tuple[tuple[int, ScalarType], ...]
+    remarks: tuple[tuple[str, str], ...] = ()  # (severity, message) for each use
+
+    def assemble(self, values: list[Value]) -> tuple[tuple[Reg | None, ...], tuple[Operand, ...]]:
+        """Destinations and sources of an instruction with vectors, pairs or surfaces."""
+        dsts: list[Reg | None] = []
+        srcs: list[Operand] = []
+        for part, value in zip(self.parts, values):
+            if part.role == "dst":
+                dsts += value if isinstance(value, tuple) else [value] * len(part.types)
+            elif part.role == "surface":
+                srcs += _surface(value, part)
+            elif isinstance(value, tuple):
+                srcs.append(_vector(value, part))
+            elif value is not None:
+                srcs.append(_source(value, part.types[0] if part.types else None))
+        return tuple(dsts), tuple(srcs)
+
+
+def _source(value: Value, kind: ScalarType | None) -> Operand:
+    if isinstance(value, (ast.Int, ast.Float)):
+        fallback = TYPES["b64"] if isinstance(value, ast.Int) else TYPES[f"f{value.width}"]
+        return typerules.literal_value(kind or fallback, value)
+    return value.reg if isinstance(value, Negated) else value
+
+
+def _vector(values: tuple[Value, ...], part: Part) -> Operand:
+    """A vector source; ``{x}`` is ``x``. Operands of unsupported instructions keep their nesting."""
+    types = part.types or (None,) * len(values)
+    items = [_vector(value, part) if isinstance(value, tuple) else _source(value, kind)
+             for value, kind in zip(values, types) if value is not None]  # fmt: skip
+    return items[0] if len(items) == 1 and part.role == "src" else Vec(tuple(items))
+
+
+def _surface(value: Value, part: Part) -> list[Operand]:
+    address, *rest = value if isinstance(value, tuple) else (value,)
+    if not rest:
+        return [address.base]
+    coordinates = rest[0] if isinstance(rest[0], tuple) else (rest[0],)
+    return [address.base, Vec(tuple(_source(item, B32) for item in coordinates[: part.keep]))]

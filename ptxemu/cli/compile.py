@@ -1,0 +1,52 @@
+"""``ptxemu compile``: look at the code of a kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ptxemu.api import read_ptx
+from ptxemu.cli.values import parse_extent
+from ptxemu.compile import Options, emit, find_entry, front
+from ptxemu.errors import InputError
+from ptxemu.ir import Module
+from ptxemu.limits import shape_of
+from ptxemu.names import closest
+from ptxemu.analysis.geometry import variant_of
+
+
+@click.command("compile")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
+@click.option("--emit", "kind", type=click.Choice(["llvm", "asm", "obj"]), default="llvm", show_default=True)
+@click.option("--cpu", metavar="NAME", help="An LLVM CPU name such as x86-64-v3; by default this machine's.")
+@click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block whose shape to compile for.")
+@click.option("--opt", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization level.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; stdout by default.")
+def command(path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None) -> None:
+    """Print a kernel as LLVM IR, assembly or object code."""
+    module = front(read_ptx(path), str(path))
+    name = entry_name(module, entry, path)
+    shape = shape_of(1, parse_extent(block, "--block"))
+    made = emit(module, name, Options(cpu=cpu, opt=opt, variant=variant_of(shape.block)), kind)
+    data = made if isinstance(made, bytes) else made.encode()
+    if output is None:
+        click.get_binary_stream("stdout").write(data)
+        return
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise InputError(f"{output}: {error.strerror or error}") from None
+
+
+def entry_name(module: Module, entry: str | None, path: Path) -> str:
+    """The kernel meant: the named one, or the only one."""
+    names = [function.name for function in module.entries]
+    if entry is None and len(names) == 1:
+        return names[0]
+    if entry is None:
+        raise InputError(f"{path}: --entry is needed: the file has {', '.join(names) or 'no kernels'}")
+    if entry not in names:
+        raise InputError(f"{path} has no kernel '{entry}'{closest(entry, names)}")
+    return find_entry(module, entry).name

@@ -1,0 +1,134 @@
+"""``ptxemu run``: one kernel, or a case file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from ptxemu.api import Kernel, load
+from ptxemu.case import CaseResult, case_file, read_case, run_case
+from ptxemu.case.arrays import save_array
+from ptxemu.case.bindings import in_order
+from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
+from ptxemu.device import Device
+from ptxemu.errors import Fault, InputError
+
+KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared")
+
+
+@click.command("run")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
+@click.option("--grid", metavar="X[xYxZ]", help="Blocks of the grid.")
+@click.option("--block", metavar="X[xYxZ]", help="Threads of a block.")
+@click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument: a number, @x.npy, zeros:f32:1024 ...")
+@click.option("--out", multiple=True, metavar="NAME=FILE", help="Save an array argument as .npy or .png afterwards.")
+@click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
+@click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
+@device_options
+def command(
+    path: Path,
+    entry: str | None,
+    grid: str | None,
+    block: str | None,
+    arg: tuple[str, ...],
+    out: tuple[str, ...],
+    shared: int | None,
+    timeout: float | None,
+    output_dir: Path,
+    memory: str | None,
+    workers: int | None,
+) -> int:
+    """Run a kernel of a PTX file, or a case (a .toml file, or a folder with one).
+
+    \b
+      ptxemu run saxpy.ptx --grid 4 --block 256 --arg n=1024 --arg a=2.0 \\
+          --arg x=@x.npy --arg y=zeros:f32:1024 --out y=y.npy
+      ptxemu run samples/saxpy
+
+    Arguments are named as in the PTX, by number from 0, or by any names in the kernel's order.
+    """
+    device = device_of(memory, workers)
+    if path.is_dir() or path.suffix == ".toml":
+        _refuse_kernel_options(entry, grid, block, arg, out, shared)
+        return _run_case(path, timeout, output_dir, device)
+    if grid is None or block is None:
+        raise InputError(f"{path}: --grid and --block are needed to run a kernel")
+    kernel = _kernel(path, entry, device)
+    return _run_kernel(kernel, grid, block, arg, out, shared or 0, timeout)
+
+
+def _run_kernel(
+    kernel: Kernel, grid: str, block: str, arg: tuple[str, ...], out: tuple[str, ...], shared: int, timeout: float | None
+) -> int:
+    named = _arguments(arg)
+    outputs = dict(split_pair(text, "--out") for text in out)
+    for name, file in outputs.items():
+        if not isinstance(named.get(name), np.ndarray):
+            raise InputError(f"--out {name}={file}: --arg {name} is no array")
+        if Path(file).suffix not in (".npy", ".png"):
+            raise InputError(f"--out {name}={file}: must end in .npy or .png")
+    values = in_order(kernel.info, named, "--arg")
+    launcher = kernel[parse_extent(grid, "--grid"), parse_extent(block, "--block")]
+    result = launcher(*values, shared=shared, timeout=timeout)
+    click.echo(f"{kernel.name}: {result.ctas} blocks in {_duration(result.seconds)}")
+    for name, file in outputs.items():
+        array = named[name]
+        assert isinstance(array, np.ndarray)
+        save_array(Path(file), array, f"--out {name}")
+        click.echo(f"  {name}: {array.dtype.name}{list(array.shape)} saved to {file}")
+    return 0
+
+
+def _run_case(path: Path, timeout: float | None, output: Path, device: Device) -> int:
+    case = read_case(case_file(path))
+    result = run_case(case, timeout=timeout, output=output, device=device)
+    click.echo(f"{case.title}: {_verdict(result)}, {_duration(result.seconds)} in {len(case.launches)} launch(es)")
+    for comparison in result.comparisons:
+        mark = "ok" if comparison.passed else "FAILED"
+        array = result.arrays[comparison.name]
+        detail = f" ({comparison.message})" if comparison.message else ""
+        click.echo(f"  {comparison.name}: {array.dtype.name}{list(array.shape)} {mark}{detail}")
+    for file in result.saved:
+        click.echo(f"  saved {file}")
+    return 0 if result.passed else Fault.exit_code
+
+
+def _verdict(result: CaseResult) -> str:
+    if not result.comparisons:
+        return "ran (nothing to compare)"
+    return "passed" if result.passed else "FAILED"
+
+
+def _kernel(path: Path, entry: str | None, device: Device) -> Kernel:
+    module = load(path, device=device)
+    if entry is not None:
+        return module[entry]
+    if len(module) != 1:
+        names = ", ".join(module) or "no kernels"
+        raise InputError(f"{path}: --entry is needed: the file has {names}")
+    return next(iter(module.values()))
+
+
+def _arguments(texts: tuple[str, ...]) -> dict[str, Value]:
+    named: dict[str, Value] = {}
+    for text in texts:
+        name, value = split_pair(text, "--arg")
+        if name in named:
+            raise InputError(f"--arg {name} is given twice")
+        named[name] = parse_value(value, f"--arg {name}")
+    return named
+
+
+def _refuse_kernel_options(*values: object) -> None:
+    for name, value in zip(KERNEL_OPTIONS, values, strict=True):
+        if value not in (None, ()):
+            raise InputError(f"--{name} does not apply to a case: the case file says it")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,93 @@
+"""Argument values on the command line: numbers, files and generated arrays."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ptxemu.case.arrays import GENERATORS, Array, dtype_of, load_npy, load_png
+from ptxemu.errors import InputError
+
+# What the fields after dtype and shape of name:dtype:shape:... mean.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "zeros": (),
+    "full": ("value",),
+    "arange": ("start", "step"),
+    "random": ("seed", "low", "high"),
+}
+Value = int | float | bytes | Array
+
+
+def split_pair(text: str, option: str) -> tuple[str, str]:
+    """``name=value`` as a pair."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise InputError(f"{option} {text}: must be name=value")
+    return name, value
+
+
+def parse_value(text: str, where: str) -> Value:
+    """A number, ``@file.npy``, ``@file.png``, ``bytes:HEX``, or ``zeros|full|arange|random:dtype:shape:...``."""
+    if text.startswith("@"):
+        path = Path(text[1:])
+        return load_png(path, where) if path.suffix == ".png" else load_npy(path, where)
+    kind, colon, rest = text.partition(":")
+    if colon:
+        return _bytes(rest, where) if kind == "bytes" else _generated(kind, rest, where)
+    number = parse_number(text)
+    if number is None:
+        raise InputError(f"{where}: '{text}' is no number, @file.npy or array such as zeros:f32:1024")
+    return number
+
+
+def parse_number(text: str) -> int | float | None:
+    """An integer in Python's notations, or a float; None if the text is neither."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def parse_extent(text: str, option: str) -> tuple[int, ...]:
+    """``128``, ``16x16`` or ``16,16`` as a tuple."""
+    parts = re.split(r"[x,]", text)
+    if not 1 <= len(parts) <= 3 or not all(part.strip().isdigit() for part in parts):
+        raise InputError(f"{option} {text}: must be one to three numbers such as 256 or 16x16")
+    return tuple(int(part) for part in parts)
+
+
+def _bytes(text: str, where: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"{where}: bytes: must be hexadecimal digits, two a byte") from None
+
+
+def _generated(kind: str, rest: str, where: str) -> Array:
+    if kind not in GENERATORS:
+        raise InputError(f"{where}: no array is made by '{kind}'; there are {', '.join(GENERATORS)}")
+    dtype, *fields = rest.split(":")
+    dtype_of(dtype, where)
+    names = FIELDS[kind]
+    if not fields or len(fields) > 1 + len(names):
+        wanted = ":".join([kind, "dtype", "shape", *names])
+        raise InputError(f"{where}: must be {wanted}")
+    spec: dict[str, Any] = {"dtype": dtype, "shape": _shape(fields[0], where)}
+    for name, text in zip(names, fields[1:], strict=False):
+        number = parse_number(text)
+        if number is None:
+            raise InputError(f"{where}: {name} '{text}' is no number")
+        spec[name] = number
+    return GENERATORS[kind][0](spec, where)
+
+
+def _shape(text: str, where: str) -> list[int]:
+    parts = re.split(r"[x,]", text)
+    if not all(part.isdigit() for part in parts):
+        raise InputError(f"{where}: shape '{text}' must be numbers such as 1024 or 64x64")
+    return [int(part) for part in parts]

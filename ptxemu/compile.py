@@ -1,0 +1,150 @@
+"""The pipeline: PTX text to object code, as one readable list of passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxemu import check, isa, jit
+from ptxemu.analysis.geometry import variant_of
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.errors import Diagnostics, InputError, UnsupportedError
+from ptxemu.ir import Function, Module, Op, SymRef, Vec
+from ptxemu.layout import KernelLayout, ModuleLayout
+from ptxemu.lower.calls import EXTERNAL
+from ptxemu.lower.function import build as build_function
+from ptxemu.lower.registry import lowerings
+from ptxemu.passes.build import build as build_graph
+from ptxemu.passes.copies import propagate
+from ptxemu.passes.graph import Graph
+from ptxemu.passes.inline import inline
+from ptxemu.passes.loops import canonicalize
+from ptxemu.passes.params import promote
+from ptxemu.passes.ssa import construct
+from ptxemu.source import SourceFile
+from ptxemu.syntax import parse
+
+SYMBOL = "kernel"
+SUSPENDING = {"barrier_sync", "barrier_red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape."""
+
+    cpu: str | None = None
+    opt: int = 2
+    check: frozenset[str] = field(default_factory=frozenset)
+    variant: str = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """Object code of one kernel and what a launch must know of it. Sizes are in bytes."""
+
+    object: bytes
+    symbol: str
+    static_shared: int
+    local_bytes: int
+    suspends: bool
+    param_bytes: int
+    variant: str
+
+
+def front(text: str, filename: str = "<string>", strict: bool = False) -> Module:
+    """Parse and check. Raises PtxError with every diagnostic."""
+    source = SourceFile(filename, text)
+    diagnostics = Diagnostics(source)
+    tree = parse(source, diagnostics)
+    diagnostics.raise_errors()
+    module = check.check(tree, source, diagnostics, strict)
+    diagnostics.raise_errors()
+    return module
+
+
+def kernel(
+    module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None
+) -> CompiledKernel:
+    """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
+    variant = variant_of(block) if block else options.variant
+    function = find_entry(module, entry)
+    text, layout, graph = lower(module, function, variant, options)
+    return CompiledKernel(
+        jit.compile_object(text, options.cpu, options.opt),
+        SYMBOL,
+        layout.static_shared,
+        layout.local_bytes,
+        any(op.row.lower in SUSPENDING for block in graph.blocks for op in block.ops),
+        function.param_bytes,
+        variant,
+    )
+
+
+def emit(module: Module, entry: str, options: Options, kind: str) -> str | bytes:
+    """The kernel as optimized ``llvm`` IR, ``asm`` or ``obj``."""
+    text, _, _ = lower(module, find_entry(module, entry), options.variant, options)
+    if kind == "llvm":
+        return str(jit.optimize(text, options.cpu, options.opt))
+    if kind == "asm":
+        return jit.compile_assembly(text, options.cpu, options.opt)
+    return jit.compile_object(text, options.cpu, options.opt)
+
+
+def find_entry(module: Module, name: str) -> Function:
+    function = module.functions.get(name)
+    if function is None or function.kind != "entry" or function.body is None:
+        raise InputError(f"no kernel named '{name}' in {module.source.name}")
+    return function
+
+
+def lower(module: Module, entry: Function, variant: str, options: Options) -> tuple[str, KernelLayout, Graph]:
+    """The passes from checked IR to LLVM IR text."""
+    body, variables = inline(module.source, entry)
+    require_supported(module.source, body)
+    params = {param.variable: param.offset for param in entry.params}
+    graph = build_graph(entry.name, body, variables)
+    promote(graph, set(params))
+    canonicalize(graph)
+    construct(graph)
+    propagate(graph)
+    uniformity = Uniformity(graph, variant)
+    layout = KernelLayout(ModuleLayout(module), used_variables(module, graph), params)
+    text = build_function(graph, uniformity, layout, jit.target_of(options.cpu), SYMBOL)
+    return text, layout, graph
+
+
+def used_variables(module: Module, graph: Graph) -> list:  # type: ignore[type-arg]
+    """Function-scope variables of the kernel and the module's shared variables, which every kernel may use."""
+    shared = [variable for variable in module.variables.values() if variable.space == "shared"]
+    return shared + [variable for variable in graph.variables if variable not in shared]
+
+
+def require_supported(source: SourceFile, body: list) -> None:  # type: ignore[type-arg]
+    """Refuse the first instruction that cannot be run; nothing is ever skipped."""
+    for item in body:
+        if not isinstance(item, Op):
+            continue
+        what = None
+        if not item.row.supported:
+            what = f"instruction '{written(source, item)}'"
+        elif item.call is not None and isinstance(item.call.callee, Function) and item.call.callee.name not in EXTERNAL:
+            what = f"call of external function '{item.call.callee.name}'"
+        elif any(_function_address(operand) for operand in item.srcs):
+            what = "address of a function"
+        if what is not None:
+            raise UnsupportedError(f"{source.name}:{source.line(item.pos)}: {what} is not supported")
+
+
+def written(source: SourceFile, op: Op) -> str:
+    """The opcode with its modifiers as the source has it."""
+    text = source.text[op.pos : op.end]
+    words = text.split(None, 2)
+    return (words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0]).rstrip(";")
+
+
+def _function_address(operand: object) -> bool:
+    if isinstance(operand, Vec):
+        return any(_function_address(item) for item in operand.items)
+    return isinstance(operand, SymRef) and isinstance(operand.symbol, Function)
+
+
+isa.verify(lowerings())

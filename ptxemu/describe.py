@@ -1,0 +1,70 @@
+"""From typed IR to the plain facts that a launch needs (:mod:`ptxemu.signature`)."""
+
+from __future__ import annotations
+
+from ptxemu.ir import Function, Module, Param, Reloc, Variable
+from ptxemu.layout import OPAQUE, ModuleLayout
+from ptxemu.signature import (
+    CONST,
+    GLOBAL,
+    HANDLE,
+    HandleInfo,
+    KernelInfo,
+    ModuleInfo,
+    Parameter,
+    Relocation,
+    VariableInfo,
+)
+
+
+def describe(module: Module) -> ModuleInfo:
+    """The facts of a checked module."""
+    layout = ModuleLayout(module)
+    global_image, const_image = layout.images(0, 0)
+    stored = [*layout.globals, *layout.consts]
+    return ModuleInfo(
+        kernels={function.name: _kernel(function) for function in module.entries},
+        variables={variable.name: _variable(variable, layout) for variable in stored},
+        handles={variable.name: _handle(variable, layout) for variable in layout.handles},
+        relocations=tuple(_relocation(variable, reloc, layout) for variable in stored for reloc in variable.relocs),
+        global_image=global_image,
+        const_image=const_image,
+    )
+
+
+def _kernel(function: Function) -> KernelInfo:
+    parameters = tuple(_parameter(param) for param in function.params)
+    return KernelInfo(function.name, parameters, function.param_bytes, dict(function.limits))
+
+
+def _parameter(param: Param) -> Parameter:
+    variable = param.variable
+    array = bool(variable.dims) or variable.vector > 1
+    elements = variable.size // variable.type.bytes if array else None
+    return Parameter(
+        variable.name, variable.type.name, variable.size, variable.align, param.offset, elements, param.ptr
+    )
+
+
+def _variable(variable: Variable, layout: ModuleLayout) -> VariableInfo:
+    offset = layout.offsets[variable]
+    dims = tuple(extent or 0 for extent in variable.dims)
+    space = CONST if variable.space == "const" else GLOBAL
+    return VariableInfo(variable.name, space, variable.type.name, variable.vector, dims, variable.size, offset)
+
+
+def _handle(variable: Variable, layout: ModuleLayout) -> HandleInfo:
+    count = max(1, variable.size // 8)
+    return HandleInfo(
+        variable.name, variable.type.name, layout.handle_index[variable], count, tuple(map(dict, variable.fields))
+    )
+
+
+def _relocation(variable: Variable, reloc: Reloc, layout: ModuleLayout) -> Relocation:
+    target = reloc.target
+    assert isinstance(target, Variable), "ModuleLayout.images rejects addresses of functions"
+    space = CONST if variable.space == "const" else GLOBAL
+    at = layout.offsets[variable] + reloc.offset
+    if target.type.name in OPAQUE:
+        return Relocation(space, at, reloc.size, reloc.shift, HANDLE, reloc.addend, layout.handle_index[target])
+    return Relocation(space, at, reloc.size, reloc.shift, target.space, layout.offsets[target] + reloc.addend)

@@ -1,0 +1,123 @@
+"""The emulated device: its memory, its workers and its surfaces."""
+
+from __future__ import annotations
+
+import os
+import re
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ptxemu.buffer import Buffer
+from ptxemu.errors import InputError
+from ptxemu.memory import Arena
+from ptxemu.surface import SurfaceContext, SurfacePolicy, SurfaceTable
+from ptxemu.surface_object import SurfaceObject, make_surface_object
+
+Array = NDArray[Any]
+
+UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+         "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
+MIN_MEMORY = 1 << 20
+MAX_WORKERS = 4096
+
+
+class Device:
+    """A device with ``memory`` bytes (a number or a text such as ``"4 GiB"``) whose launches run on ``workers`` threads.
+
+    By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved; it is
+    committed as buffers need it.  ``surface_policy`` settles what the instruction sets leave open about surfaces.
+    """
+
+    def __init__(
+        self,
+        memory: int | str | None = None,
+        workers: int | None = None,
+        surface_policy: SurfacePolicy | None = None,
+    ) -> None:
+        if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
+            raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {workers!r}")
+        self.workers = workers or 0
+        self.arena = Arena(_host_memory() if memory is None else parse_size(memory))
+        self._surfaces = SurfaceTable()
+        self._policy = surface_policy or SurfacePolicy()
+
+    def to_device(self, array: Array, name: str = "") -> Buffer:
+        """A buffer with a copy of an array; ``name`` is what faults call it."""
+        source = np.asarray(array)
+        if source.dtype.hasobject:
+            raise InputError(f"an array of {source.dtype} has no form in device memory")
+        buffer = Buffer.allocate(self.arena, source.shape, source.dtype, name)
+        buffer.copy_from_host(source)
+        return buffer
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, name: str = "") -> Buffer:
+        """A buffer of zeros."""
+        extents = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(extent < 0 for extent in extents):
+            raise InputError(f"shape {list(extents)} has a negative extent")
+        return Buffer.allocate(self.arena, extents, np.dtype(dtype), name)
+
+    def surface(
+        self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Any
+    ) -> SurfaceObject:
+        """A surface with the contents of a NumPy array, or of zeros if ``data`` is a shape.
+
+        Axes are layers, depth, height, width, components, of those that ``geometry`` (``1d 1d_buffer 2d 3d a1d a2d cube
+        acube``) and ``format`` (``R32_FLOAT``, ``R8G8B8A8_UNORM`` ...) have. ``layout`` is ``linear`` (1d only), ``pitch``
+        or ``block_linear``; ``options`` are those of :class:`ptxemu.surface.Surface`.
+        """
+        return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
+
+    @property
+    def surface_table(self) -> SurfaceTable:
+        """The handles of the device's surfaces."""
+        return self._surfaces
+
+    def surface_context(self) -> SurfaceContext:
+        """What a launch needs to know of surfaces; keep it until the launch has ended."""
+        return self._surfaces.context(self._policy)
+
+    def close(self) -> None:
+        """Give all memory back; buffers and surfaces of the device are gone then."""
+        self.arena.close()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Device(memory={self.arena.size}, workers={self.workers or 'one for each CPU'})"
+
+
+def parse_size(value: int | str) -> int:
+    """A memory size: bytes, or a number with a unit such as ``512 MiB``."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
+        if match is None or match[2].lower() not in UNITS:
+            raise InputError(f"memory {value!r} is no size such as '4 GiB'")
+        value = int(float(match[1]) * UNITS[match[2].lower()])
+    if not isinstance(value, int) or value < MIN_MEMORY:
+        raise InputError(f"memory must be at least {MIN_MEMORY} bytes, not {value!r}")
+    return value
+
+
+def _host_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+_default: Device | None = None
+_default_lock = Lock()
+
+
+def default_device() -> Device:
+    """The device of modules that were given none; made at the first use."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Device()
+        return _default

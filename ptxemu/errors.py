@@ -1,0 +1,117 @@
+"""The exception tree and diagnostics with carets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxemu.source import SourceFile
+
+
+@dataclass(slots=True, frozen=True)
+class Diagnostic:
+    """One message about a source. Lines and columns are 1-based; ``end_column`` is exclusive."""
+
+    severity: str  # "error" | "warning"
+    message: str
+    line: int
+    column: int
+    end_column: int
+    file: str
+    text: str
+    notes: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
+        lead = "".join("\t" if ch == "\t" else " " for ch in self.text[: self.column - 1])
+        caret = "^" + "~" * max(0, min(self.end_column - self.column, len(self.text) - self.column + 1) - 1)
+        return "\n".join([head, "  " + self.text, "  " + lead + caret, *(f"  note: {note}" for note in self.notes)])
+
+
+MAX_ERRORS = 20
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects the diagnostics of one source; the same fault at the same place is kept once."""
+
+    source: SourceFile
+    records: list[Diagnostic] = field(default_factory=list)
+    _seen: set[tuple[str, int]] = field(default_factory=set)
+
+    def add(self, severity: str, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
+        pos = min(max(pos, 0), len(self.source.text))
+        line, column = self.source.line_column(pos)
+        if (message, line) in self._seen:
+            return
+        self._seen.add((message, line))
+        text = self.source.line_text(line)
+        width = max(1, end - pos)
+        self.records.append(Diagnostic(severity, message, line, column, column + width, self.source.name, text, notes))
+
+    def error(self, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
+        self.add("error", message, pos, end, notes)
+
+    def warning(self, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
+        self.add("warning", message, pos, end, notes)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [record for record in self.records if record.severity == "error"]
+
+    @property
+    def full(self) -> bool:
+        return len(self.errors) >= MAX_ERRORS
+
+    def raise_errors(self) -> None:
+        if self.errors:
+            raise PtxError(self.records)
+
+
+class Error(Exception):
+    """Base of every error that ptxemu raises on purpose."""
+
+    exit_code = 2
+
+
+class InputError(Error):
+    """Wrong input from the user: arguments, files, shapes, limits."""
+
+
+class PtxError(Error):
+    """The PTX is wrong; ``diagnostics`` holds every message found."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n".join(record.render() for record in diagnostics[: MAX_ERRORS + 5]))
+
+
+class UnsupportedError(Error):
+    """The PTX is valid but ptxemu does not run it; names the first such instruction and its line."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, diagnostics: list[Diagnostic] | None = None) -> None:
+        self.diagnostics = diagnostics or []
+        super().__init__(message)
+
+
+class Fault(Error):
+    """A launch was stopped by a fault; ``record`` is a dict with kind, kernel, line, block, thread, space, address ..."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, record: dict[str, object]) -> None:
+        self.record = record
+        super().__init__(message)
+
+
+class LaunchTimeout(Error):
+    """A launch ran over its ``timeout``."""
+
+    exit_code = 1
+
+
+class InternalError(Error):
+    """A bug in ptxemu."""
+
+    exit_code = 70

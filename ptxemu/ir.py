@@ -1,0 +1,233 @@
+"""Typed IR: what the checker produces and every later stage works on.
+
+A function body starts as a flat list of :class:`Op` and :class:`LabelMark` (scopes flattened, names resolved and
+unique), becomes basic blocks (``passes/cfg.py``) and then SSA (``passes/ssa.py``).  The same ``Op`` serves all three:
+in SSA form every :class:`Reg` simply has one definition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
+
+from ptxemu.types import ScalarType
+
+if TYPE_CHECKING:
+    from ptxemu.isa.table import Row
+    from ptxemu.source import SourceFile
+
+
+# ---------------------------------------------------------------- operands
+
+
+class Reg:
+    """A register (before SSA) or an SSA value (after). Compared by identity."""
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, type: ScalarType) -> None:
+        self.name = name
+        self.type = type
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(slots=True, frozen=True)
+class Imm:
+    """A constant; ``bits`` is its bit pattern, 0 <= bits < 2**type.bits."""
+
+    bits: int
+    type: ScalarType
+
+
+@dataclass(slots=True, frozen=True)
+class SReg:
+    """A special register without its ``%``: ``tid.x``, ``laneid``, ``clock64`` ..."""
+
+    name: str
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Reloc:
+    """``size`` bytes at ``offset`` of a variable hold the (generic if ``generic``) address of ``target`` + ``addend``.
+
+    ``shift`` selects a byte of the address for the ``0xff00(sym)`` forms (``size`` is 1 then), else 0.
+    """
+
+    offset: int
+    size: int
+    target: "Symbol"
+    addend: int
+    generic: bool
+    shift: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Variable:
+    """A variable in ``global const shared local param``, or an opaque ``texref samplerref surfref`` in ``global``/``param``.
+
+    ``name`` is unique in the module (function-scope names are prefixed with their function).
+    ``size`` is the total size in bytes, 0 for ``.extern .shared x[]`` (dynamic shared memory);
+    ``init`` the initial bytes or None (zero); ``fields`` the ``name = value`` initialisers of opaque types (one dict
+    for each array element).  ``dims`` are the declared extents.
+    """
+
+    name: str
+    space: str
+    type: ScalarType
+    vector: int
+    dims: tuple[int | None, ...]
+    size: int
+    align: int
+    init: bytes | None
+    relocs: list[Reloc]
+    linkage: str
+    pos: int
+    fields: list[dict[str, int]] = field(default_factory=list)
+    owner: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Param:
+    """A parameter of an ``.entry``/``.func``: the variable and, for entries, its byte ``offset`` in the buffer."""
+
+    variable: Variable
+    offset: int
+    ptr: tuple[str, int] | None = None
+
+
+Symbol = Union[Variable, "Function"]
+
+
+@dataclass(slots=True, frozen=True)
+class SymRef:
+    """The address of a variable or function plus ``offset`` bytes (in the variable's own space)."""
+
+    symbol: Symbol
+    offset: int
+
+
+@dataclass(slots=True, frozen=True)
+class Addr:
+    """``[base+offset]``. ``base`` is a Reg, a SymRef (its own offset folded into it, ``offset`` 0) or an Imm address."""
+
+    base: Union[Reg, SymRef, Imm]
+    offset: int
+
+
+@dataclass(slots=True, frozen=True)
+class Vec:
+    """``{a, b}`` as a source."""
+
+    items: tuple["Operand", ...]
+
+
+Operand = Union[Reg, Imm, SReg, SymRef, Addr, Vec]
+
+
+# ---------------------------------------------------------------- operations
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """Extra data of a ``call``: ``callee`` is a Function or a Reg; ``args``/``returns`` are param Variables, Regs or Imms.
+
+    ``targets`` lists the functions an indirect call may reach (``.calltargets``), None when unknown;
+    ``prototype`` gives parameter and return Variables for an indirect call.
+    """
+
+    callee: Union["Function", Reg]
+    returns: tuple[Union[Variable, Reg], ...]
+    args: tuple[Union[Variable, Reg, Imm], ...]
+    uniform: bool
+    targets: tuple["Function", ...] | None = None
+    prototype: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """One instruction.
+
+    ``mods`` maps a slot of the row to the modifier as written (``{"type": "f32", "round": "rn", "ftz": "ftz"}``);
+    ``dsts`` are destination registers left to right (vectors flattened; None for ``_``), ``dst_types`` the instruction
+    types of each; ``srcs`` the sources in written order and ``src_types`` their instruction types.  A register may be
+    wider than its instruction type (``ld.u8`` into ``.b32``).  ``negs`` tells which sources were written ``!p``.
+    ``guard`` is (predicate, negated).  ``labels`` are branch targets.  ``old`` (SSA only) are the values the
+    destinations keep in lanes where the guard is false.  ``pos`` is the source offset.
+    """
+
+    row: "Row"
+    mods: dict[str, str]
+    dsts: tuple[Reg | None, ...]
+    srcs: tuple[Operand, ...]
+    dst_types: tuple[ScalarType, ...]
+    src_types: tuple[ScalarType | None, ...]
+    pos: int
+    end: int
+    negs: tuple[bool, ...] = ()
+    guard: tuple[Reg, bool] | None = None
+    labels: tuple[str, ...] = ()
+    call: Call | None = None
+    old: tuple[Reg | None, ...] = ()
+    loc: int = 0
+
+    @property
+    def opcode(self) -> str:
+        return self.row.opcode
+
+    def type(self, slot: str = "type") -> ScalarType:
+        """The scalar type named by a slot (KeyError if the slot is absent)."""
+        from ptxemu.types import TYPES
+
+        return TYPES[self.mods[slot]]
+
+
+@dataclass(slots=True, frozen=True)
+class LabelMark:
+    name: str
+    pos: int
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A checked ``.entry`` or ``.func``.
+
+    ``body`` is None for declarations.  ``limits`` holds performance directives (``{"maxntid": (x, y, z)}``).
+    ``variables`` are its function-scope shared, local, param and const/global variables.
+    """
+
+    name: str
+    kind: str
+    linkage: str
+    params: list[Param]
+    returns: list[Variable]
+    body: list[Union[Op, LabelMark]] | None
+    variables: list[Variable]
+    limits: dict[str, tuple[int, ...]]
+    pos: int
+    noreturn: bool = False
+
+    @property
+    def param_bytes(self) -> int:
+        if not self.params:
+            return 0
+        last = self.params[-1]
+        return last.offset + last.variable.size
+
+
+@dataclass(slots=True, eq=False)
+class Module:
+    """A checked module: module-scope variables and functions by name."""
+
+    source: "SourceFile"
+    version: tuple[int, int]
+    target: tuple[str, ...]
+    variables: dict[str, Variable]
+    functions: dict[str, Function]
+    files: dict[int, str] = field(default_factory=dict)
+    locs: list[tuple[int, int, int]] = field(default_factory=list)
+
+    @property
+    def entries(self) -> list[Function]:
+        return [f for f in self.functions.values() if f.kind == "entry" and f.body is not None]

@@ -1,0 +1,41 @@
+"""The instruction table: one module per chapter of the manual, one row per syntax line.
+
+:mod:`ptxemu.isa.table` describes the row language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ptxemu.isa.table import ROWS, OperandPattern, Row
+from ptxemu.types import TYPES
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+WORDS = frozenset({"", "label", "targets", "address", "surface"})
+
+
+def rows() -> dict[str, list[Row]]:
+    """Every row of the table by opcode."""
+    return ROWS
+
+
+def verify(lowerings: Container[str]) -> None:
+    """Assert that each row is well formed and has a lowering among ``lowerings`` or is listed as unsupported."""
+    for forms in ROWS.values():
+        for form in forms:
+            assert not form.supported or form.lower in lowerings, f"no lowering {form.lower!r} for row: {form.text}"
+            for pattern in form.operands:
+                assert _well_formed(form, pattern), f"operand {pattern.name!r} has no type in row: {form.text}"
+
+
+def _well_formed(form: Row, pattern: OperandPattern) -> bool:
+    slots = {slot.name for slot in form.slots}
+    kinds = pattern.type.removeprefix("wide(").removeprefix("dot(").removesuffix(")").split(",")
+    known = all(kind in WORDS or kind in TYPES or kind in slots for kind in kinds)
+    counted = pattern.count is None or pattern.count in slots
+    conditional = pattern.when is None or pattern.when in slots
+    return known and counted and conditional and (pattern.second is None or _well_formed(form, pattern.second))

@@ -1,0 +1,74 @@
+"""Comparison and selection (PTX ISA 9.7.5 and 9.7.6)."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import row
+
+CHAPTER = "9.7.5 Comparison and Selection Instructions"
+HALF_CHAPTER = "9.7.6 Half Precision Comparison Instructions"
+BITS = "b16,b32,b64"
+UNSIGNED = "u16,u32,u64"
+SIGNED = "s16,s32,s64"
+FLOAT_CMP = "cmp=eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan"
+BOOL = "bool=and,or,xor"
+SELECTED = f"type={BITS},{UNSIGNED},{SIGNED},f32,f64"
+
+# Each comparison: modifiers, source types, least version and target.
+COMPARISONS = (
+    ("cmp=eq,ne", BITS, "1.0", 10),
+    ("cmp=eq,ne,lt,le,gt,ge,lo,ls,hi,hs", UNSIGNED, "1.0", 10),
+    ("cmp=eq,ne,lt,le,gt,ge", SIGNED, "1.0", 10),
+    (FLOAT_CMP + " ftz?", "f32", "1.0", 10),
+    (FLOAT_CMP, "f64", "1.0", 13),
+    (FLOAT_CMP + " ftz?", "f16", "4.2", 53),
+    (FLOAT_CMP, "bf16", "7.8", 90),
+)
+PACKED = ((FLOAT_CMP + " ftz?", "f16x2", "4.2", 53), (FLOAT_CMP, "bf16x2", "7.8", 90))
+
+
+def _setp() -> None:
+    for cmp, types, ptx, sm in COMPARISONS:
+        chapter = HALF_CHAPTER if "f16" in types else CHAPTER
+        row("setp", f"{cmp} type={types}", "d:pred|q:pred?, a:type, b:type", ptx=ptx, sm=sm, chapter=chapter)
+        row(
+            "setp",
+            f"{cmp} {BOOL} type={types}",
+            "d:pred|q:pred?, a:type, b:type, c:pred",
+            ptx=ptx,
+            sm=sm,
+            chapter=chapter,
+        )
+    for cmp, types, ptx, sm in PACKED:
+        attributes = {"ptx": ptx, "sm": sm, "lower": "setp2", "chapter": HALF_CHAPTER}
+        row("setp", f"{cmp} type={types}", "d:pred|q:pred, a:type, b:type", **attributes)
+        row("setp", f"{cmp} {BOOL} type={types}", "d:pred|q:pred, a:type, b:type, c:pred", **attributes)
+
+
+def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "set") -> None:
+    chapter = HALF_CHAPTER if "f16" in dtypes + stypes else CHAPTER
+    types = f"dtype={dtypes} stype={stypes}"
+    row("set", f"{cmp} {types}", "d:dtype, a:stype, b:stype", ptx=ptx, sm=sm, lower=lower, chapter=chapter)
+    row(
+        "set",
+        f"{cmp} {BOOL} {types}",
+        "d:dtype, a:stype, b:stype, c:pred",
+        ptx=ptx,
+        sm=sm,
+        lower=lower,
+        chapter=chapter,
+    )
+
+
+_setp()
+for cmp, types, ptx, sm in COMPARISONS:
+    half_source = "f16" in types
+    _set(cmp, "u16,s16,u32,s32" if half_source else "u32,s32,f32", types, ptx, sm)
+    _set(cmp, "f16", types, ptx if half_source else "4.2", max(sm, 53))
+    _set(cmp, "bf16", types, "7.8", 90)
+_set(FLOAT_CMP + " ftz?", "f16x2,u32,s32", "f16x2", "4.2", 53, "set2")
+_set(FLOAT_CMP, "bf16x2,u32,s32", "bf16x2", "7.8", 90, "set2")
+
+row("selp", SELECTED, "d:type, a:type, b:type, c:pred", chapter=CHAPTER)
+SLCT_TYPE = SELECTED.replace("type=", "dtype=")
+row("slct", SLCT_TYPE + " ctype=s32", "d:dtype, a:dtype, b:dtype, c:ctype", chapter=CHAPTER)
+row("slct", "ftz? " + SLCT_TYPE + " ctype=f32", "d:dtype, a:dtype, b:dtype, c:ctype", chapter=CHAPTER)

@@ -1,0 +1,99 @@
+"""``cvt`` (PTX ISA 9.7.9): one row for each pair of kinds of types and set of modifiers."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.types import TYPES
+
+CHAPTER = "9.7.9 Data Movement and Conversion Instructions"
+INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
+ALL_INTEGERS = ",".join(INTEGERS)
+WORDS = "u16,u32,u64,s16,s32,s64"
+INTEGER_ROUND = "round=rni,rzi,rmi,rpi"
+FLOAT_ROUND = "round=rn,rz,rm,rp"
+NEAR_ROUND = "round=rn,rz"
+ONE = "d:dtype, a:atype"
+TWO = "d:b32, a:atype, b:atype"
+
+
+def cvt(slots: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10) -> None:
+    row("cvt", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER)
+
+
+def _saturable(source: str) -> str:
+    """The integer types that do not hold every value of ``source``: others allow no ``.sat``."""
+    a = TYPES[source]
+    holds = {d for d in INTEGERS if (TYPES[d].kind == a.kind and TYPES[d].bits >= a.bits)
+             or (a.kind == "u" and TYPES[d].is_signed and TYPES[d].bits > a.bits)}  # fmt: skip
+    return ",".join(d for d in INTEGERS if d not in holds)
+
+
+def _integers() -> None:
+    cvt(f"dtype={ALL_INTEGERS} atype={ALL_INTEGERS}", lower="cvt.int")
+    for source in INTEGERS:
+        if targets := _saturable(source):
+            cvt(f"sat dtype={targets} atype={source}", lower="cvt.int")
+    cvt("pack sat dtype=u16,s16 atype=s32", TWO, lower="cvt.pack", ptx="6.5", sm=72)
+    cvt("pack sat dtype=u8,s8 atype=s32 ctype=b32", TWO + ", c:b32", lower="cvt.pack", ptx="6.5", sm=72)
+    cvt("pack sat dtype=u2,s2,u4,s4 atype=s32 ctype=b32", TWO + ", c:b32", lower="cvt.pack", ptx="6.5", sm=75)
+
+
+def _integers_and_floats() -> None:
+    for floats, integers, ptx, sm in (("f16,f64", ALL_INTEGERS, "1.0", 10), ("bf16", WORDS, "7.8", 90)):
+        gate = {"ptx": ptx, "sm": sm}
+        cvt(f"{FLOAT_ROUND} sat? dtype={floats} atype={integers}", lower="cvt.int_to_float", **gate)
+        cvt(f"{INTEGER_ROUND} sat? dtype={integers} atype={floats}", lower="cvt.float_to_int", **gate)
+    cvt(f"{FLOAT_ROUND} ftz? sat? dtype=f32 atype={ALL_INTEGERS}", lower="cvt.int_to_float")
+    cvt(f"{INTEGER_ROUND} ftz? sat? dtype={ALL_INTEGERS} atype=f32", lower="cvt.float_to_int")
+
+
+def _floats() -> None:
+    cvt("ftz? sat? dtype=f32 atype=f32", lower="cvt.float")
+    cvt(f"{INTEGER_ROUND} ftz? sat? dtype=f32 atype=f32", lower="cvt.float")
+    for t, ptx, sm in (("f16", "4.2", 53), ("f64", "1.0", 13)):
+        cvt(f"round?=rni,rzi,rmi,rpi sat? dtype={t} atype={t}", lower="cvt.float", ptx=ptx, sm=sm)
+    cvt("ftz? sat? dtype=f32 atype=f16", lower="cvt.float")
+    cvt("sat? dtype=f64 atype=f16", lower="cvt.float", sm=13)
+    cvt("ftz? sat? dtype=f64 atype=f32", lower="cvt.float", sm=13)
+    cvt(f"{FLOAT_ROUND} ftz? sat? dtype=f32 atype=f64", lower="cvt.float", sm=13)
+    cvt(f"{FLOAT_ROUND} ftz? sat? dtype=f16 atype=f32", lower="cvt.float")
+    cvt(f"{FLOAT_ROUND} sat? dtype=f16 atype=f64", lower="cvt.float", sm=13)
+
+
+def _brain_floats() -> None:
+    cvt("ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.1", sm=80)
+    cvt(f"{NEAR_ROUND} relu? satfinite? dtype=f16,bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
+    cvt(f"{FLOAT_ROUND} dtype=bf16 atype=f16,f64", lower="cvt.float", ptx="7.8", sm=90)
+    cvt(f"{FLOAT_ROUND} dtype=f16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
+    cvt("dtype=f64 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
+    cvt(f"{INTEGER_ROUND} dtype=bf16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
+    cvt(f"{NEAR_ROUND} relu? satfinite? dtype=f16x2,bf16x2 atype=f32", TWO, lower="cvt.pair", ptx="7.0", sm=80)
+
+
+def _tensor_floats() -> None:
+    cvt("round=rna satfinite? dtype=tf32 atype=f32", "d:b32, a:atype", lower="cvt.tf32", ptx="7.0", sm=80)
+    cvt(f"{NEAR_ROUND} relu? dtype=tf32 atype=f32", "d:b32, a:atype", lower="cvt.tf32", ptx="7.8", sm=90)
+    cvt(f"{NEAR_ROUND} satfinite relu? dtype=tf32 atype=f32", "d:b32, a:atype", lower="cvt.tf32", ptx="8.6", sm=100)
+
+
+def _narrow_floats() -> None:
+    """The formats of eight bits and fewer: recognised, not run."""
+    eight = "e4m3x2,e5m2x2"
+    small = "e2m1x2,e2m3x2,e3m2x2"
+    for types, ptx, sm in ((eight, "7.8", 89), (small, "8.6", 100)):
+        cvt(f"round=rn satfinite relu? dtype={types} atype=f32", "...", lower=UNSUPPORTED, ptx=ptx, sm=sm)
+        cvt(f"round=rn satfinite relu? dtype={types} atype=f16x2,bf16x2", "...", lower=UNSUPPORTED, ptx=ptx, sm=sm)
+        cvt(f"round=rn relu? dtype=f16x2 atype={types}", "...", lower=UNSUPPORTED, ptx=ptx, sm=sm)
+    scale = {"lower": UNSUPPORTED, "ptx": "8.6", "sm": 100}
+    cvt("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32,bf16x2", "...", **scale)
+    cvt("round=rn dtype=bf16x2 atype=ue8m0x2", "...", **scale)
+    stochastic = "f16x2,bf16x2,e4m3x4,e5m2x4,e2m1x4,e2m3x4,e3m2x4"
+    cvt(f"round=rs relu? satfinite? dtype={stochastic} atype=f32", "...", lower=UNSUPPORTED, ptx="8.7", sm=100)
+
+
+_integers()
+_integers_and_floats()
+_floats()
+_brain_floats()
+_tensor_floats()
+_narrow_floats()

@@ -1,0 +1,12 @@
+"""Register moves (PTX ISA 9.7.9 ``mov``)."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import row
+
+CHAPTER = "9.7.9 Data Movement and Conversion Instructions"
+
+# Bit-size types also move to or from a vector whose elements share the register evenly (the checker knows).
+row("mov", "type=pred,u16,u32,u64,s16,s32,s64,f32,f64", "d:type, a:type", chapter=CHAPTER)
+row("mov", "type=b16,b32,b64", "d:type, a:type", chapter=CHAPTER)
+row("mov", "type=b128", "d:type, a:type", ptx="8.3", sm=70, chapter=CHAPTER)

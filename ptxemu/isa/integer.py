@@ -1,0 +1,80 @@
+"""Integer arithmetic, bit fields and extended precision (PTX ISA 9.7.1 and 9.7.2)."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import row
+
+ARITHMETIC = "9.7.1 Integer Arithmetic Instructions"
+EXTENDED = "9.7.2 Extended-Precision Integer Arithmetic Instructions"
+ALL = "type=u16,u32,u64,s16,s32,s64"
+CARRY_TYPE = "type=u32,s32,u64,s64"
+CARRY_GATES = "u64@4.3@20 s64@4.3@20"
+
+for opcode in ("add", "sub"):
+    row(opcode, ALL, "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)
+    row(opcode, "sat type=s32", "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)
+row("add", "type=u16x2,s16x2", "d:type, a:type, b:type", ptx="8.0", sm=90, lower="add.int2", chapter=ARITHMETIC)
+
+row("mul", "mode=hi,lo " + ALL, "d:type, a:type, b:type", lower="mul.int", chapter=ARITHMETIC)
+row("mul", "mode=wide type=u16,u32,s16,s32", "d:wide(type), a:type, b:type", lower="mul.int", chapter=ARITHMETIC)
+row("mad", "mode=hi,lo " + ALL, "d:type, a:type, b:type, c:type", lower="mad.int", chapter=ARITHMETIC)
+row(
+    "mad",
+    "mode=wide type=u16,u32,s16,s32",
+    "d:wide(type), a:type, b:type, c:wide(type)",
+    lower="mad.int",
+    chapter=ARITHMETIC,
+)
+row("mad", "mode=hi sat type=s32", "d:type, a:type, b:type, c:type", lower="mad.int", chapter=ARITHMETIC)
+row("mul24", "mode=hi,lo type=u32,s32", "d:type, a:type, b:type", chapter=ARITHMETIC)
+row("mad24", "mode=hi,lo type=u32,s32", "d:type, a:type, b:type, c:type", chapter=ARITHMETIC)
+row("mad24", "mode=hi sat type=s32", "d:type, a:type, b:type, c:type", chapter=ARITHMETIC)
+row("sad", ALL, "d:type, a:type, b:type, c:type", chapter=ARITHMETIC)
+row("div", ALL, "d:type, a:type, b:type", lower="div.int", chapter=ARITHMETIC)
+row("rem", ALL, "d:type, a:type, b:type", chapter=ARITHMETIC)
+row("abs", "type=s16,s32,s64", "d:type, a:type", lower="abs.int", chapter=ARITHMETIC)
+row("neg", "type=s16,s32,s64", "d:type, a:type", lower="neg.int", chapter=ARITHMETIC)
+for opcode in ("min", "max"):
+    row(opcode, ALL, "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)
+    row(opcode, "relu type=s32", "d:type, a:type, b:type", ptx="8.0", sm=90, lower=f"{opcode}.int", chapter=ARITHMETIC)
+    row(opcode, "type=u16x2", "d:type, a:type, b:type", ptx="8.0", sm=90, lower=f"{opcode}.int2", chapter=ARITHMETIC)
+    row(
+        opcode,
+        "relu? type=s16x2",
+        "d:type, a:type, b:type",
+        ptx="8.0",
+        sm=90,
+        lower=f"{opcode}.int2",
+        chapter=ARITHMETIC,
+    )
+
+for opcode in ("popc", "clz"):
+    row(opcode, "type=b32,b64", "d:u32, a:type", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("brev", "type=b32,b64", "d:type, a:type", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("bfind", "shiftamt? type=u32,u64,s32,s64", "d:u32, a:type", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("fns", "type=b32", "d:b32, a:b32, b:b32, c:s32", ptx="6.0", sm=30, chapter=ARITHMETIC)
+row("bfe", "type=u32,u64,s32,s64", "d:type, a:type, b:u32, c:u32", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("bfi", "type=b32,b64", "d:type, a:type, b:type, c:u32, e:u32", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("szext", "mode=clamp,wrap type=u32,s32", "d:type, a:type, b:u32", ptx="7.6", sm=70, chapter=ARITHMETIC)
+row("bmsk", "mode=clamp,wrap type=b32", "d:b32, a:u32, b:u32", ptx="7.6", sm=70, chapter=ARITHMETIC)
+row("dp4a", "atype=u32,s32 btype=u32,s32", "d:b32, a:b32, b:b32, c:b32", ptx="5.0", sm=61, chapter=ARITHMETIC)
+row(
+    "dp2a",
+    "mode=lo,hi atype=u32,s32 btype=u32,s32",
+    "d:b32, a:b32, b:b32, c:b32",
+    ptx="5.0",
+    sm=61,
+    chapter=ARITHMETIC,
+)
+
+# CC.CF, the carry flag, is an implicit register: these rows read it, write it or both.
+for opcode in ("add", "sub"):
+    carry = {"lower": f"{opcode}.carry", "chapter": EXTENDED, "gates": CARRY_GATES, "ptx": "1.2"}
+    row(opcode, "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="writes_cc", **carry)
+    row(opcode + "c", CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc", **carry)
+    row(opcode + "c", "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc writes_cc", **carry)
+carry = {"lower": "mad.carry", "chapter": EXTENDED, "gates": CARRY_GATES, "ptx": "3.0"}
+MAD_OPERANDS = "d:type, a:type, b:type, c:type"
+row("mad", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, sm=20, flags="writes_cc", **carry)
+row("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, sm=20, flags="reads_cc", **carry)
+row("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, sm=20, flags="reads_cc writes_cc", **carry)

@@ -1,0 +1,90 @@
+"""Data movement through memory: ld, ldu, st, prefetch, cvta and space tests (PTX ISA, "Data Movement")."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import UNSUPPORTED, row
+
+CHAPTER = "Data Movement and Conversion Instructions"
+
+TYPES = "type=b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"
+WORDS = "type=b32,u32,s32,f32"  # the element types of 256-bit accesses
+NARROW = "type=b8,u8,s8,b16,u16,s16"
+LONGS = "type=b64,u64,s64,f64"
+SHARED = "shared,shared::cta,shared::cluster"
+LOADED = f"const,global,local,param,param::entry,param::func,{SHARED}"
+STORED = f"global,local,param,param::func,{SHARED}"
+STRONG = f"global,{SHARED}"
+SCOPE = "scope=cta,cluster,gpu,sys"
+EVICT = (
+    "evict?=L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate "
+    "evict_l2?=L2::evict_normal,L2::evict_first,L2::evict_last"
+)
+HINT = "hint?=L2::cache_hint"
+PREFETCH = "prefetch?=L2::64B,L2::128B,L2::256B"
+GATES = (
+    "ca@2.0@20 cg@2.0@20 cs@2.0@20 lu@2.0@20 cv@2.0@20 wb@2.0@20 wt@2.0@20 weak@6.0@70 relaxed@6.0@70 acquire@6.0@70 "
+    "release@6.0@70  cluster@7.8@90 shared::cta@7.8@10 shared::cluster@7.8@90 param::entry@8.3@10 "
+    "param::func@8.3@10 nc@3.1@32 b128@8.3@70 L2::cache_hint@7.4@80 L2::64B@7.4@75 L2::128B@7.4@75 L2::256B@7.4@80 "
+    "L1::evict_normal@7.4@70 L1::evict_unchanged@7.4@70 L1::evict_first@7.4@70 L1::evict_last@7.4@70 "
+    "L1::no_allocate@7.4@70 L2::evict_normal@8.8@100 L2::evict_first@8.8@100 L2::evict_last@8.8@100"
+)
+
+
+def _load(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
+    operands = "d:type*vec, [a]:type, policy:b64?hint" if HINT in slots else "d:type*vec, [a]:type"
+    row("ld", slots, operands, ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
+
+
+def _store(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
+    operands = "[a]:type, v:type*vec, policy:b64?hint" if HINT in slots else "[a]:type, v:type*vec"
+    row("st", slots, operands, ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
+
+
+# Eviction priorities, cache hints and prefetch sizes belong to global memory; so do accesses of 256 bits.
+for _global, _space, _vec, _ptx, _sm in (
+    (False, f"space?={LOADED}", f"vec?=v2,v4 {TYPES}", "1.0", 10),
+    (False, f"space?={LOADED}", f"vec=v8 {NARROW}", "8.8", 100),
+    (True, "space?=global", f"vec?=v2,v4 {TYPES}", "1.0", 10),
+    (True, "space?=global", f"vec=v8 {NARROW}", "8.8", 100),
+    (True, "space?=global", f"vec=v8 {WORDS}", "8.8", 100),
+    (True, "space?=global", f"vec=v4 {LONGS}", "8.8", 100),
+):
+    _strong = _space if _global else f"space?={STRONG}"
+    _stored = _space if _global else f"space?={STORED}"
+    _hints, _evict = (f"{HINT} {PREFETCH}", f"{EVICT} ") if _global else ("", "")
+    _load(f"sem?=weak {_space} cop?=ca,cg,cs,lu,cv {_hints} {_vec}", ptx=_ptx, sm=_sm)
+    _load(f"sem=volatile {_strong} {PREFETCH if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
+    _load(f"sem=relaxed,acquire {SCOPE} {_strong} {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
+    _store(f"sem?=weak {_stored} cop?=wb,cg,cs,wt {HINT if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
+    _store(f"sem=volatile {_strong} {_vec}", ptx=_ptx, sm=_sm)
+    _store(f"sem=relaxed,release {SCOPE} {_strong} {_evict}{HINT if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
+    if _global:
+        _load(f"sem?=weak {_space} {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
+        _load(f"space=global nc cop?=ca,cg,cs {_hints} {_vec}", ptx=_ptx, sm=_sm)
+        _load(f"space=global nc {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
+        _store(f"sem?=weak {_space} {_evict}{HINT} {_vec}", ptx=_ptx, sm=_sm)
+row("ld", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, flags="memory",
+    chapter=CHAPTER)  # fmt: skip
+row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, flags="memory",
+    chapter=CHAPTER)  # fmt: skip
+
+row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", flags="memory",
+    chapter=CHAPTER)  # fmt: skip
+row("st", "async sem?=weak,release scope?=cta,cluster,gpu,sys space?=global,shared::cluster "
+    f"completion?=mbarrier::complete_tx::bytes mmio? vec?=v2,v4 {TYPES}", "...", ptx="8.1", sm=90, lower=UNSUPPORTED,
+    chapter=CHAPTER)  # fmt: skip
+row("st", "bulk sem?=weak space?=shared::cta", "...", ptx="8.6", sm=100, lower=UNSUPPORTED, chapter=CHAPTER)
+
+row("prefetch", "space?=global,local level=L1,L2", "[a]:", ptx="2.0", sm=20, chapter=CHAPTER)
+row("prefetch", "space=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80, chapter=CHAPTER)
+row("prefetch", "space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, chapter=CHAPTER)
+row("prefetchu", "level=L1", "[a]:", ptx="2.0", sm=20, lower="prefetch", chapter=CHAPTER)
+
+row("isspacep", f"space=const,global,local,param,param::entry,{SHARED}", "d:pred, a:address", ptx="2.0", sm=20,
+    chapter=CHAPTER, gates="const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20 shared::cluster@7.8@90",
+    )  # fmt: skip
+_SPACE_GATES = "const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20 shared::cluster@7.8@90"
+for _to in ("", "to "):
+    _spaces = f"{_to}space=const,global,local,param,param::entry,{SHARED}"
+    row("cvta", f"{_spaces} size=u64", "d:size, a:size", ptx="2.0", sm=20, chapter=CHAPTER, gates=_SPACE_GATES)
+    row("cvta", f"{_spaces} size=u32", "d:size, a:size", ptx="2.0", sm=20, lower=UNSUPPORTED, chapter=CHAPTER)

@@ -1,0 +1,29 @@
+"""The special registers (PTX ISA, "Special Registers"): their names without ``%`` and their types."""
+
+from __future__ import annotations
+
+from ptxemu.types import PRED, TYPES, U32, U64, ScalarType
+
+TRIPLES = (
+    "tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",
+)  # fmt: skip
+WORDS = (
+    "laneid", "warpid", "nwarpid", "smid", "nsmid", "cluster_ctarank", "cluster_nctarank", "lanemask_eq", "lanemask_le",
+    "lanemask_lt", "lanemask_ge", "lanemask_gt", "clock", "clock_hi", "globaltimer_lo", "globaltimer_hi",
+    "total_smem_size", "aggr_smem_size", "dynamic_smem_size", "reserved_smem_offset_begin", "reserved_smem_offset_end",
+    "reserved_smem_offset_cap", "reserved_smem_offset_0", "reserved_smem_offset_1",
+)  # fmt: skip
+LONGS = ("clock64", "globaltimer", "current_graph_exec")
+
+
+def _table() -> dict[str, tuple[ScalarType, ...]]:
+    """Each register with the types it may be read as; one type allows every integer type of its width."""
+    narrow = (U32, TYPES["u16"])  # the first PTX versions had 16-bit thread and block indices
+    table: dict[str, tuple[ScalarType, ...]] = {f"{name}.{axis}": narrow for name in TRIPLES for axis in "xyz"}
+    table |= dict.fromkeys(WORDS, (U32,)) | dict.fromkeys(LONGS, (U64,))
+    table |= {f"envreg{i}": (U32,) for i in range(32)}
+    table |= {f"pm{i}": (U32,) for i in range(8)} | {f"pm{i}_64": (U64,) for i in range(8)}
+    return table | {"gridid": (U64, U32), "is_explicit_cluster": (PRED,)}
+
+
+SPECIAL_REGISTERS = _table()

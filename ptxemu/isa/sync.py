@@ -1,0 +1,43 @@
+"""Barriers and fences (PTX ISA, "Parallel Synchronization and Communication Instructions")."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import UNSUPPORTED, row
+
+CHAPTER = "Parallel Synchronization and Communication Instructions"
+
+# ``bar`` is ``barrier.aligned`` (the manual): only the spelling differs.
+for _opcode, _aligned, _ptx in (("bar", "", "1.0"), ("barrier", "aligned? ", "6.0")):
+    row(_opcode, f"cta? sync {_aligned}", "a:u32, b:u32?", ptx=_ptx, lower="barrier_sync", flags="barrier",
+        chapter=CHAPTER)  # fmt: skip
+    row(_opcode, f"cta? arrive {_aligned}", "a:u32, b:u32", ptx=_ptx, sm=20, lower="barrier_arrive", flags="barrier",
+        chapter=CHAPTER)  # fmt: skip
+    row(_opcode, f"cta? red op=popc {_aligned}type=u32", "d:u32, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
+        lower="barrier_red", flags="barrier", chapter=CHAPTER)  # fmt: skip
+    row(_opcode, f"cta? red op=and,or {_aligned}type=pred", "d:pred, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
+        lower="barrier_red", flags="barrier", chapter=CHAPTER)  # fmt: skip
+row("bar", "warp sync", "membermask:b32", ptx="6.0", sm=30, lower="bar_warp_sync", flags="barrier", chapter=CHAPTER)
+row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm=90, lower=UNSUPPORTED,
+    chapter=CHAPTER)  # fmt: skip
+row("barrier", "cluster wait sem?=acquire aligned?", "", ptx="7.8", sm=90, lower=UNSUPPORTED, chapter=CHAPTER)
+
+
+def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
+    row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="memory", chapter=CHAPTER,
+        gates="cluster@7.8@90 acquire@8.6@90 release@8.6@90")  # fmt: skip
+
+
+_fence("level=cta,gl", opcode="membar", ptx="1.4", sm=10)
+_fence("level=sys", opcode="membar", ptx="2.0", sm=20)
+_fence("proxy kind=alias", opcode="membar", ptx="7.5")
+_fence("proxy kind=async space?=global,shared::cta,shared::cluster", opcode="membar", ptx="8.0", sm=90)
+_fence("sem?=sc,acq_rel,acquire,release scope=cta,cluster,gpu,sys")
+_fence("sem=acquire restrict=sync_restrict::shared::cluster scope=cluster", ptx="8.6", sm=90)
+_fence("sem=release restrict=sync_restrict::shared::cta scope=cluster", ptx="8.6", sm=90)
+_fence("op=mbarrier_init sem=release scope=cluster", ptx="8.0", sm=90)
+_fence("proxy kind=alias", ptx="7.5")
+_fence("proxy kind=async space?=global,shared::cta,shared::cluster", ptx="8.0", sm=90)
+_fence("proxy kind=async::generic sem=acquire restrict=sync_restrict::shared::cluster scope=cluster", ptx="8.6", sm=90)
+_fence("proxy kind=async::generic sem=release restrict=sync_restrict::shared::cta scope=cluster", ptx="8.6", sm=90)
+_fence("proxy kind=tensormap::generic sem=release scope=cta,cluster,gpu,sys", ptx="8.3", sm=90)
+_fence("proxy kind=tensormap::generic sem=acquire scope=cta,cluster,gpu,sys", "[a]:, size:u32", ptx="8.3", sm=90)

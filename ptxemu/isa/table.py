@@ -1,0 +1,171 @@
+"""The instruction table: the row language and the registry.
+
+A row is one syntax line of the PTX manual::
+
+    row("add", "type=u16,u32,u64,s16,s64", "d:type, a:type, b:type")
+    row("add", "sat? type=s32", "d:type, a:type, b:type")
+    row("setp", "cmp=eq,ne,lt,le,gt,ge ftz? type=f32", "d:pred|q:pred?, a:type, b:type", lower="setp")
+
+Slot words, separated by blanks:
+
+* ``name=a,b,c``   exactly one of the modifiers a, b, c, kept as ``mods[name]``;
+* ``name?=a,b,c``  at most one of them;
+* ``word``         the modifier ``word`` is required (slot and modifier share the name);
+* ``word?``        it is optional;
+* ``name=a,b!a``   as ``name=a,b``, but a source that leaves it out means ``a`` (a warning; an error in strict mode);
+* ``...``          alone: any modifiers at all (instructions that are recognised but not run).
+
+Modifiers are written without their dot; ``shared::cta`` is one modifier.  The order in a row is the manual's, but
+any order is accepted in a source, as ptxas does.
+
+Operand patterns, separated by commas, in written order::
+
+    d:T        destination register (names starting with d, and q after a bar)
+    d:T|q:pred?   a destination pair, the second optional
+    a:T        source: register, immediate or (where the instruction allows it) symbol
+    [a]:T      memory address; the data type T is for alignment only
+    v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
+    c:u32?     optional operand (a trailing ?)
+    c:b64?slot operand that is present exactly when the optional slot is given
+    s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
+    ...        alone: any operands, whose names are resolved and nothing more
+
+A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
+``dot(slot,slot)`` (``u32`` if the types of both slots are unsigned, else ``s32``), or one of ``label`` (a code
+label), ``targets`` (a ``.branchtargets`` list), ``address`` (a 32- or 64-bit integer register) and nothing at all (an
+address whose data have no type).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+UNSUPPORTED = "unsupported"
+
+
+@dataclass(slots=True, frozen=True)
+class Slot:
+    name: str
+    values: tuple[str, ...]
+    required: bool
+    default: str | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class OperandPattern:
+    """One operand: ``role`` is ``dst``, ``src`` or ``mem``; ``second`` is the pattern after a bar.
+
+    ``count`` is the slot that gives the vector length or geometry, ``when`` the slot whose presence an optional
+    operand follows, or None.
+    """
+
+    name: str
+    role: str
+    type: str
+    optional: bool
+    count: str | None = None
+    second: OperandPattern | None = None
+    when: str | None = None
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Row:
+    """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are free words for the checker and
+    the passes (``branch``, ``call``, ``return``, ``barrier`` ...).
+
+    ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers.
+    """
+
+    opcode: str
+    slots: tuple[Slot, ...]
+    operands: tuple[OperandPattern, ...]
+    ptx: tuple[int, int]
+    sm: int
+    lower: str
+    flags: frozenset[str]
+    chapter: str
+    text: str
+    by_modifier: dict[str, Slot] = field(compare=False, default_factory=dict)
+    gates: Mapping[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
+    any_modifiers: bool = False
+    any_operands: bool = False
+
+    @property
+    def supported(self) -> bool:
+        return self.lower != UNSUPPORTED
+
+
+ROWS: dict[str, list[Row]] = {}
+OPERAND_COMMA = re.compile(r",(?![^()]*\))")  # a comma outside parentheses
+
+
+def _slot(word: str) -> Slot:
+    if "=" in word:
+        name, values = word.split("=", 1)
+        values, _, default = values.partition("!")
+        return Slot(name.rstrip("?"), tuple(values.split(",")), not name.endswith("?"), default or None)
+    name = word.rstrip("?")
+    return Slot(name, (name,), not word.endswith("?"))
+
+
+def _operand(text: str) -> OperandPattern:
+    text = text.strip()
+    second = None
+    if "|" in text:
+        text, other = text.split("|", 1)
+        second = _operand(other)
+    text, optional, when = text.partition("?")
+    name, _, kind = text.partition(":")
+    kind, _, count = kind.partition("*")
+    role = "mem" if name.startswith("[") else "dst" if name[0] in "dq" else "src"
+    return OperandPattern(name.strip("[]"), role, kind, bool(optional), count or None, second, when or None)
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def _gates(text: str) -> dict[str, tuple[tuple[int, int], int]]:
+    parts = (word.rsplit("@", 2) for word in text.split())
+    return {modifier: (_version(ptx), int(sm)) for modifier, ptx, sm in parts}
+
+
+def row(
+    opcode: str,
+    slots: str,
+    operands: str,
+    *,
+    ptx: str = "1.0",
+    sm: int = 10,
+    lower: str | None = None,
+    flags: str = "",
+    chapter: str = "",
+    gates: str = "",
+) -> Row:
+    """Add one row to the table and return it.
+
+    ``lower`` defaults to the opcode; ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
+    """
+    any_modifiers, any_operands = slots == "...", operands == "..."
+    parsed = () if any_modifiers else tuple(_slot(word) for word in slots.split())
+    patterns = () if any_operands else tuple(_operand(part) for part in OPERAND_COMMA.split(operands) if part.strip())
+    entry = Row(
+        opcode,
+        parsed,
+        patterns,
+        _version(ptx),
+        sm,
+        lower or opcode,
+        frozenset(flags.split()),
+        chapter,
+        f"{opcode} {slots} | {operands}".strip(),
+        {value: slot for slot in parsed for value in slot.values},
+        _gates(gates),
+        any_modifiers,
+        any_operands,
+    )
+    ROWS.setdefault(opcode, []).append(entry)
+    return entry

@@ -1,0 +1,36 @@
+"""The rest of the PTX instruction set: recognised, so that modules which contain it can be inspected, but not run."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import UNSUPPORTED, row
+
+# chapter: (opcode, minimum version, minimum target)
+FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
+    "Texture Instructions": (("tex", "1.0", 10), ("tld4", "2.2", 20), ("txq", "1.5", 10)),
+    "Data Movement and Conversion Instructions": (
+        ("cp", "7.0", 80), ("mapa", "7.8", 90), ("getctarank", "7.8", 90), ("multimem", "8.1", 90),
+        ("tensormap", "8.3", 90), ("discard", "7.4", 80), ("applypriority", "7.4", 80), ("createpolicy", "7.4", 80),
+    ),
+    "Parallel Synchronization and Communication Instructions": (
+        ("mbarrier", "7.0", 80), ("griddepcontrol", "7.8", 90), ("clusterlaunchcontrol", "8.6", 100),
+    ),
+    "Warp Level Matrix Instructions": (
+        ("wmma", "6.0", 70), ("mma", "6.4", 70), ("ldmatrix", "6.5", 75), ("stmatrix", "7.8", 90),
+        ("movmatrix", "7.8", 75), ("wgmma", "8.0", 90), ("tcgen05", "8.6", 100),
+    ),
+    "Stack Manipulation Instructions": (("alloca", "7.3", 52), ("stacksave", "7.3", 52), ("stackrestore", "7.3", 52)),
+    "Video Instructions": tuple(
+        (name, "2.0", 20) for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
+    ) + tuple(
+        (name + lanes, "3.0", 30)
+        for lanes in "24"
+        for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
+    ),
+    "Miscellaneous Instructions": (("setmaxnreg", "8.0", 90),),
+}  # fmt: skip
+
+row("mov", "vec=v2,v4 type=u16,u32,u64,s16,s32,s64,b16,b32,b64,f32,f64", "...", lower=UNSUPPORTED,
+    chapter="Data Movement and Conversion Instructions")  # fmt: skip
+for _chapter, _instructions in FAMILIES.items():
+    for _opcode, _ptx, _sm in _instructions:
+        row(_opcode, "...", "...", ptx=_ptx, sm=_sm, lower=UNSUPPORTED, chapter=_chapter)

@@ -1,0 +1,89 @@
+"""Launch geometry: what a grid, a block and shared memory may be (CUDA programming guide, "Compute Capabilities")."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ptxemu.errors import InputError
+from ptxemu.signature import KernelInfo
+
+Extent = tuple[int, int, int]
+
+MAX_GRID: Extent = (2**31 - 1, 65535, 65535)
+MAX_BLOCK: Extent = (1024, 1024, 64)
+MAX_THREADS = 1024
+MAX_SHARED = 227 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A checked grid and block."""
+
+    grid: Extent
+    block: Extent
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+def shape_of(grid: object, block: object) -> Shape:
+    """A grid and a block given as integers or as tuples of up to three of them (x, y, z)."""
+    shape = Shape(_extent("grid", grid, MAX_GRID), _extent("block", block, MAX_BLOCK))
+    if shape.threads > MAX_THREADS:
+        raise InputError(f"block {_text(shape.block)} has {shape.threads} threads; the limit is {MAX_THREADS}")
+    return shape
+
+
+def check_kernel(kernel: KernelInfo, shape: Shape) -> None:
+    """Check a block against the kernel's ``.maxntid`` and ``.reqntid`` (PTX ISA, "Performance-Tuning Directives")."""
+    required = kernel.limits.get("reqntid")
+    if required is not None and _padded(required) != shape.block:
+        wanted = _text(_padded(required))
+        raise InputError(f"kernel {kernel.name} requires block {wanted} (.reqntid), not {_text(shape.block)}")
+    most = kernel.limits.get("maxntid")
+    if most is not None:
+        x, y, z = _padded(most)
+        if shape.threads > x * y * z:
+            raise InputError(f"kernel {kernel.name} takes at most {x * y * z} threads (.maxntid), not {shape.threads}")
+
+
+def check_shared(kernel: KernelInfo, static: int, dynamic: object) -> int:
+    """The dynamic shared memory of a launch in bytes, checked."""
+    try:
+        size = operator.index(dynamic)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"shared must be a number of bytes, not {dynamic!r}") from None
+    if size < 0:
+        raise InputError(f"shared must not be negative: {size}")
+    if static + size > MAX_SHARED:
+        total = f"{static} static + {size} dynamic bytes of shared memory"
+        raise InputError(f"kernel {kernel.name}: {total} are over the limit of {MAX_SHARED}")
+    return size
+
+
+def _extent(what: str, value: object, most: Extent) -> Extent:
+    items: list[Any] = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    try:
+        numbers = [operator.index(item) for item in items]
+    except TypeError:
+        raise InputError(f"{what} must be an integer or up to three of them, not {value!r}") from None
+    if not 1 <= len(numbers) <= 3:
+        raise InputError(f"{what} must have 1 to 3 dimensions, not {len(numbers)}")
+    extent = _padded(numbers)
+    for axis, number, limit in zip("xyz", extent, most, strict=True):
+        if not 1 <= number <= limit:
+            raise InputError(f"{what}.{axis} must be 1 to {limit}, not {number}")
+    return extent
+
+
+def _padded(numbers: Iterable[int]) -> Extent:
+    x, y, z = [*numbers, 1, 1, 1][:3]
+    return x, y, z
+
+
+def _text(extent: Extent) -> str:
+    return " x ".join(map(str, extent))

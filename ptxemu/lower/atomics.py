@@ -1,0 +1,75 @@
+"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"; unified model section 5)."""
+
+from __future__ import annotations
+
+from ptxemu._runtime import lib
+from ptxemu.analysis.geometry import LANES
+from ptxemu.ir import Op, Operand, Vec
+from ptxemu.lower.context import Context
+from ptxemu.lower.effects import effect
+from ptxemu.lower.memory import SPACES, _deinterleave, _interleave, access, note_position, space_of, vector_addresses
+from ptxemu.types import ScalarType
+
+INTEGER = {
+    "add": "ADD", "and": "AND", "or": "OR", "xor": "XOR", "inc": "INC_WRAP", "dec": "DEC_WRAP", "exch": "XCHG", "cas": "CAS",
+}  # fmt: skip
+
+
+def operation(name: str, kind: ScalarType) -> int:
+    """The runtime's operation code of a PTX operation on a type."""
+    if kind.is_float or kind.kind == "packed":
+        code = {"add": "FADD", "min": "FMIN", "max": "FMAX"}[name]
+    elif name in ("min", "max"):
+        code = ("S" if kind.is_signed else "U") + name.upper()
+    else:
+        code = INTEGER[name]
+    return int(getattr(lib, f"PE_ATOM_{code}"))
+
+
+def type_code(kind: ScalarType) -> int:
+    return int(getattr(lib, f"PE_TYPE_{kind.name.upper()}"))
+
+
+def lane_data(ctx: Context, operand: Operand, kind: ScalarType) -> str:
+    """The address of a lane-major copy of a scalar or vector operand."""
+    bits = f"i{kind.bits}"
+    items = operand.items if isinstance(operand, Vec) else (operand,)
+    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+    whole = f"<{LANES * len(values)} x {bits}>"
+    slot = ctx.alloca(whole)
+    ctx.stmt(f"store {whole} {_interleave(ctx, values, bits)}, ptr {slot}, align 64")
+    return slot
+
+
+def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> list[str]:
+    """Read lane-major results back as one vector for each element."""
+    bits = f"i{kind.bits}"
+    value = ctx.inst(f"load <{LANES * count} x {bits}>, ptr {slot}, align 64")
+    parts = _deinterleave(ctx, value, bits, count)
+    return [ctx.vector.cast("bitcast", bits, part, kind.llvm) for part in parts]
+
+
+@effect("atom", "red")
+def atomic(ctx: Context, op: Op) -> None:
+    """Lanes of one address are served in lane order; a result nobody reads makes an ``atom`` a ``red``."""
+    kind = op.type()
+    operands = op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2]
+    count = len(operands[0].items) if isinstance(operands[0], Vec) else 1
+    space = SPACES[space_of(op)]
+    site = ctx.constant(
+        f"{{ i32, i16, i16, i16, i16 }} {{ i32 {op.pos}, i16 {operation(op.mods['op'], kind)}, "
+        f"i16 {type_code(kind)}, i16 {space}, i16 {count} }}"
+    )
+    found = access(ctx, op, op.srcs[0], kind.bytes * count)
+    note_position(ctx, op)
+    addresses = ctx.spill("i64", vector_addresses(ctx, found))
+    data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
+    wanted = any(dst is not None for dst in op.dsts)
+    old = ctx.alloca(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
+    ctx.call(
+        "void", "pe_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", addresses),
+        ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),
+    )  # fmt: skip
+    if wanted:
+        for index, value in enumerate(load_lane_data(ctx, old, kind, count)):
+            ctx.define(op, index, value)

@@ -1,0 +1,413 @@
+"""The state of lowering one kernel to LLVM IR text: names, types, slots, masks and basic blocks.
+
+Everything is emitted as text into ``lines``.  A value that another block reads lives in a stack slot; LLVM's mem2reg turns
+the slots into SSA form again, which also repairs dominance after linearization.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ptxemu.analysis.geometry import LANES
+from ptxemu.analysis.shape import Shape
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir import Imm, Op, Operand, Reg
+from ptxemu.layout import KernelLayout
+from ptxemu.lower.bits import canonical
+from ptxemu.lower.emit import Emitter
+from ptxemu.lower.literals import literal, offsets_literal
+from ptxemu.types import ScalarType
+
+WORD = f"<{LANES} x i64>"
+MASK = f"<{LANES} x i1>"
+Memory = tuple[dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], str]
+
+
+class Target:
+    """What the lowering may assume of the CPU: cheap masked and gathering memory instructions."""
+
+    def __init__(self, features: frozenset[str]) -> None:
+        self.avx2 = "avx2" in features
+        self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
+
+    def masked(self, bits: int) -> bool:
+        return self.avx512 or (self.avx2 and bits in (32, 64))
+
+    def gathers(self, bits: int) -> bool:
+        return self.avx512 and bits in (32, 64)
+
+
+class LaneEmitter(Emitter):
+    """An emitter that shares names, lines and stack slots with the kernel."""
+
+    def __init__(self, kernel: Context, lanes: int) -> None:
+        super().__init__(lanes, kernel.lines)
+        self.kernel = kernel
+        self.declarations = kernel.declarations
+
+    def fresh(self) -> str:
+        return self.kernel.fresh()
+
+    def alloca(self, type: str) -> str:
+        return self.kernel.alloca(type)
+
+
+class Context:
+    """Names and values of the kernel being lowered. ``scalar`` and ``vector`` emit one value or one per lane."""
+
+    def __init__(self, uniformity: Uniformity, layout: KernelLayout, target: Target) -> None:
+        self.uniformity = uniformity
+        self.layout = layout
+        self.target = target
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.prologue: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}
+        self.counter = 0
+        self.scalar = LaneEmitter(self, 0)
+        self.vector = LaneEmitter(self, LANES)
+        self.storage: dict[Reg, str] = {}
+        self.slots: dict[Reg, str] = {}
+        self.shared_regs: set[Reg] = set()
+        self.names: dict[Reg, str] = {}
+        self.vectors: dict[Reg, str] = {}
+        self.label = "entry"
+        self.active = ""  # the current block's mask
+        self.active_bits = ""  # the same as an i32, made on demand
+        self._fields: dict[str, str] = {}
+        self._wrapped: str | None = None
+        self.corrections: dict[Op, str] = {}
+        self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
+        self.checking = False  # in the version of a segment that runs when that test has failed
+        self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
+        self.canonical: dict[tuple[Reg, bool], str] = {}
+
+    # -- names, slots, blocks
+
+    def fresh(self, stem: str = "v") -> str:
+        self.counter += 1
+        return f"%{stem}{self.counter}"
+
+    def alloca(self, type: str) -> str:
+        name = self.fresh("slot")
+        self.allocas.append(f"  {name} = alloca {type}, align 64")
+        return name
+
+    def stmt(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def inst(self, text: str) -> str:
+        return self.scalar.inst(text)
+
+    def new_label(self, stem: str) -> str:
+        self.counter += 1
+        return f"{stem}{self.counter}"
+
+    def start(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        self.stmt(f"br label %{label}")
+
+    def declare(self, name: str, text: str) -> None:
+        self.declarations.setdefault(name, text)
+
+    def call(self, result: str, name: str, *args: tuple[str, str], attributes: str = "") -> str:
+        """Call a runtime function with (type, value) arguments; returns the result's name ("" for void)."""
+        self.declare(name, f"declare {result} @{name}({', '.join(t for t, _ in args)}) {attributes}".rstrip())
+        text = f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in args)})"
+        if result == "void":
+            self.stmt(text)
+            return ""
+        return self.inst(text)
+
+    def when(
+        self,
+        cond: str,
+        then: Callable[[], Sequence[str]],
+        otherwise: Callable[[], Sequence[str]] | None,
+        types: Sequence[str],
+        *,
+        likely: bool | None = None,
+    ) -> list[str]:
+        """Emit ``cond ? then() : otherwise()``; both return one value for each of ``types``.
+
+        ``otherwise`` None stands for zeros.  Values made inside are not remembered outside.
+        """
+        yes, no, join = self.new_label("yes"), self.new_label("no"), self.new_label("join")
+        weights = {None: "", True: ", !prof !0", False: ", !prof !1"}[likely]
+        zeros = ["zeroinitializer" if t.startswith("<") or t.startswith("{") else zero(t) for t in types]
+        start = self.label
+        self.stmt(f"br i1 {cond}, label %{yes}, label %{no if otherwise else join}{weights}")
+        outcomes = []
+        for label, body in ((yes, then), (no, otherwise)):
+            if body is None:
+                outcomes.append((zeros, start))
+                continue
+            saved = self.remembered()
+            self.start(label)
+            values = list(body())
+            outcomes.append((values, self.label))
+            self.jump(join)
+            self.remember(saved)
+        self.start(join)
+        results = []
+        for index, t in enumerate(types):
+            pairs = ", ".join(f"[ {values[index]}, %{label} ]" for values, label in outcomes)
+            results.append(self.inst(f"phi {t} {pairs}"))
+        return results
+
+    def remembered(self) -> Memory:
+        """What the current LLVM block knows about values; code on one side of a branch must not add to the other."""
+        return dict(self.names), dict(self.vectors), dict(self.canonical), self.active_bits
+
+    def remember(self, memory: Memory) -> None:
+        names, vectors, canonical_values, self.active_bits = memory
+        self.names, self.vectors, self.canonical = dict(names), dict(vectors), dict(canonical_values)
+
+    def forget(self) -> None:
+        """At the start of a block nothing is known."""
+        self.remember(({}, {}, {}, ""))
+
+    def field(self, name: str) -> str:
+        """A field of the warp structure, loaded once in the entry block."""
+        if name not in self._fields:
+            offset, kind = self.layout.warp_field(name)
+            pointer, value = self.fresh("p"), f"%w.{name.replace('[', '.').replace(']', '')}"
+            self.prologue.append(f"  {pointer} = getelementptr i8, ptr %w, i64 {offset}")
+            self.prologue.append(f"  {value} = load {kind}, ptr {pointer}, align 4, !invariant.load !2")
+            self._fields[name] = value
+        return self._fields[name]
+
+    def once(self, key: str, text: str) -> str:
+        """A value computed once in the entry block from other such values."""
+        if key not in self._fields:
+            name = self.fresh("k")
+            self.prologue.append(f"  {name} = {text}")
+            self._fields[key] = name
+        return self._fields[key]
+
+    def constant(self, text: str) -> str:
+        """The address of private constant data (``text`` is its LLVM type and initialiser)."""
+        if text not in self.constants:
+            self.constants[text] = f"@k{len(self.constants)}"
+        return self.constants[text]
+
+    # -- shapes and types
+
+    def shape(self, operand: Operand) -> Shape | None:
+        return self.uniformity.shape(operand)
+
+    def is_scalar(self, reg: Reg) -> bool:
+        return self.shape(reg) is not None
+
+    def storage_type(self, reg: Reg) -> str:
+        return self.storage.get(reg, f"i{reg.type.bits}")
+
+    def full_type(self, reg: Reg) -> str:
+        scalar = self.storage_type(reg)
+        return scalar if self.is_scalar(reg) else f"<{LANES} x {scalar}>"
+
+    def convert(self, value: str, source: str, target: str, vector: bool) -> str:
+        """Reinterpret between LLVM scalar types of one width (or the lanes of vectors of them)."""
+        emitter = self.vector if vector else self.scalar
+        return emitter.cast("bitcast", source, value, target)
+
+    # -- reading values
+
+    def read(self, reg: Reg) -> str:
+        """The value of a register as stored: a scalar base, or a vector."""
+        if reg not in self.names:
+            self.names[reg] = self.inst(f"load {self.full_type(reg)}, ptr {self.slot(reg)}, align 64")
+        return self.names[reg]
+
+    def slot(self, reg: Reg) -> str:
+        if reg not in self.slots:
+            self.slots[reg] = self.alloca(self.full_type(reg))
+        return self.slots[reg]
+
+    def scalar_of(self, operand: Operand, kind: ScalarType, *, raw: bool = False) -> str:
+        """A uniform operand, or the base of a pattern, as an LLVM scalar of type ``kind.llvm``.
+
+        ``raw``: any NaN will do (:mod:`ptxemu.analysis.nans`).
+        """
+        if isinstance(operand, Imm):
+            return literal(operand.bits, kind)
+        assert isinstance(operand, Reg), operand
+        value = self.read(operand)
+        if operand in self.raw and not raw:
+            value = self._canonical(operand, value, False)
+        return self._narrow(value, self.storage_type(operand), operand.type.bits, kind, False)
+
+    def vector_of(self, operand: Operand, kind: ScalarType, *, raw: bool = False) -> str:
+        """An operand as one value per lane of type ``kind.llvm``; ``raw`` as in :meth:`scalar_of`."""
+        if isinstance(operand, Imm):
+            return self.vector.splat(kind.llvm, literal(operand.bits, kind))
+        assert isinstance(operand, Reg), operand
+        if not self.is_scalar(operand):
+            value = self.read(operand)
+        else:
+            if operand not in self.vectors:
+                self.vectors[operand] = self.spread(operand)
+            value = self.vectors[operand]
+        if operand in self.raw and not raw:
+            value = self._canonical(operand, value, True)
+        return self._narrow(value, self.storage_type(operand), operand.type.bits, kind, True)
+
+    def _canonical(self, reg: Reg, value: str, vector: bool) -> str:
+        """The value of a raw register with its NaNs made canonical; kept for the block."""
+        if (reg, vector) not in self.canonical:
+            emitter = self.vector if vector else self.scalar
+            value = self.convert(value, self.storage_type(reg), "float", vector)
+            value = canonical(emitter, "float", value)
+            self.canonical[reg, vector] = self.convert(value, "float", self.storage_type(reg), vector)
+        return self.canonical[reg, vector]
+
+    def _narrow(self, value: str, stored: str, bits: int, kind: ScalarType, vector: bool) -> str:
+        emitter = self.vector if vector else self.scalar
+        if kind.bits == bits:
+            return self.convert(value, stored, kind.llvm, vector)
+        value = self.convert(value, stored, f"i{bits}", vector)
+        value = emitter.cast("trunc" if kind.bits < bits else "zext", f"i{bits}", value, f"i{kind.bits}")
+        return self.convert(value, f"i{kind.bits}", kind.llvm, vector)
+
+    def splat(self, t: str, value: str) -> str:
+        """A scalar in every lane."""
+        whole = f"<{LANES} x {t}>"
+        first = self.inst(f"insertelement {whole} poison, {t} {value}, i64 0")
+        return self.inst(f"shufflevector {whole} {first}, {whole} poison, <{LANES} x i32> zeroinitializer")
+
+    def spread(self, reg: Reg) -> str:
+        """All lanes of a uniform or pattern register."""
+        shape = self.shape(reg)
+        assert shape is not None
+        t = self.storage_type(reg)
+        value = self.splat(t, self.read(reg))
+        if any(shape.offsets):
+            value = self.vector.bin("add", t, value, offsets_literal(shape.offsets, t))
+        return self.corrected(value, shape) if shape.sites else value
+
+    def corrected(self, value: str, shape: Shape) -> str:
+        """Add the corrections of a 64-bit pattern whose widening wrapped in some lane."""
+
+        def add() -> list[str]:
+            total = value
+            for site, factor in shape.sites:
+                kept = self.inst(f"load volatile {WORD}, ptr {self.corrections[site]}, align 64")
+                scaled = self.vector.bin("mul", "i64", kept, self.vector.int(64, factor))
+                total = self.vector.bin("add", "i64", total, scaled)
+            return [total]
+
+        return self.when(self.wrapped(), add, lambda: [value], [WORD], likely=False)[0]
+
+    def keep_correction(self, site: Op, value: str) -> None:
+        """Volatile, so that what is almost never read stays in memory and takes no registers."""
+        self.stmt(f"store volatile {WORD} {value}, ptr {self.corrections[site]}, align 64")
+
+    def wrapped(self) -> str:
+        """The sticky flag: some widening of a pattern has wrapped in this warp."""
+        return self.inst(f"load i1, ptr {self.wrapped_slot()}, align 1")
+
+    def wrapped_slot(self) -> str:
+        if self._wrapped is None:
+            self._wrapped = self.alloca("i1")
+            self.prologue.append(f"  store i1 false, ptr {self._wrapped}, align 1")
+        return self._wrapped
+
+    # -- writing values
+
+    def bind(self, reg: Reg, value: str) -> None:
+        """Give a register its value (already of its full type)."""
+        self.names[reg] = value
+        if reg in self.shared_regs:
+            self.stmt(f"store {self.full_type(reg)} {value}, ptr {self.slot(reg)}, align 64")
+
+    def define(self, op: Op, index: int, value: str) -> None:
+        """Write destination ``index`` of ``op``; ``value`` has LLVM type ``dst_types[index].llvm``, scalar or vector.
+
+        Extends to the register's width, and keeps the old value where the guard is false.
+        """
+        reg, kind = op.dsts[index], op.dst_types[index]
+        if reg is None:
+            return
+        vector = not self.is_scalar(reg)
+        emitter = self.vector if vector else self.scalar
+        stored = self.storage_type(reg)
+        if kind.bits != reg.type.bits:
+            value = self.convert(value, kind.llvm, f"i{kind.bits}", vector)
+            extend = "sext" if kind.is_signed else "zext"
+            extend = extend if kind.bits < reg.type.bits else "trunc"
+            value = emitter.cast(extend, f"i{kind.bits}", value, f"i{reg.type.bits}")
+            value = self.convert(value, f"i{reg.type.bits}", stored, vector)
+        else:
+            value = self.convert(value, kind.llvm, stored, vector)
+        if op.guard is not None:
+            value = self._keep_old(op, index, value, stored, vector)
+        self.bind(reg, value)
+
+    def _keep_old(self, op: Op, index: int, value: str, stored: str, vector: bool) -> str:
+        assert op.guard is not None
+        old = op.old[index]
+        assert isinstance(old, (Reg, Imm))
+        guard = self.guard(op, vector)
+        bits = old.type.bits
+        if vector:
+            kept = self.vector_of(old, old.type)
+        else:
+            kept = self.scalar_of(old, old.type)
+        kept = self.convert(kept, old.type.llvm, stored, vector) if bits > 1 else kept
+        return (self.vector if vector else self.scalar).select(guard, stored, value, kept)
+
+    def guard(self, op: Op, vector: bool) -> str:
+        """The guard of an op as i1 (uniform) or a mask."""
+        assert op.guard is not None
+        return self.predicate(op.guard[0], op.guard[1], vector)
+
+    def predicate(self, reg: Operand, negated: bool, vector: bool) -> str:
+        emitter = self.vector if vector else self.scalar
+        from ptxemu.types import PRED
+
+        value = self.vector_of(reg, PRED) if vector else self.scalar_of(reg, PRED)
+        return emitter.bin("xor", "i1", value, emitter.int(1, 1)) if negated else value
+
+    # -- masks
+
+    def mask_of(self, op: Op) -> str:
+        """The lanes in which ``op`` takes effect."""
+        if op.guard is None:
+            return self.active
+        return self.conjunction(self.active, self.guard(op, True))
+
+    def conjunction(self, mask: str, cond: str) -> str:
+        """``mask and cond``; a select, because the condition may be poison in lanes that are off."""
+        return self.inst(f"select {MASK} {mask}, {MASK} {cond}, {MASK} zeroinitializer")
+
+    def bits_of(self, mask: str) -> str:
+        """A mask as an i32."""
+        if mask == self.active:
+            if not self.active_bits:
+                self.active_bits = self.inst(f"bitcast {MASK} {mask} to i{LANES}")
+            return self.active_bits
+        return self.inst(f"bitcast {MASK} {mask} to i{LANES}")
+
+    def any(self, mask: str) -> str:
+        return self.scalar.icmp("ne", f"i{LANES}", self.bits_of(mask), "0")
+
+    def mask_from_bits(self, bits: str) -> str:
+        return self.inst(f"bitcast i{LANES} {bits} to {MASK}")
+
+    def spill(self, t: str, value: str) -> str:
+        """The address of a stack copy of a vector of LLVM scalar type ``t``."""
+        slot = self.alloca(f"<{LANES} x {t}>")
+        self.stmt(f"store <{LANES} x {t}> {value}, ptr {slot}, align 64")
+        return slot
+
+
+def zero(t: str) -> str:
+    """The zero literal of a scalar LLVM type."""
+    if t in ("float", "double"):
+        return "0.0"
+    return {"half": "0xH0000", "bfloat": "0xR0000", "i1": "false", "ptr": "null"}.get(t, "0")

@@ -1,0 +1,561 @@
+"""Loads and stores: ``ld ldu st prefetch`` in every state space.
+
+An access whose addresses form a pattern gets a scalar test (aligned, in range) and plain vector memory instructions; the
+rare failing case goes lane by lane.  Varying addresses are tested as vectors, then gathered or scattered.
+DESIGN section 4 gives the confinement rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ptxemu._runtime import lib
+from ptxemu.analysis.geometry import LANES
+from ptxemu.analysis.shape import Shape
+from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.lower.context import MASK, WORD, Context
+from ptxemu.lower.effects import effect
+from ptxemu.lower.gather import gather, scatter
+from ptxemu.lower.literals import offsets_literal
+from ptxemu.types import B32, B64, ScalarType
+
+SPACES = {
+    "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
+    "const": lib.PE_CONST, "param": lib.PE_PARAM,
+}  # fmt: skip
+WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
+
+
+Plan = Callable[[], list[str]]  # emits an access and returns the values loaded
+
+
+@dataclass(slots=True)
+class Access:
+    """One access: ``size`` bytes a lane at ``base`` (a scalar i64 when ``shape`` is a pattern, else a vector).
+
+    ``base`` is the address as the program sees it (an offset in shared and local space).
+    ``safe``: known to be aligned and in range without a test.
+    """
+
+    op: Op
+    space: str
+    base: str
+    shape: Shape | None
+    size: int
+    safe: bool = False
+
+
+def space_of(op: Op) -> str:
+    """The state space of a memory op, without its ``::cta`` refinement."""
+    return op.mods.get("space", "generic").split("::")[0]
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def access(ctx: Context, op: Op, address: Operand, size: int) -> Access:
+    """Evaluate the address operand of a memory op."""
+    space = space_of(op)
+    assert isinstance(address, Addr)
+    shape = ctx.shape(address)
+    if isinstance(address.base, SymRef):
+        base = symbol_address(ctx, address.base, address.offset)
+        return Access(op, space, base, shape, size, safe=_static(ctx, space, address, size))
+    if isinstance(address.base, Imm):
+        return Access(op, space, str(address.base.bits + address.offset), shape, size)
+    return Access(op, space, _computed(ctx, address, shape), shape, size, safe=op in ctx.trusted)
+
+
+def scalar_base(ctx: Context, base: Reg) -> str:
+    """A uniform or pattern base register as a 64-bit address."""
+    kind = B64 if base.type.bits == 64 else B32
+    return ctx.scalar.cast("zext", kind.llvm, ctx.scalar_of(base, kind), "i64")
+
+
+def _computed(ctx: Context, address: Addr, shape: Shape | None) -> str:
+    """Register plus constant, zero-extended to 64 bits (32-bit sums wrap)."""
+    emitter = ctx.scalar if shape is not None else ctx.vector
+    assert isinstance(address.base, Reg)
+    kind = B64 if address.base.type.bits == 64 else B32
+    base = ctx.scalar_of(address.base, kind) if shape is not None else ctx.vector_of(address.base, kind)
+    if address.offset:
+        base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
+    return emitter.cast("zext", kind.llvm, base, "i64")
+
+
+def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
+    """The address of a variable in its own space, as a scalar i64."""
+    variable = symbol.symbol
+    assert isinstance(variable, Variable)
+    total = symbol.offset + offset
+    layout = ctx.layout
+    if variable in layout.shared:
+        return str(layout.shared[variable] + total)
+    if variable in layout.local:
+        return str(layout.local[variable] + total)
+    if variable in layout.params:
+        field, start = "param_base", layout.params[variable]
+    else:
+        field = "const_base" if variable.space == "const" else "global_base"
+        start = layout.module.offsets[variable]
+    return ctx.scalar.bin("add", "i64", ctx.field(field), str(start + total))
+
+
+def _static(ctx: Context, space: str, address: Addr, size: int) -> bool:
+    """A constant address inside a variable of known size needs no test."""
+    assert isinstance(address.base, SymRef)
+    variable = address.base.symbol
+    if not isinstance(variable, Variable) or space == "generic" or space != variable.space:
+        return False
+    offset = address.base.offset + address.offset
+    aligned = max(variable.align, 1) % size == 0 or variable in ctx.layout.shared or variable in ctx.layout.local
+    placed = ctx.layout.shared.get(variable, ctx.layout.local.get(variable, 0))
+    return offset >= 0 and offset + size <= variable.size and aligned and (placed + offset) % size == 0
+
+
+# ---------------------------------------------------------------- tests
+
+
+def _rotated(ctx: Context, emitter_vector: bool, value: str, size: int) -> str:
+    """Rotate right by log2(size): a misaligned offset becomes huge, so one compare tests alignment and range."""
+    if size == 1:
+        return value
+    emitter = ctx.vector if emitter_vector else ctx.scalar
+    return emitter.intrinsic("fshr", "i64", value, value, emitter.int(64, size.bit_length() - 1))
+
+
+def _limit(ctx: Context, space: str, span: int, size: int) -> str:
+    """How many ``size``-byte units may start an access that covers ``span`` more bytes; kept in the entry block."""
+    shift = size.bit_length() - 1
+    if space in ("generic", "global"):
+        return ctx.once(f"arena>>{shift}", f"lshr i64 {ctx.field('arena_size')}, {shift}")
+    window = ctx.field(WINDOWS[space])
+    key = f"{space}-{span}-{size}"
+    ctx.declare("llvm.usub.sat.i64", "declare i64 @llvm.usub.sat.i64(i64, i64)")
+    room = ctx.once(key + "r", f"call i64 @llvm.usub.sat.i64(i64 {window}, i64 {span + size - 1})")
+    up = ctx.once(key + "u", f"add i64 {room}, {size - 1}")
+    return ctx.once(key, f"lshr i64 {up}, {shift}")
+
+
+def _relative(ctx: Context, found: Access) -> str:
+    """The address as an offset into what the range test is about."""
+    start = {"generic": "arena_base", "global": "arena_base", "const": "const_base", "param": "param_base"}.get(found.space)
+    if start is None:
+        return found.base
+    if found.shape is not None:
+        return ctx.scalar.bin("sub", "i64", found.base, ctx.field(start))
+    return ctx.vector.bin("sub", "i64", found.base, ctx.splat("i64", ctx.field(start)))
+
+
+def pattern_test(ctx: Context, found: Access) -> str:
+    """i1: the whole pattern is aligned and in range (lanes that are off included)."""
+    shape = found.shape
+    assert shape is not None
+    low, high = shape.spread
+    start = _relative(ctx, found)
+    exact = found.space in WINDOWS
+    if exact and low:
+        start = ctx.scalar.bin("add", "i64", start, str(low))
+    limit = _limit(ctx, found.space, high - low if exact else 0, found.size)
+    good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, False, start, found.size), limit)
+    if shape.sites:
+        fine = ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")
+        good = ctx.scalar.bin("and", "i1", good, fine)
+    return good
+
+
+def verify(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+    """Test every active lane of a vector of addresses; the runtime raises the fault."""
+    lanes = Access(found.op, found.space, addresses, None, found.size)
+    units = _rotated(ctx, True, _relative(ctx, lanes), found.size)
+    limit = ctx.splat("i64", _limit(ctx, found.space, 0, found.size))
+    bad = ctx.vector.icmp("uge", "i64", units, limit)
+    bad_bits = ctx.inst(f"bitcast {MASK} {ctx.conjunction(mask, bad)} to i{LANES}")
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", bad_bits, "0")
+
+    def raise_fault() -> list[str]:
+        check(ctx, found, addresses, mask)
+        return []
+
+    ctx.when(failed, raise_fault, None, [], likely=False)
+
+
+def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+    """The runtime's exact test of every active lane."""
+    ctx.call(
+        "void", "pe_check", ("ptr", "%w"), ("i32", str(found.op.pos)), ("i32", str(SPACES[found.space])),
+        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", ctx.spill("i64", addresses)), attributes="cold",
+    )  # fmt: skip
+
+
+def note_position(ctx: Context, op: Op) -> None:
+    """Leave the source position for the fault handler: an access in the arena may hit an unmapped page."""
+    offset, _ = ctx.layout.warp_field("pos")
+    pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
+    ctx.stmt(f"store volatile i32 {op.pos}, ptr {pointer}, align 4")
+
+
+# ---------------------------------------------------------------- address forms
+
+
+def vector_addresses(ctx: Context, found: Access) -> str:
+    """All lanes' addresses as the program sees them."""
+    if found.shape is None:
+        return found.base
+    address = found.op.srcs[0]
+    assert isinstance(address, Addr)
+    if isinstance(address.base, Reg) and any(found.shape.offsets):
+        kind = B64 if address.base.type.bits == 64 else B32
+        value = ctx.vector_of(address.base, kind)
+        if address.offset:
+            value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
+        return ctx.vector.cast("zext", kind.llvm, value, "i64")
+    value = ctx.splat("i64", found.base)
+    return ctx.vector.bin("add", "i64", value, offsets_literal(found.shape.offsets, "i64"))
+
+
+def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
+    """Host addresses of all lanes."""
+    if found.space == "shared":
+        return ctx.vector.bin("add", "i64", addresses, ctx.splat("i64", ctx.field("shared_base")))
+    if found.space == "local":
+        return ctx.vector.bin("add", "i64", addresses, local_bases(ctx))
+    return addresses
+
+
+def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
+    """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
+    addresses = vector_addresses(ctx, found)
+    if rare:
+        check(ctx, found, addresses, mask)
+    elif not found.safe:
+        verify(ctx, found, addresses, mask)
+    return physical_lanes(ctx, found, addresses)
+
+
+def local_bases(ctx: Context) -> str:
+    """The address of every lane's local window."""
+    lanes = offsets_literal(range(LANES), "i64")
+    stride = ctx.vector.bin("mul", "i64", ctx.splat("i64", ctx.field("local_size")), lanes)
+    return ctx.vector.bin("add", "i64", stride, ctx.splat("i64", ctx.field("local_base")))
+
+
+def _pointer(ctx: Context, found: Access, offset: int) -> str:
+    """A host pointer ``offset`` bytes past the base of a uniform or pattern access."""
+    address = found.base
+    if found.space == "shared":
+        address = ctx.scalar.bin("add", "i64", address, ctx.field("shared_base"))
+    pointer = ctx.inst(f"inttoptr i64 {address} to ptr")
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
+
+
+def contiguous(shape: Shape, step: int) -> bool:
+    return shape.offsets == tuple(range(shape.offsets[0], shape.offsets[0] + LANES * step, step))
+
+
+# ---------------------------------------------------------------- loads
+
+
+@effect("ld")
+def load(ctx: Context, op: Op) -> None:
+    """ld, ldu (PTX ISA "ld"): scalar and vector loads; volatile, relaxed and acquire forms are plain ordered loads."""
+    kind = op.dst_types[0]
+    count = len(op.dsts)
+    found = access(ctx, op, op.srcs[0], kind.bytes * count)
+    vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
+    if found.space in ("generic", "global"):
+        note_position(ctx, op)
+    guarded = op.guard is not None
+    mask = ctx.mask_of(op)
+    if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
+        values = _uniform_load(ctx, op, found, kind, mask, guarded)
+        if vector:
+            values = [ctx.splat(kind.llvm, value) for value in values]
+    else:
+        values = _lane_load(ctx, found, kind, count, mask)
+    for index, value in enumerate(values):
+        ctx.define(op, index, value)
+    if "acquire" in op.mods.values():
+        ctx.stmt("fence acquire")
+
+
+def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list[str]:
+    volatile = "volatile " if set(op.mods.values()) & {"volatile", "relaxed", "acquire", "mmio"} else ""
+    constant = ", !invariant.load !2" if found.space in ("param", "const") else ""
+    pointer = _pointer(ctx, found, 0)
+    values = []
+    for index in range(len(op.dsts)):
+        at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
+        values.append(ctx.inst(f"load {volatile}{kind.llvm}, ptr {at}, align {kind.bytes}{constant}"))
+    return values
+
+
+def _uniform_load(ctx: Context, op: Op, found: Access, kind: ScalarType, mask: str, guarded: bool) -> list[str]:
+    """One load for the warp. With a guard the access happens only if some lane wants it."""
+
+    def run() -> Sequence[str]:
+        if not found.safe:
+            assure(ctx, found, mask)
+        return _scalar_loads(ctx, op, found, kind)
+
+    if not guarded:
+        return list(run())
+    return ctx.when(ctx.any(mask), run, None, [kind.llvm] * len(op.dsts))
+
+
+def assure(ctx: Context, found: Access, mask: str) -> None:
+    """Test a uniform access; the runtime raises the fault and does not return."""
+
+    def fail() -> list[str]:
+        check(ctx, found, vector_addresses(ctx, found), mask)
+        return []
+
+    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found), "true")
+    ctx.when(bad, fail, None, [], likely=False)
+
+
+def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> list[str]:
+    bits = f"i{kind.bits}"
+    types = [f"<{LANES} x {bits}>"] * count
+
+    def lanes(rare: bool = True) -> list[str]:
+        host = tested_lanes(ctx, found, mask, rare)
+        return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare) for index in range(count)]
+
+    plan = _pattern_load(ctx, found, kind, count, mask) if found.shape is not None and found.space != "local" else None
+    if ctx.checking and not found.safe:
+        values = lanes()
+    elif plan is None:
+        values = lanes(rare=False)
+    elif found.safe:
+        values = list(plan())
+    else:
+        values = ctx.when(pattern_test(ctx, found), plan, lanes, types, likely=True)
+    return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+
+
+def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> Plan | None:
+    """How to load a pattern with vector instructions, or None if it has to be gathered."""
+    shape, bits = found.shape, f"i{kind.bits}"
+    assert shape is not None
+    if contiguous(shape, kind.bytes * count) and kind.bits <= 64 and (count == 1 or kind.bits >= 32):
+        return lambda: _contiguous_load(ctx, found, kind, count, mask)
+    if count == 1 and found.space == "shared" and (shape.spread[1] - shape.spread[0]) // kind.bytes < 2 * LANES:
+        return lambda: [_window_load(ctx, found, bits, kind.bytes)]
+    return None
+
+
+def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> list[str]:
+    assert found.shape is not None
+    bits = f"i{kind.bits}"
+    pointer = _pointer(ctx, found, found.shape.offsets[0])
+    if found.space == "shared":  # the test covered all lanes, so no mask is needed
+        value = ctx.inst(f"load <{LANES * count} x {bits}>, ptr {pointer}, align {kind.bytes}")
+    else:
+        value = _masked_load(ctx, bits, count, pointer, kind.bytes, mask)
+    return _deinterleave(ctx, value, bits, count)
+
+
+def _masked_load(ctx: Context, bits: str, count: int, pointer: str, align: int, mask: str) -> str:
+    """``count`` elements for every lane. Masked loads are slow even where the CPU has them, and masks mostly full."""
+    total = LANES * count
+    whole = f"<{total} x {bits}>"
+
+    def plain() -> list[str]:
+        return [ctx.inst(f"load {whole}, ptr {pointer}, align {align}")]
+
+    def masked() -> list[str]:
+        if ctx.target.masked(int(bits[1:])):
+            wide = _widen_mask(ctx, mask, count)
+            name = f"llvm.masked.load.v{total}{bits}.p0"
+            ctx.declare(name, f"declare {whole} @{name}(ptr, <{total} x i1>, {whole})")
+            arguments = f"ptr align {align} {pointer}, <{total} x i1> {wide}, {whole} zeroinitializer"
+            return [ctx.inst(f"call {whole} @{name}({arguments})")]
+        offsets = offsets_literal([lane * count * align for lane in range(LANES)], "i64")
+        base = ctx.splat("i64", ctx.inst(f"ptrtoint ptr {pointer} to i64"))
+        hosts = ctx.vector.bin("add", "i64", base, offsets)
+        return [_interleave(ctx, [gather(ctx, bits, hosts, k * align, mask, rare=True) for k in range(count)], bits)]
+
+    return ctx.when(_full(ctx, mask), plain, masked, [whole], likely=True)[0]
+
+
+def _full(ctx: Context, mask: str) -> str:
+    """i1: every lane is on."""
+    return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
+
+
+def _widen_mask(ctx: Context, mask: str, count: int) -> str:
+    """Each lane's bit ``count`` times."""
+    if count == 1:
+        return mask
+    picks = ", ".join(f"i32 {lane}" for lane in range(LANES) for _ in range(count))
+    return ctx.inst(f"shufflevector {MASK} {mask}, {MASK} poison, <{LANES * count} x i32> <{picks}>")
+
+
+def _deinterleave(ctx: Context, value: str, bits: str, count: int) -> list[str]:
+    if count == 1:
+        return [value]
+    whole = f"<{LANES * count} x {bits}>"
+    parts = []
+    for index in range(count):
+        picks = ", ".join(f"i32 {lane * count + index}" for lane in range(LANES))
+        parts.append(ctx.inst(f"shufflevector {whole} {value}, {whole} poison, <{LANES} x i32> <{picks}>"))
+    return parts
+
+
+def _interleave(ctx: Context, values: list[str], bits: str) -> str:
+    """Elements of all lanes in memory order: pairwise joins, then one shuffle."""
+    parts, width = values, LANES
+    while len(parts) > 1:
+        picks = ", ".join(f"i32 {i}" for i in range(2 * width))
+        half = f"<{width} x {bits}>"
+        parts = [
+            ctx.inst(f"shufflevector {half} {a}, {half} {b}, <{2 * width} x i32> <{picks}>")
+            for a, b in zip(parts[::2], parts[1::2])
+        ]
+        width *= 2
+    if len(values) == 1:
+        return values[0]
+    picks = ", ".join(f"i32 {part * LANES + lane}" for lane in range(LANES) for part in range(len(values)))
+    whole = f"<{width} x {bits}>"
+    return ctx.inst(f"shufflevector {whole} {parts[0]}, {whole} poison, <{width} x i32> <{picks}>")
+
+
+def _window_load(ctx: Context, found: Access, bits: str, step: int) -> str:
+    """A short pattern in shared memory: load what it spans (or its few places) and shuffle."""
+    assert found.shape is not None
+    low, high = found.shape.spread
+    places = [(offset - low) // step for offset in found.shape.offsets]
+    distinct = sorted(set(places))
+    if len(distinct) <= 4:
+        return _few_places(ctx, found, bits, step, places, distinct)
+    width = (high - low) // step + 1
+    window = f"<{width} x {bits}>"
+    value = ctx.inst(f"load {window}, ptr {_pointer(ctx, found, low)}, align {step}")
+    picks = ", ".join(f"i32 {place}" for place in places)
+    return ctx.inst(f"shufflevector {window} {value}, {window} poison, <{LANES} x i32> <{picks}>")
+
+
+def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[int], distinct: list[int]) -> str:
+    assert found.shape is not None
+    low = found.shape.spread[0]
+    narrow = f"<{len(distinct)} x {bits}>"
+    value = "poison"
+    for index, place in enumerate(distinct):
+        element = ctx.inst(f"load {bits}, ptr {_pointer(ctx, found, low + place * step)}, align {step}")
+        value = ctx.inst(f"insertelement {narrow} {value}, {bits} {element}, i64 {index}")
+    picks = ", ".join(f"i32 {distinct.index(place)}" for place in places)
+    return ctx.inst(f"shufflevector {narrow} {value}, {narrow} poison, <{LANES} x i32> <{picks}>")
+
+
+# ---------------------------------------------------------------- stores
+
+
+@effect("st")
+def store(ctx: Context, op: Op) -> None:
+    """st (PTX ISA "st"): lanes that store to one place leave the value of the highest lane."""
+    kind = op.src_types[1]
+    assert kind is not None
+    items = op.srcs[1].items if isinstance(op.srcs[1], Vec) else (op.srcs[1],)
+    found = access(ctx, op, op.srcs[0], kind.bytes * len(items))
+    if "release" in op.mods.values():
+        ctx.stmt("fence release")
+    if found.space in ("generic", "global"):
+        note_position(ctx, op)
+    mask = ctx.mask_of(op)
+
+    def run() -> list[str]:
+        if found.shape is not None and found.shape.uniform and found.space != "local":
+            if not found.safe:
+                assure(ctx, found, mask)
+            _uniform_store(ctx, op, found, kind, items, mask)
+        else:
+            _lane_store(ctx, found, kind, items, mask)
+        return []
+
+    if op.guard is None:
+        run()
+    else:
+        ctx.when(ctx.any(mask), run, None, [])
+
+
+def _uniform_store(
+    ctx: Context, op: Op, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str
+) -> None:
+    volatile = "volatile " if set(op.mods.values()) & {"volatile", "relaxed", "release", "mmio"} else ""
+    bits = f"i{kind.bits}"
+    last = ""
+    pointer = _pointer(ctx, found, 0)
+    for index, item in enumerate(items):
+        shape = ctx.shape(item)
+        if shape is not None and shape.uniform:
+            value = ctx.convert(ctx.scalar_of(item, kind), kind.llvm, bits, False)
+        else:
+            if not last:
+                leading = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(mask), extra="i1 true")
+                last = ctx.scalar.bin("sub", "i32", str(LANES - 1), leading)
+            whole = ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True)
+            value = ctx.inst(f"extractelement <{LANES} x {bits}> {whole}, i32 {last}")
+        at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
+        ctx.stmt(f"store {volatile}{bits} {value}, ptr {at}, align {kind.bytes}")
+
+
+def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str) -> None:
+    bits = f"i{kind.bits}"
+    count = len(items)
+    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+
+    def lanes(rare: bool = True) -> list[str]:
+        host = tested_lanes(ctx, found, mask, rare)
+        for index, value in enumerate(values):
+            scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare)
+        return []
+
+    def whole() -> list[str]:
+        assert found.shape is not None
+        pointer = _pointer(ctx, found, found.shape.offsets[0])
+        joined = _interleave(ctx, values, bits)
+        _masked_store(ctx, bits, count, pointer, kind.bytes, joined, mask, lanes)
+        return []
+
+    shape = found.shape
+    fits = shape is not None and found.space != "local" and contiguous(shape, kind.bytes * count)
+    if ctx.checking and not found.safe:
+        lanes()
+    elif not fits or kind.bits > 64 or (count > 1 and kind.bits < 32):
+        lanes(rare=False)
+    elif found.safe:
+        whole()
+    else:
+        ctx.when(pattern_test(ctx, found), whole, lanes, [], likely=True)
+
+
+def _masked_store(
+    ctx: Context, bits: str, count: int, pointer: str, align: int, value: str, mask: str, lanes: Callable[[], list[str]]
+) -> None:
+    total = LANES * count
+    whole = f"<{total} x {bits}>"
+
+    def plain() -> list[str]:
+        ctx.stmt(f"store {whole} {value}, ptr {pointer}, align {align}")
+        return []
+
+    def masked() -> list[str]:
+        if not ctx.target.masked(int(bits[1:])):
+            return lanes()
+        wide = _widen_mask(ctx, mask, count)
+        name = f"llvm.masked.store.v{total}{bits}.p0"
+        ctx.declare(name, f"declare void @{name}({whole}, ptr, <{total} x i1>)")
+        ctx.stmt(f"call void @{name}({whole} {value}, ptr align {align} {pointer}, <{total} x i1> {wide})")
+        return []
+
+    ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
+
+
+@effect("prefetch")
+def prefetch(ctx: Context, op: Op) -> None:
+    """prefetch, prefetchu: a hint without effect; an address that is not mapped is not a fault (PTX ISA "prefetch")."""
+
+
+__all__ = ["SPACES", "WORD", "access", "local_bases", "space_of", "symbol_address", "vector_addresses", "verify"]

@@ -1,0 +1,23 @@
+"""All lowerings by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ptxemu.lower.effects import EFFECTS
+from ptxemu.lower.emit import ELEMENTWISE
+
+MODULES = (
+    "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "data", "approx", "control", "memory", "sync", "atomics",
+    "surfaces", "warp", "calls",
+)  # fmt: skip
+
+# Handled by the passes, so that nothing is left to lower.
+CONTROL = {"bra", "brx", "ret", "exit"}
+
+
+def lowerings() -> set[str]:
+    """The names that rows may give as their lowering; imports every lowering module."""
+    for name in MODULES:
+        import_module(f"ptxemu.lower.{name}")
+    return {*ELEMENTWISE, *EFFECTS, *CONTROL}

@@ -1,0 +1,101 @@
+"""Special registers and addresses as values."""
+
+from __future__ import annotations
+
+from ptxemu.analysis.geometry import LANES
+from ptxemu.ir import SymRef, Variable
+from ptxemu.lower.context import Context
+from ptxemu.lower.literals import vector_literal
+from ptxemu.types import ScalarType
+
+AXES = {"x": 0, "y": 1, "z": 2}
+LANE_MASKS = {
+    "lanemask_eq": [1 << lane for lane in range(LANES)],
+    "lanemask_lt": [(1 << lane) - 1 for lane in range(LANES)],
+    "lanemask_le": [(2 << lane) - 1 for lane in range(LANES)],
+    "lanemask_gt": [-(2 << lane) & 0xFFFFFFFF for lane in range(LANES)],
+    "lanemask_ge": [-(1 << lane) & 0xFFFFFFFF for lane in range(LANES)],
+}
+# Registers of a grid of one cluster per CTA, one device and one partition; PTX ISA "Special Registers".
+CONSTANTS = {
+    "cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0, "nwarpid": 32, "smid": 0, "nsmid": 1,
+    "gridid": 1, "reserved_smem_offset_begin": 0, "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0,
+    "current_graph_exec": 0,
+}  # fmt: skip
+CLUSTER = {"clusterid": "ctaid", "nclusterid": "nctaid", "cluster_ctaid": 0, "cluster_nctaid": 1}
+
+
+def special_value(ctx: Context, name: str, kind: ScalarType, vector: bool) -> str:
+    """``%name`` as a value of type ``kind`` (integers are truncated or zero-extended)."""
+    stem, _, axis = name.partition(".")
+    if vector and stem in LANE_MASKS:
+        value = vector_literal("i32", LANE_MASKS[stem])
+        return _fit(ctx, value, 32, kind, True)
+    if vector and stem == "laneid":
+        return _fit(ctx, vector_literal("i32", range(LANES)), 32, kind, True)
+    if vector and stem == "tid":
+        return _fit(ctx, _tid_lanes(ctx, axis), 32, kind, True)
+    value, bits = _scalar(ctx, stem, axis)
+    value = _fit(ctx, value, bits, kind, False)
+    return ctx.splat(kind.llvm, value) if vector else value
+
+
+def _fit(ctx: Context, value: str, bits: int, kind: ScalarType, vector: bool) -> str:
+    emitter = ctx.vector if vector else ctx.scalar
+    value = emitter.cast("trunc" if kind.bits < bits else "zext", f"i{bits}", value, f"i{kind.bits}")
+    return ctx.convert(value, f"i{kind.bits}", kind.llvm, vector)
+
+
+def _tid_lanes(ctx: Context, axis: str) -> str:
+    offset, _ = ctx.layout.warp_field("tid")
+    pointer = ctx.once(f"tid.{axis}", f"getelementptr i8, ptr %w, i64 {offset + 4 * LANES * AXES[axis]}")
+    return ctx.inst(f"load <{LANES} x i32>, ptr {pointer}, align 4")
+
+
+def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
+    """(value, bits) of a register that is the same for the whole warp, or the base of its pattern."""
+    if stem == "tid":
+        offset, _ = ctx.layout.warp_field("tid")
+        first = ctx.once(f"tid0.{axis}", f"getelementptr i8, ptr %w, i64 {offset + 4 * LANES * AXES[axis]}")
+        return ctx.inst(f"load i32, ptr {first}, align 4, !invariant.load !2"), 32
+    if stem == "laneid":
+        return "0", 32
+    if stem in ("ntid", "ctaid", "nctaid"):
+        return ctx.field(f"{stem}[{AXES[axis]}]"), 32
+    if stem in CLUSTER:
+        same = CLUSTER[stem]
+        return (ctx.field(f"{same}[{AXES[axis]}]") if isinstance(same, str) else str(same)), 32
+    if stem == "warpid":
+        return ctx.field("warpid"), 32
+    if stem in ("clock", "clock_hi", "clock64"):
+        return _part(ctx, ctx.call("i64", "pe_clock", ("ptr", "%w")), stem, "clock")
+    if stem.startswith("globaltimer"):
+        return _part(ctx, ctx.call("i64", "pe_globaltimer", ("ptr", "%w")), stem, "globaltimer")
+    if stem == "dynamic_smem_size":
+        return ctx.field("dynamic_shared"), 32
+    if stem in ("total_smem_size", "aggr_smem_size"):
+        return ctx.scalar.cast("trunc", "i64", ctx.field("shared_size"), "i32"), 32
+    return str(CONSTANTS.get(stem, 0)), 32  # %pm and %envreg registers read as zero
+
+
+def _part(ctx: Context, value: str, stem: str, family: str) -> tuple[str, int]:
+    if stem in ("clock64", "globaltimer"):
+        return value, 64
+    if stem.endswith("_hi"):
+        value = ctx.scalar.bin("lshr", "i64", value, "32")
+    return ctx.scalar.cast("trunc", "i64", value, "i32"), 32
+
+
+def symbol_value(ctx: Context, symbol: SymRef) -> str:
+    """The value of a symbol used as an operand: an address in its space, or a surface or texture handle; i64."""
+    from ptxemu.lower.memory import symbol_address
+
+    variable = symbol.symbol
+    assert isinstance(variable, Variable), "addresses of functions are rejected when the kernel is compiled"
+    index = ctx.layout.module.handle_index.get(variable)
+    if index is None:
+        return symbol_address(ctx, symbol, 0)
+    pointer = ctx.inst(f"inttoptr i64 {ctx.field('handles')} to ptr")
+    pointer = ctx.inst(f"getelementptr i64, ptr {pointer}, i64 {index}")
+    handle = ctx.inst(f"load i64, ptr {pointer}, align 8, !invariant.load !2")
+    return ctx.scalar.bin("add", "i64", handle, str(symbol.offset)) if symbol.offset else handle

@@ -1,0 +1,75 @@
+"""Barriers and fences."""
+
+from __future__ import annotations
+
+from ptxemu.analysis.geometry import LANES
+from ptxemu.ir import Op, Operand
+from ptxemu.lower.context import Context
+from ptxemu.lower.effects import effect
+from ptxemu.types import PRED, U32
+
+REDUCTIONS = {"popc": 0, "and": 1, "or": 2}
+
+
+def _uniform(ctx: Context, operand: Operand) -> str:
+    """A barrier number or count: of a varying register, the first active lane's value."""
+    shape = ctx.shape(operand)
+    if shape is not None and shape.uniform:
+        return ctx.scalar_of(operand, U32)
+    lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
+    return ctx.inst(f"extractelement <{LANES} x i32> {ctx.vector_of(operand, U32)}, i32 {lane}")
+
+
+def _arguments(ctx: Context, operands: tuple[Operand, ...]) -> tuple[str, str]:
+    values = [_uniform(ctx, operand) for operand in operands[:2]]
+    values += ["0"] * (2 - len(values))
+    return values[0], values[1]
+
+
+def _barrier(ctx: Context, op: Op, arrive: int) -> None:
+    number, count = _arguments(ctx, op.srcs)
+    ctx.call(
+        "void", "pe_barrier", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", number), ("i32", count),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(arrive)),
+    )  # fmt: skip
+
+
+@effect("barrier_sync")
+def barrier_sync(ctx: Context, op: Op) -> None:
+    """bar.sync, barrier.sync (PTX ISA "bar, barrier")."""
+    _barrier(ctx, op, 0)
+
+
+@effect("barrier_arrive")
+def barrier_arrive(ctx: Context, op: Op) -> None:
+    _barrier(ctx, op, 1)
+
+
+@effect("barrier_red")
+def barrier_red(ctx: Context, op: Op) -> None:
+    """bar.red: the last source is the predicate; popc gives a count, and/or a predicate."""
+    number, count = _arguments(ctx, op.srcs[:-1])
+    negated = bool(op.negs) and op.negs[-1]
+    predicate = ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True))
+    kind = next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
+    result = ctx.call(
+        "i32", "pe_barrier_red", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", number), ("i32", count),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(kind)), ("i32", ctx.bits_of(predicate)),
+    )  # fmt: skip
+    if op.dst_types[0] is PRED:
+        result = ctx.scalar.icmp("ne", "i32", result, "0")
+    ctx.define(op, 0, result)
+
+
+@effect("bar_warp_sync")
+def bar_warp_sync(ctx: Context, op: Op) -> None:
+    """bar.warp.sync: the lanes of a warp run in step, so only memory order is left to do."""
+    ctx.stmt("fence acq_rel")
+
+
+@effect("fence")
+def fence(ctx: Context, op: Op) -> None:
+    """membar, fence (PTX ISA "membar, fence"): a full fence serves every level and scope."""
+    ctx.stmt("fence seq_cst")
+
+

@@ -1,0 +1,113 @@
+"""Copy and constant propagation through moves, and removal of unused pure ops. Works on SSA."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ptxemu.ir import Imm, Op, Operand, Reg
+from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.passes.graph import Graph, reads, substitute
+
+
+def propagate(graph: Graph) -> None:
+    """Replace copies by what they copy, fold guards that are constant, then drop pure ops nobody reads."""
+    _forward(graph)
+    _sweep(graph)
+
+
+def _copied(op: Op) -> Operand | None:
+    """What a plain move of the full register width copies."""
+    if op.row.lower not in ("mov", "_move") or op.guard is not None or len(op.dsts) != 1 or len(op.srcs) != 1:
+        return None
+    dst, source = op.dsts[0], op.srcs[0]
+    kind = op.src_types[0]
+    if dst is None or kind is None or kind.bits != dst.type.bits or (op.negs and op.negs[0]):
+        return None
+    if isinstance(source, (Reg, Imm)) and source.type.bits == dst.type.bits:
+        return source
+    return None
+
+
+def _forward(graph: Graph) -> None:
+    mapping: dict[Reg, Operand] = {}
+
+    def resolve(operand: Operand) -> Operand:
+        while isinstance(operand, Reg) and operand in mapping:
+            operand = mapping[operand]
+        return operand
+
+    for block in graph.blocks:
+        for op in block.ops:
+            source = _copied(op)
+            if source is not None and op.dsts[0] is not None:
+                mapping[op.dsts[0]] = resolve(source)
+    if not mapping:
+        return
+    final = {reg: resolve(reg) for reg in mapping}
+    for block in graph.blocks:
+        block.ops = [_substitute(op, final) for op in block.ops]
+        for phi in block.phis:
+            phi.args = {pred: final.get(arg, arg) if isinstance(arg, Reg) else arg for pred, arg in phi.args.items()}  # type: ignore[misc]
+        if block.cond is not None:
+            cond = final.get(block.cond, block.cond)
+            if isinstance(cond, Reg):
+                block.cond = cond
+
+
+def _substitute(op: Op, mapping: dict[Reg, Operand]) -> Op:
+    if not any(reg in mapping for reg in reads(op)):
+        return op
+    guard, call = op.guard, op.call
+    if guard is not None and guard[0] in mapping:
+        predicate = mapping[guard[0]]
+        guard = (predicate, guard[1]) if isinstance(predicate, Reg) else guard
+    if call is not None:
+        args = tuple(mapping.get(a, a) if isinstance(a, Reg) else a for a in call.args)
+        call = replace(call, args=args)  # type: ignore[arg-type]
+    old = tuple(mapping.get(kept, kept) if isinstance(kept, Reg) else kept for kept in op.old)
+    srcs = tuple(substitute(source, mapping) for source in op.srcs)
+    return replace(op, srcs=srcs, guard=guard, call=call, old=old)  # type: ignore[arg-type]
+
+
+def _sweep(graph: Graph) -> None:
+    """Mark what effects, branches and phis of marked values need; drop the other pure ops and phis."""
+    makers: dict[Reg, object] = {}
+    work: list[Reg] = []
+    for block in graph.blocks:
+        for phi in block.phis:
+            makers[phi.dst] = phi
+        for op in block.ops:
+            for dst in op.dsts:
+                if dst is not None:
+                    makers[dst] = op
+            if not removable(op):
+                work.extend(reads(op))
+        if block.cond is not None:
+            work.append(block.cond)
+    needed: set[Reg] = set()
+    while work:
+        reg = work.pop()
+        if reg in needed:
+            continue
+        needed.add(reg)
+        maker = makers.get(reg)
+        if isinstance(maker, Op):
+            work.extend(reads(maker))
+        elif maker is not None:
+            work.extend(arg for arg in maker.args.values() if isinstance(arg, Reg))  # type: ignore[attr-defined]
+    for block in graph.blocks:
+        block.phis = [phi for phi in block.phis if phi.dst in needed]
+        kept = (op for op in block.ops if not removable(op) or any(dst in needed for dst in op.dsts if dst))
+        block.ops = [_as_reduction(op, needed) for op in kept]
+
+
+def _as_reduction(op: Op, needed: set[Reg]) -> Op:
+    """An ``atom`` whose result nobody reads is a ``red``."""
+    if op.row.lower != "atom" or any(dst in needed for dst in op.dsts if dst is not None):
+        return op
+    return replace(op, dsts=(None,) * len(op.dsts))
+
+
+def removable(op: Op) -> bool:
+    """Pure: dropping it when its results are unused changes nothing."""
+    return op.row.lower in ELEMENTWISE or op.row.lower in ("mov", "cvta", "isspacep")

@@ -1,0 +1,147 @@
+"""Inlining of device functions: the body of an entry becomes one flat list with no call to a defined function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import Union
+
+from ptxemu.errors import UnsupportedError
+from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.passes.internal import branch, param_access
+from ptxemu.source import SourceFile
+
+Item = Union[Op, LabelMark]
+
+
+class Inliner:
+    """Copies callee bodies with fresh registers, labels and variables; parameters share the caller's storage."""
+
+    def __init__(self, source: SourceFile, entry: Function) -> None:
+        self.source = source
+        self.entry = entry
+        self.instances = count(1)
+        self.variables: list[Variable] = list(entry.variables)
+
+    def run(self) -> list[Item]:
+        return self._expand(list(self.entry.body or ()), (self.entry,))
+
+    def _expand(self, body: list[Item], stack: tuple[Function, ...]) -> list[Item]:
+        out: list[Item] = []
+        for item in body:
+            callee = item.call.callee if isinstance(item, Op) and item.call is not None else None
+            if isinstance(callee, Function) and callee.body is not None:
+                assert isinstance(item, Op)
+                if callee in stack:
+                    raise self._unsupported(item, f"recursive call of '{callee.name}'")
+                out += self._expand(self._instance(item, callee), (*stack, callee))
+            elif isinstance(callee, Reg):
+                assert isinstance(item, Op)
+                raise self._unsupported(item, "indirect call")
+            else:
+                out.append(item)
+        return out
+
+    def _unsupported(self, op: Op, what: str) -> UnsupportedError:
+        line = self.source.line(op.pos)
+        return UnsupportedError(f"{self.source.name}:{line}: {what} is not supported: '{op.opcode}'")
+
+    def _instance(self, op: Op, callee: Function) -> list[Item]:
+        """The callee's body for one call site, ending at its continuation label."""
+        number = next(self.instances)
+        call = op.call
+        assert call is not None and callee.body is not None
+        copier = _Copier(number, self.variables, callee)
+        formals = [param.variable for param in callee.params]
+        plain = replace(op, guard=None)
+        head = copier.bind(formals, call.args, plain, store=True)
+        tail = copier.bind(callee.returns, call.returns, plain, store=False)
+        body: list[Item] = [copier.item(item) for item in callee.body]
+        done = LabelMark(f"{callee.name}.{number}.return", op.pos)
+        inlined: list[Item] = [*head, *body, done, *tail]
+        if op.guard is None:
+            return inlined
+        skip = LabelMark(f"{callee.name}.{number}.skip", op.pos)
+        return [branch(skip.name, (op.guard[0], not op.guard[1]), op), *inlined, skip]
+
+
+def inline(source: SourceFile, entry: Function) -> tuple[list[Item], list[Variable]]:
+    """The body of ``entry`` with all calls to defined functions expanded, and all variables it then uses."""
+    inliner = Inliner(source, entry)
+    return inliner.run(), inliner.variables
+
+
+class _Copier:
+    def __init__(self, number: int, variables: list[Variable], callee: Function) -> None:
+        self.number = number
+        self.callee = callee
+        self.registers: dict[Reg, Operand] = {}
+        self.symbols: dict[Variable, Variable] = {}
+        for variable in callee.variables:
+            if variable.space in ("local", "param"):
+                self.symbols[variable] = self._clone(variable)
+                variables.append(self.symbols[variable])
+            elif variable not in variables:
+                variables.append(variable)
+        self.variables = variables
+
+    def _clone(self, variable: Variable) -> Variable:
+        return replace(variable, name=f"{variable.name}.{self.number}")
+
+    def bind(self, formals: list[Variable], actuals: tuple[object, ...], op: Op, *, store: bool) -> list[Item]:
+        """Share storage with param Variables; copy registers and constants into (or out of) the formal's storage."""
+        moves: list[Item] = []
+        for formal, actual in zip(formals, actuals):
+            if isinstance(actual, Variable):
+                self.symbols[formal] = actual
+                continue
+            storage = self._clone(formal)
+            self.symbols[formal] = storage
+            self.variables.append(storage)
+            assert isinstance(actual, (Reg, Imm))
+            moves.append(param_access(storage, actual, op, store=store))
+        return moves
+
+    def item(self, item: Item) -> Item:
+        if isinstance(item, LabelMark):
+            return LabelMark(self.label(item.name), item.pos)
+        dsts = tuple(None if dst is None else self.register(dst) for dst in item.dsts)
+        guard = None if item.guard is None else (self.register(item.guard[0]), item.guard[1])
+        labels = tuple(self.label(name) for name in item.labels)
+        if item.row.lower == "ret":
+            labels = (f"{self.callee.name}.{self.number}.return",)
+        call = None if item.call is None else self.call(item.call)
+        srcs = tuple(self.operand(source) for source in item.srcs)
+        return replace(item, dsts=dsts, srcs=srcs, guard=guard, labels=labels, call=call)
+
+    def label(self, name: str) -> str:
+        return f"{name}.{self.number}"
+
+    def register(self, reg: Reg) -> Reg:
+        copy = self.registers.get(reg)
+        if copy is None:
+            copy = self.registers[reg] = Reg(f"{reg.name}.{self.number}", reg.type)
+        assert isinstance(copy, Reg)
+        return copy
+
+    def operand(self, operand: Operand) -> Operand:
+        if isinstance(operand, Reg):
+            return self.register(operand)
+        if isinstance(operand, SymRef) and isinstance(operand.symbol, Variable):
+            return SymRef(self.symbols.get(operand.symbol, operand.symbol), operand.offset)
+        if isinstance(operand, Addr) and not isinstance(operand.base, Imm):
+            return Addr(self.operand(operand.base), operand.offset)  # type: ignore[arg-type]
+        if isinstance(operand, Vec):
+            return Vec(tuple(self.operand(item) for item in operand.items))
+        return operand
+
+    def call(self, call: Call) -> Call:
+        def actual(value: object) -> object:
+            if isinstance(value, Variable):
+                return self.symbols.get(value, value)
+            return self.register(value) if isinstance(value, Reg) else value
+
+        callee = self.register(call.callee) if isinstance(call.callee, Reg) else call.callee
+        returns = tuple(actual(value) for value in call.returns)
+        return replace(call, callee=callee, returns=returns, args=tuple(actual(value) for value in call.args))  # type: ignore[arg-type]
+

@@ -1,0 +1,52 @@
+"""Rows of the few ops that passes insert. They never appear in a source, so they are not in the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable
+from ptxemu.isa.table import Row
+from ptxemu.types import PRED, ScalarType
+
+
+def _row(name: str) -> Row:
+    return Row(name, (), (), (1, 0), 0, name, frozenset(), "internal", name)
+
+
+MOVE = _row("_move")
+EQUAL = _row("_equal")
+BRANCH = replace(_row("_branch"), lower="bra")
+PARAM_LOAD = replace(_row("_param_load"), lower="ld")
+PARAM_STORE = replace(_row("_param_store"), lower="st")
+INVALID_BRANCH = _row("_invalid_branch")
+
+
+def move(dst: Reg, src: Operand, type: ScalarType, like: Op) -> Op:
+    """``dst = src`` read and written as ``type``: truncates on the way in, extends by its signedness on the way out."""
+    return Op(MOVE, {}, (dst,), (src,), (type,), (type,), like.pos, like.end, guard=like.guard, loc=like.loc)
+
+
+def equal(dst: Reg, a: Reg, value: int, type: ScalarType, like: Op) -> Op:
+    """Predicate ``dst = (a == value)``."""
+    operands = (a, Imm(value, type))
+    return Op(EQUAL, {}, (dst,), operands, (PRED,), (type, type), like.pos, like.end, loc=like.loc)
+
+
+def invalid_branch(like: Op) -> Op:
+    """The fault of a ``brx.idx`` whose index is past its list."""
+    return Op(INVALID_BRANCH, {}, (), (), (), (), like.pos, like.end, loc=like.loc)
+
+
+def branch(label: str, guard: tuple[Reg, bool] | None, like: Op) -> Op:
+    """A jump to ``label``, conditional if there is a guard."""
+    return Op(BRANCH, {}, (), (), (), (), like.pos, like.end, guard=guard, labels=(label,), loc=like.loc)
+
+
+def param_access(variable: Variable, value: Reg | Imm, like: Op, *, store: bool) -> Op:
+    """Store ``value`` to the start of a param variable, or load it from there."""
+    address, kind = Addr(SymRef(variable, 0), 0), value.type
+    mods = {"space": "param"}
+    if store:
+        return Op(PARAM_STORE, mods, (), (address, value), (), (None, kind), like.pos, like.end, loc=like.loc)
+    assert isinstance(value, Reg)
+    return Op(PARAM_LOAD, mods, (value,), (address,), (kind,), (None,), like.pos, like.end, loc=like.loc)

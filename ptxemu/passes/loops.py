@@ -1,0 +1,177 @@
+"""Loop canonicalization: reducible control flow, one latch and one preheader per loop, dedicated exits."""
+
+from __future__ import annotations
+
+from ptxemu.analysis.dominators import Dominance, Loop
+from ptxemu.ir import Imm, Op, Reg
+from ptxemu.passes.graph import Block, Graph, redirect
+from ptxemu.passes.internal import MOVE, equal, move
+from ptxemu.types import PRED, U32
+
+
+def canonicalize(graph: Graph) -> None:
+    """Bring every loop into the form that linearization needs. Runs before SSA."""
+    make_reducible(graph)
+    dominance = Dominance(graph)
+    loops = dominance.loops()
+    unique = {id(loop): loop for loop in loops.values()}
+    for loop in unique.values():
+        _single_latch(graph, loop)
+        _preheader(graph, loop)
+    graph.link()
+    _dedicated_exits(graph)
+
+
+def _insert(graph: Graph, stem: str, target: Block, pos: int) -> Block:
+    block = Block(f".{stem}.{target.name}.{len(graph.blocks)}", succs=[target], pos=pos)
+    graph.blocks.append(block)
+    return block
+
+
+def _single_latch(graph: Graph, loop: Loop) -> None:
+    """All back edges go through one new block that does nothing but jump to the header."""
+    latch = _insert(graph, "latch", loop.header, loop.latches[0].pos)
+    for block in loop.latches:
+        redirect(block, loop.header, latch)
+    outer = loop
+    while outer is not None:
+        outer.blocks.add(latch)
+        outer = outer.parent  # type: ignore[assignment]
+    loop.latches = [latch]
+
+
+def _preheader(graph: Graph, loop: Loop) -> None:
+    """One edge from outside enters the loop, from a block with no other successor."""
+    outside = [block for block in graph.blocks if loop.header in block.succs and block not in loop.blocks]
+    if len(outside) == 1 and len(outside[0].succs) == 1:
+        return
+    header = _insert(graph, "preheader", loop.header, loop.header.pos)
+    for block in outside:
+        redirect(block, loop.header, header)
+    if not outside:  # the loop header is the kernel's entry
+        graph.blocks.remove(header)
+        graph.blocks.insert(0, header)
+    outer = loop.parent
+    while outer is not None:
+        outer.blocks.add(header)
+        outer = outer.parent
+
+
+def _dedicated_exits(graph: Graph) -> None:
+    """Every edge that leaves a loop gets a block of its own, so that values that leave have a place for their phi."""
+    loops = Dominance(graph).loops()
+    for block in list(graph.blocks):
+        loop = loops.get(block)
+        if loop is None:
+            continue
+        for succ in list(block.succs):
+            if succ not in loop.blocks and len(succ.preds) > 1:
+                exit_block = _insert(graph, "exit", succ, block.pos)
+                redirect(block, succ, exit_block)
+    graph.link()
+
+
+# ---------------------------------------------------------------- irreducible control flow
+
+
+def make_reducible(graph: Graph) -> None:
+    """Route the entries of each multi-entry cycle through one dispatch block that switches on a selector."""
+    while not Dominance(graph).reducible():
+        region = _irreducible_region(graph.blocks, graph.entry)
+        assert region is not None
+        _dispatch(graph, region)
+        graph.link()
+
+
+def _entries(region: set[Block], entry: Block) -> list[Block]:
+    ordered = [block for block in region if block is entry or any(pred not in region for pred in block.preds)]
+    return sorted(ordered, key=lambda block: block.name)
+
+
+def _irreducible_region(blocks: list[Block], entry: Block) -> set[Block] | None:
+    """A strongly connected set of blocks with several entries, looking inside single-entry ones."""
+    work = [set(blocks)]
+    while work:
+        inside = work.pop()
+        for component in strong_components(inside):
+            entries = _entries(component, entry)
+            if len(entries) > 1:
+                return component
+            work.append(component - set(entries))
+    return None
+
+
+def strong_components(blocks: set[Block]) -> list[set[Block]]:
+    """Strongly connected components of more than one block (Kosaraju) within ``blocks``."""
+    ordered = sorted(blocks, key=lambda block: block.name)
+    finished: list[Block] = []
+    seen: set[Block] = set()
+    for root in ordered:
+        if root in seen:
+            continue
+        seen.add(root)
+        stack = [(root, iter(root.succs))]
+        while stack:
+            block, successors = stack[-1]
+            for succ in successors:
+                if succ in blocks and succ not in seen:
+                    seen.add(succ)
+                    stack.append((succ, iter(succ.succs)))
+                    break
+            else:
+                finished.append(block)
+                stack.pop()
+    assigned: set[Block] = set()
+    components = []
+    for root in reversed(finished):
+        if root in assigned:
+            continue
+        component = {root}
+        assigned.add(root)
+        work = [root]
+        while work:
+            for pred in work.pop().preds:
+                if pred in blocks and pred not in assigned:
+                    assigned.add(pred)
+                    component.add(pred)
+                    work.append(pred)
+        if len(component) > 1:
+            components.append(component)
+    return components
+
+
+def _dispatch(graph: Graph, region: set[Block]) -> None:
+    """Enter ``region`` only through a new block that jumps to the entry named by a selector register."""
+    entries = _entries(region, graph.entry)
+    like = next((op for block in graph.blocks for op in block.ops), None)
+    pos = entries[0].pos
+    template = like or Op(MOVE, {}, (), (), (), (), pos, pos)
+    selector = Reg(f"%selector.{len(graph.blocks)}", U32)
+    head = Block(f".dispatch.{len(graph.blocks)}", pos=pos)
+    chain = head
+    for index, target in enumerate(entries[:-1]):
+        hit = Reg(f"{selector.name}.{index}", PRED)
+        chain.ops.append(equal(hit, selector, index, U32, template))
+        last = index == len(entries) - 2
+        after = entries[-1] if last else Block(f"{head.name}.{index}", pos=pos)
+        chain.succs, chain.cond = [target, after], hit
+        if not last:
+            graph.blocks.append(after)
+        chain = after
+    for index, target in enumerate(entries):
+        for pred in list(target.preds):
+            setter = _insert(graph, "select", head, pred.pos)
+            setter.ops.append(move(selector, Imm(index, U32), U32, _unguarded(template)))
+            redirect(pred, target, setter)
+    if graph.entry in entries:
+        start = _insert(graph, "select", head, pos)
+        start.ops.append(move(selector, Imm(entries.index(graph.entry), U32), U32, _unguarded(template)))
+        graph.blocks.remove(start)
+        graph.blocks.insert(0, start)
+    graph.blocks.append(head)
+
+
+def _unguarded(op: Op) -> Op:
+    return Op(op.row, {}, (), (), (), (), op.pos, op.end, loc=op.loc)
+
+

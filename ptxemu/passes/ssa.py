@@ -1,0 +1,183 @@
+"""Static single assignment: pruned phi placement (Cytron et al.) plus loop-closed form.
+
+Loop-closed: a register that a loop assigns and that is live after it gets a phi at every exit of the loop.  Lanes leave a
+divergent loop in different iterations, and these phis are where each lane keeps the value it left with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ptxemu.analysis.dominators import Dominance
+from ptxemu.ir import Imm, Op, Operand, Reg
+from ptxemu.passes.graph import Block, Graph, Phi, reads, substitute
+from ptxemu.passes.internal import MOVE, move
+
+
+def construct(graph: Graph) -> None:
+    """Bring ``graph`` into loop-closed SSA form in place. A register read before any write is zero."""
+    dominance = Dominance(graph)
+    live = live_in(graph)
+    _place(graph, dominance, live)
+    _Renamer(dominance).run()
+
+
+def live_in(graph: Graph) -> dict[Block, set[Reg]]:
+    """Registers live at the start of each block, before SSA."""
+    used: dict[Block, set[Reg]] = {}
+    killed: dict[Block, set[Reg]] = {}
+    for block in graph.blocks:
+        use: set[Reg] = set()
+        kill: set[Reg] = set()
+        for op in block.ops:
+            use.update(reg for reg in reads(op) if reg not in kill)
+            if op.guard is not None:
+                use.update(dst for dst in op.dsts if dst is not None and dst not in kill)
+            kill.update(written(op))
+        if block.cond is not None and block.cond not in kill:
+            use.add(block.cond)
+        used[block], killed[block] = use, kill
+    live = {block: set(used[block]) for block in graph.blocks}
+    work = list(graph.blocks)
+    queued = set(work)
+    while work:
+        block = work.pop()
+        queued.discard(block)
+        out: set[Reg] = set()
+        for succ in block.succs:
+            out |= live[succ]
+        new = used[block] | (out - killed[block])
+        if len(new) != len(live[block]):
+            live[block] = new
+            for pred in block.preds:
+                if pred not in queued:
+                    queued.add(pred)
+                    work.append(pred)
+    return live
+
+
+def written(op: Op) -> list[Reg]:
+    """Every register that an op writes, the results of a call included."""
+    found = [dst for dst in op.dsts if dst is not None]
+    if op.call is not None:
+        found += [value for value in op.call.returns if isinstance(value, Reg)]
+    return found
+
+
+def _place(graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> None:
+    frontiers = dominance.frontiers()
+    definitions: dict[Reg, set[int]] = {}
+    for block in graph.blocks:
+        for op in block.ops:
+            for reg in written(op):
+                definitions.setdefault(reg, set()).add(dominance.number[block])
+    closing = _loop_exits(graph, dominance)
+    phis: dict[tuple[int, Reg], Phi] = {}
+    for reg, homes in definitions.items():
+        seeds = {exit for node in homes for exit in closing.get(node, ())}
+        work = list(homes)
+        pending = set(seeds)
+        while work or pending:
+            targets = frontiers[work.pop()] if work else {pending.pop()}
+            for node in targets:
+                block = dominance.order[node]
+                if (node, reg) in phis or reg not in live[block]:
+                    continue
+                phi = phis[node, reg] = Phi(reg)
+                block.phis.append(phi)
+                work.append(node)
+                pending |= set(closing.get(node, ()))
+
+
+def _loop_exits(graph: Graph, dominance: Dominance) -> dict[int, set[int]]:
+    """For a block in loops: the blocks just outside, where a value defined in it leaves one of its loops."""
+    loops = dominance.loops()
+    exits: dict[int, set[int]] = {}
+    cache: dict[int, set[int]] = {}
+    for block in graph.blocks:
+        loop = loops.get(block)
+        found: set[int] = set()
+        while loop is not None:
+            if id(loop) not in cache:
+                cache[id(loop)] = {
+                    dominance.number[succ] for inside in loop.blocks for succ in inside.succs if succ not in loop.blocks
+                }
+            found |= cache[id(loop)]
+            loop = loop.parent
+        if found:
+            exits[dominance.number[block]] = found
+    return exits
+
+
+class _Renamer:
+    """Walks the dominator tree and gives every definition a register of its own."""
+
+    def __init__(self, dominance: Dominance) -> None:
+        self.dominance = dominance
+        self.versions: dict[Reg, list[Reg]] = {}
+        self.counts: dict[str, int] = {}
+        self.names: dict[Phi, Reg] = {
+            phi: phi.dst for block in dominance.order for phi in block.phis
+        }  # the register each phi stands for
+
+    def run(self) -> None:
+        undo: list[list[Reg]] = []
+        stack: list[tuple[int, bool]] = [(0, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                for reg in undo.pop():
+                    self.versions[reg].pop()
+                continue
+            undo.append(self.block(self.dominance.order[node]))
+            stack.append((node, True))
+            stack.extend((child, False) for child in self.dominance.children[node])
+
+    def define(self, reg: Reg, defined: list[Reg]) -> Reg:
+        number = self.counts.get(reg.name, 0)
+        self.counts[reg.name] = number + 1
+        new = Reg(f"{reg.name}#{number}", reg.type)
+        self.versions.setdefault(reg, []).append(new)
+        defined.append(reg)
+        return new
+
+    def current(self, reg: Reg) -> Reg | Imm:
+        versions = self.versions.get(reg)
+        return versions[-1] if versions else Imm(0, reg.type)
+
+    def block(self, block: Block) -> list[Reg]:
+        defined: list[Reg] = []
+        for phi in block.phis:
+            phi.dst = self.define(phi.dst, defined)
+        block.ops = [self.op(op, defined) for op in block.ops]
+        if block.cond is not None:
+            cond = self.current(block.cond)
+            block.cond = cond if isinstance(cond, Reg) else self.materialize(block, cond)
+        for succ in block.succs:
+            for phi in succ.phis:
+                phi.args[block] = self.current(self.names[phi])
+        return defined
+
+    def materialize(self, block: Block, value: Imm) -> Reg:
+        """A branch predicate that was never written, as a register."""
+        reg = Reg(f"%never.{block.name}", value.type)
+        like = Op(MOVE, {}, (), (), (), (), block.pos, block.pos)
+        block.ops.append(move(reg, value, value.type, like))
+        return reg
+
+    def op(self, op: Op, defined: list[Reg]) -> Op:
+        mapping: dict[Reg, Operand] = {reg: self.current(reg) for reg in reads(op)}
+        srcs = tuple(substitute(source, mapping) for source in op.srcs)
+        guard, call, old = op.guard, op.call, op.old
+        if guard is not None:
+            predicate = mapping[guard[0]]
+            guard = (predicate, guard[1])  # type: ignore[assignment]
+            old = tuple(None if dst is None else self.current(dst) for dst in op.dsts)  # type: ignore[misc]
+        if call is not None:
+            args = tuple(mapping.get(a, a) if isinstance(a, Reg) else a for a in call.args)
+            call = replace(call, args=args)  # type: ignore[arg-type]
+        dsts = tuple(None if dst is None else self.define(dst, defined) for dst in op.dsts)
+        if call is not None:
+            returns = tuple(self.define(r, defined) if isinstance(r, Reg) else r for r in call.returns)
+            call = replace(call, returns=returns)
+        return replace(op, srcs=srcs, dsts=dsts, guard=guard, call=call, old=old)

@@ -1,0 +1,251 @@
+"""Launches: hand a compiled kernel to the runtime's threads, wait, and turn what went wrong into exceptions."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.errors import Error, Fault, InputError, InternalError, LaunchTimeout
+from ptxemu.memory import Arena
+
+Dim3 = tuple[int, int, int]
+Record = dict[str, object]
+
+SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
+OUTPUT_BYTES = 1 << 16
+
+SPACES = ("generic", "global", "shared", "local", "constant", "parameter")
+
+KINDS: dict[int, str] = {
+    lib.PE_ILLEGAL_ADDRESS: "illegal address",
+    lib.PE_MISALIGNED: "misaligned address",
+    lib.PE_NULL: "null pointer",
+    lib.PE_SURFACE_TRAP: "surface access out of bounds",
+    lib.PE_INVALID_SURFACE: "invalid surface handle",
+    lib.PE_UNBOUND_SURFACE: "unbound surface",
+    lib.PE_GEOMETRY_MISMATCH: "surface geometry mismatch",
+    lib.PE_FORMAT_MISMATCH: "surface format mismatch",
+    lib.PE_INVALID_ADDRESS_SPACE: "invalid address space",
+    lib.PE_TRAP: "trap",
+    lib.PE_ASSERT: "assertion failed",
+    lib.PE_DEADLOCK: "deadlock",
+    lib.PE_STACK_OVERFLOW: "stack overflow",
+    lib.PE_BARRIER_MISUSE: "barrier misuse",
+    lib.PE_INVALID_BRANCH: "invalid branch target",
+    lib.PE_ILLEGAL_OP_TYPE: "illegal operation for the type",
+}
+
+MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}
+
+
+def _symbols() -> dict[str, int]:
+    table = lib.pe_symbols()
+    found: dict[str, int] = {}
+    while table.name:
+        found[ffi.string(table.name).decode()] = int(ffi.cast("uintptr_t", table.address))
+        table += 1
+    return found
+
+
+SYMBOLS: dict[str, int] = _symbols()
+"""Addresses of all functions that compiled kernels may call, by name."""
+
+
+@dataclass(slots=True, frozen=True)
+class LaunchResult:
+    """What a launch that ended well reports; ``output_dropped`` are bytes of printf output beyond the buffer."""
+
+    seconds: float
+    ctas: int
+    workers: int
+    output_dropped: int
+
+
+def launch(
+    arena: Arena,
+    address: int,
+    *,
+    kernel_name: str,
+    grid: Dim3,
+    block: Dim3,
+    params: bytes,
+    static_shared: int,
+    dynamic_shared: int,
+    local_bytes: int,
+    suspends: bool,
+    global_base: int = 0,
+    const_base: int = 0,
+    const_size: int = 0,
+    handles: int = 0,
+    surfaces: Any = None,
+    stack_bytes: int = 0,
+    workers: int = 0,
+    timeout: float | None = None,
+    locate: Callable[[Record], str],
+    printf: Callable[[str], None] | None = None,
+) -> LaunchResult:
+    """Run the kernel at ``address`` over the grid and wait for its end.
+
+    ``locate`` turns a fault record's ``pos`` (or, where that is None, its ``pc``) into ``file:line``, or "".
+    ``printf`` takes the kernel's output as it comes; by default it goes to ``sys.stdout``.
+    Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has
+    been stopped by then.
+    """
+    config = ffi.new("pe_config *")
+    buffer = ffi.from_buffer(params)
+    config.kernel, config.params, config.params_size = address, buffer, len(params)
+    config.grid, config.block = list(grid), list(block)
+    config.static_shared, config.dynamic_shared = static_shared, dynamic_shared
+    config.local_bytes, config.stack_bytes = local_bytes, stack_bytes
+    config.global_base, config.const_base, config.const_size = global_base, const_base, const_size
+    config.handles, config.surfaces = handles, ffi.NULL if surfaces is None else surfaces
+    config.suspends, config.workers = suspends, workers
+    run = _Run(arena, kernel_name, locate, printf or sys.stdout.write)
+    with arena.in_use() as memory:
+        return run.execute(memory, config, timeout)
+
+
+class _Run:
+    """One launch in flight."""
+
+    def __init__(
+        self, arena: Arena, kernel_name: str, locate: Callable[[Record], str], printf: Callable[[str], None] | Any
+    ) -> None:
+        self.arena = arena
+        self.kernel_name = kernel_name
+        self.locate = locate
+        self.printf = printf
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.chunk = ffi.new("char[]", OUTPUT_BYTES)
+
+    def execute(self, memory: Any, config: Any, timeout: float | None) -> LaunchResult:
+        started = time.monotonic()
+        out = ffi.new("pe_launch **")
+        try:
+            self._start(memory, config, out)
+            timed_out = self._wait(out[0], None if timeout is None else started + timeout)
+            self._drain(out[0], final=True)
+            return self._result(out[0], config, time.monotonic() - started, timeout if timed_out else None)
+        finally:
+            if out[0]:
+                _stop(out[0])
+                lib.pe_launch_destroy(out[0])
+
+    def _start(self, memory: Any, config: Any, out: Any) -> None:
+        error = lib.pe_launch_start(memory, config, out)
+        if error == errno.ENOMEM:
+            raise InputError(f"out of device memory for the launch of `{self.kernel_name}`")
+        if error == errno.EINVAL:
+            grid, block = tuple(config.grid), tuple(config.block)
+            raise InputError(f"cannot launch `{self.kernel_name}`: grid {grid}, block {block} is out of range")
+        if error:
+            raise Error(f"cannot start a thread for `{self.kernel_name}`: {os.strerror(error)}")
+
+    def _wait(self, handle: Any, deadline: float | None) -> bool:
+        """Wait for the end, passing output on. True: the deadline came first (the launch has been stopped)."""
+        while not lib.pe_launch_wait(handle, _slice(deadline)):
+            self._drain(handle)
+            if deadline is not None and time.monotonic() >= deadline:
+                return _stop(handle)
+        return False
+
+    def _drain(self, handle: Any, final: bool = False) -> None:
+        while size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES):
+            self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
+        if final and (rest := self.decoder.decode(b"", final=True)):
+            self.printf(rest)
+
+    def _result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
+        record, counters = ffi.new("pe_record *"), ffi.new("pe_counters *")
+        lib.pe_launch_result(handle, record, counters)
+        if record.kind != lib.PE_OK:
+            raise self._fault(record, counters.faults)
+        if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:
+            raise LaunchTimeout(f"kernel `{self.kernel_name}` did not end within {timeout:g} s")
+        if counters.no_memory:
+            raise InputError(f"no memory for the stacks of `{self.kernel_name}`")
+        return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
+
+    def _fault(self, raw: Any, count: int) -> Error:
+        record = self._record(raw, count)
+        message = self._message(raw, record)
+        if raw.kind == lib.PE_ARITHMETIC:
+            return InternalError(message)
+        return Fault(message, record)
+
+    def _record(self, raw: Any, count: int) -> Record:
+        record: Record = {
+            "kind": KINDS.get(raw.kind, "arithmetic trap in compiled code"),
+            "kernel": self.kernel_name,
+            "pos": None if raw.pos == lib.PE_NO_POS else raw.pos,
+            "pc": raw.pc,
+            "block": tuple(raw.ctaid),
+            "thread": None if raw.lane < 0 else tuple(raw.tid),
+            "lane": raw.lane,
+            "warp": raw.warp,
+            "space": None,
+            "address": None,
+            "size": raw.size,
+            "note": ffi.string(raw.note).decode(errors="replace"),
+            "count": count,
+        }
+        if raw.kind in MEMORY_KINDS:
+            record["space"], record["address"] = SPACES[raw.space], raw.address
+        if raw.has_coordinates:
+            record["slot"], record["coordinates"] = raw.slot, tuple(raw.coordinates)
+        record["where"] = self.locate(record)
+        return record
+
+    def _message(self, raw: Any, record: Record) -> str:
+        where = f" at {record['where']}" if record["where"] else ""
+        unit = f"warp {raw.warp}" if raw.lane < 0 else f"thread {_dim(raw.tid)}"
+        parts = [f"{record['kind']} in kernel `{self.kernel_name}`{where}: block {_dim(raw.ctaid)}, {unit}"]
+        if raw.kind in MEMORY_KINDS:
+            parts.append(self._access(raw))
+        if raw.has_coordinates:
+            x, y, z, layer = raw.coordinates
+            parts.append(f"{raw.size}-byte access of surface {raw.slot} at x={x}, y={y}, z={z}, layer={layer}")
+        if record["note"]:
+            parts.append(str(record["note"]))
+        if raw.kind == lib.PE_ARITHMETIC:
+            parts.append("this is a bug in ptxemu")
+        return ", ".join(parts)
+
+    def _access(self, raw: Any) -> str:
+        size = f"{raw.size}-byte access to" if raw.size else "access to"
+        text = f"{size} {SPACES[raw.space]} address 0x{raw.address:x}"
+        if raw.space in (lib.PE_GENERIC, lib.PE_GLOBAL) and raw.kind == lib.PE_ILLEGAL_ADDRESS:
+            text += f", {self.arena.describe(raw.address)}"
+        return text
+
+
+def _slice(deadline: float | None) -> int:
+    if deadline is None:
+        return SLICE_MS
+    return max(0, min(SLICE_MS, int((deadline - time.monotonic()) * 1000) + 1))
+
+
+def _stop(handle: Any) -> bool:
+    """End the launch and wait until its threads are out of the kernel, interrupts or not."""
+    interrupt: BaseException | None = None
+    lib.pe_launch_request_stop(handle)
+    while True:
+        try:
+            if lib.pe_launch_wait(handle, SLICE_MS):
+                break
+        except KeyboardInterrupt as caught:
+            interrupt = caught
+    if interrupt:
+        raise interrupt
+    return True
+
+
+def _dim(values: Any) -> str:
+    return f"({values[0]},{values[1]},{values[2]})"

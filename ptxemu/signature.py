@@ -1,0 +1,147 @@
+"""What a launch needs to know of a module besides its code: kernels, parameters, variables and their first contents.
+
+It is plain data, so that the disk cache can hold it and a warm start need not parse the PTX at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+OPAQUE_TYPES = ("surfref", "texref", "samplerref")
+GLOBAL, CONST, HANDLE = "global", "const", "handle"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an entry. ``elements`` is None for a scalar, else the element count of an array (a struct)."""
+
+    name: str
+    type: str
+    size: int
+    align: int
+    offset: int
+    elements: int | None
+    pointer: tuple[str, int] | None
+
+    @property
+    def opaque(self) -> bool:
+        return self.type in OPAQUE_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """An entry: its parameters and the performance directives that bind a launch (``maxntid``, ``reqntid`` ...)."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    param_bytes: int
+    limits: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class VariableInfo:
+    """A module variable in global or constant memory, at ``offset`` of the module's block of that space."""
+
+    name: str
+    space: str
+    type: str
+    vector: int
+    dims: tuple[int, ...]
+    size: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandleInfo:
+    """An opaque module variable and the indices of its elements in the module's table of handles.
+
+    ``fields`` are the initialisers of its elements, which preset what ``suq`` reports (PTX ISA, "Opaque types").
+    """
+
+    name: str
+    type: str
+    first: int
+    count: int
+    fields: tuple[dict[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """``size`` bytes at ``offset`` of the block of ``space`` hold an address, from its bit ``shift`` on.
+
+    The address is ``addend`` + the base of the ``global`` or ``const`` block, or + handle number ``index``.
+    """
+
+    space: str
+    offset: int
+    size: int
+    shift: int
+    base: str
+    addend: int
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleInfo:
+    """A module's kernels and memory; the images are the first contents of the global and the constant block."""
+
+    kernels: dict[str, KernelInfo]
+    variables: dict[str, VariableInfo]
+    handles: dict[str, HandleInfo]
+    relocations: tuple[Relocation, ...]
+    global_image: bytes
+    const_image: bytes
+
+    @property
+    def handle_count(self) -> int:
+        return sum(handle.count for handle in self.handles.values())
+
+    def images(self, bases: dict[str, int], handles: Sequence[int]) -> dict[str, bytearray]:
+        """The contents of the blocks at ``bases``, for a table of ``handles``."""
+        images = {GLOBAL: bytearray(self.global_image), CONST: bytearray(self.const_image)}
+        for item in self.relocations:
+            base = handles[item.index] if item.base == HANDLE else bases[item.base]
+            value = (base + item.addend) % 2**64 >> item.shift
+            images[item.space][item.offset : item.offset + item.size] = value.to_bytes(8, "little")[: item.size]
+        return images
+
+    @property
+    def binds_in_memory(self) -> bool:
+        """Whether a variable's first contents hold a surface handle."""
+        return any(item.base == HANDLE for item in self.relocations)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the images, as JSON data."""
+        return {
+            "kernels": [asdict(item) for item in self.kernels.values()],
+            "variables": [asdict(item) for item in self.variables.values()],
+            "handles": [asdict(item) for item in self.handles.values()],
+            "relocations": [asdict(item) for item in self.relocations],
+            "global_size": len(self.global_image),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], images: bytes) -> ModuleInfo:
+        """The inverse of :meth:`to_json`; ``images`` is the global image followed by the constant image."""
+        kernels = [_kernel_from_json(item) for item in data["kernels"]]
+        variables = [VariableInfo(**{**item, "dims": tuple(item["dims"])}) for item in data["variables"]]
+        handles = [HandleInfo(**{**item, "fields": tuple(item["fields"])}) for item in data["handles"]]
+        return cls(
+            {item.name: item for item in kernels},
+            {item.name: item for item in variables},
+            {item.name: item for item in handles},
+            tuple(Relocation(**item) for item in data["relocations"]),
+            images[: data["global_size"]],
+            images[data["global_size"] :],
+        )
+
+
+def _kernel_from_json(data: dict[str, Any]) -> KernelInfo:
+    parameters = []
+    for item in data["parameters"]:
+        pointer = item.pop("pointer")
+        parameters.append(Parameter(**item, pointer=tuple(pointer) if pointer else None))
+    limits = {name: tuple(values) for name, values in data["limits"].items()}
+    return KernelInfo(data["name"], tuple(parameters), data["param_bytes"], limits)

@@ -1,0 +1,38 @@
+"""Source text, and positions in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class SourceFile:
+    """A named text; offsets turn into 1-based lines and columns on demand (columns count characters)."""
+
+    name: str
+    text: str
+    _starts: list[int] = field(default_factory=list)
+
+    @property
+    def starts(self) -> list[int]:
+        if not self._starts:
+            self._starts = [0]
+            find = self.text.find
+            at = find("\n")
+            while at >= 0:
+                self._starts.append(at + 1)
+                at = find("\n", at + 1)
+        return self._starts
+
+    def line_column(self, pos: int) -> tuple[int, int]:
+        line = bisect_right(self.starts, pos)
+        return line, pos - self.starts[line - 1] + 1
+
+    def line(self, pos: int) -> int:
+        return bisect_right(self.starts, pos)
+
+    def line_text(self, line: int) -> str:
+        start = self.starts[line - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")

@@ -1,0 +1,62 @@
+"""Texel formats of surfaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ptxemu.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceFormat:
+    """A texel format such as ``R8G8B8A8_UNORM``: component letters in memory order, bits of each, and their kind."""
+
+    name: str
+    order: str  # memory order: R RG RGBA BGRA A
+    bits: int  # of one component
+    kind: str  # UNORM SNORM UINT SINT FLOAT
+
+    @property
+    def components(self) -> int:
+        return len(self.order)
+
+    @property
+    def texel_bytes(self) -> int:
+        return self.components * self.bits // 8
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of one component as it lies in memory."""
+        letter = {"UNORM": "u", "UINT": "u", "SNORM": "i", "SINT": "i", "FLOAT": "f"}[self.kind]
+        return np.dtype(f"{letter}{self.bits // 8}")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _formats() -> dict[str, SurfaceFormat]:
+    kinds = {8: "UNORM SNORM UINT SINT", 16: "UNORM SNORM UINT SINT FLOAT", 32: "UINT SINT FLOAT"}
+    shapes = [(order, bits) for order in ("R", "RG", "RGBA") for bits in kinds] + [("BGRA", 8)]
+    rows = [
+        SurfaceFormat("".join(f"{letter}{bits}" for letter in order) + f"_{kind}", order, bits, kind)
+        for order, bits in shapes
+        for kind in kinds[bits].split()
+    ]
+    rows.append(SurfaceFormat("A8_UNORM", "A", 8, "UNORM"))
+    return {row.name: row for row in rows}
+
+
+FORMATS: dict[str, SurfaceFormat] = _formats()
+
+
+def surface_format(name: str | SurfaceFormat) -> SurfaceFormat:
+    """The format of a name, in any case."""
+    if isinstance(name, SurfaceFormat):
+        return name
+    try:
+        return FORMATS[name.upper()]
+    except KeyError:
+        raise InputError(f"no surface format is named '{name}'; there are {', '.join(FORMATS)}") from None

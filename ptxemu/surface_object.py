@@ -1,0 +1,114 @@
+"""Surface objects: what CUDA calls ``cudaSurfaceObject_t``, a surface together with its handle."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxemu.errors import InputError
+from ptxemu.surface import Surface, SurfaceTable
+
+Array = NDArray[Any]
+
+# The array axes of each geometry before the components, outermost first.
+AXES: dict[str, tuple[str, ...]] = {
+    "1d": ("width",),
+    "1d_buffer": ("width",),
+    "2d": ("height", "width"),
+    "3d": ("depth", "height", "width"),
+    "a1d": ("layers", "width"),
+    "a2d": ("layers", "height", "width"),
+    "cube": ("layers", "height", "width"),
+    "acube": ("layers", "height", "width"),
+}
+
+
+def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:
+    """The extents that an array shape gives a surface; a last axis beyond those of the geometry holds components."""
+    axes = AXES.get(geometry)
+    if axes is None:
+        raise InputError(f"no surface geometry is named '{geometry}'; there are {', '.join(AXES)}")
+    if len(shape) not in (len(axes), len(axes) + 1):
+        raise InputError(f"a {geometry} surface has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
+    return dict(zip(axes, shape, strict=False))
+
+
+class SurfaceObject:
+    """A surface that kernels reach by its 64-bit ``handle``, or through a ``.surfref`` that it is bound to.
+
+    Its memory is freed with the last reference to it.
+    """
+
+    def __init__(self, surface: Surface, table: SurfaceTable) -> None:
+        self.surface = surface
+        self.handle = table.add(surface)
+        self._table = table
+        self._finalizer = weakref.finalize(self, _remove, table, self.handle)
+        self._finalizer.atexit = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array form: layers, depth, height, width, components, of those that the surface has."""
+        return self.surface.shape()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.surface.format.dtype
+
+    def copy_to_host(self, level: int = 0) -> Array:
+        """The texels as an array, components in memory order."""
+        return self.surface.download(level)
+
+    def copy_from_host(self, array: Array, level: int = 0) -> None:
+        """Replace the texels."""
+        self.surface.upload(array, level)
+
+    def belongs_to(self, table: SurfaceTable) -> bool:
+        """Whether launches that use ``table`` know the handle."""
+        return self._table is table and self._finalizer.alive
+
+    def close(self) -> None:
+        """Retire the handle and free the memory."""
+        self._finalizer()
+        self.surface.close()
+
+    def __int__(self) -> int:
+        return self.handle
+
+    def __repr__(self) -> str:
+        return f"SurfaceObject({self.surface.geometry} {self.surface.format} {list(self.shape)}, {self.surface.layout})"
+
+
+def make_surface_object(
+    table: SurfaceTable, arena: Any, data: object, format: str, geometry: str, layout: str, options: Mapping[str, Any]
+) -> SurfaceObject:
+    """A surface of an array's extents and contents, or of a shape and zeros."""
+    array = data if isinstance(data, np.ndarray) else None
+    shape = _shape(data) if array is None else array.shape
+    try:
+        extents: dict[str, Any] = extents_of(shape, geometry)
+        surface = Surface(arena, format, **extents, geometry=geometry, layout=layout, **options)
+    except TypeError as error:
+        raise InputError(f"surface: {str(error).replace('Surface.__init__() ', '')}") from None
+    if array is not None:
+        surface.upload(array)
+    elif len(shape) > len(AXES[geometry]) and shape != surface.shape():
+        raise InputError(f"a surface of {surface.format} has {surface.format.components} components, not {shape[-1]}")
+    return SurfaceObject(surface, table)
+
+
+def _shape(data: object) -> tuple[int, ...]:
+    items = tuple(data) if isinstance(data, tuple | list) else (data,)
+    if not all(isinstance(item, int | np.integer) and item >= 1 for item in items):
+        raise InputError(f"surface: expects a NumPy array or a shape of positive integers, not {data!r}")
+    return tuple(int(item) for item in items)
+
+
+def _remove(table: SurfaceTable, handle: int) -> None:
+    with suppress(InputError):
+        table.remove(handle)

@@ -1,0 +1,311 @@
+"""The abstract syntax tree of a PTX module.
+
+Every node carries ``pos`` and ``end``: character offsets into the source text, half open.  They are turned
+into lines and columns only when a diagnostic is printed (:class:`ptxemu.source.SourceFile`).
+The tree is pure syntax: names are unresolved, modifiers unsorted, literals untyped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# ---------------------------------------------------------------- operands
+
+
+@dataclass(slots=True, frozen=True)
+class Name:
+    """An identifier, with its leading ``%`` or ``$``; a special-register member keeps its dot (``%tid.x``)."""
+
+    text: str
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Int:
+    """An integer literal (sign folded in). ``unsigned`` is true for a ``U`` suffix; ``value`` is unbounded."""
+
+    value: int
+    unsigned: bool
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Float:
+    """A float literal: its exact IEEE bits and width. ``0f`` gives width 32, ``0d`` and decimals give 64."""
+
+    bits: int
+    width: int
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Offset:
+    """``symbol+integer`` outside brackets, as in ``mov.u64 %rd1, table+16`` (sign folded into ``offset``)."""
+
+    base: Name
+    offset: int
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Not:
+    """``!%p``: a negated predicate operand."""
+
+    operand: Name
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Neg:
+    """``-%r``: a negated register operand (parsed so that the checker can reject it with a clear message)."""
+
+    operand: Operand
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Pair:
+    """``%p|%q``: two destinations."""
+
+    first: Operand
+    second: Operand
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Vector:
+    """``{a, b, c}``: a vector of operands; may nest nothing but simple operands."""
+
+    items: tuple[Operand, ...]
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Address:
+    """``[base+offset]`` with further comma-separated operands in ``rest``.
+
+    ``base`` is a Name or Int; ``offset`` a signed integer.  ``[s, {%r1}]`` has ``rest == (Vector,)``;
+    ``[tex, samp, {..}]`` has two.
+    """
+
+    base: Name | Int
+    offset: int
+    rest: tuple[Operand, ...]
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Group:
+    """``(a, b)``: a parenthesised operand list of ``call``."""
+
+    items: tuple[Operand, ...]
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Sink:
+    """``_``: a destination whose value is dropped."""
+
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class Index:
+    """``array[i]`` outside brackets: an element of an array variable; ``index`` is Int, Name or Offset."""
+
+    base: Name
+    index: Operand
+    pos: int
+    end: int
+
+
+Operand = Name | Int | Float | Offset | Not | Neg | Pair | Vector | Address | Group | Sink | Index
+
+# ---------------------------------------------------------------- initialisers
+
+
+@dataclass(slots=True, frozen=True)
+class Init:
+    """A scalar initialiser: a literal, ``symbol+offset``, ``generic(symbol)`` or ``mask(symbol)`` forms.
+
+    ``value`` is Int, Float, Name or Offset; ``generic`` marks ``generic(sym)``; ``mask`` is the byte mask of
+    ``0xff(sym)`` forms or None; ``name`` is set for ``field = value`` pairs of opaque types.
+    """
+
+    value: Operand
+    generic: bool
+    mask: int | None
+    name: str | None
+    pos: int
+    end: int
+
+
+@dataclass(slots=True, frozen=True)
+class InitList:
+    """``{ ... }``: a nested initialiser list."""
+
+    items: tuple[Init | InitList, ...]
+    pos: int
+    end: int
+
+
+# ---------------------------------------------------------------- declarations and statements
+
+
+@dataclass(slots=True)
+class Variable:
+    """One declared name.
+
+    ``space`` is ``reg sreg const global local param shared tex``; ``type`` the type name without its dot;
+    ``vector`` 0, 2, 4 or 8; ``align`` in bytes or 0; ``dims`` the array extents, None for ``[]``;
+    ``count`` the n of ``%r<n>`` or None; ``linkage`` is ``"" extern visible weak common``;
+    ``attributes`` hold ``.attribute(...)`` texts; ``ptr`` is (space, align) of ``.ptr`` parameters or None.
+    """
+
+    name: str
+    space: str
+    type: str
+    vector: int
+    align: int
+    dims: tuple[int | None, ...]
+    count: int | None
+    init: Init | InitList | None
+    linkage: str
+    attributes: tuple[str, ...]
+    ptr: tuple[str, int] | None
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class Instruction:
+    """``@!%p opcode.mod.mod operands;``.  ``guard`` is (register name, negated) or None.
+
+    ``modifiers`` are the dotted words after the opcode, without dots, ``::`` kept (``shared::cta``);
+    ``opcode_end`` is where the opcode and its modifiers end, for carets.
+    """
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: tuple[Name, bool] | None
+    pos: int
+    end: int
+    opcode_pos: int
+    opcode_end: int
+    loc: int = 0  # index + 1 into Module.locs of the .loc in force, or 0
+
+
+@dataclass(slots=True)
+class Label:
+    name: str
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class TargetList:
+    """``name: .branchtargets a, b;`` or ``name: .calltargets f, g;`` (``kind`` tells)."""
+
+    name: str
+    kind: str
+    targets: tuple[Name, ...]
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class Prototype:
+    """``name: .callprototype (ret) _ (params);``"""
+
+    name: str
+    returns: tuple[Variable, ...]
+    params: tuple[Variable, ...]
+    noreturn: bool
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class Pragma:
+    texts: tuple[str, ...]
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class Block:
+    """``{ ... }``: a scope."""
+
+    body: list[Statement]
+    pos: int
+    end: int
+
+
+Statement = Instruction | Label | Variable | TargetList | Prototype | Pragma | Block
+
+
+@dataclass(slots=True)
+class Directive:
+    """A performance or function directive: ``.maxntid 128, 1, 1`` is ("maxntid", (128, 1, 1))."""
+
+    name: str
+    values: tuple[int | str, ...]
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class Function:
+    """``.entry`` or ``.func`` (``kind``), a declaration when ``body`` is None."""
+
+    kind: str
+    name: str
+    linkage: str
+    returns: tuple[Variable, ...]
+    params: tuple[Variable, ...]
+    directives: tuple[Directive, ...]
+    body: Block | None
+    pos: int
+    end: int
+    name_pos: int = 0
+
+
+@dataclass(slots=True)
+class Alias:
+    """``.alias name, target;``"""
+
+    name: Name
+    target: Name
+    pos: int
+    end: int
+
+
+@dataclass(slots=True)
+class Module:
+    """A whole translation unit. ``version`` is (major, minor); ``target`` its comma-separated words.
+
+    ``files`` maps a ``.file`` index to its name; ``locs`` lists (file, line, column) of each ``.loc``.
+    Debug ``.section`` contents are read and dropped.
+    """
+
+    version: tuple[int, int] | None = None
+    version_pos: int = 0
+    target: tuple[str, ...] = ()
+    target_pos: int = 0
+    address_size: int | None = None
+    address_size_pos: int = 0
+    items: list[Variable | Function | Pragma | Alias] = field(default_factory=list)
+    files: dict[int, str] = field(default_factory=dict)
+    locs: list[tuple[int, int, int]] = field(default_factory=list)

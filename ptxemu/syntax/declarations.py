@@ -1,0 +1,178 @@
+"""What the declarations of the grammar build: variables, functions, prototypes, module headers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ptxemu.syntax import expressions as build
+from ptxemu.syntax.ast import (
+    Block,
+    Directive,
+    Function,
+    Init,
+    InitList,
+    Int,
+    Module,
+    Name,
+    Offset,
+    Operand,
+    Prototype,
+    Variable,
+)
+from ptxemu.syntax.words import TUNING
+
+if TYPE_CHECKING:
+    from ptxemu.syntax.stream import TokenStream
+
+Attribute = tuple[list[str], int, int]
+"""The texts of an ``.attribute()``, its pos and end."""
+
+Spec = int | str | Attribute
+"""What may stand between state space and type: an alignment, ``".v4"``, attributes."""
+
+Declarator = tuple[str, int, int, tuple[int | None, ...], int | None]
+"""Name, pos, end, extents, and the count of ``%r<n>``."""
+
+
+@dataclass(slots=True)
+class Header:
+    """Fills in ``.version``, ``.target`` and ``.address_size``, each of which may be given once."""
+
+    stream: TokenStream
+    module: Module
+
+    def version(self, text: str, pos: int, number: int, end: int) -> None:
+        major, dot, minor = text.partition(".")
+        if not (dot and major.isdigit() and minor.isdigit() and len(text) < 10):
+            self.stream.error("expected a version number such as 8.0 after '.version'", number, end)
+        elif self._first("version", self.module.version, pos):
+            self.module.version, self.module.version_pos = (int(major), int(minor)), pos
+
+    def target(self, words: list[str], pos: int) -> None:
+        if self._first("target", self.module.target or None, pos):
+            self.module.target, self.module.target_pos = tuple(words), pos
+
+    def address_size(self, size: int, pos: int, end: int) -> None:
+        if size not in (32, 64):
+            self.stream.error("'.address_size' must be 32 or 64", pos, end)
+        elif self._first("address_size", self.module.address_size, pos):
+            self.module.address_size, self.module.address_size_pos = size, pos
+
+    def _first(self, directive: str, given: object, pos: int) -> bool:
+        if given is not None:
+            self.stream.error(f"'.{directive}' is given twice", pos, pos + len(directive) + 1)
+        return given is None
+
+
+def variable(
+    stream: TokenStream,
+    linkage: str,
+    space: str,
+    specs: list[Spec],
+    type_word: str,
+    pointer: tuple[str, int] | None,
+    declarator: Declarator,
+    init: Init | InitList | None,
+) -> Variable:
+    """One declared name; ``pos`` and ``end`` are those of the name with its extents."""
+    name, pos, end, dims, count = declarator
+    vector, align = 0, 0
+    attributes: list[str] = []
+    for spec in specs:
+        if isinstance(spec, str):
+            repeated, vector = bool(vector), int(spec[2:])
+        elif isinstance(spec, int):
+            repeated, align = bool(align), spec
+        else:
+            repeated = False
+            attributes.extend(spec[0])
+        if repeated:
+            stream.error(f"alignment or vector size of '{name}' is given twice", pos, end)
+    plain_name(stream, Name(name, pos, pos + len(name)), "variable")
+    return Variable(
+        name, space[1:], type_word[1:], vector, align, dims, count, init, linkage, tuple(attributes), pointer, pos, end
+    )
+
+
+def function(
+    stream: TokenStream,
+    linkage: tuple[str, int | None],
+    kind: tuple[str, int, list[Attribute]],
+    returns: list[Variable],
+    name: Name,
+    params: list[Variable],
+    directives: list[Directive],
+    body: tuple[Block | None, int],
+) -> Function:
+    """``.entry`` or ``.func``; its attributes come first among the directives."""
+    word, pos, attributes = kind
+    plain_name(stream, name, "function")
+    if word == "entry" and returns:
+        stream.error("an '.entry' cannot return values", returns[0].pos, returns[0].end)
+    given = [Directive("attribute", tuple(texts), at, stop) for texts, at, stop in attributes]
+    block, end = body
+    return Function(
+        kind=word,
+        name=name.text,
+        linkage=linkage[0],
+        returns=tuple(returns),
+        params=tuple(params),
+        directives=(*given, *directives),
+        body=block,
+        pos=pos if linkage[1] is None else linkage[1],
+        end=end,
+        name_pos=name.pos,
+    )
+
+
+def tuning(stream: TokenStream, name: str, values: list[int], pos: int, end: int) -> Directive:
+    """``.maxntid 16, 16`` and its like."""
+    most = TUNING[name]
+    if not min(most, 1) <= len(values) <= most:
+        takes = ("no value", "one integer", "", "one to three integers")[most]
+        stream.error(f"'.{name}' takes {takes}", pos, end)
+    return Directive(name, tuple(values), pos, end)
+
+
+def prototype(
+    stream: TokenStream,
+    label: Name,
+    returns: list[Variable],
+    place: Name,
+    params: list[Variable],
+    directives: list[Directive],
+    end: int,
+) -> Prototype:
+    """``label: .callprototype (returns) _ (params) .noreturn;``"""
+    if place.text != "_":
+        stream.error("expected '_' in place of the function name", place.pos, place.end)
+    noreturn = any(item.name == "noreturn" for item in directives)
+    return Prototype(label.text, tuple(returns), tuple(params), noreturn, label.pos, end)
+
+
+def generic(stream: TokenStream, word: Name, inner: Operand, end: int) -> Init:
+    """``generic(symbol)``."""
+    if word.text != "generic":
+        stream.error(f"expected 'generic' before '(', found '{word.text}'", word.pos, word.end)
+    inner = build.unwrap(inner)
+    if not isinstance(inner, Name | Offset):
+        stream.error("expected a variable in 'generic()'", inner.pos, inner.end)
+        inner = Int(0, False, inner.pos, inner.end)
+    return Init(inner, True, None, None, word.pos, end)
+
+
+def displaced(init: Init, offset: int, end: int) -> Init:
+    """``generic(symbol)+offset``."""
+    value = init.value
+    if isinstance(value, Name):
+        value = Offset(value, offset, value.pos, value.end)
+    elif isinstance(value, Offset):
+        value = Offset(value.base, value.offset + offset, value.pos, value.end)
+    return Init(value, True, init.mask, None, init.pos, end)
+
+
+def plain_name(stream: TokenStream, name: Name, what: str) -> None:
+    """A declared name has no dot (the lexer reads ``a.b`` as one word)."""
+    if "." in name.text:
+        stream.error(f"'{name.text}' is not a name for a {what}", name.pos, name.end)

@@ -1,0 +1,186 @@
+"""What the operators of the grammar build: constants fold, ``symbol+4`` is an Offset, ``%p|%q`` a Pair.
+
+One expression syntax serves operands, addresses and initialisers, so that the grammar has no conflicts; these functions
+decide which combinations mean something.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ptxemu.syntax import constants
+from ptxemu.syntax.ast import (
+    Address,
+    Float,
+    Group,
+    Index,
+    Init,
+    Int,
+    Name,
+    Neg,
+    Not,
+    Offset,
+    Operand,
+    Pair,
+    Sink,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from ptxemu.syntax.stream import TokenStream
+
+WARP_SIZE = 32
+MEMBER = re.compile(r"[^.]+(?:\.[xyzwrgba])?", re.ASCII)
+
+
+def name(stream: TokenStream, text: str, pos: int) -> Operand:
+    """A lone word: a register or symbol, ``_`` or ``WARP_SZ``."""
+    end = pos + len(text)
+    if text == "_":
+        return Sink(pos, end)
+    if text == "WARP_SZ":
+        return Int(WARP_SIZE, False, pos, end)
+    if not MEMBER.fullmatch(text):
+        stream.error(f"'{text}' is not an operand: expected a register, a symbol or a vector member", pos, end)
+    return Name(text, pos, end)
+
+
+def fold(stream: TokenStream, symbol: str, *operands: Operand, pos: int, end: int) -> Operand:
+    """``operands`` under an operator: folded if all are constant, else reported."""
+    values: list[Int | Float] = []
+    for operand in map(unwrap, operands):
+        if not isinstance(operand, Int | Float):
+            stream.error(f"'{symbol}' needs constants: this is not one", operand.pos, operand.end)
+            return Int(0, False, pos, end)
+        values.append(operand)
+    try:
+        if len(values) == 1:
+            return constants.unary(symbol, values[0], pos, end)
+        return constants.binary(symbol, values[0], values[1], pos, end)
+    except constants.ConstantError as problem:
+        stream.error(str(problem), pos, end)
+        return Int(0, False, pos, end)
+
+
+def unary(stream: TokenStream, symbol: str, operand: Operand, pos: int) -> Operand:
+    """``-x``, ``!x``, ``+x`` and ``~x``."""
+    operand = unwrap(operand)
+    if isinstance(operand, Name):
+        if symbol == "!":
+            return Not(operand, pos, operand.end)
+        if symbol == "-":
+            return Neg(operand, pos, operand.end)
+    return fold(stream, symbol, operand, pos=pos, end=operand.end)
+
+
+def binary(stream: TokenStream, left: Operand, symbol: str, right: Operand) -> Operand:
+    """``left symbol right``."""
+    pos, end = left.pos, right.end
+    if symbol == "|" and isinstance(left, Name | Sink) and isinstance(right, Name | Sink):
+        return Pair(left, right, pos, end)
+    if symbol in ("+", "-") and isinstance(left, Name | Offset):
+        value = unwrap(right)
+        if isinstance(value, Int):
+            base, offset = (left.base, left.offset) if isinstance(left, Offset) else (left, 0)
+            return Offset(base, offset + (value.value if symbol == "+" else -value.value), pos, end)
+        stream.error(f"expected a constant after '{symbol}'", value.pos, value.end)
+        return left
+    return fold(stream, symbol, left, right, pos=pos, end=end)
+
+
+def cast(stream: TokenStream, word: str, operand: Operand, pos: int) -> Operand:
+    """``(.u64)x``."""
+    value = unwrap(operand)
+    try:
+        if isinstance(value, Int | Float):
+            return constants.cast(word[1:], value, pos, value.end)
+        stream.error("only a constant can be cast", value.pos, value.end)
+    except constants.ConstantError as problem:
+        stream.error(str(problem), pos, value.end)
+    return Int(0, False, pos, value.end)
+
+
+def choose(stream: TokenStream, condition: Operand, yes: Operand, no: Operand) -> Operand:
+    """``condition ? yes : no``."""
+    values = [unwrap(operand) for operand in (condition, yes, no)]
+    pos, end = condition.pos, no.end
+    try:
+        a, b, c = values
+        if isinstance(a, Int | Float) and isinstance(b, Int | Float) and isinstance(c, Int | Float):
+            return constants.choose(a, b, c, pos, end)
+        stream.error("'?:' needs constants", pos, end)
+    except constants.ConstantError as problem:
+        stream.error(str(problem), pos, end)
+    return Int(0, False, pos, end)
+
+
+def unwrap(operand: Operand) -> Operand:
+    """``(x)`` is ``x`` inside an expression; the grammar reads all parentheses as a Group."""
+    while isinstance(operand, Group) and len(operand.items) == 1:
+        inner = operand.items[0]
+        if isinstance(inner, Int):
+            return Int(inner.value, inner.unsigned, operand.pos, operand.end)
+        if isinstance(inner, Float):
+            return Float(inner.bits, inner.width, operand.pos, operand.end)
+        operand = inner
+    return operand
+
+
+def subscript(stream: TokenStream, base: Operand, index: Operand, end: int) -> Operand:
+    """``array[index]``."""
+    index = unwrap(index)
+    if not isinstance(base, Name):
+        stream.error("only a variable can be subscripted", base.pos, base.end)
+        return Int(0, False, base.pos, end)
+    if not isinstance(index, Int | Name | Offset):
+        stream.error("expected a constant or a register as subscript", index.pos, index.end)
+        index = Int(0, False, index.pos, index.end)
+    return Index(base, index, base.pos, end)
+
+
+def address(stream: TokenStream, base: Operand, rest: tuple[Operand, ...], pos: int, end: int) -> Address:
+    """``[base, rest ...]``."""
+    base = unwrap(base)
+    if isinstance(base, Offset):
+        return Address(base.base, base.offset, rest, pos, end)
+    if not isinstance(base, Name | Int):
+        stream.error("expected a register, a symbol or a constant address", base.pos, base.end)
+        base = Int(0, False, base.pos, base.end)
+    return Address(base, 0, rest, pos, end)
+
+
+def operands(stream: TokenStream, opcode: str, items: list[Operand]) -> tuple[Operand, ...]:
+    """The operands of an instruction: parentheses stay a Group in ``call`` only."""
+    if opcode == "call":
+        return tuple(items)
+    return tuple(_plain(stream, item) if isinstance(item, Group) else item for item in items)
+
+
+def _plain(stream: TokenStream, group: Group) -> Operand:
+    value = unwrap(group)
+    if not isinstance(value, Int | Float):
+        stream.error("only 'call' takes operands in parentheses", group.pos, group.end)
+    return value
+
+
+def initial(stream: TokenStream, value: Operand, generic: bool = False, mask: int | None = None) -> Init:
+    """A scalar initialiser."""
+    value = unwrap(value)
+    if not isinstance(value, Int | Float | Name | Offset):
+        stream.error("expected a constant, or an address with a constant offset", value.pos, value.end)
+        value = Int(0, False, value.pos, value.end)
+    return Init(value, generic, mask, None, value.pos, value.end)
+
+
+def integer(stream: TokenStream, operand: Operand) -> int:
+    """A constant where the syntax wants a plain number: extents, alignments, directive values."""
+    value = unwrap(operand)
+    if isinstance(value, Int):
+        return value.value
+    stream.error("expected an integer constant", value.pos, value.end)
+    return 0
+
+
+def vector(items: list[Operand], pos: int, end: int) -> Vector:
+    return Vector(tuple(items), pos, end)

@@ -1,0 +1,63 @@
+"""Literals (PTX ISA, "Constants"): integers, floats and strings, from their text to their value."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)(U?)", re.ASCII)
+EXACT_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}", re.ASCII)
+DECIMAL_FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+MAX_DECIMAL_DIGITS = 400
+"""Longest decimal integer that is read (Python's own conversion is quadratic); no PTX type holds one of 40."""
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
+_SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def integer_value(text: str) -> int:
+    """The value of a literal that matches :data:`INTEGER`."""
+    digits = text.rstrip("U")
+    prefix = digits[:2].lower()
+    if prefix == "0x":
+        return int(digits, 16)
+    if prefix == "0b":
+        return int(digits, 2)
+    if digits[0] == "0":
+        return int(digits, 8)
+    return int(digits)
+
+
+def float_bits(text: str) -> tuple[int, int]:
+    """(bits, width) of a literal that matches :data:`EXACT_FLOAT` or :data:`DECIMAL_FLOAT`."""
+    prefix = text[:2].lower()
+    if prefix == "0f":
+        return int(text[2:], 16), 32
+    if prefix == "0d":
+        return int(text[2:], 16), 64
+    return double_to_bits(float(text)), 64
+
+
+def double_to_bits(value: float) -> int:
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+def bits_to_double(bits: int) -> float:
+    value: float = struct.unpack("<d", bits.to_bytes(8, "little"))[0]
+    return value
+
+
+def string_value(text: str) -> str:
+    """The characters of a quoted string, C escapes replaced; an unknown escape stands for its own character."""
+    body = text[1:-1]
+    return _ESCAPE.sub(_unescape, body) if "\\" in body else body
+
+
+def _unescape(match: re.Match[str]) -> str:
+    hexadecimal, octal, other = match.groups()
+    if hexadecimal:
+        return chr(int(hexadecimal, 16))
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    return _SIMPLE_ESCAPES.get(other, other)

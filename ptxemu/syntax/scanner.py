@@ -1,0 +1,196 @@
+"""The fast path: finds statements whose shape has a template, without lexing or parsing them.
+
+A *leaf* is a word or number.  ``re.split`` cuts a window of the text into leaves and what lies between them;
+``str.join`` then gives its skeleton, in which each leaf is replaced by its kind, and ``str.split(";")`` the shapes of
+its statements: all at C speed.  A shape that has a template costs one dictionary look-up; any other goes to the
+grammar, and is learnt from what the grammar makes of it once it has come up often enough to pay.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from ptxemu.syntax.ast import Instruction, Label, Statement, Variable
+from ptxemu.syntax.lexer import IDENTIFIER, LOC
+from ptxemu.syntax.literals import DECIMAL_FLOAT, EXACT_FLOAT, INTEGER
+from ptxemu.syntax.templates import Builder, Leaves, compile_template
+
+if TYPE_CHECKING:
+    from ptxemu.syntax.stream import TokenStream
+
+WINDOW = 1 << 16
+"""Characters that are cut at once: bounds the memory of the fast path."""
+
+LEARN_AFTER = 3
+"""A template takes as long to make as a few statements take to parse."""
+
+MAX_SHAPES = 8192
+"""Bounds the shapes that a process remembers."""
+
+BARE_OPCODES = frozenset(("bra", "brkpt", "call", "exit", "pmevent", "ret", "trap"))
+"""Words without a dot that are no leaf of their statement; missing one here costs time, nothing else."""
+
+_LEAF = re.compile(r"([%.\w$][\w$.]*(?:::[\w.]+)*)", re.ASCII)
+_STATEMENT = re.compile(r"[^;]*;")
+_NAME = re.compile(IDENTIFIER, re.ASCII)
+_MEMBER = re.compile(r"%[A-Za-z0-9_$]+\.[xyzwrgba]", re.ASCII)
+_COMMA = re.compile(r"[ \t\r\n]*,")
+_PARAMETER = re.compile(r"[^,();{]*[^,();{\s](?=\s*[,)])", re.ASCII)
+_BLANKS = " \t\r\n"
+_LABEL = re.compile(r"\x01[ \t]*:(?!:|\s*\.(?:branchtargets|calltargets|callprototype))")
+
+NAME, INT, UNSIGNED, FLOAT32, FLOAT64, DECIMAL, MEMBER = _KINDS = "\x01\x02\x03\x04\x05\x06\x07"
+_LONGEST_INT = 17  # beyond, a literal may not fit .s64, where a sign means something else
+
+_templates: dict[str, tuple[Builder, int]] = {}
+_sightings: dict[str, int] = {}
+
+
+class _KindOf(dict[str, str]):
+    """Leaf text -> what stands for it in a shape: its kind, or the text itself where it matters."""
+
+    def __missing__(self, text: str) -> str:
+        kind = self[text] = _kind(text)
+        return kind
+
+
+def _kind(text: str) -> str:
+    if not text[0].isdigit():
+        if _NAME.fullmatch(text):
+            return text if text in BARE_OPCODES or text == "WARP_SZ" else NAME
+        return MEMBER if _MEMBER.fullmatch(text) else text
+    integer = INTEGER.fullmatch(text)
+    if integer:
+        return text if len(text) > _LONGEST_INT else UNSIGNED if integer[1] else INT
+    if EXACT_FLOAT.fullmatch(text):
+        return FLOAT32 if text[1] in "fF" else FLOAT64
+    return DECIMAL if DECIMAL_FLOAT.fullmatch(text) else text
+
+
+class _Window:
+    """A stretch of whole statements, cut into leaves."""
+
+    def __init__(self, text: str, start: int, kinds: _KindOf) -> None:
+        stop = text.rfind(";", start, start + WINDOW) + 1
+        if not stop:
+            stop = text.find(";", start + WINDOW) + 1 or len(text)
+        cut = text[start:stop]
+        pieces = _LEAF.split(cut)
+        edges = list(accumulate(map(len, pieces), initial=start))
+        self.start, self.stop = start, stop
+        self.texts: list[str] = pieces[1::2]
+        self.starts = edges[1:-1:2]
+        self.ends = edges[2::2]
+        self.statement_ends = list(accumulate(map(len, _STATEMENT.findall(cut)), initial=start))[1:]
+        pieces[1::2] = map(kinds.__getitem__, self.texts)
+        self.pieces = pieces
+        self.shapes = [shape.lstrip(_BLANKS) for shape in "".join(pieces).split(";")]
+
+    def rest(self, statement: int, pos: int) -> str:
+        """The shape of what ``statement`` has left at ``pos``; empty past the last whole statement."""
+        if statement >= len(self.statement_ends):
+            return ""
+        before = self.statement_ends[statement - 1] if statement else self.start
+        return self.shapes[statement] if pos == before else self.shape(pos, self.statement_ends[statement] - 1)
+
+    def shape(self, start: int, end: int) -> str:
+        """The shape of the text from ``start`` to ``end``, neither of which lies in a leaf."""
+        first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
+        head = self.pieces[2 * first]
+        head_end = self.starts[first] if first < len(self.starts) else self.stop
+        head = head[len(head) - (head_end - start) :]
+        if first == last:
+            return head[: end - start].lstrip(_BLANKS)
+        tail = self.pieces[2 * last][: end - self.ends[last - 1]]
+        return "".join((head, *self.pieces[2 * first + 1 : 2 * last], tail)).lstrip(_BLANKS)
+
+    def leaves(self, source: str, start: int, end: int) -> Leaves:
+        first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
+        free = {index - first for index in range(first, last) if self.pieces[2 * index + 1] in _KINDS}
+        return Leaves(source, self.texts[first:last], self.starts[first:last], self.ends[first:last], free)
+
+
+class Scanner:
+    """Recognises known statements in one (blanked) text."""
+
+    def __init__(self, text: str, stream: TokenStream) -> None:
+        self._text = text
+        self._stream = stream
+        self._kinds = _KindOf()
+        self._window: _Window | None = None
+        self._usable = not any(kind in text for kind in _KINDS)
+
+    def run(self, pos: int) -> tuple[list[Statement], int]:
+        """The statements from ``pos``, a statement start, up to the first unknown one; and where they end."""
+        window = self._window_at(pos)
+        nodes: list[Statement] = []
+        if window is None:
+            return nodes, pos
+        texts, starts, ends = window.texts, window.starts, window.ends
+        stops, find = window.statement_ends, _templates.get
+        statement, first = bisect_right(stops, pos), bisect_left(starts, pos)
+        loc = self._stream.location_at(pos)
+        shape = window.rest(statement, pos)
+        while shape:
+            template = find(shape)
+            if template is not None:
+                build, count = template
+                nodes.append(build(texts, starts, ends, first, loc))
+                first += count
+                pos = stops[statement]
+                statement += 1
+                shape = window.shapes[statement]
+                continue
+            if _LABEL.match(shape):
+                nodes.append(Label(texts[first], starts[first], ends[first]))
+                pos = self._text.index(":", ends[first]) + 1
+            elif shape.startswith(".loc") and (match := LOC.match(self._text, starts[first])):
+                pos = match.end()
+                self._stream.note_location(match.start(), match[0])
+                loc = self._stream.location_at(pos)
+            else:
+                break
+            first = bisect_left(starts, pos, first)
+            shape = window.rest(statement, pos)
+        return nodes, pos
+
+    def parameters(self, pos: int) -> tuple[list[Statement], int]:
+        """As :meth:`run` for the parameters of a function, ``pos`` being after a ``(`` or ``,``."""
+        nodes: list[Statement] = []
+        window, end = self._window_at(pos), pos
+        while window and (match := _PARAMETER.match(self._text, pos)) and match.end() < window.stop:
+            template = _templates.get(window.shape(pos, match.end()))
+            if template is None:
+                break
+            first = bisect_left(window.starts, pos)
+            nodes.append(template[0](window.texts, window.starts, window.ends, first, 0))
+            end = match.end()
+            comma = _COMMA.match(self._text, end)
+            if comma is None:
+                break
+            pos = comma.end()
+        return nodes, end
+
+    def learn(self, node: Instruction | Variable, start: int, end: int) -> None:
+        """Remember the shape of ``node``, a statement from ``start`` to its ``;`` at ``end``, if it is common."""
+        window = self._window
+        if window is None or not window.start <= start < end < window.stop:
+            return
+        shape = window.shape(start, end)
+        if len(_sightings) >= MAX_SHAPES and shape not in _sightings:
+            return
+        seen = _sightings[shape] = _sightings.get(shape, 0) + 1
+        if seen == LEARN_AFTER:
+            leaves = window.leaves(self._text, start, end)
+            build = compile_template(node, leaves)
+            if build is not None:
+                _templates[shape] = build, len(leaves.texts)
+
+    def _window_at(self, pos: int) -> _Window | None:
+        window = self._window
+        if window is None or not window.start <= pos < window.stop:
+            self._window = window = _Window(self._text, pos, self._kinds) if self._usable else None
+        return window

@@ -1,0 +1,73 @@
+"""Scalar types of PTX: names, widths and kinds (PTX ISA, "Types")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """One fundamental PTX type such as ``u32``, ``f16x2`` or ``pred``.
+
+    ``kind`` is one of ``u`` (unsigned), ``s`` (signed), ``f`` (float), ``b`` (bits), ``pred``, ``opaque``
+    (``texref``, ``samplerref``, ``surfref``) and ``packed`` (several small elements in one register).
+    ``bits`` is the full width of a register of the type.  ``llvm`` is the LLVM scalar type that holds it.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    llvm: str
+
+    @property
+    def bytes(self) -> int:
+        return self.bits // 8
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "s"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in "us"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _rows() -> list[ScalarType]:
+    rows = [ScalarType("pred", "pred", 1, "i1")]
+    for kind in "usb":
+        rows += [ScalarType(f"{kind}{bits}", kind, bits, f"i{bits}") for bits in (8, 16, 32, 64)]
+    rows.append(ScalarType("b128", "b", 128, "i128"))
+    rows += [
+        ScalarType("f16", "f", 16, "half"),
+        ScalarType("f32", "f", 32, "float"),
+        ScalarType("f64", "f", 64, "double"),
+        ScalarType("bf16", "f", 16, "bfloat"),
+        ScalarType("tf32", "f", 32, "i32"),
+        ScalarType("f16x2", "packed", 32, "i32"),
+        ScalarType("bf16x2", "packed", 32, "i32"),
+        ScalarType("f32x2", "packed", 64, "i64"),
+        ScalarType("u16x2", "packed", 32, "i32"),
+        ScalarType("s16x2", "packed", 32, "i32"),
+        ScalarType("e4m3", "packed", 8, "i8"),
+        ScalarType("e5m2", "packed", 8, "i8"),
+        ScalarType("e4m3x2", "packed", 16, "i16"),
+        ScalarType("e5m2x2", "packed", 16, "i16"),
+    ]
+    rows += [ScalarType(name, "opaque", 64, "i64") for name in ("texref", "samplerref", "surfref")]
+    return rows
+
+
+TYPES: dict[str, ScalarType] = {row.name: row for row in _rows()}
+
+PRED = TYPES["pred"]
+U32 = TYPES["u32"]
+B32 = TYPES["b32"]
+B64 = TYPES["b64"]
+U64 = TYPES["u64"]

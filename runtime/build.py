@@ -1,0 +1,34 @@
+"""The cffi recipe of the extension ``ptxemu._runtime``: every ``csrc/*.c``, declared by the headers' CDEF sections."""
+
+from __future__ import annotations
+
+import re
+from glob import glob
+
+from cffi import FFI
+
+HEADERS = sorted(glob("csrc/*.h"), key=lambda path: (path != "csrc/ptxemu.h", path))
+CDEF = re.compile(r"/\* CDEF BEGIN \*/(.*?)/\* CDEF END \*/", re.DOTALL)
+
+
+def declarations(path: str) -> str:
+    """The text between the CDEF markers of a header: empty for private headers."""
+    with open(path, encoding="utf-8") as file:
+        return "\n".join(CDEF.findall(file.read()))
+
+
+ffi = FFI()
+public = [path for path in HEADERS if declarations(path)]
+for header in public:
+    ffi.cdef(declarations(header))
+ffi.set_source(
+    "ptxemu._runtime",
+    "\n".join(f'#include "{header.removeprefix("csrc/")}"' for header in public),
+    sources=sorted(glob("csrc/*.c")),
+    depends=HEADERS,
+    include_dirs=["csrc"],
+    define_macros=[("_GNU_SOURCE", "1")],
+    libraries=["m"],
+    extra_compile_args=["-std=gnu11", "-O2", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
+    extra_link_args=["-pthread"],
+)
