@@ -13,6 +13,9 @@ typedef struct place {
 
 static bool in_window(uint64_t address, uint64_t base, uint64_t size) { return address - base < size; }
 
+/* What belongs to the shared window: allocations are multiples of 256 bytes, so nothing else starts before. */
+static uint64_t shared_extent(const pe_warp *w) { return (w->shared_size + 255) & ~255ull; }
+
 /* The windows other than shared memory that no atomic may touch; extents of one warp. */
 static bool in_private_window(const pe_warp *w, uint64_t address) {
   return in_window(address, w->local_base, w->local_size * PE_WARP_LANES) ||
@@ -29,7 +32,7 @@ static int locate_shared(const pe_warp *w, uint64_t offset, uint32_t size, place
 
 static int locate(const pe_warp *w, uint32_t space, uint64_t address, uint32_t size, uint32_t count, place *out) {
   if (space == PE_SHARED) return locate_shared(w, address, size, out);
-  if (in_window(address, w->shared_base, w->shared_size)) {
+  if (in_window(address, w->shared_base, shared_extent(w))) {
     if (space == PE_GLOBAL || count > 1) return PE_INVALID_ADDRESS_SPACE;
     return locate_shared(w, address - w->shared_base, size, out);
   }
@@ -90,7 +93,7 @@ static bool apart(span s, uint64_t base, uint64_t size) {
 
 /* Are all lanes plainly in global memory? */
 static bool all_global(const pe_warp *w, span s, uint32_t size) {
-  return pe_in_arena(w, (uint64_t)s.least, size) && pe_in_arena(w, (uint64_t)s.greatest, size) && apart(s, w->shared_base, w->shared_size) &&
+  return pe_in_arena(w, (uint64_t)s.least, size) && pe_in_arena(w, (uint64_t)s.greatest, size) && apart(s, w->shared_base, shared_extent(w)) &&
          apart(s, w->local_base, w->local_size * PE_WARP_LANES) && apart(s, w->const_base, w->const_size) &&
          apart(s, w->param_base, w->param_size);
 }

@@ -17,6 +17,7 @@ enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS };
 
 static struct sigaction previous[SIGNAL_COUNT];
 static _Thread_local bool chaining __attribute__((tls_model("initial-exec")));
+static _Thread_local bool chained __attribute__((tls_model("initial-exec")));
 
 static uint64_t program_counter(const ucontext_t *context) {
 #if defined(__x86_64__)
@@ -68,18 +69,36 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   return true;
 }
 
-/* Hand on to the handler that was there before; the default is to die of the signal. */
-static void chain(const struct sigaction *next, int signal, siginfo_t *info, void *context) {
-  bool is_default = next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN;
-  if (is_default || chaining) {
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigaction(signal, &action, NULL);
-    if (info->si_code <= 0) raise(signal);
-    return;  /* a trap repeats */
-  }
-  chaining = true;
+/* Die of the signal: a trap repeats, a sent signal is sent again. */
+static void die(int signal, const siginfo_t *info) {
+  struct sigaction action = {.sa_handler = SIG_DFL};
+  sigaction(signal, &action, NULL);
+  if (info->si_code <= 0) raise(signal);
+}
+
+/* Call a handler with the signal mask that the kernel would have set for it. */
+static void call_handler(const struct sigaction *next, int signal, siginfo_t *info, void *context) {
+  sigset_t before, blocked = next->sa_mask, unblocked;
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  sigemptyset(&unblocked);
+  sigaddset(&unblocked, signal);
+  if (next->sa_flags & SA_NODEFER) pthread_sigmask(SIG_UNBLOCK, &unblocked, NULL);
   if (next->sa_flags & SA_SIGINFO) next->sa_sigaction(signal, info, context);
   else next->sa_handler(signal);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Hand on to the handler that was there before.  One that gives up may restore us and raise the signal again: that ends
+ * the process. */
+static void chain(const struct sigaction *next, int signal, siginfo_t *info, void *context) {
+  bool is_default = next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN;
+  bool again = chaining || (chained && info->si_code <= 0);
+  if (is_default || again) {
+    die(signal, info);
+    return;
+  }
+  chaining = chained = true;
+  call_handler(next, signal, info, context);
   chaining = false;
 }
 

@@ -103,8 +103,8 @@ class Module(Mapping[str, "Kernel"]):
         if info is None:
             if not self._info.kernels:
                 raise InputError(f"{self.name} has no kernels")
-            known = ", ".join(self._info.kernels)
-            raise InputError(f"{self.name} has no kernel '{name}'{closest(name, self._info.kernels) or f' (it has {known})'}")
+            hint = closest(name, self._info.kernels) or f" (it has {', '.join(self._info.kernels)})"
+            raise InputError(f"{self.name} has no kernel '{name}'{hint}")
         return Kernel(self, info)
 
     def __iter__(self) -> Iterator[str]:
@@ -175,8 +175,8 @@ class Launcher:
     ) -> LaunchResult:
         """Launch and wait.
 
-        ``args`` follow the kernel's parameters: numbers, buffers, surfaces, bytes for structs, and NumPy arrays, which the
-        kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
+        ``args`` follow the kernel's parameters: numbers, buffers, surfaces, bytes for structs, and NumPy arrays, which
+        the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
         """
         module, info = self.kernel.module, self.kernel.info

@@ -81,7 +81,7 @@ class Cache:
 
     @classmethod
     def from_environment(cls) -> Cache:
-        """The user's cache: ``PTXEMU_CACHE`` names its directory or is ``off``; ``PTXEMU_CACHE_LIMIT`` is its size in MiB."""
+        """The user's cache: ``PTXEMU_CACHE`` is its directory or ``off``, ``PTXEMU_CACHE_LIMIT`` its size in MiB."""
         place = os.environ.get(VARIABLE, "")
         if place.lower() in ("off", "0", "none"):
             return cls(None)

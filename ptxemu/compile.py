@@ -8,7 +8,7 @@ from ptxemu import check, isa, jit
 from ptxemu.analysis.geometry import variant_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
-from ptxemu.ir import Function, Module, Op, SymRef, Vec
+from ptxemu.ir import Function, LabelMark, Module, Op, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.lower.calls import EXTERNAL
 from ptxemu.lower.function import build as build_function
@@ -112,13 +112,13 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> tu
     return text, layout, graph
 
 
-def used_variables(module: Module, graph: Graph) -> list:  # type: ignore[type-arg]
+def used_variables(module: Module, graph: Graph) -> list[Variable]:
     """Function-scope variables of the kernel and the module's shared variables, which every kernel may use."""
     shared = [variable for variable in module.variables.values() if variable.space == "shared"]
     return shared + [variable for variable in graph.variables if variable not in shared]
 
 
-def require_supported(source: SourceFile, body: list) -> None:  # type: ignore[type-arg]
+def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
     """Refuse the first instruction that cannot be run; nothing is ever skipped."""
     for item in body:
         if not isinstance(item, Op):
@@ -128,8 +128,6 @@ def require_supported(source: SourceFile, body: list) -> None:  # type: ignore[t
             what = f"instruction '{written(source, item)}'"
         elif item.call is not None and isinstance(item.call.callee, Function) and item.call.callee.name not in EXTERNAL:
             what = f"call of external function '{item.call.callee.name}'"
-        elif any(_function_address(operand) for operand in item.srcs):
-            what = "address of a function"
         if what is not None:
             raise UnsupportedError(f"{source.name}:{source.line(item.pos)}: {what} is not supported")
 
@@ -139,12 +137,6 @@ def written(source: SourceFile, op: Op) -> str:
     text = source.text[op.pos : op.end]
     words = text.split(None, 2)
     return (words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0]).rstrip(";")
-
-
-def _function_address(operand: object) -> bool:
-    if isinstance(operand, Vec):
-        return any(_function_address(item) for item in operand.items)
-    return isinstance(operand, SymRef) and isinstance(operand.symbol, Function)
 
 
 isa.verify(lowerings())

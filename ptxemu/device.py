@@ -27,8 +27,8 @@ MAX_WORKERS = 4096
 class Device:
     """A device with ``memory`` bytes (a number or a text such as ``"4 GiB"``) whose launches run on ``workers`` threads.
 
-    By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved; it is
-    committed as buffers need it.  ``surface_policy`` settles what the instruction sets leave open about surfaces.
+    By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved;
+    it is committed as buffers need it.  ``surface_policy`` settles what the instruction sets leave open about surfaces.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Device:
     ) -> SurfaceObject:
         """A surface with the contents of a NumPy array, or of zeros if ``data`` is a shape.
 
-        Axes are layers, depth, height, width, components, of those that ``geometry`` (``1d 1d_buffer 2d 3d a1d a2d cube
-        acube``) and ``format`` (``R32_FLOAT``, ``R8G8B8A8_UNORM`` ...) have. ``layout`` is ``linear`` (1d only), ``pitch``
-        or ``block_linear``; ``options`` are those of :class:`ptxemu.surface.Surface`.
+        Axes are layers, depth, height, width, components, of those that ``geometry`` (``1d 1d_buffer 2d 3d a1d a2d
+        cube acube``) and ``format`` (``R32_FLOAT``, ``R8G8B8A8_UNORM`` ...) have. ``layout`` is ``linear`` (1d only),
+        ``pitch`` or ``block_linear``; ``options`` are those of :class:`ptxemu.surface.Surface`.
         """
         return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
 

@@ -7,12 +7,11 @@ be cached and loaded anywhere.
 from __future__ import annotations
 
 from ptxemu._runtime import ffi
-
 from ptxemu.errors import InputError
-from ptxemu.ir import Module, Reloc, Variable
+from ptxemu.ir import Function, Module, Reloc, Variable
 
 OPAQUE = ("surfref", "texref", "samplerref")
-PAGE = 4096
+CODE_ALIGN = 16
 _FIELD_TYPES = {4: "i32", 8: "i64"}
 
 
@@ -42,6 +41,7 @@ class ModuleLayout:
         everything = list(module.variables.values())
         for function in module.functions.values():
             everything += [v for v in function.variables if v not in everything]
+        self.functions = list(module.functions)
         opaque = [v for v in everything if v.type.name in OPAQUE and v.space != "param"]
         self.globals = [v for v in everything if v.space == "global" and v not in opaque]
         self.consts = [v for v in everything if v.space == "const"]
@@ -55,6 +55,10 @@ class ModuleLayout:
             self.handle_index[variable] = self.handle_count
             self.handle_count += max(1, variable.size // 8)
 
+    def function_address(self, function: Function) -> int:
+        """The address of a function as a value: distinct and never null, but not of readable memory."""
+        return CODE_ALIGN * (self.functions.index(function.name) + 1)
+
     def images(
         self, global_base: int, const_base: int, handles: dict[Variable, int] | None = None
     ) -> tuple[bytes, bytes]:
@@ -67,7 +71,7 @@ class ModuleLayout:
         def address(reloc: Reloc) -> int:
             target = reloc.target
             if not isinstance(target, Variable):
-                raise InputError(f"initialiser takes the address of function '{target.name}': not supported")
+                return self.function_address(target) + reloc.addend
             if target.type.name in OPAQUE:
                 return (handles or {}).get(target, 0) + reloc.addend
             if target.space not in bases:

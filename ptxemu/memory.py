@@ -17,6 +17,9 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.errors import InputError
 
 
+MAX_ALLOCATIONS = 24_000  # each takes two of the process's 65,530 mappings (Linux's default)
+
+
 class _Window:
     """The owner of a view's memory, which NumPy keeps alive for as long as any array refers to it."""
 
@@ -71,6 +74,8 @@ class Arena:
     def alloc(self, size: int, align: int = 256, name: str = "") -> int:
         """The address of ``size`` zeroed bytes; ``name`` is what faults call them."""
         with self._lock:
+            if len(self._sizes) >= MAX_ALLOCATIONS:
+                raise InputError(f"too many allocations: {MAX_ALLOCATIONS} are in use")
             address = int(lib.pe_arena_alloc(self.handle, size, align, name.encode()))
             if not address:
                 raise InputError(f"out of device memory: {size} bytes wanted, {self.used} of {self.size} in use")

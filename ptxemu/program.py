@@ -1,4 +1,7 @@
-"""A PTX text, its facts and its machine code: made once, then kept on disk, so that a warm start neither parses nor compiles."""
+"""A PTX text, its facts and its machine code.
+
+Both are made once and kept on disk, so that a warm start neither parses nor compiles.
+"""
 
 from __future__ import annotations
 

@@ -71,16 +71,15 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
 
 
 def _pack_float(parameter: Parameter, value: object, where: str) -> bytes:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        if not _is_small_float(value):
-            raise InputError(f"{where}: expects a number, not {_kind(value)}")
+    if not _is_number(value):
+        raise InputError(f"{where}: expects a number, not {_kind(value)}")
     number = float(value)  # type: ignore[arg-type]
     if parameter.type == "bf16":
         import ml_dtypes
 
         data: np.ndarray[Any, Any] = np.array(number, ml_dtypes.bfloat16)
         fits = math.isfinite(float(data)) or not math.isfinite(number)
-        packed = data.tobytes()
+        packed: bytes = data.tobytes()
     else:
         try:
             packed, fits = struct.pack(FLOAT_FORMATS[parameter.type], number), True
@@ -100,8 +99,12 @@ def _pack_bits(parameter: Parameter, value: np.generic, where: str) -> bytes:
     raise InputError(f"{where}: expects {8 * parameter.size} bits, not {_kind(value)}")
 
 
-def _is_small_float(value: object) -> bool:
-    return isinstance(value, np.generic) and value.dtype.name in ("bfloat16", "float16")
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return False
+    if isinstance(value, int | float | np.integer | np.floating):
+        return True
+    return isinstance(value, np.generic) and value.dtype.name == "bfloat16"
 
 
 def _kind(value: object) -> str:

@@ -34,7 +34,8 @@ def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:
     if axes is None:
         raise InputError(f"no surface geometry is named '{geometry}'; there are {', '.join(AXES)}")
     if len(shape) not in (len(axes), len(axes) + 1):
-        raise InputError(f"a {geometry} surface has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
+        wanted = f"{', '.join(axes)} (and components)"
+        raise InputError(f"a {geometry} surface has the axes {wanted}, not shape {list(shape)}")
     return dict(zip(axes, shape, strict=False))
 
 

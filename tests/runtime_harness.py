@@ -68,9 +68,7 @@ class Code:
         result, types = SIGNATURES[name]
         function = self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(result, types), name)
         values = [self.warp, *args]
-        return self.b.call(
-            function, [ir.Constant(t, v) if isinstance(v, int) else v for t, v in zip(types, values, strict=True)]
-        )
+        return self.b.call(function, [ir.Constant(t, v) if isinstance(v, int) else v for t, v in zip(types, values, strict=True)])
 
     @contextmanager
     def loop(self, bound: ir.Value | int) -> Iterator[ir.Value]:

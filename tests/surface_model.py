@@ -112,7 +112,7 @@ class ModelSurface:
         layer = layer % (1 << layer_bits) if self.geometry in ARRAYS else 0
         row = at.width * self.elem
         stored = {"linear": row, "pitch": at.pitch, "block_linear": align(row, 64)}[self.layout]
-        fits = 0 <= x < row and x + n <= stored if edge == "allow" else 0 <= x and x + n <= row
+        fits = 0 <= x < row and x + n <= stored if edge == "allow" else x >= 0 and x + n <= row
         if fits and 0 <= y < at.height and 0 <= z < at.depth and layer < self.layers:
             return self.offset(x, y, z, layer, level)
         if clamp != "clamp":

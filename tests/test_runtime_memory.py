@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ptxemu.errors import InputError
-from ptxemu.memory import Arena
+from ptxemu.memory import MAX_ALLOCATIONS, Arena
 
 PAGE = 4096
 
@@ -69,6 +69,17 @@ def test_capacity(arena: Arena) -> None:
         arena.alloc(1)
     arena.free(address)
     assert arena.alloc(1)
+
+
+def test_number_of_allocations(arena: Arena) -> None:
+    addresses = [arena.alloc(1) for _ in range(MAX_ALLOCATIONS)]
+    with pytest.raises(InputError, match="too many allocations"):
+        arena.alloc(1)
+    arena.free(addresses.pop())
+    addresses.append(arena.alloc(1))
+    for address in addresses[::2] + addresses[1::2]:
+        arena.free(address)
+    assert arena.used == 0
 
 
 def test_large_allocation_is_lazy() -> None:

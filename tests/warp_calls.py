@@ -101,8 +101,15 @@ class WarpCaller:
     arena: Any
     keep: list[Any] = field(default_factory=list)
 
-    def start(self, name: str, *arguments: Any, surfaces: Any = None, ctas: int = 1, workers: int = 1,
-              shared: NDArray[np.uint8] | None = None) -> tuple[Any, NDArray[np.uint64], Any]:  # fmt: skip
+    def start(
+        self,
+        name: str,
+        *arguments: Any,
+        surfaces: Any = None,
+        ctas: int = 1,
+        workers: int = 1,
+        shared: NDArray[np.uint8] | None = None,
+    ) -> tuple[Any, NDArray[np.uint64], Any]:
         result = np.zeros(1, np.uint64)
         image = np.zeros(0, np.uint8) if shared is None else shared
         fixed = (result, _functions()[name], image, image.nbytes)
@@ -126,8 +133,16 @@ class WarpCaller:
         lib.pe_launch_destroy(launch)
         fault = None
         if record.kind != lib.PE_OK:
-            fault = Fault(record.kind, record.lane, record.slot, list(record.coordinates), record.space, record.address,
-                          record.size, record.pos)  # fmt: skip
+            fault = Fault(
+                record.kind,
+                record.lane,
+                record.slot,
+                list(record.coordinates),
+                record.space,
+                record.address,
+                record.size,
+                record.pos,
+            )
         return Outcome(fault, int(result[0]))
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Outcome:

@@ -161,7 +161,7 @@ class Uniformity:
         kind = op.row.lower
         if kind in ALWAYS_UNIFORM:
             return UNIFORM
-        if kind in ALWAYS_VARYING:
+        if kind in ALWAYS_VARYING or (kind == "cvta" and op.mods.get("space") == "local"):
             return None
         if kind == "ld":
             return self._load(op)
@@ -360,7 +360,7 @@ def _cvt(self: Uniformity, op: Op) -> Shape | None:
 
 
 def _cvta(self: Uniformity, op: Op) -> Shape | None:
-    if op.mods.get("space") == "local" or not _narrow_ok(self, op):
+    if not _narrow_ok(self, op):
         return None
     found = _shape(self, op.srcs[0])
     return Shape(found.offsets, min(found.zeros, 8), None, found.sites)

@@ -15,8 +15,8 @@ T = TypeVar("T")
 def in_order(kernel: KernelInfo, named: Mapping[str, T], where: str) -> list[T]:
     """The arguments in the order of the parameters.
 
-    Names are PTX names, or parameter numbers from 0.  If none is either, they are the caller's own names, and the order in
-    which they were written counts (compilers rename parameters: ``saxpy_param_0``).
+    Names are PTX names, or parameter numbers from 0.  If none is either, they are the caller's own names, and the order
+    in which they were written counts (compilers rename parameters: ``saxpy_param_0``).
     """
     names = [parameter.name for parameter in kernel.parameters]
     numbers = {str(number): name for number, name in enumerate(names)}

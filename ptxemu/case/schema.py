@@ -116,13 +116,14 @@ def read_case(path: Path) -> Case:
     path = case_file(path)
     root = read_toml(path)
     folder = path.parent
-    buffers = {key: _array(root.table("buffers"), key, folder) for key in root.table("buffers").keys()}
-    surfaces = {key: _surface(root.table("surfaces").table(key), folder) for key in root.table("surfaces").keys()}
+    buffers = {key: _array(root.table("buffers"), key, folder) for key in root.table("buffers").names()}
+    surfaces = {key: _surface(root.table("surfaces").table(key), folder) for key in root.table("surfaces").names()}
     launches = _launches(root, buffers, folder)
     expect = root.table("expect")
     reference = expect.get("reference", str, "")
     tolerance = _tolerance(expect.table("tolerance"), Tolerance())
-    outputs = {key: _output(expect.table("outputs").table(key), folder, tolerance) for key in expect.table("outputs").keys()}
+    wanted = expect.table("outputs")
+    outputs = {key: _output(wanted.table(key), folder, tolerance) for key in wanted.names()}
     expect.finish()
     case = Case(
         path=path,
@@ -135,7 +136,7 @@ def read_case(path: Path) -> Case:
         reference=folder / reference if reference else None,
         tolerance=tolerance,
         outputs=outputs,
-        save={key: root.table("save").need(key, str) for key in root.table("save").keys()},
+        save={key: root.table("save").need(key, str) for key in root.table("save").names()},
     )
     root.finish(LAUNCH_KEYS if "launch" not in root else ())
     _check_names(case)
@@ -181,7 +182,7 @@ def _launches(root: Table, buffers: dict[str, ArraySpec], folder: Path) -> list[
 
 
 def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> LaunchSpec:
-    args = {key: _argument(table.table("args"), key, buffers, folder) for key in table.table("args").keys()}
+    args = {key: _argument(table.table("args"), key, buffers, folder) for key in table.table("args").names()}
     launch = LaunchSpec(
         entry=table.get("entry", str, "") or None,
         grid=table.any("grid"),
@@ -189,7 +190,7 @@ def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> Launch
         shared=table.get("shared", int, 0),
         timeout=table.need("timeout", float) if "timeout" in table else None,
         args=args,
-        bind={key: table.table("bind").need(key, str) for key in table.table("bind").keys()},
+        bind={key: table.table("bind").need(key, str) for key in table.table("bind").names()},
         where=table.where(),
     )
     table.finish(("args", "bind"))
@@ -205,7 +206,7 @@ def _argument(table: Table, key: str, buffers: dict[str, ArraySpec], folder: Pat
     if isinstance(value, dict) and "bytes" in value:
         return _bytes(table, key)
     if key in buffers:
-        raise table.fail(key, f"the case has an array of this name; say {key} = \"{key}\" to use it")
+        raise table.fail(key, f'the case has an array of this name; say {key} = "{key}" to use it')
     buffers[key] = _array(table, key, folder)
     return Name(key)
 

@@ -81,7 +81,7 @@ class Table:
                 raise InputError(f"{self.file}: {place}[{number}]: must be a table, not {item!r}")
             yield Table(self.file, f"{place}[{number}]", item)
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """All keys in written order; each counts as known."""
         self._known.update(self.data)
         return list(self.data)

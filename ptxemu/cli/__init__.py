@@ -1,7 +1,7 @@
 """The command line: ``ptxemu run | test | info | compile``.
 
-Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, 3 PTX that is valid but not supported, 70 a bug in
-ptxemu (with a reproducer saved), 130 interrupted.
+Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, 3 PTX that is valid but not supported, 70 a bug
+in ptxemu (with a reproducer saved), 130 interrupted.
 """
 
 from __future__ import annotations

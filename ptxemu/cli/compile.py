@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ptxemu.analysis.geometry import variant_of
 from ptxemu.api import read_ptx
 from ptxemu.cli.values import parse_extent
 from ptxemu.compile import Options, emit, find_entry, front
@@ -13,7 +14,6 @@ from ptxemu.errors import InputError
 from ptxemu.ir import Module
 from ptxemu.limits import shape_of
 from ptxemu.names import closest
-from ptxemu.analysis.geometry import variant_of
 
 
 @click.command("compile")
@@ -21,10 +21,12 @@ from ptxemu.analysis.geometry import variant_of
 @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
 @click.option("--emit", "kind", type=click.Choice(["llvm", "asm", "obj"]), default="llvm", show_default=True)
 @click.option("--cpu", metavar="NAME", help="An LLVM CPU name such as x86-64-v3; by default this machine's.")
-@click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block whose shape to compile for.")
+@click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block to compile for.")
 @click.option("--opt", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization level.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; stdout by default.")
-def command(path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None) -> None:
+def command(
+    path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None
+) -> None:
     """Print a kernel as LLVM IR, assembly or object code."""
     module = front(read_ptx(path), str(path))
     name = entry_name(module, entry, path)

@@ -63,7 +63,13 @@ def command(
 
 
 def _run_kernel(
-    kernel: Kernel, grid: str, block: str, arg: tuple[str, ...], out: tuple[str, ...], shared: int, timeout: float | None
+    kernel: Kernel,
+    grid: str,
+    block: str,
+    arg: tuple[str, ...],
+    out: tuple[str, ...],
+    shared: int,
+    timeout: float | None,
 ) -> int:
     named = _arguments(arg)
     outputs = dict(split_pair(text, "--out") for text in out)

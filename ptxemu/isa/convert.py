@@ -39,10 +39,10 @@ def _integers() -> None:
 
 
 def _integers_and_floats() -> None:
-    for floats, integers, ptx, sm in (("f16,f64", ALL_INTEGERS, "1.0", 10), ("bf16", WORDS, "7.8", 90)):
-        gate = {"ptx": ptx, "sm": sm}
-        cvt(f"{FLOAT_ROUND} sat? dtype={floats} atype={integers}", lower="cvt.int_to_float", **gate)
-        cvt(f"{INTEGER_ROUND} sat? dtype={integers} atype={floats}", lower="cvt.float_to_int", **gate)
+    cvt(f"{FLOAT_ROUND} sat? dtype=f16,f64 atype={ALL_INTEGERS}", lower="cvt.int_to_float")
+    cvt(f"{INTEGER_ROUND} sat? dtype={ALL_INTEGERS} atype=f16,f64", lower="cvt.float_to_int")
+    cvt(f"{FLOAT_ROUND} dtype=bf16 atype={WORDS}", lower="cvt.int_to_float", ptx="7.8", sm=90)
+    cvt(f"{INTEGER_ROUND} dtype={WORDS} atype=bf16", lower="cvt.float_to_int", ptx="7.8", sm=90)
     cvt(f"{FLOAT_ROUND} ftz? sat? dtype=f32 atype={ALL_INTEGERS}", lower="cvt.int_to_float")
     cvt(f"{INTEGER_ROUND} ftz? sat? dtype={ALL_INTEGERS} atype=f32", lower="cvt.float_to_int")
 

@@ -81,13 +81,14 @@ def _turns_sine(e: Emitter, turns: str) -> str:
 
 @elementwise("sin.approx", "cos.approx")
 def sine(e: Emitter, op: Op, x: str) -> str:
-    """cos(x) = sin(x + a quarter turn).  The sine of a tiny x is x, which keeps -0 and subnormals."""
+    """cos(x) = sin(x + a quarter turn).  Next to zero the sine is x, -0 and subnormals too, and the cosine is 1."""
     (x,) = flush_inputs(e, op, "float", (x,))
     turns = e.bin("fmul", "double", e.cast("fpext", "float", x, "double"), e.f64(INVERSE_TWO_PI))
+    at_zero = x
     if op.opcode == "cos":
-        return finish(e, op, "float", _turns_sine(e, e.bin("fadd", "double", turns, e.f64(0.25))))
+        turns, at_zero = e.bin("fadd", "double", turns, e.f64(0.25)), e.f32(1.0)
     tiny = e.fcmp("olt", "float", e.intrinsic("fabs", "float", x), e.f32(2.0**-12))
-    return finish(e, op, "float", e.select(tiny, "float", x, _turns_sine(e, turns)))
+    return finish(e, op, "float", e.select(tiny, "float", at_zero, _turns_sine(e, turns)))
 
 
 @elementwise("ex2.approx")

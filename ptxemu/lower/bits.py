@@ -66,10 +66,10 @@ def is_nan(e: Emitter, t: str, x: str) -> str:
     return e.fcmp("uno", t, x, x)
 
 
-def canonical(e: Emitter, t: str, x: str, root: bool = False) -> str:
+def canonical(e: Emitter, t: str, x: str, root: bool = True) -> str:
     """f32 NaN results are 0x7fffffff; f64 keeps the payload that the host's arithmetic gives.
 
-    ``root``: x comes from a square root.  LLVM turns the test of a root for NaN into one of its operand for x < 0, and then
+    ``root``: x may be a square root.  LLVM turns the test of a root for NaN into one of its operand for x < 0, and then
     drops the select between NaN and the root as if all NaNs were equal; it does not see through an integer comparison.
     """
     if t != "float":

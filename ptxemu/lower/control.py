@@ -48,6 +48,11 @@ def brkpt(ctx: Context, op: Op) -> None:
     """brkpt: suspends for a debugger; with none attached execution goes on."""
 
 
+@effect("pmevent")
+def pmevent(ctx: Context, op: Op) -> None:
+    """pmevent: triggers performance counters, of which there are none."""
+
+
 @effect("cvta")
 def cvta(ctx: Context, op: Op) -> None:
     """cvta (PTX ISA "cvta"): add or subtract the window's base; global, const and param addresses are generic already."""

@@ -91,7 +91,8 @@ def symbol_value(ctx: Context, symbol: SymRef) -> str:
     from ptxemu.lower.memory import symbol_address
 
     variable = symbol.symbol
-    assert isinstance(variable, Variable), "addresses of functions are rejected when the kernel is compiled"
+    if not isinstance(variable, Variable):
+        return str(ctx.layout.module.function_address(variable) + symbol.offset)
     index = ctx.layout.module.handle_index.get(variable)
     if index is None:
         return symbol_address(ctx, symbol, 0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
-from typing import Union
 
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.internal import branch, param_access
 from ptxemu.source import SourceFile
 
-Item = Union[Op, LabelMark]
+Item = Op | LabelMark
+Actual = Variable | Reg | Imm
 
 
 class Inliner:
@@ -136,12 +136,12 @@ class _Copier:
         return operand
 
     def call(self, call: Call) -> Call:
-        def actual(value: object) -> object:
+        def actual(value: Actual) -> Actual:
             if isinstance(value, Variable):
                 return self.symbols.get(value, value)
             return self.register(value) if isinstance(value, Reg) else value
 
         callee = self.register(call.callee) if isinstance(call.callee, Reg) else call.callee
-        returns = tuple(actual(value) for value in call.returns)
-        return replace(call, callee=callee, returns=returns, args=tuple(actual(value) for value in call.args))  # type: ignore[arg-type]
+        returns = tuple(value for value in map(actual, call.returns) if not isinstance(value, Imm))
+        return replace(call, callee=callee, returns=returns, args=tuple(map(actual, call.args)))
 

@@ -132,7 +132,7 @@ def _relocate(operand: Operand, memory: dict[Variable, Variable]) -> Operand:
     if isinstance(operand, Addr) and isinstance(operand.base, SymRef):
         return Addr(_relocate(operand.base, memory), operand.offset)  # type: ignore[arg-type]
     if isinstance(operand, SymRef) and operand.symbol in memory:
-        return SymRef(memory[operand.symbol], operand.offset)  # type: ignore[index]
+        return SymRef(memory[operand.symbol], operand.offset)
     return operand
 
 

@@ -30,7 +30,13 @@ def generate(path: str | PathLike[str]) -> None:
 @cache
 def tables() -> yacc.LRParser:
     """A parser that holds the tables; each parse makes its own :class:`LRParser` of them."""
-    return _build(_MODULE, write_tables=False)
+    parser = _build(_MODULE, write_tables=False)
+    # PLY waits for a token where a state can only reduce, unless just one token may follow.
+    for state, actions in parser.action.items():
+        choices = set(actions.values())
+        if len(choices) == 1 and min(choices) < 0:
+            parser.defaulted_states[state] = choices.pop()
+    return parser
 
 
 def _build(module: str, **options: object) -> yacc.LRParser:

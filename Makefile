@@ -1,0 +1,34 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+SANITIZED := build/sanitized
+
+.PHONY: run test check bench fuzz sanitize clean
+
+run: $(READY)
+	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
+
+test: $(READY)
+	$(BIN)/pytest -n auto
+
+check: $(READY)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+bench: $(READY)
+	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json
+
+fuzz: $(READY)
+	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/test_fuzz.py
+
+sanitize: $(READY)
+	CFLAGS="-fsanitize=address,undefined -g" $(BIN)/python setup.py -q build --build-base $(SANITIZED) --build-lib $(SANITIZED)/lib
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/lib $(BIN)/pytest -n 2 tests
+
+clean:
+	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so ptxemu/_runtime.c ptxemu/syntax/_tables.py
+
+# Everything is installed into a virtual environment, again whenever the build's inputs change.
+$(READY): pyproject.toml setup.py runtime/build.py $(wildcard csrc/*)
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip && $(BIN)/pip install --quiet -e '.[dev]'
+	touch $@

@@ -1,0 +1,154 @@
+"""``ptxemu info``: what a PTX file holds, and whether it can be run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ptxemu.api import read_ptx
+from ptxemu.compile import front, written
+from ptxemu.describe import describe
+from ptxemu.ir import Function, Module, Op
+from ptxemu.layout import place
+from ptxemu.lower.calls import EXTERNAL
+from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
+
+
+@dataclass(slots=True)
+class Use:
+    """How often an instruction occurs in a kernel, where first, and whether ptxemu runs it."""
+
+    instruction: str
+    count: int
+    line: int
+    supported: bool
+
+
+@click.command("info")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(path: Path, as_json: bool) -> None:
+    """Show kernels, parameters, resources, and the instructions used and whether each is supported."""
+    module = front(read_ptx(path), str(path))
+    facts = collect(module, describe(module))
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        _show(facts)
+
+
+def collect(module: Module, info: ModuleInfo) -> dict[str, Any]:
+    """Everything ``info`` shows, as JSON data."""
+    shared = [variable for variable in module.variables.values() if variable.space == "shared"]
+    kernels = []
+    for function in module.entries:
+        uses = instructions(module, function)
+        own = [variable for item in reachable(function) for variable in item.variables]
+        static = place([*shared, *(v for v in own if v.space == "shared" and v not in shared)])[1]
+        kernels.append(
+            {
+                **_kernel(info.kernels[function.name]),
+                "static_shared": static,
+                "dynamic_shared": any(v.space == "shared" and not v.size for v in (*shared, *own)),
+                "local": place([v for v in own if v.space == "local"])[1],
+                "instructions": [
+                    {"name": use.instruction, "count": use.count, "line": use.line, "supported": use.supported}
+                    for use in uses
+                ],
+                "supported": all(use.supported for use in uses),
+            }
+        )
+    version = ".".join(map(str, module.version))
+    variables = [
+        {"name": item.name, "space": item.space, "type": item.type, "bytes": item.size}
+        for item in info.variables.values()
+    ]
+    surfaces = [{"name": item.name, "type": item.type, "count": item.count} for item in info.handles.values()]
+    return {
+        "file": module.source.name,
+        "version": version,
+        "target": ", ".join(module.target),
+        "kernels": kernels,
+        "variables": variables,
+        "opaque": surfaces,
+    }
+
+
+def reachable(entry: Function) -> list[Function]:
+    """The entry and the functions it calls, directly or not."""
+    found = [entry]
+    for function in found:
+        for op in _ops(function):
+            callee = op.call.callee if op.call is not None else None
+            if isinstance(callee, Function) and callee not in found:
+                found.append(callee)
+    return found
+
+
+def instructions(module: Module, entry: Function) -> list[Use]:
+    """The instructions of a kernel and of the functions it calls, by name."""
+    counts: Counter[str] = Counter()
+    first: dict[str, tuple[int, bool]] = {}
+    for op in (op for function in reachable(entry) for op in _ops(function)):
+        name = written(module.source, op)
+        supported = op.row.supported and not _calls_unknown(op)
+        counts[name] += 1
+        known = first.setdefault(name, (module.source.line(op.pos), supported))
+        first[name] = known if not known[1] or supported else (module.source.line(op.pos), False)
+    return [Use(name, counts[name], *first[name]) for name in sorted(counts)]
+
+
+def _ops(function: Function) -> Iterator[Op]:
+    return (item for item in function.body or () if isinstance(item, Op))
+
+
+def _calls_unknown(op: Op) -> bool:
+    callee = op.call.callee if op.call is not None else None
+    return isinstance(callee, Function) and callee.body is None and callee.name not in EXTERNAL
+
+
+def _kernel(info: KernelInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "parameters": [{"name": item.name, "type": type_text(item), "offset": item.offset} for item in info.parameters],
+        "parameter_bytes": info.param_bytes,
+        "limits": {name: list(values) for name, values in info.limits.items()},
+    }
+
+
+def type_text(parameter: Parameter) -> str:
+    """A parameter's type as PTX writes it."""
+    text = f".{parameter.type}"
+    if parameter.elements is not None:
+        text = f".align {parameter.align} {text}[{parameter.elements}]"
+    return text if parameter.pointer is None else f"{text} .ptr .{parameter.pointer[0]} .align {parameter.pointer[1]}"
+
+
+def _show(facts: dict[str, Any]) -> None:
+    click.echo(f"{facts['file']}: PTX {facts['version']} for {facts['target']}, {len(facts['kernels'])} kernel(s)")
+    for item in facts["variables"]:
+        click.echo(f"  .{item['space']} .{item['type']} {item['name']}: {item['bytes']} bytes")
+    for item in facts["opaque"]:
+        click.echo(f"  .{item['type']} {item['name']}[{item['count']}]")
+    for kernel in facts["kernels"]:
+        _show_kernel(kernel)
+
+
+def _show_kernel(kernel: dict[str, Any]) -> None:
+    click.echo(f"\nkernel {kernel['name']}" + ("" if kernel["supported"] else "  (not supported)"))
+    for number, item in enumerate(kernel["parameters"]):
+        click.echo(f"  {number}: {item['type']} {item['name']}")
+    limits = "".join(f", .{name} {' x '.join(map(str, values))}" for name, values in kernel["limits"].items())
+    dynamic = " + dynamic" if kernel["dynamic_shared"] else ""
+    memory = f"{kernel['static_shared']}{dynamic} bytes shared, {kernel['local']} bytes local a thread"
+    click.echo(f"  {kernel['parameter_bytes']} bytes of parameters, {memory}{limits}")
+    width = max((len(use["name"]) for use in kernel["instructions"]), default=0)
+    for use in kernel["instructions"]:
+        note = "" if use["supported"] else f"  not supported (line {use['line']})"
+        click.echo(f"  {use['name']:<{width}} {use['count']:>5}{note}")

@@ -1,0 +1,77 @@
+"""Results of ``ptxemu test`` for machines: JUnit XML and JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+from xml.etree import ElementTree
+
+from ptxemu.errors import InputError
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+PASSED, FAILED = "passed", "failed"
+
+
+class Result(Protocol):
+    """What a report needs of a case's outcome."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+def write_junit(path: Path, results: Sequence[Result]) -> None:
+    """JUnit XML: one test suite with one test case for each case file."""
+    failures = [item for item in results if item.status == FAILED]
+    errors = [item for item in results if item.status not in (PASSED, FAILED)]
+    suite = ElementTree.Element("testsuite", name="ptxemu", tests=str(len(results)), failures=str(len(failures)))
+    suite.set("errors", str(len(errors)))
+    suite.set("time", f"{sum(item.seconds for item in results):.6f}")
+    for item in results:
+        case = ElementTree.SubElement(suite, "testcase", classname=str(item.path.parent), name=_clean(item.title))
+        case.set("file", str(item.path))
+        case.set("time", f"{item.seconds:.6f}")
+        if item.status != PASSED:
+            tag = "failure" if item.status == FAILED else "error"
+            problem = ElementTree.SubElement(case, tag, type=item.status, message=_clean(item.message.split("\n")[0]))
+            problem.text = _clean(item.message)
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    _write(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
+
+
+def write_json(path: Path, results: Sequence[Result]) -> None:
+    """A JSON object with a summary and the cases."""
+    cases = [
+        {
+            "path": str(item.path),
+            "title": item.title,
+            "status": item.status,
+            "message": item.message,
+            "seconds": item.seconds,
+        }
+        for item in results
+    ]
+    passed = sum(item.status == PASSED for item in results)
+    _write(path, json.dumps({"total": len(results), "passed": passed, "cases": cases}, indent=2) + "\n")
+
+
+def _clean(text: str) -> str:
+    return NOT_XML.sub("?", text)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
