@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ptxemu import check, isa, jit
-from ptxemu.analysis.geometry import variant_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Variable
@@ -22,6 +24,7 @@ from ptxemu.passes.params import promote
 from ptxemu.passes.ssa import construct
 from ptxemu.source import SourceFile
 from ptxemu.syntax import parse
+from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
 SUSPENDING = {"barrier_sync", "barrier_red"}
@@ -54,11 +57,24 @@ def front(text: str, filename: str = "<string>", strict: bool = False) -> Module
     """Parse and check. Raises PtxError with every diagnostic."""
     source = SourceFile(filename, text)
     diagnostics = Diagnostics(source)
-    tree = parse(source, diagnostics)
-    diagnostics.raise_errors()
-    module = check.check(tree, source, diagnostics, strict)
-    diagnostics.raise_errors()
+    with collector_paused():
+        tree = parse(source, diagnostics)
+        diagnostics.raise_errors()
+        module = check.check(tree, source, diagnostics, strict)
+        diagnostics.raise_errors()
     return module
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Trees are large and have no cycles: the collector would only walk them again and again (half the time of a check)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def kernel(

@@ -57,7 +57,7 @@ class Reloc:
 
     offset: int
     size: int
-    target: "Symbol"
+    target: Symbol
     addend: int
     generic: bool
     shift: int = 0
@@ -112,7 +112,7 @@ class SymRef:
 class Addr:
     """``[base+offset]``. ``base`` is a Reg, a SymRef (its own offset folded into it, ``offset`` 0) or an Imm address."""
 
-    base: Union[Reg, SymRef, Imm]
+    base: Reg | SymRef | Imm
     offset: int
 
 
@@ -120,7 +120,7 @@ class Addr:
 class Vec:
     """``{a, b}`` as a source."""
 
-    items: tuple["Operand", ...]
+    items: tuple[Operand, ...]
 
 
 Operand = Union[Reg, Imm, SReg, SymRef, Addr, Vec]
@@ -137,11 +137,11 @@ class Call:
     ``prototype`` gives parameter and return Variables for an indirect call.
     """
 
-    callee: Union["Function", Reg]
-    returns: tuple[Union[Variable, Reg], ...]
-    args: tuple[Union[Variable, Reg, Imm], ...]
+    callee: Function | Reg
+    returns: tuple[Variable | Reg, ...]
+    args: tuple[Variable | Reg | Imm, ...]
     uniform: bool
-    targets: tuple["Function", ...] | None = None
+    targets: tuple[Function, ...] | None = None
     prototype: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
 
 
@@ -157,7 +157,7 @@ class Op:
     destinations keep in lanes where the guard is false.  ``pos`` is the source offset.
     """
 
-    row: "Row"
+    row: Row
     mods: dict[str, str]
     dsts: tuple[Reg | None, ...]
     srcs: tuple[Operand, ...]
@@ -202,7 +202,7 @@ class Function:
     linkage: str
     params: list[Param]
     returns: list[Variable]
-    body: list[Union[Op, LabelMark]] | None
+    body: list[Op | LabelMark] | None
     variables: list[Variable]
     limits: dict[str, tuple[int, ...]]
     pos: int
@@ -220,7 +220,7 @@ class Function:
 class Module:
     """A checked module: module-scope variables and functions by name."""
 
-    source: "SourceFile"
+    source: SourceFile
     version: tuple[int, int]
     target: tuple[str, ...]
     variables: dict[str, Variable]

@@ -9,7 +9,7 @@ from threading import Lock
 
 import llvmlite.binding as llvm
 
-from ptxemu.lower.context import Target
+from ptxemu.target import Target
 
 SMALL = 60_000  # characters of IR; above, the standard pipeline costs more than it gains
 

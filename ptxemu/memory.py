@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ptxemu._runtime import ffi, lib
 from ptxemu.errors import InputError
 
-
 MAX_ALLOCATIONS = 24_000  # each takes two of the process's 65,530 mappings (Linux's default)
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 
 from ptxemu import jit
-from ptxemu.analysis.geometry import variant_of
 from ptxemu.cache import Cache, Entry, build_fingerprint, key_of
 from ptxemu.limits import Extent
 from ptxemu.signature import ModuleInfo
 from ptxemu.source import SourceFile
+from ptxemu.variant import variant_of
 
 if TYPE_CHECKING:
     from ptxemu.ir import Module

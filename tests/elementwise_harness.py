@@ -11,6 +11,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 import numpy as np
+
 from ptxemu import _runtime
 from ptxemu.check.modifiers import sort_modifiers
 from ptxemu.ir import Imm, Op, Reg, Vec
@@ -76,9 +77,7 @@ def make_op(form: Form) -> Op:
             return _vector_op(form, row, mods, dst_types[0])
         if len(src_types) == form.srcs:
             immediates = dict(form.immediates)
-            srcs = tuple(
-                Imm(immediates[i], kind) if i in immediates else Reg(f"s{i}", kind) for i, kind in enumerate(src_types)
-            )
+            srcs = tuple(Imm(immediates[i], kind) if i in immediates else Reg(f"s{i}", kind) for i, kind in enumerate(src_types))
             dsts = tuple(Reg(f"d{i}", kind) for i, kind in enumerate(dst_types))
             return Op(row, mods, dsts, srcs, tuple(dst_types), tuple(src_types), 0, 0)
     raise AssertionError(f"no row takes {form}")

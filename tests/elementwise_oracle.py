@@ -187,8 +187,7 @@ def extreme(name: str, f: Format, a: int, b: int, nan: bool) -> int:
     if f.is_nan(a) or f.is_nan(b):
         both = f.is_nan(a) and f.is_nan(b)
         return f.nan if nan or both else b if f.is_nan(a) else a
-    ordered = sorted((a, b), key=lambda x: (f.infinity + 1 if f.is_infinite(x) else 0, 0))
-    ordered = sorted(ordered, key=lambda x: -(x & (f.sign - 1)) - 1 if f.is_negative(x) else x)
+    ordered = sorted((a, b), key=lambda x: -(x & (f.sign - 1)) - 1 if f.is_negative(x) else x)
     return ordered[0] if name == "min" else ordered[-1]
 
 

@@ -27,7 +27,7 @@ SPECIAL: dict[str, dict[int, int]] = {
 
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_values(name: str) -> None:
-    a = np.array(list(SPECIAL[name]) + [0xFFC12345, 0x7F800001], np.uint32)
+    a = np.array([*SPECIAL[name], 0xFFC12345, 0x7F800001], np.uint32)
     want = [*SPECIAL[name].values(), NAN, NAN]
     for ftz in ("", ".ftz") if name != "tanh" else ("",):
         assert [hex(x) for x in run(f"{name}.approx{ftz}.f32", a)] == [hex(x) for x in want]

@@ -60,7 +60,10 @@ def test_float_comparisons(kind: str, cmp: str) -> None:
         want = [int(compare_floats(f, cmp, int(x), int(y), ftz)) for x, y in zip(a, b, strict=True)]
         modifiers = f"{cmp}.ftz" if ftz else cmp
         check(f"setp.{modifiers}.{kind}", want, a, b)
+        unavailable = {"f16"} if kind == "bf16" else {"bf16"} if ftz else set()
         for dtype, one in ones.items():
+            if dtype in unavailable:
+                continue
             check(f"set.{modifiers}.{dtype}.{kind}", [x * one for x in want], a, b)
 
 

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 import pytest
 from elementwise_harness import Form, module_text, target_machine
 from elftools.elf.elffile import ELFFile
+
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row
 from ptxemu.lower.emit import ELEMENTWISE

@@ -172,7 +172,8 @@ def test_integer_to_float(source: str, target: str, mode: str) -> None:
 def floats(name: str) -> list[float]:
     rng = np.random.default_rng(7)
     precision, lowest, highest = FORMATS[name]
-    values = [0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 127.5, 255.5, 1.0, -1.0]
+    simple = [0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 127.5, 255.5, 1.0, -1.0]
+    values = [rounded(Fraction(value), "rz", name) for value in simple]
     for _ in range(400):
         mantissa = int(rng.integers(1 << precision - 1, 1 << precision))
         exponent = int(rng.integers(lowest - precision + 2, highest - precision + 2))

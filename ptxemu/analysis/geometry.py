@@ -1,21 +1,9 @@
-"""Block shapes: what the launch's block says about ``tid``, as compile variants."""
+"""What a block's variant says about ``%tid``."""
 
 from __future__ import annotations
 
 from ptxemu.analysis.shape import Shape, uniform
-
-LANES = 32
-NARROW = (1, 2, 4, 8, 16)
-
-
-def variant_of(block: tuple[int, int, int]) -> str:
-    """The variant of a block: ``row`` (a warp lies in one row), ``x<n>`` (rows of n lanes, n < 32) or ``any``."""
-    x, y, z = block
-    if (y == 1 and z == 1) or x % LANES == 0:
-        return "row"
-    if x in NARROW and (z == 1 or (x * y) % LANES == 0):
-        return f"x{x}"
-    return "any"
+from ptxemu.variant import LANES
 
 
 def tid_shape(variant: str, axis: str) -> Shape | None:

@@ -89,10 +89,12 @@ def scale(a: Shape, factor: int, bits: int) -> Shape | None:
     return checked(offsets, min(64, a.zeros + trailing_zeros(factor)), _fits(high, bits), sites)
 
 
-def shift_right(a: Shape, amount: int) -> Shape | None:
-    """Right shift of ``base + offset`` splits when no carry can cross the cut."""
+def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
+    """Right shift of ``base + offset`` splits when no carry can cross the cut; ``sign`` is the bit that is copied, if any."""
     if a.sites or not _separate(a):
         return None
+    if sign is not None and a.high is not None and a.high >> sign:
+        a = Shape(a.offsets, a.zeros)
     if a.zeros < amount and any(a.offsets):
         # base's low bits below the cut are unknown from bit `zeros` up; offsets only reach below them
         if max(a.offsets) >> amount or max(a.offsets) >= 1 << a.zeros:

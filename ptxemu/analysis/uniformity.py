@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ptxemu.analysis import shape as shapes
-from ptxemu.analysis.geometry import LANES, tid_shape
+from ptxemu.analysis.geometry import tid_shape
 from ptxemu.analysis.linear import Layout, Linear, linearize
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, Phi
+from ptxemu.variant import LANES
 
 UNIFORM = shapes.uniform(LANES)
 Transfer = Callable[["Uniformity", Op], "Shape | None"]
@@ -324,7 +325,8 @@ def _shr(self: Uniformity, op: Op) -> Shape | None:
         return None
     if isinstance(op.srcs[0], Reg) and op.srcs[0].type.bits != op.dst_types[0].bits:
         return None
-    return shapes.shift_right(_shape(self, op.srcs[0]), amount.bits)
+    kind = op.dst_types[0]
+    return shapes.shift_right(_shape(self, op.srcs[0]), amount.bits, kind.bits - 1 if kind.is_signed else None)
 
 
 def _and(self: Uniformity, op: Op) -> Shape | None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from ptxemu.analysis.geometry import variant_of
 from ptxemu.api import read_ptx
 from ptxemu.cli.values import parse_extent
 from ptxemu.compile import Options, emit, find_entry, front
@@ -14,6 +13,7 @@ from ptxemu.errors import InputError
 from ptxemu.ir import Module
 from ptxemu.limits import shape_of
 from ptxemu.names import closest
+from ptxemu.variant import variant_of
 
 
 @click.command("compile")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu.isa.table import row
 
 CHAPTER = "9.7.5 Comparison and Selection Instructions"
@@ -28,20 +30,16 @@ PACKED = ((FLOAT_CMP + " ftz?", "f16x2", "4.2", 53), (FLOAT_CMP, "bf16x2", "7.8"
 
 def _setp() -> None:
     for cmp, types, ptx, sm in COMPARISONS:
-        chapter = HALF_CHAPTER if "f16" in types else CHAPTER
-        row("setp", f"{cmp} type={types}", "d:pred|q:pred?, a:type, b:type", ptx=ptx, sm=sm, chapter=chapter)
-        row(
-            "setp",
-            f"{cmp} {BOOL} type={types}",
-            "d:pred|q:pred?, a:type, b:type, c:pred",
-            ptx=ptx,
-            sm=sm,
-            chapter=chapter,
-        )
+        half = "f16" in types
+        d = "d:pred" if half else "d:pred|q:pred?"
+        chapter = HALF_CHAPTER if half else CHAPTER
+        row("setp", f"{cmp} type={types}", f"{d}, a:type, b:type", ptx=ptx, sm=sm, chapter=chapter)
+        operands = f"{d}, a:type, b:type, c:pred"
+        row("setp", f"{cmp} {BOOL} type={types}", operands, ptx=ptx, sm=sm, chapter=chapter)
     for cmp, types, ptx, sm in PACKED:
-        attributes = {"ptx": ptx, "sm": sm, "lower": "setp2", "chapter": HALF_CHAPTER}
-        row("setp", f"{cmp} type={types}", "d:pred|q:pred, a:type, b:type", **attributes)
-        row("setp", f"{cmp} {BOOL} type={types}", "d:pred|q:pred, a:type, b:type, c:pred", **attributes)
+        setp2 = partial(row, "setp", ptx=ptx, sm=sm, lower="setp2", chapter=HALF_CHAPTER)
+        setp2(f"{cmp} type={types}", "d:pred|q:pred, a:type, b:type")
+        setp2(f"{cmp} {BOOL} type={types}", "d:pred|q:pred, a:type, b:type, c:pred")
 
 
 def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "set") -> None:
@@ -61,10 +59,11 @@ def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "se
 
 _setp()
 for cmp, types, ptx, sm in COMPARISONS:
-    half_source = "f16" in types
-    _set(cmp, "u16,s16,u32,s32" if half_source else "u32,s32,f32", types, ptx, sm)
-    _set(cmp, "f16", types, ptx if half_source else "4.2", max(sm, 53))
-    _set(cmp, "bf16", types, "7.8", 90)
+    half = "f16" in types
+    _set(cmp, "u16,s16,u32,s32" if half else "u32,s32,f32", types, ptx, sm)
+    if types != "bf16":
+        _set(cmp, "f16", types, ptx if half else "4.2", max(sm, 53))
+    _set(cmp.removesuffix(" ftz?"), "bf16", types, "7.8", 90)
 _set(FLOAT_CMP + " ftz?", "f16x2,u32,s32", "f16x2", "4.2", 53, "set2")
 _set(FLOAT_CMP, "bf16x2,u32,s32", "bf16x2", "7.8", 90, "set2")
 

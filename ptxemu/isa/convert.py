@@ -62,11 +62,13 @@ def _floats() -> None:
 
 def _brain_floats() -> None:
     cvt("ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.1", sm=80)
+    cvt(f"{FLOAT_ROUND} ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
     cvt(f"{NEAR_ROUND} relu? satfinite? dtype=f16,bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
+    cvt(f"{FLOAT_ROUND} ftz? dtype=bf16 atype=f32", lower="cvt.float", ptx="7.8", sm=90)
     cvt(f"{FLOAT_ROUND} dtype=bf16 atype=f16,f64", lower="cvt.float", ptx="7.8", sm=90)
     cvt(f"{FLOAT_ROUND} dtype=f16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
-    cvt("dtype=f64 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
-    cvt(f"{INTEGER_ROUND} dtype=bf16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
+    cvt("round?=rn,rz,rm,rp dtype=f64 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
+    cvt("round?=rni,rzi,rmi,rpi dtype=bf16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
     cvt(f"{NEAR_ROUND} relu? satfinite? dtype=f16x2,bf16x2 atype=f32", TWO, lower="cvt.pair", ptx="7.0", sm=80)
 
 
@@ -84,9 +86,8 @@ def _narrow_floats() -> None:
         cvt(f"round=rn satfinite relu? dtype={types} atype=f32", "...", lower=UNSUPPORTED, ptx=ptx, sm=sm)
         cvt(f"round=rn satfinite relu? dtype={types} atype=f16x2,bf16x2", "...", lower=UNSUPPORTED, ptx=ptx, sm=sm)
         cvt(f"round=rn relu? dtype=f16x2 atype={types}", "...", lower=UNSUPPORTED, ptx=ptx, sm=sm)
-    scale = {"lower": UNSUPPORTED, "ptx": "8.6", "sm": 100}
-    cvt("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32,bf16x2", "...", **scale)
-    cvt("round=rn dtype=bf16x2 atype=ue8m0x2", "...", **scale)
+    cvt("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32,bf16x2", "...", lower=UNSUPPORTED, ptx="8.6", sm=100)
+    cvt("round=rn dtype=bf16x2 atype=ue8m0x2", "...", lower=UNSUPPORTED, ptx="8.6", sm=100)
     stochastic = "f16x2,bf16x2,e4m3x4,e5m2x4,e2m1x4,e2m3x4,e3m2x4"
     cvt(f"round=rs relu? satfinite? dtype={stochastic} atype=f32", "...", lower=UNSUPPORTED, ptx="8.7", sm=100)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "9.7.4 Half Precision Floating-Point Instructions"
@@ -14,10 +16,10 @@ for opcode in ("add", "sub", "mul"):
     lower = f"{opcode}.half"
     row(opcode, f"round?=rn ftz? sat? {HALF}", TWO, ptx="4.2", sm=53, lower=lower, chapter=CHAPTER)
     row(opcode, f"round?=rn {BRAIN}", TWO, ptx="7.8", sm=90, lower=lower, chapter=CHAPTER)
-FMA = {"lower": "fma.half", "chapter": CHAPTER}
-row("fma", f"round=rn ftz? sat? {HALF}", THREE, ptx="4.2", sm=53, **FMA)
-row("fma", f"round=rn ftz? relu {HALF}", THREE, ptx="7.0", sm=80, **FMA)
-row("fma", f"round=rn relu? {BRAIN}", THREE, ptx="7.0", sm=80, **FMA)
+fma = partial(row, "fma", lower="fma.half", chapter=CHAPTER)
+fma(f"round=rn ftz? sat? {HALF}", THREE, ptx="4.2", sm=53)
+fma(f"round=rn ftz? relu {HALF}", THREE, ptx="7.0", sm=80)
+fma(f"round=rn relu? {BRAIN}", THREE, ptx="7.0", sm=80)
 # The bit pattern of the out-of-bounds NaN is not documented.
 row("fma", "round=rn oob relu? type=f16,f16x2,bf16,bf16x2", THREE, ptx="8.1", sm=90, lower=UNSUPPORTED, chapter=CHAPTER)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu.isa.table import row
 
 ARITHMETIC = "9.7.1 Integer Arithmetic Instructions"
@@ -68,13 +70,14 @@ row(
 )
 
 # CC.CF, the carry flag, is an implicit register: these rows read it, write it or both.
+extended = partial(row, chapter=EXTENDED, gates=CARRY_GATES)
 for opcode in ("add", "sub"):
-    carry = {"lower": f"{opcode}.carry", "chapter": EXTENDED, "gates": CARRY_GATES, "ptx": "1.2"}
-    row(opcode, "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="writes_cc", **carry)
-    row(opcode + "c", CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc", **carry)
-    row(opcode + "c", "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc writes_cc", **carry)
-carry = {"lower": "mad.carry", "chapter": EXTENDED, "gates": CARRY_GATES, "ptx": "3.0"}
+    carry = partial(extended, ptx="1.2", lower=f"{opcode}.carry")
+    carry(opcode, "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="writes_cc")
+    carry(opcode + "c", CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc")
+    carry(opcode + "c", "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc writes_cc")
+mad_carry = partial(extended, ptx="3.0", sm=20, lower="mad.carry")
 MAD_OPERANDS = "d:type, a:type, b:type, c:type"
-row("mad", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, sm=20, flags="writes_cc", **carry)
-row("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, sm=20, flags="reads_cc", **carry)
-row("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, sm=20, flags="reads_cc writes_cc", **carry)
+mad_carry("mad", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, flags="writes_cc")
+mad_carry("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, flags="reads_cc")
+mad_carry("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, flags="reads_cc writes_cc")

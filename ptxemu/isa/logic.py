@@ -18,7 +18,6 @@ row(
     "d:b32|q:pred, a:b32, b:b32, c:b32, lut:u32, p:pred",
     ptx="8.2",
     sm=70,
-   
     chapter=CHAPTER,
 )
 row("shf", "dir=l,r mode=clamp,wrap type=b32", "d:b32, a:b32, b:b32, c:u32", ptx="3.1", sm=32, chapter=CHAPTER)

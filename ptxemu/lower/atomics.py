@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
-from ptxemu.analysis.geometry import LANES
 from ptxemu.ir import Op, Operand, Vec
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.memory import SPACES, _deinterleave, _interleave, access, note_position, space_of, vector_addresses
 from ptxemu.types import ScalarType
+from ptxemu.variant import LANES
 
 INTEGER = {
     "add": "ADD", "and": "AND", "or": "OR", "xor": "XOR", "inc": "INC_WRAP", "dec": "DEC_WRAP", "exch": "XCHG", "cas": "CAS",

@@ -109,11 +109,8 @@ def clamp_sign(e: Emitter, t: str, x: str) -> str:
     return e.select(negative, i, constant(e, i, 0), x)
 
 
-def packed(e: Emitter, container: str, element: str, fn: Callable[..., str], *sources: str, result: str = "") -> str:
-    """Run ``fn`` on registers of type ``container`` seen as twice as many (``i64``/``f32``: too) ``element`` values.
-
-    Element 0 is the low part.  ``result`` is the element type of the result where it differs.
-    """
+def packed(e: Emitter, container: str, element: str, fn: Callable[..., str], *sources: str) -> str:
+    """Run ``fn`` on registers of type ``container``, each seen as two values of type ``element``, the lower half first."""
     lanes = e.lanes
     count = max(lanes, 1) * (width(container) // width(element))
     views = [e.inst(f"bitcast {e.ty(container)} {x} to <{count} x {element}>") for x in sources]
@@ -122,7 +119,7 @@ def packed(e: Emitter, container: str, element: str, fn: Callable[..., str], *so
         value = fn(*views)
     finally:
         e.lanes = lanes
-    return e.inst(f"bitcast <{count} x {result or element}> {value} to {e.ty(container)}")
+    return e.inst(f"bitcast <{count} x {element}> {value} to {e.ty(container)}")
 
 
 def wide_shift(e: Emitter, op: str, t: str, x: str, amount: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.ir import Function, Imm, Op, Reg
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.types import U32, U64, ScalarType
+from ptxemu.variant import LANES
 
 EXTERNAL = ("vprintf", "__assertfail")
 

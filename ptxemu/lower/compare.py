@@ -53,8 +53,7 @@ def set_predicates_packed(e: Emitter, op: Op, a: str, b: str, *c: str) -> tuple[
     """One predicate for each half: p for the low one, q for the high one."""
     element = HALVES[op.mods["type"]]
     low, high = (
-        _combined(e, op, float_comparison(e, op, element, _half(e, element, a, i), _half(e, element, b, i)), c)
-        for i in range(2)
+        _combined(e, op, float_comparison(e, op, element, _half(e, element, a, i), _half(e, element, b, i)), c) for i in range(2)
     )
     return low, high
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Imm, Op, Operand, Reg
@@ -16,25 +15,13 @@ from ptxemu.layout import KernelLayout
 from ptxemu.lower.bits import canonical
 from ptxemu.lower.emit import Emitter
 from ptxemu.lower.literals import literal, offsets_literal
+from ptxemu.target import Target
 from ptxemu.types import ScalarType
+from ptxemu.variant import LANES
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
 Memory = tuple[dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], str]
-
-
-class Target:
-    """What the lowering may assume of the CPU: cheap masked and gathering memory instructions."""
-
-    def __init__(self, features: frozenset[str]) -> None:
-        self.avx2 = "avx2" in features
-        self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
-
-    def masked(self, bits: int) -> bool:
-        return self.avx512 or (self.avx2 and bits in (32, 64))
-
-    def gathers(self, bits: int) -> bool:
-        return self.avx512 and bits in (32, 64)
 
 
 class LaneEmitter(Emitter):

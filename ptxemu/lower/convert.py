@@ -15,7 +15,7 @@ from ptxemu.lower.bits import (
     saturate,
     sign_mask,
     to_bits,
-)  # fmt: skip
+)
 from ptxemu.lower.emit import Emitter, elementwise
 from ptxemu.lower.floats import convert_float, largest, move_directed, widen
 from ptxemu.types import ScalarType
@@ -132,11 +132,22 @@ def float_to_integer(e: Emitter, op: Op, x: str) -> str:
 
 
 def _to_integer(e: Emitter, t: str, x: str, target: ScalarType) -> str:
-    if target.bits >= 32:
+    if target.bits == 64:
+        return _to_long(e, t, x, target)
+    if target.bits == 32:
         return e.intrinsic("fptosi.sat" if target.is_signed else "fptoui.sat", t, x, ret=target.llvm)
     word = ScalarType("s32", "s", 32, "i32")
     clamped = clamp_integer(e, e.intrinsic("fptosi.sat", t, x, ret="i32"), word, *_range(target))
     return e.cast("trunc", "i32", clamped, target.llvm)
+
+
+def _to_long(e: Emitter, t: str, x: str, target: ScalarType) -> str:
+    """The saturating intrinsic would be scalar code even where the processor converts vectors to 64-bit integers."""
+    low, high = _range(target)
+    literal = e.f64 if t == "double" else e.f32
+    y = e.cast("fptosi" if target.is_signed else "fptoui", t, x, "i64")
+    y = e.select(e.fcmp("oge", t, x, literal(float(high + 1))), "i64", e.int(64, high), y)
+    return e.select(e.fcmp("ult", t, x, literal(float(low))), "i64", e.int(64, low), y)
 
 
 # ---------------------------------------------------------------- float to float

@@ -17,7 +17,7 @@ from ptxemu.lower.bits import (
     packed,
     sign_mask,
     to_bits,
-)  # fmt: skip
+)
 from ptxemu.lower.emit import Emitter, elementwise
 from ptxemu.lower.floats import add_odd, narrow_double, widen
 

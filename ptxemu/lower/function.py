@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import INDIFFERENT, may_be_raw, raw_values
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.layout import KernelLayout
-from ptxemu.lower.context import MASK, WORD, Context, Target, zero
+from ptxemu.lower.context import MASK, WORD, Context, zero
 from ptxemu.lower.effects import EFFECTS
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.literals import offsets_literal
 from ptxemu.lower.segments import Segment, escaping, plan, test
 from ptxemu.lower.special import special_value, symbol_value
 from ptxemu.passes.graph import Block, Graph, Phi, reads
+from ptxemu.target import Target
 from ptxemu.types import PRED, ScalarType
+from ptxemu.variant import LANES
 
 
 def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, target: Target, symbol: str) -> str:

@@ -6,8 +6,8 @@ out-of-line loop over the active lanes for each element size.
 
 from __future__ import annotations
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.lower.context import MASK, WORD, Context
+from ptxemu.variant import LANES
 
 POINTERS = f"<{LANES} x ptr>"
 

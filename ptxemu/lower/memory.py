@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ptxemu._runtime import lib
-from ptxemu.analysis.geometry import LANES
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.lower.context import MASK, WORD, Context
@@ -19,6 +18,7 @@ from ptxemu.lower.effects import effect
 from ptxemu.lower.gather import gather, scatter
 from ptxemu.lower.literals import offsets_literal
 from ptxemu.types import B32, B64, ScalarType
+from ptxemu.variant import LANES
 
 SPACES = {
     "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
@@ -229,8 +229,10 @@ def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
 def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
     """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
     addresses = vector_addresses(ctx, found)
-    if rare:
+    if rare and not found.safe:
         check(ctx, found, addresses, mask)
+    elif not found.safe and found.shape is not None and found.shape.uniform:
+        assure(ctx, found, mask)
     elif not found.safe:
         verify(ctx, found, addresses, mask)
     return physical_lanes(ctx, found, addresses)
@@ -238,9 +240,14 @@ def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
 
 def local_bases(ctx: Context) -> str:
     """The address of every lane's local window."""
-    lanes = offsets_literal(range(LANES), "i64")
-    stride = ctx.vector.bin("mul", "i64", ctx.splat("i64", ctx.field("local_size")), lanes)
-    return ctx.vector.bin("add", "i64", stride, ctx.splat("i64", ctx.field("local_base")))
+
+    def everywhere(key: str, value: str) -> str:
+        first = ctx.once(f"{key}.first", f"insertelement {WORD} poison, i64 {value}, i64 0")
+        return ctx.once(f"{key}.all", f"shufflevector {WORD} {first}, {WORD} poison, <{LANES} x i32> zeroinitializer")
+
+    size, base = everywhere("local.size", ctx.field("local_size")), everywhere("local.base", ctx.field("local_base"))
+    strides = ctx.once("local.strides", f"mul {WORD} {size}, {offsets_literal(range(LANES), 'i64')}")
+    return ctx.once("local.bases", f"add {WORD} {strides}, {base}")
 
 
 def _pointer(ctx: Context, found: Access, offset: int) -> str:
@@ -329,7 +336,7 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: 
     if ctx.checking and not found.safe:
         values = lanes()
     elif plan is None:
-        values = lanes(rare=False)
+        values = lanes(rare=found.space == "local" and found.safe)
     elif found.safe:
         values = list(plan())
     else:
@@ -343,7 +350,8 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int, mas
     assert shape is not None
     if contiguous(shape, kind.bytes * count) and kind.bits <= 64 and (count == 1 or kind.bits >= 32):
         return lambda: _contiguous_load(ctx, found, kind, count, mask)
-    if count == 1 and found.space == "shared" and (shape.spread[1] - shape.spread[0]) // kind.bytes < 2 * LANES:
+    aligned = all(offset % kind.bytes == 0 for offset in shape.offsets)
+    if count == 1 and aligned and found.space == "shared" and shape.spread[1] - shape.spread[0] < 2 * LANES * kind.bytes:
         return lambda: [_window_load(ctx, found, bits, kind.bytes)]
     return None
 
@@ -526,7 +534,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     if ctx.checking and not found.safe:
         lanes()
     elif not fits or kind.bits > 64 or (count > 1 and kind.bits < 32):
-        lanes(rare=False)
+        lanes(rare=found.space == "local" and found.safe)
     elif found.safe:
         whole()
     else:

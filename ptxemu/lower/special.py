@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.ir import SymRef, Variable
 from ptxemu.lower.context import Context
 from ptxemu.lower.literals import vector_literal
 from ptxemu.types import ScalarType
+from ptxemu.variant import LANES
 
 AXES = {"x": 0, "y": 1, "z": 2}
 LANE_MASKS = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
-from ptxemu.analysis.geometry import LANES
 from ptxemu.ir import Op, Operand, SymRef, Vec
 from ptxemu.lower.atomics import lane_data, load_lane_data, operation, type_code
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.special import symbol_value
 from ptxemu.types import B32, U64, ScalarType
+from ptxemu.variant import LANES
 
 CLAMPS = {"trap": lib.PE_CLAMP_TRAP, "clamp": lib.PE_CLAMP_NEAREST, "zero": lib.PE_CLAMP_ZERO}
 # Where each coordinate stands in the tuple, as (x, y, z, layer).

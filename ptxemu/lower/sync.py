@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.ir import Op, Operand
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.types import PRED, U32
+from ptxemu.variant import LANES
 
 REDUCTIONS = {"popc": 0, "and": 1, "or": 2}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ptxemu.analysis.geometry import LANES
 from ptxemu.ir import Imm, Op, Operand
 from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.gather import gather
 from ptxemu.lower.literals import vector_literal
 from ptxemu.types import B32, ScalarType
+from ptxemu.variant import LANES
 
 LANE_IDS = vector_literal("i32", range(LANES))
 

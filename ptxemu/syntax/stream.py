@@ -50,6 +50,7 @@ class TokenStream:
         self._locations_before = 0  # how many .loc precede the function that is being read
         self._count = 0  # tokens of the statement so far
         self._braces = 0  # braces open inside the statement: vectors, initialisers
+        self._in_parentheses = False
         self._in_value = False  # after the '=' of an initialiser
         self._previous_end = 0
         self._last: Token = None
@@ -72,7 +73,7 @@ class TokenStream:
         start = self._lexer.lexpos
         if self.scopes:
             kind, (nodes, end) = "RUN", scanner.run(start) if not self._count else ([], start)
-        elif self._last is not None and self._last.type in ("(", ","):
+        elif self._in_parentheses and self._last.type in ("(", ","):
             kind, (nodes, end) = "PARAMETERS", scanner.parameters(start)
         else:
             return None
@@ -102,12 +103,15 @@ class TokenStream:
             self._close()
         elif kind == ":" and self._count == 2:
             self._count = 0
+        elif kind in ("(", ")"):
+            self._in_parentheses = kind == "("
         elif kind == "=":
             self._in_value = True
             self._lexer.begin("init")
 
     def _end_statement(self) -> None:
         self._count = self._braces = 0
+        self._in_parentheses = False
         if self._in_value:
             self._in_value = False
             self._lexer.begin("INITIAL")

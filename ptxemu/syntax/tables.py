@@ -31,12 +31,19 @@ def generate(path: str | PathLike[str]) -> None:
 def tables() -> yacc.LRParser:
     """A parser that holds the tables; each parse makes its own :class:`LRParser` of them."""
     parser = _build(_MODULE, write_tables=False)
-    # PLY waits for a token where a state can only reduce, unless just one token may follow.
-    for state, actions in parser.action.items():
-        choices = set(actions.values())
-        if len(choices) == 1 and min(choices) < 0:
-            parser.defaulted_states[state] = choices.pop()
+    parser.defaulted_states = {state: choice for state in parser.action if (choice := _only_choice(parser, state))}
     return parser
+
+
+def _only_choice(parser: yacc.LRParser, state: int) -> int | None:
+    """The reduction that needs no look at the next token; PLY's own rule waits for one more often than needed.
+
+    An empty production has to wait, but for the first: error recovery would make it again whenever it uncovers the state.
+    """
+    choices = set(parser.action[state].values())
+    if len(choices) > 1 or (choice := choices.pop()) >= 0:
+        return None
+    return choice if parser.productions[-choice].len or state == 0 else None
 
 
 def _build(module: str, **options: object) -> yacc.LRParser:

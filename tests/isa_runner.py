@@ -1,0 +1,202 @@
+"""Runs the files of ``tests/isa``: PTX modules whose comments say how to launch their kernels and what must come out.
+
+    // run: k grid=2 block=32,2 shared=64     launch kernel k; the directives below describe its arguments, in order
+    // in a: u32[64] = 3*i                    an array argument, each element computed from its index i
+    // in b: f32 = 1, 2.5, nan                an array argument, its elements listed
+    // out d: u32[64] = a[i] + b[i]           an array argument of zeros, and what it must hold after the launch
+    // inout c: s32[64] = i -> i + 1          an array argument before and after
+    // arg n: u32 = 7                         a scalar argument
+    // surface s: R32_UINT 2d[4,8] = i        a surface argument (``.u64`` or ``.surfref``), texels by flat index
+    // bind s: R32_UINT 2d[4,8] = i           the same, bound to the module's ``.surfref`` s instead of passed
+    // after s = 2*i                          what the surface must hold after the launch
+    // fault: text                            the launch must end with a fault whose message contains the text
+
+Expressions are Python's; they see ``i``, the arrays declared above them by name (as Python numbers) and the names of
+:mod:`isa_oracles`.  Integers wrap to the element type.  An option ``shared=N`` is dynamic shared memory in bytes.
+
+``// form: ...`` lines are templates of many instructions with their meaning: see :mod:`isa_forms`.  They are compiled with
+the ``.version`` and ``.target`` of the file.  A directive goes on over comment lines that start with four blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import isa_oracles
+import numpy as np
+import ptxemu
+import pytest
+from isa_forms import Form, forms_of, kernel_text
+from isa_forms import run as run_forms
+from ptxemu.errors import FaultError
+
+FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))
+FORMS_IN_A_KERNEL = 16
+DIRECTIVE = re.compile(r"// (run|in|out|inout|arg|surface|bind|after|fault|form):? (.*)")
+ARRAY = re.compile(r"(\w+): (\w+)(?:\[(\d+)\])? = (.*)")
+SURFACE = re.compile(r"(\w+): (\w+) (\w+)\[([\d,]+)\] = (.*)")
+
+
+@dataclass
+class Run:
+    """One launch: its shape, its arguments in order and its expectations as (name, got, expression)."""
+
+    kernel: str
+    options: dict[str, tuple[int, ...]]
+    line: int
+    arguments: list[Any] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    outputs: list[tuple[str, np.ndarray, str]] = field(default_factory=list)
+    surfaces: dict[str, Any] = field(default_factory=dict)
+    bound: list[tuple[str, Any]] = field(default_factory=list)
+    fault: str = ""
+
+
+@dataclass
+class File:
+    path: Path
+    text: str
+    header: str
+    runs: list[Run]
+    forms: list[Form]
+
+    def groups(self) -> list[list[Form]]:
+        """The forms of one directive, a kernel full at a time."""
+        groups: list[list[Form]] = []
+        for form in self.forms:
+            if not groups or groups[-1][0].line != form.line or len(groups[-1]) == FORMS_IN_A_KERNEL:
+                groups.append([])
+            groups[-1].append(form)
+        return groups
+
+    def module_text(self, group: list[Form]) -> str:
+        entries = [kernel_text(group, name, name == "uniform") for name in ("varying", "uniform")]
+        return "\n".join([self.header, *entries])
+
+
+def read(path: Path) -> File:
+    text = path.read_text()
+    header = "\n".join(re.findall(r"^\.(?:version|target|address_size) .*", text, re.M))
+    file = File(path, text, header, [], [])
+    for line, kind, rest in _directives(text):
+        if kind == "form":
+            file.forms += forms_of(rest, line)
+        elif kind == "run":
+            name, *options = rest.split()
+            pairs = (option.split("=") for option in options)
+            file.runs.append(Run(name, {key: tuple(int(x) for x in value.split(",")) for key, value in pairs}, line))
+        else:
+            _add(file.runs[-1], kind, rest)
+    return file
+
+
+def _directives(text: str) -> Iterator[tuple[int, str, str]]:
+    current: list[Any] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if current and line.startswith("//    "):
+            current[2] += " " + line[2:].strip()
+            continue
+        if current:
+            yield tuple(current)  # type: ignore[misc]
+            current = []
+        if match := DIRECTIVE.match(line):
+            current = [number, match[1], match[2].strip()]
+    if current:
+        yield tuple(current)  # type: ignore[misc]
+
+
+def _add(run: Run, kind: str, rest: str) -> None:
+    if kind == "fault":
+        run.fault = rest
+    elif kind == "after":
+        name, _, expression = rest.partition(" = ")
+        run.outputs.append((name, np.zeros(0), expression))
+    elif kind in ("surface", "bind"):
+        match = SURFACE.fullmatch(rest)
+        assert match, rest
+        name, format, geometry, extents, expression = match.groups()
+        surface = ptxemu.default_device().surface(tuple(map(int, extents.split(","))), format, geometry=geometry)
+        count = int(np.prod(surface.shape))
+        texels = _array(run, surface.dtype, count, expression).reshape(surface.shape)
+        surface.copy_from_host(texels)
+        run.surfaces[name] = surface
+        run.values[name] = texels.ravel().tolist()
+        if kind == "bind":
+            run.bound.append((name, surface))
+        else:
+            run.arguments.append(surface)
+    else:
+        _add_array(run, kind, rest)
+
+
+def _add_array(run: Run, kind: str, rest: str) -> None:
+    match = ARRAY.fullmatch(rest)
+    assert match, rest
+    name, type, count, expression = match.groups()
+    dtype = _dtype(type)
+    first, _, last = expression.partition(" -> ") if kind == "inout" else (expression, "", expression)
+    if kind == "out":
+        size = int(count) if count else len(_array(run, dtype, None, expression))
+        array = np.zeros(size, dtype)
+    else:
+        array = _array(run, dtype, int(count) if count else None, first)
+        run.values[name] = array[0].item() if kind == "arg" else array.tolist()
+    run.arguments.append(array[0] if kind == "arg" else array)
+    if kind in ("out", "inout"):
+        run.outputs.append((name, array, last))
+
+
+def _dtype(type: str) -> np.dtype[Any]:
+    kind = {"u": "u", "b": "u", "s": "i", "f": "f"}[type[0]]
+    return np.dtype(f"{kind}{int(type[1:]) // 8}")
+
+
+def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -> np.ndarray:
+    names = {**vars(isa_oracles), "nan": float("nan"), "inf": float("inf"), **run.values}
+    code = compile(expression, f"line {run.line}", "eval")
+    if count is None:
+        listed = eval(code, names)
+        items = list(listed) if isinstance(listed, tuple | list) else [listed]
+    else:
+        items = [eval(code, {**names, "i": i}) for i in range(count)]
+    if dtype.kind == "f":
+        return np.array(items, dtype)
+    mask = (1 << 8 * dtype.itemsize) - 1
+    return np.array([int(item) & mask for item in items], f"u{dtype.itemsize}").view(dtype)
+
+
+def execute(file: File, run: Run) -> None:
+    """Launch one ``run`` directive and compare."""
+    module = ptxemu.loads(file.text, filename=file.path.name)
+    for name, surface in run.bound:
+        module.bind(name, surface)
+    shared = run.options.get("shared", (0,))[0]
+    launcher = module[run.kernel][run.options.get("grid", (1,)), run.options.get("block", (1,))]
+    if run.fault:
+        with pytest.raises(FaultError, match=re.escape(run.fault)):
+            launcher(*run.arguments, shared=shared)
+    else:
+        launcher(*run.arguments, shared=shared)
+    for name, array, expression in run.outputs:
+        got = run.surfaces[name].copy_to_host().ravel() if name in run.surfaces else array
+        want = _array(run, got.dtype, got.size, expression if "i" in _names(expression) else f"({expression})[i]")
+        np.testing.assert_array_equal(got, want, err_msg=f"{file.path.name}:{run.line}: {run.kernel}: {name}")
+
+
+def _names(expression: str) -> tuple[str, ...]:
+    return compile(expression, "", "eval").co_names
+
+
+def execute_forms(file: File, group: list[Form]) -> list[str]:
+    """What is wrong with a group of forms."""
+    text = file.module_text(group)
+    module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}")
+
+    def launch(name: str, shape: tuple[int, int], inputs: np.ndarray, outputs: np.ndarray) -> None:
+        module[name][shape](inputs, outputs)
+
+    return run_forms(group, launch)

@@ -1,0 +1,83 @@
+"""Input values of the instruction tests: edges of each type, every pair of them, and random bits."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+from elementwise_oracle import FORMATS, float_edges, integer_edges, random_bits
+
+SHIFTS = (0, 1, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 65536, 1 << 31, 2**32 - 1)
+POOLS: dict[str, tuple[int, ...]] = {
+    "shifts": SHIFTS,
+    "fields": (0, 1, 5, 16, 30, 31, 32, 33, 62, 63, 64, 127, 200, 255, 256, 288, 2**32 - 1),
+    "small": tuple(range(35)),
+    "lanes": tuple(range(32)),
+    "near": (*range(35), *(2**32 - x for x in range(1, 35)), 2**31, 2**31 - 1),
+    "selectors": tuple(0x11111111 * x for x in range(16)) + (0x3210, 0x7654, 0x89AB, 0xFEDC, 0x5410, 0x7632, 0x0123),
+    "angles": tuple(int(x) for x in np.linspace(-6.28, 6.28, 150).astype(np.float32).view(np.uint32))
+    + (0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FFFFFFF, 0x7FC00001, 1, 0x80000001, 0x00800000),
+    "targets": (0, 1, 2),
+}
+
+
+@cache
+def edges(kind: str, bits: int, pool: str) -> tuple[int, ...]:
+    """The values to combine, the most telling first."""
+    if pool:
+        return POOLS[pool]
+    if kind == "pred":
+        return (0, 1)
+    if kind in FORMATS:
+        f = FORMATS[kind]
+        first = [0, f.sign, f.one, f.one | f.sign, f.infinity, f.infinity | f.sign, f.nan, f.infinity - 1, 1 << f.mantissa, 1,
+                 (1 << f.mantissa) - 1 | f.sign, f.one + 1, f.infinity + 1, f.sign | (f.infinity - 1)]  # fmt: skip
+        rest = [int(x) for x in float_edges(f)]
+    elif bits <= 64 and not kind.endswith("x2") and not kind.startswith("m") and kind != "tf32":
+        top = 1 << (bits - 1)
+        first = [0, 1, 2 * top - 1, top, top - 1, 2, top + 1, 2 * top - 2, 0x5A, 7]
+        rest = [int(x) for x in integer_edges(bits)]
+    else:
+        return tuple(int.from_bytes(random_bits(8, bits // 8, seed).tobytes(), "little") for seed in range(64)) + (0,)
+    return tuple(dict.fromkeys([*first, *rest]))
+
+
+def random_values(kind: str, bits: int, pool: str, count: int, seed: int) -> list[int]:
+    if pool or kind == "pred":
+        return [int(x) for x in np.random.default_rng(seed).choice(np.array(edges(kind, bits, pool), object), count)]
+    if kind.endswith("x2") and bits <= 64:
+        half = kind[:-2]
+        halves = edges(half, bits // 2, "")
+        picked = np.random.default_rng(seed).integers(0, len(halves), (count, 2))
+        return [halves[a] | halves[b] << bits // 2 for a, b in picked]
+    raw = np.random.default_rng(seed).integers(0, 256, (count, max(bits // 8, 1)), dtype=np.uint8)
+    return [int.from_bytes(row.tobytes(), "little") for row in raw]
+
+
+def columns(operands: list[tuple[str, int, str]], count: int) -> list[np.ndarray]:
+    """One array of bytes (count x size) for each operand: combinations of edges, then random values."""
+    return list(_columns(tuple(operands), count))
+
+
+@cache
+def _columns(operands: tuple[tuple[str, int, str], ...], count: int) -> tuple[np.ndarray, ...]:
+    if not operands:
+        return ()
+    lists = [edges(*operand) for operand in operands]
+    total = int(np.prod([len(values) for values in lists], dtype=object))
+    combined = count if total <= count else count * 3 // 4
+    if total <= combined:
+        rows = list(itertools.product(*lists))
+    else:
+        side = max(2, int(combined ** (1 / len(lists))))
+        rows = list(itertools.product(*(values[:side] for values in lists)))[: combined // 2]
+        rng = np.random.default_rng(3)
+        picks = [rng.permutation(np.resize(np.arange(len(values)), combined - len(rows))) for values in lists]
+        rows += [tuple(v[p[i]] for v, p in zip(lists, picks, strict=True)) for i in range(combined - len(rows))]
+    extra = [random_values(*operand, count - len(rows), 7 + i) for i, operand in enumerate(operands)]
+    values = [[row[i] for row in rows] + extra[i] for i in range(len(operands))]
+    return tuple(
+        np.frombuffer(b"".join(int(x).to_bytes(max(bits // 8, 1), "little") for x in column), np.uint8).reshape(count, -1)
+        for column, (_, bits, _) in zip(values, operands, strict=True)
+    )

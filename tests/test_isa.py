@@ -1,0 +1,87 @@
+"""Every file of ``tests/isa``, and whether together they use every supported row and modifier of the instruction table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from isa_forms import Form
+from isa_runner import FILES, File, Run, execute, execute_forms, read
+from ptxemu import compile, isa
+from ptxemu.ir import Op
+from ptxemu.isa.table import Row
+
+files = {path.stem: read(path) for path in FILES}
+
+
+def runs() -> Iterator[object]:
+    for name, file in files.items():
+        for run in file.runs:
+            yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}")
+
+
+def groups() -> Iterator[object]:
+    for name, file in files.items():
+        for number, group in enumerate(file.groups()):
+            yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}")
+
+
+@pytest.mark.parametrize(("file", "run"), runs())
+def test_run(file: File, run: Run) -> None:
+    execute(file, run)
+
+
+@pytest.mark.parametrize(("file", "group"), groups())
+def test_forms(file: File, group: list[Form]) -> None:
+    failures = execute_forms(file, group)
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_file_is_about_its_opcode(path: Path) -> None:
+    opcode = path.stem
+    assert opcode in isa.rows()
+    assert any(op.opcode == opcode for op in used_ops(opcode))
+
+
+@cache
+def used_ops(name: str) -> tuple[Op, ...]:
+    """The checked operations of a file, those of its forms included."""
+    file = files[name]
+    texts = [file.text, *(file.module_text(group) for group in file.groups())]
+    return tuple(op for text in texts for op in ops_of(text, file.path.name))
+
+
+def ops_of(text: str, filename: str) -> Iterator[Op]:
+    module = compile.front(text, filename)
+    for function in module.functions.values():
+        yield from (item for item in function.body or [] if isinstance(item, Op))
+
+
+def used() -> dict[Row, set[tuple[str, str | None]]]:
+    """The modifiers that each row is used with; None where an optional one is left out."""
+    seen: dict[Row, set[tuple[str, str | None]]] = {}
+    for name in files:
+        for op in used_ops(name):
+            seen.setdefault(op.row, set()).update((slot.name, op.mods.get(slot.name)) for slot in op.row.slots)
+    return seen
+
+
+def test_every_row_and_modifier_is_used() -> None:
+    seen = used()
+    missing = []
+    for rows in isa.rows().values():
+        for row in rows:
+            if not row.supported:
+                continue
+            if row not in seen:
+                missing.append(f"{row.text}: never")
+                continue
+            wanted = {(slot.name, value) for slot in row.slots for value in slot.values}
+            wanted |= {(slot.name, None) for slot in row.slots if not slot.required}
+            left = wanted - seen[row]
+            if left:
+                missing.append(f"{row.text}: {', '.join(sorted(f'no {n}' if v is None else v for n, v in left))}")
+    assert not missing, f"{len(missing)} rows\n" + "\n".join(missing)
