@@ -9,7 +9,7 @@ run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
 
 test: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -95,9 +95,7 @@ def matmul(device: ptxemu.Device, folder: Path) -> Pair:
     def check() -> None:
         np.testing.assert_allclose(on_device[2].array, host, rtol=1e-5)
 
-    return Pair(
-        lambda: twin(ctypes.c_int(n), pointer(a), pointer(b), pointer(host)), lambda: kernel(n, *on_device), check
-    )
+    return Pair(lambda: twin(ctypes.c_int(n), pointer(a), pointer(b), pointer(host)), lambda: kernel(n, *on_device), check)
 
 
 def nbody(device: ptxemu.Device, folder: Path) -> Pair:

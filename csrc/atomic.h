@@ -6,6 +6,10 @@
 #include "surface.h"
 #include "types.h"
 
+/* For each lane i of a mask, ascending. */
+#define PE_FOR_LANES(i, mask) \
+  for (uint32_t rest_ = (mask), i; rest_ && (i = (uint32_t)__builtin_ctz(rest_), true); rest_ &= rest_ - 1)
+
 /* ---- floats: one description of each format ------------------------------------------------------------------------ */
 
 typedef struct pe_float_kind {

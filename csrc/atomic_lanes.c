@@ -3,7 +3,6 @@
 #include "atomic.h"
 
 #define FIRST(mask) ((uint32_t)__builtin_ctz(mask))
-#define FOR_LANES(i, mask) for (uint32_t rest_ = (mask), i; rest_ && (i = FIRST(rest_), true); rest_ &= rest_ - 1)
 
 /* The operations on elements of one width.  op and type are constants in the hot instances. */
 #define DEFINE_LANES(T, NAME)                                                                                            \
@@ -18,7 +17,7 @@
                                                                                                                          \
   /* The lanes' updates of `value`, in order; what each returns goes to results, where not NULL. */                      \
   PE_INLINE T replay_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type, T value, uint8_t *results) {             \
-    FOR_LANES(i, g->mask) {                                                                                              \
+    PE_FOR_LANES(i, g->mask) {                                                                                           \
       T next = (T)pe_apply(op, type, g->flags, value, get_##NAME(g->a, i), get_##NAME(g->b, i));                         \
       if (results) put_##NAME(results, i, op == PE_ATOM_PREDEC ? next : value);                                          \
       value = next;                                                                                                      \
@@ -33,7 +32,7 @@
     if (g->mask == ~0u) {                                                                                                \
       for (uint32_t i = 1; i < 32; i++) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);          \
     } else {                                                                                                             \
-      FOR_LANES(i, g->mask & (g->mask - 1)) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);      \
+      PE_FOR_LANES(i, g->mask & (g->mask - 1)) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);   \
     }                                                                                                                    \
     if (!g->old)                                                                                                         \
       pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked);                                                      \
@@ -54,7 +53,7 @@
   }                                                                                                                      \
                                                                                                                          \
   PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                       \
-    FOR_LANES(i, g->mask) {                                                                                              \
+    PE_FOR_LANES(i, g->mask) {                                                                                           \
       T *p = (T *)(uintptr_t)g->addr[i], a = get_##NAME(g->a, i), b = get_##NAME(g->b, i);                               \
       if (!g->old) {                                                                                                     \
         pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                        \
@@ -77,12 +76,50 @@ DEFINE_LANES(uint16_t, u16)
 DEFINE_LANES(uint32_t, u32)
 DEFINE_LANES(uint64_t, u64)
 
+/* ---- f32 sums into one address: the lanes wait for each other only in the additions -------------------------------- */
+
+/* Bits for which a plain addition may not do: NaN, subnormal. */
+PE_INLINE uint32_t needs_care(uint32_t f32) {
+  uint32_t magnitude = f32 & 0x7fffffff;
+  return (magnitude > 0x7f800000) | (magnitude - 1 < 0x7fffff);
+}
+
+/* What every lane finds in memory, and after them the last sum.  0: not a case for plain additions. */
+static uint32_t plain_sums(const pe_atom_lanes *g, uint32_t seen, uint32_t sums[33]) {
+  uint32_t n = 0, care = needs_care(seen);
+  float sum = pe_float(seen);
+  PE_FOR_LANES(i, g->mask) {
+    uint32_t a = get_u32(g->a, i);
+    sums[n++] = pe_float_bits(sum);
+    sum += pe_float(a);
+    care |= needs_care(a) | needs_care(pe_float_bits(sum));
+  }
+  sums[n] = pe_float_bits(sum);
+  return care ? 0 : n;
+}
+
+static void sum_f32(const pe_atom_lanes *g) {
+  uint32_t *p = (uint32_t *)(uintptr_t)g->addr[FIRST(g->mask)], seen = __atomic_load_n(p, __ATOMIC_SEQ_CST), next;
+  do {
+    uint32_t sums[33], n = plain_sums(g, seen, sums);
+    next = n ? sums[n] : replay_u32(g, PE_ATOM_FADD, PE_TYPE_F32, seen, g->old);
+    if (n && g->old) {
+      n = 0;
+      PE_FOR_LANES(i, g->mask) put_u32(g->old, i, sums[n++]);
+    }
+    if (!g->locked) {
+      *p = next;
+      return;
+    }
+  } while (!__atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+}
+
 /* At least two lanes, all on the address of the first. */
 static bool same_address(const pe_atom_lanes *g) {
   if (g->one_address) return true;
   uint64_t address = g->addr[FIRST(g->mask)];
   if (!(g->mask & (g->mask - 1))) return false;
-  FOR_LANES(i, g->mask) if (g->addr[i] != address) return false;
+  PE_FOR_LANES(i, g->mask) if (g->addr[i] != address) return false;
   return true;
 }
 
@@ -91,7 +128,10 @@ static bool same_address(const pe_atom_lanes *g) {
 static void run_u32(const pe_atom_lanes *g) {
   bool one = same_address(g);
   if (g->op == PE_ATOM_FADD && g->type == PE_TYPE_F32) {
-    lanes_u32(g, one, PE_ATOM_FADD, PE_TYPE_F32);
+    if (one)
+      sum_f32(g);
+    else
+      each_u32(g, PE_ATOM_FADD, PE_TYPE_F32);
     return;
   }
   if (g->op == PE_ATOM_FADD && g->type == PE_TYPE_F16X2) {
@@ -134,7 +174,7 @@ static void run_u16(const pe_atom_lanes *g) { lanes_u16(g, same_address(g), g->o
 
 /* Vectors and 16-byte elements: element by element. */
 static void run_elements(const pe_atom_lanes *g, uint32_t bytes) {
-  FOR_LANES(i, g->mask) {
+  PE_FOR_LANES(i, g->mask) {
     for (uint32_t e = 0; e < g->count; e++) {
       size_t at = ((size_t)i * g->count + e) * bytes;
       void *p = (void *)(uintptr_t)(g->addr[i] + e * bytes);

@@ -80,7 +80,7 @@ PE_WIDE static span span_of(uint32_t mask, const uint64_t *addr) {
     for (uint32_t i = 0; i < PE_WARP_LANES; i++) widen(&s, addr[i]);
     return s;
   }
-  for (uint32_t rest = mask; rest; rest &= rest - 1) widen(&s, addr[__builtin_ctz(rest)]);
+  PE_FOR_LANES(i, mask) widen(&s, addr[i]);
   return s;
 }
 
@@ -93,9 +93,9 @@ static bool apart(span s, uint64_t base, uint64_t size) {
 
 /* Are all lanes plainly in global memory? */
 static bool all_global(const pe_warp *w, span s, uint32_t size) {
-  return pe_in_arena(w, (uint64_t)s.least, size) && pe_in_arena(w, (uint64_t)s.greatest, size) && apart(s, w->shared_base, shared_extent(w)) &&
-         apart(s, w->local_base, w->local_size * PE_WARP_LANES) && apart(s, w->const_base, w->const_size) &&
-         apart(s, w->param_base, w->param_size);
+  return pe_in_arena(w, (uint64_t)s.least, size) && pe_in_arena(w, (uint64_t)s.greatest, size) &&
+         apart(s, w->shared_base, shared_extent(w)) && apart(s, w->local_base, w->local_size * PE_WARP_LANES) &&
+         apart(s, w->const_base, w->const_size) && apart(s, w->param_base, w->param_size);
 }
 
 static bool all_shared(const pe_warp *w, span s, uint32_t size) {
@@ -114,8 +114,7 @@ static verdict locate_each(const pe_warp *w, const pe_atom_site *site, uint32_t 
                            pe_atom_lanes *lanes) {
   verdict v = {0, 0, -1, PE_OK};
   lanes->one_address = false;
-  for (uint32_t rest = mask; rest; rest &= rest - 1) {
-    uint32_t i = (uint32_t)__builtin_ctz(rest);
+  PE_FOR_LANES(i, mask) {
     place at;
     int status = locate(w, site->space, addr[i], size, site->count, &at);
     if (status != PE_OK) {

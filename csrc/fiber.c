@@ -191,7 +191,10 @@ void pe_fiber_destroy(pe_fiber *fiber) {
 
 size_t pe_fiber_stack_bytes(const pe_fiber *fiber) { return fiber->stack; }
 
-uintptr_t pe_fiber_top(const pe_fiber *fiber) { return fiber->top; }
+uintptr_t pe_fiber_abandon(pe_fiber *fiber) {
+  pe_sanitizer_abandon(fiber->mapping + fiber->guard, fiber->stack);
+  return fiber->top;
+}
 
 bool pe_fiber_overflowed(const pe_fiber *fiber, uintptr_t address) {
   return address - (uintptr_t)fiber->mapping < fiber->guard;
@@ -227,6 +230,7 @@ static void make_context(pe_fiber *fiber) {
 void pe_fiber_start(pe_fiber *fiber, void (*entry)(void *), void *argument) {
   fiber->entry = entry;
   fiber->argument = argument;
+  pe_fiber_abandon(fiber);
   pe_sanitizer_start(&fiber->sanitizer);
 #if HAVE_ASSEMBLY
   if (!fiber->portable) {

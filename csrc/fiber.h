@@ -31,8 +31,8 @@ bool pe_fiber_overflowed(const pe_fiber *fiber, uintptr_t address);
 /* Bytes of stack below the caller's frame. */
 size_t pe_fiber_headroom(const pe_fiber *fiber);
 
-/* The highest usable stack address, where a signal handler may restart execution. */
-uintptr_t pe_fiber_top(const pe_fiber *fiber);
+/* Give up the frames on the stack; the highest stack address, where a signal handler may make execution continue. */
+uintptr_t pe_fiber_abandon(pe_fiber *fiber);
 
 /* The switch is the ucontext one: a signal handler leaves the fiber itself instead of redirecting it. */
 bool pe_fiber_portable(void);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
 typedef struct pe_sanitizer {
@@ -13,6 +14,7 @@ typedef struct pe_sanitizer {
   size_t home_size;
 } pe_sanitizer;
 
+static inline void pe_sanitizer_abandon(void *stack, size_t size) { __asan_unpoison_memory_region(stack, size); }
 static inline void pe_sanitizer_start(pe_sanitizer *s) { s->own = NULL; }
 static inline void pe_sanitizer_destroy(pe_sanitizer *s) { (void)s; }
 static inline void pe_sanitizer_enter(pe_sanitizer *s, const void *stack, size_t size) {
@@ -33,6 +35,7 @@ typedef struct pe_sanitizer {
   void *own, *home;
 } pe_sanitizer;
 
+static inline void pe_sanitizer_abandon(void *stack, size_t size) { (void)stack, (void)size; }
 static inline void pe_sanitizer_destroy(pe_sanitizer *s) {
   if (s->own) __tsan_destroy_fiber(s->own);
   s->own = NULL;
@@ -59,6 +62,7 @@ typedef struct pe_sanitizer {
   char unused;
 } pe_sanitizer;
 
+static inline void pe_sanitizer_abandon(void *stack, size_t size) { (void)stack, (void)size; }
 static inline void pe_sanitizer_start(pe_sanitizer *s) { (void)s; }
 static inline void pe_sanitizer_destroy(pe_sanitizer *s) { (void)s; }
 static inline void pe_sanitizer_enter(pe_sanitizer *s, const void *stack, size_t size) { (void)s, (void)stack, (void)size; }

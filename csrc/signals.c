@@ -65,7 +65,7 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
                      .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};
   pe_record_fault(&state->warp, &fault);
   if (pe_fiber_portable()) pe_leave();
-  redirect(context, pe_fiber_top(state->fiber));
+  redirect(context, pe_fiber_abandon(state->fiber));
   return true;
 }
 

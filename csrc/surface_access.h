@@ -12,7 +12,9 @@
 #define PE_WIDE
 #endif
 
-static inline bool pe_geom_has_y(uint32_t geom) { return geom != PE_GEOM_1D && geom != PE_GEOM_1D_BUFFER && geom != PE_GEOM_A1D; }
+static inline bool pe_geom_has_y(uint32_t geom) {
+  return geom != PE_GEOM_1D && geom != PE_GEOM_1D_BUFFER && geom != PE_GEOM_A1D;
+}
 static inline bool pe_geom_has_z(uint32_t geom) { return geom == PE_GEOM_3D; }
 static inline bool pe_geom_is_array(uint32_t geom) { return geom >= PE_GEOM_A1D && geom <= PE_GEOM_ACUBE; }
 

@@ -8,8 +8,6 @@
 #include "layout.h"
 #include "surface_access.h"
 
-#define FOR_LANES(i, mask) for (uint32_t rest_ = (mask), i; rest_ && (i = (uint32_t)__builtin_ctz(rest_), true); rest_ &= rest_ - 1)
-
 /* In every instance of the function that runs a warp's lanes. */
 #define LANES PE_INLINE
 
@@ -148,7 +146,6 @@ LANES bool in_one_row(const grid *g, uint32_t step) {
 LANES bool move_row(const job *j, const run *r, const grid *g) {
   if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_B) return false;
   if (!in_one_row(g, j->bytes) || !lane_inside(g, 0) || !lane_inside(g, 31)) return false;
-  if ((uint32_t)g->x[31] < (uint32_t)g->x[0]) return false;
   uint8_t *row = r->desc->base + pe_surface_offset(r->desc, 0, (uint32_t)g->x[0], (uint32_t)g->y[0], (uint32_t)g->z[0],
                                                    (uint32_t)g->layer[0]);
   if (j->site->kind == PE_SULD_B)
@@ -173,12 +170,12 @@ LANES void *at(const run *r, uint32_t lane) { return (void *)(uintptr_t)r->addr[
 
 LANES void load_lanes(const job *j, const run *r) {
   uint8_t *data = j->data;
-  FOR_LANES(i, r->mask & ~r->live) memset(data + i * j->bytes, 0, j->bytes);
+  PE_FOR_LANES(i, r->mask & ~r->live) memset(data + i * j->bytes, 0, j->bytes);
 #define MOVE(N)                                                     \
   if (r->live == PE_ALL_LANES)                                      \
     for (uint32_t i = 0; i < 32; i++) memcpy(data + i * N, at(r, i), N); \
   else                                                              \
-    FOR_LANES(i, r->live) memcpy(data + i * N, at(r, i), N)
+    PE_FOR_LANES(i, r->live) memcpy(data + i * N, at(r, i), N)
   FOR_SIZES(j->bytes, MOVE)
 #undef MOVE
 }
@@ -189,7 +186,7 @@ LANES void store_lanes(const job *j, const run *r) {
   if (r->live == PE_ALL_LANES)                                      \
     for (uint32_t i = 0; i < 32; i++) memcpy(at(r, i), data + i * N, N); \
   else                                                              \
-    FOR_LANES(i, r->live) memcpy(at(r, i), data + i * N, N)
+    PE_FOR_LANES(i, r->live) memcpy(at(r, i), data + i * N, N)
   FOR_SIZES(j->bytes, MOVE)
 #undef MOVE
 }
@@ -198,7 +195,7 @@ LANES void format_lanes(const job *j, const run *r) {
   uint32_t v[4 * 32], count = j->site->count, channels = (1u << count) - 1;
   memcpy(v, j->data, (size_t)32 * j->bytes);
   pe_format_convert(&j->ctx->policy, r->desc, v, 32 * count);
-  FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, at(r, i), v + i * count, channels);
+  PE_FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, at(r, i), v + i * count, channels);
 }
 
 static void reduce_lanes(const job *j, const run *r) {
@@ -250,7 +247,7 @@ static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t la
 
 /* Resolve the lanes of `outside` in order, up to the first that faults: returns its kind and ends the run before it. */
 static int resolve_lanes(const job *j, run *r, uint32_t outside, uint32_t *lane) {
-  FOR_LANES(i, outside) {
+  PE_FOR_LANES(i, outside) {
     pe_su_coord coord = coord_of(j, i);
     uint8_t *addr;
     int status = pe_su_resolve(j->ctx, r->desc, &r->access, &coord, &addr);
@@ -283,7 +280,7 @@ LANES uint32_t same_handle(const uint64_t *handle, uint32_t mask) {
   uint64_t first = handle[__builtin_ctz(mask)], differ = 0;
   for (uint32_t i = 0; i < 32; i++) differ |= handle[i] ^ first;
   if (!differ) return mask;
-  FOR_LANES(i, mask) if (handle[i] != first) return mask & ((1u << i) - 1);
+  PE_FOR_LANES(i, mask) if (handle[i] != first) return mask & ((1u << i) - 1);
   return mask;
 }
 
@@ -336,7 +333,7 @@ static const pe_surface_desc *lookup(const pe_su_context *ctx, uint64_t handle) 
 void pe_suq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint64_t *handle, uint32_t *result) {
   pe_su_context *ctx = context_of(w);
   static const int64_t nowhere[4];
-  FOR_LANES(i, mask) {
+  PE_FOR_LANES(i, mask) {
     const pe_surface_desc *desc = lookup(ctx, handle[i]);
     if (!desc) pe_fault_surface(w, PE_INVALID_SURFACE, pos, (int32_t)i, (uint32_t)handle[i] & 0xfffff, nowhere, 0);
     result[i] = pe_su_query(ctx, desc, which);
@@ -346,7 +343,7 @@ void pe_suq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint6
 uint32_t pe_is_surface(pe_warp *w, uint32_t mask, const uint64_t *handle) {
   const pe_su_context *ctx = context_of(w);
   uint32_t live = 0;
-  FOR_LANES(i, mask) {
+  PE_FOR_LANES(i, mask) {
     const pe_surface_desc *desc = lookup(ctx, handle[i]);
     if (desc && desc->state != PE_SURFACE_UNBOUND) live |= 1u << i;
   }

@@ -34,9 +34,7 @@ def load(path: str | os.PathLike[str], *, strict: bool = False, device: Device |
     return loads(read_ptx(Path(path)), filename=os.fspath(path), strict=strict, device=device, opt=opt)
 
 
-def loads(
-    text: str, *, filename: str = "<string>", strict: bool = False, device: Device | None = None, opt: int = 2
-) -> Module:
+def loads(text: str, *, filename: str = "<string>", strict: bool = False, device: Device | None = None, opt: int = 2) -> Module:
     """Load PTX text; ``filename`` is what messages call it."""
     return Module(Program(text, filename, Settings(strict, opt), Cache.from_environment()), device)
 

@@ -26,7 +26,12 @@ def describe(module: Module) -> ModuleInfo:
         kernels={function.name: _kernel(function) for function in module.entries},
         variables={variable.name: _variable(variable, layout) for variable in stored},
         handles={variable.name: _handle(variable, layout) for variable in layout.handles},
-        relocations=tuple(_relocation(variable, reloc, layout) for variable in stored for reloc in variable.relocs),
+        relocations=tuple(
+            _relocation(variable, reloc, layout)
+            for variable in stored
+            for reloc in variable.relocs
+            if isinstance(reloc.target, Variable)  # addresses of functions are constants, already in the image
+        ),
         global_image=global_image,
         const_image=const_image,
     )
@@ -41,9 +46,7 @@ def _parameter(param: Param) -> Parameter:
     variable = param.variable
     array = bool(variable.dims) or variable.vector > 1
     elements = variable.size // variable.type.bytes if array else None
-    return Parameter(
-        variable.name, variable.type.name, variable.size, variable.align, param.offset, elements, param.ptr
-    )
+    return Parameter(variable.name, variable.type.name, variable.size, variable.align, param.offset, elements, param.ptr)
 
 
 def _variable(variable: Variable, layout: ModuleLayout) -> VariableInfo:
@@ -55,14 +58,12 @@ def _variable(variable: Variable, layout: ModuleLayout) -> VariableInfo:
 
 def _handle(variable: Variable, layout: ModuleLayout) -> HandleInfo:
     count = max(1, variable.size // 8)
-    return HandleInfo(
-        variable.name, variable.type.name, layout.handle_index[variable], count, tuple(map(dict, variable.fields))
-    )
+    return HandleInfo(variable.name, variable.type.name, layout.handle_index[variable], count, tuple(map(dict, variable.fields)))
 
 
 def _relocation(variable: Variable, reloc: Reloc, layout: ModuleLayout) -> Relocation:
     target = reloc.target
-    assert isinstance(target, Variable), "ModuleLayout.images rejects addresses of functions"
+    assert isinstance(target, Variable)
     space = CONST if variable.space == "const" else GLOBAL
     at = layout.offsets[variable] + reloc.offset
     if target.type.name in OPAQUE:

@@ -60,9 +60,7 @@ class Device:
             raise InputError(f"shape {list(extents)} has a negative extent")
         return Buffer.allocate(self.arena, extents, np.dtype(dtype), name)
 
-    def surface(
-        self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Any
-    ) -> SurfaceObject:
+    def surface(self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Any) -> SurfaceObject:
         """A surface with the contents of a NumPy array, or of zeros if ``data`` is a shape.
 
         Axes are layers, depth, height, width, components, of those that ``geometry`` (``1d 1d_buffer 2d 3d a1d a2d

@@ -11,7 +11,10 @@ import llvmlite.binding as llvm
 
 from ptxemu.target import Target
 
-SMALL = 60_000  # characters of IR; above, the standard pipeline costs more than it gains
+# Characters of IR. Above SMALL the standard pipeline costs more than it gains; above HUGE so does register allocation
+# beyond the simplest kind, whose time grows faster than the kernel.
+SMALL = 60_000
+HUGE = 4_000_000
 
 _lock = Lock()
 _numbers = count()
@@ -89,12 +92,16 @@ def _light_pipeline() -> llvm.ModulePassManager:
 def compile_object(text: str, cpu: str | None = None, opt: int = 2) -> bytes:
     """IR text to an ELF object."""
     with _lock:
-        return bytes(target_machine(cpu, opt).emit_object(optimize(text, cpu, opt)))
+        return bytes(_generator(text, cpu, opt).emit_object(optimize(text, cpu, opt)))
 
 
 def compile_assembly(text: str, cpu: str | None = None, opt: int = 2) -> str:
     with _lock:
-        return str(target_machine(cpu, opt).emit_assembly(optimize(text, cpu, opt)))
+        return str(_generator(text, cpu, opt).emit_assembly(optimize(text, cpu, opt)))
+
+
+def _generator(text: str, cpu: str | None, opt: int) -> llvm.TargetMachine:
+    return target_machine(cpu, 0 if len(text) > HUGE else opt)
 
 
 @dataclass(slots=True)

@@ -74,20 +74,17 @@ def _pack_float(parameter: Parameter, value: object, where: str) -> bytes:
     if not _is_number(value):
         raise InputError(f"{where}: expects a number, not {_kind(value)}")
     number = float(value)  # type: ignore[arg-type]
-    if parameter.type == "bf16":
-        import ml_dtypes
+    try:
+        return _bfloat16(number) if parameter.type == "bf16" else struct.pack(FLOAT_FORMATS[parameter.type], number)
+    except OverflowError:
+        raise InputError(f"{where}: {number:g} is out of range of {parameter.type}") from None
 
-        data: np.ndarray[Any, Any] = np.array(number, ml_dtypes.bfloat16)
-        fits = math.isfinite(float(data)) or not math.isfinite(number)
-        packed: bytes = data.tobytes()
-    else:
-        try:
-            packed, fits = struct.pack(FLOAT_FORMATS[parameter.type], number), True
-        except OverflowError:
-            packed, fits = b"", False
-    if not fits:
-        raise InputError(f"{where}: {number:g} is out of range of {parameter.type}")
-    return packed
+
+def _bfloat16(number: float) -> bytes:
+    data: np.ndarray[Any, Any] = np.array(number, dtype_of_type("bf16"))
+    if math.isfinite(number) and not math.isfinite(float(data)):
+        raise OverflowError
+    return data.tobytes()
 
 
 def _pack_bits(parameter: Parameter, value: np.generic, where: str) -> bytes:

@@ -3,7 +3,9 @@
 HEAD = ".version 7.8\n.target sm_80\n.address_size 64\n"
 
 # y[i] = a * x[i] + y[i]
-SAXPY = HEAD + """
+SAXPY = (
+    HEAD
+    + """
 .visible .entry saxpy(.param .u32 n, .param .f32 a, .param .u64 x, .param .u64 y)
 {
   .reg .pred %p; .reg .b32 %r<5>; .reg .f32 %f<4>; .reg .b64 %rd<6>;
@@ -23,9 +25,12 @@ DONE:
   ret;
 }
 """
+)
 
 # The 8 bytes of a scalar of each size, stored one after the other.
-SCALARS = HEAD + """
+SCALARS = (
+    HEAD
+    + """
 .visible .entry scalars(.param .u64 out, .param .s8 a, .param .u16 b, .param .s32 c, .param .u32 d, .param .b32 e,
                         .param .f32 f, .param .f64 g, .param .s64 h)
 {
@@ -42,9 +47,12 @@ SCALARS = HEAD + """
   ret;
 }
 """
+)
 
 # A struct { u32 index; f32 value; u64 where; } by value: where[index] = value.
-STRUCT = HEAD + """
+STRUCT = (
+    HEAD
+    + """
 .visible .entry poke(.param .align 8 .b8 p[16])
 {
   .reg .b32 %r; .reg .f32 %f; .reg .b64 %rd<4>;
@@ -54,9 +62,12 @@ STRUCT = HEAD + """
   ret;
 }
 """
+)
 
 # counter counts launches; table is constant; next points at the second element of values.
-VARIABLES = HEAD + """
+VARIABLES = (
+    HEAD
+    + """
 .global .u32 counter = 40;
 .global .f32 values[4] = {1.0, 2.0, 3.0, 4.0};
 .global .u64 next = values + 4;
@@ -72,9 +83,12 @@ VARIABLES = HEAD + """
   ret;
 }
 """
+)
 
 # Texel x of a surface, by handle and by name, plus one.
-SURFACES = HEAD + """
+SURFACES = (
+    HEAD
+    + """
 .global .surfref named;
 .visible .entry by_handle(.param .u64 s)
 {
@@ -98,22 +112,31 @@ SURFACES = HEAD + """
   ret;
 }
 """
+)
 
-ENDLESS = HEAD + """
+ENDLESS = (
+    HEAD
+    + """
 .visible .entry endless()
 {
 AGAIN:
   bra AGAIN;
 }
 """
+)
 
-BOUNDED = HEAD + """
+BOUNDED = (
+    HEAD
+    + """
 .visible .entry small() .maxntid 64 { ret; }
 .visible .entry exact() .reqntid 32, 2 { ret; }
 .visible .entry big_shared() { .shared .b8 window[1024]; .reg .b32 %r; ld.shared.u32 %r, [window]; ret; }
 """
+)
 
-HELLO = HEAD + """
+HELLO = (
+    HEAD
+    + """
 .extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
 .global .align 1 .b8 text[7] = {104, 101, 108, 108, 111, 10, 0};
 .visible .entry hello()
@@ -126,8 +149,11 @@ HELLO = HEAD + """
   ret;
 }
 """
+)
 
-UNSUPPORTED = HEAD + """
+UNSUPPORTED = (
+    HEAD
+    + """
 .visible .entry tensor(.param .u64 out)
 {
   .reg .b32 %r<12>;
@@ -135,8 +161,11 @@ UNSUPPORTED = HEAD + """
   ret;
 }
 """
+)
 
-BROKEN = HEAD + """
+BROKEN = (
+    HEAD
+    + """
 .visible .entry broken()
 {
   .reg .b32 %r;
@@ -145,3 +174,4 @@ BROKEN = HEAD + """
   ret;
 }
 """
+)

@@ -123,6 +123,48 @@ class Memory:
         return np.frombuffer(ffi.buffer(ffi.cast("char *", address), size), np.uint8)
 
 
+class Windows:
+    """A pe_warp whose windows lie in one NumPy buffer: global, shared, local, const, param, 1 KiB each."""
+
+    NAMES = ("global", "shared", "local", "const", "param")
+
+    def __init__(self) -> None:
+        self.buffer = np.zeros(8192, np.uint8)
+        base = (self.buffer.ctypes.data + 1023) & ~1023
+        self.at = {name: base + 1024 * index for index, name in enumerate(self.NAMES)}
+        self.warp = ffi.new("pe_warp *")
+        self.warp.arena_base, self.warp.arena_size = base, 5 * 1024
+        for name in self.NAMES[1:]:
+            setattr(self.warp, f"{name}_base", self.at[name])
+        self.warp.shared_size, self.warp.const_size, self.warp.param_size = 1000, 1024, 1024
+        self.warp.local_size = 32
+
+    def word(self, address: int) -> int:
+        start = address - self.buffer.ctypes.data
+        return int.from_bytes(bytes(self.buffer[start : start + 4]), "little")
+
+    def put(self, address: int, value: int) -> None:
+        start = address - self.buffer.ctypes.data
+        self.buffer[start : start + 4] = list(le(value, 4))
+
+    def add(self, space: str, address: int, type_: str = "u32", op: str = "add", a: int = 1) -> int:
+        size = lib.pe_atom_bytes(type_code(type_))
+        return int(
+            lib.pe_mem_atomic(
+                self.warp,
+                SPACE[space],
+                address,
+                op_code(op),
+                type_code(type_),
+                0,
+                le(a, size),
+                le(0, size),
+                ffi.NULL,
+                1,
+            )
+        )
+
+
 def atom_site(op: str, type_: str, space: str = "global", count: int = 1) -> Any:
     return ffi.new("pe_atom_site *", [55, op_code(op), type_code(type_), SPACE[space], count])
 

@@ -2,17 +2,17 @@
 
     // form: add(|.sat).s32 %d:T, %a:T, %b:T :: clamp(a + b, "s32") if "sat" in mods else a + b
 
-Left of ``::`` are one or several statements separated by ``;``; ``(x|y)`` is every alternative in turn.  Registers are
-declared where they are first used: ``%d...`` and ``%q...`` are results, the others inputs.  A register's type is a PTX
-type, ``T`` (the last type among the modifiers of the first opcode that has one), ``U`` (the one before it), ``WT``
-(twice as wide as T), or ``mN``: the register then holds the address of N bytes of global memory, aligned to N.  ``$T`` and ``$U``
-put the type itself into the text.  ``%a:u32~shifts`` draws the values from a pool of ``isa_values``.
+Left of ``::`` are one or several statements separated by ``;``.  ``(x|y)`` is every alternative in turn; ``<x|y>`` too, but
+several such groups step together instead of combining.  Registers are declared where they are first used: ``%d...`` and
+``%q...`` are results, the others inputs.  A register's type is a PTX type, ``T`` (the last type among the modifiers of
+the first opcode that has one), ``U`` (the one before it), ``WT`` (twice as wide as T), or ``mN``: the register then holds
+the address of N bytes of global memory, aligned to N (``mT``: one T).  ``$T`` and ``$U`` put the type itself into the text.  ``%a:u32~shifts`` draws the values from a pool of ``isa_values``.
 ``%shared`` and ``%local`` are addresses of 32 bytes of the thread's own, ``%t0`` to ``%t3`` and ``%p0``, ``%p1``
 free registers.
 
 Right of it is a Python expression over the inputs by name (bit patterns as int; signed types as signed int; predicates as
-bool; memory as a little-endian int) and the names in :mod:`isa_oracles`; ``mods`` are the modifiers of all opcodes and
-``T``, ``U`` the types.  It gives the result, a tuple of several, or a function that says whether a bit pattern is right.
+bool; memory as a little-endian int) and the names in :mod:`isa_oracles`; ``mods`` are the modifiers of all opcodes, ``T``
+and ``U`` the types, ``constant`` the first integer written as an operand.  It gives the result, a tuple of several, or a function that says whether a bit pattern is right.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 
 REGISTER = re.compile(r"%([a-z]\w*)(?::(\w+))?(?:~(\w+))?")
 GROUP = re.compile(r"\(([^()]*)\)")
+STEP = re.compile(r"<([^<>]*)>")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+\w+)*)")
 TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred)$")
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
@@ -76,7 +77,7 @@ class Form:
     types: list[str]
     oracle: str
     line: int
-    inputs: list[np.ndarray] = field(default_factory=list)
+    inputs: list[np.ndarray] = field(default_factory=list, repr=False)
 
     @property
     def sources(self) -> list[Operand]:
@@ -89,9 +90,12 @@ class Form:
 
 def expand(text: str) -> Iterator[str]:
     """Every choice of alternatives."""
-    parts = GROUP.split(text)
-    choices = [part.split("|") if index % 2 else [part] for index, part in enumerate(parts)]
-    yield from ("".join(chosen) for chosen in itertools.product(*choices))
+    parts = STEP.split(text)
+    steps = [part.split("|") if index % 2 else [part] for index, part in enumerate(parts)]
+    for number in range(max(map(len, steps))):
+        pieces = GROUP.split("".join(step[number % len(step)] for step in steps))
+        choices = [piece.split("|") if index % 2 else [piece] for index, piece in enumerate(pieces)]
+        yield from ("".join(chosen) for chosen in itertools.product(*choices))
 
 
 def forms_of(directive: str, line: int) -> list[Form]:
@@ -117,12 +121,18 @@ def _form(text: str, oracle: str, line: int) -> Form:
     def declare(match: re.Match[str]) -> str:
         name, kind, pool = match.groups()
         if kind:
-            kind = names.get(kind) or (isa_oracles.wide(names["T"]) if kind == "WT" else kind)
+            kind = names.get(kind) or _derived(kind, names["T"])
             operands.setdefault(name, Operand(name, kind, pool or "", name[0] in "dq"))
         return f"%{name}"
 
     text = REGISTER.sub(declare, text)
     return Form(text.strip().rstrip(";"), list(operands.values()), mods, types, oracle, line)
+
+
+def _derived(kind: str, type: str) -> str:
+    if kind == "WT":
+        return isa_oracles.wide(type)
+    return f"m{isa_oracles.bits_of(type) // 8}" if kind == "mT" else kind
 
 
 # ---------------------------------------------------------------- the kernel
@@ -243,13 +253,18 @@ def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:
 def _expected(form: Form) -> list[tuple[object, ...]]:
     code = compile(form.oracle, f"line {form.line}", "eval")
     names = {**vars(isa_oracles), "mods": form.mods, "T": form.types[-1] if form.types else "",
-             "U": form.types[-2] if len(form.types) > 1 else ""}  # fmt: skip
+             "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text)}  # fmt: skip
     rows = []
     for index in range(COUNT):
         values = {o.name: _value(o, column[index]) for o, column in zip(form.sources, form.inputs, strict=True)}
         result = eval(code, names | values)
         rows.append(result if isinstance(result, tuple) else (result,))
     return rows
+
+
+def _constant(text: str) -> int | None:
+    match = re.search(r"(?<=[,{] )-?\d+", text)
+    return int(match[0]) if match else None
 
 
 def _value(operand: Operand, item: np.ndarray) -> int | bool:

@@ -69,7 +69,31 @@ def pairwise(type: str, f: Callable[..., int], *xs: int) -> int:
     return join([f(*items) for items in zip(*(parts(x, type, 2) for x in xs), strict=True)], bits)
 
 
+def wrap(x: int, type: str) -> int:
+    return unsigned(x, bits_of(type))
+
+
 # ---------------------------------------------------------------- integers
+
+
+def add_chain(type: str, *terms: tuple[int, int]) -> tuple[int, ...]:
+    """add.cc, addc.cc, ... on pairs of words, lowest first."""
+    results, carry = [], 0
+    for x, y in terms:
+        total = wrap(x, type) + wrap(y, type) + carry
+        results.append(total)
+        carry = total >> bits_of(type)
+    return tuple(results)
+
+
+def sub_chain(type: str, *terms: tuple[int, int]) -> tuple[int, ...]:
+    """sub.cc, subc.cc, ..."""
+    results, borrow = [], 0
+    for x, y in terms:
+        total = wrap(x, type) - wrap(y, type) - borrow
+        results.append(total)
+        borrow = int(total < 0)
+    return tuple(results)
 
 
 def quotient(a: int, b: int) -> int:
@@ -197,6 +221,19 @@ def combined(result: bool, mods: Sequence[str], c: bool) -> bool:
     return BOOLEAN[name](result, c) if name else result
 
 
+def set_value(type: str, result: bool) -> int:
+    """What set writes: ones, or 1.0."""
+    return ONES[type] if result else 0
+
+
+def set_packed(target: str, type: str, mods: Sequence[str], c: bool, a: int, b: int) -> int:
+    """set on two halves; integer results are 0xFFFF for each."""
+    half = type[:-2]
+    one = ONES[target[:-2]] if target.endswith("x2") else 0xFFFF
+    results = [combined(compare(x, y, half, mods), mods, c) for x, y in zip(parts(a, half, 2), parts(b, half, 2), strict=True)]
+    return join([one * r for r in results], 16)
+
+
 # ---------------------------------------------------------------- floats
 
 
@@ -275,6 +312,7 @@ def classified(x: int, type: str, mods: Sequence[str]) -> bool:
 
 # ---------------------------------------------------------------- approximate functions
 
+mpmath.mp.prec = 100
 FUNCTIONS: dict[str, Callable[[mpmath.mpf], mpmath.mpf]] = {
     "rcp": lambda x: 1 / x, "sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x), "sin": mpmath.sin,
     "cos": mpmath.cos, "lg2": lambda x: mpmath.log(x, 2), "ex2": lambda x: mpmath.mpf(2) ** x, "tanh": mpmath.tanh,
@@ -291,6 +329,37 @@ def approximately(name: str, type: str, mods: Sequence[str], x: int, relative: f
     q = f.value(x)
     exact = FUNCTIONS[name](mpmath.mpf(q.numerator) / q.denominator)
     return near(type, exact, relative, absolute, "ftz" in mods)
+
+
+def both(type: str, f: Callable[[int], Check | int], x: int) -> Check:
+    """A function of each half."""
+    bits = bits_of(type) // 2
+    wanted = [f(half) for half in (x & (1 << bits) - 1, x >> bits)]
+
+    def right(got: int) -> bool:
+        halves = (got & (1 << bits) - 1, got >> bits)
+        return all(w(h) if callable(w) else w == h for w, h in zip(wanted, halves, strict=True))
+
+    right.__doc__ = ", ".join((w.__doc__ or "") if callable(w) else hex(w) for w in wanted)
+    return right
+
+
+def coarse(name: str, x: int) -> Check | int:
+    """rcp and rsqrt.approx.ftz.f64: from the upper word only, to within 2**-20; the lower word of the result is zero."""
+    sign = x & F64.sign
+    if F64.is_nan(x):
+        return 0x7FFFFFFF00000000
+    if F64.flush(x) == sign:
+        return F64.infinity | sign
+    if name == "rsqrt" and sign:
+        return 0x7FFFFFFF00000000
+    if F64.is_infinite(x):
+        return sign
+    exact = FUNCTIONS[name](_mp(F64.value(x & ~0xFFFFFFFF)))
+    if abs(exact) < mpmath.mpf(2) ** -1022:
+        return sign
+    check = near("f64", exact, 2.0**-20)
+    return lambda got: got & 0xFFFFFFFF == 0 and check(got)
 
 
 def _special(name: str, f: Format, x: int) -> int | None:
@@ -337,15 +406,17 @@ def _nearest(f: Format, exact: mpmath.mpf) -> int:
 
 
 def divide_approx(a: int, b: int, type: str, mods: Sequence[str]) -> Check | int:
-    """div.approx and div.full: within 2 ulp; beyond 2**126 the approximation of the reciprocal may flush to zero."""
+    """div.approx and div.full: within 2 ulp; for divisors beyond 2**126 div.approx may multiply by zero."""
     f = FORMATS[type]
     if "ftz" in mods:
         a, b = (x if f.is_nan(x) else f.flush(x) for x in (a, b))
     exact = arithmetic("div", f, (a, b))
-    if f.is_nan(a) or f.is_nan(b) or not (0 < b & f.infinity < f.infinity) or f.is_zero(a) or f.is_infinite(a):
-        if f.is_nan(exact) or f.is_infinite(exact) or f.is_zero(exact):
-            return exact
-    if f.value(b & ~f.sign) > 2**126 and "approx" in mods:
+    huge = "approx" in mods and 254 << 23 <= b & ~f.sign < f.infinity
+    if huge and f.is_infinite(a):
+        return f.nan
+    if any(test(x) for x in (a, b) for test in (f.is_nan, f.is_infinite, f.is_zero)):
+        return exact
+    if huge:
         return lambda got: f.is_zero(got) or f.is_nan(got) or _close(f, a, b, got, "ftz" in mods)
     return lambda got: _close(f, a, b, got, "ftz" in mods)
 

@@ -32,7 +32,7 @@ import ptxemu
 import pytest
 from isa_forms import Form, forms_of, kernel_text
 from isa_forms import run as run_forms
-from ptxemu.errors import FaultError
+from ptxemu.errors import Fault
 
 FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))
 FORMS_IN_A_KERNEL = 16
@@ -177,7 +177,7 @@ def execute(file: File, run: Run) -> None:
     shared = run.options.get("shared", (0,))[0]
     launcher = module[run.kernel][run.options.get("grid", (1,)), run.options.get("block", (1,))]
     if run.fault:
-        with pytest.raises(FaultError, match=re.escape(run.fault)):
+        with pytest.raises(Fault, match=re.escape(run.fault)):
             launcher(*run.arguments, shared=shared)
     else:
         launcher(*run.arguments, shared=shared)

@@ -38,6 +38,9 @@ def edges(kind: str, bits: int, pool: str) -> tuple[int, ...]:
         top = 1 << (bits - 1)
         first = [0, 1, 2 * top - 1, top, top - 1, 2, top + 1, 2 * top - 2, 0x5A, 7]
         rest = [int(x) for x in integer_edges(bits)]
+    elif kind.endswith("x2"):
+        half = edges(kind[:-2], bits // 2, "")
+        first, rest = [], [x | half[(5 * i + 3) % len(half)] << bits // 2 for i, x in enumerate(half)]
     else:
         return tuple(int.from_bytes(random_bits(8, bits // 8, seed).tobytes(), "little") for seed in range(64)) + (0,)
     return tuple(dict.fromkeys([*first, *rest]))

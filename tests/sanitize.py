@@ -46,7 +46,7 @@ def test(folder: Path, kind: str) -> int:
     env = {**os.environ, **OPTIONS, "LD_PRELOAD": library.stdout.strip(), "PYTHONPATH": str(folder)}
     files = sorted(str(path) for path in (folder / "tests").glob("test_runtime*.py"))
     files += sorted(str(path) for path in (folder / "tests").glob("test_surface*.py"))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     return subprocess.run([*command, "-k", f"not ({LEFT_OUT})", *files], cwd=folder, env=env).returncode
 
 

@@ -11,8 +11,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.surface_format import FORMATS
 
 GEOMETRY = {
-    name: getattr(lib, f"PE_GEOM_{name.upper()}")
-    for name in ("1d", "1d_buffer", "2d", "3d", "a1d", "a2d", "cube", "acube")
+    name: getattr(lib, f"PE_GEOM_{name.upper()}") for name in ("1d", "1d_buffer", "2d", "3d", "a1d", "a2d", "cube", "acube")
 }
 LAYOUT = {"linear": lib.PE_LAYOUT_LINEAR, "pitch": lib.PE_LAYOUT_PITCH, "block_linear": lib.PE_LAYOUT_BLOCK_LINEAR}
 COORD = {"byte": lib.PE_COORD_BYTE, "scaled": lib.PE_COORD_SCALED, "texel": lib.PE_COORD_TEXEL}
@@ -102,9 +101,7 @@ def resolve(desc: Any, how: Any, where: Any, **policy: int) -> int | str:
 def random_model(rng: np.random.Generator, lod: bool = False) -> tuple[ModelSurface, Texels]:
     geometry = str(rng.choice(["1d", "1d_buffer", "2d", "3d", "a1d", "a2d", "cube", "acube"]))
     layout = str(
-        rng.choice(
-            ["pitch", "block_linear", "linear"] if geometry in ("1d", "1d_buffer") else ["pitch", "block_linear"]
-        )
+        rng.choice(["pitch", "block_linear", "linear"] if geometry in ("1d", "1d_buffer") else ["pitch", "block_linear"])
     )
     elem = int(rng.choice([1, 2, 4, 8, 16]))
     width, height, depth = (int(value) for value in rng.integers(1, 40, 3))

@@ -7,10 +7,10 @@ from typing import Any
 import atomic_model
 import numpy as np
 import pytest
-from atomic_cases import LEGAL, SPACE, Memory, atom_site, check, le, operands, type_code
+from atomic_cases import LEGAL, SPACE, Memory, Windows, atom_site, check, le, operands, type_code
 from warp_calls import ALL_LANES, LANES
 
-from ptxemu._runtime import lib
+from ptxemu._runtime import ffi, lib
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,7 @@ def lane_places(pattern: str, rng: np.random.Generator) -> Any:
     return rng.integers(0, 4 if pattern == "few" else LANES, LANES)
 
 
-def sequential(
-    op: str, type_: str, cells: list[int], places: Any, mask: int, a: list[int], b: list[int], ftz: bool
-) -> Any:
+def sequential(op: str, type_: str, cells: list[int], places: Any, mask: int, a: list[int], b: list[int], ftz: bool) -> Any:
     """What the lanes of a warp do, one by one; None once a value is any NaN."""
     returned: list[int | None] = [None] * LANES
     values: list[int | None] = list(cells)
@@ -81,9 +79,7 @@ def test_warp(op: str, type_: str, space: str, memory: Memory) -> None:
             values, returned = sequential(op, type_, cells, places, mask, a, b, ftz)
             check(cells_memory, values, size)
             if wanted:
-                check(
-                    old, [0xEE * int("01" * size, 16) if not mask >> i & 1 else v for i, v in enumerate(returned)], size
-                )
+                check(old, [0xEE * int("01" * size, 16) if not mask >> i & 1 else v for i, v in enumerate(returned)], size)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +97,7 @@ def test_vector_forms(type_: str, count: int, memory: Memory) -> None:
         addresses = (cells.ctypes.data + np.arange(LANES) * size * count).astype(np.uint64)
         old = np.zeros(LANES * count * size, np.uint8)
         operand = np.frombuffer(b"".join(le(v, size) for v in a), np.uint8)
-        outcome = memory.caller.call(
-            "pe_atomic", atom_site(op, type_, "global", count), ALL_LANES, addresses, operand, None, old
-        )
+        outcome = memory.caller.call("pe_atomic", atom_site(op, type_, "global", count), ALL_LANES, addresses, operand, None, old)
         assert outcome.fault is None
         check(cells, [atomic_model.apply(op, type_, v, x, 0, type_ == "f32") for v, x in zip(values, a)], size)  # type: ignore[arg-type]
         check(old, values, size)  # type: ignore[arg-type]
@@ -130,9 +124,7 @@ def test_warp_fault(base: str, offset: int, space: str, count: int, kind: str, m
     addresses[5] = offset + (cells.ctypes.data if base == "global" else 0)
     ones = np.full(LANES * count, 1.0, np.float32)
     site = atom_site("fadd", "f32", space, count)
-    outcome = memory.caller.call(
-        "pe_atomic", site, 0xFFFFFFFE, addresses, ones, None, None, shared=np.zeros(1024, np.uint8)
-    )
+    outcome = memory.caller.call("pe_atomic", site, 0xFFFFFFFE, addresses, ones, None, None, shared=np.zeros(1024, np.uint8))
     assert outcome.fault is not None
     assert outcome.fault.kind == getattr(lib, f"PE_{kind}")
     if (base, offset) != ("global", 1 << 20):  # an unmapped page is found by the CPU, which does not know the lane
@@ -144,25 +136,31 @@ def test_warp_fault(base: str, offset: int, space: str, count: int, kind: str, m
         assert list(done) == [0, 1, 1, 1, 1] + [0] * 27
 
 
-def test_mixed_generic_lanes(memory: Memory) -> None:
-    """Generic lanes in global and shared memory: each follows the space it hits."""
-    cells = memory.array(256)
-    cells.view(np.uint32)[:] = 1
-    addresses = (cells.ctypes.data + np.arange(LANES) * 4).astype(np.uint64)
-    operand = np.ones(LANES, np.uint32)  # the least subnormal
-    outcome = memory.caller.call(
-        "pe_atomic", atom_site("fadd", "f32", "generic"), ALL_LANES, addresses, operand, None, None
-    )
-    assert outcome.fault is None
-    assert not cells.view(np.uint32)[:LANES].any()
+@pytest.mark.parametrize("shared_lanes", [0x55555555, ALL_LANES, 0])
+def test_generic_lanes_follow_the_space_they_hit(shared_lanes: int) -> None:
+    """Sums of subnormals: shared memory keeps them, global memory flushes them."""
+    windows = Windows()
+    launch = np.zeros(1 << 14, np.uint8)  # not exclusive
+    windows.warp.launch = ffi.cast("pe_launch *", launch.ctypes.data)
+    in_shared = np.array([shared_lanes >> lane & 1 for lane in range(LANES)])
+    bases = np.where(in_shared, windows.at["shared"], windows.at["global"]).astype(np.uint64)
+    addresses = bases + 4 * np.arange(LANES, dtype=np.uint64)
+    for address in addresses:
+        windows.put(int(address), 1)
+    least = np.ones(LANES, np.uint32)
+    old = np.zeros(LANES, np.uint32)
+    pointers = [ffi.cast("void *", array.ctypes.data) for array in (least, old)]
+    site = atom_site("fadd", "f32", "generic")
+    addresses_pointer = ffi.cast("uint64_t *", addresses.ctypes.data)
+    lib.pe_atomic(windows.warp, site, ALL_LANES, addresses_pointer, pointers[0], ffi.NULL, pointers[1])
+    assert [windows.word(int(address)) for address in addresses] == list(2 * in_shared)
+    assert (old == 1).all()
 
 
 def test_illegal_operation_is_a_fault(memory: Memory) -> None:
     cells = memory.array(256)
     addresses = np.full(LANES, cells.ctypes.data, np.uint64)
-    outcome = memory.caller.call(
-        "pe_atomic", atom_site("and", "f32"), 1, addresses, np.ones(LANES, np.uint32), None, None
-    )
+    outcome = memory.caller.call("pe_atomic", atom_site("and", "f32"), 1, addresses, np.ones(LANES, np.uint32), None, None)
     assert outcome.fault is not None and outcome.fault.kind == lib.PE_ILLEGAL_OP_TYPE
     assert not cells.any()
 
@@ -208,9 +206,7 @@ def test_concurrent_float_sums(type_: str, one: int, ctas: int, memory: Memory) 
     addresses = np.full(LANES, cells.ctypes.data, np.uint64)
     a = np.frombuffer(le(one, size) * LANES, np.uint8)
     started = [
-        memory.caller.start(
-            "pe_atomic", atom_site("fadd", type_), ALL_LANES, addresses, a, None, None, ctas=ctas, workers=2
-        )
+        memory.caller.start("pe_atomic", atom_site("fadd", type_), ALL_LANES, addresses, a, None, None, ctas=ctas, workers=2)
         for _ in range(2)
     ]
     for launch in started:

@@ -28,7 +28,7 @@ LIBRARY = {
 }
 CONSTANTS = {"lop3": ((3, 0xE8),)}
 # Some modifiers of a slot stand for all where the code cannot differ in kind.
-REPRESENTATIVES = {"cmp": ("lt", "eq", "nan"), "bool": ("and",), "round": ("rn", "rm", "rni", "rmi", "rna")}
+REPRESENTATIVES = {"cmp": ("eq",), "bool": ("and",), "round": ("rn", "rm", "rni", "rmi", "rna")}
 
 
 def choices(row: Row) -> Iterator[str]:

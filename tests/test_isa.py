@@ -28,12 +28,12 @@ def groups() -> Iterator[object]:
             yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}")
 
 
-@pytest.mark.parametrize(("file", "run"), runs())
+@pytest.mark.parametrize(("file", "run"), list(runs()))
 def test_run(file: File, run: Run) -> None:
     execute(file, run)
 
 
-@pytest.mark.parametrize(("file", "group"), groups())
+@pytest.mark.parametrize(("file", "group"), list(groups()))
 def test_forms(file: File, group: list[Form]) -> None:
     failures = execute_forms(file, group)
     assert not failures, "\n".join(failures)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_tools import HEADER, Threads, run
+from kernel_tools import HEADER, Extent, Threads, run
 
 GRID = 2
 BLOCKS = [(32, 1, 1), (70, 1, 1), (16, 4, 1), (8, 8, 1), (4, 2, 8), (5, 7, 1), (64, 2, 1), (16, 3, 1), (1, 40, 1)]
@@ -97,7 +97,8 @@ def step(name: str) -> st.SearchStrategy[Step]:
     return st.builds(Step, st.just(name), st.integers(0, 1000), operand(widths(name)[2], shift), operand(64, False))
 
 
-PROGRAMS = st.lists(st.sampled_from(sorted(MEANING)).flatmap(step), min_size=12, max_size=28)
+COMMON = ["add.s32", "mad.lo.s32", "mul.wide.s32", "mul.wide.u32", "cvt.s64.s32", "cvt.u64.u32", "and.b32", "shl.b32", "add.s64"]
+PROGRAMS = st.lists(st.sampled_from(sorted(MEANING) + 2 * COMMON).flatmap(step), min_size=12, max_size=28)
 
 
 class Values:
@@ -112,46 +113,64 @@ class Values:
         self.lanes[bits].append(lanes)
 
     def pick(self, bits: int, what: object, count: int) -> tuple[str, list[int]]:
-        """A constant, or a value counted from the newest."""
+        """A constant, one of the newest values, or one of the newest that differ a little from thread to thread."""
         if isinstance(what, int):
             return str(signed(what % 2**bits, bits)), [what % 2**bits] * count
         assert isinstance(what, tuple)
-        index = -1 - what[1] % min(6, len(self.names[bits])) if what[1] % 3 else what[1] % len(self.names[bits])
-        return self.names[bits][index], self.lanes[bits][index]
+        names, lanes = self.names[bits], self.lanes[bits]
+        patterns = [n for n, item in enumerate(lanes) if 0 < signed((item[1] - item[0]) % 2**bits, bits) ** 2 < 2**40]
+        choice = patterns[-5:] if what[1] % 4 and patterns else list(range(len(names)))[-6:]
+        index = choice[what[1] // 4 % len(choice)]
+        return names[index], lanes[index]
 
 
-def build(steps: list[Step], threads: Threads, words: tuple[int, int], wide: int) -> tuple[str, list[list[int]]]:
-    """The kernel's text and the value of every step in every thread."""
-    values = Values()
-    lines = []
-    leaves = [threads.tid[0], threads.tid[1], threads.ctaid[0], np.full(threads.count, threads.block[0]), threads.lane]
-    for number, (name, lanes) in enumerate(zip(LEAVES32, leaves)):
-        lines.append(f"mov.u32 %s{number}, {name};")
-        values.add(32, f"%s{number}", [int(lane) for lane in lanes])
-    for name, word in zip(("%w0", "%w1"), words):
-        lines.append(f"ld.param.u32 {name}, [{name[1:]}];")
-        values.add(32, name, [word] * threads.count)
-    lines.append("ld.param.u64 %q0, [q0];")
-    values.add(64, "%q0", [wide] * threads.count)
-    results = []
-    for number, item in enumerate(steps):
-        bits, *sources = widths(item.name)
-        picked = [
-            values.pick(size, what, threads.count) if size else ("", [0] * threads.count)
-            for size, what in zip(sources, (("v", item.a), item.b, item.c))
-        ]
-        meaning = MEANING[item.name]
-        lanes = [meaning(*operands) % 2**bits for operands in zip(*(lanes for _, lanes in picked))]
-        target = f"%{'a' if bits == 32 else 'b'}{number}"
-        lines.append(f"{item.name} {', '.join([target, *(name for name, _ in picked if name)])};")
-        values.add(bits, target, lanes)
-        stored = target
-        if bits == 32:
-            lines.append(f"cvt.u64.u32 %x{number}, {target};")
-            stored = f"%x{number}"
-        lines.append(f"st.global.u64 [%out+{8 * threads.count * number}], {stored};")
-        results.append(lanes)
-    return text(lines, threads), results
+class Program:
+    """Steps as PTX, and their values in every thread."""
+
+    def __init__(self, steps: list[Step], threads: Threads, words: tuple[int, int], wide: int) -> None:
+        self.steps, self.threads = steps, threads
+        count = threads.count
+        leaves = [threads.tid[0], threads.tid[1], threads.ctaid[0], np.full(count, threads.block[0]), threads.lane]
+        self.leaves = [("%s" + str(n), [int(lane) for lane in lanes]) for n, lanes in enumerate(leaves)]
+        self.leaves += [(f"%w{n}", [word] * count) for n, word in enumerate(words)]
+        self.wide = ("%q0", [wide] * count)
+
+    def head(self) -> list[str]:
+        reads = [f"mov.u32 %s{number}, {name};" for number, name in enumerate(LEAVES32)]
+        return [*reads, "ld.param.u32 %w0, [w0];", "ld.param.u32 %w1, [w1];", "ld.param.u64 %q0, [q0];"]
+
+    def values(self, carried: list[tuple[int, str, list[int]]]) -> Values:
+        values = Values()
+        for name, lanes in self.leaves:
+            values.add(32, name, lanes)
+        values.add(64, *self.wide)
+        for bits, name, lanes in carried:
+            values.add(bits, name, lanes)
+        return values
+
+    def body(self, carried: list[tuple[int, str, list[int]]]) -> tuple[list[str], Values, list[list[int]]]:
+        """The steps and stores as text, all values, and the value of each step in every thread."""
+        values, lines, results = self.values(carried), [], []
+        count = self.threads.count
+        for number, item in enumerate(self.steps):
+            bits, *sources = widths(item.name)
+            picked = [
+                values.pick(size, what, count) if size else ("", [0] * count)
+                for size, what in zip(sources, (("v", item.a), item.b, item.c))
+            ]
+            meaning = MEANING[item.name]
+            lanes = [meaning(*operands) % 2**bits for operands in zip(*(lanes for _, lanes in picked))]
+            target = f"%{'a' if bits == 32 else 'b'}{number}"
+            lines.append(f"{item.name} {', '.join([target, *(name for name, _ in picked if name)])};")
+            values.add(bits, target, lanes)
+            lines += self.store(bits, target, 8 * count * number, f"%x{number}")
+            results.append(lanes)
+        return lines, values, results
+
+    def store(self, bits: int, name: str, offset: int, scratch: str) -> list[str]:
+        if bits == 64:
+            return [f"st.global.u64 [%out+{offset}], {name};"]
+        return [f"cvt.u64.u32 {scratch}, {name};", f"st.global.u64 [%out+{offset}], {scratch};"]
 
 
 def text(lines: list[str], threads: Threads) -> str:
@@ -159,7 +178,8 @@ def text(lines: list[str], threads: Threads) -> str:
     return f"""{HEADER}
 .visible .entry k(.param .u64 out, .param .u32 w0, .param .u32 w1, .param .u64 q0)
 {{
-  .reg .b32 %s<8>; .reg .b32 %a<32>; .reg .b32 %w<2>; .reg .b64 %b<32>; .reg .b64 %x<32>; .reg .b64 %q0, %out, %o; .reg .b32 %t<8>;
+  .reg .pred %p; .reg .b32 %s<8>; .reg .b32 %a<32>; .reg .b32 %w<2>; .reg .b32 %t<8>; .reg .b32 %c<4>;
+  .reg .b64 %b<32>; .reg .b64 %x<32>; .reg .b64 %y<4>; .reg .b64 %q0, %out, %o;
   ld.param.u64 %out, [out];
   mov.u32 %t0, %tid.x; mov.u32 %t1, %tid.y; mov.u32 %t2, %tid.z; mov.u32 %t3, %ctaid.x;
   mad.lo.u32 %t4, %t2, {threads.block[1]}, %t1;
@@ -173,11 +193,89 @@ def text(lines: list[str], threads: Threads) -> str:
 """
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(PROGRAMS, st.sampled_from(BLOCKS), st.tuples(WORDS, WORDS), st.integers(0, 2**64 - 1))
-def test_every_lane_is_exact(steps: list[Step], block: tuple[int, int, int], words: tuple[int, int], wide: int) -> None:
+ARGUMENTS = (PROGRAMS, st.sampled_from(BLOCKS), st.tuples(WORDS, WORDS), st.integers(0, 2**64 - 1))
+
+
+def check_straight(steps: list[Step], block: Extent, words: tuple[int, int], wide: int) -> None:
     threads = Threads(GRID, block)
-    ptx, expected = build(steps, threads, words, wide)
+    program = Program(steps, threads, words, wide)
+    lines, _, expected = program.body([])
+    ptx = text(program.head() + lines, threads)
     out = np.zeros((len(steps), threads.count), np.uint64)
     run(ptx, GRID, block, out, *words, wide)
     np.testing.assert_array_equal(out, np.array(expected, dtype=np.uint64), err_msg=ptx)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(*ARGUMENTS)
+def test_every_lane_is_exact(steps: list[Step], block: Extent, words: tuple[int, int], wide: int) -> None:
+    check_straight(steps, block, words, wide)
+
+
+TRIPS = 4
+
+
+def check_loop(steps: list[Step], block: Extent, words: tuple[int, int], wide: int, divergent: bool) -> None:
+    """The steps in a loop: %c0 counts, %c1 strides, %y0 is a pointer that moves, %y1 and %c2 keep the last iteration's values.
+
+    Threads leave after different numbers of iterations if ``divergent``.  What they carried out is stored after the loop.
+    """
+    threads = Threads(GRID, block)
+    count = threads.count
+    program = Program(steps, threads, words, wide)
+    trips = [1 + lane % TRIPS if divergent else TRIPS for lane in (int(x) for x in threads.tid[0])]
+    state = [[0] * count, [int(x) for x in threads.tid[0]], [7] * count, [0] * count, [wide] * count]
+    state[3] = [signed(int(x) + words[0] - (1 << 32) * (int(x) + words[0] >> 32), 32) * 4 % 2**64 for x in threads.tid[0]]
+    names = [(32, "%c0"), (32, "%c1"), (32, "%c2"), (64, "%y0"), (64, "%y1")]
+    expected = np.zeros((TRIPS, len(steps), count), np.uint64)
+    last = [[0] * count for _ in names]
+    lines: list[str] = []
+    for trip in range(TRIPS):
+        lines, values, results = program.body([(bits, name, lanes) for (bits, name), lanes in zip(names, state)])
+        running = np.array([trip < limit for limit in trips])
+        expected[trip] = np.where(running, np.array(results, dtype=np.uint64), np.uint64(0))
+        state = [
+            [lane + 1 for lane in state[0]],
+            [(lane + words[1]) % 2**32 for lane in state[1]],
+            values.lanes[32][-1],
+            [(lane + 4) % 2**64 for lane in state[3]],
+            values.lanes[64][-1],
+        ]
+        last = [[new if on else old for new, old, on in zip(*group, running)] for group in zip(state, last)]
+        update = [f"mov.u32 %c2, {values.names[32][-1]};", f"mov.u64 %y1, {values.names[64][-1]};"]
+    ptx = text([*program.head(), *loop_text(program, lines, update, names, divergent)], threads)
+    out = np.zeros((TRIPS * len(steps) + len(names), count), np.uint64)
+    run(ptx, GRID, block, out, *words, wide)
+    np.testing.assert_array_equal(out[: TRIPS * len(steps)].reshape(expected.shape), expected, err_msg=ptx)
+    np.testing.assert_array_equal(out[TRIPS * len(steps) :], np.array(last, dtype=np.uint64), err_msg=ptx)
+
+
+def loop_text(
+    program: Program, lines: list[str], update: list[str], names: list[tuple[int, str]], divergent: bool
+) -> list[str]:
+    step = 8 * program.threads.count
+    limit = f"and.b32 %t5, %s0, {TRIPS - 1}; add.s32 %t5, %t5, 1;" if divergent else f"mov.u32 %t5, {TRIPS};"
+    carried = [
+        line for n, (bits, name) in enumerate(names) for line in program.store(bits, name, n * step, f"%x{29 + n % 3}")
+    ]
+    return [
+        limit,
+        "mov.u32 %c0, 0; mov.u32 %c1, %s0; mov.u32 %c2, 7; mov.u64 %y1, %q0;",
+        f"add.s32 %t6, %s0, %w0; mul.wide.s32 %y0, %t6, 4; add.s64 %o, %out, {TRIPS * len(program.steps) * step};",
+        "LOOP:",
+        *lines,
+        *update,
+        "add.s32 %c0, %c0, 1; add.s32 %c1, %c1, %w1; add.s64 %y0, %y0, 4;",
+        f"add.s64 %out, %out, {len(program.steps) * step};",
+        "setp.lt.u32 %p, %c0, %t5; @%p bra LOOP;",
+        "mov.u64 %out, %o;",
+        *carried,
+    ]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(*ARGUMENTS, st.booleans())
+def test_every_iteration_is_exact(
+    steps: list[Step], block: Extent, words: tuple[int, int], wide: int, divergent: bool
+) -> None:
+    check_loop(steps, block, words, wide, divergent)

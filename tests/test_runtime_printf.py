@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import struct
 from collections.abc import Iterator
@@ -76,19 +77,18 @@ FLOATS = [0.0, -0.0, 1.0, -1.5, 3.14159265358979, 1e300, 1e-310, 123456.789]
 @pytest.mark.parametrize("size", ["", "8", ".5", "12.3", ".0", "3."])
 def test_integers(arena: Arena, kernel: Kernel, flags: str, size: str) -> None:
     libc = ctypes.CDLL(None)
-    for conversion in "diuoxX":
-        for length, cast, wrap in (
-            ("", ctypes.c_int, int),
-            ("h", ctypes.c_int, int),
-            ("hh", ctypes.c_int, int),
-            ("l", ctypes.c_long, lambda v: ("l", v)),
-            ("ll", ctypes.c_longlong, lambda v: ("l", v)),
-        ):
-            format = f"<%{flags}{size}{length}{conversion}>"
-            for value in (*INTEGERS, 2**40 + 7) if length[:1] == "l" else INTEGERS:
-                expected = ctypes.create_string_buffer(64)
-                libc.snprintf(expected, 64, format.encode(), cast(value))
-                assert printed(arena, kernel, format, [wrap(value)]) == (expected.value.decode(), 1)
+    formats: list[str] = []
+    values: list[object] = []
+    expected: list[str] = []
+    for conversion, length in itertools.product("diuoxX", ["", "h", "hh", "l", "ll"]):
+        wide = length[:1] == "l"
+        for value in [*INTEGERS, 2**40 + 7] if wide else INTEGERS:
+            formats.append(f"<%{flags}{size}{length}{conversion}>")
+            values.append(("l", value) if wide else value)
+            buffer = ctypes.create_string_buffer(64)
+            libc.snprintf(buffer, 64, formats[-1].encode(), (ctypes.c_long if wide else ctypes.c_int)(value))
+            expected.append(buffer.value.decode())
+    assert printed(arena, kernel, "\n".join(formats), values) == ("\n".join(expected), len(values))
 
 
 @pytest.mark.parametrize("flags", FLAGS)
@@ -170,12 +170,19 @@ def test_null_format(arena: Arena, kernel: Kernel) -> None:
     assert arena.view(result, 4).view(np.int32)[0] == -1
 
 
-def test_lines_of_many_warps_stay_whole(arena: Arena, kernel: Kernel) -> None:
-    result = arena.alloc(128)
+def print_line(c: Code) -> None:
+    """vprintf(p0, p1) for every lane."""
+    formats, args, result = c.b.alloca(I64, 32), c.b.alloca(I64, 32), c.b.alloca(I32, 32)
+    with c.loop(32) as lane:
+        c.b.store(c.param(0), c.at(formats, lane, I64))
+        c.b.store(c.param(1), c.at(args, lane, I64))
+    c.call("pe_vprintf", 21, -1, formats, args, result)
+
+
+def test_lines_of_many_warps_stay_whole(arena: Arena) -> None:
     text: list[str] = []
-    format = put(arena, b"one line of %d\n\0")
-    args = put(arena, struct.pack("<i", 7))
-    kernel(arena, format, args, result, 0, 0, 0xFFFFFFFF, grid=(50, 1, 1), block=(64, 1, 1), workers=4, printf=text.append)
+    format, args = put(arena, b"one line of %d\n\0"), put(arena, struct.pack("<i", 7))
+    Kernel(print_line)(arena, format, args, grid=(50, 1, 1), block=(64, 1, 1), workers=4, printf=text.append)
     assert "".join(text) == "one line of 7\n" * (50 * 2 * 32)
 
 

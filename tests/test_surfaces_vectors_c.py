@@ -130,9 +130,7 @@ def test_format_store_vector(index: int) -> None:
         name = "".join(f"{letter}{bits}" for letter in letters) + f"_{row['format_kind']}"
         surface = Texels(name, 3, geometry="1d", layout="linear", base_align=1)
         values = ffi.new("uint32_t[4]", [register] * 4)
-        assert (
-            lib.pe_su_store_fmt(context(), surface.desc, access("1d", mode="texel"), coord(1), values, 0xF) == lib.PE_OK
-        )
+        assert lib.pe_su_store_fmt(context(), surface.desc, access("1d", mode="texel"), coord(1), values, 0xF) == lib.PE_OK
         component = expected.to_bytes(bits // 8, "little")
         texel = component * len(letters)
         assert bytes(surface.memory) == bytes(len(texel)) + texel + bytes(len(texel))

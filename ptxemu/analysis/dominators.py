@@ -171,6 +171,25 @@ def post_dominators(blocks: list[Block]) -> dict[Block, Block | None]:
     return {block: None if idom[number[block]] <= 0 else blocks[idom[number[block]] - 1] for block in blocks}
 
 
+def tree_intervals(parents: dict[Block, Block | None]) -> dict[Block, tuple[int, int]]:
+    """Pre-order number of every node of a forest, and the largest one below it: a subtree is an interval."""
+    children: dict[Block | None, list[Block]] = {}
+    for node, parent in parents.items():
+        children.setdefault(parent, []).append(node)
+    first: dict[Block, int] = {}
+    intervals: dict[Block, tuple[int, int]] = {}
+    stack: list[tuple[Block, bool]] = [(root, False) for root in children.get(None, ())]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            intervals[node] = first[node], len(first) - 1
+            continue
+        first[node] = len(first)
+        stack.append((node, True))
+        stack.extend((child, False) for child in children.get(node, ()))
+    return intervals
+
+
 def _tie_endless(forward: list[list[int]], backward: list[list[int]]) -> None:
     """Give blocks that cannot reach the exit an edge to it, last block of each such region first."""
     reached = _reach(0, backward)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptxemu.analysis.dominators import Dominance, Loop, immediate_dominators, post_dominators
+from ptxemu.analysis.dominators import Dominance, Loop, immediate_dominators, post_dominators, tree_intervals
 from ptxemu.passes.graph import Block, Graph
 
 
@@ -24,7 +24,7 @@ class Layout:
         self.latches = {loop.latches[0]: loop for loop in self.loops.values()}
         self.order = self._linear_order()
         self.index = {block: index for index, block in enumerate(self.order)}
-        self.post_dominator = post_dominators(self.dominance.order)
+        self._post_dominated = tree_intervals(post_dominators(self.dominance.order))
 
     # -- order
 
@@ -82,10 +82,8 @@ class Layout:
         return None
 
     def _post_dominates(self, block: Block, other: Block) -> bool:
-        runner: Block | None = other
-        while runner is not None and runner is not block:
-            runner = self.post_dominator[runner]
-        return runner is block
+        enter, leave = self._post_dominated[block]
+        return enter <= self._post_dominated[other][0] <= leave
 
 
 def _topological(preds: list[list[int]]) -> list[int]:

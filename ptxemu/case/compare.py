@@ -42,14 +42,15 @@ def compare(name: str, actual: Array, expected: object, tolerance: Tolerance) ->
 def ulp_distance(left: Array, right: Array) -> NDArray[np.uint64]:
     """How many representable numbers lie from one float to the other (both of one dtype, no NaN)."""
     a, b = _ordered(left), _ordered(right)
-    return np.where(a > b, a - b, b - a)
+    distance: NDArray[np.uint64] = np.where(a > b, a - b, b - a)
+    return distance
 
 
 def _ordered(array: Array) -> NDArray[np.uint64]:
     """Each float's place in the order of all floats of its type, up to a constant."""
     signed = SIGNED[array.dtype.itemsize]
     bits = np.ascontiguousarray(array).view(signed).astype(np.int64)
-    steps = np.where(bits < 0, np.int64(np.iinfo(signed).min) - bits, bits)
+    steps: NDArray[np.int64] = np.where(bits < 0, np.int64(np.iinfo(signed).min) - bits, bits)
     return steps.view(np.uint64) + np.uint64(2**63)
 
 

@@ -122,9 +122,7 @@ class _Run:
     def _surface(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
         data: object = spec.data.make() if spec.data is not None else _shape(spec)
         try:
-            surface = self.device.surface(
-                data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name
-            )
+            surface = self.device.surface(data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name)
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
         self.inputs[name] = surface.copy_to_host()

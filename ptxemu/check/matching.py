@@ -183,6 +183,8 @@ class _Matcher:
             for position, (wanted, item) in enumerate(zip(types, value)):
                 self.scalar_source(wanted, item, (index, position))
             return Part("src", types)
+        if pattern.name.startswith("imm") and not isinstance(value, ast.Int):
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be an integer constant", index)
         self.scalar(index, pattern)
         self.scalar_source(kind, value, (index,))
         return Part("src", (kind,))

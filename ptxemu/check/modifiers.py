@@ -15,6 +15,18 @@ SLOT_NAMES = {
     "mode": "mode", "query": "query", "level": "level", "evict": "eviction priority", "bool": "boolean operation",
 }  # fmt: skip
 TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
+REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync"})  # as ptxas does
+_HALVES = frozenset({"lo", "hi", "wide"})
+_MODES = frozenset({"b", "p"})
+OPCODE_WORDS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24", "dp2a"), _HALVES), **dict.fromkeys(("suld", "sust", "sured"), _MODES),
+    "div": frozenset({"full"}), "shf": frozenset({"l", "r"}), "cvta": frozenset({"to"}),
+    "bar": frozenset({"arrive", "red", "warp", "cta"}), "barrier": frozenset({"arrive", "red", "cluster", "cta", "wait"}),
+    "fence": frozenset({"proxy"}), "membar": frozenset({"proxy"}), "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all"}),
+    "mbarrier": frozenset("init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait parity pending_count".split()),
+    "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
+}  # fmt: skip
+"""Modifiers that are part of an opcode's name: alone in having a fixed place, right after it."""
 MAX_VECTOR_BITS = 128
 WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows of their own
 
@@ -50,6 +62,9 @@ class _Sorted:
 
 def sort_modifiers(rows: list[Row], modifiers: tuple[str, ...], strict: bool) -> list[Form] | Misfit:
     """Every row of an opcode that takes these modifiers, or what is wrong with them."""
+    misplaced = _misplaced(rows[0].opcode, modifiers)
+    if misplaced is not None:
+        return misplaced
     found = [_sort(row, modifiers) for row in rows]
     fitting = [one for one in found if not one.surplus and (not one.missing or _defaulted(one, strict))]
     wide = [one for one in fitting if _too_wide(one.row, one.mods)]
@@ -58,6 +73,14 @@ def sort_modifiers(rows: list[Row], modifiers: tuple[str, ...], strict: bool) ->
         return Misfit(f"a vector of {fitting[0].mods['type']} this long exceeds {MAX_VECTOR_BITS} bits", vector)
     forms = [_form(one) for one in fitting if one not in wide]
     return forms or _explain(rows[0].opcode, modifiers, found)
+
+
+def _misplaced(opcode: str, modifiers: tuple[str, ...]) -> Misfit | None:
+    """A part of the opcode's name that stands after another modifier."""
+    words = OPCODE_WORDS.get(opcode, frozenset())
+    start = next((index for index, word in enumerate(modifiers) if word not in words), len(modifiers))
+    late = next((index for index in range(start, len(modifiers)) if modifiers[index] in words), None)
+    return None if late is None else Misfit(f"'.{modifiers[late]}' must follow '{opcode}' directly", late)
 
 
 def _sort(row: Row, modifiers: tuple[str, ...]) -> _Sorted:
@@ -80,6 +103,8 @@ def _fill(row: Row, slots: tuple[Slot, ...], modifiers: tuple[str, ...]) -> _Sor
         if word in row.by_modifier:
             slot = next((slot for slot in slots if word in slot.values and slot.name not in mods), None)
         place = row.slots.index(slot) if slot is not None and slot.name in TYPE_SLOTS else types
+        if slot is None and word in REPEATABLE and word in mods.values():
+            continue
         if slot is None or place < types:
             surplus.append(index)
         else:

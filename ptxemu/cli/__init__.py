@@ -13,7 +13,7 @@ import click
 
 import ptxemu
 from ptxemu.cli.failure import save_reproducer
-from ptxemu.errors import Error, InternalError
+from ptxemu.errors import Error, InputError, InternalError
 
 COMMANDS = ("run", "test", "info", "compile")
 INTERRUPTED = 130
@@ -57,6 +57,9 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return 0
+    except MemoryError:
+        click.echo("ptxemu: error: out of memory", err=True)
+        return InputError.exit_code
     except InternalError as error:
         return save_reproducer(error, arguments)
     except Error as error:

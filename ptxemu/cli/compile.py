@@ -24,9 +24,7 @@ from ptxemu.variant import variant_of
 @click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block to compile for.")
 @click.option("--opt", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization level.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; stdout by default.")
-def command(
-    path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None
-) -> None:
+def command(path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None) -> None:
     """Print a kernel as LLVM IR, assembly or object code."""
     module = front(read_ptx(path), str(path))
     name = entry_name(module, entry, path)
@@ -34,7 +32,7 @@ def command(
     made = emit(module, name, Options(cpu=cpu, opt=opt, variant=variant_of(shape.block)), kind)
     data = made if isinstance(made, bytes) else made.encode()
     if output is None:
-        click.get_binary_stream("stdout").write(data)
+        click.echo(data, nl=False)
         return
     try:
         output.write_bytes(data)

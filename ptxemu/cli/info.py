@@ -58,16 +58,14 @@ def collect(module: Module, info: ModuleInfo) -> dict[str, Any]:
                 "dynamic_shared": any(v.space == "shared" and not v.size for v in (*shared, *own)),
                 "local": place([v for v in own if v.space == "local"])[1],
                 "instructions": [
-                    {"name": use.instruction, "count": use.count, "line": use.line, "supported": use.supported}
-                    for use in uses
+                    {"name": use.instruction, "count": use.count, "line": use.line, "supported": use.supported} for use in uses
                 ],
                 "supported": all(use.supported for use in uses),
             }
         )
     version = ".".join(map(str, module.version))
     variables = [
-        {"name": item.name, "space": item.space, "type": item.type, "bytes": item.size}
-        for item in info.variables.values()
+        {"name": item.name, "space": item.space, "type": item.type, "bytes": item.size} for item in info.variables.values()
     ]
     surfaces = [{"name": item.name, "type": item.type, "count": item.count} for item in info.handles.values()]
     return {

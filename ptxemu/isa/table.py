@@ -23,6 +23,7 @@ Operand patterns, separated by commas, in written order::
     d:T        destination register (names starting with d, and q after a bar)
     d:T|q:pred?   a destination pair, the second optional
     a:T        source: register, immediate or (where the instruction allows it) symbol
+    immX:T     source that must be an integer constant (names starting with imm)
     [a]:T      memory address; the data type T is for alignment only
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
     c:u32?     optional operand (a trailing ?)

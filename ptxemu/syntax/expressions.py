@@ -7,6 +7,7 @@ decide which combinations mean something.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptxemu.syntax import constants
@@ -139,9 +140,10 @@ def subscript(stream: TokenStream, base: Operand, index: Operand, end: int) -> O
     return Index(base, index, base.pos, end)
 
 
-def address(stream: TokenStream, base: Operand, rest: tuple[Operand, ...], pos: int, end: int) -> Address:
+def address(stream: TokenStream, base: Operand, rest: Sequence[Operand], pos: int, end: int) -> Address:
     """``[base, rest ...]``."""
     base = unwrap(base)
+    rest = tuple(plain(stream, item) for item in rest)
     if isinstance(base, Offset):
         return Address(base.base, base.offset, rest, pos, end)
     if not isinstance(base, Name | Int):
@@ -154,13 +156,17 @@ def operands(stream: TokenStream, opcode: str, items: list[Operand]) -> tuple[Op
     """The operands of an instruction: parentheses stay a Group in ``call`` only."""
     if opcode == "call":
         return tuple(items)
-    return tuple(_plain(stream, item) if isinstance(item, Group) else item for item in items)
+    return tuple(plain(stream, item) for item in items)
 
 
-def _plain(stream: TokenStream, group: Group) -> Operand:
-    value = unwrap(group)
+def plain(stream: TokenStream, operand: Operand) -> Operand:
+    """An operand that may not be a Group, unless of one constant."""
+    if not isinstance(operand, Group):
+        return operand
+    value = unwrap(operand)
     if not isinstance(value, Int | Float):
-        stream.error("only 'call' takes operands in parentheses", group.pos, group.end)
+        stream.error("only the operands of 'call' can be in parentheses", operand.pos, operand.end)
+        return Int(0, False, operand.pos, operand.end)
     return value
 
 
@@ -182,5 +188,11 @@ def integer(stream: TokenStream, operand: Operand) -> int:
     return 0
 
 
-def vector(items: list[Operand], pos: int, end: int) -> Vector:
-    return Vector(tuple(items), pos, end)
+def vector(stream: TokenStream, items: list[Operand], pos: int, end: int) -> Vector:
+    """``{a, b}``."""
+    return Vector(tuple(plain(stream, item) for item in items), pos, end)
+
+
+def group(stream: TokenStream, items: list[Operand], pos: int, end: int) -> Group:
+    """``(a, b)``; one in another is no list."""
+    return Group(tuple(plain(stream, item) for item in items), pos, end)

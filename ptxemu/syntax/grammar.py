@@ -345,7 +345,8 @@ def p_opcode(p: Rule) -> None:
     else:
         words, pos, _ = p[1]
         word, end = p[2]
-        p[0] = ([*words, word], pos, end)
+        words.append(word)
+        p[0] = (words, pos, end)
 
 
 def p_modifier(p: Rule) -> None:

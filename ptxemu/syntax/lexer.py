@@ -39,10 +39,10 @@ tokens = (
 literals_ = ";:,{}[]()<>+-*/%!~|&^=@?"
 
 IDENTIFIER = r"(?:[A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+)"
-_DOTTED = IDENTIFIER + r"(?:\.\w+(?:::\w+)*)*"
+_DOTTED = IDENTIFIER + r"(?:\.\w+(?:::\w+)*+)*+"
 _FRACTION = r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)"
 _NUMBER = rf"0[xXbBfFdD]\w*|{_FRACTION}|[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?\w*"
-_LOC = r"\.loc[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)"
+_LOC = r"\.loc[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})"
 _INLINED = rf"(?:\s*,\s*function_name\s+{IDENTIFIER}(?:\s*\+\s*[0-9]+)?\s*,\s*inlined_at\s+[0-9]+\s+[0-9]+\s+[0-9]+)?"
 LOC = re.compile(_LOC + _INLINED + r"(?![\w.,])", re.ASCII)
 
@@ -65,7 +65,7 @@ class _Rules:
     states = (("init", "inclusive"),)
     t_ignore = " \t\r\n"
 
-    @_matches(r"(?:(?:0|[1-9][0-9]*)\s*,\s*)+")
+    @_matches(r"(?:(?:0|[1-9][0-9]{0,17})\s*,\s*){2,}")
     def t_init_INTEGERS(self, t: Token) -> Token:
         """A run of plain decimals in an initialiser, as in the byte tables of compilers."""
         spans = [(t.lexpos + m.start(), t.lexpos + m.end(), int(m[0])) for m in _DIGITS.finditer(t.value)]
@@ -76,6 +76,11 @@ class _Rules:
     def t_LOC(self, t: Token) -> None:
         stream_of(t).note_location(t.lexpos, t.value)
 
+    @_matches(r"/\*")
+    def t_COMMENT(self, t: Token) -> None:
+        """Comments are blank by now, unless they never end."""
+        stream_of(t).unterminated_comment(t.lexpos)
+
     @_matches(_DOTTED)
     def t_NAME(self, t: Token) -> Token:
         return t
@@ -83,7 +88,10 @@ class _Rules:
     @_matches(_NUMBER)
     def t_NUMBER(self, t: Token) -> Token:
         text = t.value
-        if literals.INTEGER.fullmatch(text) and len(text) <= literals.MAX_DECIMAL_DIGITS:
+        if len(text) > literals.LONGEST_NUMBER:
+            stream_of(t).error("this number is too long", t.lexpos, t.lexpos + len(text))
+            t.type, t.value = "INTEGER", "0"
+        elif literals.INTEGER.fullmatch(text):
             t.type = "INTEGER"
         elif literals.EXACT_FLOAT.fullmatch(text) or literals.DECIMAL_FLOAT.fullmatch(text):
             t.type = "FLOAT"

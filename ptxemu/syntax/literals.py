@@ -9,8 +9,8 @@ INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)(U?)"
 EXACT_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}", re.ASCII)
 DECIMAL_FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
-MAX_DECIMAL_DIGITS = 400
-"""Longest decimal integer that is read (Python's own conversion is quadratic); no PTX type holds one of 40."""
+LONGEST_NUMBER = 800
+"""Characters of the longest number that is read: Python's conversions are quadratic, and no exact double is longer."""
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}

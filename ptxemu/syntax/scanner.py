@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 WINDOW = 1 << 16
 """Characters that are cut at once: bounds the memory of the fast path."""
 
+LONGEST_STATEMENT = 4096
+"""Longer ones are left to the grammar: a shape is made anew for each of the labels before a statement."""
+
 LEARN_AFTER = 3
 """A template takes as long to make as a few statements take to parse."""
 
@@ -34,7 +37,6 @@ BARE_OPCODES = frozenset(("bra", "brkpt", "call", "exit", "pmevent", "ret", "tra
 """Words without a dot that are no leaf of their statement; missing one here costs time, nothing else."""
 
 _LEAF = re.compile(r"([%.\w$][\w$.]*(?:::[\w.]+)*)", re.ASCII)
-_STATEMENT = re.compile(r"[^;]*;")
 _NAME = re.compile(IDENTIFIER, re.ASCII)
 _MEMBER = re.compile(r"%[A-Za-z0-9_$]+\.[xyzwrgba]", re.ASCII)
 _COMMA = re.compile(r"[ \t\r\n]*,")
@@ -84,14 +86,15 @@ class _Window:
         self.texts: list[str] = pieces[1::2]
         self.starts = edges[1:-1:2]
         self.ends = edges[2::2]
-        self.statement_ends = list(accumulate(map(len, _STATEMENT.findall(cut)), initial=start))[1:]
+        lengths = [len(statement) + 1 for statement in cut.split(";")]
+        self.statement_ends = list(accumulate(lengths[:-1], initial=start))[1:]
         pieces[1::2] = map(kinds.__getitem__, self.texts)
         self.pieces = pieces
         self.shapes = [shape.lstrip(_BLANKS) for shape in "".join(pieces).split(";")]
 
     def rest(self, statement: int, pos: int) -> str:
-        """The shape of what ``statement`` has left at ``pos``; empty past the last whole statement."""
-        if statement >= len(self.statement_ends):
+        """The shape of what ``statement`` has left at ``pos``; empty past the last whole one and if it is very long."""
+        if statement >= len(self.statement_ends) or self.statement_ends[statement] - pos > LONGEST_STATEMENT:
             return ""
         before = self.statement_ends[statement - 1] if statement else self.start
         return self.shapes[statement] if pos == before else self.shape(pos, self.statement_ends[statement] - 1)

@@ -26,7 +26,10 @@ from ptxemu.syntax.words import ITEM_STARTS, MODULE_ONLY
 MAX_NESTING = 256
 """Deepest nesting of braces; later stages may recurse on it."""
 
-_BAD_RUN = re.compile(r"[^\sA-Za-z0-9_$%.;:,{}\[\]()<>+\-*/!~|&^=@?\"]+", re.ASCII)
+_BAD_RUN = re.compile(r"(?:[^\sA-Za-z0-9_$%.;:,{}\[\]()<>+\-*/!~|&^=@?\"]|\.(?!\w)|\$(?![\w$]))+", re.ASCII)
+_MOST_ERRORS = 100  # with those that repeat one on the same line, which are reported once
+_READY_MADE = ("RUN", "PARAMETERS", "INTEGERS")
+_WIDEST_INDENT = 256
 _NOT_FIRST_AT_MODULE_SCOPE = (".param", ".reg")
 
 Token = Any  # ply.lex.LexToken, which is untyped
@@ -56,6 +59,7 @@ class TokenStream:
         self._last: Token = None
         self._last_depth = 0  # scopes open before the last token
         self._last_scope = 0  # the scope that the last token closed
+        self._errors = 0
         self._stopped = False
 
     # ------------------------------------------------------------ tokens
@@ -104,7 +108,7 @@ class TokenStream:
         elif kind == ":" and self._count == 2:
             self._count = 0
         elif kind in ("(", ")"):
-            self._in_parentheses = kind == "("
+            self._in_parentheses = kind == "(" and not self._in_value
         elif kind == "=":
             self._in_value = True
             self._lexer.begin("init")
@@ -166,7 +170,8 @@ class TokenStream:
     def error(self, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
         if not self._stopped:
             self.diagnostics.error(message, pos, end, notes)
-            self._stopped = self.diagnostics.full
+            self._errors += 1
+            self._stopped = self.diagnostics.full or self._errors >= _MOST_ERRORS
 
     def bad_text(self, pos: int) -> None:
         """Called by the lexer at a character that starts no token; skips the offending text."""
@@ -180,10 +185,18 @@ class TokenStream:
             self.error(f"unexpected character {text[pos]!r}", pos, pos + 1)
             self._lexer.lexpos = match.end() if match else pos + 1
 
+    def unterminated_comment(self, pos: int) -> None:
+        self.error("unterminated comment", pos, pos + 2)
+        self._stopped = True
+
     def syntax_error(self, token: Token, parser: yacc.LRParser) -> None:
         """PLY's ``p_error``: report, then queue what lets the parser go on."""
         if self._stopped:
             return
+        if token is not None and token.type in _READY_MADE:  # report the first token that it stands for
+            self._lexer.begin("INITIAL")
+            self._lexer.lexpos = token.lexpos
+            token = self._read()
         expected = messages.acceptable(parser)
         if token is None:
             self._report_end(expected)
@@ -205,12 +218,8 @@ class TokenStream:
         return (f"the '{{' to match is on line {line}, column {column}",)
 
     def _report(self, token: Token, expected: set[str]) -> None:
-        text = str(token.value) if token.type != "RUN" else self.text[token.lexpos : token.lexpos + 1]
+        text = str(token.value)
         pos, end = token.lexpos, token.lexpos + len(text)
-        if token.type == "/" and self.text.startswith("/*", pos):
-            self.error("unterminated comment", pos, pos + 2)
-            self._stopped = True
-            return
         if token.type in MODULE_ONLY and self.scopes:
             self.error(f"expected '}}' before '{text}'", pos, end, self._opened())
             return
@@ -256,11 +265,10 @@ class TokenStream:
             return True
         if len(self.scopes) != depth or (first and self._count == 1):
             return False
-        if not self._starts_line(token.lexpos):
-            return False
+        resumable = first and at_end
         if token.type in ITEM_STARTS:
-            return bool(depth) or token.value not in _NOT_FIRST_AT_MODULE_SCOPE
-        return first and at_end
+            resumable = bool(depth) or token.value not in _NOT_FIRST_AT_MODULE_SCOPE
+        return resumable and self._starts_line(token.lexpos)
 
     def _reread(self, token: Token) -> None:
         if token.type == "}":
@@ -279,7 +287,8 @@ class TokenStream:
             nesting += (token.type == "{") - (token.type == "}")
 
     def _starts_line(self, pos: int) -> bool:
-        return not self.text[self.text.rfind("\n", 0, pos) + 1 : pos].strip()
+        before = self.text[max(0, pos - _WIDEST_INDENT) : pos].rstrip(" \t")
+        return not before or before[-1] in "\r\n"
 
 
 def _token(kind: str, value: object, pos: int) -> Token:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-_STRING = r'"(?:[^"\\\n]|\\[^\n])*+"'
-_COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
+_STRING = r'"(?:[^"\\\n]|\\[^\n])*+"?'
+_COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
 _COMMENTS = re.compile(f"{_STRING}|{_COMMENT}")
 _SECTION = r"\.section\b[ \t]*[\w.$]+\s*\{[^{}]*+\}"
 _DEBUG = re.compile(rf"{_STRING}|\n[ \t]*+#[^\n]*+|@@DWARF[^\n]*+|{_SECTION}", re.ASCII)
@@ -35,7 +35,8 @@ def blank(text: str) -> str:
 
 def _blank_match(match: re.Match[str]) -> str:
     found = match[0]
-    return found if found[0] == '"' else _blank(found)
+    is_open = found.startswith("/*") and not found.endswith("*/", 2)
+    return found if found[0] == '"' or is_open else _blank(found)
 
 
 def _blank(text: str) -> str:

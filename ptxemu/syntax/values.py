@@ -6,7 +6,7 @@ from typing import Any
 
 from ptxemu.syntax import declarations as declare
 from ptxemu.syntax import expressions as build
-from ptxemu.syntax.ast import Float, Group, Init, InitList, Int, Name
+from ptxemu.syntax.ast import Float, Init, InitList, Int, Name
 from ptxemu.syntax.literals import float_bits, integer_value, string_value
 
 Rule = Any  # ply.yacc.YaccProduction, which is untyped
@@ -80,12 +80,12 @@ def p_element(p: Rule) -> None:
 
 def p_vector(p: Rule) -> None:
     """vector : '{' expressions '}'"""
-    p[0] = build.vector(p[2], p.lexpos(1), p.lexpos(3) + 1)
+    p[0] = build.vector(p.lexer, p[2], p.lexpos(1), p.lexpos(3) + 1)
 
 
 def p_address(p: Rule) -> None:
     """address : '[' expression rest ']'"""
-    p[0] = build.address(p.lexer, p[2], tuple(p[3]), p.lexpos(1), p.lexpos(4) + 1)
+    p[0] = build.address(p.lexer, p[2], p[3], p.lexpos(1), p.lexpos(4) + 1)
 
 
 def p_rest(p: Rule) -> None:
@@ -118,8 +118,7 @@ def p_expression_float(p: Rule) -> None:
 def p_expression_group(p: Rule) -> None:
     """expression : '(' ')'
     | '(' expressions ')'"""
-    items = tuple(build.unwrap(item) for item in p[2]) if len(p) == 4 else ()
-    p[0] = Group(items, p.lexpos(1), p.lexpos(len(p) - 1) + 1)
+    p[0] = build.group(p.lexer, p[2] if len(p) == 4 else [], p.lexpos(1), p.lexpos(len(p) - 1) + 1)
 
 
 def p_expression_cast(p: Rule) -> None:

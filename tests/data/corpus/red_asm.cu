@@ -1,0 +1,9 @@
+// red_asm
+extern "C" __global__ void red_asm(unsigned* u, int* s, unsigned long long* q, float* f, double* d, int v) {
+  unsigned uv = v; unsigned long long w = v; float fv = v; double dv = v; __shared__ unsigned sh[2]; unsigned a = (unsigned)__cvta_generic_to_shared(sh); sh[0] = sh[1] = 0; __syncthreads();
+  asm volatile("red.global.add.u32 [%0], %1;" :: "l"(u), "r"(uv) : "memory"); asm volatile("red.global.inc.u32 [%0+4], %1;" :: "l"(u), "r"(uv) : "memory"); asm volatile("red.global.dec.u32 [%0+8], %1;" :: "l"(u), "r"(uv) : "memory");
+  asm volatile("red.relaxed.gpu.global.min.s32 [%0], %1;" :: "l"(s), "r"(v) : "memory"); asm volatile("red.release.sys.global.max.s32 [%0+4], %1;" :: "l"(s), "r"(v) : "memory"); asm volatile("red.global.and.b32 [%0+8], %1;" :: "l"(s), "r"(v) : "memory"); asm volatile("red.global.or.b32 [%0+12], %1;" :: "l"(s), "r"(v) : "memory"); asm volatile("red.global.xor.b32 [%0+16], %1;" :: "l"(s), "r"(v) : "memory");
+  asm volatile("red.global.add.u64 [%0], %1;" :: "l"(q), "l"(w) : "memory"); asm volatile("red.global.max.u64 [%0+8], %1;" :: "l"(q), "l"(w) : "memory"); asm volatile("red.global.min.s64 [%0+16], %1;" :: "l"(q), "l"(w) : "memory"); asm volatile("red.global.or.b64 [%0+24], %1;" :: "l"(q), "l"(w) : "memory");
+  asm volatile("red.global.add.f32 [%0], %1;" :: "l"(f), "f"(fv) : "memory"); asm volatile("red.global.add.f64 [%0], %1;" :: "l"(d), "d"(dv) : "memory"); asm volatile("red.add.u32 [%0], %1;" :: "l"(u + 4), "r"(uv) : "memory"); asm volatile("red.shared.add.u32 [%0], %1;" :: "r"(a), "r"(uv) : "memory"); asm volatile("red.shared.cta.max.u32 [%0], %1;" :: "r"(a + 4), "r"(uv) : "memory"); asm volatile("red.global.add.noftz.f16x2 [%0+20], %1;" :: "l"(u), "r"(uv) : "memory");
+  __syncthreads(); if (threadIdx.x == 0) { u[6] = sh[0]; u[7] = sh[1]; }
+}

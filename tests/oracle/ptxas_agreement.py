@@ -1,0 +1,137 @@
+"""Agreement with ptxas on small modules: records its verdicts, and compares.
+
+    python tests/oracle/ptxas_agreement.py record        ask ptxas about the corpus; write tests/data/ptxas_agreement.jsonl.gz
+    python tests/oracle/ptxas_agreement.py explore N S   compare on N other mutations (seed S), and list what differs
+
+A record is ``{"rule", "name", "text", "accepted", "line"}``; ``line`` is the first line that ptxas reports, 0 if it names none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from front_cases import Case
+from front_forms import mutations
+from front_modules import modules
+
+import ptxemu
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "ptxas_agreement.jsonl.gz"
+REPORTED = re.compile(r", line (\d+); (?:error|fatal)")
+TARGET = re.compile(r"\.target\s+sm_(\d+[af]?)")
+OLDEST, NEWEST = 75, "100"
+SEED, COUNT = 4, 1400
+TIMEOUT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    accepted: bool
+    line: int
+
+
+def architecture(text: str) -> str:
+    """The target to compile for: that of the module if it runs nowhere else."""
+    found = TARGET.search(text)
+    word = found.group(1) if found else NEWEST
+    if word[-1] in "af" or (word.isdigit() and int(word) > int(NEWEST)):
+        return f"sm_{word}"
+    return f"sm_{NEWEST}"
+
+
+def ask_ptxas(text: str, folder: Path) -> Verdict:
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx", dir=folder) as file:
+        file.write(text)
+        file.flush()
+        command = ["ptxas", f"-arch={architecture(text)}", "-O0", "-o", "/dev/null", file.name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    lines = [int(number) for number in REPORTED.findall(done.stdout + done.stderr)]
+    return Verdict(done.returncode == 0, min(lines, default=0))
+
+
+def ask_ptxemu(text: str) -> Verdict:
+    """The verdict of strict mode; valid but unsupported instructions are accepted."""
+    try:
+        errors = [record for record in ptxemu.lint(text, strict=True) if record.severity == "error"]
+    except ptxemu.UnsupportedError:
+        errors = []
+    return Verdict(not errors, min((record.line for record in errors), default=0))
+
+
+def verdicts(cases: Iterable[Case]) -> list[dict[str, object]]:
+    cases = list(cases)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        answers = pool.map(lambda case: ask_ptxas(case.text, Path(folder)), cases)
+        return [asdict(case) | asdict(answer) for case, answer in zip(cases, answers)]
+
+
+def read(path: Path = DATA) -> list[dict[str, object]]:
+    with gzip.open(path, "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def write(records: list[dict[str, object]], path: Path = DATA) -> None:
+    with path.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as file:
+        file.writelines(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def compare(records: list[dict[str, object]]) -> None:
+    """Print what differs, and the figures of each rule class."""
+    total: Counter[object] = Counter()
+    agreed: Counter[object] = Counter()
+    rejected: Counter[object] = Counter()
+    placed: Counter[object] = Counter()
+    for record in records:
+        rule, text = record["rule"], str(record["text"])
+        got = ask_ptxemu(text)
+        total[rule] += 1
+        if got.accepted != record["accepted"]:
+            print(f"{'ptxas accepts' if record['accepted'] else 'ptxas rejects'} [{rule}] {record['name']}")
+            continue
+        agreed[rule] += 1
+        if not got.accepted:
+            rejected[rule] += 1
+            placed[rule] += got.line == record["line"]
+            if got.line != record["line"]:
+                print(f"line {got.line}, ptxas {record['line']} [{rule}] {record['name']}")
+    for rule in sorted(total, key=str):
+        print(f"{rule!s:26} {agreed[rule]:5}/{total[rule]:<5} lines {placed[rule]:5}/{rejected[rule]:<5}")
+    every, same = sum(total.values()), sum(agreed.values())
+    print(f"agreement {same}/{every} = {same / every:.2%}, first line {sum(placed.values())}/{sum(rejected.values())}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=["record", "explore", "compare"])
+    parser.add_argument("numbers", nargs="*", type=int, help="N and S of explore")
+    parser.add_argument("--save", type=Path, help="where explore keeps its records")
+    options = parser.parse_args()
+    if options.action != "compare" and shutil.which("ptxas") is None:
+        parser.error("ptxas is not installed")
+    if options.action == "compare":
+        compare(read(options.save or DATA))
+    elif options.action == "record":
+        records = verdicts([*modules(), *mutations(SEED, COUNT)])
+        write(records)
+        compare(records)
+    else:
+        count, seed = options.numbers
+        records = verdicts(mutations(seed, count))
+        if options.save:
+            write(records, options.save)
+        compare(records)
+
+
+if __name__ == "__main__":
+    main()
