@@ -158,6 +158,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, site->space, addr[__builtin_ctz(mask)], size);
   pe_atom_lanes lanes;
   w->pos = site->pos;
+  w->space = site->space;
   lanes.op = site->op;
   lanes.type = site->type;
   lanes.count = site->count;

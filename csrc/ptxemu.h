@@ -37,6 +37,7 @@ typedef struct pe_warp {
   uint32_t active;       /* lanes that exist (partial last warp) */
   uint32_t warpid;       /* index in its CTA */
   uint32_t pos;          /* source offset of the memory access under way, for faults that the signal handler finds */
+  uint32_t space;        /* and its PE_GENERIC, PE_GLOBAL ...; JIT code stores both as one word */
   uint32_t exited;       /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
   uint32_t tid[3][32];   /* x, y, z of every lane */
 } pe_warp;

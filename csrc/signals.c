@@ -61,6 +61,7 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   uint32_t kind = classify(state, signal, address);
   if (kind == PE_OK) return false;
   pe_record fault = {.kind = kind, .pos = kind == PE_ILLEGAL_ADDRESS ? state->warp.pos : PE_NO_POS,
+                     .space = kind == PE_ILLEGAL_ADDRESS ? state->warp.space : PE_GENERIC,
                      .pc = program_counter(context), .lane = -1,
                      .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};
   pe_record_fault(&state->warp, &fault);

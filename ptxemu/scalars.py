@@ -67,7 +67,8 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
     high = 2 ** (scalar.bits - 1) - 1 if scalar.is_signed else 2**scalar.bits - 1
     if not low <= number <= high:
         raise InputError(f"{where}: {number} is out of range ({low} to {high})")
-    return (number % 2**scalar.bits).to_bytes(scalar.bytes, "little")
+    pattern: int = number % 2**scalar.bits
+    return pattern.to_bytes(scalar.bytes, "little")
 
 
 def _pack_float(parameter: Parameter, value: object, where: str) -> bytes:

@@ -315,7 +315,7 @@ def classified(x: int, type: str, mods: Sequence[str]) -> bool:
 mpmath.mp.prec = 100
 FUNCTIONS: dict[str, Callable[[mpmath.mpf], mpmath.mpf]] = {
     "rcp": lambda x: 1 / x, "sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x), "sin": mpmath.sin,
-    "cos": mpmath.cos, "lg2": lambda x: mpmath.log(x, 2), "ex2": lambda x: mpmath.mpf(2) ** x, "tanh": mpmath.tanh,
+    "cos": mpmath.cos, "lg2": lambda x: mpmath.log(x, 2), "ex2": lambda x: mpmath.mpf(2) ** max(-9999, min(9999, x)), "tanh": mpmath.tanh,
 }  # fmt: skip
 
 
@@ -392,17 +392,12 @@ def near(type: str, exact: mpmath.mpf, relative: float, absolute: float = 0.0, f
             return True
         return not f.is_infinite(got) and abs(_mp(f.value(got)) - exact) <= error
 
-    right.__doc__ = f"{mpmath.nstr(exact, 12)} (bits {_nearest(f, exact):#x}) within {mpmath.nstr(error, 3)}"
+    right.__doc__ = f"{mpmath.nstr(exact, 12)} within {mpmath.nstr(error, 3)}"
     return right
 
 
 def _mp(q: Fraction) -> mpmath.mpf:
     return mpmath.mpf(q.numerator) / q.denominator
-
-
-def _nearest(f: Format, exact: mpmath.mpf) -> int:
-    man, exp = mpmath.frexp(exact)
-    return f.round(Fraction(int(man * 2**60)) * Fraction(2) ** (exp - 60)) if exact else 0
 
 
 def divide_approx(a: int, b: int, type: str, mods: Sequence[str]) -> Check | int:

@@ -346,8 +346,10 @@ def test_parameter_offsets() -> None:
 
 
 def test_performance_directives() -> None:
-    text = ".entry k() .maxntid 128, 2 .minnctapersm 3 .reqntid 64 { ret; }"
-    assert load(text).functions["k"].limits == {"maxntid": (128, 2, 1), "minnctapersm": (3,), "reqntid": (64, 1, 1)}
+    text = ".entry k() .maxntid 128, 2 .minnctapersm 3 { ret; } .entry q() .reqntid 64 { ret; }"
+    functions = load(text).functions
+    assert functions["k"].limits == {"maxntid": (128, 2, 1), "minnctapersm": (3,)}
+    assert functions["q"].limits == {"reqntid": (64, 1, 1)}
 
 
 FUNCTION = """

@@ -114,6 +114,10 @@ def test_bad_global_address(space: str, form: str, access: str) -> None:
     works_after(text)
 
 
+ILLEGAL, MISALIGNED = "illegal address", "misaligned address"
+NAMES = {"shared": "shared", "local": "local", "const": "constant", "param": "parameter"}
+
+
 @dataclass(frozen=True)
 class Window:
     """A space with exact bounds: where its variable lies among the registers of ``access_kernel``."""
@@ -167,10 +171,6 @@ def test_bad_window_address(window: Window, form: str) -> None:
         last = {"uniform": 0, "pattern": 31, "rows": 15, "varying": 28}[form]
         if inside >= 0:
             assert fault.record["thread"] == (last, 0, 0)
-
-
-NAMES = {"shared": "shared", "local": "local", "const": "constant", "param": "parameter"}
-ILLEGAL, MISALIGNED = "illegal address", "misaligned address"
 
 
 @pytest.mark.parametrize("space", ["shared", "const"])
@@ -401,23 +401,15 @@ def test_timeout_ends_an_endless_kernel(kind: str) -> None:
 def test_interrupt_ends_an_endless_kernel() -> None:
     text = kernel(f"ld.param.u64 %rd1, [out];\n{ENDLESS['uniform']}\nret;")
     module = ptxemu.loads(text)
-    started = threading.Event()
 
     def interrupt() -> None:
-        started.wait()
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
+    launcher, out = module["k"][2, 32], np.zeros(1, np.uint32)
     with pytest.raises(KeyboardInterrupt):
-        started.set()
-        module["k"][2, 32](np.zeros(1, np.uint32), timeout=60)
+        launcher(out, timeout=60)
     thread.join()
 
-
-VPRINTF = """.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
-.extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
-.global .align 1 .b8 format[15] = {"t=%u x=%.2f %s\\n"};
-.global .align 1 .b8 word[4] = {97, 98, 99, 0};
-"""

@@ -20,8 +20,8 @@ from ptxemu.compile import Options, emit, front
 
 SAMPLES = sorted((Path(__file__).resolve().parent.parent / "samples").glob("*/kernel.ptx"))
 TEXTS = [path.read_text() for path in SAMPLES] + [ptx.VARIABLES, ptx.SURFACES, ptx.STRUCT, ptx.HELLO]
-TOKENS = ["{", "}", "(", ")", "[", "]", ";", ",", ":", "@", "%r1", "%p", ".u32", ".v4", "0", "-1", "0f3f800000", "ret", "bra",
-          "//", "/*", "*/", '"', ".entry", ".func", ".param", ".reg", "ld", "1e99", "0x", "_", "!", "+", "<", ">", "="]  # fmt: skip
+TOKENS = [*'{}()[];,:@_!+<>="', "//", "/*", "*/", "0", "-1", "1e99", "0x", "0f3f800000", "%r1", "%p"]
+TOKENS += [".u32", ".v4", ".entry", ".func", ".param", ".reg", "ld", "ret", "bra"]
 
 
 @st.composite

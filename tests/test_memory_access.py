@@ -12,6 +12,8 @@ import pytest
 from kernel_tools import Threads, kernel, run
 from numpy.typing import NDArray
 
+from ptxemu.device import default_device
+
 Index = NDArray[np.int64]
 BYTES = 8192
 MIDDLE = 2048  # patterns are relative to it, so that negative ones stay inside
@@ -203,7 +205,7 @@ def copy_shared(target: str, label: str, *, store: bool) -> str:
 @pytest.mark.parametrize("kind", ["u8", "s16", "u32", "u64", "v2.u32", "v4.f32"])
 def test_local(kind: str) -> None:
     """Each thread writes its own local array in one order and reads it in another, also through generic addresses."""
-    count, element, size = parts(kind)
+    _, element, size = parts(kind)
     block = (40, 1, 1)
     threads, rank = coordinates(block)
     vector = kind[: -len(element)]
@@ -296,8 +298,8 @@ def test_pointer_loop(start: int, trips: int) -> None:
     out = np.zeros(40, np.uint64)
     parameters = ".param .u64 in, .param .u64 out, .param .u32 n, .param .u32 start"
     whole = np.concatenate([np.zeros(8, np.uint32), data])
-    device = run_with_offset(whole, 8)
-    run(kernel(POINTER_LOOP, parameters), 1, 40, device, out, trips, start % 2**32)
+    buffer = default_device().to_device(whole)
+    run(kernel(POINTER_LOOP, parameters), 1, 40, buffer.address + 32, out, trips, start % 2**32)
     for thread in range(40):
         total = 0
         for step in range(trips):
@@ -305,19 +307,6 @@ def test_pointer_loop(start: int, trips: int) -> None:
             total = (total + int(whole[place])) ^ int(whole[place + 32])
         assert int(out[thread]) == total
 
-
-def run_with_offset(array: NDArray[np.uint32], elements_in: int) -> int:
-    """The device address of an element of a copy of an array, which lives as long as the test session."""
-    import ptxemu
-    from ptxemu.device import default_device
-
-    buffer = default_device().to_device(array)
-    KEPT.append(buffer)
-    assert isinstance(buffer, ptxemu.Buffer)
-    return buffer.address + array.itemsize * elements_in
-
-
-KEPT: list[object] = []
 
 WRAPPING = """
   ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [base];

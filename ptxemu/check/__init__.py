@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from ptxemu.check.body import BodyChecker, Context
+from ptxemu.check.capacity import check_constants, check_parameters, check_shared
 from ptxemu.check.declarations import Declarer, same_signature
-from ptxemu.check.gates import target_number
+from ptxemu.check.header import check_header, target_number
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.operands import TooManyErrors
+from ptxemu.check.placement import function_problems
 from ptxemu.errors import Diagnostics, UnsupportedError
-from ptxemu.ir import Function, Module, SymRef, Variable
+from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
 
 __all__ = ["check"]
+
+SYSTEM_CALLS = frozenset("vprintf malloc free __assertfail cudaMalloc cudaGetParameterBuffer cudaLaunchDevice".split())
+"""Functions that the driver provides."""
 
 
 def check(tree: ast.Module, source: SourceFile, diagnostics: Diagnostics, strict: bool = False) -> Module:
@@ -30,8 +35,9 @@ class _ModuleChecker:
         self.strict = strict
         self.module = Module(source, tree.version or (0, 0), tree.target, {}, {}, tree.files, tree.locs)
         self.symbols: dict[str, SymRef] = {}
-        self.declarer = Declarer(diagnostics)
+        self.declarer = Declarer(diagnostics, self._gates())
         self.initialised: list[tuple[Variable, ast.Init | ast.InitList]] = []
+        self.declared_early: set[str] = set()
         self.bodies: list[tuple[Function, ast.Function]] = []
 
     def run(self) -> Module:
@@ -51,31 +57,52 @@ class _ModuleChecker:
             for function, node in self.bodies:
                 if node.body is not None:
                     function.body = BodyChecker(context, function, node).check(node.body)
+            self._limits()
         except TooManyErrors:
             pass
         return self.module
+
+    def _limits(self) -> None:
+        version, target = self.tree.version or (0, 0), target_number(self.tree.target)
+        check_constants(self.module, self.diagnostics)
+        check_shared(self.module.functions.values(), self.diagnostics)
+        for function, node in self.bodies:
+            check_parameters(function, node.end - 1, version, target, self.diagnostics)
+        if self.strict and not self.diagnostics.errors:
+            self._unresolved()
+
+    def _unresolved(self) -> None:
+        """What a program of one module cannot resolve: ptxas links what it assembles."""
+        for function in self.module.functions.values():
+            if function.body is None and function.linkage != "extern":
+                message = f"'{function.name}' is declared but not defined"
+                self.diagnostics.error(message, function.pos, function.pos + len(function.name))
+            for item in function.body or ():
+                if isinstance(item, Op) and item.call is not None and isinstance(item.call.callee, Function):
+                    self._reachable(item.call.callee, item)
+        for variable in self.module.variables.values():
+            if variable.linkage == "extern" and variable.space != "shared" and None in variable.dims:
+                self.diagnostics.error(f"'{variable.name}' is .extern and not defined", variable.pos)
 
     # ------------------------------------------------------------ header
 
     def _header(self) -> None:
         tree = self.tree
-        if tree.version is None:
-            self.diagnostics.error("the module has no .version directive", 0)
-        if not tree.target:
-            self.diagnostics.error("the module has no .target directive", tree.version_pos)
+        check_header(tree, self.diagnostics, self.strict)
         if tree.address_size == 32:
             line = self.module.source.line(tree.address_size_pos)
             raise UnsupportedError(f"{self.module.source.name}:{line}: 32-bit addresses are not supported")
-        if tree.address_size not in (None, 64):
-            self.diagnostics.error(f".address_size {tree.address_size} is not 32 or 64", tree.address_size_pos)
 
     def _gates(self) -> tuple[tuple[int, int], int] | None:
         if not self.strict:
             return None
-        number = target_number(self.tree.target)
-        if number is None and self.tree.target:
-            self.diagnostics.error(f"unknown target '{self.tree.target[0]}'", self.tree.target_pos)
-        return self.tree.version or (0, 0), number or 0
+        return self.tree.version or (0, 0), target_number(self.tree.target) or 0
+
+    def _reachable(self, callee: Function, call: Op) -> None:
+        if callee.body is None and callee.name not in SYSTEM_CALLS:
+            self.diagnostics.error(f"'{callee.name}' is declared but not defined", call.pos, call.end)
+        elif callee.pos > call.pos and callee.name not in self.declared_early:
+            self.diagnostics.error(f"'{callee.name}' must be declared before it is called", call.pos, call.end)
 
     # ------------------------------------------------------------ declarations
 
@@ -84,29 +111,35 @@ class _ModuleChecker:
         if old is not None and not _redeclares(old, node):
             self.diagnostics.error(f"'{node.name}' is declared twice", node.pos, node.end)
             return
-        variable = self.declarer.variable(node, node.name, None)
+        variable = self.declarer.variable(node, node.name, None) if self.declarer.placed(node, "module") else None
         if variable is None:
             return
         if old is not None and isinstance(old.symbol, Variable) and node.linkage == "extern":
             return
+        if self.strict and variable.type.name == "samplerref" and not variable.dims and "texmode_independent" not in self.tree.target:
+            self.diagnostics.error("a samplerref needs '.target texmode_independent'", node.pos, node.end)
         self.module.variables[node.name] = variable
         self.symbols[node.name] = SymRef(variable, 0)
         if node.init is not None:
             self.initialised.append((variable, node.init))
 
     def _function(self, node: ast.Function) -> None:
+        for message, pos, end in function_problems(node, self._gates()):
+            self.diagnostics.error(message, pos, end)
         function = self.declarer.function(node)
         if function is None:
             return
         old = self.module.functions.get(node.name)
+        if node.body is None:
+            self.declared_early.add(node.name)
         if old is not None:
-            if not same_signature(old, function):
+            if not same_signature(old, function) or _other_linkage(old, node):
                 self.diagnostics.error(f"'{node.name}' is declared differently before", function.pos)
-                return
-            if node.body is None:
                 return
             if any(known is old for known, _ in self.bodies):
                 self.diagnostics.error(f"function '{node.name}' is defined twice", function.pos)
+                return
+            if node.body is None:
                 return
             self._complete(old, function)
             function = old
@@ -130,6 +163,12 @@ class _ModuleChecker:
         if function is None:
             self.diagnostics.error(f"'{node.target.text}' is not a function", node.target.pos, node.target.end)
             return
+        declared = self.module.functions.get(node.name.text)
+        known = declared is not None and declared.body is None and same_signature(declared, function)
+        if not known and (declared is not None or self.strict):
+            message = f"'{node.name.text}' must be declared before, like '{node.target.text}' and without a body"
+            self.diagnostics.error(message, node.name.pos, node.name.end)
+            return
         self.module.functions[node.name.text] = function
         self.symbols[node.name.text] = SymRef(function, 0)
 
@@ -143,4 +182,13 @@ class _ModuleChecker:
 def _redeclares(old: SymRef, node: ast.Variable) -> bool:
     """An ``.extern`` declaration may stand beside the definition."""
     symbol = old.symbol
-    return isinstance(symbol, Variable) and "extern" in (symbol.linkage, node.linkage) and symbol.space == node.space
+    if not isinstance(symbol, Variable) or symbol.space != node.space or symbol.type.name != node.type:
+        return False
+    if "extern" not in (symbol.linkage, node.linkage) or "" in (symbol.linkage, node.linkage):
+        return False
+    return len(symbol.dims) == len(node.dims) and all(a == b or None in (a, b) for a, b in zip(symbol.dims, node.dims))
+
+
+def _other_linkage(old: Function, node: ast.Function) -> bool:
+    """A definition repeats the linkage of its declaration, or has none."""
+    return node.body is not None and (old.linkage == "extern" or node.linkage not in ("", old.linkage))

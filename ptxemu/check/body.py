@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -13,7 +14,7 @@ from ptxemu.check.gates import gate_errors
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import Mismatch, match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
-from ptxemu.check.names import Names
+from ptxemu.check.names import Code, Names
 from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Plan
 from ptxemu.check.typerules import literal_value
@@ -93,11 +94,12 @@ class BodyChecker:
     def _labels(self, statements: list[ast.Statement]) -> None:
         """Declare the labels of a block first: branches may go forward."""
         for statement in statements:
-            if statement.__class__ in (ast.Label, ast.TargetList, ast.Prototype):
-                assert isinstance(statement, (ast.Label, ast.TargetList, ast.Prototype))
-                entity = statement.name + self.names.suffix if isinstance(statement, ast.Label) else statement
-                if not self.names.declare_code(statement.name, entity):
-                    self.diagnostics.error(f"label '{statement.name}' is defined twice", statement.pos, statement.end)
+            if isinstance(statement, ast.Label):
+                self._code(statement, statement.name + self.names.suffix)
+
+    def _code(self, statement: ast.Label | ast.TargetList | ast.Prototype, entity: Code) -> None:
+        if not self.names.declare_code(statement.name, entity):
+            self.diagnostics.error(f"label '{statement.name}' is defined twice", statement.pos, statement.end)
 
     def _declaration(self, statement: ast.Statement) -> None:
         if isinstance(statement, ast.Label):
@@ -106,8 +108,26 @@ class BodyChecker:
                 self.items.append(LabelMark(label, statement.pos))
         elif isinstance(statement, ast.Variable):
             self._variable(statement)
+        elif isinstance(statement, (ast.TargetList, ast.Prototype)):
+            self._code(statement, statement)
+            self._targets(statement)
+
+    def _targets(self, statement: ast.TargetList | ast.Prototype) -> None:
+        """What a list names must exist, used or not."""
+        with suppress(Rejected):
+            if isinstance(statement, ast.Prototype):
+                self.calls.prototype(statement)
+            elif statement.kind == "branchtargets":
+                for name in statement.targets:
+                    self._label(name)
+            else:
+                for name in statement.targets:
+                    self.calls.function(name)
 
     def _variable(self, node: ast.Variable) -> None:
+        if not self.context.declarer.placed(node, "body"):
+            self.names.forget(node.name)
+            return
         if node.space == "reg":
             fresh = self._register(node)
         else:

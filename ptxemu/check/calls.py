@@ -142,9 +142,12 @@ def _signature(function: Function) -> _Signature:
 def _same_shape(formal: Variable, actual: Variable) -> bool:
     if bool(formal.dims) != bool(actual.dims) or (formal.size != actual.size and None not in formal.dims):
         return False
+    if formal.dims and actual.align < formal.align:
+        return False
     return formal.type.kind == "b" or actual.type.kind == "b" or formal.type.is_float == actual.type.is_float
 
 
 def _describe(variable: Variable) -> str:
     extent = "".join(f"[{extent}]" for extent in variable.dims)
-    return f".{variable.type}{extent}"
+    align = f".align {variable.align} " if variable.dims else ""
+    return f"{align}.{variable.type}{extent}"

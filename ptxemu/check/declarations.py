@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptxemu.check.placement import Gates, declaration_problem
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Function, Param, Variable
 from ptxemu.syntax import ast
@@ -9,15 +10,15 @@ from ptxemu.types import TYPES, ScalarType
 
 DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
 INITIALISED = frozenset({"global", "const"})
-MAX_VECTOR_BITS = 256
 TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 
 
 class Declarer:
     """Makes IR variables and functions, and reports declarations that are wrong."""
 
-    def __init__(self, diagnostics: Diagnostics) -> None:
+    def __init__(self, diagnostics: Diagnostics, gates: Gates | None = None) -> None:
         self.diagnostics = diagnostics
+        self.gates = gates
 
     def error(self, message: str, node: ast.Variable | ast.Function) -> None:
         self.diagnostics.error(message, node.pos, node.end)
@@ -30,6 +31,13 @@ class Declarer:
         if kind is None:
             self.error(f"unknown type '.{node.type}' of '{node.name}'", node)
         return kind
+
+    def placed(self, node: ast.Variable, scope: str) -> bool:
+        """Report what cannot be declared in a ``module``, ``body``, ``entry``, ``func`` or ``prototype``."""
+        problem = declaration_problem(node, scope, self.gates)
+        if problem is not None:
+            self.error(problem, node)
+        return problem is None
 
     def variable(self, node: ast.Variable, name: str, owner: str | None) -> Variable | None:
         """A variable outside registers, without its initial value; None if the declaration is wrong."""
@@ -55,8 +63,6 @@ class Declarer:
             self.error(f"'{node.name}' of type {kind} must be a register", node)
         elif node.align & (node.align - 1):
             self.error(f"the alignment {node.align} of '{node.name}' is not a power of two", node)
-        elif node.vector * kind.bits > MAX_VECTOR_BITS:
-            self.error(f"the vector '{node.name}' exceeds {MAX_VECTOR_BITS} bits", node)
         elif node.init is not None and space not in INITIALISED:
             self.error(f"'{node.name}' in .{space} space cannot have an initial value", node)
         elif node.init is not None and node.linkage == "extern":
@@ -101,6 +107,8 @@ class Declarer:
 
     def formal(self, node: ast.Variable, owner: str, *, entry: bool) -> Variable | None:
         """A formal parameter. One declared ``.reg`` is passed in parameter memory as well."""
+        if not self.placed(node, "entry" if entry else "func"):
+            return None
         kind = TYPES.get(node.type)
         if entry and node.space != "param":
             self.error(f"the kernel parameter '{node.name}' must be .param", node)
@@ -124,8 +132,8 @@ def _limit(directive: ast.Directive) -> tuple[int, ...]:
 def same_signature(first: Function, second: Function) -> bool:
     """Whether two declarations of a function agree."""
 
-    def shape(variables: list[Variable]) -> list[tuple[int, int, bool]]:
-        return [(variable.size, variable.align, variable.type.is_float) for variable in variables]
+    def shape(variables: list[Variable]) -> list[tuple[int, int, str]]:
+        return [(variable.size, variable.align, variable.type.name) for variable in variables]
 
     def formals(function: Function) -> list[Variable]:
         return [param.variable for param in function.params]

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from ptxemu.isa.table import Row
-
-TARGET = re.compile(r"sm_(\d+)[af]?$")
-
-
-def target_number(words: tuple[str, ...]) -> int | None:
-    """The number of the ``sm_NN`` word of ``.target``."""
-    found = [match for match in map(TARGET.match, words) if match]
-    return int(found[0].group(1)) if found else None
 
 
 def gate_errors(row: Row, mods: dict[str, str], version: tuple[int, int], target: int) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ptxemu.check.typerules import float_bits
 from ptxemu.errors import Diagnostics
-from ptxemu.ir import Reloc, SymRef, Variable
+from ptxemu.ir import Function, Reloc, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
@@ -19,7 +19,7 @@ SAMPLER_FIELDS = frozenset(
 FIELDS = {
     "surfref": SURFACE_FIELDS,
     "samplerref": SAMPLER_FIELDS,
-    "texref": SURFACE_FIELDS | SAMPLER_FIELDS | {"normalized_coords", "num_mipmap_levels", "num_samples"},
+    "texref": (SURFACE_FIELDS | SAMPLER_FIELDS) - {"force_unnormalized_coords"} | {"normalized_coords", "num_mipmap_levels", "num_samples"},
 }
 SYMBOLIC = {"wrap": 0, "mirror": 3, "clamp_ogl": 4, "clamp_to_edge": 1, "clamp_to_border": 2, "nearest": 0, "linear": 1}
 
@@ -86,7 +86,7 @@ class Encoder:
             bits = value.value & ((1 << kind.bits) - 1)
         elif isinstance(value, ast.Float) and kind.name in ("f32", "f64", "b32", "b64"):
             bits = float_bits(value, TYPES[f"f{kind.bits}"])
-        elif isinstance(value, (ast.Name, ast.Offset)) and kind.kind in ("u", "s", "b"):
+        elif isinstance(value, (ast.Name, ast.Offset)) and kind.kind == "u":
             self._symbol(variable, offset, init, value)
             return
         else:
@@ -101,6 +101,10 @@ class Encoder:
         symbol, size, shift = found.symbol, variable.type.bytes, 0
         if isinstance(symbol, Variable) and symbol.space not in ("global", "const"):
             raise InitialiserError(f"'{symbol.name}' in .{symbol.space} space has no constant address", init)
+        if isinstance(symbol, Function) and symbol.kind == "entry":
+            raise InitialiserError(f"the kernel '{symbol.name}' has no address", init)
+        if init.mask is not None and size == 2:
+            raise InitialiserError(f"a byte of an address does not fit type {variable.type}", init)
         if init.mask is not None:
             shift = _mask_shift(init)
             size = 1

@@ -282,6 +282,8 @@ class _Matcher:
             self.symbol_address(index, base.symbol)
         elif isinstance(base, Reg):
             self.check_address_register(index, base)
+        elif self.space() != "local":
+            raise Mismatch("a literal address is allowed in .local space only", index)
         return Part("mem", types)
 
     def symbol_address(self, index: int, symbol: Any) -> None:

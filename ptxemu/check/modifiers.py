@@ -15,7 +15,7 @@ SLOT_NAMES = {
     "mode": "mode", "query": "query", "level": "level", "evict": "eviction priority", "bool": "boolean operation",
 }  # fmt: skip
 TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
-REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync"})  # as ptxas does
+REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does
 _HALVES = frozenset({"lo", "hi", "wide"})
 _MODES = frozenset({"b", "p"})
 OPCODE_WORDS: dict[str, frozenset[str]] = {

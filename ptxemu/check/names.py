@@ -110,7 +110,7 @@ class Names:
     def declare_range(self, prefix: str, count: int, type: ScalarType) -> bool:
         """Declare ``prefix0`` to ``prefix<count-1>``; False if the scope has such a range already."""
         scope = self._scopes[-1]
-        if prefix in scope.prefixes:
+        if prefix in scope.prefixes or any(_in_range(name, prefix, count) for name in scope.declared):
             return False
         scope.prefixes.append(prefix)
         self._ranges.setdefault(prefix, []).append(_Range(type, count, scope))
@@ -120,12 +120,17 @@ class Names:
 
     def _declare(self, table: dict[str, Any], name: str, key: str, entity: object) -> bool:
         scope = self._scopes[-1]
-        if key in scope.declared:
+        if key in scope.declared or (key is name and self._range_holds(scope, name)):
             return False
         scope.declared.add(key)
         scope.undo.append((table, name, table.get(name)))
         table[name] = entity
         return True
+
+    def _range_holds(self, scope: _Scope, name: str) -> bool:
+        """Whether a range that the scope has declared includes the name."""
+        ends = name[-1:].isdecimal()
+        return ends and any(_in_range(name, prefix, self._ranges[prefix][-1].count) for prefix in scope.prefixes)
 
     def _hide(self, prefix: str, count: int, scope: _Scope) -> None:
         """Forget registers that a range of an inner scope hides, until the scope ends."""
@@ -173,6 +178,11 @@ class Names:
         counts = {prefix: min(99, found[-1].count) for prefix, found in self._ranges.items() if found}
         ranges = [f"{prefix}{index}" for prefix, count in counts.items() for index in range(count)]
         return [*known, *ranges, *self._module, *(f"%{name}" for name in (*SPECIAL_REGISTERS, *TRIPLES))]
+
+
+def _in_range(name: str, prefix: str, count: int) -> bool:
+    tail = name[len(prefix) :]
+    return name.startswith(prefix) and tail.isdecimal() and int(tail) < count
 
 
 def _builtin(name: str) -> Entity | None:

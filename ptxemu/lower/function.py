@@ -14,6 +14,7 @@ from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.literals import offsets_literal
 from ptxemu.lower.segments import Segment, escaping, plan, test
 from ptxemu.lower.special import special_value, symbol_value
+from ptxemu.lower.sync import note_exit
 from ptxemu.passes.graph import Block, Graph, Phi, reads
 from ptxemu.target import Target
 from ptxemu.types import PRED, ScalarType
@@ -23,6 +24,9 @@ from ptxemu.variant import LANES
 def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, target: Target, symbol: str) -> str:
     """The LLVM IR text of a module that defines ``void symbol(ptr warp)``."""
     return FunctionBuilder(graph, uniformity, layout, target).run(symbol)
+
+
+BARRIERS = {"barrier_sync", "barrier_arrive", "barrier_red"}
 
 
 class FunctionBuilder:
@@ -38,6 +42,7 @@ class FunctionBuilder:
         self.running: dict[Block, str] = {}  # slots: lanes that a block last ran with
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
+        self.waits = any(op.row.lower in BARRIERS for block in self.order for op in block.ops)
 
     def run(self, symbol: str) -> str:
         ctx = self.ctx
@@ -245,6 +250,8 @@ class FunctionBuilder:
     def _terminate(self, block: Block) -> None:
         ctx, linear = self.ctx, self.linear
         if not block.succs:
+            if self.waits:
+                note_exit(ctx)
             ctx.jump(self._after(frozenset(), block))
         elif block in linear.layout.latches:
             self._latch(block)

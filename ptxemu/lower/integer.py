@@ -195,14 +195,19 @@ def add_carry(e: Emitter, op: Op, a: str, b: str, carry: str = "") -> str | tupl
 
 
 @elementwise("sub.carry")
-def sub_borrow(e: Emitter, op: Op, a: str, b: str, borrow: str = "") -> str | tuple[str, str]:
-    """``sub.cc``, ``subc``, ``subc.cc``: CC.CF is a borrow, d = a - (b + CC.CF)."""
+def sub_carry(e: Emitter, op: Op, a: str, b: str, carry: str = "") -> str | tuple[str, str]:
+    """``sub.cc``, ``subc``, ``subc.cc``: d = a + ~b + CC.CF (1 without a carry-in); a borrow leaves CC.CF clear.
+
+    The manual calls CC.CF a borrow here, but ptxas makes it the adder's carry, and nvcc's 128-bit division needs that: it
+    reads the outcome of a ``subc.cc`` with ``addc``.
+    """
     t = op.type().llvm
     difference = e.bin("sub", t, a, b)
-    flag = e.icmp("ult", t, a, b)
-    if borrow:
-        base, difference = difference, e.bin("sub", t, difference, e.cast("zext", "i1", borrow, t))
-        flag = e.bin("or", "i1", flag, e.icmp("ugt", t, difference, base))
+    flag = e.icmp("uge", t, a, b)
+    if carry:
+        borrow = e.cast("zext", "i1", e.bin("xor", "i1", carry, e.int(1, 1)), t)
+        base, difference = difference, e.bin("sub", t, difference, borrow)
+        flag = e.bin("and", "i1", flag, e.icmp("ule", t, difference, base))
     return _carry_result(op, difference, flag)
 
 

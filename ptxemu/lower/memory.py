@@ -192,10 +192,10 @@ def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
 
 
 def note_position(ctx: Context, op: Op) -> None:
-    """Leave the source position for the fault handler: an access in the arena may hit an unmapped page."""
+    """Leave position and space for the fault handler: an access in the arena may hit an unmapped page."""
     offset, _ = ctx.layout.warp_field("pos")
     pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
-    ctx.stmt(f"store volatile i32 {op.pos}, ptr {pointer}, align 4")
+    ctx.stmt(f"store volatile i64 {SPACES[space_of(op)] << 32 | op.pos}, ptr {pointer}, align 4")
 
 
 # ---------------------------------------------------------------- address forms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptxemu._runtime import lib
 from ptxemu.ir import Op, Operand
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
@@ -26,11 +27,16 @@ def _arguments(ctx: Context, operands: tuple[Operand, ...]) -> tuple[str, str]:
     return values[0], values[1]
 
 
+def _form(op: Op) -> int:
+    """``barrier`` without ``.aligned`` counts threads; the others count whole warps (PTX ISA "bar, barrier")."""
+    return 0 if op.opcode == "bar" or "aligned" in op.mods else int(lib.PE_BARRIER_PER_THREAD)
+
+
 def _barrier(ctx: Context, op: Op, arrive: int) -> None:
     number, count = _arguments(ctx, op.srcs)
     ctx.call(
         "void", "pe_barrier", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", number), ("i32", count),
-        ("i32", ctx.bits_of(ctx.active)), ("i32", str(arrive)),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(arrive | _form(op))),
     )  # fmt: skip
 
 
@@ -54,7 +60,7 @@ def barrier_red(ctx: Context, op: Op) -> None:
     kind = next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
     result = ctx.call(
         "i32", "pe_barrier_red", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", number), ("i32", count),
-        ("i32", ctx.bits_of(ctx.active)), ("i32", str(kind)), ("i32", ctx.bits_of(predicate)),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(kind | _form(op))), ("i32", ctx.bits_of(predicate)),
     )  # fmt: skip
     if op.dst_types[0] is PRED:
         result = ctx.scalar.icmp("ne", "i32", result, "0")
@@ -73,3 +79,11 @@ def fence(ctx: Context, op: Op) -> None:
     ctx.stmt("fence seq_cst")
 
 
+
+
+def note_exit(ctx: Context) -> None:
+    """Lanes leave the kernel while others may go on to a barrier, which must not wait for them."""
+    offset, _ = ctx.layout.warp_field("exited")
+    pointer = ctx.once("exited", f"getelementptr i8, ptr %w, i64 {offset}")
+    gone = ctx.scalar.bin("or", "i32", ctx.inst(f"load i32, ptr {pointer}, align 4"), ctx.bits_of(ctx.active))
+    ctx.stmt(f"store i32 {gone}, ptr {pointer}, align 4")

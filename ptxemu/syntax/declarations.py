@@ -53,9 +53,9 @@ class Header:
         if self._first("target", self.module.target or None, pos):
             self.module.target, self.module.target_pos = tuple(words), pos
 
-    def address_size(self, size: int, pos: int, end: int) -> None:
+    def address_size(self, size: int, pos: int, number: int, end: int) -> None:
         if size not in (32, 64):
-            self.stream.error("'.address_size' must be 32 or 64", pos, end)
+            self.stream.error("'.address_size' must be 32 or 64", number, end)
         elif self._first("address_size", self.module.address_size, pos):
             self.module.address_size, self.module.address_size_pos = size, pos
 

@@ -11,6 +11,7 @@ from ptxemu.syntax import expressions as build
 from ptxemu.syntax.ast import Alias, Block, Directive, Instruction, Label, Pragma, TargetList
 from ptxemu.syntax.lexer import tokens as lexer_tokens
 from ptxemu.syntax.literals import integer_value, string_value
+from ptxemu.syntax.scanner import PARAMETER
 from ptxemu.syntax.values import *  # noqa: F403  (its productions)
 from ptxemu.syntax.values import Rule, appended, extended, listed, word
 
@@ -56,7 +57,7 @@ def p_item_target(p: Rule) -> None:
 
 def p_item_address_size(p: Rule) -> None:
     """item : ADDRESS_SIZE INTEGER"""
-    p.lexer.header.address_size(integer_value(p[2]), p.lexpos(1), p.lexpos(2) + len(p[2]))
+    p.lexer.header.address_size(integer_value(p[2]), p.lexpos(1), p.lexpos(2), p.lexpos(2) + len(p[2]))
 
 
 def p_item_list(p: Rule) -> None:
@@ -116,15 +117,16 @@ def p_linkage(p: Rule) -> None:
 
 def p_signature(p: Rule) -> None:
     """returns :
+    | '(' ')'
     | '(' parameter_list ')'
     accepts :
+    | '(' ')'
     | '(' parameter_list ')'"""
     p[0] = p[2] if len(p) == 4 else []
 
 
 def p_parameter_list(p: Rule) -> None:
-    """parameter_list :
-    | parameters
+    """parameter_list : parameters
     | parameter_list ',' parameters"""
     p[0] = extended(p)
 
@@ -138,7 +140,7 @@ def p_parameters_one(p: Rule) -> None:
     """parameters : SPACE specs TYPE pointer declarator"""
     parameter = declare.variable(p.lexer, "", p[1], p[2], p[3], p[4], p[5], None)
     p[0] = [parameter]
-    p.lexer.learn(parameter, p.lexpos(1), parameter.end)
+    p.lexer.learn(parameter, p.lexpos(1), parameter.end, PARAMETER)
 
 
 def p_pointer(p: Rule) -> None:

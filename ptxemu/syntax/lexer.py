@@ -57,6 +57,14 @@ def _matches(pattern: str) -> Callable[[_Rule], _Rule]:
     return decorate
 
 
+def _begins_item(text: str, pos: int) -> bool:
+    """Whether an initialiser's item starts at ``pos``: only blanks lie between it and a brace or comma."""
+    before = pos - 1
+    while before >= 0 and text[before] in " \t\r\n":
+        before -= 1
+    return before >= 0 and text[before] in "{,"
+
+
 class _Rules:
     """The rules, in order of precedence."""
 
@@ -68,6 +76,10 @@ class _Rules:
     @_matches(r"(?:(?:0|[1-9][0-9]{0,17})\s*,\s*){2,}")
     def t_init_INTEGERS(self, t: Token) -> Token:
         """A run of plain decimals in an initialiser, as in the byte tables of compilers."""
+        if not _begins_item(t.lexer.lexdata, t.lexpos):  # the first number belongs to an expression, as in -1, 0, 0
+            t.type, t.value = "INTEGER", _DIGITS.match(t.value)[0]
+            t.lexer.lexpos = t.lexpos + len(t.value)
+            return t
         spans = [(t.lexpos + m.start(), t.lexpos + m.end(), int(m[0])) for m in _DIGITS.finditer(t.value)]
         t.value = [Init(Int(value, False, pos, end), False, None, None, pos, end) for pos, end, value in spans]
         return t

@@ -30,6 +30,9 @@ LONGEST_STATEMENT = 4096
 LEARN_AFTER = 3
 """A template takes as long to make as a few statements take to parse."""
 
+PARAMETER = "("
+"""Before the shape of a parameter, whose syntax is not that of a statement."""
+
 MAX_SHAPES = 8192
 """Bounds the shapes that a process remembers."""
 
@@ -165,7 +168,7 @@ class Scanner:
         nodes: list[Statement] = []
         window, end = self._window_at(pos), pos
         while window and (match := _PARAMETER.match(self._text, pos)) and match.end() < window.stop:
-            template = _templates.get(window.shape(pos, match.end()))
+            template = _templates.get(PARAMETER + window.shape(pos, match.end()))
             if template is None:
                 break
             first = bisect_left(window.starts, pos)
@@ -177,12 +180,15 @@ class Scanner:
             pos = comma.end()
         return nodes, end
 
-    def learn(self, node: Instruction | Variable, start: int, end: int) -> None:
-        """Remember the shape of ``node``, a statement from ``start`` to its ``;`` at ``end``, if it is common."""
+    def learn(self, node: Instruction | Variable, start: int, end: int, context: str = "") -> None:
+        """Remember the shape of ``node``, whose text is from ``start`` to ``end``, if it is common.
+
+        ``end`` is where the ``;`` of a statement is; ``context`` is :data:`PARAMETER` for a parameter.
+        """
         window = self._window
         if window is None or not window.start <= start < end < window.stop:
             return
-        shape = window.shape(start, end)
+        shape = context + window.shape(start, end)
         if len(_sightings) >= MAX_SHAPES and shape not in _sightings:
             return
         seen = _sightings[shape] = _sightings.get(shape, 0) + 1

@@ -160,10 +160,10 @@ class TokenStream:
 
     # ------------------------------------------------------------ the fast path
 
-    def learn(self, node: Instruction | Variable, start: int, end: int) -> None:
-        """The grammar read a statement from ``start`` to its ``;`` at ``end``: teach the fast path its shape."""
+    def learn(self, node: Instruction | Variable, start: int, end: int, context: str = "") -> None:
+        """The grammar read a node: teach the fast path its shape (see :meth:`Scanner.learn`)."""
         if self._scanner and not self.diagnostics.records:
-            self._scanner.learn(node, start, end)
+            self._scanner.learn(node, start, end, context)
 
     # ------------------------------------------------------------ errors
 
@@ -240,11 +240,9 @@ class TokenStream:
 
         ``at_end``: the statement was complete but for its ``;``, so what starts the next line is the next statement.
         """
-        depth = self._last_depth
-        if token.type == "{" and self._braces:
-            self._skip_braces()
-        first = True
-        while token is not None and not self._stopped:
+        depth, first = self._last_depth, True
+        skipped = token.type == "{" and self._braces and self._skip_braces()
+        while token is not None and not (skipped or self._stopped):
             if self._must_reread(token, depth, first, at_end):
                 self._reread(token)
                 break
@@ -276,15 +274,12 @@ class TokenStream:
         self._lexer.lexpos = token.lexpos
         self._last = None
 
-    def _skip_braces(self) -> None:
+    def _skip_braces(self) -> bool:
         """After the ``{`` of a misplaced block: skip to its ``}``."""
-        self._braces = 0
         nesting = 1
-        while nesting:
-            token = self._lexer.token()
-            if token is None:
-                return
+        while nesting and (token := self._lexer.token()):
             nesting += (token.type == "{") - (token.type == "}")
+        return True
 
     def _starts_line(self, pos: int) -> bool:
         before = self.text[max(0, pos - _WIDEST_INDENT) : pos].rstrip(" \t")

@@ -144,7 +144,9 @@ class _Writer:
         name = self.leaf(node.pos, node.pos + len(node.name))
         numbers = [index for index, text in enumerate(self.leaves.texts) if text[0].isdigit()]
         align = self.number_leaf(numbers, node.align) if node.align else "0"
-        dims, count = "()", "None"
+        dims, count, pointer = "()", "None", "None"
+        if node.ptr:
+            pointer = f"({node.ptr[0]!r}, {self.number_leaf(numbers, node.ptr[1]) if node.ptr[1] else 0})"
         if node.dims and node.dims[0] is not None:
             dims = f"({self.number_leaf(numbers, node.dims[0])},)"
         elif node.dims:
@@ -155,11 +157,11 @@ class _Writer:
             raise NoTemplate
         return (
             f"Variable({self.text(name)}, {node.space!r}, {node.type!r}, {node.vector}, {align}, {dims}, {count}, "
-            f"None, '', (), None, {self.span(node)})"
+            f"None, '', (), {pointer}, {self.span(node)})"
         )
 
     def number_leaf(self, numbers: list[int], value: int) -> str:
-        """Takes the next number of a declaration: alignment first, then the extent or count."""
+        """Takes the next number of a declaration: its alignment, the pointer's, the extent or count."""
         if not numbers or integer_value(self.leaves.texts[numbers[0]]) != value:
             raise NoTemplate
         return f"integer[{self.text(numbers.pop(0))}]"

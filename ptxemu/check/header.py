@@ -1,0 +1,80 @@
+"""The module's ``.version``, ``.target`` and ``.address_size`` (PTX ISA, "PTX Module Directives")."""
+
+from __future__ import annotations
+
+import re
+
+from ptxemu.errors import Diagnostics
+from ptxemu.syntax import ast
+
+TARGET = re.compile(r"(?:sm|compute)_(\d+)([af]?)$")
+OPTIONS = frozenset({"texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"})
+LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 0}  # of each major version
+
+# The first version that knows a target.
+TARGETS: dict[str, tuple[int, int]] = {
+    "10": (1, 0), "11": (1, 0), "12": (1, 2), "13": (1, 2), "20": (2, 0), "21": (2, 0), "30": (3, 0), "32": (4, 0), "35": (3, 1),
+    "37": (4, 1), "50": (4, 0), "52": (4, 1), "53": (4, 2), "60": (5, 0), "61": (5, 0), "62": (5, 0), "70": (6, 0), "72": (6, 1),
+    "75": (6, 3), "80": (7, 0), "86": (7, 1), "87": (7, 4), "88": (9, 0), "89": (7, 8), "90": (7, 8), "90a": (8, 0),
+    "100": (8, 6), "100a": (8, 6), "100f": (8, 8), "103": (8, 8), "103a": (8, 8), "103f": (8, 8), "110": (9, 0), "110a": (9, 0),
+    "110f": (9, 0), "120": (8, 7), "120a": (8, 7), "120f": (8, 8), "121": (8, 8), "121a": (8, 8), "121f": (8, 8),
+}  # fmt: skip
+
+
+def target_number(words: tuple[str, ...]) -> int | None:
+    """The number of the ``sm_NN`` word of ``.target``."""
+    found = [match for match in map(TARGET.match, words) if match]
+    return int(found[0].group(1)) if found else None
+
+
+def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> None:
+    """Report missing directives; in strict mode also versions and targets that do not exist or do not go together."""
+    if tree.version is None:
+        diagnostics.error("the module has no .version directive", 0)
+    if not tree.target:
+        diagnostics.error("the module has no .target directive", tree.version_pos)
+    if tree.address_size not in (None, 64, 32):
+        diagnostics.error(f".address_size {tree.address_size} is not 32 or 64", tree.address_size_pos)
+    if tree.version and tree.target:
+        _order(tree, diagnostics)
+        if strict:
+            _version(tree.version, tree, diagnostics)
+            _target(tree.version, tree, diagnostics)
+
+
+def _order(tree: ast.Module, diagnostics: Diagnostics) -> None:
+    first = min((item.pos for item in tree.items), default=None)
+    if tree.target_pos < tree.version_pos or (first is not None and first < tree.version_pos):
+        diagnostics.error("'.version' must be the first directive", tree.version_pos)
+    elif first is not None and first < tree.target_pos:
+        diagnostics.error("'.target' must come before every declaration", tree.target_pos)
+    if tree.address_size is not None:
+        if tree.address_size_pos < tree.target_pos:
+            diagnostics.error("'.address_size' must follow '.target'", tree.address_size_pos)
+        elif first is not None and first < tree.address_size_pos:
+            diagnostics.error("'.address_size' must come before every declaration", tree.address_size_pos)
+
+
+def _version(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics) -> None:
+    major, minor = version
+    if minor > LAST_MINOR.get(major, -1):
+        diagnostics.error(f"there is no PTX version {major}.{minor}", tree.version_pos)
+
+
+def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics) -> None:
+    name, *options = tree.target
+    match = TARGET.match(name)
+    least = TARGETS.get(match.group(1) + match.group(2)) if match else None
+    if match is None or least is None:
+        diagnostics.error(f"unknown target '{name}'", tree.target_pos)
+        return
+    if version < least:
+        text = f"'{name}' needs PTX {least[0]}.{least[1]} (.version is {version[0]}.{version[1]})"
+        diagnostics.error(text, tree.target_pos)
+    for option in options:
+        if option not in OPTIONS and not TARGET.match(option):
+            diagnostics.error(f"unknown target option '{option}'", tree.target_pos)
+    if {"texmode_unified", "texmode_independent"} <= set(options):
+        diagnostics.error("'texmode_unified' and 'texmode_independent' exclude each other", tree.target_pos)
+    if "map_f64_to_f32" in options and int(match.group(1)) >= 13:
+        diagnostics.error(f"'map_f64_to_f32' is for targets without f64; {name} has it", tree.target_pos)

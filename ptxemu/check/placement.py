@@ -1,0 +1,132 @@
+"""Where declarations may stand, and what they may say: state spaces, linkage, types, directives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxemu.syntax import ast
+from ptxemu.types import TYPES
+
+Gates = tuple[tuple[int, int], int]
+"""Version and target."""
+
+TYPE_NEEDS: dict[str, Gates] = {"b128": ((8, 3), 70)}
+INSTRUCTION_TYPES = frozenset("bf16 bf16x2 tf32 f32x2 u16x2 s16x2 e4m3 e5m2 e4m3x2 e5m2x2".split())
+MAX_VECTOR_BITS = 128
+FUNCTION_DIRECTIVES = frozenset({"noreturn", "attribute", "abi_preserve", "abi_preserve_control", "pragma"})
+CLUSTER = ((7, 8), 90)
+DIRECTIVE_NEEDS = {
+    "explicitcluster": CLUSTER, "reqnctapercluster": CLUSTER, "maxclusterrank": CLUSTER, "noreturn": ((6, 4), 30), "blocksareclusters": ((9, 0), 90),
+}  # fmt: skip
+POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
+CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
+
+
+def declaration_problem(node: ast.Variable, scope: str, gates: Gates | None) -> str | None:
+    """What is wrong with a declaration in a ``module``, ``body``, ``entry``, ``func`` or ``prototype``."""
+    for problem in _problems(node, scope):
+        return problem
+    if gates is not None and node.type in TYPE_NEEDS:
+        (major, minor), sm = TYPE_NEEDS[node.type]
+        if gates[0] < (major, minor) or gates[1] < sm:
+            return f".{node.type} needs PTX {major}.{minor} and sm_{sm}"
+    return None
+
+
+def _problems(node: ast.Variable, scope: str) -> Iterator[str]:
+    name, space, kind = node.name, node.space, TYPES.get(node.type)
+    if node.type in INSTRUCTION_TYPES:
+        yield f".{node.type} is a type of instructions only; declare '{name}' with a .b type"
+    if scope == "module" and space in ("reg", "local", "param"):
+        yield f"'{name}' in .{space} space must be declared in a function"
+    if space == "sreg":
+        yield "special registers cannot be declared"
+    if space == "tex":
+        yield "'.tex' variables were removed in PTX 1.5; use a .global .texref"
+    if scope == "body" and node.linkage:
+        yield f"'.{node.linkage}' is for module-scope variables"
+    if node.linkage == "common" and space != "global":
+        yield f"'{name}' is .common and must be in .global space, not .{space}"
+    if kind is None:
+        return
+    yield from _shape_problems(node, scope)
+    if kind.kind == "opaque" and scope not in ("module", "entry"):
+        yield f"a {kind} must be a module-scope .global variable or a kernel parameter"
+    if space == "param" and (node.type == "f16x2" or (scope == "body" and None in node.dims)):
+        yield f"'{name}' of type {node.type} cannot be in .param space" if node.type == "f16x2" else f"'{name}' has no size"
+    if space != "global" and node.attributes:
+        yield f"'{name}' has an attribute, which only .global variables may have"
+    if any(text.startswith("unified") for text in node.attributes):
+        yield "'.unified' variables are not supported by the assembler"
+
+
+def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
+    name, kind = node.name, TYPES[node.type]
+    if node.vector and kind.kind == "pred":
+        yield f"the predicate '{name}' cannot be a vector"
+    if node.vector and kind.kind == "opaque":
+        yield f"'{name}' of type {kind} cannot be a vector"
+    if node.vector == 8:
+        yield f"'{name}' cannot be a vector of 8 elements"
+    if node.vector * kind.bits > MAX_VECTOR_BITS:
+        yield f"the vector '{name}' exceeds {MAX_VECTOR_BITS} bits"
+    if node.space == "reg" and node.dims:
+        yield f"'{name}' is an array and cannot be a register"
+    if node.space == "reg" and node.init is not None:
+        yield f"'{name}' in .reg space cannot have an initial value"
+    if node.linkage != "extern" and any(extent is not None and extent <= 0 for extent in node.dims):
+        yield f"'{name}' has an extent of {min(extent for extent in node.dims if extent is not None)}"
+    if node.ptr is not None and (node.ptr[1] & (node.ptr[1] - 1)):
+        yield f"the alignment {node.ptr[1]} of '{name}' is not a power of two"
+    if node.ptr is not None and (scope != "entry" or node.ptr[0] in ("reg", "param")):
+        yield "'.ptr' is for kernel parameters that point to global, const, shared or local memory"
+    if scope in ("entry", "func") and node.vector and node.space == "param":
+        yield f"'{name}' in .param space cannot be a vector; use an aligned array"
+    if scope == "entry" and None in node.dims:
+        yield f"the kernel parameter '{name}' has no size"
+    if scope in ("entry", "func") and node.count is not None:
+        yield f"the parameter '{name}' cannot be a range"
+
+
+def function_problems(node: ast.Function, gates: Gates | None) -> Iterator[tuple[str, int, int]]:
+    """What is wrong with the head of a function, and where."""
+    for directive in node.directives:
+        problem = _directive_problem(node, directive, gates)
+        if problem:
+            yield problem, directive.pos, directive.end
+    given = {directive.name: directive for directive in node.directives}
+    for first, second in CONFLICTS:
+        if first in given and second in given:
+            yield f"'.{first}' and '.{second}' exclude each other", node.end - 1, node.end
+    if "blocksareclusters" in given and not {"reqntid", "reqnctapercluster"} <= set(given):
+        yield "'.blocksareclusters' needs .reqntid and .reqnctapercluster", node.end - 1, node.end
+    at = node.name_pos or node.pos, (node.name_pos or node.pos) + len(node.name)
+    if node.linkage == "common" or (node.linkage == "extern" and node.body is not None):
+        yield f"'.{node.linkage}' cannot be given to {'a definition' if node.linkage == 'extern' else 'a function'}", *at
+    if node.name == "_":
+        yield "'_' is not a name for a function", *at
+    if len(node.returns) > 1 and any(item.space != "reg" for item in node.returns):
+        yield f"'{node.name}' has several results, which must be .reg", *at
+    if any(None in item.dims for item in node.params[:-1]):
+        yield f"only the last parameter of '{node.name}' may have no size", *at
+
+
+def _directive_problem(
+    node: ast.Function, directive: ast.Directive, gates: Gates | None
+) -> str | None:
+    name = directive.name
+    if node.kind == "func" and name not in FUNCTION_DIRECTIVES:
+        return f"'.{name}' is for kernels"
+    if node.kind == "entry" and name in ("noreturn", "attribute", "abi_preserve", "abi_preserve_control"):
+        return f"'.{name}' is for device functions"
+    if name == "noreturn" and node.returns:
+        return f"'{node.name}' has a result and cannot be .noreturn"
+    if name == "maxnctapersm":
+        return "'.maxnctapersm' was removed in PTX 2.1; use .minnctapersm"
+    if name in POSITIVE and any(isinstance(value, int) and value <= 0 for value in directive.values):
+        return f"'.{name}' needs positive values"
+    if gates is not None and name in DIRECTIVE_NEEDS:
+        (major, minor), sm = DIRECTIVE_NEEDS[name]
+        if gates[0] < (major, minor) or gates[1] < sm:
+            return f"'.{name}' needs PTX {major}.{minor} and sm_{sm}"
+    return None

@@ -1,0 +1,67 @@
+"""``ptxemu lint``: everything that is wrong with PTX files, for people and for tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+import ptxemu
+from ptxemu.api import lint, read_ptx
+from ptxemu.errors import Diagnostic, InputError
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+WRONG = 2
+
+
+@click.command("lint")
+@click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
+@click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option("--strict", is_flag=True, help="Also check what .version and .target allow, and all that ptxas rejects.")
+def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
+    """Report every error and warning of PTX files. The exit code is 2 if there are errors."""
+    records = [record for path in paths for record in _check(path, strict)]
+    FORMATS[style](records)
+    return WRONG if any(record.severity == "error" for record in records) else 0
+
+
+def _check(path: Path, strict: bool) -> list[Diagnostic]:
+    try:
+        return lint(read_ptx(path), filename=str(path), strict=strict)
+    except InputError as error:
+        return [Diagnostic("error", str(error).removeprefix(f"{path}: "), 1, 1, 2, str(path), "")]
+
+
+def _text(records: list[Diagnostic]) -> None:
+    for record in records:
+        click.echo(record.render())
+
+
+def _json(records: list[Diagnostic]) -> None:
+    click.echo(json.dumps([_plain(record) for record in records], indent=2))
+
+
+def _plain(record: Diagnostic) -> dict[str, Any]:
+    fields = asdict(record)
+    return {name: fields[name] for name in ("file", "line", "column", "end_column", "severity", "message", "notes")}
+
+
+def _sarif(records: list[Diagnostic]) -> None:
+    """SARIF 2.1.0, which code-scanning services and editors read."""
+    driver = {"name": "ptxemu", "version": ptxemu.__version__, "rules": []}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(item) for item in records]}
+    click.echo(json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2))
+
+
+def _result(record: Diagnostic) -> dict[str, Any]:
+    region = {"startLine": record.line, "startColumn": record.column, "endColumn": record.end_column}
+    place = {"artifactLocation": {"uri": Path(record.file).as_posix()}, "region": region}
+    text = "\n".join([record.message, *record.notes])
+    return {"level": record.severity, "message": {"text": text}, "locations": [{"physicalLocation": place}]}
+
+
+FORMATS: dict[str, Callable[[list[Diagnostic]], None]] = {"text": _text, "json": _json, "sarif": _sarif}
