@@ -15,10 +15,11 @@ check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 bench: $(READY)
-	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json
+	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/test_fuzz.py
+	$(BIN)/python tests/fuzz_front.py --iterations 1000000
 
 sanitize: $(READY)
 	CFLAGS="-fsanitize=address,undefined -g" $(BIN)/python setup.py -q build --build-base $(SANITIZED) --build-lib $(SANITIZED)/lib

@@ -8,7 +8,7 @@
 static pe_warp_state *state_of(pe_warp *w) { return (pe_warp_state *)w; }
 
 void pe_barriers_reset(pe_cta *cta) {
-  for (int i = 0; i < PE_BARRIERS; i++) cta->barriers[i] = (pe_barrier_state){0};
+  for (; cta->in_use; cta->in_use &= cta->in_use - 1) cta->barriers[__builtin_ctz(cta->in_use)] = (pe_barrier_state){0};
 }
 
 /* All threads that a barrier for the whole CTA waits for: full warps that have not exited. */
@@ -25,6 +25,7 @@ static void complete(pe_worker *worker, pe_barrier_state *barrier) {
     state->result = result_of(barrier, state->result);  /* it held the operation until now */
   }
   worker->cta.runnable |= barrier->waiting;
+  worker->cta.in_use &= ~(1u << (barrier - worker->cta.barriers));
   *barrier = (pe_barrier_state){0};
 }
 
@@ -32,9 +33,9 @@ void pe_barriers_exit(pe_worker *worker, uint32_t warpid) {
   pe_cta *cta = &worker->cta;
   cta->live &= ~(1u << warpid);
   cta->runnable &= ~(1u << warpid);
-  for (int i = 0; i < PE_BARRIERS; i++) {
-    pe_barrier_state *barrier = &cta->barriers[i];
-    if (!barrier->expected || !barrier->whole_cta) continue;
+  for (uint32_t in_use = cta->in_use; in_use; in_use &= in_use - 1) {
+    pe_barrier_state *barrier = &cta->barriers[__builtin_ctz(in_use)];
+    if (!barrier->whole_cta) continue;
     barrier->expected = live_threads(cta);
     if (barrier->waiting && barrier->arrived >= barrier->expected) complete(worker, barrier);
   }
@@ -89,6 +90,7 @@ static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t 
     barrier->expected = count ? count : live_threads(&worker->cta);
     barrier->form = form;
     barrier->all = 1;
+    worker->cta.in_use |= 1u << id;
   }
   barrier->arrived += threads;
   barrier->pos = pos;

@@ -57,7 +57,7 @@ static inline bool pe_stopped(pe_launch *launch) {
 /* ---- a CTA and its warps, owned by one worker --------------------------------------------------------------------- */
 
 typedef struct pe_barrier_state {
-  uint32_t expected;        /* threads; 0: the barrier is not in use */
+  uint32_t expected;        /* threads */
   uint32_t arrived;         /* threads */
   uint32_t waiting;         /* warps */
   uint32_t pos;             /* of the last arrival that waits */
@@ -78,6 +78,7 @@ typedef struct pe_warp_state {
 typedef struct pe_cta {
   uint32_t live;            /* warps that have not exited */
   uint32_t runnable;        /* of them, those that do not wait */
+  uint32_t in_use;          /* barriers with arrivals; all others are zero */
   pe_barrier_state barriers[PE_BARRIERS];
 } pe_cta;
 

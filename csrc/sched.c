@@ -88,6 +88,10 @@ static bool take_ctas(pe_launch *launch, uint64_t *first, uint64_t *last) {
   return true;
 }
 
+static void complete_ctas(pe_launch *launch, uint64_t count) {
+  atomic_fetch_add_explicit(&launch->completed, count, memory_order_relaxed);
+}
+
 /* ---- kernels that never wait ---- */
 
 static void run_cta_straight(pe_worker *worker, pe_kernel kernel) {
@@ -103,12 +107,12 @@ static void run_straight(void *argument) {
   pe_worker *worker = argument;
   pe_launch *launch = worker->launch;
   pe_kernel kernel = (pe_kernel)(uintptr_t)launch->config.kernel;
-  for (uint64_t cta, last; take_ctas(launch, &cta, &last);) {
-    for (; cta < last && !pe_stopped(launch); cta++) {
+  for (uint64_t first, last, cta; take_ctas(launch, &first, &last);) {
+    for (cta = first; cta < last && !pe_stopped(launch); cta++) {
       place_cta(worker, cta);
       run_cta_straight(worker, kernel);
-      atomic_fetch_add_explicit(&launch->completed, 1, memory_order_relaxed);
     }
+    complete_ctas(launch, cta - first);
   }
   pe_fiber_leave(worker->fibers[0]);
 }
@@ -144,7 +148,7 @@ static void run_waiting(pe_worker *worker) {
       for (uint32_t i = 0; i < launch->warps; i++) pe_fiber_start(worker->fibers[i], run_warp, &worker->warps[i]);
       run_turns(worker);
       if (pe_stopped(launch)) return;
-      atomic_fetch_add_explicit(&launch->completed, 1, memory_order_relaxed);
+      complete_ctas(launch, 1);
     }
   }
 }

@@ -77,9 +77,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def kernel(
-    module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None
-) -> CompiledKernel:
+def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> CompiledKernel:
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
     variant = variant_of(block) if block else options.variant
     function = find_entry(module, entry)

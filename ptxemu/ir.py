@@ -97,7 +97,7 @@ class Param:
     ptr: tuple[str, int] | None = None
 
 
-Symbol = Union[Variable, "Function"]
+Symbol = Union[Variable, "Function"]  # noqa: UP007 (a forward reference)
 
 
 @dataclass(slots=True, frozen=True)
@@ -123,7 +123,7 @@ class Vec:
     items: tuple[Operand, ...]
 
 
-Operand = Union[Reg, Imm, SReg, SymRef, Addr, Vec]
+Operand = Reg | Imm | SReg | SymRef | Addr | Vec
 
 
 # ---------------------------------------------------------------- operations

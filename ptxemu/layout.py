@@ -59,9 +59,7 @@ class ModuleLayout:
         """The address of a function as a value: distinct and never null, but not of readable memory."""
         return CODE_ALIGN * (self.functions.index(function.name) + 1)
 
-    def images(
-        self, global_base: int, const_base: int, handles: dict[Variable, int] | None = None
-    ) -> tuple[bytes, bytes]:
+    def images(self, global_base: int, const_base: int, handles: dict[Variable, int] | None = None) -> tuple[bytes, bytes]:
         """The initial bytes of both blocks once their addresses are known.
 
         ``handles`` gives the handle values that initialisers naming a surfref or texref store.

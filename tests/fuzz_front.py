@@ -21,9 +21,13 @@ CORPUS = Path(__file__).resolve().parent / "data" / "corpus"
 SEED = 20240
 SMALL = 6000  # characters of a corpus file that one iteration works on
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
-PIECES = [*"{}()[]<>;,:.@!%$_|+-*/&^~?=\"'\\#\0\r\n\t\f\v\ufeff\u00e9\u2028", "0x", "0f3F800000", "0d", "1e999", "99999999999999999999",
-          "/*", "*/", "//", ".reg", ".b32", ".entry", ".func", ".param", ".version", ".target", ".global", ".align", ".loc", ".file",
-          ".section", ".pragma", ".branchtargets", ".callprototype", "call", "ret;", "@%p", "add.u32", "%r<100000>", "{{{{", "}}}}",
+PIECES = [*"{}()[]<>;,:.@!%$_|+-*/&^~?=\"'\\#\0\r\n\t\f\v\ufeff\u00e9\u2028", "0x", "0f3F800000", "0d", "1e999",
+          "99999999999999999999",
+          "/*", "*/", "//",
+          ".reg", ".b32", ".entry", ".func", ".param", ".version", ".target", ".global", ".align",
+          ".loc", ".file",
+          ".section", ".pragma", ".branchtargets", ".callprototype", "call", "ret;", "@%p", "add.u32", "%r<100000>",
+          "{{{{", "}}}}",
           "((((", "::", ".v4", "..", "<", "- - -", "ld.global", "[%rd1+", "generic(", "={{{1}}}"]  # fmt: skip
 
 Mutation = Callable[[random.Random, str], str]
@@ -67,10 +71,22 @@ def nest(rng: random.Random, text: str) -> str:
 
 
 def long_line(rng: random.Random, text: str) -> str:
-    return HEADER + ".entry k() { " + rng.choice(["add.u32 %r1, %r2, %r3; ", "x", "1,", "/* */", "{%a, "]) * rng.randrange(1, 3000)
+    return (
+        HEADER + ".entry k() { " + rng.choice(["add.u32 %r1, %r2, %r3; ", "x", "1,", "/* */", "{%a, "]) * rng.randrange(1, 3000)
+    )
 
 
-MUTATIONS: Sequence[Mutation] = (replace,) * 12 + (swap, swap, drop_line, drop_line, repeat, truncate, random_bytes, nest, long_line)
+MUTATIONS: Sequence[Mutation] = (replace,) * 12 + (
+    swap,
+    swap,
+    drop_line,
+    drop_line,
+    repeat,
+    truncate,
+    random_bytes,
+    nest,
+    long_line,
+)
 
 
 def texts() -> list[str]:

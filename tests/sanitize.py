@@ -23,6 +23,7 @@ OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0",
     "TSAN_OPTIONS": "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:halt_on_error=1:report_bugs=1",
 }
+SUITES = ("test_runtime", "test_surface", "test_atomics")
 LEFT_OUT = "fork or interrupt or handlers or portable or floating_point_state or stack_overflow or lazy"
 
 
@@ -44,8 +45,7 @@ def test(folder: Path, kind: str) -> int:
     """The exit status of pytest."""
     library = subprocess.run(["cc", f"-print-file-name={LIBRARIES[kind]}"], capture_output=True, text=True, check=True)
     env = {**os.environ, **OPTIONS, "LD_PRELOAD": library.stdout.strip(), "PYTHONPATH": str(folder)}
-    files = sorted(str(path) for path in (folder / "tests").glob("test_runtime*.py"))
-    files += sorted(str(path) for path in (folder / "tests").glob("test_surface*.py"))
+    files = [str(path) for path in sorted((folder / "tests").glob("test_*.py")) if path.name.startswith(SUITES)]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     return subprocess.run([*command, "-k", f"not ({LEFT_OUT})", *files], cwd=folder, env=env).returncode
 

@@ -42,7 +42,7 @@ def read(name: str) -> Rows:
 def rejected(lines: list[str], *, version: str = "9.0", target: str = "sm_100", strict: bool = False) -> set[int]:
     """The indices of the lines that have errors, checked in portions small enough for every error to be reported."""
     found: set[int] = set()
-    step = MAX_ERRORS - 1
+    step = MAX_ERRORS - 3  # the header may have errors of its own
     for start in range(0, len(lines), step):
         portion = lines[start : start + step]
         text = HEADER.format(version=version, target=target) + "\n".join([*portion, "ret;", "}", ""])
@@ -50,7 +50,8 @@ def rejected(lines: list[str], *, version: str = "9.0", target: str = "sm_100", 
         diagnostics = Diagnostics(source)
         tree = parse(source, diagnostics)
         check(tree, source, diagnostics, strict)
-        found |= {start + record.line - FIRST_LINE for record in diagnostics.errors}
+        lines_at_fault = [record.line for record in diagnostics.errors if record.line >= FIRST_LINE]  # not the header's
+        found |= {start + line - FIRST_LINE for line in lines_at_fault}
     return found
 
 

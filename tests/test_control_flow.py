@@ -54,8 +54,8 @@ def random_program(rng: random.Random) -> Program:
         ops = [(n, d, a, b, b >= REGISTERS or rng.random() < 0.2) for n, d, a, b, _ in ops]
         kind = rng.choices(["jump", "branch", "switch", "exit"], [3, 8, 1, 1])[0]
         near = rng.random() < 0.5  # mostly forward graphs nest; free ones are irreducible
-        pick = (lambda: min(count - 1, index + rng.randint(1, 3))) if near else (lambda: rng.randrange(count))
-        targets = [pick() for _ in range({"jump": 1, "branch": 2, "switch": 3, "exit": 0}[kind])]
+        edges = {"jump": 1, "branch": 2, "switch": 3, "exit": 0}[kind]
+        targets = [min(count - 1, index + rng.randint(1, 3)) if near else rng.randrange(count) for _ in range(edges)]
         guarded = (rng.randrange(REGISTERS), rng.randrange(REGISTERS)) if rng.random() < 0.3 else None
         program.nodes.append(Node(ops, kind, targets, rng.randrange(REGISTERS), rng.randrange(4), guarded))
     return program

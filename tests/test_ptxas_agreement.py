@@ -24,7 +24,7 @@ KNOWN = (
     (r"declarations", r"\.v2 \.align", "alignment may follow the vector length"),
     (r"declarations|limits", r"4294967296|1000000000|0xffffffff", "ptxas counts sizes in 32 bits, and these wrap"),
     (r"declarations", r"\.u32$|\.align 4 \.align 4", "a declaration without a name, or with two alignments, is a slip"),
-    (r"directives", r"\.loc|\.file|\.section|inlined_at|\.pragma|\.extern|\.reg \.u32 ;", "debug directives are read and dropped"),
+    (r"directives", r"\.loc|\.file|\.section|inlined_at|\.pragma|\.extern|\.reg \.u32 ;", "debug directives are dropped"),
     (r"directives", r"address_size 32", "32-bit modules are valid PTX for older targets"),
     (r"target", r"debug", "ptxas wants debug sections that a module need not have"),
     (r"order of directives", r"twice|in body|file before", "a second .target would silently change the first"),

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runtime_harness import I32, I64, Code, Kernel
+from llvmlite import ir
+from runtime_harness import I32, I64, PTR, Code, Kernel
 
+from ptxemu._runtime import ffi, lib
 from ptxemu.errors import Fault, InputError, LaunchTimeout
 from ptxemu.memory import Arena
 
@@ -181,6 +183,34 @@ def test_concurrent_launches(arena: Arena, ids: Kernel) -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_updates_of_concurrent_single_worker_launches(arena: Arena) -> None:
+    """A launch alone updates memory without locks; it must stop doing so when another one starts."""
+    site = ffi.new("pe_atom_site *", {"op": lib.PE_ATOM_ADD, "type": lib.PE_TYPE_U32, "space": lib.PE_GLOBAL, "count": 1})
+
+    def build(c: Code) -> None:
+        address, one, null = c.b.alloca(I64, 32), c.b.alloca(I32, 32), ir.Constant(PTR, None)
+        c.b.store(c.param(0), address)
+        c.b.store(c.i32(1), one)
+        with c.loop(c.param(2, I32)):
+            c.call("pe_atomic", c.pointer(c.param(1)), 1, address, one, null, null)
+
+    address, out = ints(arena, 1)
+    kernel, site_address = Kernel(build), int(ffi.cast("uintptr_t", site))
+    launches = [(400_000, 5), (3_000, 150), (1_000, 300)]
+
+    def work(updates: int, count: int) -> None:
+        for _ in range(count):
+            kernel(arena, address, site_address, updates, workers=1)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in launches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert out[0] == sum(updates * count for updates, count in launches)
+    arena.free(address)
 
 
 @pytest.mark.parametrize("suspends", [False, True])

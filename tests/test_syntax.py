@@ -136,6 +136,7 @@ def _summary(item: ast.Init) -> tuple[object, ...]:
 def test_initialisers() -> None:
     assert scalars("{118, 0, 5, 6, 7}") == [(n, 0, False, None, None) for n in (118, 0, 5, 6, 7)]
     assert scalars("{1, 017, 0x1F, -2, (1<<3)+2}") == [(n, 0, False, None, None) for n in (1, 15, 31, -2, 10)]
+    assert [value for value, *_ in scalars("{-1, 0, 0, 1+1, 2, 3, - 4 , 5, 6}")] == [-1, 0, 0, 2, 2, 3, -4, 5, 6]
     assert scalars("{f, f+8, f-8}") == [("f", n, False, None, None) for n in (0, 8, -8)]
     assert scalars("{generic(s), generic(s)+4, generic(s) - 4}") == [("s", n, True, None, None) for n in (0, 4, -4)]
     assert scalars("{0xff(s), 0xff00(generic(s)), 0xff0000(s+4)}") == [

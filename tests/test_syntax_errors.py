@@ -97,7 +97,8 @@ def test_version_numbers() -> None:
 def test_what_follows_an_error_is_still_read() -> None:
     module, errors = parse_text(
         HEADER
-        + ".entry a() { mov.u32 %r1 5;\nadd.u32 %r1, %r1, 1;\n}\n.global .foo g;\n.entry b() { ret;\n.visible .entry c() { ret; }\n"
+        + ".entry a() { mov.u32 %r1 5;\nadd.u32 %r1, %r1, 1;\n}\n.global .foo g;\n"
+        + ".entry b() { ret;\n.visible .entry c() { ret; }\n"
     )
     assert [error.split(": ")[0] for error in errors] == ["4:26", "7:9", "9:10"]
     assert [item.name for item in module.items if isinstance(item, ast.Function)] == ["a", "b", "c"]

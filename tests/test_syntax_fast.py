@@ -42,7 +42,7 @@ def test_corpus(path: Path) -> None:
 
 
 def test_the_fast_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "".join(in_kernel(path.read_text()[:0] + "add.u32 %r1, %r2, 5;\nst.u32 [%r1+4], %r2;") for path in CORPUS[:1])
+    text = in_kernel("add.u32 %r1, %r2, 5;\nst.u32 [%r1+4], %r2;")
     for _ in range(scanner.LEARN_AFTER):
         parse_text(text)
     monkeypatch.setattr(scanner.Scanner, "learn", lambda *_: pytest.fail("the grammar read a known statement"))

@@ -144,9 +144,7 @@ class Dominance:
         """Every retreating edge goes to a dominator."""
         position = self.number
         return all(
-            position[succ] > position[block] or self.dominates(succ, block)
-            for block in self.order
-            for succ in block.succs
+            position[succ] > position[block] or self.dominates(succ, block) for block in self.order for succ in block.succs
         )
 
 

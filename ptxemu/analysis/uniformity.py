@@ -211,13 +211,7 @@ def _inputs(op: Op) -> list[Operand]:
 
 def _integer(op: Op) -> bool:
     kind = op.dst_types[0] if op.dst_types else None
-    return (
-        kind is not None
-        and kind.kind in "usb"
-        and kind.bits in (16, 32, 64)
-        and len(op.dsts) == 1
-        and "sat" not in op.mods
-    )
+    return kind is not None and kind.kind in "usb" and kind.bits in (16, 32, 64) and len(op.dsts) == 1 and "sat" not in op.mods
 
 
 def _shape(self: Uniformity, operand: Operand) -> Shape:

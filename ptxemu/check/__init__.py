@@ -16,7 +16,7 @@ from ptxemu.syntax import ast
 
 __all__ = ["check"]
 
-SYSTEM_CALLS = frozenset("vprintf malloc free __assertfail cudaMalloc cudaGetParameterBuffer cudaLaunchDevice".split())
+SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions that the driver provides."""
 
 
@@ -116,7 +116,12 @@ class _ModuleChecker:
             return
         if old is not None and isinstance(old.symbol, Variable) and node.linkage == "extern":
             return
-        if self.strict and variable.type.name == "samplerref" and not variable.dims and "texmode_independent" not in self.tree.target:
+        if (
+            self.strict
+            and variable.type.name == "samplerref"
+            and not variable.dims
+            and "texmode_independent" not in self.tree.target
+        ):
             self.diagnostics.error("a samplerref needs '.target texmode_independent'", node.pos, node.end)
         self.module.variables[node.name] = variable
         self.symbols[node.name] = SymRef(variable, 0)

@@ -299,8 +299,7 @@ class BodyChecker:
 
     def _remarks(self, plan: Plan) -> tuple[tuple[str, str], ...]:
         remarks = [
-            ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}")
-            for slot in plan.defaults
+            ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}") for slot in plan.defaults
         ]
         if self.context.gates is not None:
             remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, *self.context.gates)]

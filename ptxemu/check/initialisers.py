@@ -10,16 +10,15 @@ from ptxemu.ir import Function, Reloc, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
-SURFACE_FIELDS = frozenset(
-    {"width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout"}
-)
+SURFACE_FIELDS = frozenset({"width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout"})
 SAMPLER_FIELDS = frozenset(
     {"addr_mode_0", "addr_mode_1", "addr_mode_2", "filter_mode", "force_unnormalized_coords"}
 )  # fmt: skip
 FIELDS = {
     "surfref": SURFACE_FIELDS,
     "samplerref": SAMPLER_FIELDS,
-    "texref": (SURFACE_FIELDS | SAMPLER_FIELDS) - {"force_unnormalized_coords"} | {"normalized_coords", "num_mipmap_levels", "num_samples"},
+    "texref": (SURFACE_FIELDS | SAMPLER_FIELDS) - {"force_unnormalized_coords"}
+    | {"normalized_coords", "num_mipmap_levels", "num_samples"},
 }
 SYMBOLIC = {"wrap": 0, "mirror": 3, "clamp_ogl": 4, "clamp_to_edge": 1, "clamp_to_border": 2, "nearest": 0, "linear": 1}
 
@@ -60,9 +59,7 @@ class Encoder:
         self._fill(variable, data, 0, variable.size, dims, init)
         variable.init = bytes(data)
 
-    def _fill(
-        self, variable: Variable, data: bytearray, offset: int, size: int, dims: list[int], init: Initialiser
-    ) -> None:
+    def _fill(self, variable: Variable, data: bytearray, offset: int, size: int, dims: list[int], init: Initialiser) -> None:
         """Encode one nesting level; the depth is bounded by the declared dimensions."""
         if not dims:
             if isinstance(init, ast.InitList):

@@ -19,11 +19,14 @@ REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfi
 _HALVES = frozenset({"lo", "hi", "wide"})
 _MODES = frozenset({"b", "p"})
 OPCODE_WORDS: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24", "dp2a"), _HALVES), **dict.fromkeys(("suld", "sust", "sured"), _MODES),
+    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24", "dp2a"), _HALVES),
+    **dict.fromkeys(("suld", "sust", "sured"), _MODES),
     "div": frozenset({"full"}), "shf": frozenset({"l", "r"}), "cvta": frozenset({"to"}),
     "bar": frozenset({"arrive", "red", "warp", "cta"}), "barrier": frozenset({"arrive", "red", "cluster", "cta", "wait"}),
-    "fence": frozenset({"proxy"}), "membar": frozenset({"proxy"}), "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all"}),
-    "mbarrier": frozenset("init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait parity pending_count".split()),
+    "fence": frozenset({"proxy"}), "membar": frozenset({"proxy"}),
+    "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all"}),
+    "mbarrier": frozenset({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait",
+                           "parity", "pending_count"}),
     "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
 }  # fmt: skip
 """Modifiers that are part of an opcode's name: alone in having a fixed place, right after it."""

@@ -11,12 +11,13 @@ Gates = tuple[tuple[int, int], int]
 """Version and target."""
 
 TYPE_NEEDS: dict[str, Gates] = {"b128": ((8, 3), 70)}
-INSTRUCTION_TYPES = frozenset("bf16 bf16x2 tf32 f32x2 u16x2 s16x2 e4m3 e5m2 e4m3x2 e5m2x2".split())
+INSTRUCTION_TYPES = frozenset(["bf16", "bf16x2", "tf32", "f32x2", "u16x2", "s16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2"])
 MAX_VECTOR_BITS = 128
 FUNCTION_DIRECTIVES = frozenset({"noreturn", "attribute", "abi_preserve", "abi_preserve_control", "pragma"})
 CLUSTER = ((7, 8), 90)
 DIRECTIVE_NEEDS = {
-    "explicitcluster": CLUSTER, "reqnctapercluster": CLUSTER, "maxclusterrank": CLUSTER, "noreturn": ((6, 4), 30), "blocksareclusters": ((9, 0), 90),
+    "explicitcluster": CLUSTER, "reqnctapercluster": CLUSTER, "maxclusterrank": CLUSTER, "noreturn": ((6, 4), 30),
+    "blocksareclusters": ((9, 0), 90),
 }  # fmt: skip
 POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
@@ -111,9 +112,7 @@ def function_problems(node: ast.Function, gates: Gates | None) -> Iterator[tuple
         yield f"only the last parameter of '{node.name}' may have no size", *at
 
 
-def _directive_problem(
-    node: ast.Function, directive: ast.Directive, gates: Gates | None
-) -> str | None:
+def _directive_problem(node: ast.Function, directive: ast.Directive, gates: Gates | None) -> str | None:
     name = directive.name
     if node.kind == "func" and name not in FUNCTION_DIRECTIVES:
         return f"'.{name}' is for kernels"

@@ -14,12 +14,53 @@ from ptxemu.ir import Op
 # LLVM aborts the process on an intrinsic it cannot select: only these may be emitted.
 # (name stem without type suffix); every one is selectable for x86-64-v2, x86-64-v3/v4 and aarch64 at every width used.
 ALLOWED_INTRINSICS = {
-    "fma", "sqrt", "fabs", "copysign", "floor", "ceil", "trunc", "rint", "roundeven", "minnum", "maxnum", "minimum",
-    "maximum", "abs", "smin", "smax", "umin", "umax", "ctpop", "ctlz", "cttz", "bitreverse", "bswap", "fshl", "fshr",
-    "sadd.sat", "ssub.sat", "uadd.sat", "usub.sat", "fptosi.sat", "fptoui.sat", "uadd.with.overflow",
-    "usub.with.overflow", "vector.reduce.or", "vector.reduce.and", "vector.reduce.add", "vector.reduce.smin",
-    "vector.reduce.smax", "vector.reduce.umin", "vector.reduce.umax", "vector.reduce.xor", "masked.load", "masked.store",
-    "masked.gather", "masked.scatter", "is.fpclass", "expect",
+    "fma",
+    "sqrt",
+    "fabs",
+    "copysign",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "roundeven",
+    "minnum",
+    "maxnum",
+    "minimum",
+    "maximum",
+    "abs",
+    "smin",
+    "smax",
+    "umin",
+    "umax",
+    "ctpop",
+    "ctlz",
+    "cttz",
+    "bitreverse",
+    "bswap",
+    "fshl",
+    "fshr",
+    "sadd.sat",
+    "ssub.sat",
+    "uadd.sat",
+    "usub.sat",
+    "fptosi.sat",
+    "fptoui.sat",
+    "uadd.with.overflow",
+    "usub.with.overflow",
+    "vector.reduce.or",
+    "vector.reduce.and",
+    "vector.reduce.add",
+    "vector.reduce.smin",
+    "vector.reduce.smax",
+    "vector.reduce.umin",
+    "vector.reduce.umax",
+    "vector.reduce.xor",
+    "masked.load",
+    "masked.store",
+    "masked.gather",
+    "masked.scatter",
+    "is.fpclass",
+    "expect",
 }
 
 
@@ -111,8 +152,9 @@ class Emitter:
     def declare(self, name: str, text: str) -> None:
         self.declarations[name] = text
 
-    def lanes_call(self, function: str, leading: list[str], result: str | None, *args: tuple[str, str],
-                   trailing: tuple[str, ...] = ()) -> str:
+    def lanes_call(
+        self, function: str, leading: list[str], result: str | None, *args: tuple[str, str], trailing: tuple[str, ...] = ()
+    ) -> str:
         """Call the C function ``void function(leading..., [ptr d,] ptr a, ptr b ...)`` on values kept in memory.
 
         For out-of-line work that is rare: spills each (LLVM scalar type, value) of ``args`` to the stack, calls, and

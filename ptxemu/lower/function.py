@@ -115,9 +115,7 @@ class FunctionBuilder:
             if block.cond is not None and home.get(block.cond) is not block:
                 shared.add(block.cond)
             for phi in block.phis:
-                shared.update(
-                    arg for pred, arg in phi.args.items() if isinstance(arg, Reg) and home.get(arg) is not pred
-                )
+                shared.update(arg for pred, arg in phi.args.items() if isinstance(arg, Reg) and home.get(arg) is not pred)
 
     def _terminal_reads(self, block: Block) -> set[Reg]:
         """Registers made in versioned segments that the block's end reads."""

@@ -25,18 +25,14 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, r
         ctx.declare(name, f"declare {whole} @{name}({POINTERS}, {MASK}, {whole})")
         pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
         align = int(bits[1:]) // 8
-        return ctx.inst(
-            f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)"
-        )
+        return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
     name = _helper(ctx, "gather", bits)
     out = ctx.alloca(whole)
     ctx.stmt(f"call void @{name}(ptr {ctx.spill('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
-def scatter(
-    ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False
-) -> None:
+def scatter(ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False) -> None:
     """Store one element of every active lane, in ascending lane order."""
     if offset:
         addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))

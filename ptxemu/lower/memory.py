@@ -490,9 +490,7 @@ def store(ctx: Context, op: Op) -> None:
         ctx.when(ctx.any(mask), run, None, [])
 
 
-def _uniform_store(
-    ctx: Context, op: Op, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str
-) -> None:
+def _uniform_store(ctx: Context, op: Op, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str) -> None:
     volatile = "volatile " if set(op.mods.values()) & {"volatile", "relaxed", "release", "mmio"} else ""
     bits = f"i{kind.bits}"
     last = ""

@@ -24,7 +24,7 @@ def handles(ctx: Context, operand: Operand) -> str:
     if isinstance(operand, SymRef):
         variable = operand.symbol
         if variable in ctx.layout.params:
-            start = ctx.scalar.bin("add", "i64", ctx.field("param_base"), str(ctx.layout.params[variable]))  # type: ignore[index]
+            start = ctx.scalar.bin("add", "i64", ctx.field("param_base"), str(ctx.layout.params[variable]))
             value = ctx.inst(f"load i64, ptr {ctx.inst(f'inttoptr i64 {start} to ptr')}, align 8")
         else:
             value = symbol_value(ctx, operand)
@@ -116,5 +116,3 @@ def istypep(ctx: Context, op: Op) -> None:
     bits = ctx.call("i32", "pe_is_surface", ("ptr", "%w"), ("i32", everyone), ("ptr", handles(ctx, op.srcs[0])))
     value = ctx.mask_from_bits(bits)
     ctx.define(op, 0, _first(ctx, value, "i1") if ctx.is_scalar(dst) else value)
-
-

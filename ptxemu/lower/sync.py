@@ -79,8 +79,6 @@ def fence(ctx: Context, op: Op) -> None:
     ctx.stmt("fence seq_cst")
 
 
-
-
 def note_exit(ctx: Context) -> None:
     """Lanes leave the kernel while others may go on to a barrier, which must not wait for them."""
     offset, _ = ctx.layout.warp_field("exited")

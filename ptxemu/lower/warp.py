@@ -180,5 +180,3 @@ def _equal_lanes(ctx: Context, value: str, bits: str, who: str) -> str:
 @effect("nanosleep")
 def nanosleep(ctx: Context, op: Op) -> None:
     """nanosleep (PTX ISA): the pause may last anywhere from zero to twice the request."""
-
-

@@ -144,4 +144,3 @@ class _Copier:
         callee = self.register(call.callee) if isinstance(call.callee, Reg) else call.callee
         returns = tuple(value for value in map(actual, call.returns) if not isinstance(value, Imm))
         return replace(call, callee=callee, returns=returns, args=tuple(map(actual, call.args)))
-

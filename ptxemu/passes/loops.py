@@ -173,5 +173,3 @@ def _dispatch(graph: Graph, region: set[Block]) -> None:
 
 def _unguarded(op: Op) -> Op:
     return Op(op.row, {}, (), (), (), (), op.pos, op.end, loc=op.loc)
-
-

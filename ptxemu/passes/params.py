@@ -21,9 +21,7 @@ def promote(graph: Graph, kernel_params: set[Variable]) -> None:
     memory: dict[Variable, Variable] = {}
     for variable, found in pieces.items():
         if found is not None and _disjoint(found):
-            registers[variable] = {
-                offset: Reg(f"{variable.name}+{offset}", TYPES[f"b{size * 8}"]) for offset, size in found
-            }
+            registers[variable] = {offset: Reg(f"{variable.name}+{offset}", TYPES[f"b{size * 8}"]) for offset, size in found}
         else:
             memory[variable] = replace(variable, space="local")
             graph.variables.append(memory[variable])

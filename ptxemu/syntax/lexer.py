@@ -77,7 +77,7 @@ class _Rules:
     def t_init_INTEGERS(self, t: Token) -> Token:
         """A run of plain decimals in an initialiser, as in the byte tables of compilers."""
         if not _begins_item(t.lexer.lexdata, t.lexpos):  # the first number belongs to an expression, as in -1, 0, 0
-            t.type, t.value = "INTEGER", _DIGITS.match(t.value)[0]
+            t.type, t.value = "INTEGER", t.value.partition(",")[0].rstrip()
             t.lexer.lexpos = t.lexpos + len(t.value)
             return t
         spans = [(t.lexpos + m.start(), t.lexpos + m.end(), int(m[0])) for m in _DIGITS.finditer(t.value)]

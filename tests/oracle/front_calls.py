@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (the cases are tables)
 """Calls: arity, types, parameter spaces, prototypes, indirect calls."""
 
 from __future__ import annotations
@@ -52,7 +53,18 @@ def call_cases() -> Iterator[Case]:
     labels = "\n".join(f"{name}: {text}" for name, text in PROTOTYPES.items())
     for text in _items(INDIRECT):
         yield entry("indirect calls", f"call {text}", f"{SETUP}\n{labels}\n{TARGETS}\nLL:\ncall {text}", before=FUNCTIONS)
-    for text in ("call.foo f0;", "call.uni.uni f0;", "@%p1 call f0;", "@%p1 call (pr), g1, (pu);", "@%r1 call f0;", "call.rn f0;", "call", "call;", "call f0", "call.u32 f0;"):
+    for text in (
+        "call.foo f0;",
+        "call.uni.uni f0;",
+        "@%p1 call f0;",
+        "@%p1 call (pr), g1, (pu);",
+        "@%r1 call f0;",
+        "call.rn f0;",
+        "call",
+        "call;",
+        "call f0",
+        "call.u32 f0;",
+    ):
         yield entry("calls", text, f"{SETUP}\n{text}", before=FUNCTIONS)
     yield from prototypes()
     yield from param_space()
@@ -73,7 +85,9 @@ def prototypes() -> Iterator[Case]:
         yield entry("prototypes", text, f"{SETUP}\nPX: {text}", before=FUNCTIONS)
     yield entry("prototypes", "twice", f"{SETUP}\nPX: {PROTOTYPES['PT']}\nPX: {PROTOTYPES['PT']}", before=FUNCTIONS)
     yield entry("prototypes", "after the call", f"{SETUP}\ncall %d1, (pu), PX;\nPX: {PROTOTYPES['PT']}", before=FUNCTIONS)
-    yield entry("prototypes", "in an outer scope", f"{SETUP}\nPX: {PROTOTYPES['PT']}\n{{\ncall %d1, (pu), PX;\n}}", before=FUNCTIONS)
+    yield entry(
+        "prototypes", "in an outer scope", f"{SETUP}\nPX: {PROTOTYPES['PT']}\n{{\ncall %d1, (pu), PX;\n}}", before=FUNCTIONS
+    )
     yield entry("prototypes", "without label", f"{SETUP}\n{PROTOTYPES['PT']}", before=FUNCTIONS)
 
 
@@ -84,4 +98,9 @@ def param_space() -> Iterator[Case]:
                  "cvta.param.u64 %d1, out;", "cvta.to.param.u64 %d1, %d2;", "ld.volatile.param.u32 %r1, [n];", "atom.param.add.u32 %r1, [n], 1;", "ld.param.u32 %r1, [n-4];", "st.param.u8 [pu], %r1;", "st.param.b8 [p1], %h1;", "ld.param.b8 %h1, [p1];"):  # fmt: skip
         yield entry("parameters", text, f"{SETUP}\n{text}", before=FUNCTIONS)
     yield entry("parameters", "declared in a body twice", ".param .u32 x;\n.param .u32 x;")
-    yield entry("parameters", "declared in an inner scope", "{\n.param .u32 x;\n.reg .u32 %r1;\nst.param.u32 [x], 1;\ncall f1, (x);\n}", before=FUNCTIONS)
+    yield entry(
+        "parameters",
+        "declared in an inner scope",
+        "{\n.param .u32 x;\n.reg .u32 %r1;\nst.param.u32 [x], 1;\ncall f1, (x);\n}",
+        before=FUNCTIONS,
+    )

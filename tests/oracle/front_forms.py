@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (the cases are tables)
 """Instructions: valid ones, and every one-step mutation of them."""
 
 from __future__ import annotations
@@ -72,21 +73,51 @@ mbarrier.init.shared.b64 [sbuf], %r1 | mbarrier.arrive.shared.b64 %d1, [%r1] | m
 cp.async.ca.shared.global [%r1], [%d1], 16 | cp.async.commit_group | cp.async.wait_group 1 | cp.async.wait_all | cp.async.bulk.commit_group | mapa.shared::cluster.u32 %r1, %r2, %r3 | getctarank.u32 %r1, %d1
 vadd.u32.u32.u32 %r1, %r2, %r3 | vabsdiff4.u32.u32.u32.add %r1, %r2, %r3, %r4 | ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r5] | movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2
 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4} | alloca.u64 %d1, 64, 16 | stacksave.u64 %d1 | stackrestore.u64 %d1
-"""  # fmt: skip # noqa: E501 (a table)
+"""  # fmt: skip
 
-TYPES = ("u8 u16 u32 u64 s8 s16 s32 s64 b8 b16 b32 b64 b128 f16 f16x2 bf16 bf16x2 f32 f64 pred u16x2 s16x2 tf32 f32x2 "
-         "e4m3x2").split()  # fmt: skip
-MODIFIERS = ("rn rz rm rni rzi ftz sat cc lo hi wide approx full relu NaN abs v2 v4 v8 global shared local const param "
-             "volatile relaxed acquire release weak cta gpu sys cluster ca cg cs wb L1 L2 nc eq lt ltu lo and or xor add "
-             "exch trap clamp zero wrap 1d 2d sync aligned uni to noftz satfinite L1::evict_last L2::cache_hint "
-             "shared::cta shared::cluster L2::64B").split()  # fmt: skip
-OPERANDS = ("%p1 !%p1 %b1 %h1 %r1 %d1 %q1 %hu1 %hs1 %u1 %s1 %du1 %ds1 %e1 %ee1 %f1 %g1 %v2r %v2r.x %v4f 1 0 -1 255 65536 "
-            "0x1ffffffff 0xffffffffffffffff 1U 1.5 0f3F800000 0d3FF0000000000000 _ {%r1,%r2} {%r1} {%f1,%f2} {%h1,%h2} "
-            "{%r1,%r2,%r3,%r4} {_,%r2} [%d1] [%r1] [gbuf] [sbuf] [cbuf] [lbuf] [out] [n] [n+1] gbuf sbuf gbuf+4 surf [surf] "
-            "[surf,{%r1}] out %tid.x %tid %laneid %clock64 WARP_SZ %nosuch nosuch [nosuch] -%r1 !%r1 [64] [%d1+%d2] "
-            "%r1|%p1 %p1|%p2 [%d1+4] [%d1-4] [%f1] k gbuf[0] [gbuf+300] %pm0 %envreg3 [%h1]").split()  # fmt: skip
-VERSIONS = "1.0 1.4 2.0 3.1 4.1 4.3 5.0 6.0 6.2 6.3 6.4 7.0 7.1 7.4 7.8 8.0 8.1 8.3 8.6 8.8 9.0".split()
-TARGETS = "sm_50 sm_53 sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_100 sm_103 sm_120".split()
+TYPES = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "b128", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred", "u16x2", "s16x2", "tf32", "f32x2", "e4m3x2"]  # fmt: skip
+MODIFIERS = ["rn", "rz", "rm", "rni", "rzi", "ftz", "sat", "cc", "lo", "hi", "wide", "approx", "full", "relu", "NaN", "abs", "v2", "v4", "v8", "global", "shared", "local", "const", "param", "volatile", "relaxed", "acquire", "release", "weak", "cta", "gpu", "sys", "cluster", "ca", "cg", "cs", "wb", "L1", "L2", "nc", "eq", "lt", "ltu", "lo", "and", "or", "xor", "add", "exch", "trap", "clamp", "zero", "wrap", "1d", "2d", "sync", "aligned", "uni", "to", "noftz", "satfinite", "L1::evict_last", "L2::cache_hint", "shared::cta", "shared::cluster", "L2::64B"]  # fmt: skip
+OPERANDS = ["%p1", "!%p1", "%b1", "%h1", "%r1", "%d1", "%q1", "%hu1", "%hs1", "%u1", "%s1", "%du1", "%ds1", "%e1", "%ee1", "%f1", "%g1", "%v2r", "%v2r.x", "%v4f", "1", "0", "-1", "255", "65536", "0x1ffffffff", "0xffffffffffffffff", "1U", "1.5", "0f3F800000", "0d3FF0000000000000", "_", "{%r1,%r2}", "{%r1}", "{%f1,%f2}", "{%h1,%h2}", "{%r1,%r2,%r3,%r4}", "{_,%r2}", "[%d1]", "[%r1]", "[gbuf]", "[sbuf]", "[cbuf]", "[lbuf]", "[out]", "[n]", "[n+1]", "gbuf", "sbuf", "gbuf+4", "surf", "[surf]", "[surf,{%r1}]", "out", "%tid.x", "%tid", "%laneid", "%clock64", "WARP_SZ", "%nosuch", "nosuch", "[nosuch]", "-%r1", "!%r1", "[64]", "[%d1+%d2]", "%r1|%p1", "%p1|%p2", "[%d1+4]", "[%d1-4]", "[%f1]", "k", "gbuf[0]", "[gbuf+300]", "%pm0", "%envreg3", "[%h1]"]  # fmt: skip
+VERSIONS = [
+    "1.0",
+    "1.4",
+    "2.0",
+    "3.1",
+    "4.1",
+    "4.3",
+    "5.0",
+    "6.0",
+    "6.2",
+    "6.3",
+    "6.4",
+    "7.0",
+    "7.1",
+    "7.4",
+    "7.8",
+    "8.0",
+    "8.1",
+    "8.3",
+    "8.6",
+    "8.8",
+    "9.0",
+]
+TARGETS = [
+    "sm_50",
+    "sm_53",
+    "sm_60",
+    "sm_61",
+    "sm_70",
+    "sm_72",
+    "sm_75",
+    "sm_80",
+    "sm_86",
+    "sm_87",
+    "sm_89",
+    "sm_90",
+    "sm_100",
+    "sm_103",
+    "sm_120",
+]
 COMMA = re.compile(r",\s*(?![^{\[]*[}\]])")
 
 Parts = tuple[str, list[str], list[str]]
@@ -146,12 +177,18 @@ def modifiers(form: str) -> Iterator[Case]:
     for index, word in enumerate(words):
         rest = words[:index] + words[index + 1 :]
         yield line("modifiers missing", f"no .{word} {form}", written(join(opcode, rest, given)))
-        yield line("modifiers repeated", f".{word} twice {form}", written(join(opcode, [*words[:index], word, *words[index:]], given)))
-        yield line("modifiers unknown", f".{word}x {form}", written(join(opcode, [*words[:index], word + "x", *words[index + 1 :]], given)))
+        yield line(
+            "modifiers repeated", f".{word} twice {form}", written(join(opcode, [*words[:index], word, *words[index:]], given))
+        )
+        yield line(
+            "modifiers unknown",
+            f".{word}x {form}",
+            written(join(opcode, [*words[:index], word + "x", *words[index + 1 :]], given)),
+        )
         if index:
-            swapped = words[: index - 1] + [word, words[index - 1]] + words[index + 1 :]
+            swapped = [*words[: index - 1], word, words[index - 1], *words[index + 1 :]]
             yield line("modifiers order", f"{index} first {form}", written(join(opcode, swapped, given)))
-        for other in (TYPES if word in TYPES else MODIFIERS):
+        for other in TYPES if word in TYPES else MODIFIERS:
             changed = [*words[:index], other, *words[index + 1 :]]
             yield line("modifiers changed", f".{other} for .{word} {form}", written(join(opcode, changed, given)))
     for other in MODIFIERS:
@@ -177,7 +214,7 @@ def shifted_types(form: str) -> Iterator[Case]:
     for index in places:
         for other in TYPES:
             bank = _bank(other)
-            banked = [re.sub(r"%[a-z]+(\d)", lambda m: bank + m.group(1), item) if "[" not in item else item for item in given]
+            banked = [item if "[" in item else re.sub(r"%[a-z]+(\d)", rf"{bank}\1", item) for item in given]
             words_now = [*words[:index], other, *words[index + 1 :]]
             yield line("types", f".{other} all of {form}", written(join(opcode, words_now, banked)))
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (the cases are tables)
 """Declarations, directives, calls, labels and limits: cases written by hand, swept over types and spaces."""
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def directives() -> Iterator[Case]:
     for version, target, text in (("7.7", "sm_80", ".explicitcluster"), ("9.0", "sm_80", ".reqnctapercluster 2"),
                                   ("6.3", "sm_75", ".noreturn"), ("9.0", "sm_80", ".maxclusterrank 4"),
                                   ("7.8", "sm_90", ".blocksareclusters")):  # fmt: skip
-        yield module("directives", f"{text} in {version} {target}", f".entry k()\n{text}\n{{ ret; }}", version=version, target=target)
+        yield module(
+            "directives", f"{text} in {version} {target}", f".entry k()\n{text}\n{{ ret; }}", version=version, target=target
+        )
     for text in ('.file 1 "a.cu"', '.file 1 "a.cu", 12, 34', ".file 1", '.file "a.cu"', '.file 1 "a.cu", 12', '.file 0 "a.cu"', ".file x",
                  '.file 1 "a.cu" .file 1 "b.cu"', '.file 1 "a.cu" .file 2 "b.cu"', ".section .debug_info {}", ".section .debug_str\n{\nx:\n.b8 1,2\n}",
                  ".section .debug_abbrev\n{\n.b8 1\n.b8 2\n}", ".section", ".section foo {}", '.pragma "nounroll";', '.pragma nounroll;',
@@ -109,7 +112,18 @@ def directives() -> Iterator[Case]:
 
 
 def linkage() -> Iterator[Case]:
-    for word in ("", ".visible", ".extern", ".weak", ".common", ".visible .weak", ".weak .visible", ".extern .extern", ".static", ".visible .extern"):
+    for word in (
+        "",
+        ".visible",
+        ".extern",
+        ".weak",
+        ".common",
+        ".visible .weak",
+        ".weak .visible",
+        ".extern .extern",
+        ".static",
+        ".visible .extern",
+    ):
         yield module("linkage", f"{word} entry", f"{word} .entry k() {{ ret; }}")
         yield module("linkage", f"{word} entry without body", f"{word} .entry k();")
         yield module("linkage", f"{word} func", f"{word} .func f() {{ ret; }}")
@@ -176,7 +190,7 @@ def scopes() -> Iterator[Case]:
         "used after the scope": f"{{\n.reg .u32 %r1;\n}}\n{use}", "range": f".reg .u32 %r<2>;\n{use}", "range too short": f".reg .u32 %r<1>;\n{use}", "range zero": f".reg .u32 %r<0>;\n{use}",
         "range and one": f".reg .u32 %r<4>;\n.reg .u32 %r2;\n{use}", "one and range": f".reg .u32 %r2;\n.reg .u32 %r<4>;\n{use}", "two ranges": f".reg .u32 %r<4>;\n.reg .u32 %r<8>;\n{use}",
         "two ranges of types": f".reg .u32 %r<4>;\n.reg .f32 %r<8>;\n{use}", "range of no digits": ".reg .u32 r<4>;\nadd.u32 r1, r1, 1;", "range with a digit": ".reg .u32 r1<4>;\nadd.u32 r10, r11, 1;",
-        "range leading zero": ".reg .u32 %r<20>;\nadd.u32 %r01, %r1, 1;", "inner range": f".reg .u32 %r<4>;\n{{\n.reg .u32 %r<9>;\nadd.u32 %r8, %r1, 1;\n}}", "inner range ended": f"{{\n.reg .u32 %r<9>;\n}}\n{use}",
+        "range leading zero": ".reg .u32 %r<20>;\nadd.u32 %r01, %r1, 1;", "inner range": ".reg .u32 %r<4>;\n{\n.reg .u32 %r<9>;\nadd.u32 %r8, %r1, 1;\n}", "inner range ended": f"{{\n.reg .u32 %r<9>;\n}}\n{use}",
         "inner range, outer name": f".reg .u32 %r1;\n{{\n.reg .f32 %r<9>;\n{use}\n}}", "shadow a parameter": ".reg .u32 out;\nadd.u32 out, out, 1;", "shadow a global": ".reg .u32 gv;\nadd.u32 gv, gv, 1;",
         "shadow the kernel": ".reg .u32 k;\nadd.u32 k, k, 1;", "shadow a global in shared": ".shared .u32 gv;", "shared twice": ".shared .u32 s;\n.shared .u32 s;", "shared and reg": ".shared .u32 s;\n.reg .u32 s;",
         "shared inner": ".shared .u32 s;\n{\n.shared .u32 s;\n}", "local after use": ".reg .u32 %r1;\nst.local.u32 [x], %r1;\n.local .u32 x;", "deep": "{{{{{{{{ .reg .u32 %r1; " + use + " }}}}}}}}",
@@ -206,12 +220,29 @@ def limits() -> Iterator[Case]:
     for size in (1, 65535, 65536, 65537, 100000, 655360):
         yield entry("limits", f"const {size}", ".reg .u64 %d1;\nmov.u64 %d1, c;", before=f".const .b8 c[{size}];")
         yield entry("limits", f"unused const {size}", "", before=f".const .b8 c[{size}];")
-    yield entry("limits", "const of 65536 in two", ".reg .u64 %d1;\nmov.u64 %d1, c;\nmov.u64 %d1, e;", before=".const .b8 c[32768];\n.const .b8 e[32768];")
-    yield entry("limits", "const of 65540 in two", ".reg .u64 %d1;\nmov.u64 %d1, c;\nmov.u64 %d1, e;", before=".const .b8 c[32768];\n.const .b8 e[32772];")
+    yield entry(
+        "limits",
+        "const of 65536 in two",
+        ".reg .u64 %d1;\nmov.u64 %d1, c;\nmov.u64 %d1, e;",
+        before=".const .b8 c[32768];\n.const .b8 e[32768];",
+    )
+    yield entry(
+        "limits",
+        "const of 65540 in two",
+        ".reg .u64 %d1;\nmov.u64 %d1, c;\nmov.u64 %d1, e;",
+        before=".const .b8 c[32768];\n.const .b8 e[32772];",
+    )
     for version in ("4.0", "7.0", "8.0", "8.1", "9.0"):
         for size in (256, 4095, 4096, 4097, 4352, 4353, 32764, 32765, 32768):
             for target in ("sm_50", "sm_80") if version in ("4.0", "8.1") else ("sm_75",):
-                yield entry("limits", f"parameters {size} in {version} {target}", "", params=f".param .align 1 .b8 a[{size}]", version=version, target=target)
+                yield entry(
+                    "limits",
+                    f"parameters {size} in {version} {target}",
+                    "",
+                    params=f".param .align 1 .b8 a[{size}]",
+                    version=version,
+                    target=target,
+                )
     for size in (511 * 1024, 512 * 1024, 600000, 1 << 24, 1 << 31, 1 << 40):
         yield entry("limits", f"local {size}", f".local .b8 x[{size}];\n.reg .u32 %r1;\nld.local.u8 %r1, [x];")
     for count in (1, 255, 256, 1024):
@@ -244,14 +275,49 @@ def functions() -> Iterator[Case]:
     }  # fmt: skip
     for name, text in texts.items():
         yield module("functions and entries", name, text)
-    for kind in "u8 u16 u32 u64 s8 s16 s32 s64 b8 b16 b32 b64 b128 f16 f16x2 bf16 bf16x2 f32 f64 tf32 e4m3 u128 f8 x".split():
+    for kind in [
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "s8",
+        "s16",
+        "s32",
+        "s64",
+        "b8",
+        "b16",
+        "b32",
+        "b64",
+        "b128",
+        "f16",
+        "f16x2",
+        "bf16",
+        "bf16x2",
+        "f32",
+        "f64",
+        "tf32",
+        "e4m3",
+        "u128",
+        "f8",
+        "x",
+    ]:
         yield module("functions and entries", f"entry .{kind}", f".entry k(.param .{kind} a) {{ ret; }}")
         yield module("functions and entries", f"func .{kind}", f".func f(.param .{kind} a) {{ ret; }}")
         yield module("functions and entries", f"func reg .{kind}", f".func f(.reg .{kind} a) {{ ret; }}")
 
 
 def pragmas() -> Iterator[Case]:
-    for text in ('"nounroll"', '"used_bytes_mask 0xfff"', '"enable_smem_spilling"', '"frequency 32"', '""', "", '"a" "b"', '"nounroll", "x"', "5"):
+    for text in (
+        '"nounroll"',
+        '"used_bytes_mask 0xfff"',
+        '"enable_smem_spilling"',
+        '"frequency 32"',
+        '""',
+        "",
+        '"a" "b"',
+        '"nounroll", "x"',
+        "5",
+    ):
         yield entry("directives", f"pragma {text}", f".pragma {text};\nL:")
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (the cases are tables)
 """Variables of every kind: types, vectors, alignment, extents, initial values, attributes."""
 
 from __future__ import annotations
@@ -6,8 +7,35 @@ from collections.abc import Iterator
 
 from front_cases import Case, entry, module
 
-TYPES = "u8 u16 u32 u64 s8 s16 s32 s64 b8 b16 b32 b64 b128 f16 f16x2 bf16 bf16x2 f32 f64 pred tf32 texref surfref samplerref e4m3 u128".split()
-SPACES = "global const shared local param reg sreg tex".split()
+TYPES = [
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "s8",
+    "s16",
+    "s32",
+    "s64",
+    "b8",
+    "b16",
+    "b32",
+    "b64",
+    "b128",
+    "f16",
+    "f16x2",
+    "bf16",
+    "bf16x2",
+    "f32",
+    "f64",
+    "pred",
+    "tf32",
+    "texref",
+    "surfref",
+    "samplerref",
+    "e4m3",
+    "u128",
+]
+SPACES = ["global", "const", "shared", "local", "param", "reg", "sreg", "tex"]
 KERNEL = ".visible .entry k() { ret; }"
 RULE = "declarations"
 
@@ -30,7 +58,11 @@ def by_space() -> Iterator[Case]:
             for kind in ("u8", "f32", "f64", "b128", "pred", "f16"):
                 if space in ("global", "shared", "local", "reg"):
                     text = f".{space} .{vector} .{kind} v;"
-                    yield entry("vector declarations", text, text) if space in ("reg", "local") else module("vector declarations", text, f"{text}\n{KERNEL}")
+                    yield (
+                        entry("vector declarations", text, text)
+                        if space in ("reg", "local")
+                        else module("vector declarations", text, f"{text}\n{KERNEL}")
+                    )
 
 
 def shapes() -> Iterator[Case]:
@@ -54,7 +86,19 @@ BEFORE = ".global .u32 g;\n.global .u32 h[4];\n.const .u32 c;\n.shared .u32 s;\n
 def initial_values() -> Iterator[Case]:
     for value in VALUES:
         for kind in ("u8", "s16", "u32", "u64", "f32", "f64", "b64", "b32"):
-            if kind in ("u32", "u64", "f32") or value in ("1", "256", "-129", "1.5", "g", "generic(g)", "0xff(g)", "0f3F800000", "4294967296", "f", "65536"):
+            if kind in ("u32", "u64", "f32") or value in (
+                "1",
+                "256",
+                "-129",
+                "1.5",
+                "g",
+                "generic(g)",
+                "0xff(g)",
+                "0f3F800000",
+                "4294967296",
+                "f",
+                "65536",
+            ):
                 yield module("initialisers", f".{kind} = {value}", f"{BEFORE}.global .{kind} v = {value};\n{KERNEL}")
     for text in (".global .u32 v[4] = {1, 2, 3, 4};", ".global .u32 v[4] = {1, 2, 3, 4, 5};", ".global .u32 v[4] = {1};", ".global .u32 v[4] = {};", ".global .u32 v[4] = 1;", ".global .u32 v[] = {1, 2};", ".global .u32 v[] = 1;", ".global .u32 v[2][2] = {{1, 2}, {3, 4}};", ".global .u32 v[2][2] = {1, 2, 3, 4};", ".global .u32 v[2][2] = {{1, 2, 3}, {4}};",
                  ".global .u32 v[2][2] = {{1, 2}};", ".global .u32 v[][2] = {{1, 2}, {3, 4}};", ".global .u32 v[2] = {{1}, {2}};", ".global .u32 v[2] = {1, 2,};", ".global .u32 v[2] = {1 2};", ".global .u32 v[2] = {1, 2;", ".global .u64 v[2] = {g, h};", ".global .u64 v[2] = {generic(g), generic(h)+4};", ".global .u8 v[8] = {0xff(g), 0xff00(g)};", ".global .u8 v[1] = {0xfff(g)};",
