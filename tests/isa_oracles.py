@@ -276,20 +276,20 @@ def extreme_of(name: str, type: str, mods: Sequence[str], *xs: int) -> int:
     return result | sign
 
 
-def negate(x: int, type: str, mods: Sequence[str]) -> int:
+def negate(x: int, type: str, mods: Sequence[str]) -> Check | int:
     return _signed_copy(x, type, mods, lambda f, y: y ^ f.sign)
 
 
-def absolute(x: int, type: str, mods: Sequence[str]) -> int:
+def absolute(x: int, type: str, mods: Sequence[str]) -> Check | int:
     return _signed_copy(x, type, mods, lambda f, y: y & ~f.sign)
 
 
-def _signed_copy(x: int, type: str, mods: Sequence[str], change: Callable[[Format, int], int]) -> int:
+def _signed_copy(x: int, type: str, mods: Sequence[str], change: Callable[[Format, int], int]) -> Check | int:
     if type.endswith("x2"):
-        return pairwise_floats(type, lambda y: _signed_copy(y, type[:-2], mods, change), x)
+        return both(type, lambda y: _signed_copy(y, type[:-2], mods, change), x)
     f = FORMATS[type]
     if f.is_nan(x):
-        return f.nan
+        return f.is_nan  # which NaN is unspecified
     return change(f, f.flush(x) if "ftz" in mods else x)
 
 
@@ -305,7 +305,7 @@ def classified(x: int, type: str, mods: Sequence[str]) -> bool:
     exponent = x & f.infinity
     return {
         "finite": exponent != f.infinity, "infinite": f.is_infinite(x), "number": not f.is_nan(x),
-        "notanumber": f.is_nan(x), "normal": exponent not in (0, f.infinity),
+        "notanumber": f.is_nan(x), "normal": exponent not in (0, f.infinity) or f.is_zero(x),
         "subnormal": exponent == 0 and not f.is_zero(x),
     }[mods[0]]  # fmt: skip
 

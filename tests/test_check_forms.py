@@ -42,7 +42,7 @@ def read(name: str) -> Rows:
 def rejected(lines: list[str], *, version: str = "9.0", target: str = "sm_100", strict: bool = False) -> set[int]:
     """The indices of the lines that have errors, checked in portions small enough for every error to be reported."""
     found: set[int] = set()
-    step = MAX_ERRORS - 3  # the header may have errors of its own
+    step = MAX_ERRORS - 8  # the header may have errors of its own
     for start in range(0, len(lines), step):
         portion = lines[start : start + step]
         text = HEADER.format(version=version, target=target) + "\n".join([*portion, "ret;", "}", ""])
