@@ -412,4 +412,3 @@ def test_interrupt_ends_an_endless_kernel() -> None:
     with pytest.raises(KeyboardInterrupt):
         launcher(out, timeout=60)
     thread.join()
-

@@ -13,9 +13,7 @@ from kernel_tools import DATA, HEADER, kernel, run
 
 import ptxemu
 
-PARTICLE = np.dtype(
-    [("position", "<f4", 3), ("kind", "<i4"), ("weight", "<f8"), ("name", "S5"), ("rest", "V3")], align=False
-)
+PARTICLE = np.dtype([("position", "<f4", 3), ("kind", "<i4"), ("weight", "<f8"), ("name", "S5"), ("rest", "V3")], align=False)
 
 
 @pytest.fixture

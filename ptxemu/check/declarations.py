@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.check.placement import Gates, declaration_problem
+from ptxemu.check.placement import Gates, declaration_problem, gate_problem
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Function, Param, Variable
 from ptxemu.syntax import ast
@@ -34,7 +34,10 @@ class Declarer:
 
     def placed(self, node: ast.Variable, scope: str) -> bool:
         """Report what cannot be declared in a ``module``, ``body``, ``entry``, ``func`` or ``prototype``."""
-        problem = declaration_problem(node, scope, self.gates)
+        gated = gate_problem(node, self.gates)
+        if gated is not None:
+            self.error(gated, node)
+        problem = declaration_problem(node, scope)
         if problem is not None:
             self.error(problem, node)
         return problem is None

@@ -23,15 +23,17 @@ POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 
 
-def declaration_problem(node: ast.Variable, scope: str, gates: Gates | None) -> str | None:
+def declaration_problem(node: ast.Variable, scope: str) -> str | None:
     """What is wrong with a declaration in a ``module``, ``body``, ``entry``, ``func`` or ``prototype``."""
-    for problem in _problems(node, scope):
-        return problem
-    if gates is not None and node.type in TYPE_NEEDS:
-        (major, minor), sm = TYPE_NEEDS[node.type]
-        if gates[0] < (major, minor) or gates[1] < sm:
-            return f".{node.type} needs PTX {major}.{minor} and sm_{sm}"
-    return None
+    return next(_problems(node, scope), None)
+
+
+def gate_problem(node: ast.Variable, gates: Gates | None) -> str | None:
+    """What the type of a declaration needs that version and target do not give; the name can be used all the same."""
+    (major, minor), sm = TYPE_NEEDS.get(node.type, ((0, 0), 0))
+    if gates is None or (gates[0] >= (major, minor) and gates[1] >= sm):
+        return None
+    return f".{node.type} needs PTX {major}.{minor} and sm_{sm}"
 
 
 def _problems(node: ast.Variable, scope: str) -> Iterator[str]:
