@@ -26,8 +26,6 @@ class BuildPy(build_py):
 
     def run(self) -> None:
         super().run()
-        if not Path("ptxemu/syntax/tables.py").exists():
-            return
         target = Path("." if self.editable_mode else self.build_lib) / "ptxemu/syntax/_tables.py"
         subprocess.run([sys.executable, "-c", GENERATE, str(target)], check=True)
 

@@ -5,10 +5,11 @@
 Left of ``::`` are one or several statements separated by ``;``.  ``(x|y)`` is every alternative in turn; ``<x|y>`` too, but
 several such groups step together instead of combining.  Registers are declared where they are first used: ``%d...`` and
 ``%q...`` are results, the others inputs.  A register's type is a PTX type, ``T`` (the last type among the modifiers of
-the first opcode that has one), ``U`` (the one before it), ``WT`` (twice as wide as T), or ``mN``: the register then holds
-the address of N bytes of global memory, aligned to N (``mT``: one T).  ``$T`` and ``$U`` put the type itself into the text.  ``%a:u32~shifts`` draws the values from a pool of ``isa_values``.
-``%shared`` and ``%local`` are addresses of 32 bytes of the thread's own, ``%t0`` to ``%t3`` and ``%p0``, ``%p1``
-free registers.
+the last opcode that is written without ``$``), ``U`` (the one before it), ``WT`` (twice as wide as T), or ``mN``: the register then holds
+the address of N bytes of global memory, aligned to N (``mT``: one T).  ``$T``, ``$U`` and ``$B``
+(as many bits as T) put the type itself into the text.  ``%a:u32~shifts`` draws the values from a pool of ``isa_values``.
+``%shared`` and ``%local`` are addresses of 32 bytes of the thread's own, ``%t0`` to ``%t3``, ``%l0``, ``%l1``,
+``%w``, ``%p0`` and ``%p1`` free registers of 32, 64, 128 bits and one.
 
 Right of it is a Python expression over the inputs by name (bit patterns as int; signed types as signed int; predicates as
 bool; memory as a little-endian int) and the names in :mod:`isa_oracles`; ``mods`` are the modifiers of all opcodes, ``T``
@@ -29,7 +30,7 @@ import numpy as np
 REGISTER = re.compile(r"%([a-z]\w*)(?::(\w+))?(?:~(\w+))?")
 GROUP = re.compile(r"\(([^()]*)\)")
 STEP = re.compile(r"<([^<>]*)>")
-OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+\w+)*)")
+OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred)$")
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
 
@@ -112,10 +113,11 @@ def _form(text: str, oracle: str, line: int) -> Form:
         assert match, f"line {line}: no opcode in {statement!r}"
         words = re.split(r"(?<!:)\.|(?<=::)\.", match[1])
         mods += words[1:]
-        if not types:
+        if "$" not in match[0]:
             types = [word for word in words if TYPE.match(word)]
     names = {"T": types[-1] if types else "", "U": types[-2] if len(types) > 1 else ""}
-    text = re.sub(r"\$([TU])", lambda match: names[match[1]], text)
+    names["B"] = f"b{isa_oracles.bits_of(names['T'])}" if names["T"] else ""
+    text = re.sub(r"\$([TUB])", lambda match: names[match[1]], text)
     operands: dict[str, Operand] = {}
 
     def declare(match: re.Match[str]) -> str:
@@ -143,7 +145,7 @@ def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
     lines = [
         f".visible .entry {name}(.param .u64 inputs, .param .u64 outputs)",
         "{",
-        "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %in, %out, %at, %shared, %local, %l0, %l1; .reg .pred %p0, %p1;",
+        "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %in, %out, %at, %shared, %local, %l0, %l1; .reg .pred %p0, %p1; .reg .b128 %w;",
         f"  .shared .align 32 .b8 {name}_shared[{32 * BLOCK}];",
         f"  .local .align 32 .b8 {name}_local[32];",
         "  ld.param.u64 %in, [inputs]; ld.param.u64 %out, [outputs];",

@@ -482,6 +482,17 @@ def cvt_tf32(x: int, mods: Sequence[str]) -> int:
     return 0 if "relu" in mods and TF32.is_negative(y) else y << 13
 
 
+# ---------------------------------------------------------------- threads
+
+
+def special(field: int, thread: int, cta: int, block: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
+    """tid, ctaid (x, y, z each), ntid.x, nctaid.y, laneid, warpid, lanemask_lt, lanemask_ge of a thread."""
+    lane = thread % 32
+    tid = (thread % block[0], thread // block[0] % block[1], thread // block[0] // block[1])
+    ctaid = (cta % grid[0], cta // grid[0] % grid[1], cta // grid[0] // grid[1])
+    return (*tid, *ctaid, block[0], grid[1], lane, thread // 32, (1 << lane) - 1, 2**32 - (1 << lane))[field]
+
+
 # ---------------------------------------------------------------- memory
 
 
@@ -491,11 +502,13 @@ def slices(memory: int, type: str, count: int) -> tuple[int, ...] | int:
     return tuple(items) if count > 1 else items[0]
 
 
-def atomic(op: str, old: int, b: int, type: str, c: int = 0) -> int:
+def atomic(op: str, old: int, b: int, type: str, c: int = 0, ftz: bool = False) -> int:
     """What an atomic operation leaves in memory."""
+    if type.endswith("x2"):
+        return pairwise_floats(type, lambda x, y: atomic(op, x, y, type[:-2], ftz=ftz), old, b)
     match op:
         case "add" if type in FORMATS:
-            return arithmetic("add", FORMATS[type], (old, b), ftz=type == "f32_global")
+            return arithmetic("add", FORMATS[type], (old, b), ftz=ftz)
         case "inc":
             return 0 if old >= b else old + 1
         case "dec":
@@ -504,6 +517,8 @@ def atomic(op: str, old: int, b: int, type: str, c: int = 0) -> int:
             return b
         case "cas":
             return c if old == b else old
+    if type in FORMATS:
+        return extreme(op, FORMATS[type], old, b, False)
     functions: dict[str, Callable[[int, int], int]] = {
         "add": operator.add, "min": min, "max": max, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
     }  # fmt: skip

@@ -43,14 +43,14 @@ SURFACE = re.compile(r"(\w+): (\w+) (\w+)\[([\d,]+)\] = (.*)")
 
 @dataclass
 class Run:
-    """One launch: its shape, its arguments in order and its expectations as (name, got, expression)."""
+    """One launch: its shape, its arguments in order and its expectations as (name, array, expression, listed)."""
 
     kernel: str
     options: dict[str, tuple[int, ...]]
     line: int
     arguments: list[Any] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
-    outputs: list[tuple[str, np.ndarray, str]] = field(default_factory=list)
+    outputs: list[tuple[str, np.ndarray, str, bool]] = field(default_factory=list)
     surfaces: dict[str, Any] = field(default_factory=dict)
     bound: list[tuple[str, Any]] = field(default_factory=list)
     fault: str = ""
@@ -114,12 +114,12 @@ def _add(run: Run, kind: str, rest: str) -> None:
         run.fault = rest
     elif kind == "after":
         name, _, expression = rest.partition(" = ")
-        run.outputs.append((name, np.zeros(0), expression))
+        run.outputs.append((name, np.zeros(0), expression, False))
     elif kind in ("surface", "bind"):
         match = SURFACE.fullmatch(rest)
         assert match, rest
         name, format, geometry, extents, expression = match.groups()
-        surface = ptxemu.default_device().surface(tuple(map(int, extents.split(","))), format, geometry=geometry)
+        surface = ptxemu.default_device().surface(tuple(map(int, extents.split(","))), format=format, geometry=geometry)
         count = int(np.prod(surface.shape))
         texels = _array(run, surface.dtype, count, expression).reshape(surface.shape)
         surface.copy_from_host(texels)
@@ -147,7 +147,7 @@ def _add_array(run: Run, kind: str, rest: str) -> None:
         run.values[name] = array[0].item() if kind == "arg" else array.tolist()
     run.arguments.append(array[0] if kind == "arg" else array)
     if kind in ("out", "inout"):
-        run.outputs.append((name, array, last))
+        run.outputs.append((name, array, last, count is None))
 
 
 def _dtype(type: str) -> np.dtype[Any]:
@@ -181,14 +181,10 @@ def execute(file: File, run: Run) -> None:
             launcher(*run.arguments, shared=shared)
     else:
         launcher(*run.arguments, shared=shared)
-    for name, array, expression in run.outputs:
+    for name, array, expression, listed in run.outputs:
         got = run.surfaces[name].copy_to_host().ravel() if name in run.surfaces else array
-        want = _array(run, got.dtype, got.size, expression if "i" in _names(expression) else f"({expression})[i]")
+        want = _array(run, got.dtype, None if listed else got.size, expression)
         np.testing.assert_array_equal(got, want, err_msg=f"{file.path.name}:{run.line}: {run.kernel}: {name}")
-
-
-def _names(expression: str) -> tuple[str, ...]:
-    return compile(expression, "", "eval").co_names
 
 
 def execute_forms(file: File, group: list[Form]) -> list[str]:

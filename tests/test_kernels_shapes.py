@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kernel_tools import HEADER, Extent, Threads, run
+from kernel_tools import HEADER, Extent, Threads, kernel, run
 
 GRID = 2
 BLOCKS = [(32, 1, 1), (70, 1, 1), (16, 4, 1), (8, 8, 1), (4, 2, 8), (5, 7, 1), (64, 2, 1), (16, 3, 1), (1, 40, 1)]
@@ -284,3 +284,39 @@ def loop_text(program: Program, lines: list[str], update: list[str], names: list
 @given(*ARGUMENTS, st.booleans())
 def test_every_iteration_is_exact(steps: list[Step], block: Extent, words: tuple[int, int], wide: int, divergent: bool) -> None:
     check_loop(steps, block, words, wide, divergent)
+
+
+INDEX = """
+  ld.param.u64 %rd1, [out]; ld.param.u32 %r10, [n];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 8; add.s64 %rd4, %rd1, %rd3;
+"""
+PARAMETERS = ".param .u64 out, .param .u32 n"
+MASKED = """
+  shl.b32 %r11, %r10, 5; add.s32 %r2, %r1, %r11; and.b32 %r3, %r2, 0xFFFFFFF0; shr.s32 %r4, %r3, 4; add.s32 %r5, %r4, 1;
+  cvt.u64.u32 %rd2, %r5; st.global.u64 [%rd4], %rd2;
+  ret;"""
+
+
+def test_a_mask_may_leave_the_sign() -> None:
+    out = np.zeros(64, np.uint64)
+    run(kernel(INDEX + MASKED, PARAMETERS), 1, 64, out, 2**27 - 1)
+    expected = [((signed((2**32 - 32 + t) % 2**32 & 0xFFFFFFF0, 32) >> 4) + 1) % 2**32 for t in range(64)]
+    assert out.tolist() == expected
+
+
+CARRIED = """
+  mov.u64 %rd5, 7; mov.u32 %r2, 0;
+LOOP:
+  st.global.u64 [%rd4], %rd5; add.s64 %rd4, %rd4, 256;
+  add.s32 %r3, %r1, %r10; cvt.u64.u32 %rd5, %r3;
+  add.s32 %r10, %r10, 24; add.s32 %r2, %r2, 1;
+  setp.lt.u32 %p1, %r2, 5; @%p1 bra LOOP;
+  ret;"""
+
+
+def test_widened_index_of_the_iteration_before() -> None:
+    """Only one iteration wraps; the value carried out of it keeps its own corrections."""
+    out, start = np.zeros((5, 32), np.uint64), 2**32 - 60
+    run(kernel(INDEX + CARRIED, PARAMETERS), 1, 32, out, start)
+    expected = [[7] * 32] + [[(start + 24 * trip + t) % 2**32 for t in range(32)] for trip in range(4)]
+    assert out.tolist() == expected
