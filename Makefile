@@ -1,7 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-SANITIZED := build/sanitized
 
 .PHONY: run test check bench fuzz sanitize clean
 
@@ -22,8 +21,7 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz_front.py --iterations 1000000
 
 sanitize: $(READY)
-	CFLAGS="-fsanitize=address,undefined -g" $(BIN)/python setup.py -q build --build-base $(SANITIZED) --build-lib $(SANITIZED)/lib
-	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/lib $(BIN)/pytest -n 2 tests
+	$(BIN)/python tests/sanitize.py address && $(BIN)/python tests/sanitize.py thread
 
 clean:
 	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so ptxemu/_runtime.c ptxemu/syntax/_tables.py

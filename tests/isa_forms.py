@@ -253,7 +253,7 @@ def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:
 
 
 def _expected(form: Form) -> list[tuple[object, ...]]:
-    code = compile(form.oracle, f"line {form.line}", "eval")
+    code = compile(f"({form.oracle})", f"line {form.line}", "eval")
     names = {**vars(isa_oracles), "mods": form.mods, "T": form.types[-1] if form.types else "",
              "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text)}  # fmt: skip
     rows = []

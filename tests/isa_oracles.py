@@ -493,6 +493,21 @@ def special(field: int, thread: int, cta: int, block: tuple[int, int, int], grid
     return (*tid, *ctaid, block[0], grid[1], lane, thread // 32, (1 << lane) - 1, 2**32 - (1 << lane))[field]
 
 
+def collatz(n: int) -> int:
+    """The steps from n to 1."""
+    return 0 if n == 1 else 1 + collatz(3 * n + 1 if n % 2 else n // 2)
+
+
+def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
+    """shfl, the manual's pseudo code: the source lane and whether it is in range."""
+    segment, limit = c >> 8 & 31, c & 31
+    most, least = lane & segment | limit & ~segment, lane & segment
+    b &= 31
+    source = {"up": lane - b, "down": lane + b, "bfly": lane ^ b, "idx": least | b & ~segment}[mode]
+    inside = source >= most if mode == "up" else source <= most
+    return (source if inside else lane), inside
+
+
 # ---------------------------------------------------------------- memory
 
 
@@ -525,7 +540,15 @@ def atomic(op: str, old: int, b: int, type: str, c: int = 0, ftz: bool = False) 
     return functions[op](old, b)
 
 
-def first_of(mods: Sequence[str], names: Sequence[str]) -> str:
-    return next(m for m in mods if m in names)
+ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
+def modified(old: int, b: int, type: str, mods: Sequence[str], ftz: bool = False) -> int:
+    """The pattern that the atomic operation among ``mods`` leaves in memory."""
+    return wrap(atomic(next(m for m in mods if m in ATOMICS), old, b, type, ftz=ftz), type)
+
+
+def modified_all(memory: int, items: Sequence[int], type: str, mods: Sequence[str], ftz: bool = False) -> int:
+    """The same for each element of a vector in memory."""
+    old = parts(memory, type, len(items))
+    return join([modified(x, y, type, mods, ftz) for x, y in zip(old, items, strict=True)], bits_of(type))

@@ -122,7 +122,7 @@ class WarpCaller:
         config.surfaces = ffi.NULL if surfaces is None else surfaces
         launch = ffi.new("pe_launch **")
         assert lib.pe_launch_start(self.arena, config, launch) == 0
-        return launch[0], result, (params, image, arguments)
+        return launch[0], result, (params, image, arguments, surfaces)
 
     def finish(self, started: tuple[Any, NDArray[np.uint64], Any]) -> Outcome:
         launch, result, _ = started

@@ -63,7 +63,9 @@ class FunctionBuilder:
         parts = [f"{name} = private unnamed_addr constant {text}" for text, name in ctx.constants.items()]
         parts += ctx.helpers.values()
         parts += sorted(ctx.declarations.values())
-        parts.append(f"define void @{symbol}(ptr noalias %w) nounwind {{\nentry:")
+        # frames larger than the guard zone of a stack must touch it on the way
+        attributes = 'nounwind "probe-stack"="inline-asm"'
+        parts.append(f"define void @{symbol}(ptr noalias %w) {attributes} {{\nentry:")
         parts += ctx.allocas + ctx.prologue
         parts.append(f"  br label %b{self.linear.layout.index[self.order[0]]}")
         parts += body
