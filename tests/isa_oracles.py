@@ -552,3 +552,37 @@ def modified_all(memory: int, items: Sequence[int], type: str, mods: Sequence[st
     """The same for each element of a vector in memory."""
     old = parts(memory, type, len(items))
     return join([modified(x, y, type, mods, ftz) for x, y in zip(old, items, strict=True)], bits_of(type))
+
+
+# ---------------------------------------------------------------- surfaces
+
+EXTENTS = {"1d": (64, 1, 1), "2d": (64, 5, 1), "3d": (64, 5, 3), "a1d": (64, 1, 3), "a2d": (64, 5, 3)}
+
+
+def texel(x: int, y: int = 0, z: int = 0) -> int:
+    """The byte at a position of the surfaces that suld reads; ``z`` is the slice or the layer."""
+    return x * 7 + y * 31 + z * 101 + 5 & 255
+
+
+def filled(i: int, geometry: str) -> int:
+    """The same by flat index."""
+    width, height, _ = EXTENTS[geometry]
+    return texel(i % width, i // width % height, i // (width * height))
+
+
+def loaded(type: str, count: int, mods: Sequence[str], x: int, y: int = 0, z: int = 0) -> tuple[int, ...]:
+    """What suld.b gives for ``count`` elements at byte ``x``."""
+    size = bits_of(type) // 8 * count
+    geometry = first_of(mods, tuple(EXTENTS))
+    width, height, depth = EXTENTS[geometry]
+    outside = not (0 <= x <= width - size and 0 <= y < height and 0 <= z < depth)
+    if outside and "clamp" not in mods:
+        return (0,) * count
+    last = depth - 1
+    z = last if geometry.startswith("a") and z < 0 else max(0, min(z, last))  # a layer is unsigned
+    x, y = max(0, min(x, width - size)), max(0, min(y, height - 1))
+    return tuple(parts(join([texel(x + k, y, z) for k in range(size)], 8), type, count))
+
+
+def first_of(mods: Sequence[str], names: Sequence[str]) -> str:
+    return next(m for m in mods if m in names)

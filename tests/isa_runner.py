@@ -5,7 +5,7 @@
     // in b: f32 = 1, 2.5, nan                an array argument, its elements listed
     // out d: u32[64] = a[i] + b[i]           an array argument of zeros, and what it must hold after the launch
     // inout c: s32[64] = i -> i + 1          an array argument before and after
-    // arg n: u32 = 7                         a scalar argument
+    // arg n: u32 = 7                         a scalar argument; with [N], a struct of that many elements
     // surface s: R32_UINT 2d[4,8] = i        a surface argument (``.u64`` or ``.surfref``), texels by flat index
     // bind s: R32_UINT 2d[4,8] = i           the same, bound to the module's ``.surfref`` s instead of passed
     // after s = 2*i                          what the surface must hold after the launch
@@ -15,7 +15,8 @@ Expressions are Python's; they see ``i``, the arrays declared above them by name
 :mod:`isa_oracles`.  Integers wrap to the element type.  An option ``shared=N`` is dynamic shared memory in bytes.
 
 ``// form: ...`` lines are templates of many instructions with their meaning: see :mod:`isa_forms`.  They are compiled with
-the ``.version`` and ``.target`` of the file.  A directive goes on over comment lines that start with four blanks.
+the ``.version`` and ``.target`` of the file and its one-line ``.const`` and ``.surfref`` variables; ``// with s: ...`` binds a
+surface for all of them, written as for ``bind``.  A directive goes on over comment lines that start with four blanks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ptxemu.errors import Fault
 
 FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))
 FORMS_IN_A_KERNEL = 16
-DIRECTIVE = re.compile(r"// (run|in|out|inout|arg|surface|bind|after|fault|form):? (.*)")
+DIRECTIVE = re.compile(r"// (run|in|out|inout|arg|surface|bind|with|after|fault|form):? (.*)")
 ARRAY = re.compile(r"(\w+): (\w+)(?:\[(\d+)\])? = (.*)")
 SURFACE = re.compile(r"(\w+): (\w+) (\w+)\[([\d,]+)\] = (.*)")
 
@@ -63,6 +64,7 @@ class File:
     header: str
     runs: list[Run]
     forms: list[Form]
+    shared: Run
 
     def groups(self) -> list[list[Form]]:
         """The forms of one directive, a kernel full at a time."""
@@ -80,11 +82,13 @@ class File:
 
 def read(path: Path) -> File:
     text = path.read_text()
-    header = "\n".join(re.findall(r"^\.(?:version|target|address_size) .*", text, re.M))
-    file = File(path, text, header, [], [])
+    header = "\n".join(re.findall(r"^\.(?:version|target|address_size|const|global \.surfref) .*", text, re.M))
+    file = File(path, text, header, [], [], Run("", {}, 0))
     for line, kind, rest in _directives(text):
         if kind == "form":
             file.forms += forms_of(rest, line)
+        elif kind == "with":
+            _add(file.shared, "bind", rest)
         elif kind == "run":
             name, *options = rest.split()
             pairs = (option.split("=") for option in options)
@@ -144,8 +148,9 @@ def _add_array(run: Run, kind: str, rest: str) -> None:
         array = np.zeros(size, dtype)
     else:
         array = _array(run, dtype, int(count) if count else None, first)
-        run.values[name] = array[0].item() if kind == "arg" else array.tolist()
-    run.arguments.append(array[0] if kind == "arg" else array)
+        scalar = kind == "arg" and not count
+        run.values[name] = array[0].item() if scalar else array.tolist()
+    run.arguments.append(array if kind != "arg" else array.tobytes() if count else array[0])
     if kind in ("out", "inout"):
         run.outputs.append((name, array, last, count is None))
 
@@ -191,6 +196,8 @@ def execute_forms(file: File, group: list[Form]) -> list[str]:
     """What is wrong with a group of forms."""
     text = file.module_text(group)
     module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}")
+    for name, surface in file.shared.bound:
+        module.bind(name, surface)
 
     def launch(name: str, shape: tuple[int, int], inputs: np.ndarray, outputs: np.ndarray) -> None:
         module[name][shape](inputs, outputs)

@@ -18,7 +18,10 @@ POOLS: dict[str, tuple[int, ...]] = {
     "selectors": tuple(0x11111111 * x for x in range(16)) + (0x3210, 0x7654, 0x89AB, 0xFEDC, 0x5410, 0x7632, 0x0123),
     "angles": tuple(int(x) for x in np.linspace(-6.28, 6.28, 150).astype(np.float32).view(np.uint32))
     + (0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FFFFFFF, 0x7FC00001, 1, 0x80000001, 0x00800000),
-    "targets": (0, 1, 2),
+    "inside": (0, 16, 32, 48),
+    "bytes": (0, 16, 32, 48, 64, 80, 1 << 20, 2**31 - 16, 2**32 - 16, 2**31),
+    "rows": (0, 1, 2, 3, 4, 5, 6, 1000, 2**31 - 1, 2**32 - 1, 2**31),
+    "some": (0, 1, 2),
 }
 
 

@@ -64,7 +64,7 @@ NAMES = sorted({row.lower for row in ELEMENTWISE_ROWS})
 
 
 def test_every_lowering_has_a_row() -> None:
-    assert set(ELEMENTWISE) == set(NAMES)
+    assert {name for name in ELEMENTWISE if not name.startswith("_")} == set(NAMES)  # passes have ops of their own
 
 
 @pytest.mark.parametrize("lowering", NAMES)

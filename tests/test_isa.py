@@ -60,12 +60,26 @@ def ops_of(text: str, filename: str) -> Iterator[Op]:
         yield from (item for item in function.body or [] if isinstance(item, Op))
 
 
+def fits(op: Op, row: Row) -> bool:
+    """Whether the row describes the operation too: rows overlap, and the checker takes the first."""
+    allowed = {slot.name: slot.values for slot in row.slots}
+    known = all(value in allowed.get(name, ()) for name, value in op.mods.items())
+    complete = all(slot.name in op.mods for slot in row.slots if slot.required)
+    return known and complete and required_operands(op.row) == required_operands(row)
+
+
+def required_operands(row: Row) -> list[str]:
+    return [pattern.name for pattern in row.operands if not pattern.optional]
+
+
 def used() -> dict[Row, set[tuple[str, str | None]]]:
     """The modifiers that each row is used with; None where an optional one is left out."""
+    distinct = {(op.row, *sorted(op.mods.items())): op for name in files for op in used_ops(name)}
     seen: dict[Row, set[tuple[str, str | None]]] = {}
-    for name in files:
-        for op in used_ops(name):
-            seen.setdefault(op.row, set()).update((slot.name, op.mods.get(slot.name)) for slot in op.row.slots)
+    for op in distinct.values():
+        for row in isa.rows()[op.opcode]:
+            if row is op.row or fits(op, row):
+                seen.setdefault(row, set()).update((slot.name, op.mods.get(slot.name)) for slot in row.slots)
     return seen
 
 

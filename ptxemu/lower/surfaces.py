@@ -112,6 +112,9 @@ def istypep(ctx: Context, op: Op) -> None:
     dst = op.dsts[0]
     if dst is None:
         return
+    if op.mods["type"] != "surfref":
+        ctx.define(op, 0, "false" if ctx.is_scalar(dst) else ctx.splat("i1", "false"))
+        return
     everyone = ctx.bits_of(ctx.active)
     bits = ctx.call("i32", "pe_is_surface", ("ptr", "%w"), ("i32", everyone), ("ptr", handles(ctx, op.srcs[0])))
     value = ctx.mask_from_bits(bits)
