@@ -97,7 +97,7 @@ class Param:
     ptr: tuple[str, int] | None = None
 
 
-Symbol = Union[Variable, "Function"]  # noqa: UP007 (a forward reference)
+Symbol = Union[Variable, "Function"]
 
 
 @dataclass(slots=True, frozen=True)

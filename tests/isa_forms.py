@@ -5,15 +5,16 @@
 Left of ``::`` are one or several statements separated by ``;``.  ``(x|y)`` is every alternative in turn; ``<x|y>`` too, but
 several such groups step together instead of combining.  Registers are declared where they are first used: ``%d...`` and
 ``%q...`` are results, the others inputs.  A register's type is a PTX type, ``T`` (the last type among the modifiers of
-the last opcode that is written without ``$``), ``U`` (the one before it), ``WT`` (twice as wide as T), or ``mN``: the register then holds
-the address of N bytes of global memory, aligned to N (``mT``: one T).  ``$T``, ``$U`` and ``$B``
+the last opcode that is written without ``$``), ``U`` (the one before it), ``WT`` (twice as wide as T), or ``mN``: the
+register then holds the address of N bytes of global memory, aligned to N (``mT``: one T).  ``$T``, ``$U`` and ``$B``
 (as many bits as T) put the type itself into the text.  ``%a:u32~shifts`` draws the values from a pool of ``isa_values``.
 ``%shared`` and ``%local`` are addresses of 32 bytes of the thread's own, ``%t0`` to ``%t3``, ``%l0``, ``%l1``,
 ``%w``, ``%p0`` and ``%p1`` free registers of 32, 64, 128 bits and one.
 
 Right of it is a Python expression over the inputs by name (bit patterns as int; signed types as signed int; predicates as
 bool; memory as a little-endian int) and the names in :mod:`isa_oracles`; ``mods`` are the modifiers of all opcodes, ``T``
-and ``U`` the types, ``constant`` the first integer written as an operand.  It gives the result, a tuple of several, or a function that says whether a bit pattern is right.
+and ``U`` the types, ``constant`` the first integer written as an operand.  It gives the result, a tuple
+of several, or a function that says whether a bit pattern is right.
 """
 
 from __future__ import annotations
@@ -145,7 +146,8 @@ def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
     lines = [
         f".visible .entry {name}(.param .u64 inputs, .param .u64 outputs)",
         "{",
-        "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %in, %out, %at, %shared, %local, %l0, %l1; .reg .pred %p0, %p1; .reg .b128 %w;",
+        "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %in, %out, %at, %shared, %local, %l0, %l1;",
+        "  .reg .pred %p0, %p1; .reg .b128 %w;",
         f"  .shared .align 32 .b8 {name}_shared[{32 * BLOCK}];",
         f"  .local .align 32 .b8 {name}_local[32];",
         "  ld.param.u64 %in, [inputs]; ld.param.u64 %out, [outputs];",

@@ -11,7 +11,18 @@ from fractions import Fraction
 
 import mpmath
 from elementwise_oracle import (  # noqa: F401
-    BF16, F16, F32, F64, FORMATS, Format, arithmetic, convert, extreme, round_integer, signed, unsigned,
+    BF16,
+    F16,
+    F32,
+    F64,
+    FORMATS,
+    Format,
+    arithmetic,
+    convert,
+    extreme,
+    round_integer,
+    signed,
+    unsigned,
 )  # fmt: skip
 from elementwise_oracle import clamp as clamp_integer
 
@@ -315,7 +326,8 @@ def classified(x: int, type: str, mods: Sequence[str]) -> bool:
 mpmath.mp.prec = 100
 FUNCTIONS: dict[str, Callable[[mpmath.mpf], mpmath.mpf]] = {
     "rcp": lambda x: 1 / x, "sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x), "sin": mpmath.sin,
-    "cos": mpmath.cos, "lg2": lambda x: mpmath.log(x, 2), "ex2": lambda x: mpmath.mpf(2) ** max(-9999, min(9999, x)), "tanh": mpmath.tanh,
+    "cos": mpmath.cos, "lg2": lambda x: mpmath.log(x, 2), "tanh": mpmath.tanh,
+    "ex2": lambda x: mpmath.mpf(2) ** max(-9999, min(9999, x)),
 }  # fmt: skip
 
 

@@ -29,10 +29,11 @@ from typing import Any
 
 import isa_oracles
 import numpy as np
-import ptxemu
 import pytest
 from isa_forms import Form, forms_of, kernel_text
 from isa_forms import run as run_forms
+
+import ptxemu
 from ptxemu.errors import Fault
 
 FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))

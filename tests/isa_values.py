@@ -15,9 +15,11 @@ POOLS: dict[str, tuple[int, ...]] = {
     "small": tuple(range(35)),
     "lanes": tuple(range(32)),
     "near": (*range(35), *(2**32 - x for x in range(1, 35)), 2**31, 2**31 - 1),
-    "selectors": tuple(0x11111111 * x for x in range(16)) + (0x3210, 0x7654, 0x89AB, 0xFEDC, 0x5410, 0x7632, 0x0123),
-    "angles": tuple(int(x) for x in np.linspace(-6.28, 6.28, 150).astype(np.float32).view(np.uint32))
-    + (0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FFFFFFF, 0x7FC00001, 1, 0x80000001, 0x00800000),
+    "selectors": (*(0x11111111 * x for x in range(16)), 0x3210, 0x7654, 0x89AB, 0xFEDC, 0x5410, 0x7632, 0x0123),
+    "angles": (
+        *(int(x) for x in np.linspace(-6.28, 6.28, 150).astype(np.float32).view(np.uint32)),
+        *(0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FFFFFFF, 0x7FC00001, 1, 0x80000001, 0x00800000),
+    ),
     "inside": (0, 16, 32, 48),
     "bytes": (0, 16, 32, 48, 64, 80, 1 << 20, 2**31 - 16, 2**32 - 16, 2**31),
     "rows": (0, 1, 2, 3, 4, 5, 6, 1000, 2**31 - 1, 2**32 - 1, 2**31),
@@ -45,7 +47,7 @@ def edges(kind: str, bits: int, pool: str) -> tuple[int, ...]:
         half = edges(kind[:-2], bits // 2, "")
         first, rest = [], [x | half[(5 * i + 3) % len(half)] << bits // 2 for i, x in enumerate(half)]
     else:
-        return tuple(int.from_bytes(random_bits(8, bits // 8, seed).tobytes(), "little") for seed in range(64)) + (0,)
+        return (*(int.from_bytes(random_bits(8, bits // 8, seed).tobytes(), "little") for seed in range(64)), 0)
     return tuple(dict.fromkeys([*first, *rest]))
 
 

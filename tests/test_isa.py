@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from isa_forms import Form
 from isa_runner import FILES, File, Run, execute, execute_forms, read
+
 from ptxemu import compile, isa
 from ptxemu.ir import Op
 from ptxemu.isa.table import Row

@@ -9,10 +9,7 @@ CHAPTER = "Surface Instructions"
 GEOMETRY = "geom=1d,2d,3d,a1d,a2d"
 REDUCED = "geom=1d,2d,3d"
 CLAMP = "clamp=trap,clamp,zero!trap"
-GATES = (
-    "clamp@2.0@20 zero@2.0@20 ca@2.0@20 cg@2.0@20 cs@2.0@20 cv@2.0@20 wb@2.0@20 wt@2.0@20 "
-    "3d@3.0@20 a1d@3.0@20 a2d@3.0@20"
-)
+GATES = "clamp@2.0@20 zero@2.0@20 ca@2.0@20 cg@2.0@20 cs@2.0@20 cv@2.0@20 wb@2.0@20 wt@2.0@20 3d@3.0@20 a1d@3.0@20 a2d@3.0@20"
 
 # An access moves at most 128 bits, hence no ``.v4.b64``.
 for _data in ("vec?=v2,v4 type=b8,b16,b32", "vec?=v2 type=b64"):
