@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: run test check bench fuzz sanitize clean
+.PHONY: run test check docs bench fuzz sanitize clean
 
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
@@ -12,6 +12,9 @@ test: $(READY)
 
 check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+docs: $(READY)
+	$(BIN)/python docs/instructions.py
 
 bench: $(READY)
 	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py

@@ -1,0 +1,81 @@
+"""Writes docs/instructions.md, the list of all PTX instructions, from the instruction table: ``make docs``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from ptxemu import isa
+from ptxemu.isa.table import OperandPattern, Row, Slot
+
+PAGE = Path(__file__).with_suffix(".md")
+HEAD = """# Instructions
+
+Generated from the instruction table (`ptxemu/isa/`) by `make docs`.
+
+One line for each form of an instruction. `{.a,.b}` is one of several modifiers, `[x]` may be left out.
+*PTX* and *sm* are the least `.version` and `.target` of the form; single modifiers that need more follow it.
+A module that contains an instruction marked **no** is parsed and can be inspected; running a kernel that uses one is an
+error (exit code 3) that names it.
+"""
+
+
+def slot_text(slot: Slot) -> str:
+    text = f".{slot.values[0]}" if len(slot.values) == 1 else "{" + ",".join(f".{value}" for value in slot.values) + "}"
+    return text if slot.required and slot.default is None else f"[{text}]"
+
+
+def operand_text(pattern: OperandPattern, form: Row) -> str:
+    if pattern.name == "...":
+        return "..."
+    text = pattern.name
+    if pattern.count and pattern.type == "surface":
+        text = f"{text}, coordinates"
+    elif pattern.count:
+        text = f"{{{text}, ...}}"
+    if pattern.role == "mem" or pattern.type == "surface":
+        text = f"[{text}]"
+    if pattern.second is not None:
+        text += f"|{operand_text(pattern.second, form)}"
+    return f"[{text}]" if pattern.optional and pattern.role != "mem" else text
+
+
+def form_text(form: Row) -> str:
+    """One line in the manual's style."""
+    modifiers = ".*" if form.any_modifiers else "".join(map(slot_text, form.slots))
+    operands = "..." if form.any_operands else ", ".join(operand_text(pattern, form) for pattern in form.operands)
+    return f"{form.opcode}{modifiers} {operands}".strip()
+
+
+def gates_text(form: Row) -> str:
+    return "; ".join(f".{name}: {ptx[0]}.{ptx[1]}, sm_{sm}" for name, (ptx, sm) in sorted(form.gates.items()))
+
+
+def lines(forms: list[Row]) -> Iterator[str]:
+    yield "| form | PTX | sm | runs | modifiers that need more |"
+    yield "|---|---|---|---|---|"
+    for form in forms:
+        version = f"{form.ptx[0]}.{form.ptx[1]}"
+        shown = form_text(form).replace("|", "\\|")
+        yield f"| `{shown}` | {version} | {form.sm} | {'yes' if form.supported else '**no**'} | {gates_text(form)} |"
+
+
+def chapter(form: Row) -> str:
+    """The title of a form's chapter, without the manual's section number."""
+    return re.sub(r"^[\d.]+ ", "", form.chapter)
+
+
+def page() -> str:
+    """The whole page."""
+    forms = sorted((form for forms in isa.rows().values() for form in forms), key=lambda form: (chapter(form), form.opcode))
+    supported = sum(form.supported for form in forms)
+    parts = [HEAD, f"{len(isa.rows())} opcodes, {len(forms)} forms, {supported} of them run.\n"]
+    for title, group in groupby(forms, chapter):
+        parts += [f"## {title}\n", "\n".join(lines(list(group))) + "\n"]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
