@@ -14,6 +14,7 @@
 #define HUGE_PAGE (2ull << 20)
 #define SPARE (16ull << 30)  /* address space for windows of launches and for fragmentation */
 #define MAX_IDLE 128
+#define HEAP_BYTES (8ull << 20)  /* CUDA's cudaLimitMallocHeapSize unless set */
 
 typedef struct block {
   uint64_t start, length;    /* the whole block */
@@ -36,6 +37,8 @@ struct pe_arena {
   size_t count, room;
   idle_window idle[MAX_IDLE];
   size_t idle_count;
+  pe_heap *heap;
+  uint64_t heap_size;
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
@@ -254,6 +257,24 @@ static bool is_idle(const pe_arena *arena, const block *b) {
   return false;
 }
 
+/* ---- the heap of kernels ---- */
+
+pe_heap *pe_arena_heap(pe_arena *arena) {
+  if (arena->heap || arena->heap_size == 0) return arena->heap;
+  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", false);
+  if (base) arena->heap = pe_heap_create(base, arena->heap_size);
+  if (base && !arena->heap) release(arena, find_block(arena, base));
+  return arena->heap;
+}
+
+int pe_arena_set_heap(pe_arena *arena, uint64_t size) {
+  pe_lock();
+  int made = arena->heap ? -1 : 0;
+  if (!made) arena->heap_size = size >> PE_MAX_HEAP_LOG2 ? 1ull << PE_MAX_HEAP_LOG2 : size;
+  pe_unlock();
+  return made;
+}
+
 /* ---- the public functions ---- */
 
 pe_arena *pe_arena_create(uint64_t capacity) {
@@ -275,12 +296,14 @@ pe_arena *pe_arena_create(uint64_t capacity) {
   arena->blocks[0] = (block){.start = arena->base, .length = arena->extent};
   arena->count = 1;
   arena->cursor = arena->base;
+  arena->heap_size = HEAP_BYTES;
   return arena;
 }
 
 void pe_arena_destroy(pe_arena *arena) {
   if (!arena) return;
   munmap(arena->mapping, arena->mapped);
+  pe_heap_destroy(arena->heap);
   for (size_t i = 0; i < arena->count; i++) free(arena->blocks[i].name);
   free(arena->blocks);
   free(arena);

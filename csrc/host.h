@@ -22,6 +22,11 @@ uint64_t pe_arena_base(const pe_arena *arena);
 uint64_t pe_arena_extent(const pe_arena *arena);
 uint64_t pe_arena_used(pe_arena *arena);
 
+enum { PE_MAX_HEAP_LOG2 = 34 };
+/* The size of the heap of kernels' malloc, at most 1 << PE_MAX_HEAP_LOG2; it counts as used once a kernel has called malloc.
+ * 0, or -1 if that has happened. */
+int pe_arena_set_heap(pe_arena *arena, uint64_t size);
+
 /* Zeroed memory, or 0 when the capacity or the host's memory is exhausted. `align` is a power of two. */
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name);
 

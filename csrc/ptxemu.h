@@ -52,7 +52,7 @@ enum {
   PE_OK, PE_ILLEGAL_ADDRESS, PE_MISALIGNED, PE_NULL, PE_SURFACE_TRAP, PE_INVALID_SURFACE, PE_UNBOUND_SURFACE,
   PE_GEOMETRY_MISMATCH, PE_FORMAT_MISMATCH, PE_INVALID_ADDRESS_SPACE, PE_TRAP, PE_ASSERT, PE_DEADLOCK, PE_STACK_OVERFLOW,
   PE_STOPPED, PE_BARRIER_MISUSE, PE_INVALID_BRANCH,
-  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC
+  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE
 };
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */
@@ -83,6 +83,11 @@ void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format,
 /* __assertfail of the first lane of `mask`. Does not return. */
 void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *message, const uint64_t *file,
                    const uint32_t *line, const uint64_t *function);
+
+/* malloc and free on the device heap, for every lane of `mask`. result[i] is lane i's memory, or 0 when there is none.
+ * Freeing 0 does nothing; freeing what malloc has not given, or twice, is a fault. */
+void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result);
+void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer);
 
 /* Let the other warps of the CTA run, e.g. in a loop that spins on memory. */
 void pe_yield(pe_warp *w);

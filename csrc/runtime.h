@@ -3,6 +3,7 @@
 #define PTXEMU_RUNTIME_H
 #include <pthread.h>
 #include "fiber.h"
+#include "heap.h"
 #include "internal.h"
 
 #define PE_BARRIERS 16
@@ -151,6 +152,9 @@ void pe_signals_thread(void);
 
 /* Bytes from the address to the end of the live allocation that contains it, or 0. */
 uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address);
+
+/* The heap of kernels' malloc, made at the first use; NULL if there is no memory for it. With pe_lock held. */
+pe_heap *pe_arena_heap(pe_arena *arena);
 
 /* Memory of launches, recycled without unmapping it. With pe_lock held. */
 uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name);

@@ -12,7 +12,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
-from ptxemu.lower.calls import EXTERNAL
+from ptxemu.lower.calls import is_runtime_call
 from ptxemu.lower.function import build as build_function
 from ptxemu.lower.registry import lowerings
 from ptxemu.passes.build import build as build_graph
@@ -140,7 +140,7 @@ def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
         what = None
         if not item.row.supported:
             what = f"instruction '{written(source, item)}'"
-        elif item.call is not None and isinstance(item.call.callee, Function) and item.call.callee.name not in EXTERNAL:
+        elif item.call is not None and isinstance(item.call.callee, Function) and not is_runtime_call(item.call):
             what = f"call of external function '{item.call.callee.name}'"
         if what is not None:
             raise UnsupportedError(f"{source.name}:{source.line(item.pos)}: {what} is not supported")

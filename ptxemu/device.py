@@ -28,7 +28,8 @@ class Device:
     """A device with ``memory`` bytes (a number or a text such as ``"4 GiB"``) whose launches run on ``workers`` threads.
 
     By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved;
-    it is committed as buffers need it.  ``surface_policy`` settles what the instruction sets leave open about surfaces.
+    it is committed as buffers need it.  ``heap`` is the size of the heap from which kernels take memory with ``malloc``,
+    at most 16 GiB.  ``surface_policy`` settles what the instruction sets leave open about surfaces.
     """
 
     def __init__(
@@ -36,11 +37,14 @@ class Device:
         memory: int | str | None = None,
         workers: int | None = None,
         surface_policy: SurfacePolicy | None = None,
+        heap: int | str | None = None,
     ) -> None:
         if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
             raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {workers!r}")
         self.workers = workers or 0
         self.arena = Arena(_host_memory() if memory is None else parse_size(memory))
+        if heap is not None:
+            self.arena.set_heap(parse_size(heap, least=0))
         self._surfaces = SurfaceTable()
         self._policy = surface_policy or SurfacePolicy()
 
@@ -92,15 +96,15 @@ class Device:
         return f"Device(memory={self.arena.size}, workers={self.workers or 'one for each CPU'})"
 
 
-def parse_size(value: int | str) -> int:
+def parse_size(value: int | str, least: int = MIN_MEMORY) -> int:
     """A memory size: bytes, or a number with a unit such as ``512 MiB``."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
         if match is None or match[2].lower() not in UNITS:
             raise InputError(f"memory {value!r} is no size such as '4 GiB'")
         value = int(float(match[1]) * UNITS[match[2].lower()])
-    if not isinstance(value, int) or value < MIN_MEMORY:
-        raise InputError(f"memory must be at least {MIN_MEMORY} bytes, not {value!r}")
+    if not isinstance(value, int) or value < least:
+        raise InputError(f"memory must be at least {least} bytes, not {value!r}")
     return value
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ptxemu._runtime import ffi, lib
 from ptxemu.errors import InputError
 
+MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
 MAX_ALLOCATIONS = 24_000  # each takes two of the process's 65,530 mappings (Linux's default)
 
 
@@ -69,6 +70,13 @@ class Arena:
     def used(self) -> int:
         """Bytes allocated, in whole pages."""
         return int(lib.pe_arena_used(self.handle))
+
+    def set_heap(self, size: int) -> None:
+        """The size of the heap that kernels' ``malloc`` serves; it can only change before the first such call."""
+        if size > MAX_HEAP:
+            raise InputError(f"a heap of {size} bytes is larger than {MAX_HEAP}")
+        if lib.pe_arena_set_heap(self.handle, size):
+            raise InputError("the device's heap is in use already")
 
     def alloc(self, size: int, align: int = 256, name: str = "") -> int:
         """The address of ``size`` zeroed bytes; ``name`` is what faults call them."""

@@ -40,6 +40,7 @@ KINDS: dict[int, str] = {
     lib.PE_BARRIER_MISUSE: "barrier misuse",
     lib.PE_INVALID_BRANCH: "invalid branch target",
     lib.PE_ILLEGAL_OP_TYPE: "illegal operation for the type",
+    lib.PE_INVALID_FREE: "invalid free",
 }
 
 MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}

@@ -16,7 +16,7 @@ from ptxemu.compile import front, written
 from ptxemu.describe import describe
 from ptxemu.ir import Function, Module, Op
 from ptxemu.layout import place
-from ptxemu.lower.calls import EXTERNAL
+from ptxemu.lower.calls import is_runtime_call
 from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
 
 
@@ -108,7 +108,7 @@ def _ops(function: Function) -> Iterator[Op]:
 
 def _calls_unknown(op: Op) -> bool:
     callee = op.call.callee if op.call is not None else None
-    return isinstance(callee, Function) and callee.body is None and callee.name not in EXTERNAL
+    return op.call is not None and isinstance(callee, Function) and callee.body is None and not is_runtime_call(op.call)
 
 
 def _kernel(info: KernelInfo) -> dict[str, Any]:

@@ -1,36 +1,70 @@
-"""Calls of the functions that compilers leave external: vprintf and __assertfail."""
+"""Calls of the functions that compilers leave external: vprintf, __assertfail, malloc and free."""
 
 from __future__ import annotations
 
-from ptxemu.ir import Function, Imm, Op, Reg
+from ptxemu.ir import Call, Function, Imm, Op, Reg
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.types import U32, U64, ScalarType
 from ptxemu.variant import LANES
 
-EXTERNAL = ("vprintf", "__assertfail")
+# (results, arguments) in bits, as NVIDIA's headers declare them
+SIGNATURES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "vprintf": ((32,), (64, 64)),
+    "__assertfail": ((), (64, 64, 32, 64, 64)),  # message, file, line, function, size of a character
+    "malloc": ((64,), (64,)),
+    "free": ((), (64,)),
+}
 
 
-def _argument(ctx: Context, op: Op, index: int, kind: ScalarType) -> tuple[str, str]:
-    assert op.call is not None
-    value = op.call.args[index]
-    assert isinstance(value, (Reg, Imm))
-    return "ptr", ctx.spill(kind.llvm, ctx.vector_of(value, kind))
+def is_runtime_call(call: Call) -> bool:
+    """Whether a call of an external function is one that the runtime serves."""
+    if not isinstance(call.callee, Function) or call.callee.name not in SIGNATURES:
+        return False
+    results, arguments = SIGNATURES[call.callee.name]
+    return _widths(call.returns) == results and _widths(call.args) == arguments
+
+
+def _widths(values: tuple[object, ...]) -> tuple[int, ...]:
+    """Bits of each value; 0 stands for one that is no scalar."""
+    found = []
+    for value in values:
+        kind = getattr(value, "type", None)
+        aggregate = bool(getattr(value, "dims", ())) or getattr(value, "vector", 0) > 1
+        found.append(kind.bits if isinstance(kind, ScalarType) and not aggregate else 0)
+    return tuple(found)
 
 
 @effect("call")
 def call(ctx: Context, op: Op) -> None:
     """Only external functions are left here; defined ones have been inlined."""
     assert op.call is not None and isinstance(op.call.callee, Function)
-    mask = ("i32", ctx.bits_of(ctx.active))
-    if op.call.callee.name == "vprintf":
-        out = ctx.alloca(f"<{LANES} x i32>")
-        arguments = [_argument(ctx, op, index, U64) for index in range(2)]
-        ctx.call("void", "pe_vprintf", ("ptr", "%w"), ("i32", str(op.pos)), mask, *arguments, ("ptr", out))
-        for value in op.call.returns:
-            assert isinstance(value, Reg)
-            ctx.bind(value, ctx.inst(f"load <{LANES} x i32>, ptr {out}, align 64"))
-        return
-    kinds = (U64, U64, U32, U64)  # message, file, line, function; the fifth is the size of a character
-    arguments = [_argument(ctx, op, index, kind) for index, kind in enumerate(kinds)]
-    ctx.call("void", "pe_assertfail", ("ptr", "%w"), ("i32", str(op.pos)), mask, *arguments, attributes="cold")
+    name = op.call.callee.name
+    arguments = [_argument(ctx, op, index, U64 if bits == 64 else U32) for index, bits in enumerate(SIGNATURES[name][1])]
+    warp, pos, mask = ("ptr", "%w"), ("i32", str(op.pos)), ("i32", ctx.bits_of(ctx.active))
+    if name == "vprintf":
+        _returning(ctx, op, "i32", "pe_vprintf", warp, pos, mask, *arguments)
+    elif name == "malloc":
+        _returning(ctx, op, "i64", "pe_malloc", warp, mask, *arguments)
+    elif name == "free":
+        ctx.call("void", "pe_free", warp, pos, mask, *arguments)
+    else:
+        ctx.call("void", "pe_assertfail", warp, pos, mask, *arguments[:4], attributes="cold")
+
+
+def _argument(ctx: Context, op: Op, index: int, kind: ScalarType) -> tuple[str, str]:
+    """All lanes' values in memory."""
+    assert op.call is not None
+    value = op.call.args[index]
+    assert isinstance(value, (Reg, Imm))
+    return "ptr", ctx.spill(kind.llvm, ctx.vector_of(value, kind))
+
+
+def _returning(ctx: Context, op: Op, t: str, function: str, *arguments: tuple[str, str]) -> None:
+    """Call a function whose last argument is where it leaves every lane's result."""
+    assert op.call is not None
+    out = ctx.alloca(f"<{LANES} x {t}>")
+    ctx.call("void", function, *arguments, ("ptr", out))
+    for value in op.call.returns:
+        assert isinstance(value, Reg)
+        ctx.bind(value, ctx.inst(f"load <{LANES} x {t}>, ptr {out}, align 64"))
