@@ -27,7 +27,6 @@ from ptxemu.syntax import parse
 from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
-SUSPENDING = {"barrier_sync", "barrier_red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
         SYMBOL,
         layout.static_shared,
         layout.local_bytes,
-        any(op.row.lower in SUSPENDING for block in graph.blocks for op in block.ops),
+        any("suspends" in op.row.flags for block in graph.blocks for op in block.ops),
         function.param_bytes,
         variant,
     )

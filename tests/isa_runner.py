@@ -12,7 +12,8 @@
     // fault: text                            the launch must end with a fault whose message contains the text
 
 Expressions are Python's; they see ``i``, the arrays declared above them by name (as Python numbers) and the names of
-:mod:`isa_oracles`.  Integers wrap to the element type.  An option ``shared=N`` is dynamic shared memory in bytes.
+:mod:`isa_oracles` and :mod:`isa_warp_oracles`.  Integers wrap to the element type.  An option ``shared=N`` is dynamic shared
+memory in bytes.
 
 ``// form: ...`` lines are templates of many instructions with their meaning: see :mod:`isa_forms`.  They are compiled with
 the ``.version`` and ``.target`` of the file and its one-line ``.const`` and ``.surfref`` variables; ``// with s: ...`` binds a
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import isa_oracles
+import isa_warp_oracles
 import numpy as np
 import pytest
 from isa_forms import Form, forms_of, kernel_text
@@ -162,7 +164,7 @@ def _dtype(type: str) -> np.dtype[Any]:
 
 
 def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -> np.ndarray:
-    names = {**vars(isa_oracles), "nan": float("nan"), "inf": float("inf"), **run.values}
+    names = {**vars(isa_oracles), **vars(isa_warp_oracles), "nan": float("nan"), "inf": float("inf"), **run.values}
     code = compile(expression, f"line {run.line}", "eval")
     if count is None:
         listed = eval(code, names)

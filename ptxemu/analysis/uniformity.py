@@ -21,9 +21,6 @@ from ptxemu.variant import LANES
 UNIFORM = shapes.uniform(LANES)
 Transfer = Callable[["Uniformity", Op], "Shape | None"]
 
-# Results that are the same in all lanes whatever the operands; and those that never are.
-ALWAYS_UNIFORM = {"vote", "activemask", "barrier_red", "redux"}
-ALWAYS_VARYING = {"atom", "shfl", "match", "suld", "call"}
 VARYING_SREGS = {"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"}
 
 
@@ -160,9 +157,9 @@ class Uniformity:
 
     def _unguarded(self, op: Op) -> Shape | None:
         kind = op.row.lower
-        if kind in ALWAYS_UNIFORM:
-            return UNIFORM
-        if kind in ALWAYS_VARYING or (kind == "cvta" and op.mods.get("space") == "local"):
+        if "uniform" in op.row.flags:
+            return self._one_group(op)
+        if "varying" in op.row.flags or (kind == "cvta" and op.mods.get("space") == "local"):
             return None
         if kind == "ld":
             return self._load(op)
@@ -178,6 +175,12 @@ class Uniformity:
                 return UNIFORM
             return None
         return UNIFORM if all(source is not None and source.uniform for source in sources) else None
+
+    def _one_group(self, op: Op) -> Shape | None:
+        """The results of an instruction among lanes: uniform if they all give the same membermask."""
+        grouped = op.row.operands[-1].name == "membermask"
+        members = self.shape(op.srcs[-1]) if grouped else UNIFORM
+        return UNIFORM if members is not None and members.uniform else None
 
     def _load(self, op: Op) -> Shape | None:
         found = self.shape(op.srcs[0])

@@ -224,6 +224,8 @@ class BodyChecker:
             plan = self._plan(ins, tuple(kinds), values)
         if plan.remarks:
             self._remark(plan, ins)
+        for index, allowed in plan.limits:
+            self._limited(ins, index, allowed)
         dsts: Any
         srcs: Any
         if plan.results >= 0:
@@ -303,7 +305,7 @@ class BodyChecker:
         ]
         if self.context.gates is not None:
             remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, *self.context.gates)]
-        if "barrier" in plan.row.flags and plan.row.lower != "bar_warp_sync":
+        if "barrier" in plan.row.flags:
             remarks.append(("barrier", ""))
         return tuple(remarks)
 
@@ -313,6 +315,14 @@ class BodyChecker:
                 self._barrier_literals(plan, ins)
             else:
                 self.diagnostics.add(severity, message, ins.opcode_pos, ins.opcode_end)
+
+    def _limited(self, ins: ast.Instruction, index: int, allowed: tuple[range, ...]) -> None:
+        """An immediate must have one of the values that its row lists."""
+        operand = ins.operands[index]
+        assert isinstance(operand, ast.Int)
+        if not any(operand.value in values for values in allowed):
+            listed = [str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}" for values in allowed]
+            raise self.resolver.error(f"operand {index + 1} of '{ins.opcode}' must be {' or '.join(listed)}", operand)
 
     def _barrier_literals(self, plan: Plan, ins: ast.Instruction) -> None:
         """A literal barrier number is 0 to 15, a literal thread count a multiple of the warp size."""

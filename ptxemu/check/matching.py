@@ -9,6 +9,7 @@ from collections.abc import Container
 from itertools import combinations
 from typing import Any
 
+from ptxemu import isa
 from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.names import written
@@ -23,7 +24,6 @@ from ptxemu.types import B32, TYPES, ScalarType
 RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust"})  # registers may be wider than the instruction type
 SYMBOL_SOURCES = frozenset({"mov", "cvta"})
 SPECIAL_SOURCES = frozenset({"mov", "cvt"})
-DROPPED_RESULTS = frozenset({"atom"})  # whose destination may be ``_``
 GENERIC_SPACES = frozenset({"global", "shared", "local", "const"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
 COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
@@ -80,7 +80,8 @@ class _Matcher:
             elif part.role != "dst":
                 src_types.append(part.types[0] if part.types else None)
         shape = self.shape(parts)
-        return Plan(self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape)
+        limits = tuple((i, pattern.values) for i, pattern in enumerate(patterns) if pattern.values)
+        return Plan(self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape, limits)
 
     def patterns(self) -> list[OperandPattern]:
         """The patterns of the operands present, optional ones left out from the right until the number fits."""
@@ -144,13 +145,15 @@ class _Matcher:
 
     def destination(self, index: int, pattern: OperandPattern, value: Value) -> Part:
         kind = self.type(pattern.type)
+        if pattern.name == "_" and value is not None:
+            raise Mismatch(f"'{self.row.opcode}{self.written()}' has no result: its destination must be '_'", index)
         if pattern.second is not None:
             return self.pair(index, kind, pattern.second, value)
         if isinstance(value, tuple):
             types = self.elements(index, pattern, kind, value)
         else:
             types = (kind,) * self.scalar(index, pattern)
-            if value is None and self.row.opcode in DROPPED_RESULTS:
+            if value is None and pattern.sink:
                 return Part("dst", types)
         for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
             if item is not None or not isinstance(value, tuple):
@@ -165,6 +168,8 @@ class _Matcher:
             self.register(kind, value, (index,))
             return Part("dst", (kind,))
         types = (kind, self.type(second.type))
+        if value[-1] is None and not second.optional:
+            raise Mismatch(f"the second destination of '{self.row.opcode}' must be a register", index, 1)
         for position, (wanted, item) in enumerate(zip(types, value)):
             if item is not None:
                 self.register(wanted, item, (index, position))
@@ -191,7 +196,7 @@ class _Matcher:
 
     def scalar(self, index: int, pattern: OperandPattern) -> int:
         length = self.length(pattern) or 1
-        if length > 1 and not (self.values[index] is None and self.row.opcode in DROPPED_RESULTS):
+        if length > 1 and not (self.values[index] is None and pattern.sink):
             raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a vector of {length} elements", index)
         return length
 
@@ -269,9 +274,10 @@ class _Matcher:
 
     # ------------------------------------------------------------ addresses
 
-    def space(self) -> str:
-        """The state space of the instruction, ``""`` for generic."""
-        return self.mods.get("space", "").partition("::")[0]
+    def space(self, slot: str = "space") -> str:
+        """The state space that a slot gives or that is named instead of a slot, ``""`` for generic."""
+        named = slot in isa.SPACES and slot not in self.mods
+        return slot if named else self.mods.get(slot, "").partition("::")[0]
 
     def memory(self, index: int, pattern: OperandPattern, value: Value) -> Part:
         if not isinstance(value, Addr):
@@ -279,15 +285,15 @@ class _Matcher:
         types = (self.type(pattern.type),) if pattern.type else ()
         base = value.base
         if isinstance(base, SymRef):
-            self.symbol_address(index, base.symbol)
+            self.symbol_address(index, pattern.space, base.symbol)
         elif isinstance(base, Reg):
-            self.check_address_register(index, base)
-        elif self.space() != "local":
+            self.check_address_register(index, base, self.space(pattern.space))
+        elif self.space(pattern.space) != "local":
             raise Mismatch("a literal address is allowed in .local space only", index)
         return Part("mem", types)
 
-    def symbol_address(self, index: int, symbol: Any) -> None:
-        space, name = self.space(), written(symbol.name)
+    def symbol_address(self, index: int, slot: str, symbol: Any) -> None:
+        space, name = self.space(slot), written(symbol.name)
         if not isinstance(symbol, Variable):
             raise Mismatch(f"'{name}' is a function, not a variable", index)
         if symbol.type.kind == "opaque":
@@ -298,19 +304,19 @@ class _Matcher:
             raise Mismatch(f"'{name}' is an input parameter and cannot be written", index)
         if not space and symbol.space not in GENERIC_SPACES:
             raise Mismatch(f"'{name}' is in .{symbol.space} space: write '{self.row.opcode}.{symbol.space}'", index)
-        allowed = next((slot.values for slot in self.row.slots if slot.name == "space"), None)
+        allowed = next((one.values for one in self.row.slots if one.name == slot), None)
         if not space and allowed is not None:
             if symbol.space not in allowed:
                 raise Mismatch(f"'{self.row.opcode}{self.written()}' cannot access .{symbol.space} space", index)
-            self.mods = self.mods | {"space": symbol.space}
+            self.mods = self.mods | {slot: symbol.space}
 
-    def check_address_register(self, index: int, base: Reg) -> None:
+    def check_address_register(self, index: int, base: Reg, space: str) -> None:
         kind = base.type
         if kind.kind not in "usb" or kind.bits not in (32, 64):
             raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
-        if kind.bits == 32 and self.space() not in NARROW_SPACES:
-            space = f".{self.space()}" if self.space() else "generic"
-            raise Mismatch(f"a {space} address has 64 bits; '{written(base.name)}' has type {kind}", index)
+        if kind.bits == 32 and space not in NARROW_SPACES:
+            named = f".{space}" if space else "generic"
+            raise Mismatch(f"a {named} address has 64 bits; '{written(base.name)}' has type {kind}", index)
 
     def address_register(self, index: int, value: Value) -> Part:
         if isinstance(value, Reg) and value.type.kind in "usb" and value.type.bits in (32, 64):

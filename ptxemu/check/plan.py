@@ -39,6 +39,7 @@ class Plan:
     negs: tuple[bool, ...]
     results: int
     literals: tuple[tuple[int, ScalarType], ...]
+    limits: tuple[tuple[int, tuple[range, ...]], ...] = ()  # the values that immediates may have
     remarks: tuple[tuple[str, str], ...] = ()  # (severity, message) for each use
 
     def assemble(self, values: list[Value]) -> tuple[tuple[Reg | None, ...], tuple[Operand, ...]]:

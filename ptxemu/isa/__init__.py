@@ -16,6 +16,7 @@ for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
 WORDS = frozenset({"", "label", "targets", "address", "surface"})
+SPACES = frozenset({"global", "shared"})
 
 
 def rows() -> dict[str, list[Row]]:
@@ -38,4 +39,5 @@ def _well_formed(form: Row, pattern: OperandPattern) -> bool:
     known = all(kind in WORDS or kind in TYPES or kind in slots for kind in kinds)
     counted = pattern.count is None or pattern.count in slots
     conditional = pattern.when is None or pattern.when in slots
-    return known and counted and conditional and (pattern.second is None or _well_formed(form, pattern.second))
+    placed = pattern.space == "space" or pattern.space in slots or pattern.space in SPACES
+    return known and counted and conditional and placed and (pattern.second is None or _well_formed(form, pattern.second))

@@ -44,19 +44,20 @@ EXCHANGE = (
 def _form(opcode: str, slots: str, operands: str, ptx: str, sm: int, *, scope: str = "cta,cluster,gpu,sys") -> None:
     space = "space?=global" if "vec=" in slots else SPACES
     full = f"{SEMANTICS[opcode]} scope?={scope} {space} {slots} hint?=L2::cache_hint"
-    row(opcode, full, f"{operands}, policy:b64?hint", ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
+    flags = "memory varying" if opcode == "atom" else "memory"
+    row(opcode, full, f"{operands}, policy:b64?hint", ptx=ptx, sm=sm, flags=flags, chapter=CHAPTER, gates=GATES)
 
 
-for _opcode, _result in (("atom", "d:type, "), ("red", "")):
+for _opcode, _result in (("atom", "d_:type, "), ("red", "")):
     for _slots, _ptx, _sm in SCALAR:
         _form(_opcode, _slots, f"{_result}[a]:type, b:type", _ptx, _sm)
     for _slots in VECTOR:
         _form(_opcode, _slots, f"{_result.replace('type', 'type*vec')}[a]:type, b:type*vec", "8.1", 90)
 
 for _op, _types, _ptx, _sm in EXCHANGE:
-    _operands = "d:type, [a]:type, b:type" + (", c:type" if _op == "op=cas" else "")
+    _operands = "d_:type, [a]:type, b:type" + (", c:type" if _op == "op=cas" else "")
     _form("atom", f"{_op} {_types}", _operands, _ptx, _sm)
-for _op, _operands in (("op=exch", "d:type, [a]:type, b:type"), ("op=cas", "d:type, [a]:type, b:type, c:type")):
+for _op, _operands in (("op=exch", "d_:type, [a]:type, b:type"), ("op=cas", "d_:type, [a]:type, b:type, c:type")):
     _form("atom", f"{_op} type=b128", _operands, "8.3", 90, scope="cta,cluster,gpu")
     _form("atom", f"{_op} type=b128", _operands, "8.4", 90)
 

@@ -9,7 +9,7 @@ MISCELLANEOUS = "Miscellaneous Instructions"
 
 row("bra", "uni?", "t:label", flags="branch", chapter=CHAPTER)
 row("brx", "idx uni?", "a:u32, t:targets", ptx="6.0", sm=30, flags="branch", chapter=CHAPTER)
-row("call", "uni?", "...", flags="call", chapter=CHAPTER)
+row("call", "uni?", "...", flags="call varying", chapter=CHAPTER)
 row("ret", "uni?", "", flags="return", chapter=CHAPTER)
 row("exit", "", "", flags="exit", chapter=CHAPTER)
 row("trap", "", "", flags="exit", chapter=MISCELLANEOUS)

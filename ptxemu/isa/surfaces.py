@@ -14,7 +14,7 @@ GATES = "clamp@2.0@20 zero@2.0@20 ca@2.0@20 cg@2.0@20 cs@2.0@20 cv@2.0@20 wb@2.0
 # An access moves at most 128 bits, hence no ``.v4.b64``.
 for _data in ("vec?=v2,v4 type=b8,b16,b32", "vec?=v2 type=b64"):
     row("suld", f"mode=b {GEOMETRY} cop?=ca,cg,cs,cv {_data} {CLAMP}", "d:type*vec, s:surface*geom", ptx="1.5",
-        flags="memory", chapter=CHAPTER, gates=GATES)  # fmt: skip
+        flags="memory varying", chapter=CHAPTER, gates=GATES)  # fmt: skip
     row("sust", f"mode=b {GEOMETRY} cop?=wb,cg,cs,wt {_data} {CLAMP}", "s:surface*geom, v:type*vec", ptx="1.5",
         flags="memory", chapter=CHAPTER, gates=GATES)  # fmt: skip
 row("sust", f"mode=p {GEOMETRY} cop?=wb,cg,cs,wt vec?=v2,v4 type=b32 {CLAMP}", "s:surface*geom, v:type*vec", ptx="2.0",

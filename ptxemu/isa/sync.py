@@ -8,15 +8,15 @@ CHAPTER = "Parallel Synchronization and Communication Instructions"
 
 # ``bar`` is ``barrier.aligned`` (the manual): only the spelling differs.
 for _opcode, _aligned, _ptx in (("bar", "", "1.0"), ("barrier", "aligned? ", "6.0")):
-    row(_opcode, f"cta? sync {_aligned}", "a:u32, b:u32?", ptx=_ptx, lower="barrier_sync", flags="barrier",
+    row(_opcode, f"cta? sync {_aligned}", "a:u32, b:u32?", ptx=_ptx, lower="barrier_sync", flags="barrier suspends exits",
         chapter=CHAPTER)  # fmt: skip
-    row(_opcode, f"cta? arrive {_aligned}", "a:u32, b:u32", ptx=_ptx, sm=20, lower="barrier_arrive", flags="barrier",
-        chapter=CHAPTER)  # fmt: skip
+    row(_opcode, f"cta? arrive {_aligned}", "a:u32, b:u32", ptx=_ptx, sm=20, lower="barrier_arrive",
+        flags="barrier exits", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? red op=popc {_aligned}type=u32", "d:u32, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
-        lower="barrier_red", flags="barrier", chapter=CHAPTER)  # fmt: skip
+        lower="barrier_red", flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? red op=and,or {_aligned}type=pred", "d:pred, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
-        lower="barrier_red", flags="barrier", chapter=CHAPTER)  # fmt: skip
-row("bar", "warp sync", "membermask:b32", ptx="6.0", sm=30, lower="bar_warp_sync", flags="barrier", chapter=CHAPTER)
+        lower="barrier_red", flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
+row("bar", "warp sync", "membermask:b32", ptx="6.0", sm=30, lower="bar_warp_sync", chapter=CHAPTER)
 row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm=90, lower=UNSUPPORTED,
     chapter=CHAPTER)  # fmt: skip
 row("barrier", "cluster wait sem?=acquire aligned?", "", ptx="7.8", sm=90, lower=UNSUPPORTED, chapter=CHAPTER)

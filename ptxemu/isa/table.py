@@ -23,8 +23,12 @@ Operand patterns, separated by commas, in written order::
     d:T        destination register (names starting with d, and q after a bar)
     d:T|q:pred?   a destination pair, the second optional
     a:T        source: register, immediate or (where the instruction allows it) symbol
+    d_:T       destination that may also be ``_`` (names starting with d and ending with _)
+    _:T        destination that must be ``_``
     immX:T     source that must be an integer constant (names starting with imm)
+    immX:T(4,8)   the same, one of the values listed; ``(0..4)`` is a range
     [a]:T      memory address; the data type T is for alignment only
+    [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
     c:u32?     optional operand (a trailing ?)
     c:b64?slot operand that is present exactly when the optional slot is given
@@ -59,7 +63,8 @@ class OperandPattern:
     """One operand: ``role`` is ``dst``, ``src`` or ``mem``; ``second`` is the pattern after a bar.
 
     ``count`` is the slot that gives the vector length or geometry, ``when`` the slot whose presence an optional
-    operand follows, or None.
+    operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
+    whether a destination may be ``_``; ``values`` are those that an immediate is limited to, if any.
     """
 
     name: str
@@ -69,12 +74,17 @@ class OperandPattern:
     count: str | None = None
     second: OperandPattern | None = None
     when: str | None = None
+    space: str = "space"
+    sink: bool = False
+    values: tuple[range, ...] = ()
 
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Row:
     """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are free words for the checker and
-    the passes (``branch``, ``call``, ``return``, ``barrier`` ...).
+    the passes: ``branch``, ``call``, ``return``, ``barrier``; ``suspends`` (a warp may have to wait for others), ``exits``
+    (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
+    ``uniform`` (the results are, unless a membermask is varying).
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers.
     """
@@ -119,9 +129,22 @@ def _operand(text: str) -> OperandPattern:
         second = _operand(other)
     text, optional, when = text.partition("?")
     name, _, kind = text.partition(":")
+    name, _, space = name.partition("@")
     kind, _, count = kind.partition("*")
-    role = "mem" if name.startswith("[") else "dst" if name[0] in "dq" else "src"
-    return OperandPattern(name.strip("[]"), role, kind, bool(optional), count or None, second, when or None)
+    values: tuple[range, ...] = ()
+    if name.startswith("imm"):
+        kind, _, listed = kind.partition("(")
+        values = tuple(_range(word) for word in listed.rstrip(")").split(",") if word)
+    role = "mem" if name.startswith("[") else "dst" if name[0] in "dq_" else "src"
+    sink = role == "dst" and name.endswith("_")
+    return OperandPattern(
+        name.strip("[]"), role, kind, bool(optional), count or None, second, when or None, space or "space", sink, values
+    )
+
+
+def _range(word: str) -> range:
+    first, _, last = word.partition("..")
+    return range(int(first), int(last or first) + 1)
 
 
 def _version(text: str) -> tuple[int, int]:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 MOVEMENT = "Data Movement and Conversion Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
 
-row("shfl", "mode=up,down,bfly,idx type=b32", "d:type|q:pred?, a:type, b:b32, c:b32", ptx="3.0", sm=30,
+VARYING, UNIFORM = {"flags": "varying"}, {"flags": "uniform"}  # the results
+
+row("shfl", "mode=up,down,bfly,idx type=b32", "d:type|q:pred?, a:type, b:b32, c:b32", ptx="3.0", sm=30, **VARYING,
     chapter=MOVEMENT)  # fmt: skip
 row("shfl", "sync mode=up,down,bfly,idx type=b32", "d:type|q:pred?, a:type, b:b32, c:b32, membermask:b32", ptx="6.0",
-    sm=30, chapter=MOVEMENT)  # fmt: skip
+    sm=30, **VARYING, chapter=MOVEMENT)  # fmt: skip
 
-row("vote", "mode=all,any,uni type=pred", "d:pred, a:pred", ptx="1.2", sm=12, chapter=CHAPTER)
-row("vote", "mode=ballot type=b32", "d:b32, a:pred", ptx="2.0", sm=20, chapter=CHAPTER)
-row("vote", "sync mode=all,any,uni type=pred", "d:pred, a:pred, membermask:b32", ptx="6.0", sm=30, chapter=CHAPTER)
-row("vote", "sync mode=ballot type=b32", "d:b32, a:pred, membermask:b32", ptx="6.0", sm=30, chapter=CHAPTER)
+row("vote", "mode=all,any,uni type=pred", "d:pred, a:pred", ptx="1.2", sm=12, **UNIFORM, chapter=CHAPTER)
+row("vote", "mode=ballot type=b32", "d:b32, a:pred", ptx="2.0", sm=20, **UNIFORM, chapter=CHAPTER)
+row("vote", "sync mode=all,any,uni type=pred", "d:pred, a:pred, membermask:b32", ptx="6.0", sm=30, **UNIFORM,
+    chapter=CHAPTER)  # fmt: skip
+row("vote", "sync mode=ballot type=b32", "d:b32, a:pred, membermask:b32", ptx="6.0", sm=30, **UNIFORM, chapter=CHAPTER)
 
-row("match", "mode=any sync type=b32,b64", "d:b32, a:type, membermask:b32", ptx="6.0", sm=70, chapter=CHAPTER)
-row("match", "mode=all sync type=b32,b64", "d:b32|q:pred?, a:type, membermask:b32", ptx="6.0", sm=70, chapter=CHAPTER)
+row("match", "mode=any sync type=b32,b64", "d:b32, a:type, membermask:b32", ptx="6.0", sm=70, **VARYING, chapter=CHAPTER)
+row("match", "mode=all sync type=b32,b64", "d:b32|q:pred?, a:type, membermask:b32", ptx="6.0", sm=70, **VARYING,
+    chapter=CHAPTER)  # fmt: skip
 
-row("activemask", "type=b32", "d:type", ptx="6.2", sm=30, chapter=CHAPTER)
-row("redux", "sync op=add,min,max type=u32,s32", "d:type, a:type, membermask:b32", ptx="7.0", sm=80, chapter=CHAPTER)
-row("redux", "sync op=and,or,xor type=b32", "d:type, a:type, membermask:b32", ptx="7.0", sm=80, chapter=CHAPTER)
-row("redux", "sync op=min,max abs? nan?=NaN type=f32", "d:type, a:type, membermask:b32", ptx="8.6", sm=100,
-    lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
-row("elect", "sync", "d:b32|q:pred, membermask:b32", ptx="8.0", sm=90, lower=UNSUPPORTED, chapter=CHAPTER)
+row("activemask", "type=b32", "d:type", ptx="6.2", sm=30, **UNIFORM, chapter=CHAPTER)
+row("redux", "sync op=add,min,max type=u32,s32", "d:type, a:type, membermask:b32", ptx="7.0", sm=80, **UNIFORM,
+    chapter=CHAPTER)  # fmt: skip
+row("redux", "sync op=and,or,xor type=b32", "d:type, a:type, membermask:b32", ptx="7.0", sm=80, **UNIFORM,
+    chapter=CHAPTER)  # fmt: skip
+row("redux", "sync op=min,max abs? nan?=NaN type=f32", "d:type, a:type, membermask:b32", ptx="8.6", sm=100, **UNIFORM,
+    chapter=CHAPTER)  # fmt: skip
+row("elect", "sync", "d:b32|q:pred, membermask:b32", ptx="8.0", sm=90, flags="varying", chapter=CHAPTER)
 row("nanosleep", "type=u32", "a:u32", ptx="6.3", sm=70, chapter=MISCELLANEOUS)

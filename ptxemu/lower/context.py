@@ -335,6 +335,12 @@ class Context:
             value = self._keep_old(op, index, value, stored, vector)
         self.bind(reg, value)
 
+    def define_same(self, op: Op, index: int, value: str) -> None:
+        """Write the same scalar ``value`` to all lanes of destination ``index``."""
+        reg = op.dsts[index]
+        if reg is not None:
+            self.define(op, index, value if self.is_scalar(reg) else self.splat(op.dst_types[index].llvm, value))
+
     def _keep_old(self, op: Op, index: int, value: str, stored: str, vector: bool) -> str:
         assert op.guard is not None
         old = op.old[index]

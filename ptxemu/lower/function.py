@@ -26,9 +26,6 @@ def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, target: Ta
     return FunctionBuilder(graph, uniformity, layout, target).run(symbol)
 
 
-BARRIERS = {"barrier_sync", "barrier_arrive", "barrier_red"}
-
-
 class FunctionBuilder:
     """Walks the blocks in linear order.  ``ctx`` holds names and lines; this class holds the control flow."""
 
@@ -42,7 +39,7 @@ class FunctionBuilder:
         self.running: dict[Block, str] = {}  # slots: lanes that a block last ran with
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
-        self.waits = any(op.row.lower in BARRIERS for block in self.order for op in block.ops)
+        self.waits = any("exits" in op.row.flags for block in self.order for op in block.ops)
 
     def run(self, symbol: str) -> str:
         ctx = self.ctx

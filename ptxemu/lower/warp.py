@@ -5,9 +5,10 @@ from __future__ import annotations
 from ptxemu.ir import Imm, Op, Operand
 from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.effects import effect
+from ptxemu.lower.emit import Emitter
 from ptxemu.lower.gather import gather
 from ptxemu.lower.literals import vector_literal
-from ptxemu.types import B32, ScalarType
+from ptxemu.types import B32
 from ptxemu.variant import LANES
 
 LANE_IDS = vector_literal("i32", range(LANES))
@@ -82,68 +83,129 @@ def _pick(ctx: Context, value: str, lane: str) -> str:
     return gather(ctx, "i32", addresses, 0, ctx.vector.splat("i1", "true"))
 
 
-def _member_bits(ctx: Context, op: Op, mask: str) -> str:
-    """The lanes that take part: active ones in the membermask of ``.sync`` forms (always the last source)."""
-    bits = ctx.bits_of(mask)
+def _members(ctx: Context, op: Op) -> tuple[str, bool]:
+    """The lanes that take part: executing ones in the membermask of ``.sync`` forms (always the last source).
+
+    (bits, False) for the whole warp, or, where lanes give different membermasks, (each lane's own bits, True).
+    """
+    bits = ctx.bits_of(ctx.mask_of(op))
     if "sync" not in op.mods:
-        return bits
-    members = op.srcs[-1]
-    shape = ctx.shape(members)
+        return bits, False
+    shape = ctx.shape(op.srcs[-1])
     if shape is not None and shape.uniform:
-        return ctx.scalar.bin("and", f"i{LANES}", bits, ctx.scalar_of(members, B32))
-    return bits
+        return ctx.scalar.bin("and", f"i{LANES}", bits, ctx.scalar_of(op.srcs[-1], B32)), False
+    return ctx.vector.bin("and", "i32", ctx.splat("i32", bits), ctx.vector_of(op.srcs[-1], B32)), True
+
+
+def _define(ctx: Context, op: Op, index: int, value: str, grouped: bool) -> None:
+    """A result for the whole warp, or one for each lane."""
+    if op.dsts[index] is None:
+        return
+    if grouped:
+        ctx.define(op, index, value)
+    else:
+        ctx.define_same(op, index, value)
 
 
 @effect("vote")
 def vote(ctx: Context, op: Op) -> None:
     """vote, vote.sync: all, any, uni over the taking lanes; ballot."""
-    s = ctx.scalar
     negated = bool(op.negs) and op.negs[0]
-    who = _member_bits(ctx, op, ctx.active)
+    who, grouped = _members(ctx, op)
+    e = ctx.vector if grouped else ctx.scalar
     yes = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op.srcs[0], negated, True)))
-    yes = s.bin("and", "i32", yes, who)
+    yes = e.bin("and", "i32", ctx.splat("i32", yes) if grouped else yes, who)
     mode = op.mods["mode"]
     if mode == "ballot":
         result = yes
     elif mode == "any":
-        result = s.icmp("ne", "i32", yes, "0")
+        result = e.icmp("ne", "i32", yes, e.int(32, 0))
     else:
-        result = s.icmp("eq", "i32", yes, who)
+        result = e.icmp("eq", "i32", yes, who)
         if mode == "uni":
-            result = s.bin("or", "i1", result, s.icmp("eq", "i32", yes, "0"))
-    ctx.define(op, 0, result)
+            result = e.bin("or", "i1", result, e.icmp("eq", "i32", yes, e.int(32, 0)))
+    _define(ctx, op, 0, result, grouped)
 
 
 @effect("activemask")
 def activemask(ctx: Context, op: Op) -> None:
-    ctx.define(op, 0, ctx.bits_of(ctx.active))
+    ctx.define_same(op, 0, ctx.bits_of(ctx.mask_of(op)))
 
 
-REDUCTIONS = {
-    "add": ("vector.reduce.add", 0), "and": ("vector.reduce.and", -1), "or": ("vector.reduce.or", 0),
-    "xor": ("vector.reduce.xor", 0),
-}  # fmt: skip
+@effect("elect")
+def elect(ctx: Context, op: Op) -> None:
+    """elect.sync: the lowest taking lane is the leader (PTX ISA "elect.sync" leaves the choice open)."""
+    who, grouped = _members(ctx, op)
+    e = ctx.vector if grouped else ctx.scalar
+    leader = e.intrinsic("cttz", "i32", who, extra="i1 false")
+    leader = leader if grouped else ctx.splat("i32", leader)
+    ctx.define(op, 0, leader)
+    ctx.define(op, 1, ctx.vector.icmp("eq", "i32", LANE_IDS, leader))
 
 
-def _reduction(name: str, kind: ScalarType) -> tuple[str, int]:
-    """(intrinsic, neutral element) of a redux operation."""
+REDUCTIONS = {"add": ("add", 0), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0)}
+
+
+def _reduction(name: str, signed: bool) -> tuple[str, int]:
+    """(operation, neutral element) of a redux operation on 32-bit integers."""
     if name in REDUCTIONS:
         return REDUCTIONS[name]
-    sign = "s" if kind.is_signed else "u"
     if name == "min":
-        return f"vector.reduce.{sign}min", 0x7FFFFFFF if sign == "s" else 0xFFFFFFFF
-    return f"vector.reduce.{sign}max", 0x80000000 if sign == "s" else 0
+        return ("smin", 0x7FFFFFFF) if signed else ("umin", 0xFFFFFFFF)
+    return ("smax", 0x80000000) if signed else ("umax", 0)
+
+
+def _reduce(ctx: Context, op: Op, value: str, who: str, grouped: bool, signed: bool) -> str:
+    """The reduction of a value over the taking lanes: of the warp, or of each lane's group."""
+    name, neutral = _reduction(op.mods["op"], signed)
+    v = ctx.vector
+    if not grouped:
+        taken = v.select(ctx.mask_from_bits(who), "i32", value, v.int(32, neutral))
+        return ctx.call("i32", f"llvm.vector.reduce.{name}.v{LANES}i32", (f"<{LANES} x i32>", taken))
+    result = v.int(32, neutral)
+    for lane in range(LANES):
+        bit = v.bin("and", "i32", who, v.int(32, 1 << lane))
+        one = ctx.splat("i32", ctx.inst(f"extractelement <{LANES} x i32> {value}, i32 {lane}"))
+        one = v.select(v.icmp("ne", "i32", bit, v.int(32, 0)), "i32", one, v.int(32, neutral))
+        minmax = name[1:] in ("min", "max")
+        result = v.intrinsic(name, "i32", result, one) if minmax else v.bin(name, "i32", result, one)
+    return result
 
 
 @effect("redux")
 def redux(ctx: Context, op: Op) -> None:
-    """redux.sync: an integer reduction over the taking lanes."""
+    """redux.sync: a reduction over the taking lanes."""
     kind = op.type()
-    name, neutral = _reduction(op.mods["op"], kind)
-    taking = ctx.mask_from_bits(_member_bits(ctx, op, ctx.active))
-    value = ctx.vector.select(taking, "i32", ctx.vector_of(op.srcs[0], kind), ctx.vector.int(32, neutral))
-    full = f"llvm.{name}.v{LANES}i32"
-    ctx.define(op, 0, ctx.call("i32", full, (f"<{LANES} x i32>", value)))
+    who, grouped = _members(ctx, op)
+    if kind.is_float:
+        result = _redux_float(ctx, op, who, grouped)
+    else:
+        result = _reduce(ctx, op, ctx.vector_of(op.srcs[0], kind), who, grouped, kind.is_signed)
+    _define(ctx, op, 0, result, grouped)
+
+
+def _redux_float(ctx: Context, op: Op, who: str, grouped: bool) -> str:
+    """Least or greatest float, -0 below +0, by integers in the same order. NaNs count with ``.NaN`` only."""
+    v, e = ctx.vector, ctx.vector if grouped else ctx.scalar
+    bits = ctx.convert(ctx.vector_of(op.srcs[0], op.type()), "float", "i32", True)
+    magnitude = v.bin("and", "i32", bits, v.int(32, 0x7FFFFFFF))
+    if "abs" in op.mods:
+        bits = magnitude
+    nan = v.icmp("ugt", "i32", magnitude, v.int(32, 0x7F800000))
+    nans = ctx.bits_of(ctx.conjunction(ctx.active, nan))
+    order = _ordered(ctx.vector, bits)
+    neutral = v.int(32, _reduction(op.mods["op"], True)[1])
+    best = _reduce(ctx, op, v.select(nan, "i32", neutral, order), who, grouped, True)
+    taken = e.bin("and", "i32", ctx.splat("i32", nans) if grouped else nans, who)
+    some_nan = e.icmp("ne", "i32", taken, e.int(32, 0)) if "nan" in op.mods else e.icmp("eq", "i32", taken, who)
+    result = e.select(some_nan, "i32", e.int(32, 0x7FFFFFFF), _ordered(e, best))
+    return ctx.convert(result, "i32", "float", grouped)
+
+
+def _ordered(e: Emitter, bits: str) -> str:
+    """Float bits as integers in the same order, and back: the negative ones have their magnitude inverted."""
+    sign = e.bin("ashr", "i32", bits, e.int(32, 31))
+    return e.bin("xor", "i32", bits, e.bin("and", "i32", sign, e.int(32, 0x7FFFFFFF)))
 
 
 @effect("match")
@@ -151,28 +213,26 @@ def match(ctx: Context, op: Op) -> None:
     """match.any.sync: the lanes with the same value; match.all.sync: all lanes if they agree, and a predicate."""
     kind = op.type()
     bits = f"i{kind.bits}"
-    who = _member_bits(ctx, op, ctx.active)
+    who, grouped = _members(ctx, op)
     value = ctx.vector_of(op.srcs[0], kind)
+    v = ctx.vector
+    members = who if grouped else ctx.splat("i32", who)
+    same = v.bin("and", "i32", _equal_lanes(ctx, value, bits), members)
     if op.mods["mode"] == "any":
-        ctx.define(op, 0, _equal_lanes(ctx, value, bits, who))
+        ctx.define(op, 0, same)
         return
-    lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
-    first = ctx.splat(bits, ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i32 {lane}"))
-    same = ctx.bits_of(ctx.conjunction(ctx.active, ctx.vector.icmp("eq", bits, value, first)))
-    agree = ctx.scalar.icmp("eq", "i32", ctx.scalar.bin("and", "i32", same, who), who)
-    if op.dsts[0] is not None:
-        ctx.define(op, 0, ctx.splat("i32", ctx.scalar.select(agree, "i32", who, "0")))
-    if len(op.dsts) > 1 and op.dsts[1] is not None:
-        ctx.define(op, 1, ctx.splat("i1", agree))
+    agree = v.icmp("eq", "i32", same, members)
+    ctx.define(op, 0, v.select(agree, "i32", members, v.int(32, 0)))
+    if len(op.dsts) > 1:
+        ctx.define(op, 1, agree)
 
 
-def _equal_lanes(ctx: Context, value: str, bits: str, who: str) -> str:
-    """For every lane the set of taking lanes with its value: 32 compares."""
+def _equal_lanes(ctx: Context, value: str, bits: str) -> str:
+    """For every lane the set of lanes with its value: 32 compares."""
     result = "zeroinitializer"
     for lane in range(LANES):
         one = ctx.splat(bits, ctx.inst(f"extractelement <{LANES} x {bits}> {value}, i32 {lane}"))
         same = ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('eq', bits, value, one)} to i32")
-        same = ctx.scalar.bin("and", "i32", same, who)
         result = ctx.inst(f"insertelement <{LANES} x i32> {result}, i32 {same}, i32 {lane}")
     return result
 
