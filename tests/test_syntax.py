@@ -258,6 +258,20 @@ def _span(body: str, word: str) -> tuple[int, int]:
     return pos, pos + len(word)
 
 
+def test_prototype_without_semicolon() -> None:
+    """Compilers up to CUDA 4 end a prototype so."""
+    text = f"""{HEADER}
+.extern .func (.param .s32 r) f (.param .s32 a)
+.visible .func g (.param .s32 a) .noreturn
+.file 1 "old.cu"
+.global .u32 x;
+.func h ()"""
+    f, g, x, h = read(text).items
+    assert isinstance(f, ast.Function) and isinstance(g, ast.Function) and isinstance(h, ast.Function)
+    assert isinstance(x, ast.Variable) and not f.body and not g.body and not h.body
+    assert (f.linkage, f.name, [d.name for d in g.directives], x.name) == ("extern", "f", ["noreturn"], "x")
+
+
 def test_labels_targets_and_prototypes() -> None:
     first, second, targets, calls, prototype, ret = statements(
         "A: $B :\nT: .branchtargets A, $B;\nC: .calltargets f;\n"

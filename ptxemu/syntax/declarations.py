@@ -95,34 +95,40 @@ def variable(
     )
 
 
-def function(
-    stream: TokenStream,
-    linkage: tuple[str, int | None],
-    kind: tuple[str, int, list[Attribute]],
-    returns: list[Variable],
-    name: Name,
-    params: list[Variable],
-    directives: list[Directive],
-    body: tuple[Block | None, int],
-) -> Function:
+@dataclass(slots=True, frozen=True)
+class FunctionHeader:
+    """What comes before a function's body. Early compilers end a prototype there, without a semicolon."""
+
+    linkage: tuple[str, int | None]
+    kind: str
+    pos: int
+    attributes: list[Attribute]
+    returns: list[Variable]
+    name: Name
+    params: list[Variable]
+    directives: list[Directive]
+    end: int
+
+
+def function(stream: TokenStream, header: FunctionHeader, body: tuple[Block | None, int]) -> Function:
     """``.entry`` or ``.func``; its attributes come first among the directives."""
-    word, pos, attributes = kind
-    plain_name(stream, name, "function")
-    if word == "entry" and returns:
-        stream.error("an '.entry' cannot return values", returns[0].pos, returns[0].end)
-    given = [Directive("attribute", tuple(texts), at, stop) for texts, at, stop in attributes]
+    plain_name(stream, header.name, "function")
+    if header.kind == "entry" and header.returns:
+        stream.error("an '.entry' cannot return values", header.returns[0].pos, header.returns[0].end)
+    given = [Directive("attribute", tuple(texts), at, stop) for texts, at, stop in header.attributes]
+    linkage, start = header.linkage
     block, end = body
     return Function(
-        kind=word,
-        name=name.text,
-        linkage=linkage[0],
-        returns=tuple(returns),
-        params=tuple(params),
-        directives=(*given, *directives),
+        kind=header.kind,
+        name=header.name.text,
+        linkage=linkage,
+        returns=tuple(header.returns),
+        params=tuple(header.params),
+        directives=(*given, *header.directives),
         body=block,
-        pos=pos if linkage[1] is None else linkage[1],
+        pos=header.pos if start is None else start,
         end=end,
-        name_pos=name.pos,
+        name_pos=header.name.pos,
     )
 
 

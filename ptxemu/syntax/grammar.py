@@ -18,6 +18,8 @@ from ptxemu.syntax.values import Rule, appended, extended, listed, word
 tokens = (*lexer_tokens, "RUN", "PARAMETERS", "RESYNC")
 start = "module"
 precedence = (
+    ("nonassoc", "HEADER"),
+    ("nonassoc", "PRAGMA"),  # after a function's header it belongs to the function
     ("right", "?", ":"),
     ("left", "OR"),
     ("left", "AND"),
@@ -99,14 +101,17 @@ def p_pragma(p: Rule) -> None:
 
 
 def p_function(p: Rule) -> None:
-    """function : linkage kind returns NAME accepts directives body"""
-    p[0] = declare.function(p.lexer, p[1], p[2], p[3], word(p, 4), p[5], p[6], p[7])
+    """function : entry body
+    | device_function body
+    | device_function"""
+    p[0] = declare.function(p.lexer, p[1], p[2] if len(p) == 3 else (None, p[1].end))
 
 
-def p_kind(p: Rule) -> None:
-    """kind : ENTRY attributes
-    | FUNC attributes"""
-    p[0] = (p[1][1:], p.lexpos(1), p[2])
+def p_header(p: Rule) -> None:
+    """entry : linkage ENTRY attributes returns NAME accepts directives
+    device_function : linkage FUNC attributes returns NAME accepts directives %prec HEADER"""
+    name = word(p, 5)
+    p[0] = declare.FunctionHeader(p[1], p[2][1:], p.lexpos(2), p[3], p[4], name, p[6], p[7], name.pos + len(name.text))
 
 
 def p_linkage(p: Rule) -> None:

@@ -51,14 +51,14 @@ def expectation(expected: Collection[str]) -> str:
     """What may come next, in words, given the token types that the parser's state takes."""
     if "RUN" in expected:
         return "an instruction, a declaration or '}'"
+    if "TUNING" in expected and "{" in expected:
+        return "'{' or ';'"
     if "ADDRESS_SIZE" in expected:
         return "a directive, a declaration or a function"
     if "INTEGER" in expected:
         if "NAME" not in expected:
             return "a number"
         return "an operand or ';'" if ";" in expected else "an operand"
-    if "TUNING" in expected and "{" in expected:
-        return "'{' or ';'"
     if "PARAMETERS" in expected:
         return "a parameter"
     for closer in _CLOSERS:
