@@ -137,6 +137,14 @@ def test_big_arguments_of_sine_stay_bounded() -> None:
     assert (values[np.isfinite(values)] <= 1.0).all()
 
 
+def test_quarter_turns_are_exact() -> None:
+    """As on hardware, where the reduced argument is short: the extremes of sine and cosine are exactly 1 and -1."""
+    quarter = np.array([np.pi / 2, -np.pi / 2, 1.5 * np.pi], np.float32)
+    half = np.array([np.pi, -np.pi, 2 * np.pi, 3 * np.pi], np.float32)
+    np.testing.assert_array_equal(run("sin.approx.f32", quarter.view(np.uint32)).view(np.float32), [1, -1, -1])
+    np.testing.assert_array_equal(run("cos.approx.f32", half.view(np.uint32)).view(np.float32), [-1, -1, 1, -1])
+
+
 # ---------------------------------------------------------------- f64
 
 COARSE = {"rcp": lambda x: 1 / x, "rsqrt": lambda x: 1 / mpmath.sqrt(x)}
