@@ -17,7 +17,7 @@ from ptxemu.check.modifiers import sort_modifiers
 from ptxemu.ir import Imm, Op, Reg, Vec
 from ptxemu.isa import rows
 from ptxemu.isa.table import OperandPattern
-from ptxemu.lower import approx, bitfield, compare, convert, data, floating, half, integer, logic  # noqa: F401
+from ptxemu.lower import approx, bitfield, compare, convert, data, floating, half, integer, logic, narrow  # noqa: F401
 from ptxemu.lower.emit import ELEMENTWISE, Emitter
 from ptxemu.types import PRED, TYPES, ScalarType
 
@@ -54,7 +54,7 @@ def resolve(kind: str, mods: dict[str, str]) -> ScalarType:
     if kind.startswith("wide("):
         narrow = resolve(kind[5:-1], mods)
         return TYPES[f"{narrow.kind}{2 * narrow.bits}"]
-    return TYPES[mods.get(kind, kind)]
+    return TYPES["b32" if kind == "random" else mods.get(kind, kind)]
 
 
 def make_op(form: Form) -> Op:

@@ -26,14 +26,20 @@ from dataclasses import dataclass, field
 
 import isa_oracles
 import isa_values
+import narrow_oracles
 import numpy as np
 
 REGISTER = re.compile(r"%([a-z]\w*)(?::(\w+))?(?:~(\w+))?")
 GROUP = re.compile(r"\(([^()]*)\)")
 STEP = re.compile(r"<([^<>]*)>")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
-TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred)$")
+TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred|u?e\dm\dx2)$")
+ORACLES = {**vars(isa_oracles), **vars(narrow_oracles)}
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
+
+
+def bits_of(type: str) -> int:
+    return narrow_oracles.BITS.get(type) or isa_oracles.bits_of(type)
 
 
 @dataclass(frozen=True)
@@ -48,17 +54,22 @@ class Operand:
         return bool(re.fullmatch(r"m\d+", self.type))
 
     @property
+    def is_narrow(self) -> bool:
+        """A packed type whose register must have its very width."""
+        return self.type in narrow_oracles.BITS
+
+    @property
     def bits(self) -> int:
         if self.is_memory:
             return 8 * int(self.type[1:])
-        return isa_oracles.bits_of(self.type)
+        return bits_of(self.type)
 
     @property
     def stored(self) -> int:
         """Bytes of one value in the host's arrays."""
         if self.is_memory:
             return self.bits // 8
-        if self.result:
+        if self.result and not self.is_narrow:
             return 4 if self.bits <= 8 else self.bits // 8
         return max(self.bits // 8, 1)
 
@@ -66,7 +77,7 @@ class Operand:
     def register(self) -> str:
         if self.type == "pred":
             return "pred"
-        return "b64" if self.is_memory else f"b{32 if self.bits == 8 else self.bits}"
+        return "b64" if self.is_memory else f"b{32 if self.bits == 8 and not self.is_narrow else self.bits}"
 
 
 @dataclass
@@ -117,7 +128,7 @@ def _form(text: str, oracle: str, line: int) -> Form:
         if "$" not in match[0]:
             types = [word for word in words if TYPE.match(word)]
     names = {"T": types[-1] if types else "", "U": types[-2] if len(types) > 1 else ""}
-    names["B"] = f"b{isa_oracles.bits_of(names['T'])}" if names["T"] else ""
+    names["B"] = f"b{bits_of(names['T'])}" if names["T"] else ""
     text = re.sub(r"\$([TUB])", lambda match: names[match[1]], text)
     operands: dict[str, Operand] = {}
 
@@ -135,7 +146,7 @@ def _form(text: str, oracle: str, line: int) -> Form:
 def _derived(kind: str, type: str) -> str:
     if kind == "WT":
         return isa_oracles.wide(type)
-    return f"m{isa_oracles.bits_of(type) // 8}" if kind == "mT" else kind
+    return f"m{bits_of(type) // 8}" if kind == "mT" else kind
 
 
 # ---------------------------------------------------------------- the kernel
@@ -256,7 +267,7 @@ def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:
 
 def _expected(form: Form) -> list[tuple[object, ...]]:
     code = compile(f"({form.oracle})", f"line {form.line}", "eval")
-    names = {**vars(isa_oracles), "mods": form.mods, "T": form.types[-1] if form.types else "",
+    names = {**ORACLES, "mods": form.mods, "T": form.types[-1] if form.types else "",
              "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text)}  # fmt: skip
     rows = []
     for index in range(COUNT):
@@ -299,4 +310,4 @@ def _compare(form: Form, operand: Operand, want: list[object], got: np.ndarray) 
 
 def _extended(operand: Operand, value: int) -> int:
     """A byte as the 32-bit register that holds it."""
-    return isa_oracles.number(operand.type, value & 255) if operand.bits == 8 and not operand.is_memory else value
+    return isa_oracles.number(operand.type, value & 255) if operand.stored == 4 and operand.bits == 8 else value

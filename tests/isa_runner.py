@@ -28,11 +28,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import isa_oracles
 import isa_warp_oracles
 import numpy as np
 import pytest
-from isa_forms import Form, forms_of, kernel_text
+from isa_forms import ORACLES, Form, forms_of, kernel_text
 from isa_forms import run as run_forms
 
 import ptxemu
@@ -164,7 +163,7 @@ def _dtype(type: str) -> np.dtype[Any]:
 
 
 def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -> np.ndarray:
-    names = {**vars(isa_oracles), **vars(isa_warp_oracles), "nan": float("nan"), "inf": float("inf"), **run.values}
+    names = {**ORACLES, **vars(isa_warp_oracles), "nan": float("nan"), "inf": float("inf"), **run.values}
     code = compile(expression, f"line {run.line}", "eval")
     if count is None:
         listed = eval(code, names)

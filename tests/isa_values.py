@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 from elementwise_oracle import FORMATS, float_edges, integer_edges, random_bits
+from narrow_oracles import BITS as NARROW_BITS
 
 SHIFTS = (0, 1, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 65536, 1 << 31, 2**32 - 1)
 POOLS: dict[str, tuple[int, ...]] = {
@@ -19,6 +20,19 @@ POOLS: dict[str, tuple[int, ...]] = {
     "angles": (
         *(int(x) for x in np.linspace(-6.28, 6.28, 150).astype(np.float32).view(np.uint32)),
         *(0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FFFFFFF, 0x7FC00001, 1, 0x80000001, 0x00800000),
+    ),
+    "narrow": tuple(
+        sign | exponent << 23 | fraction
+        for exponent in (0, 1, 100, *range(109, 137), 254, 255)
+        for fraction in (0, 1, 0x40000, 0x80000, 0x100000, 0x1FFFFF, 0x380000, 0x600000, 0x700000, 0x7FFFFF)
+        for sign in (0, 1 << 31)
+    ),
+    "powers": tuple(exponent << 23 | fraction for exponent in range(256) for fraction in (0, 1, 0x3FFFFF, 0x400000, 0x400001)),
+    "halves": tuple(
+        sign | exponent << 23 | fraction
+        for exponent in (0, 1, 50, *range(101, 115), 120, 127, 142, 143, 253, 254, 255)
+        for fraction in (0, 1, 0x1000, 0x1FFF, 0x2345, 0x7FDFFF, 0x7FE000, 0x7F0001, 0x7FFFFF)
+        for sign in (0, 1 << 31)
     ),
     "inside": (0, 16, 32, 48),
     "bytes": (0, 16, 32, 48, 64, 80, 1 << 20, 2**31 - 16, 2**32 - 16, 2**31),
@@ -34,6 +48,8 @@ def edges(kind: str, bits: int, pool: str) -> tuple[int, ...]:
         return POOLS[pool]
     if kind == "pred":
         return (0, 1)
+    if kind in NARROW_BITS:
+        return tuple((0x0101 * i ^ 0x0100 * (i // 3)) & (1 << bits) - 1 for i in range(256))
     if kind in FORMATS:
         f = FORMATS[kind]
         first = [0, f.sign, f.one, f.one | f.sign, f.infinity, f.infinity | f.sign, f.nan, f.infinity - 1, 1 << f.mantissa, 1,
@@ -52,7 +68,7 @@ def edges(kind: str, bits: int, pool: str) -> tuple[int, ...]:
 
 
 def random_values(kind: str, bits: int, pool: str, count: int, seed: int) -> list[int]:
-    if pool or kind == "pred":
+    if pool or kind == "pred" or kind in NARROW_BITS:
         return [int(x) for x in np.random.default_rng(seed).choice(np.array(edges(kind, bits, pool), object), count)]
     if kind.endswith("x2") and bits <= 64:
         half = kind[:-2]

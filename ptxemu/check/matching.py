@@ -5,6 +5,7 @@ The result is a :class:`ptxemu.check.plan.Plan`, which makes the operation from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from itertools import combinations
 from typing import Any
@@ -22,6 +23,9 @@ from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, ScalarType
 
 RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust"})  # registers may be wider than the instruction type
+UNRELAXED = frozenset(  # instruction types that take that back
+    {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
+)
 SYMBOL_SOURCES = frozenset({"mov", "cvta"})
 SPECIAL_SOURCES = frozenset({"mov", "cvt"})
 GENERIC_SPACES = frozenset({"global", "shared", "local", "const"})
@@ -64,7 +68,7 @@ class _Matcher:
         self.mods = form.mods
         self.defaults = form.defaults
         self.values = values
-        self.relaxed = self.row.opcode in RELAXED
+        self.relaxed = self.row.opcode in RELAXED and not UNRELAXED.intersection(self.mods.values())
 
     def plan(self) -> Plan:
         if self.row.any_operands:
@@ -129,6 +133,8 @@ class _Matcher:
         """How many elements a pattern has; None where braces are not allowed."""
         if pattern.count is None:
             return None
+        if pattern.count.isdecimal():
+            return int(pattern.count)
         word = self.mods.get(pattern.count)
         return int(word[1:]) if word else 1
 
@@ -139,6 +145,8 @@ class _Matcher:
             return self.memory(index, pattern, value)
         if pattern.type == "address":
             return self.address_register(index, value)
+        if pattern.type == "random":
+            return self.random_bits(index, value)
         if pattern.role == "dst":
             return self.destination(index, pattern, value)
         return self.source(index, pattern, value)
@@ -322,6 +330,11 @@ class _Matcher:
         if isinstance(value, Reg) and value.type.kind in "usb" and value.type.bits in (32, 64):
             return Part("src", (value.type,))
         raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a 32- or 64-bit integer register", index)
+
+    def random_bits(self, index: int, value: Value) -> Part:
+        if isinstance(value, Reg) and value.type is B32:
+            return Part("src", (B32,))
+        raise Mismatch(f"the random bits of '{self.row.opcode}' must be a .b32 register", index)
 
     # ------------------------------------------------------------ surfaces
 

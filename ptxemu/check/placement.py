@@ -11,7 +11,7 @@ Gates = tuple[tuple[int, int], int]
 """Version and target."""
 
 TYPE_NEEDS: dict[str, Gates] = {"b128": ((8, 3), 70)}
-INSTRUCTION_TYPES = frozenset(["bf16", "bf16x2", "tf32", "f32x2", "u16x2", "s16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2"])
+INSTRUCTION_TYPES = frozenset(["bf16", "tf32", *(name for name, kind in TYPES.items() if kind.kind == "packed")]) - {"f16x2"}
 MAX_VECTOR_BITS = 128
 FUNCTION_DIRECTIVES = frozenset({"noreturn", "attribute", "abi_preserve", "abi_preserve_control", "pragma"})
 CLUSTER = ((7, 8), 90)

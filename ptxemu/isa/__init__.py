@@ -15,7 +15,7 @@ from ptxemu.types import TYPES
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-WORDS = frozenset({"", "label", "targets", "address", "surface"})
+WORDS = frozenset({"", "label", "targets", "address", "surface", "random"})
 SPACES = frozenset({"global", "shared"})
 
 
@@ -37,7 +37,7 @@ def _well_formed(form: Row, pattern: OperandPattern) -> bool:
     slots = {slot.name for slot in form.slots}
     kinds = pattern.type.removeprefix("wide(").removeprefix("dot(").removesuffix(")").split(",")
     known = all(kind in WORDS or kind in TYPES or kind in slots for kind in kinds)
-    counted = pattern.count is None or pattern.count in slots
+    counted = pattern.count is None or pattern.count in slots or pattern.count.isdecimal()
     conditional = pattern.when is None or pattern.when in slots
     placed = pattern.space == "space" or pattern.space in slots or pattern.space in SPACES
     return known and counted and conditional and placed and (pattern.second is None or _well_formed(form, pattern.second))

@@ -30,6 +30,7 @@ Operand patterns, separated by commas, in written order::
     [a]:T      memory address; the data type T is for alignment only
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
+    v:T*4      vector of exactly so many elements
     c:u32?     optional operand (a trailing ?)
     c:b64?slot operand that is present exactly when the optional slot is given
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
@@ -37,7 +38,8 @@ Operand patterns, separated by commas, in written order::
 
 A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
 ``dot(slot,slot)`` (``u32`` if the types of both slots are unsigned, else ``s32``), or one of ``label`` (a code
-label), ``targets`` (a ``.branchtargets`` list), ``address`` (a 32- or 64-bit integer register) and nothing at all (an
+label), ``targets`` (a ``.branchtargets`` list), ``address`` (a 32- or 64-bit integer register), ``random`` (a ``.b32`` register
+with random bits) and nothing at all (an
 address whose data have no type).
 """
 
