@@ -146,8 +146,29 @@ static verdict locate_all(const pe_warp *w, const pe_atom_site *site, uint32_t m
 static void run_in(pe_atom_lanes *lanes, uint32_t mask, bool shared, bool locked) {
   lanes->mask = mask;
   lanes->locked = locked;
-  lanes->flags = flags_in(shared, lanes->op, lanes->type, 0);
+  lanes->flags = flags_in(shared, lanes->op, lanes->type, lanes->flags);
   pe_atom_run(lanes);
+}
+
+static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask) {
+  int exclusive = pe_exclusive_begin(w);
+  run_in(lanes, mask, false, !exclusive);
+  if (exclusive) pe_exclusive_end(w);
+}
+
+/* What describes the instruction; the rest says where its lanes go. */
+static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t flags, const void *a, const void *b, void *old) {
+  pe_atom_lanes lanes;
+  w->pos = site->pos;
+  w->space = site->space;
+  lanes.op = site->op;
+  lanes.type = site->type;
+  lanes.flags = flags;
+  lanes.count = site->count;
+  lanes.a = a;
+  lanes.b = b;
+  lanes.old = old;
+  return lanes;
 }
 
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
@@ -156,21 +177,37 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   if (!mask) return;
   if (!pe_atom_legal(site->op, site->type))
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, site->space, addr[__builtin_ctz(mask)], size);
-  pe_atom_lanes lanes;
-  w->pos = site->pos;
-  w->space = site->space;
-  lanes.op = site->op;
-  lanes.type = site->type;
-  lanes.count = site->count;
-  lanes.a = a;
-  lanes.b = b;
-  lanes.old = old;
+  pe_atom_lanes lanes = lanes_of(w, site, 0, a, b, old);
   verdict v = locate_all(w, site, mask, size, addr, &lanes);
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
-  if (v.global) {
-    int exclusive = pe_exclusive_begin(w);
-    run_in(&lanes, v.global, false, !exclusive);
-    if (exclusive) pe_exclusive_end(w);
-  }
+  if (v.global) run_global(w, &lanes, v.global);
   if (v.lane >= 0) pe_fault(w, v.kind, site->pos, v.lane, site->space, addr[v.lane], size);
+}
+
+/* PE_OK or the fault of one address: window, alignment, region, in this order. */
+static int locate_own(const pe_warp *w, const pe_red_site *site, uint64_t address, uint32_t size, place *out) {
+  for (int i = 0; i < 4; i += 2)
+    if (in_window(address, site->window[i], site->window[i + 1] - site->window[i])) return PE_INVALID_ADDRESS_SPACE;
+  if (address & (size - 1)) return PE_MISALIGNED;
+  if (address < site->bias || address - site->bias >= w->arena_size) return PE_ILLEGAL_ADDRESS;
+  return locate(w, PE_GLOBAL, w->arena_base + (address - site->bias), size, 1, out);
+}
+
+void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
+  uint32_t size = pe_atom_bytes(site->atom.type), live = 0, kind = PE_OK;
+  int32_t failed = -1;
+  pe_atom_lanes lanes = lanes_of(w, &site->atom, site->flags, a, NULL, NULL);
+  lanes.one_address = false;
+  PE_FOR_LANES(i, mask) {
+    place at;
+    kind = (uint32_t)locate_own(w, site, addr[i], size, &at);
+    if (kind != PE_OK) {
+      failed = (int32_t)i;
+      break;
+    }
+    lanes.addr[i] = at.host;
+    live |= 1u << i;
+  }
+  if (live) run_global(w, &lanes, live);
+  if (failed >= 0) pe_fault(w, kind, site->atom.pos, failed, PE_GENERIC, addr[failed], size);
 }

@@ -110,22 +110,49 @@ typedef struct pe_atom_site {
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
                void *old);
 
+/* A reduction on addresses of a program's own space: device memory lies from `bias` on; the windows are those of shared and
+ * local memory, [first, last) each. */
+typedef struct pe_red_site {
+  pe_atom_site atom;
+  uint32_t flags;        /* PE_ATOM_FTZ ... */
+  uint64_t bias;
+  uint64_t window[4];
+} pe_red_site;
+void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a);
+
 typedef struct pe_surface_site {
   uint32_t pos;
-  uint16_t kind;       /* PE_SULD_B PE_SUST_B PE_SUST_P PE_SURED_B PE_SURED_P */
+  uint16_t kind;       /* PE_SULD_B PE_SUST_B PE_SUST_P PE_SURED_B PE_SURED_P PE_SU_TYPED */
   uint16_t geom;       /* PE_GEOM_* as written in the instruction */
   uint16_t clamp;      /* PE_CLAMP_TRAP, _NEAREST, _ZERO */
   uint16_t element;    /* bytes of one element: 1 2 4 8 */
   uint16_t count;      /* vector elements 1 2 4 */
-  uint16_t op;         /* PE_ATOM_* of a sured */
-  uint16_t type;       /* PE_TYPE_* of a sured */
-  uint16_t reserved;
+  uint16_t op;         /* PE_ATOM_* of a reduction */
+  uint16_t type;       /* PE_TYPE_* of a reduction */
+  uint16_t flags;      /* PE_ATOM_FTZ ..., PE_SITE_* */
 } pe_surface_site;
+
+/* More flags of a surface site: x is unsigned. */
+enum { PE_SITE_UNSIGNED_X = 256 };
 
 /* handle[i], x[i] y[i] z[i] layer[i] of lane i (arrays that the geometry lacks may be NULL).
  * data: lane-major [lane][element], each element `element` bytes; written by suld, read by the others. */
 void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const uint64_t *handle, const int32_t *x,
                 const int32_t *y, const int32_t *z, const uint32_t *layer, void *data);
+
+/* A typed atomic update of one texel a lane (PE_SU_TYPED): all coordinates are unsigned, b is the second operand, old takes
+ * the results (zero where there is no texel); those that the instruction lacks may be NULL. */
+typedef struct pe_typed_lanes {
+  const uint64_t *handle;
+  const uint32_t *x, *y, *z, *layer, *level;
+  const void *a, *b;
+  void *old;
+} pe_typed_lanes;
+void pe_typed_atomic(pe_warp *w, const pe_surface_site *site, uint32_t mask, const pe_typed_lanes *lanes);
+
+/* The handles that n header words select by their bits 19:0; 0 for those that the pool lacks.  pool: the number of headers,
+ * then the header index and the place in the module's table of handles of each, ascending. */
+void pe_headers(pe_warp *w, const uint32_t *pool, uint32_t n, const uint32_t *word, uint64_t *handle);
 
 /* suq: which = PE_SUQ_*; result[i] of lane i. */
 void pe_suq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint64_t *handle, uint32_t *result);

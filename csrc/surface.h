@@ -23,7 +23,7 @@ enum {
 };
 
 /* Kinds of surface access (pe_surface_site.kind). */
-enum { PE_SULD_B, PE_SUST_B, PE_SUST_P, PE_SURED_B, PE_SURED_P };
+enum { PE_SULD_B, PE_SUST_B, PE_SUST_P, PE_SURED_B, PE_SURED_P, PE_SU_TYPED };
 
 /* Geometries. ANY, as the geometry of an access, takes that of the surface. */
 enum {

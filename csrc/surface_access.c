@@ -15,9 +15,9 @@ static int admit_format(pe_su_context *ctx, const pe_surface_desc *desc, const p
 
 int pe_su_admit(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access) {
   if (desc && desc->state == PE_SURFACE_DISABLED) return PE_SU_NONE;
-  if (desc && desc->state == PE_SURFACE_UNBOUND) return PE_UNBOUND_SURFACE;
   if (!desc || desc->state != PE_SURFACE_VALID) {
-    if (ctx->policy.invalid_header == PE_HEADER_FAULT) return PE_INVALID_SURFACE;
+    bool unbound = desc && desc->state == PE_SURFACE_UNBOUND;
+    if (ctx->policy.invalid_header == PE_HEADER_FAULT) return unbound ? PE_UNBOUND_SURFACE : PE_INVALID_SURFACE;
     __atomic_fetch_add(&ctx->dropped, 1, __ATOMIC_RELAXED);
     return PE_SU_NONE;
   }

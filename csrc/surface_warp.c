@@ -21,6 +21,9 @@ typedef struct job {
   uint8_t *data;
   uint32_t op;
   uint32_t bytes;           /* of a lane in data */
+  const uint32_t *level;    /* or NULL: the first level */
+  const uint8_t *b;         /* second operand, or NULL */
+  uint8_t *old;             /* results, or NULL */
 } job;
 
 /* Its lanes on one surface. */
@@ -200,15 +203,17 @@ LANES void format_lanes(const job *j, const run *r) {
 
 static void reduce_lanes(const job *j, const run *r) {
   pe_atom_lanes lanes;
-  lanes.op = j->site->kind == PE_SURED_P ? pe_su_signed_op(r->desc, j->op, j->site->type, &(uint32_t){0}) : j->op;
+  lanes.op = pe_su_signed_op(r->desc, j->op, j->site->type, &(uint32_t){0});
   lanes.type = j->site->type;
-  lanes.flags = (lanes.type == PE_TYPE_F32 ? PE_ATOM_FTZ : 0u) | (j->ctx->policy.fminmax_keep_old ? PE_ATOM_KEEP_OLD : 0u);
+  lanes.flags = j->site->flags & ~(uint32_t)PE_SITE_UNSIGNED_X;
+  if (j->ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   lanes.count = 1;
   lanes.one_address = false;
   lanes.mask = r->live;
   lanes.a = j->data;
-  lanes.b = NULL;
-  lanes.old = NULL;
+  lanes.b = j->b;
+  lanes.old = j->old;
+  if (j->old) PE_FOR_LANES(i, r->mask & ~r->live) memset(j->old + i * j->bytes, 0, j->bytes);
   memcpy(lanes.addr, r->addr, sizeof lanes.addr);
   int exclusive = pe_exclusive_begin(j->w);
   lanes.locked = !exclusive;
@@ -228,19 +233,28 @@ LANES void execute(const job *j, const run *r) {
 /* ---- one run -------------------------------------------------------------------------------------------------------- */
 
 LANES pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
-  static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE, PE_COORD_TEXEL, PE_COORD_BYTE, PE_COORD_SCALED};
+  static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE, PE_COORD_TEXEL, PE_COORD_BYTE, PE_COORD_SCALED,
+                                   PE_COORD_TEXEL};
   const pe_surface_site *site = j->site;
   pe_su_access access = {site->geom, units[site->kind], j->bytes, site->clamp, PE_FORMAT_ANY};
-  if (site->kind == PE_SURED_P) pe_su_signed_op(desc, j->op, site->type, &access.format);
+  if (site->kind == PE_SU_TYPED)
+    access.format = PE_FORMAT_SINGLE;
+  else if (site->kind >= PE_SURED_B)
+    pe_su_signed_op(desc, j->op, site->type, &access.format);
   return access;
 }
 
+static int64_t widened(int32_t value, bool is_unsigned) { return is_unsigned ? (int64_t)(uint32_t)value : value; }
+
 static pe_su_coord coord_of(const job *j, uint32_t lane) {
-  return (pe_su_coord){j->x[lane], j->y[lane], j->z[lane], j->layer[lane], 0};
+  bool typed = j->site->kind == PE_SU_TYPED, unsigned_x = typed || j->site->flags & PE_SITE_UNSIGNED_X;
+  return (pe_su_coord){widened(j->x[lane], unsigned_x), widened(j->y[lane], typed), widened(j->z[lane], typed),
+                       j->layer[lane], j->level ? j->level[lane] : 0};
 }
 
 static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t lane, uint32_t kind) {
-  int64_t coord[4] = {j->x[lane], j->y[lane], j->z[lane], j->layer[lane]};
+  pe_su_coord at = coord_of(j, lane);
+  int64_t coord[4] = {at.x, at.y, at.z, at.layer};
   uint32_t size = r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
   pe_fault_surface(j->w, kind, j->site->pos, (int32_t)lane, (uint32_t)handle & 0xfffff, coord, size);
 }
@@ -270,6 +284,8 @@ LANES bool is_plain(const job *j, const run *r) {
   const pe_surface_desc *d = r->desc;
   const pe_su_policy *p = &j->ctx->policy;
   if (!d || d->state != PE_SURFACE_VALID || !pe_geom_fits(r->access.geom, d->geom)) return false;
+  if (r->access.format == PE_FORMAT_SINGLE && (d->components != 1 || d->elem_bytes != r->access.size)) return false;
+  PE_FOR_LANES(i, j->level ? r->mask : 0) if (j->level[i]) return false;
   if (r->access.format == PE_FORMAT_INTEGER && d->kind != PE_KIND_UINT && d->kind != PE_KIND_SINT) return false;
   if (p->align != PE_ALIGN_FAULT || p->partial_edge != PE_EDGE_REJECT || p->layer_16bit) return false;
   return r->access.coord == PE_COORD_TEXEL || d->level[0].row_bytes >= r->access.size;
@@ -319,11 +335,41 @@ static pe_su_context *context_of(const pe_warp *w) {
 void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const uint64_t *handle, const int32_t *x,
                 const int32_t *y, const int32_t *z, const uint32_t *layer, void *data) {
   job j = {w, site, context_of(w), x, y ? y : zeros, z ? z : zeros, layer ? layer : (const uint32_t *)zeros, data, site->op,
-           (uint32_t)site->element * site->count};
+           (uint32_t)site->element * site->count, NULL, NULL, NULL};
   bool reduces = site->kind >= PE_SURED_B;
   if (reduces && mask && !pe_atom_legal(site->op, site->type))
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, PE_GLOBAL, 0, j.bytes);
   while (mask) mask = run_lanes(&j, handle, mask);
+}
+
+void pe_typed_atomic(pe_warp *w, const pe_surface_site *site, uint32_t mask, const pe_typed_lanes *lanes) {
+  const int32_t *x = (const int32_t *)lanes->x, *y = (const int32_t *)lanes->y, *z = (const int32_t *)lanes->z;
+  job j = {w, site, context_of(w), x, y ? y : zeros, z ? z : zeros, lanes->layer ? lanes->layer : (const uint32_t *)zeros,
+           (uint8_t *)(uintptr_t)lanes->a, site->op, site->element, lanes->level, lanes->b, lanes->old};
+  while (mask) mask = run_lanes(&j, lanes->handle, mask);
+}
+
+/* The entry of a header in its pool, or NULL. */
+static const uint32_t *find_header(const uint32_t *pool, uint32_t index) {
+  const uint32_t *entries = pool + 1;
+  uint32_t low = 0, high = pool[0];
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (entries[2 * middle] == index) return &entries[2 * middle];
+    if (entries[2 * middle] < index)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return NULL;
+}
+
+void pe_headers(pe_warp *w, const uint32_t *pool, uint32_t n, const uint32_t *word, uint64_t *handle) {
+  const uint64_t *handles = (const uint64_t *)(uintptr_t)w->handles;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t *entry = find_header(pool, word[i] & 0xfffff);
+    handle[i] = entry ? handles[entry[1]] : 0;
+  }
 }
 
 static const pe_surface_desc *lookup(const pe_su_context *ctx, uint64_t handle) {

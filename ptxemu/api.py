@@ -12,6 +12,7 @@ from threading import Lock
 
 import numpy as np
 
+from ptxemu import dialects
 from ptxemu.arguments import Arguments
 from ptxemu.buffer import Buffer
 from ptxemu.cache import Cache
@@ -24,29 +25,66 @@ from ptxemu.resident import Resident
 from ptxemu.run import LaunchResult, Record, launch
 from ptxemu.signature import KernelInfo, ModuleInfo
 from ptxemu.source import SourceFile
+from ptxemu.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 from ptxemu.surface_object import SurfaceObject
 
+Options = Mapping[str, str | int | bool]
 
-def load(path: str | os.PathLike[str], *, strict: bool = False, device: Device | None = None, opt: int = 2) -> Module:
-    """Load a PTX file. ``strict`` also checks what the ``.version`` and ``.target`` allow.
 
+def load(
+    path: str | os.PathLike[str],
+    *,
+    strict: bool = False,
+    device: Device | None = None,
+    opt: int = 2,
+    dialect: str | None = None,
+    options: Options | None = None,
+) -> Module:
+    """Load a file. ``strict`` also checks what the ``.version`` and ``.target`` allow.
+
+    ``dialect`` is ``ptx``, ``sass`` ..., by default what the suffix says.  ``options`` settle what the documents of an
+    instruction set leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.
     Raises PtxError with every diagnostic if the text is wrong, InputError if it cannot be read.
     """
-    return loads(read_ptx(Path(path)), filename=os.fspath(path), strict=strict, device=device, opt=opt)
+    name = os.fspath(path)
+    text = read_ptx(Path(path))
+    return loads(text, filename=name, strict=strict, device=device, opt=opt, dialect=dialect, options=options)
 
 
-def loads(text: str, *, filename: str = "<string>", strict: bool = False, device: Device | None = None, opt: int = 2) -> Module:
-    """Load PTX text; ``filename`` is what messages call it."""
-    return Module(Program(text, filename, Settings(strict, opt), Cache.from_environment()), device)
+def loads(
+    text: str,
+    *,
+    filename: str = "<string>",
+    strict: bool = False,
+    device: Device | None = None,
+    opt: int = 2,
+    dialect: str | None = None,
+    options: Options | None = None,
+) -> Module:
+    """Load a text; ``filename`` is what messages call it, and says the dialect if nothing else does."""
+    language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
+    given = dict(options or {})
+    policy = {name: given.pop(name) for name in list(given) if name in POLICY_FIELDS}
+    if strict and language is not dialects.PTX:
+        policy.setdefault("strict", True)
+    chosen = language.check_options({name: str(value) for name, value in given.items()})
+    settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())))
+    program = Program(text, filename, settings, Cache.from_environment())
+    return Module(program, device, {**language.policy, **policy})
 
 
-def lint(text: str, *, filename: str = "<string>", strict: bool = False) -> list[Diagnostic]:
-    """Every error and warning of a PTX text; none if it is right, even if ptxemu cannot run it."""
+def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect: str | None = None) -> list[Diagnostic]:
+    """Every error and warning of a text; none if it is right, even if ptxemu cannot run it."""
     from ptxemu.check import check
     from ptxemu.syntax import parse
 
     source = SourceFile(filename, text)
     diagnostics = Diagnostics(source)
+    language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
+    if language is not dialects.PTX:
+        with suppress(UnsupportedError):
+            dialects.front(language.name, source, diagnostics, strict, language.check_options({}))
+        return diagnostics.records
     tree = parse(source, diagnostics)
     if not diagnostics.errors:
         with suppress(UnsupportedError):
@@ -67,11 +105,13 @@ def read_ptx(path: Path) -> str:
 
 
 class Module(Mapping[str, "Kernel"]):
-    """A loaded PTX module: its kernels by name. Its variables live as long as it does, as in CUDA."""
+    """A loaded module: its kernels by name. Its variables live as long as it does, as in CUDA."""
 
-    def __init__(self, program: Program, device: Device | None = None) -> None:
+    def __init__(self, program: Program, device: Device | None = None, policy: Options | None = None) -> None:
         self.program = program
         self._device = device
+        self._policy = policy or {}
+        SurfacePolicy().replaced(self._policy)
         self._lock = Lock()
         self._info = program.info
 
@@ -126,6 +166,10 @@ class Module(Mapping[str, "Kernel"]):
     def bind(self, name: str, surface: SurfaceObject, index: int = 0) -> None:
         """Bind a surface to a ``.surfref`` variable (element ``index`` of an array of them)."""
         self.resident().bind(name, surface, index)
+
+    def surface_context(self) -> SurfaceContext:
+        """What a launch of the module needs to know of surfaces; keep it until the launch has ended."""
+        return self.device.surface_context(self._policy)
 
     def locate(self, record: Record) -> str:
         """``file:line`` of a fault record."""
@@ -184,7 +228,7 @@ class Launcher:
         arguments = Arguments(info, args, device)
         code, loaded = module.program.load(info.name, self.shape.block)
         dynamic = check_shared(info, code.static_shared, shared)
-        resident, surfaces = module.resident(), device.surface_context()
+        resident, surfaces = module.resident(), module.surface_context()
         try:
             params = arguments.copy_in()
             result = launch(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from ptxemu import check, isa, jit
+from ptxemu import check, dialects, isa, jit
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Variable
@@ -52,11 +53,21 @@ class CompiledKernel:
     variant: str
 
 
-def front(text: str, filename: str = "<string>", strict: bool = False) -> Module:
-    """Parse and check. Raises PtxError with every diagnostic."""
+def front(
+    text: str,
+    filename: str = "<string>",
+    strict: bool = False,
+    dialect: str = "ptx",
+    options: Mapping[str, str] = MappingProxyType({}),
+) -> Module:
+    """Parse and check a program of PTX or of a dialect. Raises PtxError with every diagnostic."""
     source = SourceFile(filename, text)
     diagnostics = Diagnostics(source)
     with collector_paused():
+        if dialect != "ptx":
+            module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
+            diagnostics.raise_errors()
+            return module
         tree = parse(source, diagnostics)
         diagnostics.raise_errors()
         module = check.check(tree, source, diagnostics, strict)

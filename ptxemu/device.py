@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
@@ -78,9 +79,12 @@ class Device:
         """The handles of the device's surfaces."""
         return self._surfaces
 
-    def surface_context(self) -> SurfaceContext:
-        """What a launch needs to know of surfaces; keep it until the launch has ended."""
-        return self._surfaces.context(self._policy)
+    def surface_context(self, changes: Mapping[str, str | int | bool] | None = None) -> SurfaceContext:
+        """What a launch needs to know of surfaces; keep it until the launch has ended.
+
+        ``changes`` are fields of the policy that the program settles; those that the device was given go first.
+        """
+        return self._surfaces.context(self._policy.replaced(changes or {}))
 
     def close(self) -> None:
         """Give all memory back; buffers and surfaces of the device are gone then."""

@@ -210,10 +210,7 @@ class Function:
 
     @property
     def param_bytes(self) -> int:
-        if not self.params:
-            return 0
-        last = self.params[-1]
-        return last.offset + last.variable.size
+        return max((param.offset + param.variable.size for param in self.params), default=0)
 
 
 @dataclass(slots=True, eq=False)
@@ -227,6 +224,7 @@ class Module:
     functions: dict[str, Function]
     files: dict[int, str] = field(default_factory=dict)
     locs: list[tuple[int, int, int]] = field(default_factory=list)
+    dialect: str = "ptx"
 
     @property
     def entries(self) -> list[Function]:

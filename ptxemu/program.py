@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a program is checked and compiled; the fields are those of :class:`ptxemu.compile.Options`."""
+    """How a program is read, checked and compiled; ``options`` are those of its dialect."""
 
     strict: bool = False
     opt: int = 2
     check: frozenset[str] = frozenset()
+    dialect: str = "ptx"
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class Program:
         from ptxemu import compile
 
         with self._lock:
-            return compile.front(self.source.text, self.source.name, self.settings.strict)
+            settings = self.settings
+            return compile.front(self.source.text, self.source.name, settings.strict, settings.dialect, dict(settings.options))
 
     def load(self, kernel: str, block: Extent) -> tuple[KernelCode, jit.LoadedCode]:
         """A kernel's code for blocks of this shape, ready to run."""
@@ -110,4 +113,5 @@ class Program:
     def _identity(self) -> tuple[object, ...]:
         settings = self.settings
         checks = ",".join(sorted(settings.check))
-        return (build_fingerprint(), llvmlite.__version__, self.source.text, settings.strict, settings.opt, checks)
+        language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
+        return (build_fingerprint(), llvmlite.__version__, self.source.text, settings.strict, settings.opt, checks, *language)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -247,29 +247,39 @@ def _release(arena: Arena, address: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SurfacePolicy:
-    """Choices where the instruction sets are silent; the defaults are those of PTX."""
+    """Choices where the instruction sets are silent (unified model, section 4)."""
 
     align: str = "fault"  # a misaligned byte coordinate: fault, mask
     partial_edge: str = "reject"  # accesses that are partly past a row but inside its padding: reject, allow
     layer_bits: int = 32  # of the layer coordinate that count: 32, 16
-    invalid_header: str = "fault"  # access through a bad handle: fault, drop
+    invalid_header: str = ""  # access through a bad handle: fault, drop; by default what the instruction set does
     missing_component: str = "zero"  # of a formatted store: zero, preserve, poison
     strict: bool = False
     absent_dim: int = 0  # what suq answers for a dimension the geometry lacks: 0, 1
     fminmax_nan: str = "other"  # minimum or maximum with a NaN operand: other, keep_old
     ctm_uint: str = "normalised"  # UINT components from floats: normalised formats, integer
 
+    def replaced(self, changes: Mapping[str, str | int | bool]) -> SurfacePolicy:
+        """The policy with ``changes`` where it has the default. Raises InputError for a wrong name or value."""
+        if not changes:
+            return self
+        free: Any = {name: value for name, value in changes.items() if getattr(self, name) == getattr(DEFAULT, name)}
+        made = replace(self, **free)
+        made.fill(ffi.new("pe_su_policy *"))
+        return made
+
     def fill(self, target: Any) -> None:
         """Write the policy into a ``pe_su_policy``."""
-        for field, (member, values) in _POLICY_FIELDS.items():
+        for field, (member, values) in POLICY_FIELDS.items():
             value = getattr(self, field)
+            value = values[0] if value == "" else value
             if value not in values:
                 raise InputError(f"surface policy {field} is {value!r}, not one of {', '.join(map(str, values))}")
             setattr(target, member, values.index(value))
 
 
 # Field of SurfacePolicy: member of pe_su_policy, and the values for 0, 1, 2.
-_POLICY_FIELDS: dict[str, tuple[str, tuple[str | int, ...]]] = {
+POLICY_FIELDS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "align": ("align", ("fault", "mask")),
     "partial_edge": ("partial_edge", ("reject", "allow")),
     "layer_bits": ("layer_16bit", (32, 16)),
@@ -280,6 +290,7 @@ _POLICY_FIELDS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "fminmax_nan": ("fminmax_keep_old", ("other", "keep_old")),
     "ctm_uint": ("float_to_uint", ("normalised", "integer")),
 }
+DEFAULT = SurfacePolicy()
 
 
 class SurfaceContext:

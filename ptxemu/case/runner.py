@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,7 +70,7 @@ class _Run:
     """The buffers and surfaces of a case on a device. ``inputs`` is what a reference gets to see."""
 
     def __init__(self, case: Case, device: Device) -> None:
-        self.module: Module = load(case.ptx, strict=case.strict, device=device)
+        self.module: Module = load(case.program, strict=case.strict, device=device, dialect=case.dialect, options=case.options)
         self.device = device
         self.inputs: dict[str, Any] = {}
         self.hosts = {name: spec.make() for name, spec in case.buffers.items()}
@@ -81,7 +82,8 @@ class _Run:
         """Do one launch; its time in seconds."""
         kernel = self._kernel(spec)
         for symbol, name in spec.bind.items():
-            self.module.bind(symbol, self.surfaces[name])
+            variable, index = _element(symbol, spec.where)
+            self.module.bind(variable, self.surfaces[name], index)
         args = in_order(kernel.info, spec.args, f"{spec.where}: args")
         values = [
             self._value(argument, parameter.elements is not None)
@@ -122,11 +124,21 @@ class _Run:
     def _surface(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
         data: object = spec.data.make() if spec.data is not None else _shape(spec)
         try:
-            surface = self.device.surface(data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name)
+            surface = self.device.surface(
+                data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name, **spec.options
+            )
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
         self.inputs[name] = surface.copy_to_host()
         return surface
+
+
+def _element(symbol: str, where: str) -> tuple[str, int]:
+    """``name`` or ``name[index]``."""
+    match = re.fullmatch(r"([^\[\]]+)(?:\[(\d{1,7})\])?", symbol)
+    if match is None:
+        raise InputError(f"{where}: bind.{symbol}: must be a name, or name[number]")
+    return match[1], int(match[2] or 0)
 
 
 def _shape(spec: SurfaceSpec) -> tuple[int, ...]:

@@ -9,11 +9,16 @@ from typing import Any
 
 from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, values
 from ptxemu.case.table import Table, read_toml
+from ptxemu.dialects import DIALECTS
 from ptxemu.errors import InputError
 
 SOURCES = (*GENERATORS, "values", "npy", "png")
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "args", "bind")
 EXTENTS = ("width", "height", "depth", "layers")
+SURFACE_OPTIONS: dict[str, type[int] | type[str] | type[bool]] = {
+    "levels": int, "pitch": int, "pitch_align": int, "block_height_log2": int, "block_depth_log2": int, "gob_order": str,
+    "enabled": bool,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class SurfaceSpec:
     layout: str
     extents: dict[str, int]
     data: ArraySpec | None
+    options: dict[str, Any]
     where: str
 
 
@@ -60,7 +66,7 @@ Argument = Name | bytes | int | float
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One launch; ``bind`` gives the surfaces of ``.surfref`` variables."""
+    """One launch; ``bind`` gives the surfaces of surface variables (``name``, or ``name[3]`` in an array)."""
 
     entry: str | None
     grid: Any
@@ -95,8 +101,10 @@ class Case:
 
     path: Path
     title: str
-    ptx: Path
+    program: Path
     strict: bool
+    dialect: str | None
+    options: dict[str, str | int | bool]
     buffers: dict[str, ArraySpec]
     surfaces: dict[str, SurfaceSpec]
     launches: list[LaunchSpec]
@@ -128,8 +136,10 @@ def read_case(path: Path) -> Case:
     case = Case(
         path=path,
         title=root.get("title", str, path.parent.name if path.name == "case.toml" else path.stem),
-        ptx=folder / root.get("ptx", str, "kernel.ptx"),
+        program=folder / _program(root, folder),
         strict=root.get("strict", bool, False),
+        dialect=root.get("dialect", str, "") or None,
+        options={key: _option(root.table("options"), key) for key in root.table("options").names()},
         buffers=buffers,
         surfaces=surfaces,
         launches=launches,
@@ -141,6 +151,22 @@ def read_case(path: Path) -> Case:
     root.finish(LAUNCH_KEYS if "launch" not in root else ())
     _check_names(case)
     return case
+
+
+def _program(root: Table, folder: Path) -> str:
+    """The program's file: what ``ptx`` or ``program`` says, else the only file called ``kernel``."""
+    if "program" in root and "ptx" in root:
+        raise root.fail("program", "and ptx name the same thing: give one")
+    found = sorted(file.name for file in folder.glob("kernel.*") if any(file.suffix in d.suffixes for d in DIALECTS.values()))
+    default = "kernel.ptx" if len(found) != 1 else found[0]
+    return root.get("program", str, root.get("ptx", str, default))
+
+
+def _option(table: Table, key: str) -> str | int | bool:
+    value = table.any(key)
+    if not isinstance(value, str | int | bool):
+        raise table.fail(key, "must be a text, a number or a truth value")
+    return value
 
 
 def case_file(path: Path) -> Path:
@@ -254,6 +280,7 @@ def _surface(table: Table, folder: Path) -> SurfaceSpec:
         layout=table.get("layout", str, "pitch"),
         extents=extents,
         data=data,
+        options={key: table.need(key, kind) for key, kind in SURFACE_OPTIONS.items() if key in table},
         where=table.where(),
     )
     table.finish()

@@ -9,6 +9,7 @@ import click
 from ptxemu.api import read_ptx
 from ptxemu.cli.values import parse_extent
 from ptxemu.compile import Options, emit, find_entry, front
+from ptxemu.dialects import of_file
 from ptxemu.errors import InputError
 from ptxemu.ir import Module
 from ptxemu.limits import shape_of
@@ -26,7 +27,7 @@ from ptxemu.variant import variant_of
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; stdout by default.")
 def command(path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None) -> None:
     """Print a kernel as LLVM IR, assembly or object code."""
-    module = front(read_ptx(path), str(path))
+    module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
     name = entry_name(module, entry, path)
     shape = shape_of(1, parse_extent(block, "--block"))
     made = emit(module, name, Options(cpu=cpu, opt=opt, variant=variant_of(shape.block)), kind)

@@ -46,9 +46,10 @@ def _copy_input(source: Path, folder: Path) -> None:
     try:
         if source.is_file() and source.stat().st_size <= MAX_COPY:
             shutil.copy(source, folder / source.name)
-            for name in ("case.toml", "kernel.ptx", "reference.py") if source.suffix == ".toml" else ():
-                if (source.parent / name).is_file():
-                    shutil.copy(source.parent / name, folder / name)
+            beside = [*source.parent.glob("kernel.*"), source.parent / "reference.py"] if source.suffix == ".toml" else []
+            for file in beside:
+                if file.is_file():
+                    shutil.copy(file, folder / file.name)
         elif source.is_dir() and (source / "case.toml").is_file():
             shutil.copytree(source, folder / source.resolve().name)
     except OSError:

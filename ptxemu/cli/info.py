@@ -14,6 +14,7 @@ import click
 from ptxemu.api import read_ptx
 from ptxemu.compile import front, written
 from ptxemu.describe import describe
+from ptxemu.dialects import find, of_file
 from ptxemu.ir import Function, Module, Op
 from ptxemu.layout import place
 from ptxemu.lower.calls import is_runtime_call
@@ -35,7 +36,7 @@ class Use:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: Path, as_json: bool) -> None:
     """Show kernels, parameters, resources, and the instructions used and whether each is supported."""
-    module = front(read_ptx(path), str(path))
+    module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
     facts = collect(module, describe(module))
     if as_json:
         click.echo(json.dumps(facts, indent=2))
@@ -70,6 +71,7 @@ def collect(module: Module, info: ModuleInfo) -> dict[str, Any]:
     surfaces = [{"name": item.name, "type": item.type, "count": item.count} for item in info.handles.values()]
     return {
         "file": module.source.name,
+        "dialect": module.dialect,
         "version": version,
         "target": ", ".join(module.target),
         "kernels": kernels,
@@ -93,7 +95,7 @@ def instructions(module: Module, entry: Function) -> list[Use]:
     """The instructions of a kernel and of the functions it calls, by name."""
     counts: Counter[str] = Counter()
     first: dict[str, tuple[int, bool]] = {}
-    for op in (op for function in reachable(entry) for op in _ops(function)):
+    for op in (op for function in reachable(entry) for op in _statements(function)):
         name = written(module.source, op)
         supported = op.row.supported and not _calls_unknown(op)
         counts[name] += 1
@@ -104,6 +106,16 @@ def instructions(module: Module, entry: Function) -> list[Use]:
 
 def _ops(function: Function) -> Iterator[Op]:
     return (item for item in function.body or () if isinstance(item, Op))
+
+
+def _statements(function: Function) -> Iterator[Op]:
+    """The ops of a function, one for each instruction of the source: a dialect may make several of one."""
+    seen: dict[int, Op] = {}
+    for op in _ops(function):
+        kept = seen.setdefault(op.pos, op)
+        if kept.row.supported and not op.row.supported:
+            seen[op.pos] = op
+    return iter(seen.values())
 
 
 def _calls_unknown(op: Op) -> bool:
@@ -129,7 +141,8 @@ def type_text(parameter: Parameter) -> str:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    click.echo(f"{facts['file']}: PTX {facts['version']} for {facts['target']}, {len(facts['kernels'])} kernel(s)")
+    language = find(facts["dialect"]).title + (f" {facts['version']}" if facts["dialect"] == "ptx" else "")
+    click.echo(f"{facts['file']}: {language} for {facts['target']}, {len(facts['kernels'])} kernel(s)")
     for item in facts["variables"]:
         click.echo(f"  .{item['space']} .{item['type']} {item['name']}: {item['bytes']} bytes")
     for item in facts["opaque"]:

@@ -23,7 +23,7 @@ WRONG = 2
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
 @click.option("--strict", is_flag=True, help="Also check what .version and .target allow, and all that ptxas rejects.")
 def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
-    """Report every error and warning of PTX files. The exit code is 2 if there are errors."""
+    """Report every error and warning of programs. The exit code is 2 if there are errors."""
     records = [record for path in paths for record in _check(path, strict)]
     FORMATS[style](records)
     return WRONG if any(record.severity == "error" for record in records) else 0

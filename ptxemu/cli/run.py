@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared")
 
 @click.command("run")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.argument("case", type=click.Path(path_type=Path), required=False)
 @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
 @click.option("--grid", metavar="X[xYxZ]", help="Blocks of the grid.")
 @click.option("--block", metavar="X[xYxZ]", help="Threads of a block.")
@@ -32,6 +34,7 @@ KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared")
 @device_options
 def command(
     path: Path,
+    case: Path | None,
     entry: str | None,
     grid: str | None,
     block: str | None,
@@ -43,19 +46,21 @@ def command(
     memory: str | None,
     workers: int | None,
 ) -> int:
-    """Run a kernel of a PTX file, or a case (a .toml file, or a folder with one).
+    """Run a kernel of a program, or a case (a .toml file, or a folder with one), or a program as a case says.
 
     \b
       ptxemu run saxpy.ptx --grid 4 --block 256 --arg n=1024 --arg a=2.0 \\
           --arg x=@x.npy --arg y=zeros:f32:1024 --out y=y.npy
       ptxemu run samples/saxpy
+      ptxemu run scatter.sass case.toml
 
     Arguments are named as in the PTX, by number from 0, or by any names in the kernel's order.
     """
     device = device_of(memory, workers)
-    if path.is_dir() or path.suffix == ".toml":
+    if case is not None or path.is_dir() or path.suffix == ".toml":
         _refuse_kernel_options(entry, grid, block, arg, out, shared)
-        return _run_case(path, timeout, output_dir, device)
+        program = None if case is None else path
+        return _run_case(case or path, program, timeout, output_dir, device)
     if grid is None or block is None:
         raise InputError(f"{path}: --grid and --block are needed to run a kernel")
     kernel = _kernel(path, entry, device)
@@ -90,8 +95,10 @@ def _run_kernel(
     return 0
 
 
-def _run_case(path: Path, timeout: float | None, output: Path, device: Device) -> int:
+def _run_case(path: Path, program: Path | None, timeout: float | None, output: Path, device: Device) -> int:
     case = read_case(case_file(path))
+    if program is not None:
+        case = replace(case, program=program)
     result = run_case(case, timeout=timeout, output=output, device=device)
     click.echo(f"{case.title}: {_verdict(result)}, {_duration(result.seconds)} in {len(case.launches)} launch(es)")
     for comparison in result.comparisons:

@@ -170,8 +170,9 @@ def row(
     flags: str = "",
     chapter: str = "",
     gates: str = "",
+    table: dict[str, list[Row]] = ROWS,
 ) -> Row:
-    """Add one row to the table and return it.
+    """Add one row to a table (that of PTX) and return it.
 
     ``lower`` defaults to the opcode; ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
     """
@@ -193,5 +194,5 @@ def row(
         any_modifiers,
         any_operands,
     )
-    ROWS.setdefault(opcode, []).append(entry)
+    table.setdefault(opcode, []).append(entry)
     return entry

@@ -7,23 +7,14 @@ from ptxemu.ir import Op, Operand, Vec
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.memory import SPACES, _deinterleave, _interleave, access, note_position, space_of, vector_addresses
+from ptxemu.operations import find
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES
-
-INTEGER = {
-    "add": "ADD", "and": "AND", "or": "OR", "xor": "XOR", "inc": "INC_WRAP", "dec": "DEC_WRAP", "exch": "XCHG", "cas": "CAS",
-}  # fmt: skip
 
 
 def operation(name: str, kind: ScalarType) -> int:
     """The runtime's operation code of a PTX operation on a type."""
-    if kind.is_float or kind.kind == "packed":
-        code = {"add": "FADD", "min": "FMIN", "max": "FMAX"}[name]
-    elif name in ("min", "max"):
-        code = ("S" if kind.is_signed else "U") + name.upper()
-    else:
-        code = INTEGER[name]
-    return int(getattr(lib, f"PE_ATOM_{code}"))
+    return find("ptx", name, kind).code
 
 
 def type_code(kind: ScalarType) -> int:

@@ -43,10 +43,28 @@ def _coordinates(ctx: Context, op: Op, tuple_: Operand) -> list[tuple[str, str]]
 def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
     geometry = getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}")
     reduction = "op" in op.mods
-    fields = (kind, geometry, CLAMPS[op.mods.get("clamp", "trap")], data.bytes, count,
-              operation(op.mods["op"], data) if reduction else 0, type_code(data) if reduction else 0, 0)  # fmt: skip
+    return site_constant(
+        ctx, op.pos, kind, geometry, CLAMPS[op.mods.get("clamp", "trap")], data.bytes, count,
+        operation(op.mods["op"], data) if reduction else 0, type_code(data) if reduction else 0,
+    )  # fmt: skip
+
+
+def site_constant(
+    ctx: Context,
+    pos: int,
+    kind: int,
+    geometry: int,
+    clamp: int,
+    size: int,
+    count: int,
+    op: int = 0,
+    type: int = 0,
+    flags: int = 0,
+) -> str:
+    """The address of a ``pe_surface_site``."""
+    fields = (kind, geometry, clamp, size, count, op, type, flags)
     types = ", ".join(["i32"] + ["i16"] * len(fields))
-    return ctx.constant(f"{{ {types} }} {{ i32 {op.pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
+    return ctx.constant(f"{{ {types} }} {{ i32 {pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
 
 
 def _call(ctx: Context, op: Op, site: str, handle: Operand, coordinates: Operand, data: str) -> None:

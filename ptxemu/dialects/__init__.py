@@ -1,0 +1,81 @@
+"""The sister instruction sets: assembly programs that run on the same compiler, runtime and command line as PTX.
+
+A dialect is a package ``ptxemu.dialects.<name>`` whose module ``front`` has a function ``front`` from source text to a
+checked :class:`ptxemu.ir.Module`.  Its programs are ops of PTX rows, made by :mod:`ptxemu.dialects.build`, and of a few
+rows of its own, whose lowerings it registers; everything behind the typed IR is shared.  This module says only what a warm
+start needs, so it imports none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import PurePath
+
+from ptxemu.errors import Diagnostics, InputError
+from ptxemu.ir import Module
+from ptxemu.source import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """An instruction set.
+
+    ``options`` are the choices where its documents are silent: the values of each, the default first, or the default alone
+    as a text where any text may be given.  ``policy`` are the defaults of :class:`ptxemu.surface.SurfacePolicy` fields.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
+    policy: Mapping[str, str | int] = field(default_factory=dict)
+
+    def check_options(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Every option's value. Raises InputError for a name or value that does not exist."""
+        for name, value in given.items():
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise InputError(f"{self.title} has no option '{name}'; there are {known}")
+            values = self.options[name]
+            if not isinstance(values, str) and value not in values:
+                raise InputError(f"option {name} is {value!r}, not one of {', '.join(values)}")
+        defaults = {name: values if isinstance(values, str) else values[0] for name, values in self.options.items()}
+        return {**defaults, **given}
+
+
+PTX = Dialect("ptx", "PTX", (".ptx",))
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect
+    for dialect in (
+        PTX,
+        Dialect(
+            "sass",
+            "SASS",
+            (".sass",),
+            options={"shared_window": "0x01000000:0x02000000", "local_window": "0x02000000:0x03000000"},
+            policy={"invalid_header": "drop"},
+        ),
+    )
+}
+
+
+def find(name: str) -> Dialect:
+    """A dialect by name."""
+    if name not in DIALECTS:
+        raise InputError(f"no dialect is named '{name}'; there are {', '.join(DIALECTS)}")
+    return DIALECTS[name]
+
+
+def of_file(path: str) -> Dialect:
+    """The dialect that a file's suffix says; PTX for all others."""
+    suffix = PurePath(path).suffix.lower()
+    return next((dialect for dialect in DIALECTS.values() if suffix in dialect.suffixes), PTX)
+
+
+def front(name: str, source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:
+    """Parse and check a program of a dialect; errors go to ``diagnostics``."""
+    module: Module = import_module(f"ptxemu.dialects.{name}.front").front(source, diagnostics, strict, options)
+    module.dialect = name
+    return module

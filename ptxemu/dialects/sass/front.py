@@ -1,0 +1,156 @@
+"""SASS text to typed IR: directives, labels and instructions of a file in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ptxemu.dialects.build import Body, module_of
+from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
+from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line, Name
+from ptxemu.dialects.sass.body import Kernel
+from ptxemu.dialects.sass.grammar import parser
+from ptxemu.dialects.sass.memory import PARAMETERS, Banks, Pool
+from ptxemu.dialects.text import TextError
+from ptxemu.errors import Diagnostics, InputError
+from ptxemu.ir import Module
+from ptxemu.names import closest
+from ptxemu.source import SourceFile
+from ptxemu.syntax.ast import Int
+
+TYPES = {"u32": "u32", "s32": "s32", "b32": "b32", "f32": "f32", "u64": "u64", "s64": "s64", "f64": "f64", "ptr": "u64"}
+
+
+def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:
+    """Parse and check a file; what is wrong goes to ``diagnostics``."""
+    return _Front(source, diagnostics, options).run(parser().parse(source, diagnostics))
+
+
+def window(name: str, text: str) -> tuple[int, int]:
+    """``first:last``, the addresses of a window without the last, or ``none``."""
+    if text == "none":
+        return 0, 0
+    first, colon, last = text.partition(":")
+    try:
+        bounds = int(first, 0), int(last, 0)
+    except ValueError:
+        bounds = 0, -1
+    if not colon or not 0 <= bounds[0] <= bounds[1] < 1 << 63:
+        raise InputError(f"option {name} is {text!r}, not 'first:last' or 'none'")
+    return bounds
+
+
+class _Front:
+    def __init__(self, source: SourceFile, diagnostics: Diagnostics, options: Mapping[str, str]) -> None:
+        self.diagnostics = diagnostics
+        self.windows = tuple(bound for name in ("shared_window", "local_window") for bound in window(name, options[name]))
+        self.module = module_of(source, "sm_50")
+        self.pool = Pool(self.module)
+        self.banks = Banks(self.pool)
+        self.kernel: Kernel | None = None
+        self.directives = {
+            "kernel": self._kernel, "param": self._param, "const": self._const, "bank": self._bank,
+            "header": self._header, "maxheader": self._maximum,
+        }  # fmt: skip
+
+    def run(self, lines: list[Line]) -> Module:
+        for line in lines:
+            if self.diagnostics.full:
+                break
+            try:
+                self._line(line)
+            except TextError as error:
+                self.diagnostics.error(error.message, error.pos, error.end)
+        self._finish()
+        if not self.module.functions and not self.diagnostics.errors:
+            self.diagnostics.error("the file has no .kernel", 0)
+        self.pool.finish()
+        return self.module
+
+    def _line(self, line: Line) -> None:
+        if isinstance(line.statement, Directive):
+            self._directive(line.statement)
+            return
+        place = line.label or line.statement
+        if place is None:
+            return
+        if self.kernel is None:
+            raise TextError("this must follow a .kernel directive", place.pos, place.end)
+        if line.label is not None:
+            self.kernel.label(line.label)
+        if isinstance(line.statement, Instruction):
+            self.kernel.instruction(line.statement)
+
+    def _finish(self) -> None:
+        if self.kernel is not None:
+            for error in self.kernel.finish():
+                self.diagnostics.error(error.message, error.pos, error.end)
+
+    # ------------------------------------------------------------ directives
+
+    def _directive(self, item: Directive) -> None:
+        word = item.name.text[1:]
+        handler = self.directives.get(word)
+        if handler is None:
+            hint = closest(word, self.directives)
+            raise TextError(f"unknown directive '.{word}'{hint}", item.name.pos, item.name.end)
+        handler(item)
+
+    def _kernel(self, item: Directive) -> None:
+        """``.kernel NAME``"""
+        name = self._arguments(item, Name)[0]
+        assert isinstance(name, Name)
+        self._finish()
+        if name.text in self.module.functions:
+            raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
+        self.banks = self.banks.fresh()
+        self.kernel = Kernel(Body(self.module, name.text, name.pos), self.banks, self.pool, self.windows)
+
+    def _param(self, item: Directive) -> None:
+        """``.param TYPE NAME [OFFSET]``: the offset is that in constant bank 0."""
+        kind, name, *rest = self._arguments(item, Name, Name, Int, least=2)
+        assert isinstance(kind, Name) and isinstance(name, Name)
+        if self.kernel is None:
+            raise TextError("parameters belong to a kernel", item.name.pos, item.name.end)
+        if kind.text not in TYPES:
+            raise TextError(f"unknown type '{kind.text}'; there are {', '.join(TYPES)}", kind.pos, kind.end)
+        offset = rest[0].value if rest and isinstance(rest[0], Int) else None
+        if offset is not None and not PARAMETERS <= offset < 1 << 16:
+            raise TextError(f"parameters lie from 0x{PARAMETERS:x} on", rest[0].pos, rest[0].end)
+        self.banks.add_param(self.kernel.body, name, TYPES[kind.text], offset, pointer=kind.text == "ptr")
+
+    def _const(self, item: Directive) -> None:
+        """``.const c[BANK][OFFSET] = WORD``"""
+        place, value = self._arguments(item, Constant, Int)
+        assert isinstance(place, Constant) and isinstance(value, Int)
+        if not -(1 << 31) <= value.value < 1 << 32:
+            raise TextError("a constant is a word of 32 bits", value.pos, value.end)
+        self.banks.set_word(place, value.value & 0xFFFFFFFF)
+
+    def _bank(self, item: Directive) -> None:
+        """``.bank NUMBER``: where the index of a SURED is looked up (bundle state)."""
+        number = self._arguments(item, Int)[0]
+        assert isinstance(number, Int)
+        self.banks.header_bank = number.value
+
+    def _header(self, item: Directive) -> None:
+        """``.header INDEX NAME``: a texture header of the pool is a surface that the host binds."""
+        index, name = self._arguments(item, Int, Name)
+        assert isinstance(index, Int) and isinstance(name, Name)
+        self.pool.add(index, name)
+
+    def _maximum(self, item: Directive) -> None:
+        """``.maxheader INDEX``: SetTexHeaderPoolC.MaximumIndex."""
+        index = self._arguments(item, Int)[0]
+        assert isinstance(index, Int)
+        self.pool.set_maximum(index)
+
+    def _arguments(self, item: Directive, *kinds: type, least: int | None = None) -> tuple[Name | Int | Constant, ...]:
+        words = {Name: "a name", Int: "a number", Constant: "c[bank][offset]"}
+        given = item.arguments
+        if not (len(kinds) if least is None else least) <= len(given) <= len(kinds):
+            wanted = ", ".join(words[kind] for kind in kinds)
+            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
+        for kind, argument in zip(kinds, given):
+            if not isinstance(argument, kind):
+                raise TextError(f"expected {words[kind]}", argument.pos, argument.end)
+        return given  # type: ignore[return-value]

@@ -1,0 +1,124 @@
+"""Lowerings of what SASS has beyond PTX: header words, SURED, RED on the program's own address space.
+
+A device pointer becomes an address of the program's 40-bit space by its place in the arena: ``address = pointer -
+arena_base + BIAS``.  Below the bias lie the shared and local windows, so no buffer is in one (SURED and RED notes).
+"""
+
+from __future__ import annotations
+
+from ptxemu._runtime import lib
+from ptxemu.dialects.sass.table import ENGINE_TYPES
+from ptxemu.ir import Imm, Op, SymRef, Vec
+from ptxemu.lower.atomics import lane_data, type_code
+from ptxemu.lower.context import Context
+from ptxemu.lower.effects import effect
+from ptxemu.lower.special import symbol_value
+from ptxemu.lower.surfaces import site_constant
+from ptxemu.operations import find
+from ptxemu.types import B32, B64, U32, U64, ScalarType
+from ptxemu.variant import LANES
+
+BIAS = 1 << 26
+CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE_CLAMP_TRAP}
+GEOMETRIES = {
+    "1D": lib.PE_GEOM_1D, "1D_BUFFER": lib.PE_GEOM_1D_BUFFER, "1D_ARRAY": lib.PE_GEOM_A1D, "2D": lib.PE_GEOM_2D,
+    "2D_ARRAY": lib.PE_GEOM_A2D, "3D": lib.PE_GEOM_3D,
+}  # fmt: skip
+# Which register of Ra holds x, y, z and the layer.
+PLACES: dict[str, tuple[int | None, ...]] = {
+    "1D": (0, None, None, None), "1D_BUFFER": (0, None, None, None), "1D_ARRAY": (0, None, None, 1), "2D": (0, 1, None, None),
+    "2D_ARRAY": (0, 1, None, 2), "3D": (0, 1, 2, None),
+}  # fmt: skip
+
+
+@effect("sass_pointer")
+def pointer(ctx: Context, op: Op) -> None:
+    """A device pointer as an address of the program; null stays null."""
+    shift = ctx.scalar.bin("sub", "i64", str(BIAS), ctx.field("arena_base"))
+    vector = op.dsts[0] is not None and not ctx.is_scalar(op.dsts[0])
+    emitter = ctx.vector if vector else ctx.scalar
+    value = ctx.vector_of(op.srcs[0], U64) if vector else ctx.scalar_of(op.srcs[0], U64)
+    moved = emitter.bin("add", "i64", value, ctx.splat("i64", shift) if vector else shift)
+    null = emitter.icmp("eq", "i64", value, emitter.int(64, 0))
+    ctx.define(op, 0, emitter.select(null, "i64", emitter.int(64, 0), moved))
+
+
+@effect("sass_header")
+def header(ctx: Context, op: Op) -> None:
+    """The surface handle of a header word, 0 for an invalid texture. Sampler bits do not count."""
+    dst = op.dsts[0]
+    assert dst is not None
+    indices = [int(word) for word in op.mods["headers"].split(",") if word]
+    word = op.srcs[0]
+    if isinstance(word, Imm):
+        index = word.bits & 0xFFFFF
+        found = op.srcs[1 + indices.index(index)] if index in indices else None
+        value = symbol_value(ctx, found) if isinstance(found, SymRef) else "0"
+        ctx.define(op, 0, value if ctx.is_scalar(dst) else ctx.splat("i64", value))
+        return
+    table = _pool(ctx, op, indices)
+    lanes = 1 if ctx.is_scalar(dst) else LANES
+    whole = f"<{lanes} x i32>" if lanes > 1 else "i32"
+    words, out = ctx.alloca(whole), ctx.alloca(f"<{lanes} x i64>")
+    source = ctx.scalar_of(word, U32) if lanes == 1 else ctx.vector_of(word, U32)
+    ctx.stmt(f"store {whole} {source}, ptr {words}, align 64")
+    ctx.call("void", "pe_headers", ("ptr", "%w"), ("ptr", table), ("i32", str(lanes)), ("ptr", words), ("ptr", out))
+    ctx.define(op, 0, ctx.inst(f"load {'i64' if lanes == 1 else f'<{lanes} x i64>'}, ptr {out}, align 64"))
+
+
+def _pool(ctx: Context, op: Op, indices: list[int]) -> str:
+    """A ``pe_header_pool``: the count, then header index and place in the module's table of handles of each."""
+    places = [ctx.layout.module.handle_index[item.symbol] for item in op.srcs[1:] if isinstance(item, SymRef)]  # type: ignore[index]
+    values = [len(indices), *(value for pair in zip(indices, places, strict=True) for value in pair)]
+    return ctx.constant(f"[{len(values)} x i32] [{', '.join(f'i32 {value}' for value in values)}]")
+
+
+@effect("sass_sured")
+def sured(ctx: Context, op: Op) -> None:
+    """SURED.D: the surface engine's reduction of every lane."""
+    handle, coordinates, data = op.srcs
+    assert isinstance(coordinates, Vec)
+    dim, size = op.mods["dim"], op.mods["size"]
+    kind = ENGINE_TYPES[size]
+    unit = lib.PE_SURED_B if "BA" in op.mods else lib.PE_SURED_P
+    site = site_constant(
+        ctx, op.pos, unit, GEOMETRIES[dim], CLAMPS[op.mods["clamp"]], kind.bytes, 1, find("sass", op.mods["op"], kind).code,
+        type_code(kind), _flags(op),
+    )  # fmt: skip
+    places = []
+    for place in PLACES[dim]:
+        value = "null" if place is None else ctx.spill("i32", ctx.vector_of(coordinates.items[place], B32))
+        places.append(("ptr", value))
+    ctx.call(
+        "void", "pe_surface", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
+        ("ptr", ctx.spill("i64", ctx.vector_of(handle, U64))), *places, ("ptr", lane_data(ctx, data, _bits(op))),
+    )  # fmt: skip
+
+
+def _flags(op: Op) -> int:
+    flags = lib.PE_ATOM_FTZ if "FTZ" in op.mods["size"] else 0
+    if op.mods["dim"] == "1D_BUFFER" and op.mods["clamp"] != "NEAR":
+        flags |= lib.PE_SITE_UNSIGNED_X
+    return int(flags)
+
+
+def _bits(op: Op) -> ScalarType:
+    return B64 if ENGINE_TYPES[op.mods["size"]].bits == 64 else B32
+
+
+@effect("sass_red")
+def red(ctx: Context, op: Op) -> None:
+    """RED: windows, alignment and region are tested by the runtime."""
+    address, data = op.srcs
+    kind = ENGINE_TYPES[op.mods["size"]]
+    code = find("sass", op.mods["op"], kind).code
+    atom = f"i32 {op.pos}, i16 {code}, i16 {type_code(kind)}, i16 {lib.PE_GENERIC}, i16 1"
+    windows = ", ".join(f"i64 {value}" for value in map(int, op.mods["windows"].split(",")))
+    site = ctx.constant(
+        "{ i32, i16, i16, i16, i16, i32, i64, [4 x i64] } "
+        f"{{ {atom}, i32 {lib.PE_ATOM_FTZ if 'FTZ' in op.mods['size'] else 0}, i64 {BIAS}, [4 x i64] [{windows}] }}"
+    )
+    ctx.call(
+        "void", "pe_red", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
+        ("ptr", ctx.spill("i64", ctx.vector_of(address, U64))), ("ptr", lane_data(ctx, data, _bits(op))),
+    )  # fmt: skip

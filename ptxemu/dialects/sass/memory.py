@@ -1,0 +1,126 @@
+"""What a SASS program finds outside its registers: constant banks and the pool of texture headers."""
+
+from __future__ import annotations
+
+from ptxemu.dialects.build import Body, surface
+from ptxemu.dialects.sass.ast import Constant, Name
+from ptxemu.dialects.text import TextError
+from ptxemu.ir import Module, Op, Operand, Reg, SReg, SymRef, Variable
+from ptxemu.isa.table import Row
+from ptxemu.syntax.ast import Int
+from ptxemu.types import U32, U64
+
+PARAMETERS = 0x140  # where the kernel's parameters start in bank 0 (sm_50 to sm_62)
+DRIVER_WORDS = {
+    0x08: "ntid.x", 0x0C: "ntid.y", 0x10: "ntid.z", 0x14: "nctaid.x", 0x18: "nctaid.y", 0x1C: "nctaid.z",
+}  # fmt: skip
+BANKS = 18
+BANK_BYTES = 1 << 16
+HEADERS = 1 << 20  # header pointers have 20 bits
+
+
+HEADER = Row("_sass_header", (), (), (1, 0), 0, "sass_header", frozenset(), "internal", "_sass_header")
+POINTER = Row("_sass_pointer", (), (), (1, 0), 0, "sass_pointer", frozenset(), "internal", "_sass_pointer")
+
+
+def program_address(body: Body, pointer: Reg) -> Reg:
+    """A device pointer as an address of the program's own 40-bit space (:mod:`ptxemu.dialects.sass.lower`)."""
+    address = body.temp("b64")
+    body.add(POINTER, {}, (address,), (pointer,), (U64,), (U64,))
+    return address
+
+
+class Pool:
+    """The pool of texture headers: ``names`` by index. Each is a surface variable that the host binds.
+
+    A header that nobody declared, or beyond MaximumIndex, is an invalid texture (SURED reference, "#tsPtrIdxU13").
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.names: dict[int, Name] = {}
+        self.maximum: int | None = None
+        self.variables: dict[int, Variable] = {}
+        self.lookups: list[Op] = []
+
+    def add(self, index: Int, name: Name) -> None:
+        if not 0 <= index.value < HEADERS:
+            raise TextError("a header index has 20 bits", index.pos, index.end)
+        if index.value in self.names:
+            raise TextError(f"header {index.value} is declared twice", index.pos, index.end)
+        if any(other.text == name.text for other in self.names.values()):
+            raise TextError(f"header '{name.text}' is declared twice", name.pos, name.end)
+        self.names[index.value] = name
+        self.variables[index.value] = surface(self.module, name.text, name.pos)
+
+    def set_maximum(self, index: Int) -> None:
+        if not 0 <= index.value < HEADERS:
+            raise TextError("a header index has 20 bits", index.pos, index.end)
+        self.maximum = index.value
+
+    def lookup(self, body: Body, handle: Reg, word: Operand) -> None:
+        """Append the op that turns a header word into a handle; which headers there are is known at the end."""
+        self.lookups.append(body.add(HEADER, {}, (handle,), (word,), (U64,), (U32,)))
+
+    def finish(self) -> None:
+        """Tell every lookup the valid headers: their indices, ascending, and their surfaces."""
+        live = [index for index in sorted(self.variables) if self.maximum is None or index <= self.maximum]
+        for op in self.lookups:
+            op.mods = {"headers": ",".join(map(str, live))}
+            op.srcs = (op.srcs[0], *(SymRef(self.variables[index], 0) for index in live))
+            op.src_types = (U32, *(U64 for _ in live))
+
+
+class Banks:
+    """The constant banks of a kernel: words given by ``.const``, parameters, and what the driver puts before them."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.words: dict[tuple[int, int], int] = {}
+        self.params: list[tuple[int, Variable, bool]] = []  # offset in bank 0, whether it is a pointer
+        self.header_bank = 0
+
+    def fresh(self) -> Banks:
+        """The banks of the next kernel: the words of the module, no parameters."""
+        made = Banks(self.pool)
+        made.words, made.header_bank = dict(self.words), self.header_bank
+        return made
+
+    def set_word(self, place: Constant, value: int) -> None:
+        if not 0 <= place.bank < BANKS or not 0 <= place.offset <= BANK_BYTES - 4 or place.offset % 4:
+            raise TextError(f"there are banks 0 to {BANKS - 1} of 64 KiB; words lie at multiples of 4", place.pos, place.end)
+        if place.bank == 0 and self._param_at(place.offset) is not None:
+            raise TextError("a parameter lies here", place.pos, place.end)
+        self.words[place.bank, place.offset] = value
+
+    def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> None:
+        at = None if offset is None else offset - PARAMETERS
+        variable = body.param(name.text, type, name.pos, at)
+        start = PARAMETERS + body.function.params[-1].offset
+        if start % variable.size:
+            raise TextError(f"'{name.text}' must lie at a multiple of {variable.size}", name.pos, name.end)
+        taken = any(other.name == name.text for _, other, _ in self.params)
+        overlap = any(self._param_at(byte) or (0, byte) in self.words for byte in range(start, start + variable.size, 4))
+        self.params.append((start, variable, pointer))
+        if taken or overlap:
+            problem = "is declared twice" if taken else "overlaps another parameter or constant"
+            raise TextError(f"'{name.text}' {problem}", name.pos, name.end)
+
+    def _param_at(self, offset: int) -> tuple[int, Variable, bool] | None:
+        return next((item for item in self.params if item[0] <= offset < item[0] + item[1].size), None)
+
+    def word(self, body: Body, bank: int, offset: int) -> Reg | SReg | int | None:
+        """The word at a place, or None if there is none; may append ops that load it."""
+        if (bank, offset) in self.words:
+            return self.words[bank, offset]
+        if bank != 0:
+            return None
+        found = self._param_at(offset)
+        if found is None:
+            return SReg(DRIVER_WORDS[offset]) if offset in DRIVER_WORDS else None
+        start, variable, pointer = found
+        if not pointer:
+            return body.load_param(variable, "b32", offset - start)
+        whole, low, high = body.load_param(variable, "u64"), body.temp("b32"), body.temp("b32")
+        body.emit("mov.b64", (low, high), program_address(body, whole))
+        return high if offset - start else low

@@ -1,0 +1,63 @@
+"""The instruction table of SASS, in the row language of :mod:`ptxemu.isa.table`.
+
+The types of operands are kinds of SASS operands: ``reg``, ``data`` (one register or an even pair), ``source`` (register,
+literal or constant), ``literal``, ``pred``, ``test`` (a predicate that may be inverted), ``special``, ``word`` (register or
+13-bit literal), ``coordinates`` and ``address`` (in brackets), ``label``.  SURED and RED follow the list of operations.
+"""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import Row, row
+from ptxemu.operations import OPERATIONS
+from ptxemu.types import TYPES, ScalarType
+
+TABLE: dict[str, list[Row]] = {}
+DEFAULT_SIZE = "U32"
+DIMS = ("1D", "1D_BUFFER", "1D_ARRAY", "2D", "2D_ARRAY", "3D")
+CLAMPS = ("IGN", "NEAR", "TRAP")
+JOINED = (("F32", "FTZ", "RN"), ("F16x2", "FTZ", "RN"), ("F16x2", "RN"), ("F64", "RN"))
+"""Sizes of several words."""
+ALIASES = {"32": "U32", "64": "U64"}
+"""Other names of RED's sizes."""
+
+# The type that the engine updates; SD32 and SD64 take their signedness from the surface.
+ENGINE_TYPES: dict[str, ScalarType] = {
+    "U32": TYPES["u32"], "S32": TYPES["s32"], "SD32": TYPES["b32"], "U64": TYPES["u64"], "S64": TYPES["s64"],
+    "SD64": TYPES["b64"], "F32.FTZ.RN": TYPES["f32"], "F16x2.RN": TYPES["f16x2"], "F16x2.FTZ.RN": TYPES["f16x2"],
+    "F64.RN": TYPES["f64"],
+}  # fmt: skip
+
+
+def build(table: dict[str, list[Row]]) -> None:
+    """Add the rows of SURED and RED to a table: one for each operation that SASS has a word for."""
+    dims, clamps = ",".join(DIMS), ",".join(CLAMPS)
+    for entry in OPERATIONS:
+        if entry.sured:
+            row("SURED", f"mode=D,P BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR",
+                "[a]:coordinates, b:data, h:word", lower="sass_sured", table=table)  # fmt: skip
+        if entry.red:
+            slots = f"E? op={entry.sass} size={_sizes(entry.red)}"
+            row("RED", slots, "[a]:address, b:data", lower="sass_red", table=table)
+
+
+def _sizes(sizes: tuple[str, ...]) -> str:
+    """The values of the size slot; U32 may be left out."""
+    return ",".join(sizes) + (f"!{DEFAULT_SIZE}" if DEFAULT_SIZE in sizes else "")
+
+
+build(TABLE)
+
+row("MOV", "", "d:reg, a:source", table=TABLE)
+row("MOV32I", "", "d:reg, a:literal", table=TABLE)
+row("S2R", "", "d:reg, a:special", table=TABLE)
+row("IADD", "X?", "d:reg, a:reg, b:source", table=TABLE)
+row("IADD32I", "", "d:reg, a:reg, b:literal", table=TABLE)
+row("IMAD", "", "d:reg, a:reg, b:source, c:source", table=TABLE)
+row("SHL", "", "d:reg, a:reg, b:source", table=TABLE)
+row("SHR", "size=U32,S32!S32", "d:reg, a:reg, b:source", table=TABLE)
+row("LOP", "op=AND,OR,XOR", "d:reg, a:reg, b:source", table=TABLE)
+row("ISETP", "cmp=LT,EQ,LE,GT,NE,GE size=U32,S32!S32 bool=AND,OR,XOR!AND", "p:pred, q:pred, a:reg, b:source, c:test",
+    table=TABLE)  # fmt: skip
+row("BRA", "", "t:label", table=TABLE)
+row("EXIT", "", "", table=TABLE)
+row("NOP", "", "", table=TABLE)

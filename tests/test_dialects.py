@@ -1,0 +1,148 @@
+"""What all dialects share: choice by suffix, options, diagnostics, the command line, and the list of operations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu import dialects
+from ptxemu._runtime import lib
+from ptxemu.cli import run
+from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
+from ptxemu.isa import rows
+from ptxemu.operations import OPERATIONS, find
+from ptxemu.types import TYPES
+
+ADD_LANES = """.header 3 image
+.const c[0x0][0x148] = 0xABC00003
+.kernel scatter
+.param u32 n
+        S2R R4, SR_TID.X
+        ISETP.GE.U32.AND P0, PT, R4, c[0x0][0x140], PT
+   @P0  EXIT
+        MOV R5, RZ
+        SURED.D.2D.ADD.IGN [R4], R4, 0x52
+        EXIT
+"""
+CASE = """
+block = 32
+grid = 1
+[args]
+n = 7
+[bind]
+image = "texels"
+[surfaces.texels]
+format = "R32_UINT"
+width = 16
+height = 2
+[expect.outputs.texels]
+expression = "np.where(np.arange(32) < 7, np.arange(32), 0).astype(np.uint32).reshape(2, 16)"
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "kernel.sass"
+    path.write_text(ADD_LANES)
+    return path
+
+
+def test_suffix_chooses_the_dialect(program):
+    module = ptxemu.load(program)
+    surface = module.device.surface((2, 16), format="R32_UINT")
+    module.bind("image", surface)
+    module["scatter"][1, 32](7)
+    assert surface.copy_to_host().ravel().tolist() == [*range(7), *[0] * 25]
+
+
+def test_dialect_by_name_and_its_errors():
+    assert list(ptxemu.loads(ADD_LANES, dialect="sass")) == ["scatter"]
+    with pytest.raises(ptxemu.InputError, match="no dialect is named 'arm'; there are ptx, sass"):
+        ptxemu.loads(ADD_LANES, dialect="arm")
+    with pytest.raises(ptxemu.InputError, match="SASS has no option 'colour'"):
+        ptxemu.loads(ADD_LANES, dialect="sass", options={"colour": "red"})
+    with pytest.raises(ptxemu.InputError, match="surface policy align is 'never'"):
+        ptxemu.loads(ADD_LANES, dialect="sass", options={"align": "never"})
+
+
+def test_the_device_policy_goes_before_the_dialects():
+    device = ptxemu.Device("64 MiB", surface_policy=ptxemu.SurfacePolicy(invalid_header="fault"))
+    module = ptxemu.loads(ADD_LANES, dialect="sass", device=device)
+    with pytest.raises(ptxemu.Fault, match="unbound surface"):
+        module["scatter"][1, 32](7)
+    module = ptxemu.loads(ADD_LANES, dialect="sass", device=ptxemu.Device("64 MiB"))
+    module["scatter"][1, 32](7)  # a header without a surface is an invalid texture
+
+
+def test_commands(program, tmp_path, capfd):
+    case = tmp_path / "case.toml"
+    case.write_text(CASE)
+    assert run(["run", str(tmp_path)]) == 0  # the only file called kernel
+    elsewhere = tmp_path / "other" / "program.sass"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(ADD_LANES.replace("SURED.D.2D.ADD", "SURED.D.2D.MAX"))
+    assert run(["run", str(elsewhere), str(case)]) == 0
+    assert run(["lint", str(program)]) == 0
+    assert run(["compile", str(program)]) == 0
+    assert "pe_surface" in capfd.readouterr().out
+    assert run(["info", str(program)]) == 0
+    shown = capfd.readouterr().out
+    assert "SASS for sm_50" in shown and "SURED.D.2D.ADD.IGN     1" in shown
+
+
+def test_an_error_costs_one_line(tmp_path, capfd):
+    path = tmp_path / "bad.sass"
+    path.write_text(".kernel k\n MOV R1, , R2\n MVO R1, R2\n SURED.D.2D.ADD [R4 R5\n EXIT\n")
+    assert run(["lint", str(path)]) == 2
+    assert capfd.readouterr().out.splitlines() == [
+        f"{path}:2:10: error: expected an operand, found ','",
+        "   MOV R1, , R2",
+        "           ^",
+        f"{path}:4:21: error: expected ']', found 'R5'",
+        "   SURED.D.2D.ADD [R4 R5",
+        "                      ^~",
+        f"{path}:3:2: error: unknown instruction 'MVO'; did you mean 'MOV'?",
+        "   MVO R1, R2",
+        "   ^~~",
+    ]
+
+
+def test_faults_name_file_and_line(program):
+    module = ptxemu.load(program)
+    module.bind("image", module.device.surface((2, 16), format="R32_UINT", geometry="a1d"))
+    with pytest.raises(ptxemu.Fault, match=r"surface geometry mismatch in kernel `scatter` at .*kernel.sass:9: block"):
+        module["scatter"][1, 32](7)
+
+
+# ---------------------------------------------------------------- one list of operations
+
+
+def test_every_table_refers_to_the_list():
+    """No table knows an operation that the list lacks, and every pair of the tables is one that the engine runs."""
+    for opcode in ("sured", "red", "atom"):
+        for row in rows()[opcode]:
+            slots = {slot.name: slot.values for slot in row.slots}
+            for word in slots["op"] if row.supported else ():
+                for kind in slots["type"]:
+                    entry = find("ptx", word, TYPES[kind])
+                    assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{kind.upper()}"))
+    for opcode in ("SURED", "RED"):
+        for row in TABLE[opcode]:
+            slots = {slot.name: slot.values for slot in row.slots}
+            for size in slots["size"]:
+                entry = find("sass", slots["op"][0], ENGINE_TYPES[size])
+                assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{ENGINE_TYPES[size].name.upper()}"))
+
+
+def test_the_list_and_the_engine_have_the_same_operations():
+    codes = [entry.code for entry in OPERATIONS]
+    assert sorted(codes) == list(range(lib.PE_ATOM_FMAX + 1))
+    numbers = [entry.visa_code for entry in OPERATIONS if entry.visa]
+    assert sorted(numbers) == [*range(0x0E), 0x10, 0x11, 0x12]
+
+
+def test_ptx_is_a_dialect_too():
+    assert dialects.of_file("x.ptx") is dialects.of_file("x") is dialects.PTX
+    module = ptxemu.loads(".version 8.0\n.target sm_80\n.address_size 64\n.entry k() { ret; }", dialect="ptx")
+    module["k"][1, np.int64(1)]()
