@@ -48,6 +48,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 UNSUPPORTED = "unsupported"
 
@@ -170,12 +171,26 @@ def row(
     flags: str = "",
     chapter: str = "",
     gates: str = "",
-    table: dict[str, list[Row]] = ROWS,
 ) -> Row:
-    """Add one row to a table (that of PTX) and return it.
+    """Add one row to the table and return it.
 
     ``lower`` defaults to the opcode; ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
     """
+    return add_row(ROWS, opcode, slots, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates))
+
+
+def add_row(
+    table: dict[str, list[Row]],
+    opcode: str,
+    slots: str,
+    operands: str,
+    least: tuple[tuple[int, int], int] = ((1, 0), 0),
+    lower: str = "",
+    flags: str = "",
+    chapter: str = "",
+    gates: Mapping[str, tuple[tuple[int, int], int]] = MappingProxyType({}),
+) -> Row:
+    """Add one row to any table, such as that of a dialect; ``least`` is its version and target."""
     any_modifiers, any_operands = slots == "...", operands == "..."
     parsed = () if any_modifiers else tuple(_slot(word) for word in slots.split())
     patterns = () if any_operands else tuple(_operand(part) for part in OPERAND_COMMA.split(operands) if part.strip())
@@ -183,14 +198,13 @@ def row(
         opcode,
         parsed,
         patterns,
-        _version(ptx),
-        sm,
+        *least,
         lower or opcode,
         frozenset(flags.split()),
         chapter,
         f"{opcode} {slots} | {operands}".strip(),
         {value: slot for slot in parsed for value in slot.values},
-        _gates(gates),
+        gates,
         any_modifiers,
         any_operands,
     )

@@ -7,7 +7,7 @@ literal or constant), ``literal``, ``pred``, ``test`` (a predicate that may be i
 
 from __future__ import annotations
 
-from ptxemu.isa.table import Row, row
+from ptxemu.isa.table import Row, add_row
 from ptxemu.operations import OPERATIONS
 from ptxemu.types import TYPES, ScalarType
 
@@ -33,11 +33,11 @@ def build(table: dict[str, list[Row]]) -> None:
     dims, clamps = ",".join(DIMS), ",".join(CLAMPS)
     for entry in OPERATIONS:
         if entry.sured:
-            row("SURED", f"mode=D,P BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR",
-                "[a]:coordinates, b:data, h:word", lower="sass_sured", table=table)  # fmt: skip
+            slots = f"mode=D,P BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
+            add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower="sass_sured")
         if entry.red:
             slots = f"E? op={entry.sass} size={_sizes(entry.red)}"
-            row("RED", slots, "[a]:address, b:data", lower="sass_red", table=table)
+            add_row(table, "RED", slots, "[a]:address, b:data", lower="sass_red")
 
 
 def _sizes(sizes: tuple[str, ...]) -> str:
@@ -47,17 +47,16 @@ def _sizes(sizes: tuple[str, ...]) -> str:
 
 build(TABLE)
 
-row("MOV", "", "d:reg, a:source", table=TABLE)
-row("MOV32I", "", "d:reg, a:literal", table=TABLE)
-row("S2R", "", "d:reg, a:special", table=TABLE)
-row("IADD", "X?", "d:reg, a:reg, b:source", table=TABLE)
-row("IADD32I", "", "d:reg, a:reg, b:literal", table=TABLE)
-row("IMAD", "", "d:reg, a:reg, b:source, c:source", table=TABLE)
-row("SHL", "", "d:reg, a:reg, b:source", table=TABLE)
-row("SHR", "size=U32,S32!S32", "d:reg, a:reg, b:source", table=TABLE)
-row("LOP", "op=AND,OR,XOR", "d:reg, a:reg, b:source", table=TABLE)
-row("ISETP", "cmp=LT,EQ,LE,GT,NE,GE size=U32,S32!S32 bool=AND,OR,XOR!AND", "p:pred, q:pred, a:reg, b:source, c:test",
-    table=TABLE)  # fmt: skip
-row("BRA", "", "t:label", table=TABLE)
-row("EXIT", "", "", table=TABLE)
-row("NOP", "", "", table=TABLE)
+add_row(TABLE, "MOV", "", "d:reg, a:source")
+add_row(TABLE, "MOV32I", "", "d:reg, a:literal")
+add_row(TABLE, "S2R", "", "d:reg, a:special")
+add_row(TABLE, "IADD", "X?", "d:reg, a:reg, b:source")
+add_row(TABLE, "IADD32I", "", "d:reg, a:reg, b:literal")
+add_row(TABLE, "IMAD", "", "d:reg, a:reg, b:source, c:source")
+add_row(TABLE, "SHL", "", "d:reg, a:reg, b:source")
+add_row(TABLE, "SHR", "size=U32,S32!S32", "d:reg, a:reg, b:source")
+add_row(TABLE, "LOP", "op=AND,OR,XOR", "d:reg, a:reg, b:source")
+add_row(TABLE, "ISETP", "cmp=LT,EQ,LE,GT,NE,GE size=U32,S32!S32 bool=AND,OR,XOR!AND", "p:pred, q:pred, a:reg, b:source, c:test")  # fmt: skip
+add_row(TABLE, "BRA", "", "t:label")
+add_row(TABLE, "EXIT", "", "")
+add_row(TABLE, "NOP", "", "")
