@@ -56,7 +56,8 @@ add_row(TABLE, "IMAD", "", "d:reg, a:reg, b:source, c:source")
 add_row(TABLE, "SHL", "", "d:reg, a:reg, b:source")
 add_row(TABLE, "SHR", "size=U32,S32!S32", "d:reg, a:reg, b:source")
 add_row(TABLE, "LOP", "op=AND,OR,XOR", "d:reg, a:reg, b:source")
-add_row(TABLE, "ISETP", "cmp=LT,EQ,LE,GT,NE,GE size=U32,S32!S32 bool=AND,OR,XOR!AND", "p:pred, q:pred, a:reg, b:source, c:test")  # fmt: skip
+SET = "cmp=LT,EQ,LE,GT,NE,GE size=U32,S32!S32 bool=AND,OR,XOR!AND"
+add_row(TABLE, "ISETP", SET, "p:pred, q:pred, a:reg, b:source, c:test")
 add_row(TABLE, "BRA", "", "t:label")
 add_row(TABLE, "EXIT", "", "")
 add_row(TABLE, "NOP", "", "")
