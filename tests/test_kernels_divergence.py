@@ -361,3 +361,32 @@ def test_exited_threads_do_not_hold_up_a_barrier() -> None:
     out = np.zeros(128, np.uint32)
     run(kernel(BARRIER_AFTER_EXIT), 1, 128, out)
     np.testing.assert_array_equal(out, np.where(np.arange(128) < 70, 69 - np.arange(128), 0))
+
+
+CONTINUE = f"""{GLOBAL_INDEX}
+  ld.param.u64 %rd1, [out]; and.b32 %r10, %r60, 3; mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;
+AGAIN:
+  add.u32 %r1, %r1, 1; and.b32 %r4, %r1, 3; setp.ne.u32 %p1, %r4, %r10;
+  @%p1 bra AGAIN;
+  add.u32 %r2, %r2, %r1; add.u32 %r3, %r3, 1; atom.global.add.u32 %r5, [%rd1+256], 1; setp.lt.u32 %p2, %r2, 100;
+  @%p2 bra AGAIN;
+  mad.lo.u32 %r2, %r3, 1000, %r2;
+{STORE.replace("%r1;", "%r2;")}"""
+
+
+def test_lanes_that_go_round_a_loop_early() -> None:
+    """What only the last trip of every lane is sure to reach is not reached by all lanes of a trip."""
+    out = np.zeros(65, np.uint32)
+    run(kernel(CONTINUE), 1, 64, out)
+
+    def expected(t: int) -> tuple[int, int]:
+        step, total, kept = 0, 0, 0
+        while total < 100:
+            step += 1
+            if step & 3 == t & 3:
+                total, kept = total + step, kept + 1
+        return kept, total
+
+    counts = [expected(t) for t in range(64)]
+    assert list(out[:64]) == [kept * 1000 + total for kept, total in counts]
+    assert out[64] == sum(kept for kept, _ in counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ptxemu.passes.graph import Block, Graph
@@ -68,6 +69,11 @@ class Loop:
     blocks: set[Block]
     parent: Loop | None = None
     latches: list[Block] = field(default_factory=list)
+
+    def exits(self) -> list[Block]:
+        """The blocks just outside that an edge out of the loop leads to."""
+        found = {succ: None for block in self.blocks for succ in block.succs if succ not in self.blocks}
+        return sorted(found, key=lambda block: block.name)
 
 
 class Dominance:
@@ -148,19 +154,23 @@ class Dominance:
         )
 
 
-def post_dominators(blocks: list[Block]) -> dict[Block, Block | None]:
+def post_dominators(blocks: list[Block], loops: Iterable[Loop]) -> dict[Block, Block | None]:
     """Immediate post-dominator of every block; None where only the virtual exit post-dominates it.
+
+    Within an iteration: what a later trip around a loop passes through does not count, so a back edge is taken for edges
+    to the blocks after the loop.
 
     Loops without an exit are tied to the virtual exit so that every block has a path to it.
     """
     number = {block: index + 1 for index, block in enumerate(blocks)}
-    forward: list[list[int]] = [[]] + [[number[s] for s in block.succs] for block in blocks]
+    after = {latch: loop.exits() for loop in loops for latch in loop.latches}
+    forward: list[list[int]] = [[]] + [[number[s] for s in after.get(block, block.succs)] for block in blocks]
     backward: list[list[int]] = [[] for _ in range(len(blocks) + 1)]
     for node, targets in enumerate(forward):
         for target in targets:
             backward[target].append(node)
     for block in blocks:
-        if not block.succs:
+        if not forward[number[block]]:
             backward[0].append(number[block])
             forward[number[block]].append(0)
     _tie_endless(forward, backward)

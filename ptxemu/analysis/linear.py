@@ -24,7 +24,7 @@ class Layout:
         self.latches = {loop.latches[0]: loop for loop in self.loops.values()}
         self.order = self._linear_order()
         self.index = {block: index for index, block in enumerate(self.order)}
-        self._post_dominated = tree_intervals(post_dominators(self.dominance.order))
+        self._post_dominated = tree_intervals(post_dominators(self.dominance.order, self.loops.values()))
 
     # -- order
 
