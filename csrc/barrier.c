@@ -1,4 +1,4 @@
-/* barrier.c: the sixteen barriers of a CTA (PTX ISA, "bar, barrier").
+/* barrier.c: the sixteen barriers of a CTA (PTX ISA, "bar, barrier"), and the one of a cooperative grid.
  *
  * A CTA runs on one thread, so nothing here needs a lock.  Threads are counted; warps wait.
  */
@@ -19,37 +19,35 @@ static uint32_t result_of(const pe_barrier_state *barrier, uint32_t op) {
 }
 
 /* The barrier is complete: release who waits and make it ready for its next use. */
-static void complete(pe_worker *worker, pe_barrier_state *barrier) {
+static void complete(pe_cta *cta, pe_barrier_state *barrier) {
   for (uint32_t waiting = barrier->waiting; waiting; waiting &= waiting - 1) {
-    pe_warp_state *state = &worker->warps[__builtin_ctz(waiting)];
+    pe_warp_state *state = &cta->warps[__builtin_ctz(waiting)];
     state->result = result_of(barrier, state->result);  /* it held the operation until now */
   }
-  worker->cta.runnable |= barrier->waiting;
-  worker->cta.in_use &= ~(1u << (barrier - worker->cta.barriers));
+  cta->runnable |= barrier->waiting;
+  cta->in_use &= ~(1u << (barrier - cta->barriers));
   *barrier = (pe_barrier_state){0};
 }
 
-void pe_barriers_exit(pe_worker *worker, uint32_t warpid) {
-  pe_cta *cta = &worker->cta;
+void pe_barriers_exit(pe_cta *cta, uint32_t warpid) {
   cta->live &= ~(1u << warpid);
   cta->runnable &= ~(1u << warpid);
   for (uint32_t in_use = cta->in_use; in_use; in_use &= in_use - 1) {
     pe_barrier_state *barrier = &cta->barriers[__builtin_ctz(in_use)];
     if (!barrier->whole_cta) continue;
     barrier->expected = live_threads(cta);
-    if (barrier->waiting && barrier->arrived >= barrier->expected) complete(worker, barrier);
+    if (barrier->waiting && barrier->arrived >= barrier->expected) complete(cta, barrier);
   }
 }
 
-void pe_barriers_deadlock(pe_worker *worker) {
-  pe_cta *cta = &worker->cta;
+void pe_barriers_deadlock(pe_cta *cta) {
   for (uint32_t id = 0; id < PE_BARRIERS; id++) {
     const pe_barrier_state *barrier = &cta->barriers[id];
     if (!barrier->waiting) continue;
     pe_record fault = {.kind = PE_DEADLOCK, .pos = barrier->pos, .lane = -1};
     snprintf(fault.note, sizeof fault.note, "barrier %u waits for %u threads, %u arrived and no warp can run", id,
              barrier->expected, barrier->arrived);
-    pe_record_fault(&worker->warps[__builtin_ctz(barrier->waiting)].warp, &fault);
+    pe_record_fault(&cta->warps[__builtin_ctz(barrier->waiting)].warp, &fault);
     return;
   }
 }
@@ -80,17 +78,17 @@ static uint32_t arriving_threads(const pe_warp *w, uint32_t mask, bool per_threa
 
 /* Count an arrival; the barrier's state, or NULL if it completed the barrier. */
 static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t threads, uint32_t form) {
-  pe_worker *worker = pe_self;
+  pe_cta *cta = pe_self->cta;
   if (id >= PE_BARRIERS) misuse(w, pos, id, "there are 16 barriers, 0 to 15");
-  pe_barrier_state *barrier = &worker->cta.barriers[id];
+  pe_barrier_state *barrier = &cta->barriers[id];
   const char *wrong = objection(barrier, count, threads, form);
   if (wrong) misuse(w, pos, id, wrong);
   if (!barrier->expected) {
     barrier->whole_cta = count == 0;
-    barrier->expected = count ? count : live_threads(&worker->cta);
+    barrier->expected = count ? count : live_threads(cta);
     barrier->form = form;
     barrier->all = 1;
-    worker->cta.in_use |= 1u << id;
+    cta->in_use |= 1u << id;
   }
   barrier->arrived += threads;
   barrier->pos = pos;
@@ -99,15 +97,15 @@ static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t 
 
 /* Wait for the barrier, or complete it. */
 static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_state *barrier) {
-  pe_worker *worker = pe_self;
+  pe_cta *cta = pe_self->cta;
   uint32_t self = 1u << w->warpid;
   barrier->waiting |= self;
-  worker->cta.runnable &= ~self;
+  cta->runnable &= ~self;
   if (barrier->arrived >= barrier->expected) {
-    complete(worker, barrier);
+    complete(cta, barrier);
     return;
   }
-  if (!worker->launch->config.suspends)
+  if (!w->launch->config.suspends)
     misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
   pe_suspend(w);
 }
@@ -119,7 +117,7 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_SYNC);
   if (waits) wait_or_complete(w, pos, id, barrier);
-  else if (barrier->arrived >= barrier->expected) complete(pe_self, barrier);
+  else if (barrier->arrived >= barrier->expected) complete(pe_self->cta, barrier);
 }
 
 uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t op, uint32_t pred) {
@@ -132,4 +130,19 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
   wait_or_complete(w, pos, id, barrier);
   return state_of(w)->result;
+}
+
+/* ---- the grid ---- */
+
+void pe_grid_sync(pe_warp *w, uint32_t pos, uint32_t mask) {
+  pe_launch *launch = w->launch;
+  if (!launch->config.cooperative)
+    pe_fault_note(w, PE_BARRIER_MISUSE, pos, -1, PE_GENERIC, 0, 0, "grid synchronization needs a cooperative launch");
+  uint64_t threads = (uint64_t)__builtin_popcount(mask), all = launch->ctas * launch->threads;
+  uint64_t phase = atomic_load(&launch->grid_phase);
+  if (atomic_fetch_add(&launch->grid_arrived, threads) + threads == all) {
+    atomic_store(&launch->grid_arrived, 0);
+    atomic_store(&launch->grid_phase, phase + 1);
+  }
+  while (atomic_load(&launch->grid_phase) == phase) pe_yield(w);
 }

@@ -21,7 +21,7 @@ void pe_record_fault(pe_warp *w, const pe_record *fault) {
 noreturn void pe_leave(void) {
   pe_worker *worker = pe_self;
   pe_warp_state *state = worker->running;
-  worker->cta.runnable &= ~(1u << state->warp.warpid);
+  worker->cta->runnable &= ~(1u << state->warp.warpid);
   atomic_store(&worker->launch->updating, 0);
   pe_fiber_leave(state->fiber);
 }

@@ -49,6 +49,8 @@ typedef struct pe_config {
   uint64_t global_base, const_base, const_size, handles;
   void *surfaces;           /* the pe_su_context, or NULL */
   uint32_t suspends;        /* the kernel may wait: every warp gets a fiber of its own */
+  uint32_t spins;           /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
+  uint32_t cooperative;     /* all CTAs may wait for each other: each is held until it ends */
   uint32_t workers;         /* most threads to use; 0: one for each CPU */
 } pe_config;
 

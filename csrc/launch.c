@@ -9,6 +9,8 @@
 #define MAX_GRID_YZ 0xffffu
 #define CHUNKS_PER_WORKER 16
 #define MAX_CHUNK 64
+#define WORKSPACE_BYTES 256
+#define COOPERATIVE_WARPS 16384  /* each has a stack, and a process cannot have many mappings */
 
 static bool is_valid(const pe_config *config) {
   uint64_t threads = 1;
@@ -33,7 +35,7 @@ static void choose_workers(pe_launch *launch) {
   if (wanted > launch->ctas) wanted = launch->ctas;
   launch->workers = pe_pool_offer((uint32_t)wanted);
   uint64_t chunk = launch->ctas / ((uint64_t)launch->workers * CHUNKS_PER_WORKER);
-  launch->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
+  launch->chunk = chunk < 1 || launch->config.spins ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
 }
 
 /* ---- device memory of a launch ---- */
@@ -44,23 +46,55 @@ static bool take_window(pe_launch *launch, uint64_t size, const char *name, uint
   return *address != 0;
 }
 
+/* Windows of one more place, at the end of the list. */
+static bool take_windows(pe_launch *launch) {
+  const pe_config *config = &launch->config;
+  uint64_t local = launch->local_stride * PE_WARP_LANES * (config->suspends ? launch->warps : 1);
+  if (launch->window_count == launch->window_room) {
+    size_t room = 2 * launch->window_room + launch->workers;
+    pe_windows *windows = realloc(launch->windows, room * sizeof *windows);
+    if (!windows) return false;
+    launch->windows = windows;
+    launch->window_room = room;
+  }
+  pe_windows *added = &launch->windows[launch->window_count++];
+  *added = (pe_windows){0};
+  return take_window(launch, config->static_shared + config->dynamic_shared, "shared memory", &added->shared) &&
+         take_window(launch, local, "local memory", &added->local);
+}
+
+pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker) {
+  pe_lock();
+  pe_windows found = launch->windows[worker];
+  pe_unlock();
+  return found;
+}
+
+bool pe_launch_windows(pe_launch *launch, pe_windows *out) {
+  pe_lock();
+  bool taken = take_windows(launch);
+  if (taken) *out = launch->windows[launch->window_count - 1];
+  pe_unlock();
+  return taken;
+}
+
 static bool take_memory(pe_launch *launch) {
   const pe_config *config = &launch->config;
-  uint64_t shared = config->static_shared + config->dynamic_shared;
-  uint64_t local = launch->local_stride * PE_WARP_LANES * (config->suspends ? launch->warps : 1);
-  launch->windows = calloc(launch->workers, sizeof *launch->windows);
-  if (!launch->windows || !take_window(launch, config->params_size, "kernel parameters", &launch->params)) return false;
+  if (!take_window(launch, config->params_size, "kernel parameters", &launch->params)) return false;
   if (config->params_size) memcpy((void *)(uintptr_t)launch->params, config->params, config->params_size);
-  for (uint32_t i = 0; i < launch->workers; i++) {
-    if (!take_window(launch, shared, "shared memory", &launch->windows[i].shared)) return false;
-    if (!take_window(launch, local, "local memory", &launch->windows[i].local)) return false;
+  if (config->cooperative) {
+    if (!take_window(launch, WORKSPACE_BYTES, "grid barrier", &launch->workspace)) return false;
+    memset((void *)(uintptr_t)launch->workspace, 0, WORKSPACE_BYTES);
   }
+  for (uint32_t i = 0; i < launch->workers; i++)
+    if (!take_windows(launch)) return false;
   return true;
 }
 
 static void return_memory(pe_launch *launch) {
   if (launch->params) pe_window_return(launch->arena, launch->params);
-  for (uint32_t i = 0; launch->windows && i < launch->workers; i++) {
+  if (launch->workspace) pe_window_return(launch->arena, launch->workspace);
+  for (size_t i = 0; i < launch->window_count; i++) {
     if (launch->windows[i].shared) pe_window_return(launch->arena, launch->windows[i].shared);
     if (launch->windows[i].local) pe_window_return(launch->arena, launch->windows[i].local);
   }
@@ -92,6 +126,10 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   launch->arena = arena;
   launch->config = *config;
   derive(launch);
+  if (config->cooperative && launch->ctas * launch->warps > COOPERATIVE_WARPS) {
+    free(launch);
+    return E2BIG;
+  }
   pe_condition_init(&launch->end);
   pthread_mutex_init(&launch->output.mutex, NULL);
   pe_lock();

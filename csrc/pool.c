@@ -44,14 +44,22 @@ static void *thread_main(void *argument) {
   return NULL;
 }
 
+static void free_worker(pe_worker *worker) {
+  pe_cta_destroy(worker->cta);
+  free(worker->place);
+  free(worker);
+}
+
 static pe_worker *new_worker(void) {
   pe_worker *worker = calloc(1, sizeof *worker);
   if (!worker) return NULL;
-  worker->warps = aligned_alloc(64, PE_MAX_WARPS * sizeof *worker->warps);
-  if (!worker->warps) {
-    free(worker);
+  worker->place = malloc(sizeof *worker->place);
+  worker->cta = pe_cta_create();
+  if (!worker->place || !worker->cta) {
+    free_worker(worker);
     return NULL;
   }
+  worker->place[worker->places++] = worker->cta;
   pe_condition_init(&worker->wake);
   return worker;
 }
@@ -82,8 +90,7 @@ static pe_worker *hire(void) {
   }
   worker = new_worker();
   if (worker && start_thread(worker)) return worker;
-  if (worker) free(worker->warps);
-  free(worker);
+  if (worker) free_worker(worker);
   return NULL;
 }
 

@@ -26,6 +26,7 @@ typedef struct pe_warp {
   pe_launch *launch;
   uint32_t ntid[3];
   uint32_t nctaid[3];
+  uint64_t grid_workspace; /* of a cooperative launch: address of the words that grid barriers use; else 0 */
   /* constant during a CTA */
   uint64_t shared_base;  /* address of the CTA's shared window */
   uint64_t shared_size;  /* static + dynamic bytes */
@@ -89,8 +90,11 @@ void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *mess
 void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result);
 void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer);
 
-/* Let the other warps of the CTA run, e.g. in a loop that spins on memory. */
+/* A step of a loop that spins on memory: let other warps run, and other CTAs when all warps of this one spin. */
 void pe_yield(pe_warp *w);
+
+/* The barrier of all threads of a cooperative launch. */
+void pe_grid_sync(pe_warp *w, uint32_t pos, uint32_t mask);
 
 /* Clock registers. */
 uint64_t pe_clock(pe_warp *w);

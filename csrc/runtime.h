@@ -36,6 +36,7 @@ struct pe_launch {
   pe_arena *arena;
   pe_config config;
   uint64_t params;          /* allocation of the parameter buffer */
+  uint64_t workspace;       /* and of the grid barrier's words in a cooperative launch */
   uint64_t local_stride;
   uint32_t threads, warps;  /* of a CTA */
   uint64_t ctas, chunk;
@@ -43,10 +44,11 @@ struct pe_launch {
   uint32_t running;         /* of them, not finished; guarded by pe_lock */
   bool ended;
   pthread_cond_t end;
-  pe_windows *windows;      /* of each worker */
+  pe_windows *windows;      /* of each worker's first place, then of further ones; guarded by pe_lock */
+  size_t window_count, window_room;
   pe_output output;
   pe_launch *next_in_flight;
-  _Atomic uint64_t next_cta, completed, faults;
+  _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
   _Atomic uint32_t stop, exclusive, updating, no_memory;
   pe_record record;
 };
@@ -72,15 +74,17 @@ enum { PE_FORM_SYNC, PE_FORM_RED };
 typedef struct pe_warp_state {
   pe_warp warp;             /* first: JIT code's pe_warp pointer is a pointer to this */
   pe_fiber *fiber;
-  struct pe_cta *cta;
   uint32_t result;          /* of the barrier.red it waited for */
 } pe_warp_state;
 
 typedef struct pe_cta {
   uint32_t live;            /* warps that have not exited */
   uint32_t runnable;        /* of them, those that do not wait */
+  uint32_t spinning;        /* warps that ended their turn in a loop that spins */
   uint32_t in_use;          /* barriers with arrivals; all others are zero */
   pe_barrier_state barriers[PE_BARRIERS];
+  pe_fiber *fibers[PE_MAX_WARPS];
+  pe_warp_state *warps;     /* PE_MAX_WARPS of them */
 } pe_cta;
 
 typedef struct pe_worker pe_worker;
@@ -89,10 +93,10 @@ struct pe_worker {
   pe_launch *launch;        /* assigned; guarded by pe_lock */
   uint32_t index;           /* in the launch */
   pe_worker *next_idle;
-  pe_fiber *fibers[PE_MAX_WARPS];
   pe_warp_state *running;   /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
-  pe_cta cta;
-  pe_warp_state *warps;     /* PE_MAX_WARPS of them */
+  pe_cta *cta;              /* the one that runs */
+  pe_cta **place;           /* what the worker holds: at least one, most of the time no more */
+  uint32_t places;
   char *scratch;            /* printf's text */
 };
 
@@ -114,15 +118,28 @@ void pe_worker_run(pe_worker *worker);
 /* Suspend the running warp until the scheduler resumes it; leaves the kernel if the launch was stopped. */
 void pe_suspend(pe_warp *w);
 
+/* ---- cta.c -------------------------------------------------------------------------------------------------------- */
+
+pe_cta *pe_cta_create(void);
+void pe_cta_destroy(pe_cta *cta);
+/* Make a vacant place ready for CTAs of a launch. False: there is no memory for its stacks. */
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows);
+/* Put CTA `number` of the grid there: all its warps can run. */
+void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number);
+
 /* ---- barrier.c ---------------------------------------------------------------------------------------------------- */
 
 void pe_barriers_reset(pe_cta *cta);
 /* A warp has exited: barriers that wait for the whole CTA may be complete now. */
-void pe_barriers_exit(pe_worker *worker, uint32_t warpid);
+void pe_barriers_exit(pe_cta *cta, uint32_t warpid);
 /* No warp can run: record the deadlock. */
-void pe_barriers_deadlock(pe_worker *worker);
+void pe_barriers_deadlock(pe_cta *cta);
 
 /* ---- launch.c ----------------------------------------------------------------------------------------------------- */
+
+/* Windows for a worker's first place, and for one more. */
+pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker);
+bool pe_launch_windows(pe_launch *launch, pe_windows *out);
 
 /* The last worker is done. With pe_lock held. */
 void pe_launch_finished(pe_launch *launch);

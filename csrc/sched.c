@@ -1,13 +1,23 @@
 /* sched.c: a worker takes CTAs in ascending order and runs their warps on fibers.
  *
  * A kernel that never waits uses one fiber for all warps, one after another; otherwise every warp of the CTA has its own
- * and they take turns.
+ * and they take turns.  When all warps that can run spin on memory, they may wait for another CTA: the worker then runs
+ * the other CTAs that it holds, and takes in one more when all of those spin too.
  */
 #include <fenv.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 #include "runtime.h"
+
+#define MAX_RESIDENT 64       /* CTAs that one worker holds, unless the launch is cooperative */
+#define MAX_FIBERS 8192       /* of all workers together: stacks are mappings, which a process cannot have many of */
+#define PROMPT_ROUNDS 4       /* rounds in which everything spins before another CTA is taken in */
+#define PATIENT_ROUNDS 64     /* and before the thread sleeps between rounds */
+#define SLEEP_NANOSECONDS 20000
 
 _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
 
@@ -19,65 +29,6 @@ static void default_floating_point(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("msr fpcr, %0" : : "r"(0ull));
 #endif
-}
-
-/* ---- what the warps of a CTA see ---- */
-
-static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) {
-  uint32_t first = w->warpid * PE_WARP_LANES;
-  uint32_t left = threads - first;
-  w->active = left >= PE_WARP_LANES ? PE_ALL_LANES : (1u << left) - 1;
-  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
-    uint32_t thread = first + lane;
-    w->tid[0][lane] = thread % config->block[0];
-    w->tid[1][lane] = thread / config->block[0] % config->block[1];
-    w->tid[2][lane] = thread / config->block[0] / config->block[1];
-  }
-}
-
-static void fill_warp(pe_worker *worker, uint32_t warpid) {
-  const pe_launch *launch = worker->launch;
-  const pe_config *config = &launch->config;
-  const pe_windows *windows = &launch->windows[worker->index];
-  uint64_t local_slot = config->suspends ? warpid : 0;  /* warps that run one after another share a window */
-  pe_warp_state *state = &worker->warps[warpid];
-  *state = (pe_warp_state){
-    .fiber = worker->fibers[config->suspends ? warpid : 0],
-    .warp = {
-      .arena_base = pe_arena_base(launch->arena),
-      .arena_size = pe_arena_extent(launch->arena),
-      .global_base = config->global_base,
-      .const_base = config->const_base,
-      .const_size = config->const_size,
-      .param_base = launch->params,
-      .param_size = config->params_size,
-      .handles = config->handles,
-      .stop = (const volatile uint32_t *)&launch->stop,
-      .launch = worker->launch,
-      .ntid = {config->block[0], config->block[1], config->block[2]},
-      .nctaid = {config->grid[0], config->grid[1], config->grid[2]},
-      .shared_base = windows->shared,
-      .shared_size = config->static_shared + config->dynamic_shared,
-      .dynamic_shared = (uint32_t)config->dynamic_shared,
-      .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
-      .local_size = launch->local_stride,
-      .warpid = warpid,
-    },
-  };
-  fill_threads(&state->warp, config, launch->threads);
-}
-
-static void place_cta(pe_worker *worker, uint64_t cta) {
-  const pe_launch *launch = worker->launch;
-  const uint32_t *grid = launch->config.grid;
-  uint32_t x = (uint32_t)(cta % grid[0]), y = (uint32_t)(cta / grid[0] % grid[1]), z = (uint32_t)(cta / grid[0] / grid[1]);
-  for (uint32_t i = 0; i < launch->warps; i++) {
-    pe_warp *w = &worker->warps[i].warp;
-    w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
-    w->exited = 0;
-  }
-  worker->cta.live = worker->cta.runnable = launch->warps == 32 ? PE_ALL_LANES : (1u << launch->warps) - 1;
-  pe_barriers_reset(&worker->cta);
 }
 
 /* Take the next run of CTAs: [*first, *last). */
@@ -95,10 +46,11 @@ static void complete_ctas(pe_launch *launch, uint64_t count) {
 /* ---- kernels that never wait ---- */
 
 static void run_cta_straight(pe_worker *worker, pe_kernel kernel) {
+  pe_cta *cta = worker->cta;
   for (uint32_t i = 0; i < worker->launch->warps; i++) {
-    worker->running = &worker->warps[i];
-    kernel(&worker->warps[i].warp);
-    pe_barriers_exit(worker, i);
+    worker->running = &cta->warps[i];
+    kernel(&cta->warps[i].warp);
+    pe_barriers_exit(cta, i);
   }
 }
 
@@ -109,48 +61,44 @@ static void run_straight(void *argument) {
   pe_kernel kernel = (pe_kernel)(uintptr_t)launch->config.kernel;
   for (uint64_t first, last, cta; take_ctas(launch, &first, &last);) {
     for (cta = first; cta < last && !pe_stopped(launch); cta++) {
-      place_cta(worker, cta);
+      pe_cta_place(worker->cta, launch, cta);
       run_cta_straight(worker, kernel);
     }
     complete_ctas(launch, cta - first);
   }
-  pe_fiber_leave(worker->fibers[0]);
+  pe_fiber_leave(worker->cta->fibers[0]);
 }
 
-/* ---- kernels that wait ---- */
+/* ---- the turns of warps that wait ---- */
 
 static void run_warp(void *argument) {
   pe_warp_state *state = argument;
   pe_kernel kernel = (pe_kernel)(uintptr_t)state->warp.launch->config.kernel;
   kernel(&state->warp);
-  pe_barriers_exit(pe_self, state->warp.warpid);
+  pe_barriers_exit(pe_self->cta, state->warp.warpid);
   pe_fiber_leave(state->fiber);
 }
 
-static void run_turns(pe_worker *worker) {
-  pe_cta *cta = &worker->cta;
+static void start_cta(pe_cta *cta, const pe_launch *launch, uint64_t number) {
+  pe_cta_place(cta, launch, number);
+  for (uint32_t i = 0; i < launch->warps; i++) pe_fiber_start(cta->fibers[i], run_warp, &cta->warps[i]);
+}
+
+/* Turns of one CTA until it is done, or every warp that can run spins. */
+static void run_turns(pe_worker *worker, pe_cta *cta) {
+  worker->cta = cta;
   while (cta->runnable) {
-    for (uint32_t turn = cta->runnable; turn; turn &= turn - 1) {
-      worker->running = &worker->warps[__builtin_ctz(turn)];
+    uint32_t turn = cta->runnable;
+    cta->spinning = 0;
+    for (uint32_t left = turn; left; left &= left - 1) {
+      worker->running = &cta->warps[__builtin_ctz(left)];
       pe_fiber_resume(worker->running->fiber);
       worker->running = NULL;
       if (pe_stopped(worker->launch)) return;
     }
+    if (cta->spinning == turn && cta->runnable == turn) return;
   }
-  if (cta->live) pe_barriers_deadlock(worker);
-}
-
-static void run_waiting(pe_worker *worker) {
-  pe_launch *launch = worker->launch;
-  for (uint64_t cta, last; take_ctas(launch, &cta, &last);) {
-    for (; cta < last; cta++) {
-      place_cta(worker, cta);
-      for (uint32_t i = 0; i < launch->warps; i++) pe_fiber_start(worker->fibers[i], run_warp, &worker->warps[i]);
-      run_turns(worker);
-      if (pe_stopped(launch)) return;
-      complete_ctas(launch, 1);
-    }
-  }
+  if (cta->live) pe_barriers_deadlock(cta);
 }
 
 void pe_suspend(pe_warp *w) {
@@ -161,38 +109,115 @@ void pe_suspend(pe_warp *w) {
 
 void pe_yield(pe_warp *w) {
   if (pe_stopped(w->launch)) pe_leave();
-  if (w->launch->config.suspends && pe_self->cta.runnable != 1u << w->warpid) pe_suspend(w);
+  if (!w->launch->config.suspends) return;
+  pe_self->cta->spinning |= 1u << w->warpid;
+  pe_suspend(w);
+}
+
+/* ---- the CTAs that a worker holds ---- */
+
+/* A place that is not occupied, made if there is none; NULL when the worker may not or cannot hold more CTAs. */
+static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
+  for (uint32_t i = 0; i < worker->places; i++)
+    if (!worker->place[i]->live) return worker->place[i];
+  if (worker->places >= limit) return NULL;
+  pe_cta **place = realloc(worker->place, (worker->places + 1) * sizeof *place);
+  if (!place) return NULL;
+  worker->place = place;
+  pe_cta *cta = pe_cta_create();
+  pe_windows windows;
+  if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows)) {
+    pe_cta_destroy(cta);
+    return NULL;
+  }
+  return place[worker->places++] = cta;
+}
+
+/* Places beyond the first are rarely needed and large. */
+static void forget_places(pe_worker *worker) {
+  while (worker->places > 1) pe_cta_destroy(worker->place[--worker->places]);
+  worker->cta = worker->place[0];
+}
+
+static void out_of_memory(pe_launch *launch) {
+  atomic_store(&launch->no_memory, 1);
+  atomic_store(&launch->stop, 1);
+}
+
+/* A run of CTAs that a worker has taken and not yet started. */
+typedef struct supply {
+  uint64_t next, last;
+} supply;
+
+static bool has_next(supply *s, pe_launch *launch) { return s->next < s->last || take_ctas(launch, &s->next, &s->last); }
+
+static uint32_t resident_limit(const pe_launch *launch) {
+  uint32_t limit = MAX_FIBERS / (launch->warps * launch->workers);
+  return limit < 1 ? 1 : limit > MAX_RESIDENT ? MAX_RESIDENT : limit;
+}
+
+/* Start one more CTA. False: there is none, or no place for it. */
+static bool admit(pe_worker *worker, supply *s) {
+  pe_launch *launch = worker->launch;
+  bool cooperative = launch->config.cooperative;
+  if (!has_next(s, launch)) return false;
+  pe_cta *cta = vacant_place(worker, cooperative ? UINT32_MAX : resident_limit(launch));
+  if (!cta && cooperative) out_of_memory(launch);
+  if (!cta) return false;
+  start_cta(cta, launch, s->next++);
+  return true;
+}
+
+/* Run every CTA that the worker holds until it spins; the number of those left. */
+static uint32_t run_places(pe_worker *worker) {
+  uint32_t spinning = 0;
+  for (uint32_t i = 0; i < worker->places; i++) {
+    pe_cta *cta = worker->place[i];
+    if (!cta->live) continue;
+    run_turns(worker, cta);
+    if (pe_stopped(worker->launch)) return 0;
+    if (cta->live) spinning++;
+    else complete_ctas(worker->launch, 1);
+  }
+  return spinning;
+}
+
+/* Everything spins: what it waits for happens on another thread. */
+static void be_patient(uint32_t rounds) {
+  if (rounds < PATIENT_ROUNDS) sched_yield();
+  else nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
+}
+
+static void run_waiting(pe_worker *worker) {
+  supply s = {0};
+  uint32_t held = 0, rounds = 0;
+  while (!pe_stopped(worker->launch)) {
+    bool wanted = held == 0 || rounds >= PROMPT_ROUNDS || worker->launch->config.cooperative;
+    bool admitted = wanted && admit(worker, &s);
+    if (!admitted && held == 0) return;
+    uint32_t before = held + admitted;
+    held = run_places(worker);
+    if (admitted || held < before) rounds = 0;
+    else be_patient(rounds++);
+  }
 }
 
 /* ---- a worker's part of a launch ---- */
 
-static bool prepare_fibers(pe_worker *worker) {
-  const pe_config *config = &worker->launch->config;
-  size_t bytes = config->stack_bytes ? config->stack_bytes : PE_DEFAULT_STACK;
-  uint32_t count = config->suspends ? worker->launch->warps : 1;
-  for (uint32_t i = 0; i < count; i++) {
-    if (worker->fibers[i] && pe_fiber_stack_bytes(worker->fibers[i]) >= bytes) continue;
-    pe_fiber_destroy(worker->fibers[i]);
-    worker->fibers[i] = pe_fiber_create(bytes, i);
-    if (!worker->fibers[i]) return false;
-  }
-  return true;
-}
-
 void pe_worker_run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   default_floating_point();
-  if (!prepare_fibers(worker)) {
-    atomic_store(&launch->no_memory, 1);
-    atomic_store(&launch->stop, 1);
+  pe_windows windows = pe_launch_first_windows(launch, worker->index);
+  if (!pe_cta_prepare(worker->cta, launch, &windows)) {
+    out_of_memory(launch);
     return;
   }
-  for (uint32_t i = 0; i < launch->warps; i++) fill_warp(worker, i);
   if (launch->config.suspends) {
     run_waiting(worker);
+    forget_places(worker);
   } else {
-    pe_fiber_start(worker->fibers[0], run_straight, worker);
-    pe_fiber_resume(worker->fibers[0]);
-    worker->running = NULL;
+    pe_fiber_start(worker->cta->fibers[0], run_straight, worker);
+    pe_fiber_resume(worker->cta->fibers[0]);
   }
+  worker->running = NULL;
 }

@@ -215,6 +215,7 @@ class Launcher:
         *args: object,
         shared: int = 0,
         timeout: float | None = None,
+        cooperative: bool = False,
         printf: Callable[[str], None] | None = None,
     ) -> LaunchResult:
         """Launch and wait.
@@ -222,6 +223,7 @@ class Launcher:
         ``args`` follow the kernel's parameters: numbers, buffers, surfaces, bytes for structs, and NumPy arrays, which
         the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
+        ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """
         module, info = self.kernel.module, self.kernel.info
         device = module.device
@@ -242,6 +244,8 @@ class Launcher:
                 dynamic_shared=dynamic,
                 local_bytes=code.local_bytes,
                 suspends=code.suspends,
+                spins=code.spins,
+                cooperative=bool(cooperative),
                 global_base=resident.bases["global"],
                 const_base=resident.bases["const"],
                 const_size=len(module.info.const_image),

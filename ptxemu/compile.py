@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ptxemu import check, dialects, isa, jit
+from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Variable
@@ -49,6 +50,7 @@ class CompiledKernel:
     static_shared: int
     local_bytes: int
     suspends: bool
+    spins: bool
     param_bytes: int
     variant: str
 
@@ -98,6 +100,7 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
         layout.static_shared,
         layout.local_bytes,
         any("suspends" in op.row.flags for block in graph.blocks for op in block.ops),
+        bool(graph.spins),
         function.param_bytes,
         variant,
     )
@@ -131,6 +134,7 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> tu
     construct(graph)
     propagate(graph)
     uniformity = Uniformity(graph, variant)
+    graph.spins = {spin.latch for spin in spin_loops(uniformity.layout)}
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graph), params)
     text = build_function(graph, uniformity, layout, jit.target_of(options.cpu), SYMBOL)
     return text, layout, graph

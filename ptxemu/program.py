@@ -43,6 +43,7 @@ class KernelCode:
     static_shared: int
     local_bytes: int
     suspends: bool
+    spins: bool
     variant: str
 
 
@@ -107,7 +108,7 @@ class Program:
 
         options = compile.Options(opt=self.settings.opt, check=self.settings.check)
         made = compile.kernel(self.ir, kernel, options, block)
-        return KernelCode(made.object, made.symbol, made.static_shared, made.local_bytes, made.suspends, made.variant)
+        return KernelCode(made.object, made.symbol, made.static_shared, made.local_bytes, made.suspends, made.spins, made.variant)
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:

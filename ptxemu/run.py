@@ -81,6 +81,8 @@ def launch(
     dynamic_shared: int,
     local_bytes: int,
     suspends: bool,
+    spins: bool = False,
+    cooperative: bool = False,
     global_base: int = 0,
     const_base: int = 0,
     const_size: int = 0,
@@ -107,7 +109,8 @@ def launch(
     config.local_bytes, config.stack_bytes = local_bytes, stack_bytes
     config.global_base, config.const_base, config.const_size = global_base, const_base, const_size
     config.handles, config.surfaces = handles, ffi.NULL if surfaces is None else surfaces
-    config.suspends, config.workers = suspends, workers
+    config.suspends, config.workers = suspends or spins or cooperative, workers
+    config.spins, config.cooperative = spins, cooperative
     run = _Run(arena, kernel_name, locate, printf or sys.stdout.write)
     with arena.in_use() as memory:
         return run.execute(memory, config, timeout)
@@ -143,6 +146,8 @@ class _Run:
         error = lib.pe_launch_start(memory, config, out)
         if error == errno.ENOMEM:
             raise InputError(f"out of device memory for the launch of `{self.kernel_name}`")
+        if error == errno.E2BIG:
+            raise InputError(f"grid {tuple(config.grid)} is too large for a cooperative launch of `{self.kernel_name}`")
         if error == errno.EINVAL:
             grid, block = tuple(config.grid), tuple(config.block)
             raise InputError(f"cannot launch `{self.kernel_name}`: grid {grid}, block {block} is out of range")

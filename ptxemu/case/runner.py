@@ -93,7 +93,8 @@ class _Run:
         limit = timeout if spec.timeout is None else spec.timeout
         try:
             launcher = kernel[spec.grid, spec.block]
-            return launcher(*values, shared=spec.shared, timeout=limit, printf=printf).seconds
+            result = launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
+            return result.seconds
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 

@@ -13,7 +13,7 @@ from ptxemu.dialects import DIALECTS
 from ptxemu.errors import InputError
 
 SOURCES = (*GENERATORS, "values", "npy", "png")
-LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "args", "bind")
+LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
 EXTENTS = ("width", "height", "depth", "layers")
 SURFACE_OPTIONS: dict[str, type[int] | type[str] | type[bool]] = {
     "levels": int, "pitch": int, "pitch_align": int, "block_height_log2": int, "block_depth_log2": int, "gob_order": str,
@@ -73,6 +73,7 @@ class LaunchSpec:
     block: Any
     shared: int
     timeout: float | None
+    cooperative: bool
     args: dict[str, Argument]
     bind: dict[str, str]
     where: str
@@ -215,6 +216,7 @@ def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> Launch
         block=table.any("block"),
         shared=table.get("shared", int, 0),
         timeout=table.need("timeout", float) if "timeout" in table else None,
+        cooperative=table.get("cooperative", bool, False),
         args=args,
         bind={key: table.table("bind").need(key, str) for key in table.table("bind").names()},
         where=table.where(),

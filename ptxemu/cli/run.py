@@ -17,7 +17,7 @@ from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
 from ptxemu.device import Device
 from ptxemu.errors import Fault, InputError
 
-KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared")
+KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative")
 
 
 @click.command("run")
@@ -29,6 +29,7 @@ KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared")
 @click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument: a number, @x.npy, zeros:f32:1024 ...")
 @click.option("--out", multiple=True, metavar="NAME=FILE", help="Save an array argument as .npy or .png afterwards.")
 @click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
+@click.option("--cooperative", is_flag=True, default=None, help="All blocks are resident and may wait for each other.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
 @device_options
@@ -41,6 +42,7 @@ def command(
     arg: tuple[str, ...],
     out: tuple[str, ...],
     shared: int | None,
+    cooperative: bool | None,
     timeout: float | None,
     output_dir: Path,
     memory: str | None,
@@ -58,13 +60,13 @@ def command(
     """
     device = device_of(memory, workers)
     if case is not None or path.is_dir() or path.suffix == ".toml":
-        _refuse_kernel_options(entry, grid, block, arg, out, shared)
+        _refuse_kernel_options(entry, grid, block, arg, out, shared, cooperative)
         program = None if case is None else path
         return _run_case(case or path, program, timeout, output_dir, device)
     if grid is None or block is None:
         raise InputError(f"{path}: --grid and --block are needed to run a kernel")
     kernel = _kernel(path, entry, device)
-    return _run_kernel(kernel, grid, block, arg, out, shared or 0, timeout)
+    return _run_kernel(kernel, grid, block, arg, out, shared or 0, bool(cooperative), timeout)
 
 
 def _run_kernel(
@@ -74,6 +76,7 @@ def _run_kernel(
     arg: tuple[str, ...],
     out: tuple[str, ...],
     shared: int,
+    cooperative: bool,
     timeout: float | None,
 ) -> int:
     named = _arguments(arg)
@@ -85,7 +88,7 @@ def _run_kernel(
             raise InputError(f"--out {name}={file}: must end in .npy or .png")
     values = in_order(kernel.info, named, "--arg")
     launcher = kernel[parse_extent(grid, "--grid"), parse_extent(block, "--block")]
-    result = launcher(*values, shared=shared, timeout=timeout)
+    result = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative)
     click.echo(f"{kernel.name}: {result.ctas} blocks in {_duration(result.seconds)}")
     for name, file in outputs.items():
         array = named[name]

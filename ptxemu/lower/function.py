@@ -288,7 +288,10 @@ class FunctionBuilder:
         ctx = self.ctx
         header = block.succs[0]
         self._send(block, header, ctx.active)
-        poll_stop(ctx)
+        if block in self.graph.spins:
+            ctx.call("void", "pe_yield", ("ptr", "%w"))
+        else:
+            poll_stop(ctx)
         ctx.jump(self._name(header))
         # When no lane reaches the latch its test has already gone on to what waits after the loop.
 

@@ -22,6 +22,8 @@ CONSTANTS = {
     "gridid": 1, "reserved_smem_offset_begin": 0, "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0,
     "current_graph_exec": 0,
 }  # fmt: skip
+# Where cooperative groups find the words of the grid barrier: the halves of their address, 0 in other launches.
+WORKSPACE = {"envreg1": 32, "envreg2": 0}
 CLUSTER = {"clusterid": "ctaid", "nclusterid": "nctaid", "cluster_ctaid": 0, "cluster_nctaid": 1}
 
 
@@ -75,7 +77,10 @@ def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
         return ctx.field("dynamic_shared"), 32
     if stem in ("total_smem_size", "aggr_smem_size"):
         return ctx.scalar.cast("trunc", "i64", ctx.field("shared_size"), "i32"), 32
-    return str(CONSTANTS.get(stem, 0)), 32  # %pm and %envreg registers read as zero
+    if stem in WORKSPACE:
+        shifted = ctx.scalar.bin("lshr", "i64", ctx.field("grid_workspace"), str(WORKSPACE[stem]))
+        return ctx.scalar.cast("trunc", "i64", shifted, "i32"), 32
+    return str(CONSTANTS.get(stem, 0)), 32  # %pm and other %envreg registers read as zero
 
 
 def _part(ctx: Context, value: str, stem: str, family: str) -> tuple[str, int]:

@@ -38,11 +38,15 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Graph:
-    """A function body as blocks; ``blocks[0]`` is the entry. ``variables`` are the local and shared variables in use."""
+    """A function body as blocks; ``blocks[0]`` is the entry. ``variables`` are the local and shared variables in use.
+
+    ``spins``: the latches of loops that wait for other threads (:mod:`ptxemu.analysis.spinning`).
+    """
 
     name: str
     blocks: list[Block]
     variables: list[Variable]
+    spins: set[Block] = field(default_factory=set)
 
     @property
     def entry(self) -> Block:

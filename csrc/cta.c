@@ -1,0 +1,96 @@
+/* cta.c: the places of a worker, each of which holds one CTA: its warps, their fibers and its windows. */
+#include <stdlib.h>
+#include <string.h>
+#include "runtime.h"
+
+pe_cta *pe_cta_create(void) {
+  pe_cta *cta = calloc(1, sizeof *cta);
+  if (!cta) return NULL;
+  cta->warps = aligned_alloc(64, PE_MAX_WARPS * sizeof *cta->warps);
+  if (cta->warps) return cta;
+  free(cta);
+  return NULL;
+}
+
+void pe_cta_destroy(pe_cta *cta) {
+  if (!cta) return;
+  for (uint32_t i = 0; i < PE_MAX_WARPS; i++) pe_fiber_destroy(cta->fibers[i]);
+  free(cta->warps);
+  free(cta);
+}
+
+static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) {
+  uint32_t first = w->warpid * PE_WARP_LANES;
+  uint32_t left = threads - first;
+  w->active = left >= PE_WARP_LANES ? PE_ALL_LANES : (1u << left) - 1;
+  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
+    uint32_t thread = first + lane;
+    w->tid[0][lane] = thread % config->block[0];
+    w->tid[1][lane] = thread / config->block[0] % config->block[1];
+    w->tid[2][lane] = thread / config->block[0] / config->block[1];
+  }
+}
+
+/* What a warp sees that is the same for all CTAs of the place. */
+static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
+  const pe_config *config = &launch->config;
+  uint64_t local_slot = config->suspends ? warpid : 0;  /* warps that run one after another share a window */
+  pe_warp_state *state = &cta->warps[warpid];
+  *state = (pe_warp_state){
+    .fiber = cta->fibers[config->suspends ? warpid : 0],
+    .warp = {
+      .arena_base = pe_arena_base(launch->arena),
+      .arena_size = pe_arena_extent(launch->arena),
+      .global_base = config->global_base,
+      .const_base = config->const_base,
+      .const_size = config->const_size,
+      .param_base = launch->params,
+      .param_size = config->params_size,
+      .handles = config->handles,
+      .stop = (const volatile uint32_t *)&launch->stop,
+      .launch = launch,
+      .ntid = {config->block[0], config->block[1], config->block[2]},
+      .nctaid = {config->grid[0], config->grid[1], config->grid[2]},
+      .grid_workspace = launch->workspace,
+      .shared_base = windows->shared,
+      .shared_size = config->static_shared + config->dynamic_shared,
+      .dynamic_shared = (uint32_t)config->dynamic_shared,
+      .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
+      .local_size = launch->local_stride,
+      .warpid = warpid,
+    },
+  };
+  fill_threads(&state->warp, config, launch->threads);
+}
+
+static bool prepare_fibers(pe_cta *cta, const pe_launch *launch) {
+  size_t bytes = launch->config.stack_bytes ? launch->config.stack_bytes : PE_DEFAULT_STACK;
+  uint32_t count = launch->config.suspends ? launch->warps : 1;
+  for (uint32_t i = 0; i < count; i++) {
+    if (cta->fibers[i] && pe_fiber_stack_bytes(cta->fibers[i]) >= bytes) continue;
+    pe_fiber_destroy(cta->fibers[i]);
+    cta->fibers[i] = pe_fiber_create(bytes, i);
+    if (!cta->fibers[i]) return false;
+  }
+  return true;
+}
+
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows) {
+  if (!prepare_fibers(cta, launch)) return false;
+  for (uint32_t i = 0; i < launch->warps; i++) fill_warp(cta, launch, windows, i);
+  cta->live = 0;
+  return true;
+}
+
+void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
+  const uint32_t *grid = launch->config.grid;
+  uint32_t x = (uint32_t)(number % grid[0]), y = (uint32_t)(number / grid[0] % grid[1]);
+  uint32_t z = (uint32_t)(number / grid[0] / grid[1]);
+  for (uint32_t i = 0; i < launch->warps; i++) {
+    pe_warp *w = &cta->warps[i].warp;
+    w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
+    w->exited = 0;
+  }
+  cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;
+  pe_barriers_reset(cta);
+}

@@ -1,0 +1,230 @@
+"""Loops that wait for what other threads write to memory.
+
+A *spin loop* has an exit that depends on a location which the loop reads over and over and does not itself bring to the
+awaited state: a flag polled with ``ld``, a lock taken with ``atom.cas`` or ``atom.exch``.  Loops that get on by themselves are
+none: an index that counts, a pointer that moves on, a ``cas`` that is tried again with the value found.  Nor are loops
+with a barrier, which waits properly.
+
+Other warps must run while one spins, so such loops yield.  And other *lanes* must: lanes that have left the loop, or taken
+another branch, wait in the linearized code until the spinning lanes are out (:mod:`ptxemu.analysis.linear`).  If one of them
+may write what is awaited, the kernel needs the form in which lanes progress independently (:mod:`ptxemu.lower.independent`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxemu.analysis.dominators import Loop
+from ptxemu.analysis.linear import Layout, Linear
+from ptxemu.ir import Imm, Op, Reg
+from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.passes.graph import Block, Phi, reads, registers
+
+# Atomic operations that leave memory as it is when they are tried again in vain; ``add`` does with a zero.
+IDEMPOTENT = {"cas", "exch", "and", "or", "min", "max"}
+BARRIERS = {"barrier_sync", "barrier_red"}
+# Operations that make a new value of the one before, rather than keep or replace it.
+STEPS = {"add", "sub", "mul", "mad", "mul24", "mad24", "fma", "shl", "shr"}
+FIXED_SPACES = {"const", "param", "local"}
+# Ops without effect on memory, beyond the elementwise ones.
+HARMLESS = BARRIERS | {
+    "ld", "mov", "cvta", "isspacep", "istypep", "suq", "suld", "prefetch", "fence", "bar_warp_sync", "vote", "shfl", "match",
+    "redux", "activemask", "nanosleep", "brkpt", "pmevent", "trap", "_invalid_branch", "elect", "mma", "wmma_mma", "ldmatrix",
+    "movmatrix", "tex", "tld4", "txq", "griddepcontrol",
+}  # fmt: skip
+ALL_LANES = 0xFFFFFFFF
+
+
+@dataclass(slots=True, eq=False)
+class SpinLoop:
+    """A spin loop and the state spaces of the locations that it polls."""
+
+    loop: Loop
+    spaces: set[str] = field(default_factory=set)
+
+    @property
+    def latch(self) -> Block:
+        return self.loop.latches[0]
+
+
+def spin_loops(layout: Layout) -> list[SpinLoop]:
+    """The spin loops of a kernel in SSA form."""
+    finder = _Finder(layout)
+    unique = {id(loop): loop for loop in layout.loops.values()}
+    found = [finder.spin_loop(loop) for loop in unique.values()]
+    return [spin for spin in found if spin.spaces]
+
+
+def needs_independence(linear: Linear, spins: list[SpinLoop]) -> bool:
+    """Whether lanes that wait for a spin loop to end may be what it waits for."""
+    return any(_awaits_pending_lanes(linear, spin) for spin in spins)
+
+
+def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
+    inside = spin.loop.blocks
+    work = [block for member in inside for block in linear.pending[member] if block not in inside]
+    seen = set(work)
+    while work:
+        block = work.pop()
+        for op in block.ops:
+            if _meets_all(op):
+                break  # nobody gets past it before the spinning lanes come
+            if _writes(op, spin.spaces):
+                return True
+        else:
+            for succ in block.succs:
+                if succ not in seen and succ not in inside:
+                    seen.add(succ)
+                    work.append(succ)
+    return False
+
+
+def _meets_all(op: Op) -> bool:
+    """A barrier of the whole CTA or warp."""
+    kind = op.row.lower
+    if kind == "barrier_sync":
+        return len(op.srcs) == 1
+    if kind == "barrier_red":
+        return len(op.srcs) == 2
+    members = op.srcs[-1] if "sync" in op.mods and op.srcs else None
+    return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
+
+
+def _writes(op: Op, spaces: set[str]) -> bool:
+    """Whether an op may write to memory of one of the spaces."""
+    kind = op.row.lower
+    if kind in HARMLESS or kind in ELEMENTWISE:
+        return False
+    space = _space(op)
+    if kind == "st" and space in FIXED_SPACES:
+        return False
+    if kind in ("st", "atom", "red") and space in ("shared", "global"):
+        return space in spaces or "generic" in spaces
+    return True
+
+
+def _space(op: Op) -> str:
+    return op.mods.get("space", "generic").split("::")[0]
+
+
+class _Finder:
+    """Follows values backwards within a loop, to the reads of memory that they come from."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.home: dict[Reg, tuple[Block, Op | Phi]] = {}
+        for block in layout.order:
+            for phi in block.phis:
+                self.home[phi.dst] = (block, phi)
+            for op in block.ops:
+                for dst in op.dsts:
+                    if dst is not None:
+                        self.home[dst] = (block, op)
+
+    def spin_loop(self, loop: Loop) -> SpinLoop:
+        result = SpinLoop(loop)
+        ops = [op for block in loop.blocks for op in block.ops]
+        if any(op.row.lower in BARRIERS for op in ops) or not any(map(_reads_memory, ops)):
+            return result
+        for block in loop.blocks:
+            leaves = block.cond is not None and any(succ not in loop.blocks for succ in block.succs)
+            if leaves and block.cond is not None:
+                result.spaces |= self._polled(loop, block.cond)
+        return result
+
+    def _polled(self, loop: Loop, cond: Reg) -> set[str]:
+        """The spaces of the locations that an exit polls; none if the loop reaches that exit by itself."""
+        reached = self._slice(loop, [cond])
+        if any(self._counts(loop, phi) for phi in reached if isinstance(phi, Phi)):
+            return set()
+        polls = (op for op in reached if isinstance(op, Op) and _reads_memory(op))
+        return {_space(op) for op in polls if self._repeats(loop, op)}
+
+    def _slice(self, loop: Loop, roots: list[Reg]) -> list[Op | Phi]:
+        """What the registers are computed from inside the loop, up to reads of memory, which are the last included.
+
+        Values merged at a join also depend on the branch that chose.
+        """
+        found: list[Op | Phi] = []
+        seen: set[Reg] = set()
+        work = list(roots)
+        while work:
+            reg = work.pop()
+            block, item = self.home.get(reg, (None, None))
+            if reg in seen or block is None or item is None or block not in loop.blocks:
+                continue
+            seen.add(reg)
+            found.append(item)
+            if isinstance(item, Phi):
+                work += [arg for arg in item.args.values() if isinstance(arg, Reg)]
+                work += self._choice(loop, block)
+            elif not _reads_memory(item):
+                work += reads(item)
+            elif item.guard is not None:
+                work.append(item.guard[0])
+        return found
+
+    def _choice(self, loop: Loop, block: Block) -> list[Reg]:
+        """The condition of the branch above a join."""
+        if block is loop.header:
+            return []
+        dominance = self.layout.dominance
+        above = dominance.order[dominance.idom[dominance.number[block]]]
+        return [above.cond] if above in loop.blocks and above.cond is not None else []
+
+    def _counts(self, loop: Loop, phi: Phi) -> bool:
+        """A value that every trip around the loop computes from itself, so that it cannot be kept or only read anew."""
+        if self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi):
+            return False
+        latch = phi.args[loop.latches[0]]
+        cycle = self._slice(loop, [latch]) if isinstance(latch, Reg) else []
+        steps = (op for op in cycle if isinstance(op, Op) and op.opcode in STEPS)
+        return phi in cycle and any(phi in self._slice(loop, list(reads(op))) for op in steps)
+
+    def _may_keep(self, loop: Loop, phi: Phi) -> bool:
+        """Whether there is a way around the loop that leaves the value as it is, as to the inner of two loops in one."""
+        work, seen = [phi.args[loop.latches[0]]], set[Reg]()
+        while work:
+            reg = work.pop()
+            if reg is phi.dst:
+                return True
+            if isinstance(reg, Imm) or reg in seen or reg not in self.home:
+                continue
+            seen.add(reg)
+            block, item = self.home[reg]
+            if isinstance(item, Phi) and block in loop.blocks:
+                work += item.args.values()
+        return False
+
+    def _repeats(self, loop: Loop, op: Op) -> bool:
+        """The same access in every iteration, which does not change what it finds when it is in vain."""
+        kind = op.row.lower
+        watched = [reg for source in op.srcs[:1] for reg in registers(source)]
+        if kind == "atom":
+            operation = op.mods.get("op")
+            zero = isinstance(op.srcs[1], Imm) and op.srcs[1].bits == 0
+            if operation not in IDEMPOTENT and not (operation == "add" and zero):
+                return False
+            if operation == "cas":
+                watched += registers(op.srcs[1])
+        carried = [item for item in self._deep_slice(loop, watched) if isinstance(item, Phi)]
+        return all(self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi) for phi in carried)
+
+    def _deep_slice(self, loop: Loop, roots: list[Reg]) -> list[Op | Phi]:
+        """As :meth:`_slice`, and on through addresses of reads."""
+        found: list[Op | Phi] = []
+        work, seen = roots, set[int]()
+        while work:
+            items = [item for item in self._slice(loop, work) if id(item) not in seen]
+            seen.update(map(id, items))
+            found += items
+            work = [reg for item in items if isinstance(item, Op) and _reads_memory(item) for reg in reads(item)]
+        return found
+
+
+def _reads_memory(op: Op) -> bool:
+    """An op whose result other threads may change."""
+    kind = op.row.lower
+    if kind == "ld":
+        return _space(op) not in FIXED_SPACES and "nc" not in op.mods.values()
+    return kind == "atom" or kind.startswith("mbarrier") or kind == "suld"

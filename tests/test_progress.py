@@ -1,0 +1,85 @@
+"""Forward progress: threads that wait for each other through memory, in one warp, one CTA and across the grid.
+
+The sources lie beside the PTX in ``data/kernels/progress.cu``.  Every launch has a timeout: a hang is a failure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_tools import DATA
+
+import ptxemu
+
+TIMEOUT = 60.0
+PROGRESS = DATA / "progress.ptx"
+
+
+def launch(kernel: str, grid: int, block: int, *args: object, workers: int = 2, **options: object) -> None:
+    module = ptxemu.load(PROGRESS, device=ptxemu.Device(memory="64 MiB", workers=workers))
+    module[kernel][grid, block](*args, timeout=TIMEOUT, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_decoupled_look_back(workers: int) -> None:
+    values = np.random.default_rng(1).integers(0, 1000, 128 * 1000, np.uint32)
+    out, state = np.zeros_like(values), np.zeros(1001, np.uint64)
+    launch("look_back", 1000, 128, values, out, state, workers=workers)
+    np.testing.assert_array_equal(out, np.cumsum(values, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_blocks_that_wait_for_later_ones(workers: int) -> None:
+    """More blocks than workers; each is taken in while all before it spin."""
+    done, order = np.zeros(40, np.uint32), np.zeros(41, np.uint32)
+    launch("backwards", 40, 32, done, order, workers=workers)
+    assert done.all() and list(order[:40]) == list(range(39, -1, -1))
+
+
+def test_ticket_lock_across_blocks() -> None:
+    ticket, serving, counter = (np.zeros(1, np.uint32) for _ in range(3))
+    launch("ticket_lock", 500, 64, ticket, serving, counter, workers=4)
+    assert (ticket[0], serving[0], counter[0]) == (500, 500, 500)
+
+
+def test_producer_and_consumer_warps() -> None:
+    out = np.zeros(32, np.uint32)
+    launch("producer_consumer", 1, 64, out, 300)
+    np.testing.assert_array_equal(out, np.arange(32) * (300 * 301 // 2))
+
+
+@pytest.mark.parametrize(("grid", "block"), [(1, 32), (3, 70)])
+def test_lock_taken_by_all_lanes(grid: int, block: int) -> None:
+    lock, counter = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    launch("spin_lock", grid, block, lock, counter, 5)
+    assert (lock[0], counter[0]) == (0, 5 * grid * block)
+
+
+@pytest.mark.parametrize(("grid", "block", "workers"), [(40, 64, 2), (3, 1024, 1), (64, 33, 3)])
+def test_grid_synchronization(grid: int, block: int, workers: int) -> None:
+    """More blocks than workers, all in a barrier at once."""
+    values = np.random.default_rng(2).integers(-50, 50, 5000, np.int32)
+    partial, out = np.zeros(3 * grid, np.int32), np.zeros(4, np.int32)
+    launch("grid_sync", grid, block, values, partial, out, len(values), 3, workers=workers, cooperative=True)
+    assert list(out) == [values.sum()] * 3 + [0]
+
+
+def test_grid_synchronization_needs_a_cooperative_launch() -> None:
+    """The kernel finds no workspace and traps, as compiled."""
+    with pytest.raises(ptxemu.Fault, match="trap in kernel `grid_sync`"):
+        launch("grid_sync", 2, 32, np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.int32), 4, 1)
+
+
+def test_cooperative_launch_has_a_limit() -> None:
+    with pytest.raises(ptxemu.InputError, match="too large for a cooperative launch"):
+        launch("backwards", 1 << 20, 32, np.zeros(4, np.uint32), np.zeros(4, np.uint32), cooperative=True)
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_endless_spinning_is_stopped(cooperative: bool) -> None:
+    """What is awaited never comes."""
+    module = ptxemu.load(PROGRESS, device=ptxemu.Device(memory="64 MiB", workers=2))
+    flag, out = np.ones(50, np.uint32), np.zeros(1, np.uint32)
+    with pytest.raises(ptxemu.LaunchTimeout):
+        module["ticket_lock"][50, 64](flag, flag, out, timeout=0.1, cooperative=cooperative)
+    assert module["spin_lock"][1, 32](np.zeros(1, np.uint32), out, 1, timeout=TIMEOUT).ctas == 1
