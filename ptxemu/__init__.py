@@ -4,21 +4,26 @@
 >>> module["saxpy"][grid, block](n, 2.0, x, y)
 """
 
-from ptxemu.api import Kernel, Module, lint, load, loads
-from ptxemu.buffer import Buffer
-from ptxemu.device import Device, default_device
-from ptxemu.errors import (
-    Diagnostic,
-    Error,
-    Fault,
-    InputError,
-    InternalError,
-    LaunchTimeout,
-    PtxError,
-    UnsupportedError,
-)
-from ptxemu.surface import SurfacePolicy
-from ptxemu.surface_object import SurfaceObject
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ptxemu.api import Kernel, Module, load, loads
+    from ptxemu.buffer import Buffer
+    from ptxemu.device import Device, default_device
+    from ptxemu.diagnose import lint
+    from ptxemu.errors import (
+        Diagnostic,
+        Error,
+        Fault,
+        InputError,
+        InternalError,
+        LaunchTimeout,
+        PtxError,
+        UnsupportedError,
+    )
+    from ptxemu.surface import SurfacePolicy
+    from ptxemu.surface_object import SurfaceObject
 
 __version__ = "0.1.0"
 
@@ -42,3 +47,27 @@ __all__ = [
     "load",
     "loads",
 ]
+
+_HOMES = {
+    "api": ("Kernel", "Module", "load", "loads"),
+    "buffer": ("Buffer",),
+    "device": ("Device", "default_device"),
+    "diagnose": ("lint",),
+    "errors": ("Diagnostic", "Error", "Fault", "InputError", "InternalError", "LaunchTimeout", "PtxError", "UnsupportedError"),
+    "surface": ("SurfacePolicy",),
+    "surface_object": ("SurfaceObject",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: checking PTX needs neither LLVM nor NumPy, which take long to load."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'ptxemu' has no attribute {name!r}")
+    value = getattr(import_module(f"ptxemu.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +16,14 @@ from ptxemu.arguments import Arguments
 from ptxemu.buffer import Buffer
 from ptxemu.cache import Cache
 from ptxemu.device import Device, default_device
-from ptxemu.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
+from ptxemu.diagnose import read_ptx
+from ptxemu.errors import InputError
 from ptxemu.limits import Shape, check_kernel, check_shared, shape_of
 from ptxemu.names import closest
 from ptxemu.program import Program, Settings
 from ptxemu.resident import Resident
 from ptxemu.run import LaunchResult, Record, launch
 from ptxemu.signature import KernelInfo, ModuleInfo
-from ptxemu.source import SourceFile
 from ptxemu.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 from ptxemu.surface_object import SurfaceObject
 
@@ -71,37 +70,6 @@ def loads(
     settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())))
     program = Program(text, filename, settings, Cache.from_environment())
     return Module(program, device, {**language.policy, **policy})
-
-
-def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect: str | None = None) -> list[Diagnostic]:
-    """Every error and warning of a text; none if it is right, even if ptxemu cannot run it."""
-    from ptxemu.check import check
-    from ptxemu.syntax import parse
-
-    source = SourceFile(filename, text)
-    diagnostics = Diagnostics(source)
-    language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
-    if language is not dialects.PTX:
-        with suppress(UnsupportedError):
-            dialects.front(language.name, source, diagnostics, strict, language.check_options({}))
-        return diagnostics.records
-    tree = parse(source, diagnostics)
-    if not diagnostics.errors:
-        with suppress(UnsupportedError):
-            check(tree, source, diagnostics, strict)
-    return diagnostics.records
-
-
-def read_ptx(path: Path) -> str:
-    """The text of a PTX file; InputError if there is none."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    try:
-        return data.removesuffix(b"\0").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file (byte {error.start} is no UTF-8)") from None
 
 
 class Module(Mapping[str, "Kernel"]):

@@ -64,7 +64,7 @@ def front(
 ) -> Module:
     """Parse and check a program of PTX or of a dialect. Raises PtxError with every diagnostic."""
     source = SourceFile(filename, text)
-    diagnostics = Diagnostics(source)
+    diagnostics = Diagnostics(source, strict)
     with collector_paused():
         if dialect != "ptx":
             module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
@@ -72,7 +72,7 @@ def front(
             return module
         tree = parse(source, diagnostics)
         diagnostics.raise_errors()
-        module = check.check(tree, source, diagnostics, strict)
+        module = check.check(tree, source, diagnostics)
         diagnostics.raise_errors()
     return module
 

@@ -32,9 +32,13 @@ MAX_ERRORS = 20
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Collects the diagnostics of one source; the same fault at the same place is kept once."""
+    """Collects the diagnostics of one source; the same fault at the same place is kept once.
+
+    ``strict`` enforces the version and target of every form, and rejects what ptxas rejects although its meaning is clear.
+    """
 
     source: SourceFile
+    strict: bool = False
     records: list[Diagnostic] = field(default_factory=list)
     _seen: set[tuple[str, int]] = field(default_factory=set)
 
@@ -53,6 +57,11 @@ class Diagnostics:
 
     def warning(self, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
         self.add("warning", message, pos, end, notes)
+
+    def extension(self, message: str, pos: int, end: int = -1) -> None:
+        """What has a clear meaning but is rejected by ptxas: an error in strict mode, silence otherwise."""
+        if self.strict:
+            self.add("error", message, pos, end)
 
     @property
     def errors(self) -> list[Diagnostic]:

@@ -23,9 +23,9 @@ REGISTERS = """
 
 def diagnose(text: str, *, strict: bool = False) -> tuple[Module, Diagnostics]:
     source = SourceFile("test.ptx", text)
-    diagnostics = Diagnostics(source)
+    diagnostics = Diagnostics(source, strict)
     tree = parse(source, diagnostics)
-    module = check(tree, source, diagnostics, strict)
+    module = check(tree, source, diagnostics)
     return module, diagnostics
 
 

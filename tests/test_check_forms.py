@@ -47,9 +47,9 @@ def rejected(lines: list[str], *, version: str = "9.0", target: str = "sm_100", 
         portion = lines[start : start + step]
         text = HEADER.format(version=version, target=target) + "\n".join([*portion, "ret;", "}", ""])
         source = SourceFile("forms.ptx", text)
-        diagnostics = Diagnostics(source)
+        diagnostics = Diagnostics(source, strict)
         tree = parse(source, diagnostics)
-        check(tree, source, diagnostics, strict)
+        check(tree, source, diagnostics)
         lines_at_fault = [record.line for record in diagnostics.errors if record.line >= FIRST_LINE]  # not the header's
         found |= {start + line - FIRST_LINE for line in lines_at_fault}
     return found

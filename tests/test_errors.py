@@ -24,10 +24,10 @@ ANNOUNCED = re.compile(r"// (error|warning): (.+)$")
 def diagnose(path: Path) -> Diagnostics:
     text = path.read_text()
     source = SourceFile(path.name, text)
-    diagnostics = Diagnostics(source)
+    diagnostics = Diagnostics(source, strict=text.startswith("// strict"))
     tree = parse(source, diagnostics)
     if not diagnostics.errors:
-        check(tree, source, diagnostics, strict=text.startswith("// strict"))
+        check(tree, source, diagnostics)
     return diagnostics
 
 

@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
     {"analysis"},
     {"lower"},
     {"dialects"},
+    {"diagnose"},
     {"jit", "arguments", "resident"},
     {"compile"},
     {"program"},

@@ -20,19 +20,16 @@ SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions that the driver provides."""
 
 
-def check(tree: ast.Module, source: SourceFile, diagnostics: Diagnostics, strict: bool = False) -> Module:
-    """Resolve and type a module. Errors go to ``diagnostics``; the module is usable only if there are none.
-
-    ``strict`` enforces the version and target of every form, and rejects what is accepted with a warning otherwise.
-    """
-    return _ModuleChecker(tree, source, diagnostics, strict).run()
+def check(tree: ast.Module, source: SourceFile, diagnostics: Diagnostics) -> Module:
+    """Resolve and type a module. Errors go to ``diagnostics``; the module is usable only if there are none."""
+    return _ModuleChecker(tree, source, diagnostics).run()
 
 
 class _ModuleChecker:
-    def __init__(self, tree: ast.Module, source: SourceFile, diagnostics: Diagnostics, strict: bool) -> None:
+    def __init__(self, tree: ast.Module, source: SourceFile, diagnostics: Diagnostics) -> None:
         self.tree = tree
         self.diagnostics = diagnostics
-        self.strict = strict
+        self.strict = diagnostics.strict
         self.module = Module(source, tree.version or (0, 0), tree.target, {}, {}, tree.files, tree.locs)
         self.symbols: dict[str, SymRef] = {}
         self.declarer = Declarer(diagnostics, self._gates())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ptxemu.api import read_ptx
 from ptxemu.cli.values import parse_extent
 from ptxemu.compile import Options, emit, find_entry, front
+from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import of_file
 from ptxemu.errors import InputError
 from ptxemu.ir import Module

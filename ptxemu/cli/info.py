@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from ptxemu.api import read_ptx
 from ptxemu.compile import front, written
 from ptxemu.describe import describe
+from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import find, of_file
 from ptxemu.ir import Function, Module, Op
 from ptxemu.layout import place

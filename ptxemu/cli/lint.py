@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import ptxemu
-from ptxemu.api import lint, read_ptx
+from ptxemu.diagnose import lint, read_ptx
 from ptxemu.errors import Diagnostic, InputError
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

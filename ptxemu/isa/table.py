@@ -48,6 +48,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 
 UNSUPPORTED = "unsupported"
@@ -115,6 +116,7 @@ ROWS: dict[str, list[Row]] = {}
 OPERAND_COMMA = re.compile(r",(?![^()]*\))")  # a comma outside parentheses
 
 
+@cache
 def _slot(word: str) -> Slot:
     if "=" in word:
         name, values = word.split("=", 1)
@@ -124,6 +126,7 @@ def _slot(word: str) -> Slot:
     return Slot(name, (name,), not word.endswith("?"))
 
 
+@cache
 def _operand(text: str) -> OperandPattern:
     text = text.strip()
     second = None
@@ -150,6 +153,7 @@ def _range(word: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
+@cache
 def _version(text: str) -> tuple[int, int]:
     major, minor = text.split(".")
     return int(major), int(minor)

@@ -1,0 +1,44 @@
+"""Reading PTX files and checking PTX text, with none of what it takes to run it: tools that only check start fast."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from ptxemu import dialects
+from ptxemu.check import check
+from ptxemu.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
+from ptxemu.source import SourceFile
+from ptxemu.syntax import parse
+
+
+def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect: str | None = None) -> list[Diagnostic]:
+    """Every error and warning of a text; none if it is right, even if ptxemu cannot run it."""
+    source = SourceFile(filename, text)
+    diagnostics = Diagnostics(source, strict)
+    language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
+    with suppress(UnsupportedError):
+        if language is dialects.PTX:
+            _check(source, diagnostics)
+        else:
+            dialects.front(language.name, source, diagnostics, strict, language.check_options({}))
+    return diagnostics.records
+
+
+def _check(source: SourceFile, diagnostics: Diagnostics) -> None:
+
+    tree = parse(source, diagnostics)
+    if not diagnostics.errors:
+        check(tree, source, diagnostics)
+
+
+def read_ptx(path: Path) -> str:
+    """The text of a PTX file; InputError if there is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        return data.removesuffix(b"\0").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file (byte {error.start} is no UTF-8)") from None
