@@ -6,10 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ptxemu import dialects
-from ptxemu.check import check
 from ptxemu.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
 from ptxemu.source import SourceFile
-from ptxemu.syntax import parse
 
 
 def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect: str | None = None) -> list[Diagnostic]:
@@ -26,6 +24,8 @@ def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect
 
 
 def _check(source: SourceFile, diagnostics: Diagnostics) -> None:
+    from ptxemu.check import check
+    from ptxemu.syntax import parse
 
     tree = parse(source, diagnostics)
     if not diagnostics.errors:

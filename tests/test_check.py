@@ -91,9 +91,11 @@ def test_huge_register_range_is_lazy() -> None:
     assert errors(".entry k() { .reg .b32 %x<5>; mov.u32 %x5, %x0; }") == ["unknown name '%x5'; did you mean '%x4'?"]
 
 
-def test_register_range_whose_prefix_ends_in_digits() -> None:
-    op = operation(".reg .b64 %r1_<5>, %v2<30>; mov.u64 %r1_4, %v229;")
-    assert [reg.name for reg in (*op.dsts, *op.srcs) if isinstance(reg, Reg)] == ["%r1_4", "%v229"]
+def test_number_of_a_register_is_all_the_digits_at_its_end() -> None:
+    op = operation(".reg .b64 %r1_<5>, %v<30>; mov.u64 %r1_04, %v029;")
+    assert [reg.name for reg in (*op.dsts, *op.srcs) if isinstance(reg, Reg)] == ["%r1_4", "%v29"]
+    (message,) = errors(".entry k() { .reg .b64 %v2<30>; mov.u64 %v229, 1; }")
+    assert message.startswith("unknown name '%v229'")
 
 
 def test_vector_load_and_store() -> None:

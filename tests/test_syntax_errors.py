@@ -13,7 +13,7 @@ FIRST = 6  # the line of a kernel's first statement
 @pytest.mark.parametrize(
     ("body", "errors"),
     [
-        ("mov.u32 %r1, 5\nret;", ["6:15: expected ';' before 'ret'"]),
+        ("mov.u32 %r1, 5\nret;", ["7:1: expected ';' before 'ret'"]),
         ("mov.u32 %r1, 5 ret;", ["6:16: expected ';' before 'ret'"]),
         ("ld.u32 %r1, [%r2+4;", ["6:19: expected ',' or ']' before ';'"]),
         ("st.v2.u32 [a], {%r1, %r2;", ["6:25: expected ',' or '}' before ';'"]),
@@ -66,7 +66,7 @@ def test_errors_in_a_body(body: str, errors: list[str]) -> None:
         (".global .u32 x = {1, 2;", ["4:23: expected ',' or '}' before ';'"]),
         (".global .u32 x = foo(y);", ["4:18: expected 'generic' before '(', found 'foo'"]),
         (".global .u32 x = {%p|%q};", ["4:19: expected a constant, or an address with a constant offset"]),
-        (".global .align 4 .align 8 .u32 x;", ["4:32: alignment or vector size of 'x' is given twice"]),
+        (".global .align 4 .align 8 .u32 x;", ["4:32: the alignment of 'x' is given twice; the last one counts"]),
         (".global .u32 x[y];", ["4:16: expected an integer constant"]),
         (".visible .extern .global .u32 x;", ["4:10: expected a variable or a function before '.extern'"]),
         (".entry k(.param .u64 x .param .u64 y) { bad bad bad }", ["4:24: expected ',' or ')' before '.param'"]),

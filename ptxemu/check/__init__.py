@@ -8,9 +8,10 @@ from ptxemu.check.declarations import Declarer, same_signature
 from ptxemu.check.header import check_header, target_number
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.operands import TooManyErrors
-from ptxemu.check.placement import function_problems
+from ptxemu.check.placement import function_problems, pragma_problem
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Module, Op, SymRef, Variable
+from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
 
@@ -35,6 +36,7 @@ class _ModuleChecker:
         self.declarer = Declarer(diagnostics, self._gates())
         self.initialised: list[tuple[Variable, ast.Init | ast.InitList]] = []
         self.declared_early: set[str] = set()
+        self.declared_at: dict[str, int] = {}  # where a name was declared first
         self.bodies: list[tuple[Function, ast.Function]] = []
 
     def run(self) -> Module:
@@ -46,6 +48,8 @@ class _ModuleChecker:
                 self._function(item)
             elif isinstance(item, ast.Alias):
                 self._alias(item)
+            elif (problem := pragma_problem(item)) is not None:
+                self.diagnostics.extension(problem, item.pos, item.end)
         encoder = Encoder(self.diagnostics, self._symbol)
         for variable, init in self.initialised:
             encoder.encode(variable, init)
@@ -104,6 +108,7 @@ class _ModuleChecker:
     # ------------------------------------------------------------ declarations
 
     def _variable(self, node: ast.Variable) -> None:
+        self.declared_at.setdefault(node.name, node.end if node.init is None else node.init.end)
         old = self.symbols.get(node.name)
         if old is not None and not _redeclares(old, node):
             self.diagnostics.error(f"'{node.name}' is declared twice", node.pos, node.end)
@@ -113,19 +118,16 @@ class _ModuleChecker:
             return
         if old is not None and isinstance(old.symbol, Variable) and node.linkage == "extern":
             return
-        if (
-            self.strict
-            and variable.type.name == "samplerref"
-            and not variable.dims
-            and "texmode_independent" not in self.tree.target
-        ):
-            self.diagnostics.error("a samplerref needs '.target texmode_independent'", node.pos, node.end)
+        self._sampler(node)
         self.module.variables[node.name] = variable
         self.symbols[node.name] = SymRef(variable, 0)
         if node.init is not None:
             self.initialised.append((variable, node.init))
 
     def _function(self, node: ast.Function) -> None:
+        self.declared_at.setdefault(node.name, node.pos)
+        for formal in node.params:
+            self._sampler(formal)
         for message, pos, end in function_problems(node, self._gates()):
             self.diagnostics.error(message, pos, end)
         function = self.declarer.function(node)
@@ -153,6 +155,10 @@ class _ModuleChecker:
         if node.body is not None:
             self.bodies.append((function, node))
 
+    def _sampler(self, node: ast.Variable) -> None:
+        if node.type == "samplerref" and not node.dims and "texmode_independent" not in self.tree.target:
+            self.diagnostics.extension("a samplerref needs '.target texmode_independent'", node.pos, node.end)
+
     def _complete(self, declared: Function, defined: Function) -> None:
         """A definition after a declaration: the same object, so that references to it stay valid."""
         declared.params, declared.returns, declared.pos = defined.params, defined.returns, defined.pos
@@ -177,7 +183,9 @@ class _ModuleChecker:
     def _symbol(self, name: ast.Name) -> SymRef | None:
         found = self.symbols.get(name.text)
         if found is None:
-            self.diagnostics.error(f"unknown name '{name.text}'", name.pos, name.end)
+            self.diagnostics.error(f"unknown name '{name.text}'{closest(name.text, self.symbols)}", name.pos, name.end)
+        elif self.declared_at.get(name.text, 0) > name.pos:
+            self.diagnostics.extension(f"'{name.text}' must be declared before it is used here", name.pos, name.end)
         return found
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from ptxemu.check.calls import CallChecker
 from ptxemu.check.declarations import Declarer
+from ptxemu.check.flow import HANDLERS, label
 from ptxemu.check.gates import gate_errors
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import Mismatch, match
@@ -17,10 +18,12 @@ from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.check.names import Code, Names
 from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Plan
+from ptxemu.check.subscripts import element
 from ptxemu.check.typerules import literal_value
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
 from ptxemu.isa import rows
+from ptxemu.names import closest
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
@@ -50,8 +53,8 @@ class BodyChecker:
         self.node = node
         self.names = Names(context.symbols)
         self.items: list[Op | LabelMark] = []
-        inputs = frozenset(param.variable for param in function.params)
-        self.resolver = Resolver(self.names, context.diagnostics, inputs)
+        roles = {param.variable: "input" for param in function.params} | dict.fromkeys(function.returns, "output")
+        self.resolver = Resolver(self.names, context.diagnostics, roles, partial(element, self))
         self.calls = CallChecker(self.resolver, context.declarer, function.name)
         self.encoder = Encoder(context.diagnostics, self._symbol)
         self.register_inputs: list[tuple[Reg, Variable]] = []
@@ -63,10 +66,10 @@ class BodyChecker:
         for index, (node, variable) in enumerate(formals):
             self._formal(node, variable, is_input=index < len(self.node.params))
         for reg, variable in self.register_inputs:
-            self.items.append(self._transfer(reg, variable, load=True, like=None))
+            self.items.append(self.transfer(reg, variable, load=True, like=None))
         self._statements(body)
         for reg, variable in self.register_outputs:
-            self.items.append(self._transfer(reg, variable, load=False, like=None))
+            self.items.append(self.transfer(reg, variable, load=False, like=None))
         return self.items
 
     # ------------------------------------------------------------ statements
@@ -98,18 +101,27 @@ class BodyChecker:
                 self._code(statement, statement.name + self.names.suffix)
 
     def _code(self, statement: ast.Label | ast.TargetList | ast.Prototype, entity: Code) -> None:
-        if not self.names.declare_code(statement.name, entity):
-            self.diagnostics.error(f"label '{statement.name}' is defined twice", statement.pos, statement.end)
+        if not self.names.declare_code(statement.name, entity, statement.pos):
+            self._duplicate(f"label '{statement.name}' is defined twice", statement.name, statement.pos)
+
+    def _duplicate(self, message: str, name: str, pos: int, key: str = "") -> None:
+        """Report the later one of two declarations: labels are declared before all else in their scope."""
+        known = self.names.declared_at(key or name)
+        first, second = min(known, pos), max(known, pos)
+        line = self.diagnostics.source.line(first)
+        notes = (f"it is declared on line {line} too",) if first else ()
+        self.diagnostics.error(message, second, second + len(name), notes)
 
     def _declaration(self, statement: ast.Statement) -> None:
         if isinstance(statement, ast.Label):
-            label = self.names.code[statement.name]
-            if isinstance(label, str):
-                self.items.append(LabelMark(label, statement.pos))
+            entity = self.names.code.get(statement.name)
+            if isinstance(entity, str):
+                self.items.append(LabelMark(entity, statement.pos))
         elif isinstance(statement, ast.Variable):
             self._variable(statement)
         elif isinstance(statement, (ast.TargetList, ast.Prototype)):
             self._code(statement, statement)
+            self.resolver.instruction = None
             self._targets(statement)
 
     def _targets(self, statement: ast.TargetList | ast.Prototype) -> None:
@@ -119,7 +131,7 @@ class BodyChecker:
                 self.calls.prototype(statement)
             elif statement.kind == "branchtargets":
                 for name in statement.targets:
-                    self._label(name)
+                    label(self, name)
             else:
                 for name in statement.targets:
                     self.calls.function(name)
@@ -139,9 +151,10 @@ class BodyChecker:
             if node.init is not None:
                 self.encoder.encode(variable, node.init)
             self.function.variables.append(variable)
-            fresh = self.names.declare(node.name, SymRef(variable, 0))
+            fresh = self.names.declare(node.name, SymRef(variable, 0), node.pos)
         if not fresh:
-            self.diagnostics.error(f"'{node.name}' is declared twice in this scope", node.pos, node.end)
+            key = node.name if node.count is None else node.name + "<"
+            self._duplicate(f"'{node.name}' is declared twice in this scope", node.name, node.pos, key)
 
     def _register(self, node: ast.Variable) -> bool:
         kind = self.context.declarer.scalar_type(node)
@@ -149,10 +162,10 @@ class BodyChecker:
             self.names.forget(node.name)
             return True
         if node.count is not None:
-            return self.names.declare_range(node.name, node.count, kind)
+            return self.names.declare_range(node.name, node.count, kind, node.vector, node.pos)
         if node.vector:
-            return self.names.declare_vector(node.name, kind, node.vector)
-        return self.names.declare(node.name, Reg(node.name + self.names.suffix, kind))
+            return self.names.declare_vector(node.name, kind, node.vector, node.pos)
+        return self.names.declare(node.name, Reg(node.name + self.names.suffix, kind), node.pos)
 
     def _symbol(self, name: ast.Name) -> SymRef | None:
         try:
@@ -175,19 +188,19 @@ class BodyChecker:
         if node.space == "reg":
             reg = Reg(node.name, variable.type)
             (self.register_inputs if is_input else self.register_outputs).append((reg, variable))
-            fresh = self.names.declare(node.name, reg)
+            fresh = self.names.declare(node.name, reg, node.pos)
         else:
-            fresh = self.names.declare(node.name, SymRef(variable, 0))
+            fresh = self.names.declare(node.name, SymRef(variable, 0), node.pos)
         if not fresh:
-            self.diagnostics.error(f"parameter '{node.name}' is declared twice", node.pos, node.end)
+            self._duplicate(f"parameter '{node.name}' is declared twice", node.name, node.pos)
 
-    def _transfer(self, reg: Reg, variable: Variable, *, load: bool, like: ast.Instruction | None) -> Op:
+    def transfer(self, reg: Reg, variable: Variable, *, load: bool, like: ast.Instruction | None) -> Op:
         kind = TYPES[f"b{reg.type.bits}"]
         opcode, address = "ld" if load else "st", Addr(SymRef(variable, 0), 0)
-        forms = self._forms(opcode, ("param", kind.name))
+        forms = self.forms(opcode, ("param", kind.name))
         assert isinstance(forms, list)
         pos, end = (self.node.pos, self.node.end) if like is None else (like.pos, like.end)
-        guard = None if like is None else self._guard(like)
+        guard = None if like is None else self.guard(like)
         if load:
             return Op(forms[0].row, forms[0].mods, (reg,), (address,), (kind,), (kind,), pos, end)
         return Op(forms[0].row, forms[0].mods, (), (address, reg), (), (kind, kind), pos, end, (), guard)
@@ -195,16 +208,17 @@ class BodyChecker:
     # ------------------------------------------------------------ instructions
 
     def _instruction(self, ins: ast.Instruction) -> None:
+        self.resolver.instruction = ins
         try:
             handler = HANDLERS.get(ins.opcode)
-            op = self._operation(ins) if handler is None else handler(self, ins)
+            op = self.operation(ins) if handler is None else handler(self, ins)
         except Rejected:
             if self.diagnostics.full:
                 raise TooManyErrors from None
             return
         self.items.append(op)
 
-    def _operation(self, ins: ast.Instruction) -> Op:
+    def operation(self, ins: ast.Instruction) -> Op:
         kinds: list[Any] = [ins.opcode, ins.modifiers]
         values: list[Any] = []
         entities = self.names.entities
@@ -234,13 +248,13 @@ class BodyChecker:
             dsts, srcs = tuple(values[: plan.results]), tuple(values[plan.results :])
         else:
             dsts, srcs = plan.assemble(values)
-        guard = None if ins.guard is None else self._guard(ins)
+        guard = None if ins.guard is None else self.guard(ins)
         return Op(
             plan.row, plan.mods, dsts, srcs, plan.dst_types, plan.src_types, ins.pos, ins.end, plan.negs, guard,
             loc=ins.loc,
         )  # fmt: skip
 
-    def _guard(self, ins: ast.Instruction) -> tuple[Reg, bool] | None:
+    def guard(self, ins: ast.Instruction) -> tuple[Reg, bool] | None:
         if ins.guard is None:
             return None
         name, negated = ins.guard
@@ -253,7 +267,7 @@ class BodyChecker:
 
     # ------------------------------------------------------------ matching, once for each shape
 
-    def _forms(self, opcode: str, modifiers: tuple[str, ...]) -> list[Form] | Misfit:
+    def forms(self, opcode: str, modifiers: tuple[str, ...]) -> list[Form] | Misfit:
         key = (opcode, modifiers)
         forms = self.context.forms.get(key)
         if forms is None:
@@ -261,14 +275,13 @@ class BodyChecker:
             self.context.forms[key] = forms
         return forms
 
-    def _checked_forms(self, ins: ast.Instruction) -> list[Form]:
+    def checked_forms(self, ins: ast.Instruction) -> list[Form]:
         if ins.opcode not in rows():
-            close = get_close_matches(ins.opcode, rows(), 1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
+            hint = closest(ins.opcode, rows(), 0.6)
             end = ins.opcode_pos + len(ins.opcode)
             self.diagnostics.error(f"unknown instruction '{ins.opcode}'{hint}", ins.opcode_pos, end)
             raise Rejected
-        forms = self._forms(ins.opcode, ins.modifiers)
+        forms = self.forms(ins.opcode, ins.modifiers)
         if isinstance(forms, Misfit):
             self.diagnostics.error(forms.message, *self._modifier_span(ins, forms.index))
             raise Rejected
@@ -287,13 +300,14 @@ class BodyChecker:
         return start, at
 
     def _plan(self, ins: ast.Instruction, key: tuple[Any, ...], values: list[Any]) -> Plan:
-        forms = self._checked_forms(ins)
+        forms = self.checked_forms(ins)
         try:
-            plan = match(forms, values, self.resolver.inputs)
+            plan = match(forms, values, self.resolver.roles)
         except Mismatch as mismatch:
             node = _operand_at(ins, mismatch.path)
-            pos, end = (ins.opcode_pos, ins.opcode_end) if node is None else (node.pos, node.end)
-            self.diagnostics.error(mismatch.message, pos, end)
+            if node is not None:
+                raise self.resolver.error(mismatch.message, node) from None
+            self.diagnostics.error(mismatch.message, ins.opcode_pos, ins.opcode_end)
             raise Rejected from None
         plan.remarks = self._remarks(plan)
         self.context.plans[key] = plan
@@ -328,70 +342,10 @@ class BodyChecker:
         """A literal barrier number is 0 to 15, a literal thread count a multiple of the warp size."""
         numbers = [operand for operand in ins.operands[len(plan.dst_types) :]]
         number, count = numbers[0], numbers[1] if len(numbers) > 1 else None
-        if isinstance(number, ast.Int) and not 0 <= number.value < BARRIERS:
+        if isinstance(number, ast.Int) and not 0 <= number.value % (1 << 32) < BARRIERS:
             raise self.resolver.error(f"barrier {number.value} does not exist: there are 0 to {BARRIERS - 1}", number)
         if isinstance(count, ast.Int) and (count.value <= 0 or count.value % WARP):
             raise self.resolver.error(f"{count.value} threads is not a positive multiple of the warp size", count)
-
-    # ------------------------------------------------------------ control flow
-
-    def _label(self, operand: ast.Operand) -> str:
-        if isinstance(operand, ast.Name):
-            label = self.names.code.get(operand.text)
-            if isinstance(label, str):
-                return label
-            if label is None and self.names.lookup(operand.text) is None:
-                known = [name for name, entity in self.names.code.items() if isinstance(entity, str)]
-                close = get_close_matches(operand.text, known, 1)
-                hint = f"; did you mean '{close[0]}'?" if close else ""
-                raise self.resolver.error(f"unknown label '{operand.text}'{hint}", operand)
-        raise self.resolver.error("the target of a branch must be a label", operand)
-
-    def _control(self, ins: ast.Instruction, count: int) -> Form:
-        """The form of an instruction whose operands are names of code."""
-        form = self._checked_forms(ins)[0]
-        if count and len(ins.operands) != count:
-            plural = "s" if count > 1 else ""
-            message = f"'{ins.opcode}' takes {count} operand{plural}, not {len(ins.operands)}"
-            self.diagnostics.error(message, ins.opcode_pos, ins.opcode_end)
-            raise Rejected
-        if self.context.gates is not None:
-            for text in gate_errors(form.row, form.mods, *self.context.gates):
-                self.diagnostics.error(text, ins.opcode_pos, ins.opcode_end)
-        return form
-
-    def branch(self, ins: ast.Instruction) -> Op:
-        form = self._control(ins, 1)
-        labels = (self._label(ins.operands[0]),)
-        return Op(form.row, form.mods, (), (), (), (), ins.pos, ins.end, (), self._guard(ins), labels, loc=ins.loc)
-
-    def indexed_branch(self, ins: ast.Instruction) -> Op:
-        form = self._control(ins, 2)
-        index, table = ins.operands
-        entry = self.names.code.get(table.text) if isinstance(table, ast.Name) else None
-        if not isinstance(entry, ast.TargetList) or entry.kind != "branchtargets":
-            raise self.resolver.error("brx.idx needs the name of a .branchtargets list", table)
-        _, value = self.resolver.resolve(index)
-        if not isinstance(value, Reg) or value.type.bits != 32 or value.type.kind not in "usb":
-            raise self.resolver.error("the index of brx.idx must be a 32-bit integer register", index)
-        labels = tuple(self._label(name) for name in entry.targets)
-        srcs, kinds, guard = (value,), (TYPES["u32"],), self._guard(ins)
-        return Op(form.row, form.mods, (), srcs, (), kinds, ins.pos, ins.end, (), guard, labels, loc=ins.loc)
-
-    def call(self, ins: ast.Instruction) -> Op:
-        form = self._control(ins, 0)
-        call = self.calls.check(ins)
-        return Op(form.row, form.mods, (), (), (), (), ins.pos, ins.end, (), self._guard(ins), (), call, loc=ins.loc)
-
-    def leave(self, ins: ast.Instruction) -> Op:
-        """``ret``: results declared .reg are copied out first."""
-        for reg, variable in self.register_outputs:
-            self.items.append(self._transfer(reg, variable, load=False, like=ins))
-        return self._operation(ins)
-
-
-HANDLERS = {"bra": BodyChecker.branch, "brx": BodyChecker.indexed_branch, "call": BodyChecker.call,
-            "ret": BodyChecker.leave}  # fmt: skip
 
 
 def _operand_at(ins: ast.Instruction, path: tuple[int, ...]) -> Any:

@@ -9,6 +9,7 @@ from ptxemu.check import typerules
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.names import written
 from ptxemu.check.operands import Rejected, Resolver
+from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
@@ -59,10 +60,13 @@ class CallChecker:
     # ------------------------------------------------------------ indirect calls
 
     def indirect(self, callee: ast.Name, register: Reg, operands: list[ast.Operand]) -> _Signature:
-        if register.type.kind not in "usb" or register.type.bits != 64:
+        if register.type.kind not in "usb" or register.type.bits not in (32, 64):
             raise self.resolver.error(f"a function address has 64 bits; '{callee.text}' has {register.type}", callee)
         if not operands or not isinstance(operands[0], ast.Name):
             raise self.resolver.error("an indirect call needs a .callprototype or .calltargets", callee)
+        if register.type.kind in "usb" and register.type.bits == 32:
+            source = self.resolver.diagnostics.source
+            raise UnsupportedError(f"{source.name}:{source.line(callee.pos)}: calls through 32-bit addresses are not supported")
         entry = self.resolver.names.code.get(operands[0].text)
         if isinstance(entry, ast.Prototype):
             return self.prototype(entry)
@@ -74,8 +78,10 @@ class CallChecker:
 
     def prototype(self, node: ast.Prototype) -> _Signature:
         formals = []
+        if len(node.returns) > 1 and any(item.space != "reg" for item in node.returns):
+            raise self.resolver.error(f"'{node.name}' has several results, which must be .reg", node.returns[1])
         for group in (node.params, node.returns):
-            made = [self.declarer.formal(formal, self.owner, entry=False) for formal in group]
+            made = [self.declarer.formal(formal, self.owner, "prototype") for formal in group]
             if None in made:
                 raise Rejected
             formals.append(tuple(variable for variable in made if variable is not None))
@@ -113,6 +119,10 @@ class CallChecker:
     def actual(self, formal: Variable, operand: ast.Operand) -> Actual:
         """A ``.param`` variable of the same shape, or a scalar register or literal."""
         _, value = self.resolver.resolve(operand)
+        if formal.type.bits == 8 and not formal.dims:
+            raise self.resolver.error("a scalar of 8 bits cannot be passed; the parameter must have 16 bits or more", operand)
+        if isinstance(value, SymRef) and value.offset:
+            raise self.resolver.error("a parameter is passed whole, without an offset", operand)
         if isinstance(value, SymRef) and isinstance(value.symbol, Variable) and value.symbol.space == "param":
             if not _same_shape(formal, value.symbol):
                 name, given = written(value.symbol.name), _describe(value.symbol)

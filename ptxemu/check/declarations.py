@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ptxemu.check.placement import Gates, declaration_problem, gate_problem
-from ptxemu.errors import Diagnostics
+from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Param, Variable
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES, ScalarType
+from ptxemu.types import PRED, TYPES, ScalarType
 
 DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
 INITIALISED = frozenset({"global", "const"})
@@ -65,7 +65,7 @@ class Declarer:
         elif kind.kind not in DATA_KINDS:
             self.error(f"'{node.name}' of type {kind} must be a register", node)
         elif node.align & (node.align - 1):
-            self.error(f"the alignment {node.align} of '{node.name}' is not a power of two", node)
+            self.error(f"the alignment {max(node.align, 0)} of '{node.name}' is not a power of two", node)
         elif node.init is not None and space not in INITIALISED:
             self.error(f"'{node.name}' in .{space} space cannot have an initial value", node)
         elif node.init is not None and node.linkage == "extern":
@@ -95,30 +95,36 @@ class Declarer:
         params: list[Param] = []
         offset = 0
         for formal in node.params:
-            variable = self.formal(formal, node.name, entry=node.kind == "entry")
+            variable = self.formal(formal, node.name, node.kind)
             if variable is None:
                 return None
             offset = -(-offset // variable.align) * variable.align
             params.append(Param(variable, offset, formal.ptr))
             offset += variable.size
-        returns = [self.formal(formal, node.name, entry=False) for formal in node.returns]
+        returns = [self.formal(formal, node.name, "func") for formal in node.returns]
         limits = {directive.name: _limit(directive) for directive in node.directives}
         noreturn = limits.pop("noreturn", None) is not None
         kept = [variable for variable in returns if variable is not None]
         position = node.name_pos or node.pos
         return Function(node.name, node.kind, node.linkage, params, kept, None, [], limits, position, noreturn)
 
-    def formal(self, node: ast.Variable, owner: str, *, entry: bool) -> Variable | None:
-        """A formal parameter. One declared ``.reg`` is passed in parameter memory as well."""
-        if not self.placed(node, "entry" if entry else "func"):
+    def formal(self, node: ast.Variable, owner: str, scope: str) -> Variable | None:
+        """A formal parameter of an ``entry``, ``func`` or ``prototype``.
+
+        One declared ``.reg`` is passed in parameter memory as well.
+        """
+        if not self.placed(node, scope):
             return None
         kind = TYPES.get(node.type)
-        if entry and node.space != "param":
+        if scope == "entry" and node.space != "param":
             self.error(f"the kernel parameter '{node.name}' must be .param", node)
             return None
-        if kind is not None and kind.kind == "opaque" and not entry:
+        if kind is not None and kind.kind == "opaque" and scope == "func":
             self.error(f"a {kind} cannot be a parameter of a .func", node)
             return None
+        if kind is PRED and (scope == "prototype" or (scope == "func" and node.space == "reg")):
+            source = self.diagnostics.source
+            raise UnsupportedError(f"{source.name}:{source.line(node.pos)}: parameters of type .pred are not supported")
         variable = self.variable(node, node.name, owner)
         if variable is not None:
             variable.space = "param"

@@ -30,9 +30,9 @@ def target_number(words: tuple[str, ...]) -> int | None:
 def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> None:
     """Report missing directives; in strict mode also versions and targets that do not exist or do not go together."""
     if tree.version is None:
-        diagnostics.error("the module has no .version directive", 0)
-    if not tree.target:
-        diagnostics.error("the module has no .target directive", tree.version_pos)
+        diagnostics.error("the module has no .version directive", _next_item(tree, diagnostics, after="target"))
+    elif not tree.target:
+        diagnostics.error("the module has no .target directive", _next_item(tree, diagnostics))
     if tree.address_size not in (None, 64, 32):
         diagnostics.error(f".address_size {tree.address_size} is not 32 or 64", tree.address_size_pos)
     if tree.version and tree.target:
@@ -42,12 +42,23 @@ def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> No
             _target(tree.version, tree, diagnostics)
 
 
+def _next_item(tree: ast.Module, diagnostics: Diagnostics, after: str = "") -> int:
+    """Where a missing directive should have been seen: at what comes first, or next if that is the directive ``after``."""
+    places = [tree.address_size_pos] if tree.address_size is not None else []
+    places += [item.pos for item in tree.items[:1]]
+    if tree.target and not after:
+        places.append(tree.target_pos)
+    return min(places, default=len(diagnostics.source.text))
+
+
 def _order(tree: ast.Module, diagnostics: Diagnostics) -> None:
     first = min((item.pos for item in tree.items), default=None)
-    if tree.target_pos < tree.version_pos or (first is not None and first < tree.version_pos):
+    if tree.target_pos < tree.version_pos:
         diagnostics.error("'.version' must be the first directive", tree.version_pos)
+    elif first is not None and first < tree.version_pos:
+        diagnostics.error("'.version' must be the first directive", first)
     elif first is not None and first < tree.target_pos:
-        diagnostics.error("'.target' must come before every declaration", tree.target_pos)
+        diagnostics.error("'.target' must come before every declaration", first)
     if tree.address_size is not None:
         if tree.address_size_pos < tree.target_pos:
             diagnostics.error("'.address_size' must follow '.target'", tree.address_size_pos)

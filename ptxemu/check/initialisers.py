@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ptxemu.check.typerules import float_bits
-from ptxemu.errors import Diagnostics
+from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Reloc, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
@@ -98,8 +98,8 @@ class Encoder:
         symbol, size, shift = found.symbol, variable.type.bytes, 0
         if isinstance(symbol, Variable) and symbol.space not in ("global", "const"):
             raise InitialiserError(f"'{symbol.name}' in .{symbol.space} space has no constant address", init)
-        if isinstance(symbol, Function) and symbol.kind == "entry":
-            raise InitialiserError(f"the kernel '{symbol.name}' has no address", init)
+        if isinstance(symbol, Function):
+            self._function(symbol, init, addend)
         if init.mask is not None and size == 2:
             raise InitialiserError(f"a byte of an address does not fit type {variable.type}", init)
         if init.mask is not None:
@@ -108,6 +108,14 @@ class Encoder:
         elif size < 4:
             raise InitialiserError(f"the address of '{symbol.name}' does not fit type {variable.type}", init)
         variable.relocs.append(Reloc(offset, size, symbol, addend, init.generic, shift))
+
+    def _function(self, symbol: Function, init: ast.Init, addend: int) -> None:
+        """The address of a function is an opaque number."""
+        if addend or init.generic:
+            raise InitialiserError(f"the address of the function '{symbol.name}' takes no offset and is not generic", init)
+        if symbol.kind == "entry":
+            source = self.diagnostics.source
+            raise UnsupportedError(f"{source.name}:{source.line(init.pos)}: the address of a kernel is not supported")
 
     # ------------------------------------------------------------ opaque types
 
@@ -136,7 +144,7 @@ class Encoder:
     def _field(self, variable: Variable, item: ast.Init) -> int:
         if isinstance(item.value, ast.Int):
             return item.value.value
-        if isinstance(item.value, ast.Name) and item.value.text in SYMBOLIC and variable.type.name != "surfref":
+        if isinstance(item.value, ast.Name) and item.value.text in SYMBOLIC:
             return SYMBOLIC[item.value.text]
         raise InitialiserError(f"'{item.name}' needs an integer", item)
 

@@ -6,7 +6,7 @@ The result is a :class:`ptxemu.check.plan.Plan`, which makes the operation from 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -47,23 +47,23 @@ class Mismatch(Exception):
 # ---------------------------------------------------------------- matching
 
 
-def match(forms: list[Form], values: list[Value], inputs: Container[Variable]) -> Plan:
+def match(forms: list[Form], values: list[Value], roles: Mapping[Variable, str]) -> Plan:
     """The plan of the first form whose operands fit; else the Mismatch of the form that came furthest.
 
-    ``inputs`` are the input parameters of the function, which stores may not write.
+    ``roles`` tells which parameters are an input, which stores may not write, or an output, which loads may not read.
     """
     failures: list[Mismatch] = []
     for form in forms:
         try:
-            return _Matcher(form, values, inputs).plan()
+            return _Matcher(form, values, roles).plan()
         except Mismatch as failure:
             failures.append(failure)
     raise max(failures, key=lambda failure: (failure.path, len(failure.message)))
 
 
 class _Matcher:
-    def __init__(self, form: Form, values: list[Value], inputs: Container[Variable]) -> None:
-        self.inputs = inputs
+    def __init__(self, form: Form, values: list[Value], roles: Mapping[Variable, str]) -> None:
+        self.roles = roles
         self.row = form.row
         self.mods = form.mods
         self.defaults = form.defaults
@@ -263,6 +263,8 @@ class _Matcher:
             return f"'{written(symbol.name)}' is in .{symbol.space} space, not .{self.space()}"
         if isinstance(symbol, Variable) and symbol.type.kind == "opaque" and kind.name != "u64":
             return f"the handle of a {symbol.type} has type u64, not {kind}"
+        if isinstance(symbol, Variable) and symbol.space == "param" and symbol not in self.roles:
+            return f"the address of '{written(symbol.name)}' cannot be taken: it is only passed to or returned by a call"
         narrow = isinstance(symbol, Variable) and symbol.space in NARROW_SPACES
         if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and narrow)):
             return None
@@ -308,8 +310,10 @@ class _Matcher:
             raise Mismatch(f"'{name}' is a {symbol.type}, which has no readable memory", index)
         if space and symbol.space != space:
             raise Mismatch(f"'{name}' is in .{symbol.space} space, not .{space}", index)
-        if symbol in self.inputs and self.row.lower == "st":
+        if self.roles.get(symbol) == "input" and self.row.lower == "st":
             raise Mismatch(f"'{name}' is an input parameter and cannot be written", index)
+        if self.roles.get(symbol) == "output" and self.row.lower == "ld":
+            raise Mismatch(f"'{name}' is the result of the function and cannot be read", index)
         if not space and symbol.space not in GENERIC_SPACES:
             raise Mismatch(f"'{name}' is in .{symbol.space} space: write '{self.row.opcode}.{symbol.space}'", index)
         allowed = next((one.values for one in self.row.slots if one.name == slot), None)

@@ -37,15 +37,17 @@ Entity = Reg | SymRef | SReg | VectorName | ast.Int | Unknown
 Code = str | ast.TargetList | ast.Prototype  # a label's unique name, or a list
 
 COMPONENTS = ("xr", "yg", "zb", "wa")
+DIGITS = "0123456789"
+MOST_DIGITS = 10  # of a register's number, leading zeros included
 WARP_SZ = ast.Int(32, False, 0, 0)
 
 
 @dataclass(slots=True)
 class _Scope:
-    """``undo`` lists (table, name, what it meant before) in order of declaration."""
+    """``declared`` gives the position of each declaration; ``undo`` lists (table, name, what it meant before) in order."""
 
     suffix: str
-    declared: set[str] = field(default_factory=set)
+    declared: dict[str, int] = field(default_factory=dict)
     prefixes: list[str] = field(default_factory=list)
     undo: list[tuple[dict[str, Any], str, Any]] = field(default_factory=list)
 
@@ -53,6 +55,7 @@ class _Scope:
 @dataclass(slots=True)
 class _Range:
     type: ScalarType
+    vector: int
     count: int
     scope: _Scope
 
@@ -91,40 +94,45 @@ class Names:
 
     # ------------------------------------------------------------ declarations
 
-    def declare(self, name: str, entity: Entity) -> bool:
+    def declare(self, name: str, entity: Entity, pos: int = 0) -> bool:
         """Give ``name`` a meaning in the innermost scope; False if that scope has declared it already."""
-        return self._declare(self.entities, name, name, entity)
+        return self._declare(self.entities, self.code, name, entity, pos)
 
-    def declare_code(self, name: str, entity: Code) -> bool:
-        """The same for labels, which have a name space of their own."""
-        return self._declare(self.code, name, name + ":", entity)
+    def declare_code(self, name: str, entity: Code, pos: int = 0) -> bool:
+        """The same for labels and target lists, which share their names with variables."""
+        return self._declare(self.code, self.entities, name, entity, pos)
 
-    def declare_vector(self, name: str, type: ScalarType, count: int) -> bool:
+    def declared_at(self, name: str) -> int:
+        """Where the innermost scope has declared a name."""
+        return self._scopes[-1].declared.get(name, 0)
+
+    def declare_vector(self, name: str, type: ScalarType, count: int, pos: int = 0) -> bool:
         """Declare a ``.v2``/``.v4`` register and its elements ``name.x`` (or ``name.r``) and so on."""
-        items = tuple(Reg(f"{name}.{letters[0]}{self.suffix}", type) for letters in COMPONENTS[:count])
-        for item, letters in zip(items, COMPONENTS):
-            for letter in letters:
-                self.declare(f"{name}.{letter}", item)
-        return self.declare(name, VectorName(items))
+        members = _members(name, type, count, self.suffix)
+        return all([self.declare(member, entity, pos) for member, entity in members.items()])
 
-    def declare_range(self, prefix: str, count: int, type: ScalarType) -> bool:
+    def declare_range(self, prefix: str, count: int, type: ScalarType, vector: int = 0, pos: int = 0) -> bool:
         """Declare ``prefix0`` to ``prefix<count-1>``; False if the scope has such a range already."""
         scope = self._scopes[-1]
         if prefix in scope.prefixes or any(_in_range(name, prefix, count) for name in scope.declared):
             return False
         scope.prefixes.append(prefix)
-        self._ranges.setdefault(prefix, []).append(_Range(type, count, scope))
+        scope.declared[prefix + "<"] = pos
+        self._ranges.setdefault(prefix, []).append(_Range(type, vector, count, scope))
         if len(self._scopes) > 1:
             self._hide(prefix, count, scope)
         return True
 
-    def _declare(self, table: dict[str, Any], name: str, key: str, entity: object) -> bool:
+    def _declare(self, table: dict[str, Any], other: dict[str, Any], name: str, entity: object, pos: int) -> bool:
+        """Enter a name in ``table`` and hide what it means in the ``other`` one."""
         scope = self._scopes[-1]
-        if key in scope.declared or (key is name and self._range_holds(scope, name)):
+        if name in scope.declared or (table is self.entities and self._range_holds(scope, name)):
             return False
-        scope.declared.add(key)
+        scope.declared[name] = pos
         scope.undo.append((table, name, table.get(name)))
         table[name] = entity
+        if name in other:
+            scope.undo.append((other, name, other.pop(name)))
         return True
 
     def _range_holds(self, scope: _Scope, name: str) -> bool:
@@ -136,8 +144,7 @@ class Names:
         """Forget registers that a range of an inner scope hides, until the scope ends."""
         names = [f"{prefix}{index}" for index in range(count)] if count < len(self.entities) else list(self.entities)
         for name in names:
-            tail = name[len(prefix) :]
-            if name in self.entities and name.startswith(prefix) and tail.isdecimal() and int(tail) < count:
+            if name in self.entities and _in_range(name.partition(".")[0], prefix, count):
                 scope.undo.append((self.entities, name, self.entities.pop(name)))
 
     # ------------------------------------------------------------ look-up
@@ -151,22 +158,43 @@ class Names:
                 self.entities[name] = entity
         return entity
 
-    def _from_range(self, name: str) -> Reg | None:
-        for split in range(len(name.rstrip("0123456789")), len(name)):
-            if name[split] == "0" and split < len(name) - 1:
-                continue
-            number = int(name[split:])
-            for found in reversed(self._ranges.get(name[:split], ())):
-                if number < found.count:
-                    return self._create(name, found)
-        return None
+    def is_numbered(self, name: str) -> bool:
+        """Whether a range has declared the name as a register."""
+        return self._range_of(name) is not None
 
-    def _create(self, name: str, origin: _Range) -> Reg:
-        reg = Reg(name + origin.scope.suffix, origin.type)
-        self.entities[name] = reg
+    def _range_of(self, name: str) -> _Range | None:
+        """The range that holds ``prefix<number>``; the prefix is what precedes all the digits at the end."""
+        prefix = name.rstrip(DIGITS)
+        if prefix not in self._ranges or not 0 < len(name) - len(prefix) <= MOST_DIGITS:
+            return None
+        number = int(name[len(prefix) :])
+        return next((found for found in reversed(self._ranges[prefix]) if number < found.count), None)
+
+    def _from_range(self, name: str) -> Entity | None:
+        base, dot, member = name.partition(".")
+        found = self._range_of(base)
+        if found is None:
+            return None
+        prefix = base.rstrip(DIGITS)
+        register = f"{prefix}{int(base[len(prefix) :])}"  # %r01 is %r1
+        if register not in self.entities:
+            self._create(register, found)
+        entity = self.entities.get(register + dot + member)
+        if entity is not None and register != base:
+            self._enter(name, entity, found)
+        return entity
+
+    def _create(self, name: str, origin: _Range) -> None:
+        if not origin.vector:
+            self._enter(name, Reg(name + origin.scope.suffix, origin.type), origin)
+            return
+        for member, entity in _members(name, origin.type, origin.vector, origin.scope.suffix).items():
+            self._enter(member, entity, origin)
+
+    def _enter(self, name: str, entity: Entity, origin: _Range) -> None:
+        self.entities[name] = entity
         if origin.scope.suffix:
             origin.scope.undo.append((self.entities, name, None))
-        return reg
 
     def forget(self, name: str) -> None:
         """Note that an unknown name has been reported."""
@@ -175,14 +203,21 @@ class Names:
     def visible(self) -> list[str]:
         """Names to suggest in place of a misspelt one."""
         known = [name for name, entity in self.entities.items() if entity is not UNKNOWN]
-        counts = {prefix: min(99, found[-1].count) for prefix, found in self._ranges.items() if found}
+        counts = {prefix: min(99, found[-1].count) for prefix, found in self._ranges.items() if found and prefix[-1] not in DIGITS}
         ranges = [f"{prefix}{index}" for prefix, count in counts.items() for index in range(count)]
         return [*known, *ranges, *self._module, *(f"%{name}" for name in (*SPECIAL_REGISTERS, *TRIPLES))]
 
 
 def _in_range(name: str, prefix: str, count: int) -> bool:
     tail = name[len(prefix) :]
-    return name.startswith(prefix) and tail.isdecimal() and int(tail) < count
+    return name.startswith(prefix) and tail.isdecimal() and len(tail) <= MOST_DIGITS and int(tail) < count
+
+
+def _members(name: str, type: ScalarType, count: int, suffix: str) -> dict[str, Entity]:
+    """What the declaration of a vector register declares: its elements by each of their names, and itself."""
+    items = tuple(Reg(f"{name}.{letters[0]}{suffix}", type) for letters in COMPONENTS[:count])
+    members: dict[str, Entity] = {f"{name}.{letter}": item for item, letters in zip(items, COMPONENTS) for letter in letters}
+    return members | {name: VectorName(items)}
 
 
 def _builtin(name: str) -> Entity | None:

@@ -7,12 +7,12 @@ Each operand becomes a *value* and a *kind*.  The kind is a short string that ho
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from ptxemu.check.names import UNKNOWN, Names, VectorName
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.names import closest
 from ptxemu.syntax import ast
 from ptxemu.types import U64
 
@@ -34,16 +34,20 @@ class Negated:
         self.reg = reg
 
 
+ACCESSES = frozenset({"ld", "ldu", "st"})  # where an element of an array stands for its address
+FindElement = Callable[[ast.Index, Variable], SymRef | Reg]
 Value = Any  # Reg | SReg | SymRef | Addr | Negated | ast.Int | ast.Float | None (``_``) | tuple of values
 
 
 class Resolver:
     """Resolves operands by the names of one function."""
 
-    def __init__(self, names: Names, diagnostics: Diagnostics, inputs: frozenset[Variable]) -> None:
+    def __init__(self, names: Names, diagnostics: Diagnostics, roles: dict[Variable, str], element: FindElement) -> None:
         self.names = names
         self.diagnostics = diagnostics
-        self.inputs = inputs
+        self.roles = roles  # of parameters: input or output
+        self.element = element
+        self.instruction: ast.Instruction | None = None  # the one being checked
 
     def resolve(self, operand: ast.Operand) -> tuple[str, Value]:
         """The kind and value of an operand; reports what cannot be resolved and raises Rejected."""
@@ -54,15 +58,20 @@ class Resolver:
         entity = self.names.lookup(name.text)
         if entity is None:
             self.names.forget(name.text)
-            close = get_close_matches(name.text, self.names.visible(), 1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
-            raise self.error(f"unknown name '{name.text}'{hint}", name)
+            raise self.error(f"unknown name '{name.text}'{closest(name.text, self.names.visible(), 0.6)}", name)
         if entity is UNKNOWN:
             raise Rejected
         return entity
 
     def error(self, message: str, node: Any) -> Rejected:
-        self.diagnostics.error(message, node.pos, node.end)
+        """Report at ``node``, or at its instruction if that starts on an earlier line."""
+        pos, end = node.pos, node.end
+        notes: tuple[str, ...] = ()
+        ins, source = self.instruction, self.diagnostics.source
+        if ins is not None and "\n" in source.text[ins.opcode_pos : pos]:
+            line, column = source.line_column(pos)
+            pos, end, notes = ins.opcode_pos, ins.opcode_end, (f"the operand is on line {line}, column {column}",)
+        self.diagnostics.error(message, pos, end, notes)
         return Rejected()
 
     # ------------------------------------------------------------ one method for each kind of node
@@ -91,12 +100,13 @@ class Resolver:
     def _index(self, operand: ast.Index) -> tuple[str, Value]:
         entity = self.name(operand.base)
         symbol = entity.symbol if isinstance(entity, SymRef) else None
-        if not isinstance(symbol, Variable) or not symbol.dims or not isinstance(operand.index, ast.Int):
-            raise self.error(f"'{operand.base.text}' is not an array with a constant subscript", operand)
-        element = symbol.type.bytes * (symbol.vector or 1)
-        for extent in symbol.dims[1:]:
-            element *= extent or 0
-        return self.symbol_kind(entity), SymRef(symbol, operand.index.value * element)
+        if not isinstance(symbol, Variable) or not symbol.dims:
+            raise self.error(f"'{operand.base.text}' is not an array", operand)
+        place = self.element(operand, symbol)
+        kind = "b64" if isinstance(place, Reg) else self.symbol_kind(place)
+        if self.instruction is not None and self.instruction.opcode in ACCESSES:
+            return f"[{kind}]", Addr(place, 0)
+        return kind, place
 
     def _not(self, operand: ast.Not) -> tuple[str, Value]:
         entity = self.name(operand.operand)
@@ -146,7 +156,7 @@ class Resolver:
         symbol = entity.symbol
         if not isinstance(symbol, Variable):
             return "&func"
-        space = "input" if symbol in self.inputs else symbol.space
+        space = self.roles.get(symbol, symbol.space)
         opaque = f".{symbol.type.name}" if symbol.type.kind == "opaque" else ""
         return f"&{space}{opaque}{'[]' if opaque and symbol.dims else ''}"
 

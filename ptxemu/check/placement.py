@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
@@ -19,6 +20,7 @@ DIRECTIVE_NEEDS = {
     "explicitcluster": CLUSTER, "reqnctapercluster": CLUSTER, "maxclusterrank": CLUSTER, "noreturn": ((6, 4), 30),
     "blocksareclusters": ((9, 0), 90),
 }  # fmt: skip
+BODY_PRAGMAS = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
 POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 
@@ -38,6 +40,12 @@ def gate_problem(node: ast.Variable, gates: Gates | None) -> str | None:
 
 def _problems(node: ast.Variable, scope: str) -> Iterator[str]:
     name, space, kind = node.name, node.space, TYPES.get(node.type)
+    if name == "_" and scope in ("module", "body"):
+        yield "'_' is not a name for a variable"
+    if scope == "module" and is_special(name):
+        yield f"'{name}' is a special register"
+    if scope in ("func", "prototype") and space not in ("param", "reg"):
+        yield f"the parameter '{name}' must be .param or .reg, not .{space}"
     if node.type in INSTRUCTION_TYPES:
         yield f".{node.type} is a type of instructions only; declare '{name}' with a .b type"
     if scope == "module" and space in ("reg", "local", "param"):
@@ -50,10 +58,13 @@ def _problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f"'.{node.linkage}' is for module-scope variables"
     if node.linkage == "common" and space != "global":
         yield f"'{name}' is .common and must be in .global space, not .{space}"
+    for attribute in node.attributes:
+        if attribute != "managed" and not attribute.startswith("unified("):
+            yield f"there is no attribute '.{attribute}' of a variable"
     if kind is None:
         return
     yield from _shape_problems(node, scope)
-    if kind.kind == "opaque" and scope not in ("module", "entry"):
+    if kind.kind == "opaque" and scope not in ("module", "entry", "prototype"):
         yield f"a {kind} must be a module-scope .global variable or a kernel parameter"
     if space == "param" and (node.type == "f16x2" or (scope == "body" and None in node.dims)):
         yield f"'{name}' of type {node.type} cannot be in .param space" if node.type == "f16x2" else f"'{name}' has no size"
@@ -80,8 +91,8 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
     if node.linkage != "extern" and any(extent is not None and extent <= 0 for extent in node.dims):
         yield f"'{name}' has an extent of {min(extent for extent in node.dims if extent is not None)}"
     if node.ptr is not None and (node.ptr[1] & (node.ptr[1] - 1)):
-        yield f"the alignment {node.ptr[1]} of '{name}' is not a power of two"
-    if node.ptr is not None and (scope != "entry" or node.ptr[0] in ("reg", "param")):
+        yield f"the alignment {max(node.ptr[1], 0)} of '{name}' is not a power of two"
+    if node.ptr is not None and (scope not in ("entry", "prototype") or node.ptr[0] in ("reg", "param")):
         yield "'.ptr' is for kernel parameters that point to global, const, shared or local memory"
     if scope in ("entry", "func") and node.vector and node.space == "param":
         yield f"'{name}' in .param space cannot be a vector; use an aligned array"
@@ -103,15 +114,47 @@ def function_problems(node: ast.Function, gates: Gates | None) -> Iterator[tuple
             yield f"'.{first}' and '.{second}' exclude each other", node.end - 1, node.end
     if "blocksareclusters" in given and not {"reqntid", "reqnctapercluster"} <= set(given):
         yield "'.blocksareclusters' needs .reqntid and .reqnctapercluster", node.end - 1, node.end
+    if [directive.name for directive in node.directives].count("noreturn") > 1:
+        yield "'.noreturn' is given twice", node.name_pos or node.pos, node.end
     at = node.name_pos or node.pos, (node.name_pos or node.pos) + len(node.name)
     if node.linkage == "common" or (node.linkage == "extern" and node.body is not None):
         yield f"'.{node.linkage}' cannot be given to {'a definition' if node.linkage == 'extern' else 'a function'}", *at
-    if node.name == "_":
-        yield "'_' is not a name for a function", *at
+    if node.name == "_" or is_special(node.name):
+        yield f"'{node.name}' is not a name for a function", *at
+    if gates is not None:
+        yield from _extensions(node)
     if len(node.returns) > 1 and any(item.space != "reg" for item in node.returns):
         yield f"'{node.name}' has several results, which must be .reg", *at
     if any(None in item.dims for item in node.params[:-1]):
         yield f"only the last parameter of '{node.name}' may have no size", *at
+
+
+def _extensions(node: ast.Function) -> Iterator[tuple[str, int, int]]:
+    """What ptxas does not take although its meaning is clear."""
+    for directive in node.directives:
+        if directive.name == "attribute":
+            yield "'.unified' functions need the assembler's option to compile only", directive.pos, directive.end
+        if directive.name == "pragma" and any(pragma_word(str(text)) in BODY_PRAGMAS for text in directive.values):
+            yield "this pragma is for the body of a function", directive.pos, directive.end
+
+
+def pragma_problem(node: ast.Pragma) -> str | None:
+    """What is wrong with a pragma in module scope."""
+    for text in node.texts:
+        if pragma_word(text) in BODY_PRAGMAS:
+            return f"the pragma '{text}' is for the body of a function"
+        if text != "nounroll":
+            return f"there is no pragma '{text}'"
+    return None
+
+
+def pragma_word(text: str) -> str:
+    return text.split(" ", 1)[0]
+
+
+def is_special(name: str) -> bool:
+    """Whether a name is that of a special register."""
+    return name[1:] in SPECIAL_REGISTERS or name[1:] in TRIPLES if name.startswith("%") else False
 
 
 def _directive_problem(node: ast.Function, directive: ast.Directive, gates: Gates | None) -> str | None:

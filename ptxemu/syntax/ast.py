@@ -168,7 +168,7 @@ class Variable:
     """One declared name.
 
     ``space`` is ``reg sreg const global local param shared tex``; ``type`` the type name without its dot;
-    ``vector`` 0, 2, 4 or 8; ``align`` in bytes or 0; ``dims`` the array extents, None for ``[]``;
+    ``vector`` 0, 2, 4 or 8; ``align`` in bytes, 0 for none and -1 for ``.align 0``; ``dims`` the array extents, None for ``[]``;
     ``count`` the n of ``%r<n>`` or None; ``linkage`` is ``"" extern visible weak common``;
     ``attributes`` hold ``.attribute(...)`` texts; ``ptr`` is (space, align) of ``.ptr`` parameters or None.
     """

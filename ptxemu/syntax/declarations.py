@@ -25,6 +25,14 @@ from ptxemu.syntax.words import TUNING
 if TYPE_CHECKING:
     from ptxemu.syntax.stream import TokenStream
 
+EXPLICIT_ZERO = -1
+"""The alignment of ``.align 0``, which is an error, to tell it from none."""
+
+MOST_TARGETS = 65536
+DECLARED_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control", "pragma"})
+PROTOTYPE_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control"})
+WARP_SIZE_NAME = "WARP_SZ"
+
 Attribute = tuple[list[str], int, int]
 """The texts of an ``.attribute()``, its pos and end."""
 
@@ -50,8 +58,11 @@ class Header:
             self.module.version, self.module.version_pos = (int(major), int(minor)), pos
 
     def target(self, words: list[str], pos: int) -> None:
-        if self._first("target", self.module.target or None, pos):
-            self.module.target, self.module.target_pos = tuple(words), pos
+        if self.module.target and not (self.module.items or self.module.address_size):
+            self.stream.diagnostics.warning("this '.target' replaces the one before", pos, pos + len(".target"))
+        elif not self._first("target", self.module.target or None, pos):
+            return
+        self.module.target, self.module.target_pos = tuple(words), pos
 
     def address_size(self, size: int, pos: int, number: int, end: int) -> None:
         if size not in (32, 64):
@@ -81,14 +92,17 @@ def variable(
     attributes: list[str] = []
     for spec in specs:
         if isinstance(spec, str):
-            repeated, vector = bool(vector), int(spec[2:])
+            if vector:
+                stream.error(f"the vector size of '{name}' is given twice", pos, end)
+            vector = int(spec[2:])
         elif isinstance(spec, int):
-            repeated, align = bool(align), spec
+            if align:
+                stream.diagnostics.warning(f"the alignment of '{name}' is given twice; the last one counts", pos, end)
+            if vector:
+                stream.extension(f"the alignment of '{name}' must come before its vector size", pos, end)
+            align = spec or EXPLICIT_ZERO
         else:
-            repeated = False
             attributes.extend(spec[0])
-        if repeated:
-            stream.error(f"alignment or vector size of '{name}' is given twice", pos, end)
     plain_name(stream, Name(name, pos, pos + len(name)), "variable")
     return Variable(
         name, space[1:], type_word[1:], vector, align, dims, count, init, linkage, tuple(attributes), pointer, pos, end
@@ -115,9 +129,14 @@ def function(stream: TokenStream, header: FunctionHeader, body: tuple[Block | No
     plain_name(stream, header.name, "function")
     if header.kind == "entry" and header.returns:
         stream.error("an '.entry' cannot return values", header.returns[0].pos, header.returns[0].end)
+    for formal in (*header.returns, *header.params):
+        if formal.name == "_" and header.kind == "func":
+            stream.error(f"a parameter of '{header.name.text}' must have a name", formal.pos, formal.end)
     given = [Directive("attribute", tuple(texts), at, stop) for texts, at, stop in header.attributes]
     linkage, start = header.linkage
     block, end = body
+    if block is None and any(item.name not in DECLARED_DIRECTIVES for item in header.directives):
+        stream.error(f"expected the body of '{header.name.text}' before ';': a declaration has no such directives", end - 1, end)
     return Function(
         kind=header.kind,
         name=header.name.text,
@@ -153,6 +172,13 @@ def prototype(
     """``label: .callprototype (returns) _ (params) .noreturn;``"""
     if place.text != "_":
         stream.error("expected '_' in place of the function name", place.pos, place.end)
+    for item in directives:
+        if item.name not in PROTOTYPE_DIRECTIVES:
+            stream.error(f"'.{item.name}' is not for prototypes", item.pos, item.end)
+        if [other.name for other in directives].count(item.name) > 1:
+            stream.error(f"'.{item.name}' is given twice", item.pos, item.end)
+        if item.name == "noreturn" and returns:
+            stream.error("a prototype with a result cannot be .noreturn", item.pos, item.end)
     noreturn = any(item.name == "noreturn" for item in directives)
     return Prototype(label.text, tuple(returns), tuple(params), noreturn, label.pos, end)
 
@@ -162,6 +188,8 @@ def generic(stream: TokenStream, word: Name, inner: Operand, end: int) -> Init:
     if word.text != "generic":
         stream.error(f"expected 'generic' before '(', found '{word.text}'", word.pos, word.end)
     inner = build.unwrap(inner)
+    if isinstance(inner, Offset):
+        stream.extension("write the offset of an address after 'generic()', not in it", inner.pos, inner.end)
     if not isinstance(inner, Name | Offset):
         stream.error("expected a variable in 'generic()'", inner.pos, inner.end)
         inner = Int(0, False, inner.pos, inner.end)
@@ -178,7 +206,38 @@ def displaced(init: Init, offset: int, end: int) -> Init:
     return Init(value, True, init.mask, None, init.pos, end)
 
 
+def nothing(stream: TokenStream, type_word: str, pos: int) -> list[tuple[Declarator, None]]:
+    """A declaration without a name."""
+    stream.diagnostics.warning("this declares nothing", pos, pos + len(type_word))
+    return []
+
+
+def one_dimension(stream: TokenStream, parameter: Variable) -> None:
+    if len(parameter.dims) > 1:
+        stream.extension(f"the parameter '{parameter.name}' has several extents; it may have one", parameter.pos, parameter.end)
+
+
+def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:
+    """``L<3>`` in a target list: L0, L1 and L2."""
+    if count > MOST_TARGETS:
+        stream.error(f"a list of {count} targets is too long; {MOST_TARGETS} are supported", prefix.pos, prefix.end)
+        count = 0
+    return [Name(f"{prefix.text}{index}", prefix.pos, prefix.end) for index in range(count)]
+
+
+def file(stream: TokenStream, index: int, name: str, pos: int) -> None:
+    """``.file index "name"``, in module scope."""
+    files = stream.module.files
+    if index in files:
+        stream.extension(f"'.file' {index} is given twice", pos, pos + len(".file"))
+    elif stream.module.version is None:
+        stream.extension("'.version' must be the first directive", pos, pos + len(".file"))
+    elif stream.scopes:
+        stream.extension("'.file' stands inside a function", pos, pos + len(".file"))
+    files[index] = name
+
+
 def plain_name(stream: TokenStream, name: Name, what: str) -> None:
     """A declared name has no dot (the lexer reads ``a.b`` as one word)."""
-    if "." in name.text:
+    if "." in name.text or name.text == WARP_SIZE_NAME or (name.text == "_" and what != "variable"):
         stream.error(f"'{name.text}' is not a name for a {what}", name.pos, name.end)

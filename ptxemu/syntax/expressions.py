@@ -27,6 +27,7 @@ from ptxemu.syntax.ast import (
     Sink,
     Vector,
 )
+from ptxemu.syntax.literals import INTEGER
 
 if TYPE_CHECKING:
     from ptxemu.syntax.stream import TokenStream
@@ -83,6 +84,8 @@ def binary(stream: TokenStream, left: Operand, symbol: str, right: Operand) -> O
     if symbol in ("+", "-") and isinstance(left, Name | Offset):
         value = unwrap(right)
         if isinstance(value, Int):
+            if symbol == "-":
+                stream.extension(f"write '+-{value.value}': an address takes a constant after '+' only", pos, end)
             base, offset = (left.base, left.offset) if isinstance(left, Offset) else (left, 0)
             return Offset(base, offset + (value.value if symbol == "+" else -value.value), pos, end)
         stream.error(f"expected a constant after '{symbol}'", value.pos, value.end)
@@ -142,6 +145,8 @@ def subscript(stream: TokenStream, base: Operand, index: Operand, end: int) -> O
 
 def address(stream: TokenStream, base: Operand, rest: Sequence[Operand], pos: int, end: int) -> Address:
     """``[base, rest ...]``."""
+    if isinstance(base, Group) and not isinstance(unwrap(base), Int):
+        stream.extension("the register or symbol of an address cannot be in parentheses", base.pos, base.end)
     base = unwrap(base)
     rest = tuple(plain(stream, item) for item in rest)
     if isinstance(base, Offset):
@@ -183,6 +188,8 @@ def integer(stream: TokenStream, operand: Operand) -> int:
     """A constant where the syntax wants a plain number: extents, alignments, directive values."""
     value = unwrap(operand)
     if isinstance(value, Int):
+        if not INTEGER.fullmatch(stream.text, value.pos, value.end):
+            stream.extension("expected a plain integer, not an expression", value.pos, value.end)
         return value.value
     stream.error("expected an integer constant", value.pos, value.end)
     return 0

@@ -88,8 +88,9 @@ def p_alias(p: Rule) -> None:
 
 def p_file(p: Rule) -> None:
     """file : FILE INTEGER STRING
+    | FILE INTEGER STRING ',' INTEGER
     | FILE INTEGER STRING ',' INTEGER ',' INTEGER"""
-    p.lexer.module.files[integer_value(p[2])] = string_value(p[3])
+    declare.file(p.lexer, integer_value(p[2]), string_value(p[3]), p.lexpos(1))
 
 
 def p_pragma(p: Rule) -> None:
@@ -144,6 +145,7 @@ def p_parameters(p: Rule) -> None:
 def p_parameters_one(p: Rule) -> None:
     """parameters : SPACE specs TYPE pointer declarator"""
     parameter = declare.variable(p.lexer, "", p[1], p[2], p[3], p[4], p[5], None)
+    declare.one_dimension(p.lexer, parameter)
     p[0] = [parameter]
     p.lexer.learn(parameter, p.lexpos(1), parameter.end, PARAMETER)
 
@@ -155,7 +157,7 @@ def p_pointer(p: Rule) -> None:
     | PTR ALIGN constant
     | PTR SPACE ALIGN constant"""
     if len(p) > 1:
-        p[0] = (p[2][1:] if len(p) in (3, 5) else "", p[len(p) - 1] if len(p) > 3 else 0)
+        p[0] = (p[2][1:] if len(p) in (3, 5) else "", (p[len(p) - 1] or declare.EXPLICIT_ZERO) if len(p) > 3 else 0)
 
 
 def p_directives(p: Rule) -> None:
@@ -186,8 +188,10 @@ def p_body(p: Rule) -> None:
 
 
 def p_declaration(p: Rule) -> None:
-    """declaration : linkage SPACE specs TYPE variables"""
-    p[0] = [declare.variable(p.lexer, p[1][0], p[2], p[3], p[4], None, *item) for item in p[5]]
+    """declaration : linkage SPACE specs TYPE
+    | linkage SPACE specs TYPE variables"""
+    items = p[5] if len(p) == 6 else declare.nothing(p.lexer, p[4], p.lexpos(4))
+    p[0] = [declare.variable(p.lexer, p[1][0], p[2], p[3], p[4], None, *item) for item in items]
     p.set_lexpos(0, p.lexpos(2))
 
 
@@ -314,7 +318,7 @@ def p_label(p: Rule) -> None:
 
 
 def p_statement_targets(p: Rule) -> None:
-    """statement : NAME ':' BRANCHTARGETS names ';'
+    """statement : NAME ':' BRANCHTARGETS targets ';'
     | NAME ':' CALLTARGETS names ';'"""
     p[0] = [TargetList(p[1], p[3][1:], tuple(p[4]), p.lexpos(1), p.lexpos(5) + 1)]
 

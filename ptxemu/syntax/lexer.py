@@ -43,7 +43,7 @@ _DOTTED = IDENTIFIER + r"(?:\.\w+(?:::\w+)*+)*+"
 _FRACTION = r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)"
 _NUMBER = rf"0[xXbBfFdD]\w*|{_FRACTION}|[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?\w*"
 _LOC = r"\.loc[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})"
-_INLINED = rf"(?:\s*,\s*function_name\s+{IDENTIFIER}(?:\s*\+\s*[0-9]+)?\s*,\s*inlined_at\s+[0-9]+\s+[0-9]+\s+[0-9]+)?"
+_INLINED = rf"(?:\s*,\s*function_name\s+{IDENTIFIER}(?:\s*\+\s*[0-9]+)?\s*,\s*inlined_at\s+([0-9]+\s+[0-9]+\s+[0-9]+))?"
 LOC = re.compile(_LOC + _INLINED + r"(?![\w.,])", re.ASCII)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
+import sys
 
 INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)(U?)", re.ASCII)
 EXACT_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}", re.ASCII)
@@ -12,6 +14,7 @@ DECIMAL_FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+
 LONGEST_NUMBER = 800
 """Characters of the longest number that is read: Python's conversions are quadratic, and no exact double is longer."""
 
+_DIGIT = re.compile(r"[1-9]", re.ASCII)
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
@@ -37,6 +40,14 @@ def float_bits(text: str) -> tuple[int, int]:
     if prefix == "0d":
         return int(text[2:], 16), 64
     return double_to_bits(float(text)), 64
+
+
+def is_representable(text: str) -> bool:
+    """Whether a decimal float is zero or a normal .f64 number: others overflow, in either direction."""
+    if text[:2].lower() in ("0f", "0d"):
+        return True
+    value = float(text)
+    return sys.float_info.min <= value < math.inf or (value == 0 and not _DIGIT.search(text.lower().partition("e")[0]))
 
 
 def double_to_bits(value: float) -> int:

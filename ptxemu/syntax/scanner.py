@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ptxemu.syntax.ast import Instruction, Label, Statement, Variable
 from ptxemu.syntax.lexer import IDENTIFIER, LOC
-from ptxemu.syntax.literals import DECIMAL_FLOAT, EXACT_FLOAT, INTEGER
+from ptxemu.syntax.literals import DECIMAL_FLOAT, EXACT_FLOAT, INTEGER, is_representable
 from ptxemu.syntax.templates import Builder, Leaves, compile_template
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _kind(text: str) -> str:
         return text if len(text) > _LONGEST_INT else UNSIGNED if integer[1] else INT
     if EXACT_FLOAT.fullmatch(text):
         return FLOAT32 if text[1] in "fF" else FLOAT64
-    return DECIMAL if DECIMAL_FLOAT.fullmatch(text) else text
+    return DECIMAL if DECIMAL_FLOAT.fullmatch(text) and is_representable(text) else text
 
 
 class _Window:

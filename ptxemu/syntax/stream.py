@@ -30,6 +30,7 @@ _BAD_RUN = re.compile(r"(?:[^\sA-Za-z0-9_$%.;:,{}\[\]()<>+\-*/!~|&^=@?\"]|\.(?!\
 _MOST_ERRORS = 100  # with those that repeat one on the same line, which are reported once
 _READY_MADE = ("RUN", "PARAMETERS", "INTEGERS")
 _WIDEST_INDENT = 256
+_PREPROCESSOR = re.compile(r"^[ \t]*#(?!\s*[0-9])", re.MULTILINE | re.ASCII)
 _NOT_FIRST_AT_MODULE_SCOPE = (".param", ".reg")
 
 Token = Any  # ply.lex.LexToken, which is untyped
@@ -61,6 +62,9 @@ class TokenStream:
         self._last_scope = 0  # the scope that the last token closed
         self._errors = 0
         self._stopped = False
+        self._plain = True  # the statement so far is one that ptxas reads too
+        if diagnostics.strict and "#" in source.text:
+            self._reject_preprocessor_lines(source.text)
 
     # ------------------------------------------------------------ tokens
 
@@ -149,7 +153,13 @@ class TokenStream:
             return
         match = lexing.LOC.match(text)
         assert match
-        file, line, column = map(int, match.groups())
+        file, line, column = map(int, match.groups()[:3])
+        if not self.scopes:
+            self.extension("'.loc' stands outside of a function", pos, pos + len(".loc"))
+        elif match[4] and tuple(map(int, match[4].split())) not in self.module.locs:
+            self.extension(
+                f"no '.loc' before gives the location {match[4]} that this is inlined at", match.start(4) + pos, pos + len(text)
+            )
         positions.append(pos)
         self.module.locs.append((file, line, column))
 
@@ -162,8 +172,9 @@ class TokenStream:
 
     def learn(self, node: Instruction | Variable, start: int, end: int, context: str = "") -> None:
         """The grammar read a node: teach the fast path its shape (see :meth:`Scanner.learn`)."""
-        if self._scanner and not self.diagnostics.records:
+        if self._scanner and self._plain and not self.diagnostics.records:
             self._scanner.learn(node, start, end, context)
+        self._plain = True
 
     # ------------------------------------------------------------ errors
 
@@ -172,6 +183,18 @@ class TokenStream:
             self.diagnostics.error(message, pos, end, notes)
             self._errors += 1
             self._stopped = self.diagnostics.full or self._errors >= _MOST_ERRORS
+
+    def extension(self, message: str, pos: int, end: int = -1) -> None:
+        """What ptxas does not read: an error in strict mode. The statement is not learnt, so that each is seen."""
+        self._plain = False
+        if self.diagnostics.strict:
+            self.error(message, pos, end)
+
+    def _reject_preprocessor_lines(self, source: str) -> None:
+        """Line markers (``# 1 "a.cu"``) are part of PTX; other lines for a preprocessor are not."""
+        for match in _PREPROCESSOR.finditer(source):
+            if self.text[match.end() - 1] == " ":  # blank: not in a string
+                self.error("preprocessor lines are not part of PTX", match.end() - 1, match.end())
 
     def bad_text(self, pos: int) -> None:
         """Called by the lexer at a character that starts no token; skips the offending text."""
@@ -206,7 +229,7 @@ class TokenStream:
                 self._resume(token, ";" in expected and "INTEGER" not in expected)
 
     def _report_end(self, expected: set[str]) -> None:
-        end = len(self.text.rstrip())
+        end = len(self.text)
         if not self.scopes:
             self.error(f"expected {messages.expectation(expected)} before the end of the file", end)
             return
@@ -223,15 +246,22 @@ class TokenStream:
         if token.type in MODULE_ONLY and self.scopes:
             self.error(f"expected '}}' before '{text}'", pos, end, self._opened())
             return
+        notes: tuple[str, ...] = ()
         message = messages.unknown_word(text, expected) if token.type == "MODIFIER" else None
         if message is None and token.type == "}" and not self._last_depth and "ADDRESS_SIZE" in expected:
             message = "unmatched '}'"
         if message is None:
             wanted = messages.expectation(expected)
             message = f"expected {wanted} before {_shown(text)}"
-            if wanted.startswith("'") and "\n" in self.text[self._previous_end : pos]:
-                pos, end = self._previous_end, self._previous_end + 1
-        self.error(message, pos, end)
+            notes = self._line_ended(wanted, pos)
+        self.error(message, pos, end, notes)
+
+    def _line_ended(self, wanted: str, pos: int) -> tuple[str, ...]:
+        """A note on the line that what is missing at ``pos`` should have ended."""
+        if not wanted.startswith("'") or "\n" not in self.text[self._previous_end : pos]:
+            return ()
+        line, column = self.diagnostics.source.line_column(self._previous_end)
+        return (f"{wanted} may be missing at the end of line {line}, column {column}",)
 
     # ------------------------------------------------------------ recovery
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ptxemu.syntax import ast
+from ptxemu.syntax.declarations import EXPLICIT_ZERO
 from ptxemu.syntax.literals import float_bits, integer_value
 
 Builder = Callable[[list[str], list[int], list[int], int, int], ast.Instruction | ast.Variable]
@@ -143,10 +144,10 @@ class _Writer:
             raise NoTemplate
         name = self.leaf(node.pos, node.pos + len(node.name))
         numbers = [index for index, text in enumerate(self.leaves.texts) if text[0].isdigit()]
-        align = self.number_leaf(numbers, node.align) if node.align else "0"
+        align = self.alignment(numbers, node.align)
         dims, count, pointer = "()", "None", "None"
         if node.ptr:
-            pointer = f"({node.ptr[0]!r}, {self.number_leaf(numbers, node.ptr[1]) if node.ptr[1] else 0})"
+            pointer = f"({node.ptr[0]!r}, {self.alignment(numbers, node.ptr[1])})"
         if node.dims and node.dims[0] is not None:
             dims = f"({self.number_leaf(numbers, node.dims[0])},)"
         elif node.dims:
@@ -159,6 +160,10 @@ class _Writer:
             f"Variable({self.text(name)}, {node.space!r}, {node.type!r}, {node.vector}, {align}, {dims}, {count}, "
             f"None, '', (), {pointer}, {self.span(node)})"
         )
+
+    def alignment(self, numbers: list[int], value: int) -> str:
+        """An alignment, of which zero is not none."""
+        return f"({self.number_leaf(numbers, value)} or {EXPLICIT_ZERO})" if value else "0"
 
     def number_leaf(self, numbers: list[int], value: int) -> str:
         """Takes the next number of a declaration: its alignment, the pointer's, the extent or count."""

@@ -11,7 +11,7 @@ import re
 _STRING = r'"(?:[^"\\\n]|\\[^\n])*+"?'
 _COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
 _COMMENTS = re.compile(f"{_STRING}|{_COMMENT}")
-_SECTION = r"\.section\b[ \t]*[\w.$]+\s*\{[^{}]*+\}"
+_SECTION = r"\.section\b[ \t]*\.[\w.$]+\s*\{[^{}]*+\}"
 _DEBUG = re.compile(rf"{_STRING}|\n[ \t]*+#[^\n]*+|@@DWARF[^\n]*+|{_SECTION}", re.ASCII)
 _NOT_LINE_END = re.compile(r"[^\n]+")
 _BYTE_ORDER_MARK = "\ufeff"

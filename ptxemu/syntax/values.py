@@ -7,7 +7,7 @@ from typing import Any
 from ptxemu.syntax import declarations as declare
 from ptxemu.syntax import expressions as build
 from ptxemu.syntax.ast import Float, Init, InitList, Int, Name
-from ptxemu.syntax.literals import float_bits, integer_value, string_value
+from ptxemu.syntax.literals import float_bits, integer_value, is_representable, string_value
 
 Rule = Any  # ply.yacc.YaccProduction, which is untyped
 
@@ -60,6 +60,8 @@ def p_generic(p: Rule) -> None:
         p[0] = declare.generic(p.lexer, word(p, 1), p[3], p.lexpos(4) + 1)
     else:
         offset = build.integer(p.lexer, p[3])
+        if p[2] == "-":
+            p.lexer.extension("write '+-': an address takes a constant after '+' only", p.lexpos(2), p.lexpos(2) + 1)
         p[0] = declare.displaced(p[1], offset if p[2] == "+" else -offset, p[3].end)
 
 
@@ -112,7 +114,10 @@ def p_expression_integer(p: Rule) -> None:
 
 def p_expression_float(p: Rule) -> None:
     """expression : FLOAT"""
-    p[0] = Float(*float_bits(p[1]), p.lexpos(1), p.lexpos(1) + len(p[1]))
+    pos, end = p.lexpos(1), p.lexpos(1) + len(p[1])
+    if not is_representable(p[1]):
+        p.lexer.error(f"'{p[1][:40]}' is out of the range of .f64", pos, end)
+    p[0] = Float(*float_bits(p[1]), pos, end)
 
 
 def p_expression_group(p: Rule) -> None:
@@ -184,6 +189,18 @@ def p_names(p: Rule) -> None:
     | names ',' NAME"""
     p[0] = p[1] if len(p) == 4 else []
     p[0].append(word(p, len(p) - 1))
+
+
+def p_targets(p: Rule) -> None:
+    """targets : target
+    | targets ',' target"""
+    p[0] = extended(p)
+
+
+def p_target(p: Rule) -> None:
+    """target : NAME
+    | NAME '<' INTEGER '>'"""
+    p[0] = [word(p, 1)] if len(p) == 2 else declare.numbered(p.lexer, word(p, 1), integer_value(p[3]))
 
 
 def p_strings(p: Rule) -> None:
