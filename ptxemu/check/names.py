@@ -203,7 +203,9 @@ class Names:
     def visible(self) -> list[str]:
         """Names to suggest in place of a misspelt one."""
         known = [name for name, entity in self.entities.items() if entity is not UNKNOWN]
-        counts = {prefix: min(99, found[-1].count) for prefix, found in self._ranges.items() if found and prefix[-1] not in DIGITS}
+        counts = {
+            prefix: min(99, found[-1].count) for prefix, found in self._ranges.items() if found and prefix[-1] not in DIGITS
+        }
         ranges = [f"{prefix}{index}" for prefix, count in counts.items() for index in range(count)]
         return [*known, *ranges, *self._module, *(f"%{name}" for name in (*SPECIAL_REGISTERS, *TRIPLES))]
 
