@@ -86,7 +86,7 @@ class Body:
         forms = sort_modifiers(rows()[opcode], tuple(modifiers), True)
         assert not isinstance(forms, Misfit), f"{text}: {forms}"
         values = [_value(operand) for operand in operands]
-        plan = match(forms, values, frozenset())
+        plan = match(forms, values, {})
         dsts, srcs = plan.assemble(values)
         return self.add(plan.row, plan.mods, dsts, srcs, plan.dst_types, plan.src_types, guard=guard, negs=plan.negs)
 
