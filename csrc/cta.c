@@ -58,6 +58,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
       .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
       .local_size = launch->local_stride,
       .warpid = warpid,
+      .stack_limit = pe_fiber_limit(cta->fibers[config->suspends ? warpid : 0]),
     },
   };
   fill_threads(&state->warp, config, launch->threads);

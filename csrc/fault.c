@@ -1,4 +1,5 @@
 /* fault.c: faults end a launch.  The first is kept and the rest are counted; the faulting warp's context is abandoned. */
+#include <stdio.h>
 #include <string.h>
 #include "runtime.h"
 
@@ -50,6 +51,16 @@ noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t 
   memcpy(fault.coordinates, coord, sizeof fault.coordinates);
   pe_record_fault(w, &fault);
   pe_leave();
+}
+
+noreturn void pe_stack_overflow(pe_warp *w, uint32_t mask) {
+  pe_fault(w, PE_STACK_OVERFLOW, w->pos, mask ? __builtin_ctz(mask) : -1, PE_LOCAL, 0, 0);
+}
+
+noreturn void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t target) {
+  char note[96];
+  snprintf(note, sizeof note, "0x%llx is no function of this module with the call's signature", (unsigned long long)target);
+  pe_fault_note(w, PE_INVALID_CALL, pos, (int32_t)lane, PE_GENERIC, target, 0, note);
 }
 
 /* The range of addresses that an access in a space may touch. */

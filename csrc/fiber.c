@@ -15,6 +15,9 @@
 /* Wide, because compiled frames hold hundreds of vectors and may step over a single page. */
 #define GUARD_BYTES (64u << 10)
 
+/* Of a stack, for the runtime's own functions. */
+#define RESERVED_BYTES (128u << 10)
+
 #if !defined(PE_PORTABLE_FIBERS) && (defined(__x86_64__) || defined(__aarch64__))
 #define HAVE_ASSEMBLY 1
 #else
@@ -203,6 +206,8 @@ bool pe_fiber_overflowed(const pe_fiber *fiber, uintptr_t address) {
 size_t pe_fiber_headroom(const pe_fiber *fiber) {
   return (uintptr_t)__builtin_frame_address(0) - (uintptr_t)fiber->mapping - fiber->guard;
 }
+
+uintptr_t pe_fiber_limit(const pe_fiber *fiber) { return (uintptr_t)fiber->mapping + fiber->guard + RESERVED_BYTES; }
 
 /* ---- running ---- */
 

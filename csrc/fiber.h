@@ -31,6 +31,9 @@ bool pe_fiber_overflowed(const pe_fiber *fiber, uintptr_t address);
 /* Bytes of stack below the caller's frame. */
 size_t pe_fiber_headroom(const pe_fiber *fiber);
 
+/* The lowest address down to which device functions may fill the stack; what is left is for the runtime's functions. */
+uintptr_t pe_fiber_limit(const pe_fiber *fiber);
+
 /* Give up the frames on the stack; the highest stack address, where a signal handler may make execution continue. */
 uintptr_t pe_fiber_abandon(pe_fiber *fiber);
 

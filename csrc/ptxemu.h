@@ -41,6 +41,7 @@ typedef struct pe_warp {
   uint32_t space;        /* and its PE_GENERIC, PE_GLOBAL ...; JIT code stores both as one word */
   uint32_t exited;       /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
   uint32_t tid[3][32];   /* x, y, z of every lane */
+  uint64_t stack_limit;  /* device functions must not start with a host stack that ends below this address */
 } pe_warp;
 
 typedef void (*pe_kernel)(pe_warp *);
@@ -53,7 +54,7 @@ enum {
   PE_OK, PE_ILLEGAL_ADDRESS, PE_MISALIGNED, PE_NULL, PE_SURFACE_TRAP, PE_INVALID_SURFACE, PE_UNBOUND_SURFACE,
   PE_GEOMETRY_MISMATCH, PE_FORMAT_MISMATCH, PE_INVALID_ADDRESS_SPACE, PE_TRAP, PE_ASSERT, PE_DEADLOCK, PE_STACK_OVERFLOW,
   PE_STOPPED, PE_BARRIER_MISUSE, PE_INVALID_BRANCH,
-  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE
+  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE, PE_INVALID_CALL
 };
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */
@@ -64,6 +65,12 @@ void pe_stop(pe_warp *w);
 /* Raise a fault for `lane` (or -1 for the whole warp). Does not return: the launch ends.  `pos` is the source offset
  * of the PTX instruction; Python turns it into file and line. */
 void pe_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address, uint32_t size);
+
+/* A device function or an alloca has no room, for the lanes of `mask`.  w->pos is the call. Does not return. */
+void pe_stack_overflow(pe_warp *w, uint32_t mask);
+
+/* An indirect call of something that is no function of its signature. Does not return. */
+void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t target);
 
 /* Exact check of an access that failed the inline test.  addr[i] is lane i's address as the program wrote it (an offset
  * in shared/local space).  Faults if a lane of `mask` is misaligned or out of range; returns if all are fine. */

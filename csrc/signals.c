@@ -53,6 +53,12 @@ static uint32_t classify(const pe_warp_state *state, int signal, uintptr_t addre
   return offset < w->arena_size + 2 * PE_ARENA_MARGIN ? PE_ILLEGAL_ADDRESS : PE_OK;
 }
 
+/* Calls leave their position as accesses do; a kernel without either has left none. */
+static uint32_t position(const pe_warp *w, uint32_t kind) {
+  if (kind == PE_ILLEGAL_ADDRESS) return w->pos;
+  return kind == PE_STACK_OVERFLOW && w->pos ? w->pos : PE_NO_POS;
+}
+
 static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   pe_worker *self = pe_self;
   pe_warp_state *state = self ? self->running : NULL;
@@ -60,7 +66,7 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   uintptr_t address = (uintptr_t)info->si_addr;
   uint32_t kind = classify(state, signal, address);
   if (kind == PE_OK) return false;
-  pe_record fault = {.kind = kind, .pos = kind == PE_ILLEGAL_ADDRESS ? state->warp.pos : PE_NO_POS,
+  pe_record fault = {.kind = kind, .pos = position(&state->warp, kind),
                      .space = kind == PE_ILLEGAL_ADDRESS ? state->warp.space : PE_GENERIC,
                      .pc = program_counter(context), .lane = -1,
                      .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};

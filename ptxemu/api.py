@@ -214,6 +214,7 @@ class Launcher:
                 suspends=code.suspends,
                 spins=code.spins,
                 cooperative=bool(cooperative),
+                stack_bytes=code.stack_bytes,
                 global_base=resident.bases["global"],
                 const_base=resident.bases["const"],
                 const_size=len(module.info.const_image),

@@ -17,18 +17,21 @@ from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.lower.calls import is_runtime_call
 from ptxemu.lower.function import build as build_function
 from ptxemu.lower.registry import lowerings
+from ptxemu.lower.unit import Unit
 from ptxemu.passes.build import build as build_graph
 from ptxemu.passes.copies import propagate
 from ptxemu.passes.graph import Graph
-from ptxemu.passes.inline import inline
 from ptxemu.passes.loops import canonicalize
 from ptxemu.passes.params import promote
+from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.ssa import construct
 from ptxemu.source import SourceFile
 from ptxemu.syntax import parse
 from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
+LOCAL_STACK = 16 << 10  # bytes of local memory for the frames of device functions and for alloca, for each thread
+HOST_STACK = 16 << 20  # and for the registers of a warp in all its calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """Object code of one kernel and what a launch must know of it. Sizes are in bytes."""
+    """Object code of one kernel and what a launch must know of it. Sizes are in bytes.
+
+    ``stack_bytes`` is the host's stack for one warp, 0 for the default.
+    """
 
     object: bytes
     symbol: str
@@ -53,6 +59,19 @@ class CompiledKernel:
     spins: bool
     param_bytes: int
     variant: str
+    stack_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """LLVM IR text of one kernel and what it needs: ``calls`` real functions, ``stacked`` a stack in local memory."""
+
+    text: str
+    layout: KernelLayout
+    suspends: bool
+    spins: bool
+    calls: bool
+    stacked: bool
 
 
 def front(
@@ -93,22 +112,23 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
     variant = variant_of(block) if block else options.variant
     function = find_entry(module, entry)
-    text, layout, graph = lower(module, function, variant, options)
+    made = lower(module, function, variant, options)
     return CompiledKernel(
-        jit.compile_object(text, options.cpu, options.opt),
+        jit.compile_object(made.text, options.cpu, options.opt),
         SYMBOL,
-        layout.static_shared,
-        layout.local_bytes,
-        any("suspends" in op.row.flags for block in graph.blocks for op in block.ops),
-        bool(graph.spins),
+        made.layout.static_shared,
+        made.layout.local_bytes + (LOCAL_STACK if made.stacked else 0),
+        made.suspends,
+        made.spins,
         function.param_bytes,
         variant,
+        HOST_STACK if made.calls else 0,
     )
 
 
 def emit(module: Module, entry: str, options: Options, kind: str) -> str | bytes:
     """The kernel as optimized ``llvm`` IR, ``asm`` or ``obj``."""
-    text, _, _ = lower(module, find_entry(module, entry), options.variant, options)
+    text = lower(module, find_entry(module, entry), options.variant, options).text
     if kind == "llvm":
         return str(jit.optimize(text, options.cpu, options.opt))
     if kind == "asm":
@@ -123,27 +143,45 @@ def find_entry(module: Module, name: str) -> Function:
     return function
 
 
-def lower(module: Module, entry: Function, variant: str, options: Options) -> tuple[str, KernelLayout, Graph]:
+def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
     """The passes from checked IR to LLVM IR text."""
-    body, variables = inline(module.source, entry)
-    require_supported(module.source, body)
+    found = routines(module, entry)
+    for routine in found:
+        require_supported(module.source, routine.body)
+    graphs = [to_graph(routine) for routine in found]
     params = {param.variable: param.offset for param in entry.params}
-    graph = build_graph(entry.name, body, variables)
-    promote(graph, set(params))
+    layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params)
+    symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
+    flags = {flag for graph in graphs for block in graph.blocks for op in block.ops for flag in op.row.flags}
+    unit = Unit(jit.target_of(options.cpu), symbols, "exits" in flags)
+    layouts = [layout, *(layout.of_function(graph.variables) for graph in graphs[1:])]
+    for graph, frame, symbol in zip(graphs, layouts, symbols.values()):
+        uniformity = Uniformity(graph, variant)
+        graph.spins = {spin.latch for spin in spin_loops(uniformity.layout)}
+        build_function(graph, uniformity, frame, unit, symbol)
+    calls = len(found) > 1
+    stacked = "writes_stack" in flags or any(frame.local_bytes for frame in layouts[1:])
+    spins = any(graph.spins for graph in graphs)
+    return Lowered(unit.text(), layout, "suspends" in flags, spins, calls, stacked)
+
+
+def to_graph(routine: Routine) -> Graph:
+    """A body as a graph in SSA form."""
+    graph = build_graph(routine)
+    promote(graph, routine.function)
     canonicalize(graph)
     construct(graph)
     propagate(graph)
-    uniformity = Uniformity(graph, variant)
-    graph.spins = {spin.latch for spin in spin_loops(uniformity.layout)}
-    layout = KernelLayout(ModuleLayout(module), used_variables(module, graph), params)
-    text = build_function(graph, uniformity, layout, jit.target_of(options.cpu), SYMBOL)
-    return text, layout, graph
+    return graph
 
 
-def used_variables(module: Module, graph: Graph) -> list[Variable]:
-    """Function-scope variables of the kernel and the module's shared variables, which every kernel may use."""
-    shared = [variable for variable in module.variables.values() if variable.space == "shared"]
-    return shared + [variable for variable in graph.variables if variable not in shared]
+def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
+    """The kernel's local variables and all shared ones: of its functions, and the module's, which every kernel may use."""
+    entry, *others = graphs
+    found = [variable for variable in module.variables.values() if variable.space == "shared"]
+    found += entry.variables
+    found += [variable for graph in others for variable in graph.variables if variable.space == "shared"]
+    return list(dict.fromkeys(found))
 
 
 def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
@@ -154,7 +192,8 @@ def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
         what = None
         if not item.row.supported:
             what = f"instruction '{written(source, item)}'"
-        elif item.call is not None and isinstance(item.call.callee, Function) and not is_runtime_call(item.call):
+        elif item.call is not None and not item.call.real and not is_runtime_call(item.call):
+            assert isinstance(item.call.callee, Function)
             what = f"call of external function '{item.call.callee.name}'"
         if what is not None:
             raise UnsupportedError(f"{source.name}:{source.line(item.pos)}: {what} is not supported")

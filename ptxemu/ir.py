@@ -133,7 +133,8 @@ Operand = Reg | Imm | SReg | SymRef | Addr | Vec
 class Call:
     """Extra data of a ``call``: ``callee`` is a Function or a Reg; ``args``/``returns`` are param Variables, Regs or Imms.
 
-    ``targets`` lists the functions an indirect call may reach (``.calltargets``), None when unknown;
+    ``targets`` lists the functions an indirect call may reach (``.calltargets``), None when unknown; passes/routines.py
+    completes it and sets ``exits``: some thread may leave the kernel inside.
     ``prototype`` gives parameter and return Variables for an indirect call.
     """
 
@@ -143,6 +144,20 @@ class Call:
     uniform: bool
     targets: tuple[Function, ...] | None = None
     prototype: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
+    exits: bool = False
+
+    @property
+    def real(self) -> bool:
+        """A call of a function that the module defines (once the others are inlined); else of an external one."""
+        return isinstance(self.callee, Reg) or self.callee.body is not None
+
+    @property
+    def formals(self) -> tuple[list[Variable], list[Variable]]:
+        """The parameters and results of the function or prototype."""
+        if self.prototype is not None:
+            return list(self.prototype[0]), list(self.prototype[1])
+        assert isinstance(self.callee, Function)
+        return [param.variable for param in self.callee.params], self.callee.returns
 
 
 @dataclass(slots=True, eq=False)

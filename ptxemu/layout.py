@@ -6,12 +6,15 @@ be cached and loaded anywhere.
 
 from __future__ import annotations
 
+from copy import copy
+
 from ptxemu._runtime import ffi
 from ptxemu.errors import InputError
 from ptxemu.ir import Function, Module, Reloc, Variable
 
 OPAQUE = ("surfref", "texref", "samplerref")
 CODE_ALIGN = 16
+STACK_ALIGN = 16
 _FIELD_TYPES = {4: "i32", 8: "i64"}
 
 
@@ -95,6 +98,7 @@ class KernelLayout:
     """The shared and local windows and the parameters of one kernel.
 
     ``dynamic`` shared variables (``.extern .shared x[]``) all start where static shared memory ends.
+    ``framed``: offsets of local variables count from the frame of a call, not from the start of the window.
     """
 
     def __init__(self, module: ModuleLayout, variables: list[Variable], params: dict[Variable, int]) -> None:
@@ -107,8 +111,23 @@ class KernelLayout:
         self.static_shared = align_up(end, max([16, *(v.align for v in dynamic)])) if dynamic else end
         self.shared.update({v: self.static_shared for v in dynamic})
         self.dynamic = set(dynamic)
-        self.local, end = place([v for v in variables if v.space == "local"])
-        self.local_bytes = align_up(end, 16)
+        self.framed = False
+        self._place_local(variables)
+
+    def of_function(self, variables: list[Variable]) -> KernelLayout:
+        """The layout for a device function of the kernel: the same shared window, and local variables in a frame that
+        starts where its caller's stack ends."""
+        layout = copy(self)
+        layout.framed = True
+        layout.params = {}
+        layout._place_local(variables)
+        return layout
+
+    def _place_local(self, variables: list[Variable]) -> None:
+        local = [v for v in variables if v.space == "local"]
+        self.local, end = place(local)
+        self.local_align = max([STACK_ALIGN, *(v.align for v in local)])
+        self.local_bytes = align_up(end, STACK_ALIGN)
 
     @staticmethod
     def warp_field(name: str) -> tuple[int, str]:

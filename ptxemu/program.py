@@ -45,6 +45,7 @@ class KernelCode:
     suspends: bool
     spins: bool
     variant: str
+    stack_bytes: int
 
 
 class Program:
@@ -108,7 +109,8 @@ class Program:
 
         options = compile.Options(opt=self.settings.opt, check=self.settings.check)
         made = compile.kernel(self.ir, kernel, options, block)
-        return KernelCode(made.object, made.symbol, made.static_shared, made.local_bytes, made.suspends, made.spins, made.variant)
+        plain = (made.symbol, made.static_shared, made.local_bytes, made.suspends, made.spins, made.variant, made.stack_bytes)
+        return KernelCode(made.object, *plain)
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:

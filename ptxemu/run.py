@@ -39,6 +39,7 @@ KINDS: dict[int, str] = {
     lib.PE_STACK_OVERFLOW: "stack overflow",
     lib.PE_BARRIER_MISUSE: "barrier misuse",
     lib.PE_INVALID_BRANCH: "invalid branch target",
+    lib.PE_INVALID_CALL: "invalid call target",
     lib.PE_ILLEGAL_OP_TYPE: "illegal operation for the type",
     lib.PE_INVALID_FREE: "invalid free",
 }

@@ -20,13 +20,9 @@ from ptxemu import compile as pipeline
 CORPUS = Path(__file__).parent / "data" / "corpus"
 MODULES = sorted(path.stem for path in CORPUS.glob("*.ptx"))
 UNSUPPORTED = {
-    "alloca_malloc": "instruction 'alloca.u64'",
-    "calls": "indirect call",
-    "hand_brx": "indirect call",
     "hand_surfref": "instruction 'tex.2d.v4.f32.s32'",
     "mbarrier_cuda_atomic": "instruction 'mbarrier.init.shared.b64'",
     "mma_asm": "instruction 'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'",
-    "recursion": "recursive call of '_Z3fibi'",
     "textures": "instruction 'tex.1d.v4.f32.f32'",
     "wmma": "instruction 'wmma.load.a.sync.aligned.row.m16n16k16.global.f16'",
 }

@@ -18,7 +18,6 @@ FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
         ("wmma", "6.0", 70), ("mma", "6.4", 70), ("ldmatrix", "6.5", 75), ("stmatrix", "7.8", 90),
         ("movmatrix", "7.8", 75), ("wgmma", "8.0", 90), ("tcgen05", "8.6", 100),
     ),
-    "Stack Manipulation Instructions": (("alloca", "7.3", 52), ("stacksave", "7.3", 52), ("stackrestore", "7.3", 52)),
     "Video Instructions": tuple(
         (name, "2.0", 20) for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
     ) + tuple(
@@ -41,9 +40,6 @@ FORMS = (
     (SYNC, "griddepcontrol", "mode=wait,launch_dependents", "", "7.8", 90),
     ("Miscellaneous Instructions", "setmaxnreg", "mode=inc,dec sync aligned type=u32", "a:u32", "8.0", 90),
     ("Warp Level Matrix Instructions", "movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a:b32", "7.8", 75),
-    ("Stack Manipulation Instructions", "alloca", "type=u32,u64", "d:type, a:type, b:u32?", "7.3", 52),
-    ("Stack Manipulation Instructions", "stacksave", "type=u32,u64", "d:type", "7.3", 52),
-    ("Stack Manipulation Instructions", "stackrestore", "type=u32,u64", "a:type", "7.3", 52),
 )  # fmt: skip
 COVERED = frozenset(form[1] for form in FORMS)
 

@@ -1,10 +1,11 @@
-"""Calls of the functions that compilers leave external: vprintf, __assertfail, malloc and free."""
+"""Calls that are not inlined; those of the functions that compilers leave external: vprintf, __assertfail, malloc and free."""
 
 from __future__ import annotations
 
 from ptxemu.ir import Call, Function, Imm, Op, Reg
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
+from ptxemu.lower.routines import real_call
 from ptxemu.types import U32, U64, ScalarType
 from ptxemu.variant import LANES
 
@@ -37,8 +38,12 @@ def _widths(values: tuple[object, ...]) -> tuple[int, ...]:
 
 @effect("call")
 def call(ctx: Context, op: Op) -> None:
-    """Only external functions are left here; defined ones have been inlined."""
-    assert op.call is not None and isinstance(op.call.callee, Function)
+    """call (PTX ISA "call"), except of functions that have been inlined."""
+    assert op.call is not None
+    if op.call.real:
+        real_call(ctx, op)
+        return
+    assert isinstance(op.call.callee, Function)
     name = op.call.callee.name
     arguments = [_argument(ctx, op, index, U64 if bits == 64 else U32) for index, bits in enumerate(SIGNATURES[name][1])]
     warp, pos, mask = ("ptr", "%w"), ("i32", str(op.pos)), ("i32", ctx.bits_of(ctx.active))

@@ -15,7 +15,7 @@ from ptxemu.layout import KernelLayout
 from ptxemu.lower.bits import canonical
 from ptxemu.lower.emit import Emitter
 from ptxemu.lower.literals import literal, offsets_literal
-from ptxemu.target import Target
+from ptxemu.lower.unit import Unit
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES
 
@@ -40,18 +40,19 @@ class LaneEmitter(Emitter):
 
 
 class Context:
-    """Names and values of the kernel being lowered. ``scalar`` and ``vector`` emit one value or one per lane."""
+    """Names and values of the function being lowered. ``scalar`` and ``vector`` emit one value or one per lane."""
 
-    def __init__(self, uniformity: Uniformity, layout: KernelLayout, target: Target) -> None:
+    def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.uniformity = uniformity
         self.layout = layout
-        self.target = target
+        self.unit = unit
+        self.target = unit.target
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.prologue: list[str] = []
-        self.declarations: dict[str, str] = {}
-        self.constants: dict[str, str] = {}
-        self.helpers: dict[str, str] = {}
+        self.declarations = unit.declarations
+        self.constants = unit.constants
+        self.helpers = unit.helpers
         self.counter = 0
         self.scalar = LaneEmitter(self, 0)
         self.vector = LaneEmitter(self, LANES)
@@ -65,6 +66,9 @@ class Context:
         self.active_bits = ""  # the same as an i32, made on demand
         self._fields: dict[str, str] = {}
         self._wrapped: str | None = None
+        self.call_bytes = 0  # of the largest call
+        self.argument_bytes = 0  # of a device function: where the results begin in its block
+        self.returned: str | None = None  # the slot of the lanes that have returned from it
         self.corrections: dict[Op, str] = {}
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.checking = False  # in the version of a segment that runs when that test has failed
@@ -81,6 +85,16 @@ class Context:
         name = self.fresh("slot")
         self.allocas.append(f"  {name} = alloca {type}, align 64")
         return name
+
+    def call_block(self, size: int) -> str:
+        """Memory for the arguments and results of a call. One block serves all calls: it is never in use twice."""
+        self.call_bytes = max(self.call_bytes, size, 1)
+        return "%calls"
+
+    def all_allocas(self) -> list[str]:
+        """The allocas of the function, whose first block they begin."""
+        block = [f"  %calls = alloca [{self.call_bytes} x i8], align 64"] if self.call_bytes else []
+        return block + self.allocas
 
     def stmt(self, text: str) -> None:
         self.lines.append("  " + text)

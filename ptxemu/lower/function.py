@@ -1,4 +1,4 @@
-"""Builds the LLVM function of one kernel: linearized control flow around the lowered ops of each block."""
+"""Builds the LLVM function of one routine: linearized control flow around the lowered ops of each block."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from ptxemu.lower.context import MASK, WORD, Context, zero
 from ptxemu.lower.effects import EFFECTS
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.literals import offsets_literal
+from ptxemu.lower.routines import PROTOTYPE, finish
 from ptxemu.lower.segments import Segment, escaping, plan, test
 from ptxemu.lower.special import special_value, symbol_value
-from ptxemu.lower.sync import note_exit
+from ptxemu.lower.sync import note_exit, poll_stop
+from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Block, Graph, Phi, reads
-from ptxemu.target import Target
 from ptxemu.types import PRED, ScalarType
 from ptxemu.variant import LANES
 
 
-def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, target: Target, symbol: str) -> str:
-    """The LLVM IR text of a module that defines ``void symbol(ptr warp)``."""
-    return FunctionBuilder(graph, uniformity, layout, target).run(symbol)
+def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
+    """Add a routine to ``unit``: the kernel as ``void symbol(ptr warp)``, a device function as lower/routines.py calls it."""
+    unit.definitions.append(FunctionBuilder(graph, uniformity, layout, unit).run(symbol))
 
 
 class FunctionBuilder:
     """Walks the blocks in linear order.  ``ctx`` holds names and lines; this class holds the control flow."""
 
-    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, target: Target) -> None:
+    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.graph = graph
         self.linear = uniformity.linear
         self.order = uniformity.layout.order
-        self.ctx = Context(uniformity, layout, target)
+        self.ctx = Context(uniformity, layout, unit)
         self.mask_home = representatives(self.linear)
         self.waiting: dict[Block, str] = {}  # slots: lanes that have been sent to a block
         self.running: dict[Block, str] = {}  # slots: lanes that a block last ran with
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
-        self.waits = any("exits" in op.row.flags for block in self.order for op in block.ops)
 
     def run(self, symbol: str) -> str:
         ctx = self.ctx
@@ -51,24 +51,21 @@ class FunctionBuilder:
         for block in self.order:
             self._block(block)
         ctx.start("done")
-        ctx.stmt("ret void")
+        if ctx.layout.framed:
+            finish(ctx)
+        else:
+            ctx.stmt("ret void")
         return self._assemble(symbol)
 
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
-        body = ctx.lines
-        parts = [f"{name} = private unnamed_addr constant {text}" for text, name in ctx.constants.items()]
-        parts += ctx.helpers.values()
-        parts += sorted(ctx.declarations.values())
+        head = f"internal {PROTOTYPE.format(symbol)} noinline" if ctx.layout.framed else f"void @{symbol}(ptr noalias %w)"
         # frames larger than the guard zone of a stack must touch it on the way
-        attributes = 'nounwind "probe-stack"="inline-asm"'
-        parts.append(f"define void @{symbol}(ptr noalias %w) {attributes} {{\nentry:")
-        parts += ctx.allocas + ctx.prologue
+        parts = [f'define {head} nounwind "probe-stack"="inline-asm" {{\nentry:']
+        parts += ctx.all_allocas() + ctx.prologue
         parts.append(f"  br label %b{self.linear.layout.index[self.order[0]]}")
-        parts += body
-        parts.append("}")
-        parts += ['!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}', "!2 = !{}"]
-        return "\n".join(parts) + "\n"
+        parts += ctx.lines
+        return "\n".join([*parts, "}"])
 
     # -- preparation
 
@@ -132,7 +129,7 @@ class FunctionBuilder:
                 self.running[block] = ctx.alloca(MASK)
                 self.waiting[block] = slot = ctx.alloca(MASK)
                 ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 64")
-        everyone = ctx.once("active.mask", f"bitcast i32 {ctx.field('active')} to {MASK}")
+        everyone = ctx.once("active.mask", f"bitcast i32 {'%mask' if ctx.layout.framed else ctx.field('active')} to {MASK}")
         ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
         for block in self.order:
             for op in block.ops:
@@ -247,7 +244,7 @@ class FunctionBuilder:
     def _terminate(self, block: Block) -> None:
         ctx, linear = self.ctx, self.linear
         if not block.succs:
-            if self.waits:
+            if ctx.unit.waits and not _returns(block):
                 note_exit(ctx)
             ctx.jump(self._after(frozenset(), block))
         elif block in linear.layout.latches:
@@ -296,15 +293,9 @@ class FunctionBuilder:
         # When no lane reaches the latch its test has already gone on to what waits after the loop.
 
 
-def poll_stop(ctx: Context) -> None:
-    """Leave the kernel if the launch is to stop."""
-    flag = ctx.inst(f"load volatile i32, ptr {ctx.field('stop')}, align 4")
-
-    def stop() -> list[str]:
-        ctx.call("void", "pe_stop", ("ptr", "%w"), attributes="cold")
-        return []
-
-    ctx.when(ctx.scalar.icmp("ne", "i32", flag, "0"), stop, None, [], likely=False)
+def _returns(block: Block) -> bool:
+    """Whether threads go back to the caller there; else they leave the kernel."""
+    return bool(block.ops) and block.ops[-1].row.lower == "_results"
 
 
 def _zero(t: str) -> str:

@@ -95,13 +95,22 @@ def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
     if variable in layout.shared:
         return str(layout.shared[variable] + total)
     if variable in layout.local:
-        return str(layout.local[variable] + total)
+        return frame_address(ctx, layout.local[variable] + total)
     if variable in layout.params:
         field, start = "param_base", layout.params[variable]
     else:
         field = "const_base" if variable.space == "const" else "global_base"
         start = layout.module.offsets[variable]
     return ctx.scalar.bin("add", "i64", ctx.field(field), str(start + total))
+
+
+def frame_address(ctx: Context, offset: int) -> str:
+    """An address in the function's frame of local memory. There is room for the frame: lower/routines.py has seen to that."""
+    if not ctx.layout.framed:
+        return str(offset)
+    align = ctx.layout.local_align
+    past = ctx.once("frame.past", f"add i64 %stack, {align - 1}")
+    return ctx.scalar.bin("add", "i64", ctx.once("frame", f"and i64 {past}, {-align}"), str(offset))
 
 
 def _static(ctx: Context, space: str, address: Addr, size: int) -> bool:

@@ -85,3 +85,14 @@ def note_exit(ctx: Context) -> None:
     pointer = ctx.once("exited", f"getelementptr i8, ptr %w, i64 {offset}")
     gone = ctx.scalar.bin("or", "i32", ctx.inst(f"load i32, ptr {pointer}, align 4"), ctx.bits_of(ctx.active))
     ctx.stmt(f"store i32 {gone}, ptr {pointer}, align 4")
+
+
+def poll_stop(ctx: Context) -> None:
+    """Leave the kernel if the launch is to stop."""
+    flag = ctx.inst(f"load volatile i32, ptr {ctx.field('stop')}, align 4")
+
+    def stop() -> list[str]:
+        ctx.call("void", "pe_stop", ("ptr", "%w"), attributes="cold")
+        return []
+
+    ctx.when(ctx.scalar.icmp("ne", "i32", flag, "0"), stop, None, [], likely=False)

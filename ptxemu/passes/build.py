@@ -7,30 +7,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ptxemu.ir import LabelMark, Op, Reg, Variable
+from ptxemu.ir import Call, LabelMark, Op, Operand, Reg
 from ptxemu.passes.graph import Block, Graph
-from ptxemu.passes.internal import equal, invalid_branch
-from ptxemu.types import PRED
+from ptxemu.passes.internal import ARGUMENTS, ENTER, RESULTS, STACK_POINTER, equal, invalid_branch, marker
+from ptxemu.passes.routines import Routine
+from ptxemu.types import PRED, U64
 
 # Lowerings whose guard must be a branch: they cannot run for an empty set of lanes.
 SPLIT = {"call", "trap", "brkpt", "barrier_sync", "barrier_arrive", "barrier_red", "bar_warp_sync", "vote", "shfl",
          "match", "redux", "activemask", "nanosleep"}  # fmt: skip
 CARRY = Reg("%cc", PRED)
+STACK = Reg("%stack", U64)  # where the next alloca or call may place its local memory
 
 
-def build(name: str, body: list[Op | LabelMark], variables: list[Variable]) -> Graph:
-    """The graph of one inlined body. Control that falls off the end leaves the kernel."""
-    return _Builder(name, variables).run(body)
+def build(routine: Routine) -> Graph:
+    """The graph of one body. Control that falls off the end returns; that of the kernel itself leaves it."""
+    return _Builder(routine).run(routine.body)
 
 
 class _Builder:
-    def __init__(self, name: str, variables: list[Variable]) -> None:
-        self.graph = Graph(name, [Block("entry")], variables)
+    def __init__(self, routine: Routine) -> None:
+        function = routine.function
+        self.graph = Graph(function.name, [Block("entry")], routine.variables)
         self.named: dict[str, Block] = {}
         self.fresh = 0
         self.current: Block | None = self.graph.entry
+        self.home = None if function.kind == "entry" else Block(".return", pos=function.pos)
+        self.start_op = Op(ENTER, {}, (), (), (), (), function.pos, function.pos)
 
     def run(self, body: list[Op | LabelMark]) -> Graph:
+        self.prologue()
         for item in body:
             if isinstance(item, LabelMark):
                 self.start(self.label(item.name))
@@ -38,8 +44,18 @@ class _Builder:
             if self.current is None:
                 self.start(self.new("dead"))
             self.add(item)
+        if self.home is not None:
+            self.start(self.home)
+            self.home.ops.append(marker(RESULTS, self.start_op))
         self.graph.link()
         return self.graph
+
+    def prologue(self) -> None:
+        """What a body starts with; passes/params.py completes ``_arguments`` and ``_results``."""
+        ops = self.graph.entry.ops
+        if self.home is not None:
+            ops += [self.start_op, marker(ARGUMENTS, self.start_op)]
+        ops.append(marker(STACK_POINTER, self.start_op, dsts=(STACK,)))
 
     def label(self, name: str) -> Block:
         if name not in self.named:
@@ -71,6 +87,7 @@ class _Builder:
         return None
 
     def leave(self, guard: tuple[Reg, bool] | None, pos: int) -> None:
+        """Threads leave the kernel."""
         if guard is None:
             return self.close([], None, False, pos)
         end = self.new("exit")
@@ -84,6 +101,8 @@ class _Builder:
         elif kind in ("ret", "exit"):
             if kind == "ret" and op.labels:
                 self.branch(self.label(op.labels[0]), op.guard, op.pos)
+            elif kind == "ret" and self.home is not None:
+                self.branch(self.home, op.guard, op.pos)
             else:
                 self.leave(op.guard, op.pos)
         elif op.guard is not None and (kind in SPLIT or kind == "brx"):
@@ -95,11 +114,25 @@ class _Builder:
             self.start(after)
         elif kind == "brx":
             self.switch(op)
+        elif op.call is not None and op.call.real:
+            self.call(op, op.call)
         else:
             assert self.current is not None
-            self.current.ops.append(with_carry(op))
+            self.current.ops.append(with_implicit(op))
             if kind == "trap":
                 self.close([], None, False, op.pos)
+
+    def call(self, op: Op, call: Call) -> None:
+        """A real call reads the stack pointer and, if it is indirect, the address; threads that exit inside leave."""
+        assert self.current is not None
+        sources: tuple[Operand, ...] = (call.callee, STACK) if isinstance(call.callee, Reg) else (STACK,)
+        made = marker(op.row, op, srcs=sources)
+        if not call.exits:
+            self.current.ops.append(replace(made, call=call))
+            return
+        alive = Reg(f"%alive{len(self.graph.blocks)}", PRED)
+        self.current.ops.append(replace(made, call=call, dsts=(alive,), dst_types=(PRED,)))
+        self.leave((alive, True), op.pos)
 
     def switch(self, op: Op) -> None:
         """``brx.idx``: a chain of compares, and a fault when no entry matches."""
@@ -116,10 +149,14 @@ class _Builder:
         self.close([], None, False, op.pos)
 
 
-def with_carry(op: Op) -> Op:
-    """Make the implicit carry flag CC.CF an explicit source and destination."""
-    if "reads_cc" in op.row.flags:
-        op = replace(op, srcs=(*op.srcs, CARRY), src_types=(*op.src_types, PRED))
-    if "writes_cc" in op.row.flags:
-        op = replace(op, dsts=(*op.dsts, CARRY), dst_types=(*op.dst_types, PRED))
+IMPLICIT = (("cc", CARRY), ("stack", STACK))
+
+
+def with_implicit(op: Op) -> Op:
+    """Make the carry flag CC.CF and the stack pointer explicit sources and destinations."""
+    for name, reg in IMPLICIT:
+        if f"reads_{name}" in op.row.flags:
+            op = replace(op, srcs=(*op.srcs, reg), src_types=(*op.src_types, reg.type))
+        if f"writes_{name}" in op.row.flags:
+            op = replace(op, dsts=(*op.dsts, reg), dst_types=(*op.dst_types, reg.type))
     return op

@@ -110,4 +110,4 @@ def _as_reduction(op: Op, needed: set[Reg]) -> Op:
 
 def removable(op: Op) -> bool:
     """Pure: dropping it when its results are unused changes nothing."""
-    return op.row.lower in ELEMENTWISE or op.row.lower in ("mov", "cvta", "isspacep")
+    return op.row.lower in ELEMENTWISE or op.row.lower in ("mov", "cvta", "isspacep", "_stack_pointer")

@@ -102,8 +102,6 @@ def reads(op: Op) -> Iterator[Reg]:
         for argument in op.call.args:
             if isinstance(argument, Reg):
                 yield argument
-        if isinstance(op.call.callee, Reg):
-            yield op.call.callee
 
 
 def substitute(operand: Operand, mapping: dict[Reg, Operand]) -> Operand:

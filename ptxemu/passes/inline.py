@@ -1,14 +1,13 @@
-"""Inlining of device functions: the body of an entry becomes one flat list with no call to a defined function."""
+"""Inlining of device functions: a body becomes one flat list in which only the calls that stay calls are left."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from itertools import count
 
-from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.internal import branch, param_access
-from ptxemu.source import SourceFile
 
 Item = Op | LabelMark
 Actual = Variable | Reg | Imm
@@ -17,34 +16,25 @@ Actual = Variable | Reg | Imm
 class Inliner:
     """Copies callee bodies with fresh registers, labels and variables; parameters share the caller's storage."""
 
-    def __init__(self, source: SourceFile, entry: Function) -> None:
-        self.source = source
-        self.entry = entry
+    def __init__(self, root: Function, kept: Set[Function]) -> None:
+        self.root = root
+        self.kept = kept
         self.instances = count(1)
-        self.variables: list[Variable] = list(entry.variables)
+        self.variables: list[Variable] = list(root.variables)
 
     def run(self) -> list[Item]:
-        return self._expand(list(self.entry.body or ()), (self.entry,))
+        return self._expand(list(self.root.body or ()))
 
-    def _expand(self, body: list[Item], stack: tuple[Function, ...]) -> list[Item]:
+    def _expand(self, body: list[Item]) -> list[Item]:
         out: list[Item] = []
         for item in body:
             callee = item.call.callee if isinstance(item, Op) and item.call is not None else None
-            if isinstance(callee, Function) and callee.body is not None:
+            if isinstance(callee, Function) and callee.body is not None and callee not in self.kept:
                 assert isinstance(item, Op)
-                if callee in stack:
-                    raise self._unsupported(item, f"recursive call of '{callee.name}'")
-                out += self._expand(self._instance(item, callee), (*stack, callee))
-            elif isinstance(callee, Reg):
-                assert isinstance(item, Op)
-                raise self._unsupported(item, "indirect call")
+                out += self._expand(self._instance(item, callee))
             else:
                 out.append(item)
         return out
-
-    def _unsupported(self, op: Op, what: str) -> UnsupportedError:
-        line = self.source.line(op.pos)
-        return UnsupportedError(f"{self.source.name}:{line}: {what} is not supported: '{op.opcode}'")
 
     def _instance(self, op: Op, callee: Function) -> list[Item]:
         """The callee's body for one call site, ending at its continuation label."""
@@ -65,9 +55,9 @@ class Inliner:
         return [branch(skip.name, (op.guard[0], not op.guard[1]), op), *inlined, skip]
 
 
-def inline(source: SourceFile, entry: Function) -> tuple[list[Item], list[Variable]]:
-    """The body of ``entry`` with all calls to defined functions expanded, and all variables it then uses."""
-    inliner = Inliner(source, entry)
+def inline(root: Function, kept: Set[Function]) -> tuple[list[Item], list[Variable]]:
+    """The body of ``root`` with all calls of functions that are not ``kept`` expanded, and all variables it then uses."""
+    inliner = Inliner(root, kept)
     return inliner.run(), inliner.variables
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable
 from ptxemu.isa.table import Row
-from ptxemu.types import PRED, ScalarType
+from ptxemu.types import PRED, U32, ScalarType
 
 
-def _row(name: str) -> Row:
-    return Row(name, (), (), (1, 0), 0, name, frozenset(), "internal", name)
+def _row(name: str, *flags: str) -> Row:
+    return Row(name, (), (), (1, 0), 0, name, frozenset(flags), "internal", name)
 
 
 MOVE = _row("_move")
@@ -19,6 +19,12 @@ BRANCH = replace(_row("_branch"), lower="bra")
 PARAM_LOAD = replace(_row("_param_load"), lower="ld")
 PARAM_STORE = replace(_row("_param_store"), lower="st")
 INVALID_BRANCH = _row("_invalid_branch")
+ENTER = _row("_enter")  # start of a device function: is there room for it?
+STACK_POINTER = _row("_stack_pointer")  # the end of the function's frame in local memory
+ARGUMENTS = _row("_arguments", "varying")  # the values that a device function was called with
+RESULTS = _row("_results")  # a device function returns, with these values
+EXTRACT = _row("_extract")
+DEPOSIT = _row("_deposit")
 
 
 def move(dst: Reg, src: Operand, type: ScalarType, like: Op) -> Op:
@@ -50,3 +56,22 @@ def param_access(variable: Variable, value: Reg | Imm, like: Op, *, store: bool)
         return Op(PARAM_STORE, mods, (), (address, value), (), (None, kind), like.pos, like.end, loc=like.loc)
     assert isinstance(value, Reg)
     return Op(PARAM_LOAD, mods, (value,), (address,), (kind,), (None,), like.pos, like.end, loc=like.loc)
+
+
+def marker(row: Row, like: Op, dsts: tuple[Reg, ...] = (), srcs: tuple[Operand, ...] = ()) -> Op:
+    """An op of a device function's start or end, which moves values of the registers' own types."""
+    types = tuple(source.type for source in srcs if isinstance(source, (Reg, Imm)))
+    return Op(row, {}, dsts, srcs, tuple(dst.type for dst in dsts), types, like.pos, like.end, loc=like.loc)
+
+
+def extract(dst: Reg, source: Reg, shift: int, like: Op) -> Op:
+    """``dst = source >> shift``, cut off or extended by zeros."""
+    operands = (source, Imm(shift, U32))
+    return Op(EXTRACT, {}, (dst,), operands, (dst.type,), (source.type, U32), like.pos, like.end, loc=like.loc)
+
+
+def deposit(dst: Reg, rest: Reg | Imm, value: Reg, shift: int, like: Op) -> Op:
+    """``dst = rest | value << shift``, all of one type."""
+    operands = (rest, value, Imm(shift, U32))
+    types = (rest.type, value.type, U32)
+    return Op(DEPOSIT, {}, (dst,), operands, (dst.type,), types, like.pos, like.end, loc=like.loc)

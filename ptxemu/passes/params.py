@@ -1,32 +1,40 @@
-"""Parameters of inlined calls become registers.
+"""Parameters of device functions become registers.
 
 A ``.param`` variable of a function body is only a mailbox: stores with constant offsets on one side, loads on the
 other.  Where its accesses do not overlap each piece is a register; otherwise the variable moves to local memory.
+passes/marshal.py does the same for the parameters of calls that are not inlined.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ptxemu.ir import Addr, Call, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir import Addr, Call, Function, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.graph import Graph
-from ptxemu.passes.internal import move
+from ptxemu.passes.internal import ARGUMENTS, RESULTS, move
+from ptxemu.passes.marshal import WORD, Marshal
 from ptxemu.types import TYPES
 
 
-def promote(graph: Graph, kernel_params: set[Variable]) -> None:
-    """Rewrite every access to a param variable that is not in ``kernel_params``."""
-    pieces = _collect(graph, kernel_params)
+def promote(graph: Graph, function: Function) -> None:
+    """Rewrite every access to a param variable, those of a kernel itself excepted."""
+    formals = {param.variable for param in function.params}
+    kernel = function.kind == "entry"
+    pieces = _collect(graph, formals if kernel else set())
+    if not kernel:
+        for formal in (*formals, *function.returns):
+            pieces.setdefault(formal, set())
     registers: dict[Variable, dict[int, Reg]] = {}
     memory: dict[Variable, Variable] = {}
     for variable, found in pieces.items():
         if found is not None and _disjoint(found):
             registers[variable] = {offset: Reg(f"{variable.name}+{offset}", TYPES[f"b{size * 8}"]) for offset, size in found}
         else:
-            memory[variable] = replace(variable, space="local")
+            memory[variable] = replace(variable, space="local", align=max(variable.align, WORD))
             graph.variables.append(memory[variable])
+    marshal = Marshal(registers, memory)
     for block in graph.blocks:
-        block.ops = [new for op in block.ops for new in _rewrite(op, registers, memory)]
+        block.ops = [new for op in block.ops for new in _rewrite(op, registers, memory, marshal, function)]
 
 
 def _target(op: Op) -> tuple[Variable, int] | None:
@@ -73,7 +81,9 @@ def _collect(graph: Graph, kernel_params: set[Variable]) -> dict[Variable, set[t
                         found[variable] = None
             if op.call is not None:
                 for value in (*op.call.args, *op.call.returns):
-                    if isinstance(value, Variable):
+                    if isinstance(value, Variable) and op.call.real and value not in kernel_params:
+                        found.setdefault(value, set())
+                    elif isinstance(value, Variable):
                         add(value, 0, value.size)
     return found
 
@@ -96,9 +106,19 @@ def _disjoint(pieces: set[tuple[int, int]]) -> bool:
     return True
 
 
-def _rewrite(op: Op, registers: dict[Variable, dict[int, Reg]], memory: dict[Variable, Variable]) -> list[Op]:
+def _rewrite(
+    op: Op,
+    registers: dict[Variable, dict[int, Reg]],
+    memory: dict[Variable, Variable],
+    marshal: Marshal,
+    function: Function,
+) -> list[Op]:
     if op.call is not None:
-        return [replace(op, call=_call(op.call, registers))]
+        return marshal.call(op) if op.call.real else [replace(op, call=_call(op.call, registers))]
+    if op.row is ARGUMENTS:
+        return marshal.arguments(function, op)
+    if op.row is RESULTS:
+        return marshal.results(function, op)
     target = _target(op)
     if target is None:
         return [replace(op, srcs=tuple(_relocate(source, memory) for source in op.srcs))] if memory else [op]

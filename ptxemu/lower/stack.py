@@ -1,0 +1,66 @@
+"""The per-thread stack in local memory: alloca, stacksave, stackrestore (PTX ISA, "Stack Manipulation Instructions").
+
+The stack pointer is an ordinary value, the offset in the local window where free memory starts; passes/build.py makes it an
+explicit operand. Each thread has its own; a device function starts with one behind its frame, so that what it allocates
+is free again when it returns.
+"""
+
+from __future__ import annotations
+
+from ptxemu.ir import Imm, Op
+from ptxemu.lower.context import Context
+from ptxemu.lower.effects import effect
+from ptxemu.lower.emit import Emitter, elementwise, source_type
+from ptxemu.lower.memory import frame_address, note_position
+from ptxemu.types import U64
+
+DEFAULT_ALIGN = 8
+
+
+@effect("_stack_pointer")
+def stack_pointer(ctx: Context, op: Op) -> None:
+    """The stack at the start of a function: behind its local variables."""
+    ctx.define(op, 0, frame_address(ctx, ctx.layout.local_bytes))
+
+
+@elementwise("stacksave")
+def stacksave(e: Emitter, op: Op, stack: str) -> str:
+    return e.cast("trunc", "i64", stack, op.dst_types[0].llvm)
+
+
+@elementwise("stackrestore")
+def stackrestore(e: Emitter, op: Op, saved: str) -> str:
+    return e.cast("zext", source_type(op, 0), saved, "i64")
+
+
+@effect("alloca")
+def alloca(ctx: Context, op: Op) -> None:
+    """alloca: the next aligned bytes of the stack; a fault if the local window has not so many."""
+    *sizes, pointer = op.srcs
+    vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts)
+    emitter = ctx.vector if vector else ctx.scalar
+    read = ctx.vector_of if vector else ctx.scalar_of
+    kind = op.src_types[0]
+    assert kind is not None
+    align = sizes[1].bits if len(sizes) > 1 and isinstance(sizes[1], Imm) else DEFAULT_ALIGN
+    size = emitter.cast("zext", kind.llvm, read(sizes[0], kind), "i64")
+    start = emitter.bin("add", "i64", read(pointer, U64), emitter.int(64, align - 1))
+    start = emitter.bin("and", "i64", start, emitter.int(64, -align))
+    limit = ctx.field("local_size")
+    room = emitter.intrinsic("usub.sat", "i64", ctx.splat("i64", limit) if vector else limit, start)
+    _require(ctx, op, emitter.icmp("ugt", "i64", size, room), vector)
+    ctx.define(op, 0, emitter.cast("trunc", "i64", start, op.dst_types[0].llvm))
+    ctx.define(op, 1, emitter.bin("add", "i64", start, size))
+
+
+def _require(ctx: Context, op: Op, full: str, vector: bool) -> None:
+    """Fault in the lanes where the stack is full."""
+    mask = ctx.mask_of(op)
+    lacking = ctx.bits_of(ctx.conjunction(mask, full)) if vector else ctx.scalar.select(full, "i32", ctx.bits_of(mask), "0")
+
+    def overflow() -> list[str]:
+        note_position(ctx, op)
+        ctx.call("void", "pe_stack_overflow", ("ptr", "%w"), ("i32", lacking), attributes="cold")
+        return []
+
+    ctx.when(ctx.scalar.icmp("ne", "i32", lacking, "0"), overflow, None, [], likely=False)
