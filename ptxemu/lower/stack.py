@@ -10,7 +10,7 @@ from __future__ import annotations
 from ptxemu.ir import Imm, Op
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.emit import Emitter, elementwise, source_type
+from ptxemu.lower.emit import Emitter, source_type
 from ptxemu.lower.memory import frame_address, note_position
 from ptxemu.types import U64
 
@@ -23,14 +23,20 @@ def stack_pointer(ctx: Context, op: Op) -> None:
     ctx.define(op, 0, frame_address(ctx, ctx.layout.local_bytes))
 
 
-@elementwise("stacksave")
-def stacksave(e: Emitter, op: Op, stack: str) -> str:
-    return e.cast("trunc", "i64", stack, op.dst_types[0].llvm)
+@effect("stacksave", "stackrestore")
+def copy(ctx: Context, op: Op) -> None:
+    """stacksave, stackrestore: the stack pointer is read, or written, as the register's type."""
+    dst, source, kind = op.dsts[0], op.srcs[0], op.src_types[0]
+    assert dst is not None and kind is not None
+    if ctx.is_scalar(dst):
+        ctx.define(op, 0, _resized(ctx.scalar, op, ctx.scalar_of(source, kind)))
+    else:
+        ctx.define(op, 0, _resized(ctx.vector, op, ctx.vector_of(source, kind)))
 
 
-@elementwise("stackrestore")
-def stackrestore(e: Emitter, op: Op, saved: str) -> str:
-    return e.cast("zext", source_type(op, 0), saved, "i64")
+def _resized(e: Emitter, op: Op, value: str) -> str:
+    source, target = source_type(op, 0), op.dst_types[0].llvm
+    return e.cast("zext" if target == "i64" else "trunc", source, value, target)
 
 
 @effect("alloca")
