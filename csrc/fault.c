@@ -79,14 +79,17 @@ static uint32_t range_fault(uint32_t space, uint64_t address) {
   return absolute && address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
 }
 
-void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
+void pe_check_span(pe_warp *w, uint32_t pos, uint32_t space, uint64_t address, uint32_t size, uint32_t align, int32_t lane) {
   uint64_t base, extent;
   space_range(w, space, &base, &extent);
+  uint64_t offset = address - base;
+  if (offset > extent || size > extent - offset) pe_fault(w, range_fault(space, address), pos, lane, space, address, size);
+  if (address & (align - 1)) pe_fault(w, PE_MISALIGNED, pos, lane, space, address, size);
+}
+
+void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
   for (; mask; mask &= mask - 1) {
     int lane = __builtin_ctz(mask);
-    uint64_t offset = addr[lane] - base;
-    if (offset > extent || size > extent - offset)
-      pe_fault(w, range_fault(space, addr[lane]), pos, lane, space, addr[lane], size);
-    if (addr[lane] & (size - 1)) pe_fault(w, PE_MISALIGNED, pos, lane, space, addr[lane], size);
+    pe_check_span(w, pos, space, addr[lane], size, size, lane);
   }
 }

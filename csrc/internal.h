@@ -42,4 +42,7 @@ noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t 
 noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,
                             uint32_t size, const char *note);
 
+/* Fault unless `size` bytes at the address lie in the space's window or arena and are aligned; `lane` is to blame. */
+void pe_check_span(pe_warp *w, uint32_t pos, uint32_t space, uint64_t address, uint32_t size, uint32_t align, int32_t lane);
+
 #endif

@@ -54,7 +54,7 @@ enum {
   PE_OK, PE_ILLEGAL_ADDRESS, PE_MISALIGNED, PE_NULL, PE_SURFACE_TRAP, PE_INVALID_SURFACE, PE_UNBOUND_SURFACE,
   PE_GEOMETRY_MISMATCH, PE_FORMAT_MISMATCH, PE_INVALID_ADDRESS_SPACE, PE_TRAP, PE_ASSERT, PE_DEADLOCK, PE_STACK_OVERFLOW,
   PE_STOPPED, PE_BARRIER_MISUSE, PE_INVALID_BRANCH,
-  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE, PE_INVALID_CALL
+  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE, PE_INVALID_CALL, PE_PARTIAL_WARP
 };
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */
@@ -177,6 +177,52 @@ void pe_round(uint32_t op, uint32_t mode, uint32_t bits, uint32_t n, void *d, co
 
 /* Conversions under a rounding mode: from/to are PE_TYPE_* (f32 f64 and integers). n values. */
 void pe_round_convert(uint32_t from, uint32_t to, uint32_t mode, uint32_t n, void *d, const void *a);
+
+/* mma, mma.sp and wmma.mma: one multiplication of a warp.  Fragments are register-major: register r of lane i of a
+ * fragment is word 32 * r + i (4 bytes a word, 8 for f64). */
+typedef struct pe_mma_site {
+  uint32_t pos;
+  uint16_t m, n, k;
+  uint16_t a, b, c, d;  /* PE_TYPE_* of the elements */
+  uint16_t flags;       /* PE_MMA_* */
+  uint16_t round;       /* of f64, as in pe_round */
+  uint16_t selector;    /* of sparse metadata */
+} pe_mma_site;
+
+enum {
+  PE_MMA_QUADS = 1,     /* m8n8k4 of f16: four multiplications, one for each pair of quads of lanes */
+  PE_MMA_SPARSE = 2, PE_MMA_SATURATE = 4, PE_MMA_AND = 8,
+  PE_MMA_A_COL = 16, PE_MMA_B_ROW = 32 /* of PE_MMA_QUADS, whose layouts change the fragments */
+};
+
+/* d = a * b + c; `e` is the metadata register of a sparse form, else NULL.  Faults unless all lanes execute it. */
+void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, const void *a, const void *b, const void *c,
+            const void *e, void *d);
+
+/* wmma.load and wmma.store: a matrix in memory and its fragment.  Rows and columns are those of the fragment's tiles: a
+ * multiplicand has k along its columns. */
+typedef struct pe_wmma_site {
+  uint32_t pos;
+  uint16_t space, rows, columns;
+  uint16_t bits;        /* of an element */
+  uint16_t role;        /* PE_WMMA_* */
+  uint16_t across;      /* consecutive elements in memory lie in one column */
+  uint16_t registers;   /* of the fragment */
+  uint16_t reserved;
+} pe_wmma_site;
+
+enum { PE_WMMA_A, PE_WMMA_B, PE_WMMA_C };
+
+void pe_wmma_load(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t address, uint32_t stride, void *fragment);
+void pe_wmma_store(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t address, uint32_t stride,
+                   const void *fragment);
+
+/* ldmatrix and stmatrix: `count` 8x8 matrices of 16-bit elements, rows at the addresses of lanes 0 to 8 * count - 1. */
+void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
+                 const uint64_t *address, void *fragment);
+void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
+                 const uint64_t *address, const void *fragment);
+void pe_movmatrix(pe_warp *w, uint32_t pos, uint32_t mask, const void *from, void *to);
 /* CDEF END */
 
 #define PE_ARENA_MARGIN (1ull << 31)

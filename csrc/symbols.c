@@ -20,6 +20,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_globaltimer),
   SYMBOL(pe_atomic), SYMBOL(pe_red), SYMBOL(pe_surface), SYMBOL(pe_typed_atomic), SYMBOL(pe_headers), SYMBOL(pe_suq),
   SYMBOL(pe_is_surface), SYMBOL(pe_round), SYMBOL(pe_round_convert),
+  SYMBOL(pe_mma), SYMBOL(pe_wmma_load), SYMBOL(pe_wmma_store), SYMBOL(pe_ldmatrix), SYMBOL(pe_stmatrix), SYMBOL(pe_movmatrix),
   /* calls that LLVM makes of its own accord */
   SYMBOL(memcpy), SYMBOL(memmove), SYMBOL(memset), SYMBOL(memcmp),
   NAMED("fma", (double (*)(double, double, double))fma), NAMED("fmaf", (float (*)(float, float, float))fmaf),

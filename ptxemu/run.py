@@ -42,6 +42,7 @@ KINDS: dict[int, str] = {
     lib.PE_INVALID_CALL: "invalid call target",
     lib.PE_ILLEGAL_OP_TYPE: "illegal operation for the type",
     lib.PE_INVALID_FREE: "invalid free",
+    lib.PE_PARTIAL_WARP: "partial warp",
 }
 
 MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}

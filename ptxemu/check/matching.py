@@ -204,6 +204,8 @@ class _Matcher:
 
     def scalar(self, index: int, pattern: OperandPattern) -> int:
         length = self.length(pattern) or 1
+        if pattern.count == "1":
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be in braces", index)
         if length > 1 and not (self.values[index] is None and pattern.sink):
             raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a vector of {length} elements", index)
         return length

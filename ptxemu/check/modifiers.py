@@ -12,7 +12,7 @@ SLOT_NAMES = {
     "type": "type", "dtype": "type", "atype": "type", "stype": "type", "btype": "type", "size": "type",
     "cmp": "comparison", "round": "rounding mode", "vec": "vector length", "clamp": "clamp mode", "geom": "geometry",
     "cop": "cache operator", "op": "operation", "sem": "memory ordering", "space": "state space", "scope": "scope",
-    "mode": "mode", "query": "query", "level": "level", "evict": "eviction priority", "bool": "boolean operation",
+    "mode": "mode", "query": "query", "shape": "matrix shape", "layout": "layout", "num": "number of matrices", "level": "level", "evict": "eviction priority", "bool": "boolean operation",
 }  # fmt: skip
 TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
 REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does
@@ -27,6 +27,7 @@ OPCODE_WORDS: dict[str, frozenset[str]] = {
     "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all"}),
     "mbarrier": frozenset({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait",
                            "parity", "pending_count"}),
+    "mma": frozenset({"sp", "sp::ordered_metadata"}), "wmma": frozenset({"load", "store", "mma", "a", "b", "c", "d"}),
     "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
 }  # fmt: skip
 """Modifiers that are part of an opcode's name: alone in having a fixed place, right after it."""

@@ -30,7 +30,7 @@ Operand patterns, separated by commas, in written order::
     [a]:T      memory address; the data type T is for alignment only
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
-    v:T*4      vector of exactly so many elements
+    v:T*4      vector of exactly so many elements, always in braces
     c:u32?     optional operand (a trailing ?)
     c:b64?slot operand that is present exactly when the optional slot is given
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
@@ -66,8 +66,8 @@ class Slot:
 class OperandPattern:
     """One operand: ``role`` is ``dst``, ``src`` or ``mem``; ``second`` is the pattern after a bar.
 
-    ``count`` is the slot that gives the vector length or geometry, ``when`` the slot whose presence an optional
-    operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
+    ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
+    an optional operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
     whether a destination may be ``_``; ``values`` are those that an immediate is limited to, if any.
     """
 

@@ -15,8 +15,7 @@ FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
         ("mbarrier", "7.0", 80), ("griddepcontrol", "7.8", 90), ("clusterlaunchcontrol", "8.6", 100),
     ),
     "Warp Level Matrix Instructions": (
-        ("wmma", "6.0", 70), ("mma", "6.4", 70), ("ldmatrix", "6.5", 75), ("stmatrix", "7.8", 90),
-        ("movmatrix", "7.8", 75), ("wgmma", "8.0", 90), ("tcgen05", "8.6", 100),
+        ("wgmma", "8.0", 90), ("tcgen05", "8.6", 100),
     ),
     "Video Instructions": tuple(
         (name, "2.0", 20) for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
@@ -39,7 +38,6 @@ FORMS = (
     (ASYNC, "applypriority", "space?=global level=L2::evict_normal", "[a]:, size:u32", "7.4", 80),
     (SYNC, "griddepcontrol", "mode=wait,launch_dependents", "", "7.8", 90),
     ("Miscellaneous Instructions", "setmaxnreg", "mode=inc,dec sync aligned type=u32", "a:u32", "8.0", 90),
-    ("Warp Level Matrix Instructions", "movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a:b32", "7.8", 75),
 )  # fmt: skip
 COVERED = frozenset(form[1] for form in FORMS)
 

@@ -65,6 +65,7 @@ class Context:
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand
         self._fields: dict[str, str] = {}
+        self._scratch: dict[tuple[str, str], str] = {}
         self._wrapped: str | None = None
         self.call_bytes = 0  # of the largest call
         self.argument_bytes = 0  # of a device function: where the results begin in its block
@@ -95,6 +96,12 @@ class Context:
         """The allocas of the function, whose first block they begin."""
         block = [f"  %calls = alloca [{self.call_bytes} x i8], align 64"] if self.call_bytes else []
         return block + self.allocas
+
+    def scratch(self, name: str, type: str) -> str:
+        """A stack slot shared by all that ask for this name and type; its contents last for one instruction."""
+        if (name, type) not in self._scratch:
+            self._scratch[name, type] = self.alloca(type)
+        return self._scratch[name, type]
 
     def stmt(self, text: str) -> None:
         self.lines.append("  " + text)

@@ -9,7 +9,7 @@ from ptxemu.lower.emit import ELEMENTWISE
 
 MODULES = (
     "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "data", "approx", "control",
-    "memory", "sync", "atomics", "surfaces", "warp", "calls", "stack",
+    "memory", "sync", "atomics", "surfaces", "warp", "matrix", "calls", "stack",
 )  # fmt: skip
 
 # Handled by the passes, so that nothing is left to lower.

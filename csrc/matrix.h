@@ -1,0 +1,35 @@
+/* matrix.h: how the fragments of a matrix lie in the registers of a warp (PTX ISA, "Matrix Fragments for mma").
+ *
+ * All fragments of multiplicands are made of tiles of 8 rows by 4 words: word w of row g is in lane 4 * g + w, so a register
+ * of the warp, 32 consecutive words, is a tile in row-major order.  The rows of A are those of the matrix, the rows of B its
+ * columns, and k goes along the words.  A word has 4 bytes, or is one f64.  Accumulators have tiles of 8 by 8 elements: two
+ * registers of 32-bit elements or f64, for even and odd columns, or one register of f16 pairs.
+ *
+ * PTX fixes the order of the tiles for mma; the fragments of wmma are opaque and follow the same order.
+ */
+#ifndef PTXEMU_MATRIX_H
+#define PTXEMU_MATRIX_H
+#include <string.h>
+#include "format.h"
+#include "internal.h"
+
+#define TILE 8          /* rows of a tile; columns of an accumulator's */
+#define TILE_WORDS 4    /* words of a tile's row */
+
+/* Vectors of the widest kind; see PE_WIDE in surface_access.h.  Not every compiler can dispatch. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define PE_FUSED __attribute__((target_clones("arch=haswell", "default")))
+#else
+#define PE_FUSED
+#endif
+
+/* The register of a tile: A's tiles go down first, B's along k. `row` and `column` count tiles. */
+PE_INLINE uint32_t pe_tile_a(uint32_t row, uint32_t column, uint32_t rows) { return row + rows * column; }
+PE_INLINE uint32_t pe_tile_b(uint32_t row, uint32_t column, uint32_t columns) { return row * columns + column; }
+/* The accumulator tile, `rows` of them in a column. */
+PE_INLINE uint32_t pe_tile_c(uint32_t row, uint32_t column, uint32_t rows) { return row + rows * column; }
+
+/* Fault unless the whole warp executes the instruction; false if none of it does. */
+bool pe_whole_warp(pe_warp *w, uint32_t pos, uint32_t mask);
+
+#endif

@@ -1,0 +1,160 @@
+/* matrix_memory.c: matrices between memory and fragments: wmma.load, wmma.store, ldmatrix, stmatrix, movmatrix. */
+#include "matrix.h"
+
+#define MAX_LINES 32
+#define MAX_LINE_BYTES 256
+#define MOST_ALIGNED 16u  /* bytes; what the CUDA C++ guide asks of every leading dimension */
+
+bool pe_whole_warp(pe_warp *w, uint32_t pos, uint32_t mask) {
+  if (mask == PE_ALL_LANES) return true;
+  if (mask)
+    pe_fault_note(w, PE_PARTIAL_WARP, pos, -1, 0, 0, 0, "an .aligned matrix instruction must be executed by all 32 lanes");
+  return false;
+}
+
+/* ---- wmma ----------------------------------------------------------------------------------------------------------- */
+
+/* The matrix in memory: `count` lines of `bytes` bytes, at host addresses. */
+typedef struct lines {
+  uint32_t count, bytes, align;
+  uint64_t first, step;
+} lines;
+
+static lines lines_of(const pe_warp *w, const pe_wmma_site *site, uint64_t address, uint32_t stride) {
+  uint32_t elements = site->across ? site->rows : site->columns;
+  uint32_t word = site->bits == 64 ? 8 : 4, fragment = site->registers * word;
+  return (lines){
+      .count = site->across ? site->columns : site->rows,
+      .bytes = elements * site->bits / 8,
+      .align = fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED,
+      .first = address + (site->space == PE_SHARED ? w->shared_base : 0),
+      .step = (uint64_t)stride * site->bits / 8,
+  };
+}
+
+static void check_lines(pe_warp *w, const pe_wmma_site *site, const lines *all, uint64_t address) {
+  for (uint32_t i = 0; i < all->count; i++)
+    pe_check_span(w, site->pos, site->space, address + i * all->step, all->bytes, all->align, 0);
+}
+
+/* Where element (row, column) is in the fragment, in bytes. `size` is that of an element. */
+PE_INLINE uint32_t place(const pe_wmma_site *site, uint32_t row, uint32_t column, uint32_t size) {
+  uint32_t word = size == 8 ? 8 : 4, down = site->rows / TILE;
+  if (site->role == PE_WMMA_C) {
+    uint32_t tile = pe_tile_c(row / TILE, column / TILE, down), flat = row % TILE * TILE + column % TILE;
+    if (size == 2) return tile * TILE * TILE * size + flat * size;
+    return ((tile * 2 + flat % 2) * PE_WARP_LANES + flat / 2) * size;
+  }
+  uint32_t wide = TILE_WORDS * word, at = column * size, along = site->columns * size / wide;
+  uint32_t tile = site->role == PE_WMMA_A ? pe_tile_a(row / TILE, at / wide, down) : pe_tile_b(row / TILE, at / wide, along);
+  return tile * PE_WARP_LANES * word + row % TILE * wide + at % wide;
+}
+
+/* Move each element between the lines and the fragment. */
+#define DEFINE_ELEMENTS(SIZE)                                                                                          \
+  static void elements_##SIZE(const pe_wmma_site *site, uint8_t *memory, uint8_t *fragment, bool load) {              \
+    uint32_t at = 0, outer = site->across ? site->columns : site->rows, inner = site->across ? site->rows : site->columns; \
+    for (uint32_t i = 0; i < outer; i++)                                                                               \
+      for (uint32_t j = 0; j < inner; j++, at += SIZE) {                                                               \
+        uint32_t to = site->across ? place(site, j, i, SIZE) : place(site, i, j, SIZE);                                \
+        memcpy(load ? fragment + to : memory + at, load ? memory + at : fragment + to, SIZE);                          \
+      }                                                                                                                \
+  }
+
+DEFINE_ELEMENTS(1)
+DEFINE_ELEMENTS(2)
+DEFINE_ELEMENTS(4)
+DEFINE_ELEMENTS(8)
+
+/* A multiplicand whose lines go along k: rows of tiles as they are. */
+static void load_tiles(const pe_wmma_site *site, const uint8_t *memory, uint8_t *fragment) {
+  uint32_t line = site->columns * site->bits / 8, wide = TILE_WORDS * (site->bits == 64 ? 8 : 4);
+  uint32_t down = site->rows / TILE, along = line / wide;
+  for (uint32_t row = 0; row < site->rows; row++)
+    for (uint32_t j = 0; j < along; j++) {
+      uint32_t i = row / TILE, tile = site->role == PE_WMMA_A ? pe_tile_a(i, j, down) : pe_tile_b(i, j, along);
+      memcpy(fragment + (tile * TILE + row % TILE) * wide, memory + row * line + j * wide, wide);
+    }
+}
+
+static void move_elements(const pe_wmma_site *site, uint8_t *memory, uint8_t *fragment, bool load) {
+  switch (site->bits) {
+    case 8: elements_1(site, memory, fragment, load); break;
+    case 16: elements_2(site, memory, fragment, load); break;
+    case 32: elements_4(site, memory, fragment, load); break;
+    default: elements_8(site, memory, fragment, load);
+  }
+}
+
+void pe_wmma_load(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t address, uint32_t stride, void *fragment) {
+  if (!pe_whole_warp(w, site->pos, mask)) return;
+  uint8_t memory[MAX_LINES * MAX_LINE_BYTES], *registers = fragment;
+  lines all = lines_of(w, site, address, stride);
+  check_lines(w, site, &all, address);
+  for (uint32_t i = 0; i < all.count; i++) memcpy(memory + i * all.bytes, (void *)(all.first + i * all.step), all.bytes);
+  if (site->role != PE_WMMA_C && !site->across)
+    load_tiles(site, memory, registers);
+  else
+    move_elements(site, memory, registers, true);
+  /* f16 multiplicands have 8 registers whatever their size: repeat the tiles. */
+  uint32_t register_bytes = PE_WARP_LANES * (site->bits == 64 ? 8 : 4);
+  uint32_t used = site->rows * site->columns * site->bits / 8;
+  for (uint32_t at = used; at < site->registers * register_bytes; at += used) memcpy(registers + at, registers, used);
+}
+
+void pe_wmma_store(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t address, uint32_t stride,
+                   const void *fragment) {
+  if (!pe_whole_warp(w, site->pos, mask)) return;
+  uint8_t memory[MAX_LINES * MAX_LINE_BYTES];
+  lines all = lines_of(w, site, address, stride);
+  check_lines(w, site, &all, address);
+  move_elements(site, memory, (uint8_t *)fragment, false);
+  for (uint32_t i = 0; i < all.count; i++) memcpy((void *)(all.first + i * all.step), memory + i * all.bytes, all.bytes);
+}
+
+/* ---- 8x8 matrices of 16-bit elements ---------------------------------------------------------------------------------- */
+
+typedef struct matrix {
+  uint16_t at[TILE][TILE];
+} matrix;
+
+static matrix transposed(const matrix *from) {
+  matrix to;
+  for (int i = 0; i < TILE; i++)
+    for (int j = 0; j < TILE; j++) to.at[j][i] = from->at[i][j];
+  return to;
+}
+
+static uint64_t host_row(pe_warp *w, uint32_t pos, uint32_t space, const uint64_t *address, uint32_t lane) {
+  pe_check_span(w, pos, space, address[lane], sizeof(uint16_t) * TILE, sizeof(uint16_t) * TILE, (int32_t)lane);
+  return address[lane] + (space == PE_SHARED ? w->shared_base : 0);
+}
+
+void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
+                 const uint64_t *address, void *fragment) {
+  if (!pe_whole_warp(w, pos, mask)) return;
+  matrix *tiles = fragment;
+  for (uint32_t i = 0; i < count; i++) {
+    matrix tile;
+    for (uint32_t row = 0; row < TILE; row++)
+      memcpy(tile.at[row], (void *)host_row(w, pos, space, address, i * TILE + row), sizeof tile.at[row]);
+    tiles[i] = transpose ? transposed(&tile) : tile;
+  }
+}
+
+void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
+                 const uint64_t *address, const void *fragment) {
+  if (!pe_whole_warp(w, pos, mask)) return;
+  const matrix *tiles = fragment;
+  for (uint32_t lane = 0; lane < count * TILE; lane++) host_row(w, pos, space, address, lane);
+  for (uint32_t i = 0; i < count; i++) {
+    matrix tile = transpose ? transposed(&tiles[i]) : tiles[i];
+    for (uint32_t row = 0; row < TILE; row++)
+      memcpy((void *)host_row(w, pos, space, address, i * TILE + row), tile.at[row], sizeof tile.at[row]);
+  }
+}
+
+void pe_movmatrix(pe_warp *w, uint32_t pos, uint32_t mask, const void *from, void *to) {
+  if (!pe_whole_warp(w, pos, mask)) return;
+  *(matrix *)to = transposed(from);
+}

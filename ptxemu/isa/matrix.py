@@ -1,0 +1,191 @@
+"""Warp-level matrix instructions (PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions").
+
+A fragment's registers are counted from its shape: 32 lanes share the elements of a matrix evenly.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ptxemu.isa.table import UNSUPPORTED, row
+
+CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
+LANES = 32
+
+BITS = {
+    "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
+    "f32": 32, "s32": 32,
+}  # fmt: skip
+# The registers of a fragment, as type checking sees them; any 32-bit register holds the rest.
+REGISTERS = {"f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f64": "b64", "f32": "f32", "s32": "s32"}
+
+
+def dimensions(shape: str) -> tuple[int, int, int]:
+    """m, n and k of ``m16n8k16``."""
+    m, n, k = map(int, re.findall(r"\d+", shape))
+    return m, n, k
+
+
+def registers(elements: int, type: str) -> int:
+    """How many registers of each lane hold ``elements`` elements of a matrix."""
+    return elements * BITS[type] // (LANES * (64 if type == "f64" else 32))
+
+
+def _fragment(name: str, type: str, count: int) -> str:
+    return f"{name}:{REGISTERS.get(type, 'b32')}*{count}"
+
+
+# ---------------------------------------------------------------- mma
+
+# shapes, types of a multiplicand, of an accumulator, least version and target
+MMA = (
+    ("m16n8k8", "f16", "f16 f32", "6.5", 75), ("m16n8k16", "f16", "f16 f32", "7.0", 80),
+    ("m16n8k8 m16n8k16", "bf16", "f32", "7.0", 80), ("m16n8k4 m16n8k8", "tf32", "f32", "7.0", 80),
+    ("m16n8k32", "e4m3,e5m2", "f32", "8.4", 89), ("m16n8k16", "e4m3,e5m2", "f32", "8.7", 89),
+    ("m16n8k16 m16n8k32", "e4m3,e5m2", "f16", "8.7", 89),
+    ("m8n8k4", "f64", "f64", "7.0", 80), ("m16n8k4 m16n8k8 m16n8k16", "f64", "f64", "7.8", 90),
+    ("m8n8k16", "s8,u8", "s32", "6.5", 75), ("m16n8k16 m16n8k32", "s8,u8", "s32", "7.0", 80),
+    ("m8n8k32", "s4,u4", "s32", "6.5", 75), ("m16n8k32 m16n8k64", "s4,u4", "s32", "7.0", 80),
+    ("m8n8k128", "b1", "s32", "7.0", 75), ("m16n8k128 m16n8k256", "b1", "s32", "7.0", 80),
+)  # fmt: skip
+SPARSE = (
+    ("m16n8k16 m16n8k32", "f16", "f16 f32", "7.1", 80), ("m16n8k16 m16n8k32", "bf16", "f32", "7.1", 80),
+    ("m16n8k8 m16n8k16", "tf32", "f32", "7.1", 80), ("m16n8k64", "e4m3,e5m2", "f32", "8.4", 89),
+    ("m16n8k32 m16n8k64", "s8,u8", "s32", "7.1", 80), ("m16n8k64 m16n8k128", "s4,u4", "s32", "7.1", 80),
+)  # fmt: skip
+OPTIONS = {"f64": " round?=rn,rz,rm,rp", "b1": " op=xor,and popc"}  # by multiplicand
+BIT_GATES = "and@7.1@80"
+
+
+def _selectors(m: int, k: int, type: str) -> int:
+    """How many sparsity selectors there are: 4 bits about each chunk of A fill 1, 2 or 4 of every four lanes.
+
+    The assembler takes four for f16 whatever the shape.
+    """
+    chunk = {32: 2, 16: 4, 8: 4, 4: 8}[BITS[type]]
+    return 4 if type == "f16" else 4 * LANES * 8 // (m * k // chunk * 4)
+
+
+def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bool) -> None:
+    m, n, k = dimensions(shape)
+    first = types.split(",")[0]
+    option = OPTIONS.get(first, " satfinite?" if accumulator == "s32" else "")
+    slots = f"sync aligned shape={shape} alayout=row blayout=col{option} " + (
+        f"dtype={accumulator} atype={types} btype={types} ctype={accumulator}"
+    )
+    operands = [
+        _fragment("d", accumulator, registers(m * n, accumulator)),
+        _fragment("a", first, registers(m * k, first) // (2 if sparse else 1)),
+        _fragment("b", first, registers(n * k, first)),
+        _fragment("c", accumulator, registers(m * n, accumulator)),
+    ]
+    gates = BIT_GATES if first == "b1" else ""
+    if sparse:
+        slots = "variant=sp,sp::ordered_metadata " + slots
+        operands += ["e:b32", f"immf:u32(0..{_selectors(m, k, first) - 1})"]
+        gates = "sp::ordered_metadata@8.5@80"
+    row("mma", slots, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, flags="varying", chapter=CHAPTER)
+
+
+for _sparse, _forms in ((False, MMA), (True, SPARSE)):
+    for _shapes, _types, _accumulators, _ptx, _sm in _forms:
+        for _shape in _shapes.split():
+            for _accumulator in _accumulators.split():
+                _mma(_shape, _types, _accumulator, _ptx, _sm, _sparse)
+
+# Four multiplications at once, on fragments whose layout depends on the matrices'.
+for _dtype, _ctype in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
+    row("mma", f"sync aligned shape=m8n8k4 alayout=row,col blayout=row,col dtype={_dtype} atype=f16 btype=f16 ctype={_ctype}",
+        f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*2, b:f16x2*2, c:{REGISTERS[_ctype]}*{registers(256, _ctype)}",
+        ptx="6.4", sm=70, flags="varying", chapter=CHAPTER)  # fmt: skip
+
+# Narrow types and block scaling.
+_NARROW = "e4m3,e5m2,e3m2,e2m3,e2m1"
+for _variant in ("", "variant=sp::ordered_metadata "):
+    row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64 alayout=row blayout=col kind=kind::f8f6f4 dtype=f16,f32 "
+        f"atype={_NARROW} btype={_NARROW} ctype=f16,f32", "...", ptx="8.7", sm=120, lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+    row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64,m16n8k128 alayout=row blayout=col "
+        "kind=kind::mxf8f6f4,kind::mxf4,kind::mxf4nvf4 block_scale scale?=scale_vec::1X,scale_vec::2X,scale_vec::4X "
+        f"dtype=f32 atype={_NARROW} btype={_NARROW} ctype=f32 stype=ue8m0,ue4m3", "...", ptx="8.7", sm=120,
+        lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+
+# ---------------------------------------------------------------- wmma
+
+SPACE = "space?=global,shared,shared::cta"
+CTA_GATE = "shared::cta@7.8@30"
+HALF_SHAPES = "m16n16k16,m8n32k16,m32n8k16"
+HALF_GATES = f"m8n32k16@6.1@70 m32n8k16@6.1@70 {CTA_GATE}"
+HALF_REGISTERS = 8  # of every f16 multiplicand, whatever its shape
+LAYOUTS = {"s4": ("row", "col"), "u4": ("row", "col"), "b1": ("row", "col")}  # of a and b, where they are fixed
+
+# shapes, types of both multiplicands, accumulator, least version and target
+WMMA = (
+    (HALF_SHAPES, ("bf16",), "f32", "7.0", 80), (HALF_SHAPES, ("s8", "u8"), "s32", "6.3", 72),
+    ("m16n16k8", ("tf32",), "f32", "7.0", 80), ("m8n8k4", ("f64",), "f64", "7.0", 80),
+    ("m8n8k32", ("s4", "u4"), "s32", "6.3", 75), ("m8n8k128", ("b1",), "s32", "6.3", 75),
+)  # fmt: skip
+
+
+def _load(role: str, layout: str, shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
+    kind = "u32" if type in ("s8", "u8") else REGISTERS.get(type, "b32")
+    row("wmma", f"load role={role} sync aligned layout={layout} shape={shape} {SPACE} type={type}",
+        f"d:{kind}*{count}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load", flags="varying",
+        chapter=CHAPTER)  # fmt: skip
+
+
+def _accumulators(shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
+    """wmma.load.c and wmma.store.d."""
+    _load("c", "row,col", shape, type, count, ptx, sm, gates)
+    row("wmma", f"store role=d sync aligned layout=row,col shape={shape} {SPACE} type={type}",
+        f"[p]:, a:{REGISTERS[type]}*{count}, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_store",
+        chapter=CHAPTER)  # fmt: skip
+
+
+def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
+    m, n, k = dimensions(shape)
+    layouts = LAYOUTS.get(type, ("row,col", "row,col"))
+    counts = registers(m * k, type), registers(n * k, type), registers(m * n, accumulator)
+    _load("a", layouts[0], shape, type, counts[0], ptx, sm)
+    _load("b", layouts[1], shape, type, counts[1], ptx, sm)
+    option = OPTIONS.get(type, " satfinite?" if accumulator == "s32" else "")
+    d, c = (_fragment(name, accumulator, counts[2]) for name in "dc")
+    row("wmma", f"mma sync aligned alayout={layouts[0]} blayout={layouts[1]} shape={shape}{option} "
+        f"dtype={accumulator} atype={type} btype={type} ctype={accumulator}",
+        f"{d}, {_fragment('a', type, counts[0])}, {_fragment('b', type, counts[1])}, {c}", ptx=ptx, sm=sm,
+        gates=BIT_GATES if type == "b1" else "", lower="mma", flags="varying", chapter=CHAPTER)  # fmt: skip
+
+
+_load("a,b", "row,col", HALF_SHAPES, "f16", HALF_REGISTERS, "6.0", 70, HALF_GATES)
+for _accumulator, _ptx, _sm in (("f16", "6.0", 70), ("f32", "6.0", 70), ("s32", "6.3", 72)):
+    _accumulators(HALF_SHAPES, _accumulator, registers(256, _accumulator), _ptx, _sm, HALF_GATES)
+for _dtype in ("f16", "f32"):
+    for _ctype in ("f16", "f32"):
+        row("wmma", f"mma sync aligned alayout=row,col blayout=row,col shape={HALF_SHAPES} dtype={_dtype} ctype={_ctype}",
+            f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*8, b:f16x2*8, "
+            f"c:{REGISTERS[_ctype]}*{registers(256, _ctype)}", ptx="6.0", sm=70, gates=HALF_GATES, lower="mma",
+            flags="varying", chapter=CHAPTER)  # fmt: skip
+for _shapes, _pair, _accumulator, _ptx, _sm in WMMA:
+    for _shape in _shapes.split(","):
+        for _type in _pair:
+            _wmma(_shape, _type, _accumulator, _ptx, _sm)
+_accumulators("m16n16k8", "f32", registers(256, "f32"), "7.0", 80)
+_accumulators("m8n8k4", "f64", registers(64, "f64"), "7.0", 80)
+_accumulators("m8n8k32,m8n8k128", "s32", registers(64, "s32"), "6.3", 75)
+
+# ---------------------------------------------------------------- ldmatrix, stmatrix, movmatrix
+
+for _num in (1, 2, 4):
+    row("ldmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"d:b32*{_num}, [p]:",
+        ptx="6.5", sm=75, gates=CTA_GATE, flags="varying", chapter=CHAPTER)  # fmt: skip
+    row("stmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"[p]:, a:b32*{_num}",
+        ptx="7.8", sm=90, chapter=CHAPTER)  # fmt: skip
+_PACKED = "dst=b8x16 src=b6x16_p32,b4x16_p64"
+for _form in ("shape=m16n16 num=x1,x2 trans", "shape=m8n16 num=x1,x2,x4"):
+    row("ldmatrix", f"sync aligned {_form} space?=shared,shared::cta {_PACKED}", "...", ptx="8.6", sm=100,
+        lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+row("ldmatrix", "sync aligned shape=m16n16 num=x1,x2 trans space?=shared,shared::cta type=b8", "...", ptx="8.6", sm=100,
+    lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+row("stmatrix", "sync aligned shape=m16n8 num=x1,x2,x4 trans space?=shared,shared::cta type=b8", "...", ptx="8.6", sm=100,
+    lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a:b32", ptx="7.8", sm=75, flags="varying",
+    chapter=CHAPTER)  # fmt: skip
