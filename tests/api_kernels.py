@@ -157,7 +157,7 @@ UNSUPPORTED = (
 .visible .entry tensor(.param .u64 out)
 {
   .reg .b32 %r<12>;
-  mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%r2}, {%r3}, {%r4, %r5};
+  wgmma.fence.sync.aligned;
   ret;
 }
 """

@@ -33,6 +33,7 @@ import numpy as np
 import pytest
 from isa_forms import ORACLES, Form, forms_of, kernel_text
 from isa_forms import run as run_forms
+from matrix_model import ORACLES as MATRIX_ORACLES
 
 import ptxemu
 from ptxemu.errors import Fault
@@ -163,7 +164,7 @@ def _dtype(type: str) -> np.dtype[Any]:
 
 
 def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -> np.ndarray:
-    names = {**ORACLES, **vars(isa_warp_oracles), "nan": float("nan"), "inf": float("inf"), **run.values}
+    names = {**ORACLES, **vars(isa_warp_oracles), **MATRIX_ORACLES, "nan": float("nan"), "inf": float("inf"), **run.values}
     code = compile(expression, f"line {run.line}", "eval")
     if count is None:
         listed = eval(code, names)

@@ -12,7 +12,8 @@ SLOT_NAMES = {
     "type": "type", "dtype": "type", "atype": "type", "stype": "type", "btype": "type", "size": "type",
     "cmp": "comparison", "round": "rounding mode", "vec": "vector length", "clamp": "clamp mode", "geom": "geometry",
     "cop": "cache operator", "op": "operation", "sem": "memory ordering", "space": "state space", "scope": "scope",
-    "mode": "mode", "query": "query", "shape": "matrix shape", "layout": "layout", "num": "number of matrices", "level": "level", "evict": "eviction priority", "bool": "boolean operation",
+    "mode": "mode", "query": "query", "shape": "matrix shape", "layout": "layout", "num": "number of matrices",
+    "level": "level", "evict": "eviction priority", "bool": "boolean operation",
 }  # fmt: skip
 TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
 REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does

@@ -103,7 +103,8 @@ for _dtype, _ctype in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
 _NARROW = "e4m3,e5m2,e3m2,e2m3,e2m1"
 for _variant in ("", "variant=sp::ordered_metadata "):
     row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64 alayout=row blayout=col kind=kind::f8f6f4 dtype=f16,f32 "
-        f"atype={_NARROW} btype={_NARROW} ctype=f16,f32", "...", ptx="8.7", sm=120, lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+        f"atype={_NARROW} btype={_NARROW} ctype=f16,f32", "...", ptx="8.7", sm=120, lower=UNSUPPORTED,
+        chapter=CHAPTER)  # fmt: skip
     row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64,m16n8k128 alayout=row blayout=col "
         "kind=kind::mxf8f6f4,kind::mxf4,kind::mxf4nvf4 block_scale scale?=scale_vec::1X,scale_vec::2X,scale_vec::4X "
         f"dtype=f32 atype={_NARROW} btype={_NARROW} ctype=f32 stype=ue8m0,ue4m3", "...", ptx="8.7", sm=120,
@@ -133,8 +134,8 @@ def _load(role: str, layout: str, shape: str, type: str, count: int, ptx: str, s
         chapter=CHAPTER)  # fmt: skip
 
 
-def _accumulators(shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
-    """wmma.load.c and wmma.store.d."""
+def _in_memory(shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
+    """wmma.load.c and wmma.store.d of an accumulator."""
     _load("c", "row,col", shape, type, count, ptx, sm, gates)
     row("wmma", f"store role=d sync aligned layout=row,col shape={shape} {SPACE} type={type}",
         f"[p]:, a:{REGISTERS[type]}*{count}, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_store",
@@ -157,7 +158,7 @@ def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
 
 _load("a,b", "row,col", HALF_SHAPES, "f16", HALF_REGISTERS, "6.0", 70, HALF_GATES)
 for _accumulator, _ptx, _sm in (("f16", "6.0", 70), ("f32", "6.0", 70), ("s32", "6.3", 72)):
-    _accumulators(HALF_SHAPES, _accumulator, registers(256, _accumulator), _ptx, _sm, HALF_GATES)
+    _in_memory(HALF_SHAPES, _accumulator, registers(256, _accumulator), _ptx, _sm, HALF_GATES)
 for _dtype in ("f16", "f32"):
     for _ctype in ("f16", "f32"):
         row("wmma", f"mma sync aligned alayout=row,col blayout=row,col shape={HALF_SHAPES} dtype={_dtype} ctype={_ctype}",
@@ -168,9 +169,9 @@ for _shapes, _pair, _accumulator, _ptx, _sm in WMMA:
     for _shape in _shapes.split(","):
         for _type in _pair:
             _wmma(_shape, _type, _accumulator, _ptx, _sm)
-_accumulators("m16n16k8", "f32", registers(256, "f32"), "7.0", 80)
-_accumulators("m8n8k4", "f64", registers(64, "f64"), "7.0", 80)
-_accumulators("m8n8k32,m8n8k128", "s32", registers(64, "s32"), "6.3", 75)
+_in_memory("m16n16k8", "f32", registers(256, "f32"), "7.0", 80)
+_in_memory("m8n8k4", "f64", registers(64, "f64"), "7.0", 80)
+_in_memory("m8n8k32,m8n8k128", "s32", registers(64, "s32"), "6.3", 75)
 
 # ---------------------------------------------------------------- ldmatrix, stmatrix, movmatrix
 
