@@ -102,7 +102,8 @@ def values(bits: np.ndarray, type: str) -> np.ndarray:
         return bits.astype(np.uint16).view(np.float16).astype(np.float64)
     if type in ("bf16", "tf32", "f32"):
         whole = bits.astype(np.uint32) << np.uint32(16) if type == "bf16" else bits.astype(np.uint32)
-        return (whole & np.uint32(0xFFFFE000) if type == "tf32" else whole).view(np.float32).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # NaNs whose quiet bit is clear
+            return (whole & np.uint32(0xFFFFE000) if type == "tf32" else whole).view(np.float32).astype(np.float64)
     if type == "f64":
         return np.ascontiguousarray(bits).view(np.float64)
     narrow = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[type]

@@ -22,9 +22,8 @@ MODULES = sorted(path.stem for path in CORPUS.glob("*.ptx"))
 UNSUPPORTED = {
     "hand_surfref": "instruction 'tex.2d.v4.f32.s32'",
     "mbarrier_cuda_atomic": "instruction 'mbarrier.init.shared.b64'",
-    "mma_asm": "instruction 'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'",
+    "mma_asm": "instruction 'cp.async.cg.shared.global'",
     "textures": "instruction 'tex.1d.v4.f32.f32'",
-    "wmma": "instruction 'wmma.load.a.sync.aligned.row.m16n16k16.global.f16'",
 }
 UNOPTIMIZED = pipeline.Options(opt=0)
 
