@@ -13,7 +13,7 @@ register then holds the address of N bytes of global memory, aligned to N (``mT`
 
 Right of it is a Python expression over the inputs by name (bit patterns as int; signed types as signed int; predicates as
 bool; memory as a little-endian int) and the names in :mod:`isa_oracles`; ``mods`` are the modifiers of all opcodes, ``T``
-and ``U`` the types, ``constant`` the first integer written as an operand.  It gives the result, a tuple
+and ``U`` the types, ``constant`` the first integer written as an operand, ``text`` the statement.  It gives the result, a tuple
 of several, or a function that says whether a bit pattern is right.
 """
 
@@ -28,13 +28,14 @@ import isa_oracles
 import isa_values
 import narrow_oracles
 import numpy as np
+import video_oracles
 
 REGISTER = re.compile(r"%([a-z]\w*)(?::(\w+))?(?:~(\w+))?")
 GROUP = re.compile(r"\(([^()]*)\)")
 STEP = re.compile(r"<([^<>]*)>")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred|u?e\dm\dx2)$")
-ORACLES = {**vars(isa_oracles), **vars(narrow_oracles)}
+ORACLES = {**vars(isa_oracles), **vars(narrow_oracles), **vars(video_oracles)}
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
 
 
@@ -268,7 +269,8 @@ def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:
 def _expected(form: Form) -> list[tuple[object, ...]]:
     code = compile(f"({form.oracle})", f"line {form.line}", "eval")
     names = {**ORACLES, "mods": form.mods, "T": form.types[-1] if form.types else "",
-             "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text)}  # fmt: skip
+             "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text),
+             "text": form.text}  # fmt: skip
     rows = []
     for index in range(COUNT):
         values = {o.name: _value(o, column[index]) for o, column in zip(form.sources, form.inputs, strict=True)}

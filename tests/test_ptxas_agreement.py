@@ -18,7 +18,7 @@ LEAST = 0.98  # of each measure, over all cases that are not known differences
 
 # Deliberate differences: rule class and name of the cases, and why.
 KNOWN = (
-    (r".*", r" (mbarrier|cp|v?mma|vadd|vabsdiff4|ldmatrix|createpolicy)\.", "families that are not run are accepted in any form"),
+    (r".*", r" (mbarrier|cp|v?mma|ldmatrix|createpolicy)\.", "families that are not run are accepted in any form"),
     (r"declarations", r"v\[.*[-+*/<?!>(~].*\]|\.align 2\+2", "the manual allows constant expressions, ptxas integers alone"),
     (r"declarations", r"\.v2 \.align", "alignment may follow the vector length"),
     (r"declarations|limits", r"4294967296|1000000000|0xffffffff", "ptxas counts sizes in 32 bits, and these wrap"),

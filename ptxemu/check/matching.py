@@ -14,11 +14,11 @@ from ptxemu import isa
 from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.names import written
-from ptxemu.check.operands import Negated, Value
+from ptxemu.check.operands import Negated, Selected, Value
 from ptxemu.check.plan import Part, Plan
 from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
 from ptxemu.isa.special import SPECIAL_REGISTERS
-from ptxemu.isa.table import OperandPattern
+from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, ScalarType
 
@@ -112,7 +112,7 @@ class _Matcher:
         """``results`` and ``literals`` of the plan."""
         literals = []
         for index, (part, value) in enumerate(zip(parts, self.values)):
-            if part.role == "surface" or isinstance(value, (tuple, Negated)) or (part.role == "dst" and value is None):
+            if part.role == "surface" or isinstance(value, (tuple, Negated, Selected)) or (part.role == "dst" and value is None):
                 return -1, ()
             if isinstance(value, (ast.Int, ast.Float)):
                 literals.append((index, part.types[0]))
@@ -139,6 +139,8 @@ class _Matcher:
         return int(word[1:]) if word else 1
 
     def part(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        if isinstance(value, Selected) or pattern.selector:
+            value = self.selected(index, pattern, value)
         if pattern.type == "surface":
             return self.surface(index, pattern, value)
         if pattern.role == "mem":
@@ -150,6 +152,22 @@ class _Matcher:
         if pattern.role == "dst":
             return self.destination(index, pattern, value)
         return self.source(index, pattern, value)
+
+    def selected(self, index: int, pattern: OperandPattern, value: Value) -> Value:
+        """The register alone: its selector and its negation become modifiers named after the operand."""
+        name = f"operand {index + 1} of '{self.row.opcode}{self.written()}'"
+        selector, negative = (value.selector, value.negative) if isinstance(value, Selected) else ("", False)
+        if negative and not pattern.negatable:
+            raise Mismatch("a register operand cannot be negated; use neg or sub", index)
+        if selector and not (pattern.selector and SELECTORS[pattern.selector].fullmatch(selector)):
+            raise Mismatch(f"{name} cannot have the selector '.{selector}'", index)
+        if pattern.selected and not selector:
+            raise Mismatch(f"{name} needs a selector", index)
+        if not isinstance(value, (Selected, Reg)) and pattern.selector not in LITERAL_FAMILIES:
+            raise Mismatch(f"{name} must be a register", index)
+        marks = {pattern.name + "sel": selector, pattern.name + "neg": "neg" if negative else ""}
+        self.mods = self.mods | {key: mark for key, mark in marks.items() if mark}
+        return value.reg if isinstance(value, Selected) else value
 
     def destination(self, index: int, pattern: OperandPattern, value: Value) -> Part:
         kind = self.type(pattern.type)

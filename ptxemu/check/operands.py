@@ -6,6 +6,7 @@ Each operand becomes a *value* and a *kind*.  The kind is a short string that ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -34,9 +35,25 @@ class Negated:
         self.reg = reg
 
 
+class Selected:
+    """``r.b0`` or ``-r`` or ``-r.b0``: a register with a selector, negated, or both."""
+
+    __slots__ = ("negative", "reg", "selector")
+
+    def __init__(self, reg: Reg, selector: str, negative: bool) -> None:
+        self.reg = reg
+        self.selector = selector
+        self.negative = negative
+
+    @property
+    def kind(self) -> str:
+        return f"{'-' if self.negative else ''}{self.reg.type.name}{'.' if self.selector else ''}{self.selector}"
+
+
 ACCESSES = frozenset({"ld", "ldu", "st"})  # where an element of an array stands for its address
 FindElement = Callable[[ast.Index, Variable], SymRef | Reg]
-Value = Any  # Reg | SReg | SymRef | Addr | Negated | ast.Int | ast.Float | None (``_``) | tuple of values
+SELECTED = re.compile(r"(.+)\.([bh][0-7]{1,4})")
+Value = Any  # Reg | SReg | SymRef | Addr | Negated | Selected | ast.Int | ast.Float | None (``_``) | tuple of values
 
 
 class Resolver:
@@ -77,6 +94,9 @@ class Resolver:
     # ------------------------------------------------------------ one method for each kind of node
 
     def _name(self, operand: ast.Name) -> tuple[str, Value]:
+        selected = SELECTED.fullmatch(operand.text)
+        if selected:
+            return self.selected(ast.Name(selected[1], operand.pos, operand.end), selected[2], negative=False)
         entity = self.name(operand)
         if isinstance(entity, VectorName):
             parts = [_entity_kind(item) for item in entity.items]
@@ -115,7 +135,19 @@ class Resolver:
         return "!pred", Negated(entity)
 
     def _neg(self, operand: ast.Neg) -> tuple[str, Value]:
-        raise self.error("a register operand cannot be negated; use neg or sub", operand)
+        name = operand.operand
+        if not isinstance(name, ast.Name):
+            raise self.error("only a register can be negated", operand)
+        selected = SELECTED.fullmatch(name.text)
+        base = ast.Name(selected[1], name.pos, name.end) if selected else name
+        return self.selected(base, selected[2] if selected else "", negative=True)
+
+    def selected(self, base: ast.Name, selector: str, *, negative: bool) -> tuple[str, Value]:
+        entity = self.name(base)
+        if not isinstance(entity, Reg):
+            raise self.error(f"'{base.text}' is not a register: it cannot be {'negated' if negative else 'selected from'}", base)
+        value = Selected(entity, selector, negative)
+        return value.kind, value
 
     def _pair(self, operand: ast.Pair) -> tuple[str, Value]:
         first, second = self.resolve(operand.first), self.resolve(operand.second)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ptxemu.check import typerules
-from ptxemu.check.operands import Negated, Value
+from ptxemu.check.operands import Negated, Selected, Value
 from ptxemu.ir import Operand, Reg, Vec
 from ptxemu.isa.table import Row
 from ptxemu.syntax import ast
@@ -48,7 +49,7 @@ class Plan:
         srcs: list[Operand] = []
         for part, value in zip(self.parts, values):
             if part.role == "dst":
-                dsts += value if isinstance(value, tuple) else [value] * len(part.types)
+                dsts += value if isinstance(value, tuple) else [_register(value)] * len(part.types)
             elif part.role == "surface":
                 srcs += _surface(value, part)
             elif isinstance(value, tuple):
@@ -62,7 +63,12 @@ def _source(value: Value, kind: ScalarType | None) -> Operand:
     if isinstance(value, (ast.Int, ast.Float)):
         fallback = TYPES["b64"] if isinstance(value, ast.Int) else TYPES[f"f{value.width}"]
         return typerules.literal_value(kind or fallback, value)
-    return value.reg if isinstance(value, Negated) else value
+    operand: Operand = _register(value)
+    return operand
+
+
+def _register(value: Value) -> Any:
+    return value.reg if isinstance(value, (Negated, Selected)) else value
 
 
 def _vector(values: tuple[Value, ...], part: Part) -> Operand:

@@ -31,6 +31,9 @@ Operand patterns, separated by commas, in written order::
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
     v:T*4      vector of exactly so many elements, always in braces
+    a.S:T      register that may have a selector of family S (see SELECTORS), kept as the modifier ``asel``
+    d.S!:T     the same, but it must have one
+    -a:T       source that may be negated; ``aneg`` is then among the modifiers
     c:u32?     optional operand (a trailing ?)
     c:b64?slot operand that is present exactly when the optional slot is given
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
@@ -38,9 +41,8 @@ Operand patterns, separated by commas, in written order::
 
 A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
 ``dot(slot,slot)`` (``u32`` if the types of both slots are unsigned, else ``s32``), or one of ``label`` (a code
-label), ``targets`` (a ``.branchtargets`` list), ``address`` (a 32- or 64-bit integer register), ``random`` (a ``.b32`` register
-with random bits) and nothing at all (an
-address whose data have no type).
+label), ``targets`` (a ``.branchtargets`` list), ``address`` (a 32- or 64-bit integer register), ``random`` (a ``.b32``
+register with random bits) and nothing at all (an address whose data have no type).
 """
 
 from __future__ import annotations
@@ -52,6 +54,20 @@ from functools import cache
 from types import MappingProxyType
 
 UNSUPPORTED = "unsupported"
+
+SELECTORS = {
+    "part": re.compile(r"b[0-3]|h[01]"),
+    "halves": re.compile(r"h[0-3]{2}"),
+    "bytes": re.compile(r"b[0-7]{4}"),
+    "halfmask": re.compile(r"h(?:1?0|1)"),
+    "bytemask": re.compile(r"b(?=.)3?2?1?0?"),
+    "whole": re.compile(r"(?!)"),
+}
+"""Selectors of the video instructions, written after a register (``r1.b0``), by family: a byte or half; two halves or four
+bytes of two operands; which halves or bytes of a result to write; none."""
+
+LITERAL_FAMILIES = frozenset({None, "part"})
+"""Families of operands that may be literals."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -68,7 +84,8 @@ class OperandPattern:
 
     ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
     an optional operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
-    whether a destination may be ``_``; ``values`` are those that an immediate is limited to, if any.
+    whether a destination may be ``_``; ``values`` are those that an immediate is limited to, if any.  ``selector`` is the family
+    of its selectors, ``selected`` whether it must have one, ``negatable`` whether it may be negated.
     """
 
     name: str
@@ -81,6 +98,9 @@ class OperandPattern:
     space: str = "space"
     sink: bool = False
     values: tuple[range, ...] = ()
+    selector: str | None = None
+    selected: bool = False
+    negatable: bool = False
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -141,11 +161,15 @@ def _operand(text: str) -> OperandPattern:
     if name.startswith("imm"):
         kind, _, listed = kind.partition("(")
         values = tuple(_range(word) for word in listed.rstrip(")").split(",") if word)
+    negatable = name.startswith("-")
+    name, _, selector = name.lstrip("-").partition(".")
+    family = selector.rstrip("!")
     role = "mem" if name.startswith("[") else "dst" if name[0] in "dq_" else "src"
     sink = role == "dst" and name.endswith("_")
     return OperandPattern(
-        name.strip("[]"), role, kind, bool(optional), count or None, second, when or None, space or "space", sink, values
-    )
+        name.strip("[]"), role, kind, bool(optional), count or None, second, when or None, space or "space", sink, values,
+        family or None, selector.endswith("!"), negatable,
+    )  # fmt: skip
 
 
 def _range(word: str) -> range:

@@ -17,13 +17,6 @@ FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
     "Warp Level Matrix Instructions": (
         ("wgmma", "8.0", 90), ("tcgen05", "8.6", 100),
     ),
-    "Video Instructions": tuple(
-        (name, "2.0", 20) for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset")
-    ) + tuple(
-        (name + lanes, "3.0", 30)
-        for lanes in "24"
-        for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
-    ),
     "Miscellaneous Instructions": (("setmaxnreg", "8.0", 90),),
 }  # fmt: skip
 

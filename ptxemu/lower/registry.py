@@ -8,8 +8,8 @@ from ptxemu.lower.effects import EFFECTS
 from ptxemu.lower.emit import ELEMENTWISE
 
 MODULES = (
-    "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "data", "approx", "control",
-    "memory", "sync", "atomics", "surfaces", "warp", "matrix", "calls", "stack",
+    "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "video", "data", "approx",
+    "control", "memory", "sync", "atomics", "surfaces", "warp", "matrix", "calls", "stack",
 )  # fmt: skip
 
 # Handled by the passes, so that nothing is left to lower.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ptxemu.syntax.stream import TokenStream
 
 WARP_SIZE = 32
-MEMBER = re.compile(r"[^.]+(?:\.[xyzwrgba])?", re.ASCII)
+MEMBER = re.compile(r"[^.]+(?:\.[xyzwrgba])?(?:\.[bh][0-7]{1,4})?", re.ASCII)  # the last part selects bytes (video instructions)
 
 
 def name(stream: TokenStream, text: str, pos: int) -> Operand:
