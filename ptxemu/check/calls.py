@@ -9,7 +9,6 @@ from ptxemu.check import typerules
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.names import written
 from ptxemu.check.operands import Rejected, Resolver
-from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
@@ -64,17 +63,29 @@ class CallChecker:
             raise self.resolver.error(f"a function address has 64 bits; '{callee.text}' has {register.type}", callee)
         if not operands or not isinstance(operands[0], ast.Name):
             raise self.resolver.error("an indirect call needs a .callprototype or .calltargets", callee)
-        if register.type.kind in "usb" and register.type.bits == 32:
-            source = self.resolver.diagnostics.source
-            raise UnsupportedError(f"{source.name}:{source.line(callee.pos)}: calls through 32-bit addresses are not supported")
         entry = self.resolver.names.code.get(operands[0].text)
         if isinstance(entry, ast.Prototype):
             return self.prototype(entry)
         if isinstance(entry, ast.TargetList) and entry.kind == "calltargets":
-            functions = [self.function(name) for name in entry.targets]
-            first = _signature(functions[0])
-            return _Signature(first.params, first.returns, tuple(functions))
-        raise self.resolver.error(f"'{operands[0].text}' is not a .callprototype or .calltargets", operands[0])
+            return self.targets([self.function(name) for name in entry.targets], operands[0])
+        table = None if entry is not None else self.resolver.name(operands[0])
+        if isinstance(table, SymRef) and isinstance(table.symbol, Variable) and table.symbol.dims:
+            functions = [reloc.target for reloc in table.symbol.relocs if isinstance(reloc.target, Function)]
+            if functions and len(functions) == table.symbol.dims[0]:
+                return self.targets(functions, operands[0])
+        message = f"'{operands[0].text}' is not a .callprototype, .calltargets or a table of functions"
+        raise self.resolver.error(message, operands[0])
+
+    def targets(self, functions: list[Function], operand: ast.Name) -> _Signature:
+        """The signature of all the functions that a call lists."""
+        first = _signature(functions[0])
+        for function in functions[1:]:
+            other = _signature(function)
+            for formals, others in ((first.params, other.params), (first.returns, other.returns)):
+                if len(formals) != len(others) or not all(map(_same_shape, formals, others)):
+                    message = f"'{operand.text}' lists functions of different signatures: '{functions[0].name}', '{function.name}'"
+                    raise self.resolver.error(message, operand)
+        return _Signature(first.params, first.returns, tuple(functions))
 
     def prototype(self, node: ast.Prototype) -> _Signature:
         formals = []

@@ -285,7 +285,7 @@ class _Matcher:
             return f"the handle of a {symbol.type} has type u64, not {kind}"
         if isinstance(symbol, Variable) and symbol.space == "param" and symbol not in self.roles:
             return f"the address of '{written(symbol.name)}' cannot be taken: it is only passed to or returned by a call"
-        narrow = isinstance(symbol, Variable) and symbol.space in NARROW_SPACES
+        narrow = not isinstance(symbol, Variable) or symbol.space in NARROW_SPACES
         if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and narrow)):
             return None
         return f"the address of '{written(symbol.name)}' does not fit type {kind}"

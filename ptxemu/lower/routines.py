@@ -80,7 +80,7 @@ def _stack_end(ctx: Context, op: Op) -> str:
 
 def _addresses(ctx: Context, op: Op) -> str:
     callee = op.srcs[0]
-    assert isinstance(callee, Reg)
+    assert isinstance(callee, (Reg, Imm))
     kind = B64 if callee.type.bits == 64 else B32
     return ctx.vector.cast("zext", kind.llvm, ctx.vector_of(callee, kind), "i64")
 

@@ -12,7 +12,7 @@ from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.inline import Item, inline
 
-MAX_INLINED = 4000  # ops of a body with all its calls expanded, beyond which a function called twice is not copied
+MAX_INLINED = 2000  # ops of a body with all its calls expanded, beyond which a function called twice is not copied
 MAX_NESTING = 32  # calls expanded inside calls
 
 
