@@ -21,7 +21,7 @@ from ptxemu.variant import LANES
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
-Memory = tuple[dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], str]
+Memory = tuple[dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], dict[tuple[str, str], str], str]
 
 
 class LaneEmitter(Emitter):
@@ -75,6 +75,7 @@ class Context:
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
         self.canonical: dict[tuple[Reg, bool], str] = {}
+        self.stored: dict[tuple[str, str], str] = {}  # stack copies by type and value
 
     # -- names, slots, blocks
 
@@ -170,15 +171,16 @@ class Context:
 
     def remembered(self) -> Memory:
         """What the current LLVM block knows about values; code on one side of a branch must not add to the other."""
-        return dict(self.names), dict(self.vectors), dict(self.canonical), self.active_bits
+        return dict(self.names), dict(self.vectors), dict(self.canonical), dict(self.stored), self.active_bits
 
     def remember(self, memory: Memory) -> None:
-        names, vectors, canonical_values, self.active_bits = memory
-        self.names, self.vectors, self.canonical = dict(names), dict(vectors), dict(canonical_values)
+        names, vectors, canonical_values, stored, self.active_bits = memory
+        self.names, self.vectors = dict(names), dict(vectors)
+        self.canonical, self.stored = dict(canonical_values), dict(stored)
 
     def forget(self) -> None:
         """At the start of a block nothing is known."""
-        self.remember(({}, {}, {}, ""))
+        self.remember(({}, {}, {}, {}, ""))
 
     def field(self, name: str) -> str:
         """A field of the warp structure, loaded once in the entry block."""
@@ -418,6 +420,12 @@ class Context:
         slot = self.alloca(f"<{LANES} x {t}>")
         self.stmt(f"store <{LANES} x {t}> {value}, ptr {slot}, align 64")
         return slot
+
+    def in_memory(self, t: str, value: str) -> str:
+        """The same for callees that only read; made once."""
+        if (t, value) not in self.stored:
+            self.stored[t, value] = self.spill(t, value)
+        return self.stored[t, value]
 
 
 def zero(t: str) -> str:

@@ -28,7 +28,7 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, r
         return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
     name = _helper(ctx, "gather", bits)
     out = ctx.alloca(whole)
-    ctx.stmt(f"call void @{name}(ptr {ctx.spill('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
+    ctx.stmt(f"call void @{name}(ptr {ctx.in_memory('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
@@ -45,8 +45,47 @@ def scatter(ctx: Context, bits: str, addresses: str, offset: int, value: str, ma
         ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
         return
     name = _helper(ctx, "scatter", bits)
-    slot = ctx.spill(bits, value)
-    ctx.stmt(f"call void @{name}(ptr {ctx.spill('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
+    slot = ctx.in_memory(bits, value)
+    ctx.stmt(f"call void @{name}(ptr {ctx.in_memory('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
+
+
+def outside(ctx: Context, addresses: str, base: str, limit: str, shift: int) -> str:
+    """i32: the lanes whose address is not one of the ``limit`` multiples of ``2**shift`` from ``base`` on.
+
+    Rotating right by ``shift`` makes a misaligned offset huge, so one compare tests alignment and range.  Where 32 addresses
+    take many registers, the test is out of line: it would be most of the code around a gather.
+    """
+    if not ctx.target.avx512:
+        test = _test_helper(ctx, shift)
+        return ctx.inst(f"call i{LANES} @{test}(ptr {ctx.in_memory('i64', addresses)}, i64 {base}, i64 {limit})")
+    offsets = addresses if base == "0" else ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", base))
+    if shift:
+        offsets = ctx.vector.intrinsic("fshr", "i64", offsets, offsets, ctx.vector.int(64, shift))
+    return ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('uge', 'i64', offsets, ctx.splat('i64', limit))} to i{LANES}")
+
+
+def _test_helper(ctx: Context, shift: int) -> str:
+    """Define ``i32 f(addresses, base, limit)`` for :func:`outside`."""
+    name = f"lanes.outside.{shift}"
+    if name not in ctx.helpers:
+        rotate = f"llvm.fshr.v{LANES}i64"
+        ctx.declare(rotate, f"declare {WORD} @{rotate}({WORD}, {WORD}, {WORD})")
+
+        def everywhere(value: str) -> str:
+            return f"""  %{value}.first = insertelement {WORD} poison, i64 %{value}, i64 0
+  %{value}.all = shufflevector {WORD} %{value}.first, {WORD} poison, <{LANES} x i32> zeroinitializer"""
+
+        ctx.helpers[name] = f"""define internal i{LANES} @{name}(ptr %addresses, i64 %base, i64 %limit) noinline nounwind {{
+  %at = load {WORD}, ptr %addresses, align 64
+{everywhere("base")}
+{everywhere("limit")}
+  %offset = sub {WORD} %at, %base.all
+  %unit = call {WORD} @{rotate}({WORD} %offset, {WORD} %offset, {WORD} splat (i64 {shift}))
+  %bad = icmp uge {WORD} %unit, %limit.all
+  %bits = bitcast <{LANES} x i1> %bad to i{LANES}
+  ret i{LANES} %bits
+}}"""
+    return name
 
 
 def _helper(ctx: Context, kind: str, bits: str) -> str:

@@ -15,7 +15,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.lower.context import MASK, WORD, Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.gather import gather, scatter
+from ptxemu.lower.gather import gather, outside, scatter
 from ptxemu.lower.literals import offsets_literal
 from ptxemu.types import B32, B64, ScalarType
 from ptxemu.variant import LANES
@@ -128,12 +128,11 @@ def _static(ctx: Context, space: str, address: Addr, size: int) -> bool:
 # ---------------------------------------------------------------- tests
 
 
-def _rotated(ctx: Context, emitter_vector: bool, value: str, size: int) -> str:
+def _rotated(ctx: Context, value: str, size: int) -> str:
     """Rotate right by log2(size): a misaligned offset becomes huge, so one compare tests alignment and range."""
     if size == 1:
         return value
-    emitter = ctx.vector if emitter_vector else ctx.scalar
-    return emitter.intrinsic("fshr", "i64", value, value, emitter.int(64, size.bit_length() - 1))
+    return ctx.scalar.intrinsic("fshr", "i64", value, value, ctx.scalar.int(64, size.bit_length() - 1))
 
 
 def _limit(ctx: Context, space: str, span: int, size: int) -> str:
@@ -149,14 +148,10 @@ def _limit(ctx: Context, space: str, span: int, size: int) -> str:
     return ctx.once(key, f"lshr i64 {up}, {shift}")
 
 
-def _relative(ctx: Context, found: Access) -> str:
-    """The address as an offset into what the range test is about."""
-    start = {"generic": "arena_base", "global": "arena_base", "const": "const_base", "param": "param_base"}.get(found.space)
-    if start is None:
-        return found.base
-    if found.shape is not None:
-        return ctx.scalar.bin("sub", "i64", found.base, ctx.field(start))
-    return ctx.vector.bin("sub", "i64", found.base, ctx.splat("i64", ctx.field(start)))
+def _start(ctx: Context, space: str) -> str:
+    """Where what the range test is about starts."""
+    field = {"generic": "arena_base", "global": "arena_base", "const": "const_base", "param": "param_base"}.get(space)
+    return ctx.field(field) if field else "0"
 
 
 def pattern_test(ctx: Context, found: Access) -> str:
@@ -164,12 +159,12 @@ def pattern_test(ctx: Context, found: Access) -> str:
     shape = found.shape
     assert shape is not None
     low, high = shape.spread
-    start = _relative(ctx, found)
+    start = ctx.scalar.bin("sub", "i64", found.base, _start(ctx, found.space))
     exact = found.space in WINDOWS
     if exact and low:
         start = ctx.scalar.bin("add", "i64", start, str(low))
     limit = _limit(ctx, found.space, high - low if exact else 0, found.size)
-    good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, False, start, found.size), limit)
+    good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, start, found.size), limit)
     if shape.sites:
         fine = ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")
         good = ctx.scalar.bin("and", "i1", good, fine)
@@ -178,12 +173,9 @@ def pattern_test(ctx: Context, found: Access) -> str:
 
 def verify(ctx: Context, found: Access, addresses: str, mask: str) -> None:
     """Test every active lane of a vector of addresses; the runtime raises the fault."""
-    lanes = Access(found.op, found.space, addresses, None, found.size)
-    units = _rotated(ctx, True, _relative(ctx, lanes), found.size)
-    limit = ctx.splat("i64", _limit(ctx, found.space, 0, found.size))
-    bad = ctx.vector.icmp("uge", "i64", units, limit)
-    bad_bits = ctx.inst(f"bitcast {MASK} {ctx.conjunction(mask, bad)} to i{LANES}")
-    failed = ctx.scalar.icmp("ne", f"i{LANES}", bad_bits, "0")
+    limit = _limit(ctx, found.space, 0, found.size)
+    wild = outside(ctx, addresses, _start(ctx, found.space), limit, found.size.bit_length() - 1)
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(mask), wild), "0")
 
     def raise_fault() -> list[str]:
         check(ctx, found, addresses, mask)
@@ -196,7 +188,7 @@ def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
     """The runtime's exact test of every active lane."""
     ctx.call(
         "void", "pe_check", ("ptr", "%w"), ("i32", str(found.op.pos)), ("i32", str(SPACES[found.space])),
-        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", ctx.spill("i64", addresses)), attributes="cold",
+        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", ctx.in_memory("i64", addresses)), attributes="cold",
     )  # fmt: skip
 
 
