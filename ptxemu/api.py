@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -228,7 +228,7 @@ class Launcher:
             arguments.copy_out()
         finally:
             arguments.release()
-        return result
+        return replace(result, surface_drops=surfaces.dropped, format_mismatches=surfaces.format_mismatches)
 
 
 def _checked_timeout(timeout: float | None) -> float | None:

@@ -63,12 +63,28 @@ SYMBOLS: dict[str, int] = _symbols()
 
 @dataclass(slots=True, frozen=True)
 class LaunchResult:
-    """What a launch that ended well reports; ``output_dropped`` are bytes of printf output beyond the buffer."""
+    """What a launch that ended well reports.
+
+    ``output_dropped`` are bytes of printf output beyond the buffer, ``surface_drops`` accesses through a bad surface handle
+    or header that the policy drops, ``format_mismatches`` reductions whose signedness the surface's format does not give.
+    """
 
     seconds: float
     ctas: int
     workers: int
     output_dropped: int
+    surface_drops: int = 0
+    format_mismatches: int = 0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know, in words."""
+        counts = (
+            (self.output_dropped, "bytes of printf output were dropped"),
+            (self.surface_drops, "surface accesses through an invalid header were dropped"),
+            (self.format_mismatches, "surface reductions took a format that is no integer for unsigned"),
+        )
+        return [f"{count} {text}" for count, text in counts if count]
 
 
 def launch(

@@ -20,6 +20,7 @@ from ptxemu.case.reference import evaluate, run_script
 from ptxemu.case.schema import Argument, ArraySpec, Case, LaunchSpec, Name, Output, SurfaceSpec
 from ptxemu.device import Device, default_device
 from ptxemu.errors import InputError
+from ptxemu.run import LaunchResult
 from ptxemu.surface_object import AXES, SurfaceObject
 
 
@@ -33,6 +34,7 @@ class CaseResult:
     saved: list[Path] = field(default_factory=list)
     seconds: float = 0.0
     wall_seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -55,7 +57,9 @@ def run_case(
     run = _Run(case, device or default_device())
     result = CaseResult(case)
     for launch in case.launches:
-        result.seconds += run.launch(launch, timeout, printf)
+        done = run.launch(launch, timeout, printf)
+        result.seconds += done.seconds
+        result.warnings += done.warnings
     result.arrays = run.arrays()
     result.comparisons = _compare(case, run.inputs, result.arrays)
     if output is not None:
@@ -78,8 +82,8 @@ class _Run:
         self.surfaces = {name: self._surface(name, spec) for name, spec in case.surfaces.items()}
         self.inputs.update(self.hosts)
 
-    def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> float:
-        """Do one launch; its time in seconds."""
+    def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
+        """Do one launch."""
         kernel = self._kernel(spec)
         for symbol, name in spec.bind.items():
             variable, index = _element(symbol, spec.where)
@@ -93,8 +97,7 @@ class _Run:
         limit = timeout if spec.timeout is None else spec.timeout
         try:
             launcher = kernel[spec.grid, spec.block]
-            result = launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
-            return result.seconds
+            return launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 

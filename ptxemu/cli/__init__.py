@@ -1,4 +1,4 @@
-"""The command line: ``ptxemu run | test | lint | info | compile``.
+"""The command line: ``ptxemu run | test | lint | info | compile | assemble | disassemble``.
 
 Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, 3 PTX that is valid but not supported, 70 a bug
 in ptxemu (with a reproducer saved), 130 interrupted.
@@ -15,7 +15,7 @@ import ptxemu
 from ptxemu.cli.failure import save_reproducer
 from ptxemu.errors import Error, InputError, InternalError
 
-COMMANDS = ("run", "test", "lint", "info", "compile")
+COMMANDS = ("run", "test", "lint", "info", "compile", "assemble", "disassemble")
 INTERRUPTED = 130
 
 

@@ -90,6 +90,7 @@ def _run_kernel(
     launcher = kernel[parse_extent(grid, "--grid"), parse_extent(block, "--block")]
     result = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative)
     click.echo(f"{kernel.name}: {result.ctas} blocks in {_duration(result.seconds)}")
+    _warn(result.warnings)
     for name, file in outputs.items():
         array = named[name]
         assert isinstance(array, np.ndarray)
@@ -104,6 +105,7 @@ def _run_case(path: Path, program: Path | None, timeout: float | None, output: P
         case = replace(case, program=program)
     result = run_case(case, timeout=timeout, output=output, device=device)
     click.echo(f"{case.title}: {_verdict(result)}, {_duration(result.seconds)} in {len(case.launches)} launch(es)")
+    _warn(result.warnings)
     for comparison in result.comparisons:
         mark = "ok" if comparison.passed else "FAILED"
         array = result.arrays[comparison.name]
@@ -112,6 +114,11 @@ def _run_case(path: Path, program: Path | None, timeout: float | None, output: P
     for file in result.saved:
         click.echo(f"  saved {file}")
     return 0 if result.passed else Fault.exit_code
+
+
+def _warn(warnings: list[str]) -> None:
+    for text in warnings:
+        click.echo(f"warning: {text}", err=True)
 
 
 def _verdict(result: CaseResult) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Misfit, sort_modifiers
-from ptxemu.ir import Addr, Function, LabelMark, Module, Op, Operand, Param, Reg, SymRef, Variable
+from ptxemu.ir import Addr, Function, LabelMark, Module, Op, Operand, Param, Reg, SReg, SymRef, Variable
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row
 from ptxemu.source import SourceFile
@@ -116,6 +116,27 @@ class Body:
         """The value of a parameter, or of a part of it."""
         value = self.temp(type)
         self.emit(f"ld.param.{type}", value, Addr(SymRef(variable, offset), 0))
+        return value
+
+    def thread_index(self) -> Reg:
+        """The thread's number in the grid: threads of a block by x, y, z, then blocks by x, y, z."""
+        index = self._special("ctaid.z")
+        for place, extent in (("ctaid.y", "nctaid.y"), ("ctaid.x", "nctaid.x"), ("tid.z", "ntid.z"), ("tid.y", "ntid.y"),
+                              ("tid.x", "ntid.x")):  # fmt: skip
+            here, index_before = self._special(place), index
+            index = self.temp("u32")
+            self.emit("mad.lo.u32", index, index_before, self._special(extent), here)
+        return index
+
+    def element(self, array: Variable, index: Reg, size: int) -> Addr:
+        """The address of an element of an array that a parameter points to."""
+        address = self.temp("u64")
+        self.emit("mad.wide.u32", address, index, size, self.load_param(array, "u64"))
+        return Addr(address, 0)
+
+    def _special(self, name: str) -> Reg:
+        value = self.temp("u32")
+        self.emit("mov.u32", value, SReg(name))
         return value
 
 

@@ -41,14 +41,23 @@ class LineParser:
 
     ``rules`` is an object with PLY's ``tokens``, ``literals`` and ``t_`` rules, whose token values stay texts; ``grammar``
     a module with ``p_`` productions and ``start``; ``comments`` matches what is blanked before, over several lines if need
-    be; ``words`` says how messages call the tokens that may come next, the most telling first.
+    be; ``words`` says how messages call the tokens that may come next, the most telling first; ``refused`` is what belongs to
+    another language, and the message for it.
     """
 
-    def __init__(self, rules: object, grammar: ModuleType, comments: re.Pattern[str], words: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        rules: object,
+        grammar: ModuleType,
+        comments: re.Pattern[str],
+        words: Mapping[str, str],
+        refused: tuple[re.Pattern[str], str] | None = None,
+    ) -> None:
         self._rules = rules
         self._grammar = grammar
         self._comments = comments
         self._words = words
+        self._refused = refused
 
     @cached_property
     def _lexer(self) -> lex.Lexer:
@@ -74,6 +83,8 @@ class LineParser:
         return [item for item in found if item is not None]
 
     def _line(self, parser: Any, line: str, start: int) -> Any:
+        if self._refused is not None and (found := self._refused[0].search(line)):
+            raise TextError(self._refused[1].format(found[0]), start + found.start(), start + found.end())
         stream = _Line(self._lexer.clone(), line, start)
         parser.errorfunc = lambda token: self._syntax_error(parser, token, stream.end)
         return parser.parse(lexer=stream)

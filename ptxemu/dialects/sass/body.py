@@ -8,26 +8,29 @@ from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.sass.ast import Address, Instruction, Name, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
-from ptxemu.dialects.sass.operands import Operands, Source, form_of
+from ptxemu.dialects.sass.operands import COORDINATES, Operands, Source, check_operands, form_of
 from ptxemu.dialects.sass.table import ENGINE_TYPES
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Imm, Reg, Vec
+from ptxemu.ir import Imm, Reg, Variable, Vec
 from ptxemu.names import closest
 from ptxemu.syntax.ast import Int
 from ptxemu.types import B32, B64
 
-COORDINATES = {"1D": 1, "1D_BUFFER": 1, "1D_ARRAY": 2, "2D": 2, "2D_ARRAY": 3, "3D": 3}
 WORD_BYTES = 4
+EPILOGUE = "<epilogue>"  # no label of a source
 
 
 class Kernel:
-    """A kernel being read."""
+    """A kernel being read. ``helper`` are the lanes of each warp that are helper pixels, whose reductions do nothing."""
 
     def __init__(self, body: Body, banks: Banks, pool: Pool, windows: tuple[int, ...]) -> None:
         self.body = body
         self.banks = banks
         self.pool = pool
         self.windows = windows
+        self.helper = 0
+        self.outputs: list[tuple[Reg, Variable]] = []
+        self.index: Reg | None = None
         self.operands = Operands(body, banks)
         self.labels: dict[str, Name] = {}
         self.targets: list[Name] = []
@@ -39,8 +42,27 @@ class Kernel:
         self.body.at(name.pos, name.end)
         self.body.label(name.text)
 
+    def add_input(self, name: Name, array: Variable) -> None:
+        """Load a register from a register file."""
+        self.body.at(name.pos, name.end)
+        self.body.emit("ld.global.b32", self.operands.target(name), self.body.element(array, self.thread_index(), 4))
+
+    def add_output(self, name: Name, array: Variable) -> None:
+        """Store a register to a register file at the end."""
+        self.outputs.append((self.operands.target(name), array))
+
+    def thread_index(self) -> Reg:
+        if self.index is None:
+            self.index = self.body.thread_index()
+        return self.index
+
     def finish(self) -> list[TextError]:
-        """What is wrong with the kernel as a whole."""
+        """Store the register files; what is wrong with the kernel as a whole."""
+        if self.outputs:
+            self.body.label(EPILOGUE)
+            index = self.body.thread_index()
+            for register, array in self.outputs:
+                self.body.emit("st.global.b32", self.body.element(array, index, 4), register)
         unknown = [name for name in self.targets if name.text not in self.labels]
         return [
             TextError(f"unknown label '{name.text}'{closest(name.text, self.labels)}", name.pos, name.end) for name in unknown
@@ -49,7 +71,7 @@ class Kernel:
     def instruction(self, item: Instruction) -> None:
         form = form_of(item)
         self.body.at(item.pos, item.end)
-        self.operands.check(form, item)
+        check_operands(form, item)
         guard = None if item.guard is None else self.operands.guard(*item.guard)
         HANDLERS[item.opcode](self, form, item.operands, guard)
 
@@ -104,7 +126,10 @@ class Kernel:
         self.body.branch(operands[0].text, guard)
 
     def leave(self, form: Form, operands: tuple[Operand, ...], guard: Guard | None) -> None:
-        self.body.emit("exit", guard=guard)
+        if self.outputs:
+            self.body.branch(EPILOGUE, guard)
+        else:
+            self.body.emit("exit", guard=guard)
 
     def nothing(self, form: Form, operands: tuple[Operand, ...], guard: Guard | None) -> None:
         """NOP"""
@@ -125,9 +150,8 @@ class Kernel:
         handle = self.handle(word)
         value = self.operands.data(data, kind.bits)
         width = B64 if kind.bits == 64 else B32
-        self.body.add(
-            form.row, dict(form.mods), (), (handle, Vec(tuple(coordinates)), value), (), (B64, B32, width), guard=guard
-        )  # fmt: skip
+        mods = form.mods | {"helper": str(self.helper)}
+        self.body.add(form.row, mods, (), (handle, Vec(tuple(coordinates)), value), (), (B64, B32, width), guard=guard)
 
     def handle(self, word: Operand) -> Reg:
         """The surface that a header word selects."""
@@ -151,7 +175,7 @@ class Kernel:
         kind = ENGINE_TYPES[form.mods["size"]]
         value = self.operands.data(data, kind.bits)
         width = B64 if kind.bits == 64 else B32
-        mods = form.mods | {"windows": ",".join(map(str, self.windows))}
+        mods = form.mods | {"windows": ",".join(map(str, self.windows)), "helper": str(self.helper)}
         self.body.add(form.row, mods, (), (address, value), (), (B64, width), guard=guard)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ptxemu.dialects.build import Body, module_of
 from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
@@ -12,7 +12,7 @@ from ptxemu.dialects.sass.grammar import parser
 from ptxemu.dialects.sass.memory import PARAMETERS, Banks, Pool
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
-from ptxemu.ir import Module
+from ptxemu.ir import Module, Variable
 from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
@@ -49,7 +49,8 @@ class _Front:
         self.kernel: Kernel | None = None
         self.directives = {
             "kernel": self._kernel, "param": self._param, "const": self._const, "bank": self._bank,
-            "header": self._header, "maxheader": self._maximum,
+            "header": self._header, "maxheader": self._maximum, "helper": self._helper,
+            "in": self._input, "out": self._output,
         }  # fmt: skip
 
     def run(self, lines: list[Line]) -> Module:
@@ -143,6 +144,30 @@ class _Front:
         index = self._arguments(item, Int)[0]
         assert isinstance(index, Int)
         self.pool.set_maximum(index)
+
+    def _helper(self, item: Directive) -> None:
+        """``.helper MASK``: the lanes of each warp that are helper or killed pixels, in the kernel that follows."""
+        mask = self._arguments(item, Int)[0]
+        assert isinstance(mask, Int)
+        if self.kernel is None or not 0 <= mask.value < 1 << 32:
+            raise TextError("helper lanes are a mask of 32 bits in a kernel", item.name.pos, mask.end)
+        self.kernel.helper = mask.value
+
+    def _input(self, item: Directive) -> None:
+        """``.in REGISTER NAME``: the register starts with the thread's element of an array parameter."""
+        self._register_file(item, Kernel.add_input)
+
+    def _output(self, item: Directive) -> None:
+        """``.out REGISTER NAME``: the thread's element of an array parameter gets the register when the thread exits."""
+        self._register_file(item, Kernel.add_output)
+
+    def _register_file(self, item: Directive, add: Callable[[Kernel, Name, Variable], None]) -> None:
+        register, name = self._arguments(item, Name, Name)
+        assert isinstance(register, Name) and isinstance(name, Name)
+        if self.kernel is None:
+            raise TextError("register files belong to a kernel", item.name.pos, name.end)
+        variable = self.banks.add_param(self.kernel.body, name, "u64", None, pointer=True)
+        add(self.kernel, register, variable)
 
     def _arguments(self, item: Directive, *kinds: type, least: int | None = None) -> tuple[Name | Int | Constant, ...]:
         words = {Name: "a name", Int: "a number", Constant: "c[bank][offset]"}

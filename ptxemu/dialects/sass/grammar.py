@@ -210,8 +210,12 @@ WORDS = {
 }  # fmt: skip
 
 
+NEWER = re.compile(r"\bdesc\[|\bUR[0-9Xx]+|\.(?:STRONG|GPU|SYS|SM|CTA)\b")
+
+
 def parser() -> LineParser:
     """The parser of SASS."""
     import ptxemu.dialects.sass.grammar as grammar
 
-    return LineParser(Rules(), grammar, COMMENTS, WORDS)
+    newer = NEWER, "'{}' belongs to the SASS of sm_70 and later, an unsupported SASS dialect"
+    return LineParser(Rules(), grammar, COMMENTS, WORDS, newer)

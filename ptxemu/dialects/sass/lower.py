@@ -90,9 +90,15 @@ def sured(ctx: Context, op: Op) -> None:
         value = "null" if place is None else ctx.spill("i32", ctx.vector_of(coordinates.items[place], B32))
         places.append(("ptr", value))
     ctx.call(
-        "void", "pe_surface", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
+        "void", "pe_surface", ("ptr", "%w"), ("ptr", site), ("i32", _lanes(ctx, op)),
         ("ptr", ctx.spill("i64", ctx.vector_of(handle, U64))), *places, ("ptr", lane_data(ctx, data, _bits(op))),
     )  # fmt: skip
+
+
+def _lanes(ctx: Context, op: Op) -> str:
+    """The lanes that take part: not those of helper pixels."""
+    bits, helper = ctx.bits_of(ctx.mask_of(op)), int(op.mods["helper"])
+    return ctx.scalar.bin("and", "i32", bits, str(~helper & 0xFFFFFFFF)) if helper else bits
 
 
 def _flags(op: Op) -> int:
@@ -119,6 +125,6 @@ def red(ctx: Context, op: Op) -> None:
         f"{{ {atom}, i32 {lib.PE_ATOM_FTZ if 'FTZ' in op.mods['size'] else 0}, i64 {BIAS}, [4 x i64] [{windows}] }}"
     )
     ctx.call(
-        "void", "pe_red", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
+        "void", "pe_red", ("ptr", "%w"), ("ptr", site), ("i32", _lanes(ctx, op)),
         ("ptr", ctx.spill("i64", ctx.vector_of(address, U64))), ("ptr", lane_data(ctx, data, _bits(op))),
     )  # fmt: skip

@@ -93,7 +93,7 @@ class Banks:
             raise TextError("a parameter lies here", place.pos, place.end)
         self.words[place.bank, place.offset] = value
 
-    def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> None:
+    def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> Variable:
         at = None if offset is None else offset - PARAMETERS
         variable = body.param(name.text, type, name.pos, at)
         start = PARAMETERS + body.function.params[-1].offset
@@ -105,6 +105,7 @@ class Banks:
         if taken or overlap:
             problem = "is declared twice" if taken else "overlaps another parameter or constant"
             raise TextError(f"'{name.text}' {problem}", name.pos, name.end)
+        return variable
 
     def _param_at(self, offset: int) -> tuple[int, Variable, bool] | None:
         return next((item for item in self.params if item[0] <= offset < item[0] + item[1].size), None)

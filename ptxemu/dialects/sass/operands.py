@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Name, Negative, Not, Operand
 from ptxemu.dialects.sass.memory import Banks
-from ptxemu.dialects.sass.table import ALIASES, JOINED, TABLE
+from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, TABLE
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Reg, SReg
 from ptxemu.names import closest
@@ -19,6 +21,8 @@ ZERO, TRUE = "RZ", "PT"
 SPECIAL = {"SR_LANEID": "laneid", "SR_WARPID": "warpid"} | {
     f"SR_{sass}.{axis}": f"{ptx}.{axis.lower()}" for sass, ptx in (("TID", "tid"), ("CTAID", "ctaid")) for axis in "XYZ"
 }
+COORDINATES = {"1D": 1, "1D_BUFFER": 1, "1D_ARRAY": 2, "2D": 2, "2D_ARRAY": 3, "3D": 3}
+NUMBERS = frozenset(str(number) for number in range(LAST_REGISTER + 1))
 IMM20 = 1 << 19
 INDEX_LIMIT = 1 << 13
 
@@ -63,6 +67,86 @@ def _modifier_span(item: Instruction, words: tuple[str, ...], index: int | None)
 # ---------------------------------------------------------------- operands
 
 
+def check_operands(form: Form, item: Instruction) -> None:
+    """Raise TextError unless the operands are of the row's kinds and in the registers that it takes."""
+    patterns = form.row.operands
+    if len(item.operands) != len(patterns):
+        plural = "" if len(patterns) == 1 else "s"
+        message = f"'{item.opcode}' takes {len(patterns)} operand{plural}, not {len(item.operands)}"
+        raise TextError(message, item.name.pos, item.name.end)
+    for pattern, operand in zip(patterns, item.operands):
+        problem = _problem(pattern.type, operand)
+        if problem is not None:
+            raise TextError(problem, operand.pos, operand.end)
+        if pattern.type in REGISTER_RULES:
+            REGISTER_RULES[pattern.type](form, operand)
+
+
+def check_data(form: Form, operand: Operand) -> None:
+    """Rb: one register, or an even pair; RZ is zero."""
+    assert isinstance(operand, Name)
+    number = register_number(operand)
+    if number is not None and ENGINE_TYPES[form.mods["size"]].bits == 64:
+        check_pair(operand, number)
+
+
+def check_coordinates(form: Form, operand: Operand) -> None:
+    """Ra: a register, an even one for two coordinates, a multiple of 4 for three."""
+    assert isinstance(operand, Address) and operand.base is not None
+    first = operand.base
+    number, count = register_number(first), COORDINATES[form.mods["dim"]]
+    align = (1, 1, 2, 4)[count]
+    if number is None:
+        raise TextError("coordinates may not lie in RZ", first.pos, first.end)
+    if number % align:
+        raise TextError(f"{count} coordinates start at a multiple of {align}, not {first.text}", first.pos, first.end)
+    if number + count - 1 > LAST_REGISTER:
+        raise TextError(f"there are not {count} registers from {first.text} on", first.pos, first.end)
+
+
+def check_address(form: Form, operand: Operand) -> None:
+    """Ra + ImmS20: with .E an even pair."""
+    assert isinstance(operand, Address)
+    immediate20(operand)
+    number = None if operand.base is None else register_number(operand.base)
+    if number is not None and operand.base is not None and "E" in form.mods:
+        check_pair(operand.base, number)
+
+
+def check_word(form: Form, operand: Operand) -> None:
+    if isinstance(operand, Name):
+        register_number(operand)
+
+
+def check_pair(name: Name, number: int) -> None:
+    if number % 2 or number == LAST_REGISTER:
+        raise TextError(f"a pair starts at an even register below R{LAST_REGISTER}, not {name.text}", name.pos, name.end)
+
+
+REGISTER_RULES: dict[str, Callable[[Form, Operand], None]] = {
+    "data": check_data, "coordinates": check_coordinates, "address": check_address, "word": check_word,
+}  # fmt: skip
+
+
+def register_number(name: Name) -> int | None:
+    """A register's number, None for RZ."""
+    text = name.text.removesuffix(".CC")
+    if text == ZERO:
+        return None
+    if not is_register(text):
+        raise TextError(f"'{name.text}' is not a register; there are R0 to R{LAST_REGISTER} and RZ", name.pos, name.end)
+    return int(text[1:])
+
+
+def predicate_number(name: Name) -> int | None:
+    """A predicate's number, None for PT."""
+    if name.text == TRUE:
+        return None
+    if not is_predicate(name.text):
+        raise TextError(f"'{name.text}' is not a predicate; there are P0 to P{LAST_PREDICATE} and PT", name.pos, name.end)
+    return int(name.text[1:])
+
+
 class Operands:
     """The registers of a kernel, and the operands of its instructions."""
 
@@ -72,68 +156,38 @@ class Operands:
         self._registers = [Reg(f"R{number}", TYPES["b32"]) for number in range(LAST_REGISTER + 1)]
         self._predicates = [Reg(f"P{number}", PRED) for number in range(LAST_PREDICATE + 1)]
 
-    def check(self, form: Form, item: Instruction) -> None:
-        """Raise TextError unless the operands are of the row's kinds."""
-        patterns = form.row.operands
-        if len(item.operands) != len(patterns):
-            plural = "" if len(patterns) == 1 else "s"
-            message = f"'{item.opcode}' takes {len(patterns)} operand{plural}, not {len(item.operands)}"
-            raise TextError(message, item.name.pos, item.name.end)
-        for pattern, operand in zip(patterns, item.operands):
-            problem = _problem(pattern.type, operand)
-            if problem is not None:
-                raise TextError(problem, operand.pos, operand.end)
-
     # ------------------------------------------------------------ registers
-
-    def number(self, name: Name) -> int | None:
-        """A register's number, None for RZ."""
-        text = name.text.removesuffix(".CC")
-        if text == ZERO:
-            return None
-        if not is_register(text):
-            raise TextError(f"'{name.text}' is not a register; there are R0 to R{LAST_REGISTER} and RZ", name.pos, name.end)
-        return int(text[1:])
 
     def target(self, operand: Operand) -> Reg:
         """A destination; RZ takes anything."""
         assert isinstance(operand, Name)
-        number = self.number(operand)
+        number = register_number(operand)
         return self.body.temp("b32") if number is None else self._registers[number]
 
     def register(self, name: Name) -> Source:
-        number = self.number(name)
+        number = register_number(name)
         return 0 if number is None else self._registers[number]
 
     def group(self, first: Name, count: int) -> list[Reg]:
-        """Consecutive registers from an aligned one on: any, even or a multiple of 4 for one, two or more."""
-        number = self.number(first)
-        align = (1, 1, 2, 4)[count]
-        if number is None:
-            raise TextError("coordinates may not lie in RZ", first.pos, first.end)
-        if number % align:
-            raise TextError(f"{count} coordinates start at a multiple of {align}, not {first.text}", first.pos, first.end)
-        if number + count - 1 > LAST_REGISTER:
-            raise TextError(f"there are not {count} registers from {first.text} on", first.pos, first.end)
+        """Consecutive registers."""
+        number = register_number(first)
+        assert number is not None
         return self._registers[number : number + count]
 
     def data(self, operand: Operand, bits: int) -> Reg:
         """The operand of a reduction: one register, or an even pair with the low word first."""
         assert isinstance(operand, Name)
-        number = self.number(operand)
+        number = register_number(operand)
         if bits == 32 and number is not None:
             return self._registers[number]
         value = self.body.temp(f"b{bits}")
         if number is None:
             self.body.emit(f"mov.b{bits}", value, 0)
             return value
-        self.body.emit("mov.b64", value, self.pair(operand, number))
+        self.body.emit("mov.b64", value, self.pair(number))
         return value
 
-    def pair(self, name: Name, number: int) -> tuple[Reg, Reg]:
-        if number % 2 or number == LAST_REGISTER:
-            message = f"a pair of registers starts at an even one below R{LAST_REGISTER}, not {name.text}"
-            raise TextError(message, name.pos, name.end)
+    def pair(self, number: int) -> tuple[Reg, Reg]:
         return self._registers[number], self._registers[number + 1]
 
     # ------------------------------------------------------------ values
@@ -170,7 +224,7 @@ class Operands:
 
     def guard(self, name: Name, negated: bool) -> Guard | None:
         """The guard of an instruction; PT is no guard, and !PT a predicate that is never true."""
-        number = self._predicate_number(name)
+        number = predicate_number(name)
         if number is not None:
             return self._predicates[number], negated
         if not negated:
@@ -183,7 +237,7 @@ class Operands:
         """The value of ``P0`` or ``!P0``."""
         name = operand.name if isinstance(operand, Not) else operand
         assert isinstance(name, Name)
-        number = self._predicate_number(name)
+        number = predicate_number(name)
         value = self.body.temp("pred")
         if number is None:
             self.body.emit("mov.pred", value, int(not isinstance(operand, Not)))
@@ -193,15 +247,8 @@ class Operands:
 
     def predicate_target(self, operand: Operand) -> Reg:
         assert isinstance(operand, Name)
-        number = self._predicate_number(operand)
+        number = predicate_number(operand)
         return self.body.temp("pred") if number is None else self._predicates[number]
-
-    def _predicate_number(self, name: Name) -> int | None:
-        if name.text == TRUE:
-            return None
-        if not is_predicate(name.text):
-            raise TextError(f"'{name.text}' is not a predicate; there are P0 to P{LAST_PREDICATE} and PT", name.pos, name.end)
-        return int(name.text[1:])
 
     # ------------------------------------------------------------ addresses
 
@@ -215,12 +262,12 @@ class Operands:
             self.body.emit("mov.b32" if base == 0 else "add.u32", narrow, *([offset] if base == 0 else [base, offset]))
             self.body.emit("cvt.u64.u32", total, narrow)
             return total
-        number = None if place.base is None else self.number(place.base)
-        if number is None or place.base is None:
+        number = None if place.base is None else register_number(place.base)
+        if number is None:
             self.body.emit("mov.b64", total, offset)
             return total
         whole = self.body.temp("b64")
-        self.body.emit("mov.b64", whole, self.pair(place.base, number))
+        self.body.emit("mov.b64", whole, self.pair(number))
         self.body.emit("add.s64", total, whole, offset)
         return total
 
@@ -238,7 +285,7 @@ def immediate20(place: Address) -> int:
 
 
 def is_register(text: str) -> bool:
-    return text[:1] == "R" and text[1:].isdigit() and str(int(text[1:])) == text[1:] and int(text[1:]) <= LAST_REGISTER
+    return text[:1] == "R" and text[1:] in NUMBERS
 
 
 def is_predicate(text: str) -> bool:

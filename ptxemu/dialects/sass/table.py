@@ -2,12 +2,13 @@
 
 The types of operands are kinds of SASS operands: ``reg``, ``data`` (one register or an even pair), ``source`` (register,
 literal or constant), ``literal``, ``pred``, ``test`` (a predicate that may be inverted), ``special``, ``word`` (register or
-13-bit literal), ``coordinates`` and ``address`` (in brackets), ``label``.  SURED and RED follow the list of operations.
+13-bit literal), ``coordinates`` and ``address`` (in brackets), ``label``.  SURED and RED follow the list of operations; the
+reference documents mode D only.
 """
 
 from __future__ import annotations
 
-from ptxemu.isa.table import Row, add_row
+from ptxemu.isa.table import UNSUPPORTED, Row, add_row
 from ptxemu.operations import OPERATIONS
 from ptxemu.types import TYPES, ScalarType
 
@@ -32,9 +33,9 @@ def build(table: dict[str, list[Row]]) -> None:
     """Add the rows of SURED and RED to a table: one for each operation that SASS has a word for."""
     dims, clamps = ",".join(DIMS), ",".join(CLAMPS)
     for entry in OPERATIONS:
-        if entry.sured:
-            slots = f"mode=D,P BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
-            add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower="sass_sured")
+        for mode, lower in (("D", "sass_sured"), ("P", UNSUPPORTED)) if entry.sured else ():
+            slots = f"mode={mode} BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
+            add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower=lower)
         if entry.red:
             slots = f"E? op={entry.sass} size={_sizes(entry.red)}"
             add_row(table, "RED", slots, "[a]:address, b:data", lower="sass_red")

@@ -1,0 +1,24 @@
+"""``ptxemu disassemble``: instruction words as SASS."""
+
+from __future__ import annotations
+
+import click
+
+from ptxemu.dialects.sass.encoding import decode
+from ptxemu.errors import InputError
+
+
+@click.command("disassemble")
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
+@click.option("--sm", type=click.IntRange(50, 62), default=60, show_default=True, help="The target.")
+def command(words: tuple[str, ...], sm: int) -> None:
+    """Print the SURED and RED instructions that 64-bit words encode, such as 0xeb5a052602870407."""
+    for text in words:
+        click.echo(f"{decode(_number(text), sm)} ;")
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text, 16)
+    except ValueError:
+        raise InputError(f"{text} is no word in hexadecimal") from None
