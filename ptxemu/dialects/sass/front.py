@@ -9,7 +9,7 @@ from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line, Name
 from ptxemu.dialects.sass.body import Kernel
 from ptxemu.dialects.sass.grammar import parser
-from ptxemu.dialects.sass.memory import PARAMETERS, Banks, Pool
+from ptxemu.dialects.sass.memory import Banks, Pool
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
 from ptxemu.ir import Module, Variable
@@ -115,8 +115,6 @@ class _Front:
         if kind.text not in TYPES:
             raise TextError(f"unknown type '{kind.text}'; there are {', '.join(TYPES)}", kind.pos, kind.end)
         offset = rest[0].value if rest and isinstance(rest[0], Int) else None
-        if offset is not None and not PARAMETERS <= offset < 1 << 16:
-            raise TextError(f"parameters lie from 0x{PARAMETERS:x} on", rest[0].pos, rest[0].end)
         self.banks.add_param(self.kernel.body, name, TYPES[kind.text], offset, pointer=kind.text == "ptr")
 
     def _const(self, item: Directive) -> None:
@@ -166,8 +164,7 @@ class _Front:
         assert isinstance(register, Name) and isinstance(name, Name)
         if self.kernel is None:
             raise TextError("register files belong to a kernel", item.name.pos, name.end)
-        variable = self.banks.add_param(self.kernel.body, name, "u64", None, pointer=True)
-        add(self.kernel, register, variable)
+        add(self.kernel, register, self.banks.add_register_file(self.kernel.body, name))
 
     def _arguments(self, item: Directive, *kinds: type, least: int | None = None) -> tuple[Name | Int | Constant, ...]:
         words = {Name: "a name", Int: "a number", Constant: "c[bank][offset]"}

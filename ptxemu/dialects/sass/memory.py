@@ -8,9 +8,10 @@ from ptxemu.dialects.text import TextError
 from ptxemu.ir import Module, Op, Operand, Reg, SReg, SymRef, Variable
 from ptxemu.isa.table import Row
 from ptxemu.syntax.ast import Int
-from ptxemu.types import U32, U64
+from ptxemu.types import TYPES, U32, U64
 
 PARAMETERS = 0x140  # where the kernel's parameters start in bank 0 (sm_50 to sm_62)
+PARAMETER_BYTES = 4096
 DRIVER_WORDS = {
     0x08: "ntid.x", 0x0C: "ntid.y", 0x10: "ntid.z", 0x14: "nctaid.x", 0x18: "nctaid.y", 0x1C: "nctaid.z",
 }  # fmt: skip
@@ -79,6 +80,8 @@ class Banks:
         self.words: dict[tuple[int, int], int] = {}
         self.params: list[tuple[int, Variable, bool]] = []  # offset in bank 0, whether it is a pointer
         self.header_bank = 0
+        self.names: set[str] = set()
+        self.files = 0  # register files
 
     def fresh(self) -> Banks:
         """The banks of the next kernel: the words of the module, no parameters."""
@@ -93,19 +96,29 @@ class Banks:
             raise TextError("a parameter lies here", place.pos, place.end)
         self.words[place.bank, place.offset] = value
 
-    def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> Variable:
-        at = None if offset is None else offset - PARAMETERS
-        variable = body.param(name.text, type, name.pos, at)
-        start = PARAMETERS + body.function.params[-1].offset
-        if start % variable.size:
-            raise TextError(f"'{name.text}' must lie at a multiple of {variable.size}", name.pos, name.end)
-        taken = any(other.name == name.text for _, other, _ in self.params)
-        overlap = any(self._param_at(byte) or (0, byte) in self.words for byte in range(start, start + variable.size, 4))
-        self.params.append((start, variable, pointer))
-        if taken or overlap:
-            problem = "is declared twice" if taken else "overlaps another parameter or constant"
-            raise TextError(f"'{name.text}' {problem}", name.pos, name.end)
-        return variable
+    def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> None:
+        """A parameter, by default at the next place that is aligned."""
+        self._new_name(name)
+        end = max((start + variable.size for start, variable, _ in self.params), default=PARAMETERS)
+        size = TYPES[type].bytes
+        start = -(-end // size) * size if offset is None else offset
+        if start % size or not PARAMETERS <= start <= PARAMETERS + PARAMETER_BYTES - size:
+            limits = f"from 0x{PARAMETERS:x} on, {PARAMETER_BYTES} bytes"
+            raise TextError(f"'{name.text}' must lie at a multiple of {size} in the parameters ({limits})", name.pos, name.end)
+        if any(self._param_at(byte) or (0, byte) in self.words for byte in range(start, start + size, 4)):
+            raise TextError(f"'{name.text}' overlaps another parameter or constant", name.pos, name.end)
+        self.params.append((start, body.param(name.text, type, name.pos, start - PARAMETERS), pointer))
+
+    def add_register_file(self, body: Body, name: Name) -> Variable:
+        """An array parameter that no constant bank shows."""
+        self._new_name(name)
+        self.files += 1
+        return body.param(name.text, "u64", name.pos, PARAMETER_BYTES + 8 * self.files)
+
+    def _new_name(self, name: Name) -> None:
+        if name.text in self.names:
+            raise TextError(f"'{name.text}' is declared twice", name.pos, name.end)
+        self.names.add(name.text)
 
     def _param_at(self, offset: int) -> tuple[int, Variable, bool] | None:
         return next((item for item in self.params if item[0] <= offset < item[0] + item[1].size), None)
