@@ -1,6 +1,6 @@
 /* atomic_memory.c: red and atom: from the addresses of a warp to host memory. */
 #include "atomic.h"
-#include "internal.h"
+#include "runtime.h"
 #include "surface_access.h"
 
 #define NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */
@@ -184,23 +184,32 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   if (v.lane >= 0) pe_fault(w, v.kind, site->pos, v.lane, site->space, addr[v.lane], size);
 }
 
+/* Does one allocation hold the element?  `known` is the last one that did. */
+static bool in_region(const pe_warp *w, pe_allocation *known, uint64_t address, uint32_t size) {
+  if (!in_window(address, known->address, known->size) && !pe_arena_nearest(w->launch->arena, address, known)) return false;
+  return in_window(address, known->address, known->size) && size <= known->size - (address - known->address);
+}
+
 /* PE_OK or the fault of one address: window, alignment, region, in this order. */
-static int locate_own(const pe_warp *w, const pe_red_site *site, uint64_t address, uint32_t size, place *out) {
+static int locate_own(const pe_warp *w, const pe_red_site *site, uint64_t address, uint32_t size, pe_allocation *region,
+                      place *out) {
   for (int i = 0; i < 4; i += 2)
     if (in_window(address, site->window[i], site->window[i + 1] - site->window[i])) return PE_INVALID_ADDRESS_SPACE;
   if (address & (size - 1)) return PE_MISALIGNED;
-  if (address < site->bias || address - site->bias >= w->arena_size) return PE_ILLEGAL_ADDRESS;
-  return locate(w, PE_GLOBAL, w->arena_base + (address - site->bias), size, 1, out);
+  uint64_t offset = address - site->bias, host = w->arena_base + offset;
+  if (address < site->bias || offset >= w->arena_size || !in_region(w, region, host, size)) return PE_ILLEGAL_ADDRESS;
+  return locate(w, PE_GLOBAL, host, size, 1, out);
 }
 
 void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
   uint32_t size = pe_atom_bytes(site->atom.type), live = 0, kind = PE_OK;
   int32_t failed = -1;
+  pe_allocation region = {0};
   pe_atom_lanes lanes = lanes_of(w, &site->atom, site->flags, a, NULL, NULL);
   lanes.one_address = false;
   PE_FOR_LANES(i, mask) {
     place at;
-    kind = (uint32_t)locate_own(w, site, addr[i], size, &at);
+    kind = (uint32_t)locate_own(w, site, addr[i], size, &region, &at);
     if (kind != PE_OK) {
       failed = (int32_t)i;
       break;

@@ -1,0 +1,227 @@
+"""RED: addressing, errors and updates (notes on SASS, sections 4 and 6)."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sass_harness import device, module
+
+import ptxemu
+from ptxemu.dialects.sass.lower import BIAS
+
+DATA = Path(__file__).parent / "data" / "spec"
+ENTRY = """.kernel k
+.param ptr out
+MOV R2, c[0x0][0x140]
+MOV R3, c[0x0][0x144]
+"""
+
+
+def launch(text: str, *arguments: object, threads: int = 1, **options: str) -> None:
+    module(text, tuple(options.items()))["k"][1, threads](*arguments)
+
+
+def address(buffer: ptxemu.Buffer) -> int:
+    """Where a program finds a buffer: device memory lies behind the windows of its address space."""
+    return buffer.address - device().arena.base + BIAS
+
+
+def on_registers(instruction: str, **registers: int) -> str:
+    moves = [f"MOV32I {name}, 0x{value & 0xFFFFFFFF:x}" for name, value in registers.items()]
+    return "\n".join([".kernel k", *moves, instruction, "EXIT"])
+
+
+# ---------------------------------------------------------------- vectors
+
+MODEL_OPS = {
+    "add": ("ADD", {32: "U32", 64: "U64"}), "umin": ("MIN", {32: "U32", 64: "U64"}), "umax": ("MAX", {32: "U32", 64: "U64"}),
+    "smin": ("MIN", {32: "S32", 64: "S64"}), "smax": ("MAX", {32: "S32", 64: "S64"}), "and": ("AND", {32: "32", 64: "64"}),
+    "or": ("OR", {32: "32", 64: "64"}), "xor": ("XOR", {32: "S32", 64: "U64"}), "inc_wrap": ("INC", {32: "U32"}),
+    "dec_wrap": ("DEC", {32: "U32"}), "fadd_ftz": ("ADD", {32: "F32.FTZ.RN"}), "fadd": ("ADD", {16: "F16x2.RN", 64: "F64.RN"}),
+}  # fmt: skip
+
+
+def vectors(name: str, bits: int) -> list[tuple[int, int, int]]:
+    with (DATA / "vectors_atomics.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["model_op"] == name and int(row["bits"]) == bits]
+    return [(int(row["old"], 16), int(row["src0"], 16), int(row["new"], 16)) for row in found]
+
+
+@pytest.mark.parametrize(("name", "bits"), [(name, bits) for name, (_, sizes) in MODEL_OPS.items() for bits in sizes])
+def test_atomic_vectors(name, bits):
+    """One thread for each vector of an operation and width; halves come in pairs."""
+    op, sizes = MODEL_OPS[name]
+    rows = vectors(name, bits)
+    assert rows
+    if bits == 16:
+        rows = [(old * 0x10001, value * 0x10001, new * 0x10001) for old, value, new in rows]
+    kind = np.dtype("u8" if bits == 64 else "u4")
+    memory, values, expected = (np.array(column, kind) for column in zip(*rows, strict=True))
+    text = f""".kernel k
+    .param ptr out
+    .in R8 low
+    .in R9 high
+    S2R R0, SR_TID.X
+    SHL R1, R0, {3 if bits == 64 else 2}
+    IADD R2.CC, R1, c[0x0][0x140]
+    IADD.X R3, RZ, c[0x0][0x144]
+    RED.E.{op}.{sizes[bits]} [R2], R8
+    EXIT"""
+    wide = values.astype(np.uint64)
+    low, high = (wide & 0xFFFFFFFF).astype(np.uint32), (wide >> np.uint64(32)).astype(np.uint32)
+    launch(text, memory, low, high, threads=len(rows))
+    if name == "fadd" and bits == 64:
+        same = (memory == expected) | (np.isnan(memory.view("f8")) & np.isnan(expected.view("f8")))
+        assert same.all()
+    else:
+        assert memory.tolist() == expected.tolist()
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def test_the_three_examples_of_the_reference():
+    buffer = device().to_device(np.full(4096, 9, np.uint32))
+    text = f"{ENTRY}MOV32I R4, 0x190\nIADD R0.CC, R2, R4\nIADD.X R1, R3, RZ\nMOV32I R5, 0x2\n"
+    launch(f"{text}RED.E.MIN.U32  [R0 - 400], R5;\nEXIT", buffer)
+    assert buffer.copy_to_host()[0] == 2
+    launch(f"{ENTRY}MOV32I R1, 0x5\nRED.ADD.U32    [R2 + 0x1234], R1;  // Note\nEXIT", buffer)
+    assert buffer.copy_to_host()[0x1234 // 4] == 14
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xffff0000"):
+        launch(on_registers("RED.MIN.S32    [0xFFFF0000], R1;   // Absolute unsigned address", R1=1))
+
+
+def test_a_32_bit_sum_wraps():
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xffffff70,"):
+        launch(on_registers("RED.ADD [R4-400], R6", R4=0x100, R6=1))
+    buffer = device().to_device(np.zeros(4, np.uint32))
+    place = address(buffer)
+    assert place < 1 << 32
+    launch(
+        on_registers("RED.ADD [R4+0x20], R6", R4=place - 0x20, R6=1),
+    )
+    launch(on_registers("RED.ADD [R4+-0x20], R6", R4=place + 0x24, R6=2))
+    assert buffer.copy_to_host().tolist() == [1, 2, 0, 0]
+
+
+def test_an_extended_sum_has_64_bits():
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xfffffffc,"):
+        launch(on_registers("RED.E.ADD [R4-4], R6", R4=0, R5=1, R6=1))
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xfffffffffffffffc,"):
+        launch(on_registers("RED.E.ADD [R4-4], R6", R4=0, R5=0, R6=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("[0x7fffc]", 0x7FFFC), ("[0xfff80000]", 0xFFF80000), ("[0xf0000]", 0xFFFF0000), ("[-4]", 0xFFFFFFFC),
+        ("[RZ+0x10]", 0x10), ("[RZ]", 0),
+    ],
+)  # fmt: skip
+def test_absolute_addresses(text, seen):
+    with pytest.raises(ptxemu.Fault, match=rf"illegal address.* 0x{seen:x},"):
+        launch(on_registers(f"RED.ADD {text}, R6"))
+
+
+def test_an_absolute_extended_address_is_sign_extended():
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.* 0xffffffffffff0000,"):
+        launch(on_registers("RED.E.ADD [0xf0000], R6"))
+
+
+@pytest.mark.parametrize("text", ["[0x100000]", "[0xfff7ffff]", "[R4+0x80000]", "[R4-0x80001]", "[-0x80001]"])
+def test_offsets_without_an_encoding(text):
+    with pytest.raises(ptxemu.PtxError, match="does not fit 20 bits"):
+        ptxemu.loads(on_registers(f"RED.ADD {text}, R6"), dialect="sass")
+
+
+# ---------------------------------------------------------------- errors (section 6)
+
+
+@pytest.mark.parametrize(
+    ("place", "size", "kind"),
+    [
+        (0x01000000, "U32", "invalid address space"),
+        (0x01FFFFFC, "U32", "invalid address space"),
+        (0x02000001, "U32", "invalid address space"),  # the window comes before the alignment
+        (0x02FFFFFF, "U64", "invalid address space"),
+        (0x00FFFFFC, "U32", "illegal address"),
+        (0x03000000, "U32", "illegal address"),
+        (0x03000002, "U32", "misaligned address"),  # the alignment comes before the region
+        (0x03000004, "U64", "misaligned address"),
+        (0x03000002, "F16x2.RN", "misaligned address"),
+    ],
+)
+def test_faults(place, size, kind):
+    op = "ADD"
+    with pytest.raises(ptxemu.Fault, match=rf"{kind} in kernel `k` at <string>:\d+: .*0x{place:x}"):
+        launch(on_registers(f"RED.{op}.{size} [R4], R6", R4=place, R6=1))
+
+
+def test_windows_are_configurable():
+    text = on_registers("RED.ADD [R4], R6", R4=0x01000000, R6=1)
+    with pytest.raises(ptxemu.Fault, match="illegal address"):
+        launch(text, shared_window="none")
+    with pytest.raises(ptxemu.Fault, match="invalid address space"):
+        launch(text, shared_window="none", local_window="0x1000000:0x1000004")
+    with pytest.raises(ptxemu.InputError, match="option shared_window is '5', not 'first:last' or 'none'"):
+        launch(text, shared_window="5")
+
+
+def test_errors_leave_memory_untouched():
+    buffer = device().to_device(np.zeros(8, np.uint32))
+    for shift in (1, 2, 3):
+        with pytest.raises(ptxemu.Fault, match="misaligned"):
+            launch(on_registers(f"RED.ADD [R4+{shift}], R6", R4=address(buffer), R6=-1))
+    with pytest.raises(ptxemu.Fault, match="misaligned"):
+        launch(on_registers("RED.ADD.U64 [R4+4], R6", R4=address(buffer), R6=-1))
+    with pytest.raises(ptxemu.Fault, match="illegal address"):
+        launch(on_registers("RED.ADD [R4], R6", R4=address(buffer) + (64 << 20), R6=-1))
+    assert not buffer.copy_to_host().any()
+
+
+def test_the_whole_element_must_lie_in_one_region():
+    buffer = device().to_device(np.zeros(5, np.uint32))
+    launch(on_registers("RED.ADD.U64 [R4+8], R6", R4=address(buffer), R6=1, R7=2))
+    launch(on_registers("RED.ADD [R4+16], R6", R4=address(buffer), R6=3))
+    assert buffer.copy_to_host().tolist() == [0, 0, 1, 2, 3]
+    for text in ("RED.ADD.U64 [R4+16], R6", "RED.ADD [R4+20], R6"):
+        with pytest.raises(ptxemu.Fault, match="illegal address"):
+            launch(on_registers(text, R4=address(buffer), R6=3))
+
+
+def test_lanes_before_the_fault_are_done():
+    buffer = device().to_device(np.zeros(8, np.uint32))
+    text = f"{ENTRY}.in R4 offset\nIADD R2.CC, R2, R4\nIADD.X R3, R3, RZ\nMOV32I R6, 0x7\nRED.E.ADD [R2], R6\nEXIT"
+    offsets = np.array([0, 4, 2, 8], np.uint32)
+    with pytest.raises(ptxemu.Fault, match=r"misaligned.*thread \(2,0,0\)"):
+        launch(text, buffer, offsets, threads=4)
+    assert buffer.copy_to_host().tolist() == [7, 7, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_null_pointer_stays_null():
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.* 0x0,"):
+        launch(f"{ENTRY}RED.E.ADD [R2], R6\nEXIT", None)
+
+
+def test_guarded_and_helper_lanes_do_nothing():
+    buffer = device().to_device(np.zeros(4, np.uint32))
+    text = f"{ENTRY}.helper 0x1\nS2R R0, SR_TID.X\nISETP.NE.AND P1, PT, R0, 0x2, PT\nMOV32I R6, 0x1\n@P1 RED.E.ADD [R2], R6\nEXIT"
+    launch(text, buffer, threads=8)
+    assert buffer.copy_to_host()[0] == 6
+
+
+@pytest.mark.parametrize(("size", "ftz", "result"), [("F16x2.RN", False, 0x00010002), ("F16x2.FTZ.RN", True, 0)])
+def test_halves_keep_subnormals_unless_they_say_ftz(size, ftz, result):
+    buffer = device().to_device(np.array([0x00000001], np.uint32))
+    launch(f"{ENTRY}MOV32I R6, 0x10001\nRED.E.ADD.{size} [R2], R6\nEXIT", buffer)
+    assert buffer.copy_to_host()[0] == result
+
+
+def test_many_threads_on_one_word():
+    buffer = device().to_device(np.zeros(2, np.uint32))
+    text = f"{ENTRY}MOV32I R6, 0x1\nMOV32I R7, 0x3\nRED.E.ADD [R2], R6\nRED.INC [R2+4], R7\nEXIT"
+    module(text)["k"][20, 256](buffer)
+    assert buffer.copy_to_host().tolist() == [5120, 5120 % 4]
