@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ptxemu.api import read_ptx
+from ptxemu.diagnose import read_ptx
 from ptxemu.dialects.sass.listing import assemble
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
