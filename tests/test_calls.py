@@ -75,7 +75,8 @@ INDIRECT = {
     "does not return": ("setp.gt.u32 %p1, %r3, 20; mov.u64 %rd3, leave; P: .callprototype _ () .noreturn; @%p1 call %rd3, (), P;",
                         np.where(THREADS > 20, 0, 77)),
     "chosen by the thread": ("mov.u64 %rd3, next; mov.u64 %rd4, tenfold; setp.lt.u32 %p1, %r3, 11; "
-                             f"selp.u64 %rd3, %rd3, %rd4, %p1; {PROTOTYPE} call (%r5), %rd3, (%r3), P;", np.where(THREADS < 11, NEXT, TENFOLD)),
+                             f"selp.u64 %rd3, %rd3, %rd4, %p1; {PROTOTYPE} call (%r5), %rd3, (%r3), P;",
+                             np.where(THREADS < 11, NEXT, TENFOLD)),
 }  # fmt: skip
 
 

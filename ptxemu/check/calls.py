@@ -83,7 +83,9 @@ class CallChecker:
             other = _signature(function)
             for formals, others in ((first.params, other.params), (first.returns, other.returns)):
                 if len(formals) != len(others) or not all(map(_same_shape, formals, others)):
-                    message = f"'{operand.text}' lists functions of different signatures: '{functions[0].name}', '{function.name}'"
+                    message = (
+                        f"'{operand.text}' lists functions of different signatures: '{functions[0].name}', '{function.name}'"
+                    )
                     raise self.resolver.error(message, operand)
         return _Signature(first.params, first.returns, tuple(functions))
 
