@@ -30,8 +30,6 @@ from ptxemu.syntax import parse
 from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
-LOCAL_STACK = 16 << 10  # bytes of local memory for the frames of device functions and for alloca, for each thread
-HOST_STACK = 16 << 20  # and for the registers of a warp in all its calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Options:
 class CompiledKernel:
     """Object code of one kernel and what a launch must know of it. Sizes are in bytes.
 
-    ``stack_bytes`` is the host's stack for one warp, 0 for the default.
+    ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes.
     """
 
     object: bytes
@@ -59,7 +57,8 @@ class CompiledKernel:
     spins: bool
     param_bytes: int
     variant: str
-    stack_bytes: int
+    calls: bool
+    stacked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +116,13 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
         jit.compile_object(made.text, options.cpu, options.opt),
         SYMBOL,
         made.layout.static_shared,
-        made.layout.local_bytes + (LOCAL_STACK if made.stacked else 0),
+        made.layout.local_bytes,
         made.suspends,
         made.spins,
         function.param_bytes,
         variant,
-        HOST_STACK if made.calls else 0,
+        made.calls,
+        made.stacked,
     )
 
 

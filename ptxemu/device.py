@@ -23,6 +23,9 @@ UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1
          "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
 MIN_MEMORY = 1 << 20
 MAX_WORKERS = 4096
+DEFAULT_STACK = 16 << 10
+MAX_STACK = 512 << 10  # all local memory that a thread may have
+HOST_STACK_RATIO = 1024
 
 
 class Device:
@@ -30,7 +33,8 @@ class Device:
 
     By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved;
     it is committed as buffers need it.  ``heap`` is the size of the heap from which kernels take memory with ``malloc``,
-    at most 16 GiB.  ``surface_policy`` settles what the instruction sets leave open about surfaces.
+    at most 16 GiB.  ``stack`` bounds the local memory of one thread that recursive functions and ``alloca`` take.
+    ``surface_policy`` settles what the instruction sets leave open about surfaces.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Device:
         workers: int | None = None,
         surface_policy: SurfacePolicy | None = None,
         heap: int | str | None = None,
+        stack: int | str = DEFAULT_STACK,
     ) -> None:
         if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
             raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {workers!r}")
@@ -46,6 +51,9 @@ class Device:
         self.arena = Arena(_host_memory() if memory is None else parse_size(memory))
         if heap is not None:
             self.arena.set_heap(parse_size(heap, least=0))
+        self.stack = parse_size(stack, least=0)
+        if self.stack > MAX_STACK:
+            raise InputError(f"the stack of a thread may have up to {MAX_STACK} bytes, not {stack!r}")
         self._surfaces = SurfaceTable()
         self._policy = surface_policy or SurfacePolicy()
 
@@ -73,6 +81,11 @@ class Device:
         ``pitch`` or ``block_linear``; ``options`` are those of :class:`ptxemu.surface.Surface`.
         """
         return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
+
+    @property
+    def host_stack(self) -> int:
+        """Bytes of the host's stack for a warp in a kernel with real calls: its registers take more than local memory."""
+        return max(self.stack, DEFAULT_STACK) * HOST_STACK_RATIO
 
     @property
     def surface_table(self) -> SurfaceTable:

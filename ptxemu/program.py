@@ -5,7 +5,7 @@ Both are made once and kept on disk, so that a warm start neither parses nor com
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,8 @@ class KernelCode:
     suspends: bool
     spins: bool
     variant: str
-    stack_bytes: int
+    calls: bool
+    stacked: bool
 
 
 class Program:
@@ -109,8 +110,7 @@ class Program:
 
         options = compile.Options(opt=self.settings.opt, check=self.settings.check)
         made = compile.kernel(self.ir, kernel, options, block)
-        plain = (made.symbol, made.static_shared, made.local_bytes, made.suspends, made.spins, made.variant, made.stack_bytes)
-        return KernelCode(made.object, *plain)
+        return KernelCode(**{item.name: getattr(made, item.name) for item in fields(KernelCode)})
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:

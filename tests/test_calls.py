@@ -305,6 +305,21 @@ def test_stacks(name: str, barrier: str) -> None:
     np.testing.assert_array_equal(out, depths * (depths + 1) // 2)
 
 
+def test_stack_of_a_device() -> None:
+    """100 bytes a call: 16 KiB hold 150 calls, 64 KiB 600, and 1 KiB not even 10."""
+    text = FRAMED.replace("BARRIER", "")
+    out = np.zeros(32, np.uint32)
+    for stack, depth in ((None, 130), ("64 KiB", 550), (1024, 8)):
+        device = ptxemu.Device(memory="64 MiB") if stack is None else ptxemu.Device(memory="64 MiB", stack=stack)
+        module = ptxemu.loads(text, device=device)
+        module["k"][1, 32](out, depth, 0)
+        assert set(out) == {depth * (depth + 1) // 2}
+        with pytest.raises(ptxemu.Fault, match="stack overflow"):
+            module["k"][1, 32](out, depth * 3, 0)
+    with pytest.raises(ptxemu.InputError, match="the stack of a thread"):
+        ptxemu.Device(memory="64 MiB", stack="1 MiB")
+
+
 def test_timeout_in_a_recursion_without_loops() -> None:
     text = PLAIN.replace("BARRIER", "").replace("call (%b), down, (%b);", "call (%a), down, (%b);\n call (%b), down, (%b);")
     with pytest.raises(ptxemu.LaunchTimeout):

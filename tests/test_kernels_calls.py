@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from kernel_tools import DATA
+from kernel_tools import DATA, kernel, run
 
 import ptxemu
 
@@ -175,3 +175,34 @@ def test_branch_table_of_the_corpus() -> None:
     out = np.zeros(40, np.uint32)
     ptxemu.load(CORPUS / "hand_brx.ptx")["brx"][1, 64](out, 40)
     assert out.tolist() == [(10, 2 * i, 42, 6 if i < 7 else 2)[i & 3] for i in range(40)]
+
+
+PEEK = """
+  ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [words]; ld.param.u32 %r2, [n]; mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 8; add.u64 %rd3, %rd2, %rd3; ld.global.u64 %rd4, [%rd3];
+  mul.lo.u32 %r3, %r1, %r2; mul.wide.u32 %rd5, %r3, 4; add.u64 %rd5, %rd1, %rd5;
+NEXT:
+  ld.u32 %r4, [%rd4]; st.global.u32 [%rd5], %r4; add.u64 %rd4, %rd4, 4; add.u64 %rd5, %rd5, 4;
+  sub.u32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra NEXT;
+  ret;
+"""
+
+
+@pytest.mark.parametrize("n", [4, 17, 64])
+def test_alloca_and_malloc_of_the_corpus(n: int) -> None:
+    """Every thread fills words from malloc, of which the odd threads free theirs, and counts in memory from alloca."""
+    threads = 40
+    addresses = np.zeros(threads, np.uint64)
+    ptxemu.load(DATA.parent / "corpus" / "alloca_malloc.ptx")["am"][1, threads](addresses, n)
+    assert len(set(addresses[::2].tolist()) | {0}) == threads // 2 + 1
+    words = np.zeros((threads // 2, n), np.uint32)
+    run(kernel(PEEK, ".param .u64 out, .param .u64 words, .param .u32 n"), 1, threads // 2, words, addresses[::2].copy(), n)
+    expected = np.full((threads // 2, n), 0x07070707, np.uint32)
+    expected[:, n // 2] = np.arange(0, threads, 2)
+    expected[:, 0] = n - 1
+    np.testing.assert_array_equal(words, expected)
+
+
+def test_too_much_alloca_in_the_corpus() -> None:
+    with pytest.raises(ptxemu.Fault, match=r"stack overflow in kernel `am` at .*alloca_malloc\.ptx:122"):
+        ptxemu.load(DATA.parent / "corpus" / "alloca_malloc.ptx")["am"][1, 32](np.zeros(32, np.uint64), 100_000)
