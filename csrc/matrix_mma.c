@@ -3,8 +3,12 @@
  * Elements are widened to binary64, in which all products but those of f64 are exact.  A sum starts with c and takes the
  * products in the order of k; it is rounded once, to the type of d.  (f64: fused multiply-adds in the same order.)
  * Integer sums are exact, and wrap or saturate at the end.
+ *
+ * Both multiplicands become blocks of k rows of 8 doubles: for each k, 8 rows of A, or 8 columns of B.  B's columns, and with
+ * them those of the sums, stand in the order 0 2 4 6 1 3 5 7, which is how accumulators are spread over registers.
  */
 #pragma GCC optimize("O3")
+#pragma GCC diagnostic ignored "-Wpsabi"  /* vectors are passed between inlined functions only */
 #include <fenv.h>
 #include <math.h>
 #include "half.h"
@@ -15,64 +19,80 @@
 #define MAX_C 256
 #define QUADS 4
 
+typedef uint32_t u32x8 __attribute__((vector_size(32)));
+typedef int32_t i32x8 __attribute__((vector_size(32)));
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef double f64x4 __attribute__((vector_size(32)));
+typedef uint64_t u64x4 __attribute__((vector_size(32)));
+typedef int64_t i64x4 __attribute__((vector_size(32)));
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef double row4 __attribute__((vector_size(32), aligned(8)));  /* in memory */
+typedef float words4 __attribute__((vector_size(16), aligned(4)));
+
 /* ---- elements to binary64 --------------------------------------------------------------------------------------------- */
-
-PE_INLINE float as_float(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-PE_INLINE uint32_t as_bits(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
 
 /* A float of fewer bits, moved to the place of an f32's: its exponent is rebiased by the multiplication, which is exact for
  * subnormal numbers too.  From `special` on are infinity and NaN. */
-PE_INLINE double rebias(uint32_t sign, uint32_t magnitude, float scale, uint32_t special) {
-  uint32_t bits = as_bits(as_float(magnitude) * scale) | (magnitude >= special ? 0x7f800000 : 0);
-  return as_float(bits | sign);
+PE_INLINE f32x8 rebias(u32x8 sign, u32x8 magnitude, float scale, int32_t special) {
+  u32x8 bits = (u32x8)((f32x8)magnitude * scale);
+  return (f32x8)(bits | sign | ((u32x8)((i32x8)magnitude >= special) & 0x7f800000));
 }
 
-PE_INLINE double from_f16(uint32_t x) { return rebias((x & 0x8000) << 16, (x & 0x7fff) << 13, 0x1p112f, 0x7c00 << 13); }
-PE_INLINE double from_bf16(uint32_t x) { return as_float(x << 16); }
-PE_INLINE double from_tf32(uint32_t x) { return as_float(x & 0xffffe000); }
-PE_INLINE double from_e4m3(uint32_t x) { return rebias((x & 0x80) << 24, (x & 0x7f) << 20, 0x1p120f, 0x7f << 20); }
-PE_INLINE double from_e5m2(uint32_t x) { return from_f16(x << 8); }
-PE_INLINE double from_s8(uint32_t x) { return (int8_t)x; }
-PE_INLINE double from_u8(uint32_t x) { return (uint8_t)x; }
-PE_INLINE double from_u4(uint32_t x) { return x; }
-PE_INLINE double from_s4(uint32_t x) { return (int32_t)(x ^ 8) - 8; }
+/* Elements in the low bits, with garbage above. An f32 holds all types but f64. */
+PE_INLINE f32x8 from_f16(u32x8 x) { return rebias((x & 0x8000) << 16, (x & 0x7fff) << 13, 0x1p112f, 0x7c00 << 13); }
+PE_INLINE f32x8 from_bf16(u32x8 x) { return (f32x8)(x << 16); }
+PE_INLINE f32x8 from_tf32(u32x8 x) { return (f32x8)(x & 0xffffe000); }
+PE_INLINE f32x8 from_e4m3(u32x8 x) { return rebias((x & 0x80) << 24, (x & 0x7f) << 20, 0x1p120f, 0x7f << 20); }
+PE_INLINE f32x8 from_e5m2(u32x8 x) { return from_f16((x & 0xff) << 8); }
+PE_INLINE f32x8 from_signed(u32x8 x, int bits) {
+  return __builtin_convertvector((i32x8)(x << (32 - bits)) >> (32 - bits), f32x8);
+}
+PE_INLINE f32x8 from_unsigned(u32x8 x, int bits) { return __builtin_convertvector((i32x8)(x & ((1u << bits) - 1)), f32x8); }
+PE_INLINE f32x8 from_s8(u32x8 x) { return from_signed(x, 8); }
+PE_INLINE f32x8 from_u8(u32x8 x) { return from_unsigned(x, 8); }
+PE_INLINE f32x8 from_s4(u32x8 x) { return from_signed(x, 4); }
+PE_INLINE f32x8 from_u4(u32x8 x) { return from_unsigned(x, 4); }
 
-/* A tile into rows of doubles that lie `step` apart. */
-#define DEFINE_WIDEN(NAME, T, COUNT)                                              \
-  PE_INLINE void widen_##NAME(const uint8_t *tile, double *to, uint32_t step) {   \
-    for (int row = 0; row < TILE; row++) {                                        \
-      T from[COUNT];                                                              \
-      memcpy(from, tile + row * sizeof from, sizeof from);                        \
-      for (int i = 0; i < COUNT; i++) to[row * step + i] = from_##NAME(from[i]);  \
-    }                                                                             \
+PE_INLINE void store_doubles(double *to, f32x8 x) {
+  f32x4 parts[2];
+  memcpy(parts, &x, sizeof x);
+  for (int i = 0; i < 2; i++) *(row4 *)(to + 4 * i) = __builtin_convertvector(parts[i], f64x4);
+}
+
+/* Word w of the 8 rows of a tile. */
+PE_INLINE u32x8 tile_column(const uint32_t *t, uint32_t w, bool halves) {
+  t += w;
+  return halves ? (u32x8){t[0], t[8], t[16], t[24], t[4], t[12], t[20], t[28]}
+                : (u32x8){t[0], t[4], t[8], t[12], t[16], t[20], t[24], t[28]};
+}
+
+#define WIDEN(NAME, BITS)                                                                            \
+  for (uint32_t w = 0; w < TILE_WORDS; w++) {                                                        \
+    u32x8 words = tile_column(tile, w, halves);                                                      \
+    for (uint32_t e = 0; e < 32; e += BITS, to += TILE) store_doubles(to, from_##NAME(words >> e));  \
+  }                                                                                                  \
+  break
+
+/* A tile as rows of 8 doubles, one for each k. */
+PE_INLINE void widen(uint32_t type, const uint32_t *tile, bool halves, double *to) {
+  switch (type) {
+    case PE_TYPE_F16: WIDEN(f16, 16);
+    case PE_TYPE_BF16: WIDEN(bf16, 16);
+    case PE_TYPE_TF32: WIDEN(tf32, 32);
+    case PE_TYPE_E4M3: WIDEN(e4m3, 8);
+    case PE_TYPE_E5M2: WIDEN(e5m2, 8);
+    case PE_TYPE_S8: WIDEN(s8, 8);
+    case PE_TYPE_U8: WIDEN(u8, 8);
+    case PE_TYPE_S4: WIDEN(s4, 4);
+    default: WIDEN(u4, 4);
   }
-#define DEFINE_WIDEN_NIBBLES(NAME)                                                \
-  PE_INLINE void widen_##NAME(const uint8_t *tile, double *to, uint32_t step) {   \
-    for (int row = 0; row < TILE; row++)                                          \
-      for (int i = 0; i < 32; i++) to[row * step + i] = from_##NAME(tile[row * 16 + i / 2] >> i % 2 * 4 & 15); \
-  }
+}
 
-DEFINE_WIDEN(f16, uint16_t, 8)
-DEFINE_WIDEN(bf16, uint16_t, 8)
-DEFINE_WIDEN(tf32, uint32_t, 4)
-DEFINE_WIDEN(e4m3, uint8_t, 16)
-DEFINE_WIDEN(e5m2, uint8_t, 16)
-DEFINE_WIDEN(s8, uint8_t, 16)
-DEFINE_WIDEN(u8, uint8_t, 16)
-DEFINE_WIDEN_NIBBLES(s4)
-DEFINE_WIDEN_NIBBLES(u4)
-
-PE_INLINE void widen_f64(const uint8_t *tile, double *to, uint32_t step) {
-  for (int row = 0; row < TILE; row++) memcpy(to + row * step, tile + row * 32, 32);
+PE_INLINE void widen_f64(const double *tile, bool halves, double *to) {
+  for (uint32_t i = 0; i < TILE; i++)
+    for (uint32_t w = 0; w < TILE_WORDS; w++) to[w * TILE + (halves ? i / 2 + i % 2 * 4 : i)] = tile[i * TILE_WORDS + w];
 }
 
 /* Elements in a tile's row. */
@@ -85,41 +105,17 @@ static uint32_t tile_columns(uint32_t type) {
   }
 }
 
-static uint32_t tile_bytes(uint32_t type) { return PE_WARP_LANES * (type == PE_TYPE_F64 ? 8 : 4); }
-
-PE_INLINE void widen(uint32_t type, const uint8_t *tile, double *to, uint32_t step) {
-  switch (type) {
-    case PE_TYPE_F16: widen_f16(tile, to, step); break;
-    case PE_TYPE_BF16: widen_bf16(tile, to, step); break;
-    case PE_TYPE_TF32: widen_tf32(tile, to, step); break;
-    case PE_TYPE_F64: widen_f64(tile, to, step); break;
-    case PE_TYPE_E4M3: widen_e4m3(tile, to, step); break;
-    case PE_TYPE_E5M2: widen_e5m2(tile, to, step); break;
-    case PE_TYPE_S8: widen_s8(tile, to, step); break;
-    case PE_TYPE_U8: widen_u8(tile, to, step); break;
-    case PE_TYPE_S4: widen_s4(tile, to, step); break;
-    default: widen_u4(tile, to, step);
-  }
-}
-
-/* A as m rows of k elements. */
-PE_FUSED static void read_a(uint32_t type, uint32_t m, uint32_t k, const uint8_t *fragment, double *to) {
-  uint32_t columns = tile_columns(type), bytes = tile_bytes(type), down = m / TILE;
-  for (uint32_t j = 0; j < k / columns; j++)
-    for (uint32_t i = 0; i < down; i++)
-      widen(type, fragment + pe_tile_a(i, j, down) * bytes, to + i * TILE * k + j * columns, k);
-}
-
-/* B as n / 8 blocks of k rows of 8 elements. */
-PE_FUSED static void read_b(uint32_t type, uint32_t n, uint32_t k, const uint8_t *fragment, double *to) {
-  uint32_t columns = tile_columns(type), bytes = tile_bytes(type), along = k / columns;
-  double tile[TILE * 32];
-  for (uint32_t i = 0; i < n / TILE; i++)
-    for (uint32_t j = 0; j < along; j++) {
-      widen(type, fragment + pe_tile_b(i, j, along) * bytes, tile, columns);
-      double *block = to + (i * k + j * columns) * TILE;
-      for (uint32_t x = 0; x < columns; x++)
-        for (int y = 0; y < TILE; y++) block[x * TILE + y] = tile[y * columns + x];
+/* A, or B with `halves`, as blocks of k rows.  `rows` counts tiles. */
+PE_FUSED static void read_multiplicand(uint32_t type, uint32_t rows, uint32_t k, bool halves, const void *fragment,
+                                       double *to) {
+  uint32_t columns = tile_columns(type), along = k / columns;
+  for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t j = 0; j < along; j++, to += columns * TILE) {
+      uint32_t at = (halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows)) * PE_WARP_LANES;
+      if (type == PE_TYPE_F64)
+        widen_f64((const double *)fragment + at, halves, to);
+      else
+        widen(type, (const uint32_t *)fragment + at, halves, to);
     }
 }
 
@@ -128,147 +124,152 @@ PE_FUSED static void read_b(uint32_t type, uint32_t n, uint32_t k, const uint8_t
 /* The four bits about a chunk of a row (PTX ISA, "Sparse matrix storage"): 16-bit and wider elements have those of rows g
  * and g + 8 in the halves of one word, narrower ones in the words of two neighbouring lanes. */
 static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t row, uint32_t chunk, uint32_t chunks, bool narrow) {
-  uint32_t high = row / TILE, lane = narrow ? site->selector * 2 + chunk / 8 * 2 + high : site->selector * (chunks / 4) + chunk / 4;
+  uint32_t high = row / TILE;
+  uint32_t lane = narrow ? site->selector * 2 + chunk / 8 * 2 + high : site->selector * (chunks / 4) + chunk / 4;
   uint32_t shift = narrow ? chunk % 8 * 4 : high * 16 + chunk % 4 * 4;
   return e[row % TILE * 4 + lane % 4] >> shift & 15;
 }
 
-/* m rows of k / 2 elements to m rows of k, the others zero. */
+/* Blocks of k / 2 rows to blocks of k, with the zeros that A does not hold. */
 static void expand(const pe_mma_site *site, const uint32_t *e, const double *from, double *to) {
-  uint32_t columns = tile_columns(site->a), half = site->k / 2;
+  uint32_t columns = tile_columns(site->a);
   uint32_t group = columns == 32 ? 2 : 1;           /* 4-bit elements come in pairs */
   uint32_t chunk_size = columns == 4 ? 2 : 4 * group, chunks = site->k / chunk_size;
   memset(to, 0, sizeof *to * site->m * site->k);
   for (uint32_t row = 0; row < site->m; row++)
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
       uint32_t bits = metadata(site, e, row, chunk, chunks, columns >= 16);
-      double *out = to + row * site->k + chunk * chunk_size;
-      const double *in = from + row * half + chunk * chunk_size / 2;
+      double *out = to + (row / TILE * site->k + chunk * chunk_size) * TILE + row % TILE;
+      const double *in = from + (row / TILE * site->k + chunk * chunk_size) / 2 * TILE + row % TILE;
       if (columns == 4) {                            /* 1:2, of which each index names one half */
-        out[bits >> 1 & 1] = in[0];
+        out[(bits >> 1 & 1) * TILE] = in[0];
         continue;
       }
       for (uint32_t i = 0; i < 2; i++)
-        for (uint32_t x = 0; x < group; x++) out[(bits >> 2 * i & 3) * group + x] += in[i * group + x];
+        for (uint32_t x = 0; x < group; x++) out[((bits >> 2 * i & 3) * group + x) * TILE] += in[(i * group + x) * TILE];
     }
 }
 
 /* ---- products ----------------------------------------------------------------------------------------------------------- */
 
-typedef double row8 __attribute__((vector_size(TILE * sizeof(double)), aligned(8)));
-
-/* Add the products of m rows of A and one block of B to as many rows of 8 sums. */
-PE_FUSED static void accumulate(uint32_t m, uint32_t k, const double *a, const double *b, double *sums) {
-  for (uint32_t i = 0; i < m; i += 4, a += 4 * k) {
-    row8 *s = (row8 *)(sums + i * TILE), s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
-    for (uint32_t x = 0; x < k; x++) {
-      row8 row = *(const row8 *)(b + x * TILE);
-      s0 += a[x] * row;
-      s1 += a[k + x] * row;
-      s2 += a[2 * k + x] * row;
-      s3 += a[3 * k + x] * row;
+/* Add the products of a block of A and one of B to 8 rows of 8 sums, four rows at a time. */
+PE_FUSED static void accumulate(uint32_t k, const double *a, const double *b, double *sums) {
+  for (uint32_t half = 0; half < TILE; half += 4, a += 4) {
+    row4 *s = (row4 *)(sums + half * TILE);
+    f64x4 s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3], s4 = s[4], s5 = s[5], s6 = s[6], s7 = s[7];
+    for (uint32_t x = 0; x < k * TILE; x += TILE) {
+      f64x4 even = *(const row4 *)(b + x), odd = *(const row4 *)(b + x + 4);
+      s0 += a[x] * even, s1 += a[x] * odd;
+      s2 += a[x + 1] * even, s3 += a[x + 1] * odd;
+      s4 += a[x + 2] * even, s5 += a[x + 2] * odd;
+      s6 += a[x + 3] * even, s7 += a[x + 3] * odd;
     }
-    s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3;
+    s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3, s[4] = s4, s[5] = s5, s[6] = s6, s[7] = s7;
   }
 }
 
 /* The same for f64, whose products are not exact. */
-PE_FUSED static __attribute__((noinline)) void accumulate_fused(uint32_t m, uint32_t k, const double *a, const double *b,
-                                                                double *sums) {
-  for (uint32_t i = 0; i < m; i++, sums += TILE)
-    for (uint32_t x = 0; x < k; x++) {
-      double factor = a[i * k + x];
-      for (int y = 0; y < TILE; y++) sums[y] = fma(factor, b[x * TILE + y], sums[y]);
-    }
+PE_FUSED static __attribute__((noinline)) void accumulate_fused(uint32_t k, const double *restrict a,
+                                                                const double *restrict b, double *restrict sums) {
+  for (int i = 0; i < TILE; i++, sums += TILE) {
+    double row[TILE];
+    memcpy(row, sums, sizeof row);
+    for (uint32_t x = 0; x < k; x++)
+      for (int y = 0; y < TILE; y++) row[y] = __builtin_fma(a[x * TILE + i], b[x * TILE + y], row[y]);
+    memcpy(sums, row, sizeof row);
+  }
 }
 
 static void accumulate_rounded(const pe_mma_site *site, const double *a, const double *b, double *sums) {
   static const int MODES[] = {[PE_RN] = FE_TONEAREST, [PE_RZ] = FE_TOWARDZERO, [PE_RM] = FE_DOWNWARD, [PE_RP] = FE_UPWARD};
   int before = fegetround();
   fesetround(MODES[site->round & 3]);
-  accumulate_fused(site->m, site->k, a, b, sums);
+  accumulate_fused(site->k, a, b, sums);
   fesetround(before);
 }
 
 /* ---- accumulators --------------------------------------------------------------------------------------------------------- */
 
-/* Tiles of 8 by 8 in the order of their registers. */
-PE_FUSED static void read_c(uint32_t type, uint32_t tiles, const uint8_t *fragment, double *to) {
-  for (uint32_t tile = 0; tile < tiles; tile++, to += TILE * TILE) {
+PE_INLINE void load_f16(double *to, const uint32_t *pairs) {
+  u32x8 words = {pairs[0], pairs[1], pairs[2], pairs[3], pairs[0] >> 16, pairs[1] >> 16, pairs[2] >> 16, pairs[3] >> 16};
+  store_doubles(to, from_f16(words));
+}
+
+/* Tiles in the order of their registers: 8 rows of 8 sums each. */
+PE_FUSED static void read_c(uint32_t type, uint32_t tiles, const void *fragment, double *to) {
+  for (uint32_t i = 0; i < tiles * TILE; i++, to += TILE) {
     if (type == PE_TYPE_F16) {
-      uint16_t from[TILE * TILE];
-      memcpy(from, fragment + tile * sizeof from, sizeof from);
-      for (int i = 0; i < TILE * TILE; i++) to[i] = from_f16(from[i]);
-    } else if (type == PE_TYPE_F32) {
-      float from[2][PE_WARP_LANES];
-      memcpy(from, fragment + tile * sizeof from, sizeof from);
-      for (int i = 0; i < PE_WARP_LANES; i++) to[2 * i] = from[0][i], to[2 * i + 1] = from[1][i];
-    } else {
-      double from[2][PE_WARP_LANES];
-      memcpy(from, fragment + tile * sizeof from, sizeof from);
-      for (int i = 0; i < PE_WARP_LANES; i++) to[2 * i] = from[0][i], to[2 * i + 1] = from[1][i];
+      load_f16(to, (const uint32_t *)fragment + i * 4);
+      continue;
+    }
+    for (uint32_t odd = 0; odd < 2; odd++) {
+      uint32_t at = (i / TILE * 2 + odd) * PE_WARP_LANES + i % TILE * 4;
+      if (type == PE_TYPE_F32)
+        *(row4 *)(to + 4 * odd) = __builtin_convertvector(*(const words4 *)((const float *)fragment + at), f64x4);
+      else
+        memcpy(to + 4 * odd, (const double *)fragment + at, sizeof(row4));
     }
   }
 }
 
-/* Round to nearest even as an f16: adding and taking away 1.5 * 2^52 times the f16's last place rounds the double. */
-PE_INLINE uint16_t to_f16(double x) {
-  uint64_t bits, exponent;
-  memcpy(&bits, &x, sizeof bits);
-  exponent = bits & 0x7ff0000000000000;
-  uint64_t least = (uint64_t)(1023 - 14) << 52;
-  exponent = exponent < least ? least : exponent;
-  double magic;
-  memcpy(&magic, &exponent, sizeof magic);
-  magic *= 0x1.8p42;
-  double rounded = x + magic - magic;
-  uint32_t magnitude = as_bits((float)rounded * 0x1p-112f) & 0x7fffffff, sign = (uint32_t)(bits >> 48) & 0x8000;
-  uint32_t result = magnitude >> 13 > 0x7c00 ? 0x7c00 : magnitude >> 13;
-  return (uint16_t)(x != x ? 0x7fff : sign | result);
+PE_INLINE u32x4 to_f32(f64x4 x) {
+  f32x4 value = __builtin_convertvector(x, f32x4);
+  u32x4 nan = (u32x4)(value != value);
+  return ((u32x4)value & ~nan) | (0x7fffffff & nan);
 }
 
-PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *from, uint8_t *fragment) {
-  for (uint32_t tile = 0; tile < tiles; tile++, from += TILE * TILE) {
+/* Round to nearest even as f16: adding and taking away 1.5 * 2^52 times the f16's last place rounds a double. */
+PE_INLINE u32x4 to_f16(f64x4 x) {
+  u64x4 exponent = (u64x4)x & 0x7ff0000000000000, least = {0};
+  least += (uint64_t)(1023 - 14) << 52;
+  u64x4 small = (u64x4)((i64x4)exponent < (i64x4)least);
+  f64x4 magic = (f64x4)((exponent & ~small) | (least & small)) * 0x1.8p42;
+  f32x4 rounded = __builtin_convertvector(x + magic - magic, f32x4) * 0x1p-112f, value = __builtin_convertvector(x, f32x4);
+  u32x4 magnitude = ((u32x4)rounded & 0x7fffffff) >> 13, sign = (u32x4)value >> 16 & 0x8000;
+  u32x4 large = (u32x4)((i32x4)magnitude > 0x7c00), nan = (u32x4)(value != value);
+  u32x4 result = (magnitude & ~large) | (0x7c00 & large) | sign;
+  return (result & ~nan) | (0x7fff & nan);
+}
+
+PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *sums, void *fragment) {
+  for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE) {
     if (type == PE_TYPE_F16) {
-      uint16_t to[TILE * TILE];
-      for (int i = 0; i < TILE * TILE; i++) to[i] = to_f16(from[i]);
-      memcpy(fragment + tile * sizeof to, to, sizeof to);
-    } else if (type == PE_TYPE_F32) {
-      uint32_t to[2][PE_WARP_LANES];
-      for (int e = 0; e < 2; e++)
-        for (int i = 0; i < PE_WARP_LANES; i++) {
-          float value = (float)from[2 * i + e];
-          to[e][i] = value != value ? 0x7fffffff : as_bits(value);
-        }
-      memcpy(fragment + tile * sizeof to, to, sizeof to);
-    } else {
-      double to[2][PE_WARP_LANES];
-      for (int i = 0; i < PE_WARP_LANES; i++) to[0][i] = from[2 * i], to[1][i] = from[2 * i + 1];
-      memcpy(fragment + tile * sizeof to, to, sizeof to);
+      u32x4 pairs = to_f16(*(const row4 *)sums) | to_f16(*(const row4 *)(sums + 4)) << 16;
+      memcpy((uint32_t *)fragment + i * 4, &pairs, sizeof pairs);
+      continue;
+    }
+    for (uint32_t odd = 0; odd < 2; odd++) {
+      uint32_t at = (i / TILE * 2 + odd) * PE_WARP_LANES + i % TILE * 4;
+      if (type == PE_TYPE_F32) {
+        u32x4 words = to_f32(*(const row4 *)(sums + 4 * odd));
+        memcpy((uint32_t *)fragment + at, &words, sizeof words);
+      } else {
+        memcpy((double *)fragment + at, sums + 4 * odd, sizeof(row4));
+      }
     }
   }
 }
 
 /* d = c + sums for integers; the sums are small. */
-static void write_integers(const pe_mma_site *site, uint32_t tiles, const double *sums, const uint8_t *c, uint8_t *d) {
-  for (uint32_t i = 0; i < tiles * TILE * TILE; i++) {
-    uint32_t at = (i / (TILE * TILE) * 2 * PE_WARP_LANES + i % 2 * PE_WARP_LANES + i % (TILE * TILE) / 2) * 4;
-    int32_t start;
-    memcpy(&start, c + at, sizeof start);
-    int64_t exact = start + (int64_t)sums[i];
-    if (site->flags & PE_MMA_SATURATE) exact = exact > INT32_MAX ? INT32_MAX : exact < INT32_MIN ? INT32_MIN : exact;
-    uint32_t result = (uint32_t)exact;
-    memcpy(d + at, &result, sizeof result);
-  }
+PE_FUSED static void write_integers(bool saturate, uint32_t tiles, const double *sums, const int32_t *c, uint32_t *d) {
+  for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE)
+    for (uint32_t half = 0; half < 2; half++) {
+      uint32_t at = (i / TILE * 2 + half) * PE_WARP_LANES + i % TILE * 4;
+      for (uint32_t x = 0; x < 4; x++) {
+        int64_t exact = (int64_t)c[at + x] + (int32_t)sums[half * 4 + x];
+        if (saturate) exact = exact > INT32_MAX ? INT32_MAX : exact < INT32_MIN ? INT32_MIN : exact;
+        d[at + x] = (uint32_t)exact;
+      }
+    }
 }
 
 /* ---- forms ------------------------------------------------------------------------------------------------------------------ */
 
 /* Sums of populations: of A and B, or of where they differ. */
-static void count_bits(const pe_mma_site *site, const uint32_t *a, const uint32_t *b, double *sums) {
+PE_FUSED static void count_bits(const pe_mma_site *site, const uint32_t *a, const uint32_t *b, double *sums) {
   uint32_t words = site->k / 32;
   for (uint32_t i = 0; i < site->m; i++)
-    for (uint32_t j = 0; j < site->n; j++) {
+    for (uint32_t j = 0; j < TILE; j++) {
       uint32_t count = 0;
       for (uint32_t x = 0; x < words; x++) {
         uint32_t tile = pe_tile_a(i / TILE, x / TILE_WORDS, site->m / TILE), word = x % TILE_WORDS;
@@ -276,85 +277,110 @@ static void count_bits(const pe_mma_site *site, const uint32_t *a, const uint32_
         uint32_t right = b[x / TILE_WORDS * PE_WARP_LANES + j * TILE_WORDS + word];
         count += (uint32_t)__builtin_popcount(site->flags & PE_MMA_AND ? left & right : left ^ right);
       }
-      sums[i * TILE + j] = count;
+      sums[i * TILE + j / 2 + j % 2 * 4] = count;
+    }
+}
+
+/* Add all products to the sums. */
+static void multiply_blocks(const pe_mma_site *site, const void *a, const void *b, const void *e, double *sums) {
+  double left[MAX_A], right[MAX_B];
+  uint32_t down = site->m / TILE, across = site->n / TILE, k = site->k, block = k * TILE;
+  if (site->flags & PE_MMA_SPARSE) {
+    double packed[MAX_A / 2];
+    read_multiplicand(site->a, down, k / 2, false, a, packed);
+    expand(site, e, packed, left);
+  } else {
+    read_multiplicand(site->a, down, k, false, a, left);
+  }
+  read_multiplicand(site->b, across, k, true, b, right);
+  for (uint32_t j = 0; j < across; j++)
+    for (uint32_t i = 0; i < down; i++, sums += TILE * TILE) {
+      if (site->d == PE_TYPE_F64)
+        accumulate_rounded(site, left + i * block, right + j * block, sums);
+      else
+        accumulate(k, left + i * block, right + j * block, sums);
     }
 }
 
 static void multiply(const pe_mma_site *site, const void *a, const void *b, const void *c, const void *e, void *d) {
-  double left[MAX_A], right[MAX_B], sums[MAX_C];
-  uint32_t m = site->m, n = site->n, k = site->k, tiles = m / TILE * (n / TILE);
-  bool integer = site->d == PE_TYPE_S32;
-  if (integer)
+  double sums[MAX_C];
+  uint32_t tiles = site->m / TILE * (site->n / TILE);
+  if (site->d == PE_TYPE_S32) {
     memset(sums, 0, sizeof sums);
-  else
-    read_c(site->c, tiles, c, sums);
-  if (site->a == PE_TYPE_B1) {
-    count_bits(site, a, b, sums);
+    if (site->a == PE_TYPE_B1)
+      count_bits(site, a, b, sums);
+    else
+      multiply_blocks(site, a, b, e, sums);
+    write_integers(site->flags & PE_MMA_SATURATE, tiles, sums, c, d);
   } else {
-    if (site->flags & PE_MMA_SPARSE) {
-      double packed[MAX_A / 2];
-      read_a(site->a, m, k / 2, a, packed);
-      expand(site, e, packed, left);
-    } else {
-      read_a(site->a, m, k, a, left);
-    }
-    read_b(site->b, n, k, b, right);
-    for (uint32_t j = 0; j < n / TILE; j++) {
-      if (site->d == PE_TYPE_F64)
-        accumulate_rounded(site, left, right + j * k * TILE, sums + j * m * TILE);
-      else
-        accumulate(m, k, left, right + j * k * TILE, sums + j * m * TILE);
-    }
-  }
-  if (integer)
-    write_integers(site, tiles, sums, c, d);
-  else
+    read_c(site->c, tiles, c, sums);
+    multiply_blocks(site, a, b, e, sums);
     write_d(site->d, tiles, sums, d);
+  }
 }
 
-/* m8n8k4 of f16: quad q of lanes and quad q + 4 multiply on their own.  Lane i of the eight is line i % 4 + 4 * (i / 4) of
- * each matrix, or gives one k of half of it; f32 accumulators lie in 2x2 blocks (PTX ISA, "Matrix Fragments for mma.m8n8k4"). */
-static void quad_multiply(const pe_mma_site *site, uint32_t quad, const uint16_t *a, const uint16_t *b, const void *c, void *d) {
-  double left[TILE * 4], right[4 * TILE], sums[TILE * TILE];
-  uint32_t row[TILE][TILE], column[TILE][TILE], lane[TILE];
-  bool wide[2] = {site->c == PE_TYPE_F32, site->d == PE_TYPE_F32};
-  for (uint32_t i = 0; i < TILE; i++) {
-    lane[i] = quad * 4 + i % 4 + i / 4 * 16;
-    for (uint32_t x = 0; x < 4; x++) {
-      uint32_t at = (x / 2 * PE_WARP_LANES + lane[i]) * 2 + x % 2, line = x + i / 4 * 4;
-      left[site->flags & PE_MMA_A_COL ? line * 4 + i % 4 : i * 4 + x] = from_f16(a[at]);
-      right[site->flags & PE_MMA_B_ROW ? i % 4 * TILE + line : x * TILE + i] = from_f16(b[at]);
-    }
-    for (uint32_t x = 0; x < TILE; x++) {
-      row[i][x] = (i & 1) + (x & 2) + (i & 4);
-      column[i][x] = (x & 4) + (i & 2) + (x & 1);
+/* The f16 elements of a fragment of pairs, by number and lane. */
+PE_INLINE void halves_of(const uint32_t *fragment, uint32_t registers, float to[][PE_WARP_LANES]) {
+  for (uint32_t i = 0; i < registers * PE_WARP_LANES; i += 8) {
+    u32x8 words;
+    memcpy(&words, fragment + i, sizeof words);
+    for (uint32_t high = 0; high < 2; high++) {
+      f32x8 values = from_f16(words >> 16 * high);
+      memcpy(&to[i / PE_WARP_LANES * 2 + high][i % PE_WARP_LANES], &values, sizeof values);
     }
   }
-  for (uint32_t i = 0; i < TILE; i++)
-    for (uint32_t x = 0; x < TILE; x++) {
-      if (wide[0])
-        sums[row[i][x] * TILE + column[i][x]] = ((const float *)c)[x * PE_WARP_LANES + lane[i]];
-      else
-        sums[i * TILE + x] = from_f16(((const uint16_t *)c)[(x / 2 * PE_WARP_LANES + lane[i]) * 2 + x % 2]);
+}
+
+/* Where element x of lane i is in the 8x8 sums: rows of f16, or 2x2 blocks of f32. */
+PE_INLINE uint32_t quad_place(uint32_t type, uint32_t i, uint32_t x) {
+  if (type == PE_TYPE_F16) return i * TILE + x;
+  return ((i & 1) + (x & 2) + (i & 4)) * TILE + (x & 4) + (i & 2) + (x & 1);
+}
+
+/* m8n8k4 of f16: quad q of lanes and quad q + 4 multiply on their own (PTX ISA, "Matrix Fragments for mma.m8n8k4"). Lane i of
+ * the eight holds line i of a matrix, or line i % 4 of each half of it. */
+PE_FUSED static void multiply_quads(const pe_mma_site *site, const void *a, const void *b, const void *c, void *d) {
+  float left[4][PE_WARP_LANES], right[4][PE_WARP_LANES], start[TILE][PE_WARP_LANES];
+  halves_of(a, 2, left);
+  halves_of(b, 2, right);
+  if (site->c == PE_TYPE_F16)
+    halves_of(c, 4, start);
+  else
+    memcpy(start, c, sizeof start);
+  for (uint32_t quad = 0; quad < QUADS; quad++) {
+    double rows[4 * TILE], columns[4 * TILE], sums[TILE * TILE];
+    for (uint32_t i = 0; i < TILE; i++) {
+      uint32_t lane = quad * 4 + i % 4 + i / 4 * 16;
+      for (uint32_t x = 0; x < 4; x++) {
+        uint32_t across = i % 4 * TILE + x + i / 4 * 4;  /* k is i % 4 */
+        rows[site->flags & PE_MMA_A_COL ? across : x * TILE + i] = left[x][lane];
+        columns[site->flags & PE_MMA_B_ROW ? across : x * TILE + i] = right[x][lane];
+      }
+      for (uint32_t x = 0; x < TILE; x++) sums[quad_place(site->c, i, x)] = start[x][lane];
     }
-  accumulate(TILE, 4, left, right, sums);
-  for (uint32_t i = 0; i < TILE; i++)
-    for (uint32_t x = 0; x < TILE; x++) {
-      if (wide[1]) {
-        float value = (float)sums[row[i][x] * TILE + column[i][x]];
-        ((uint32_t *)d)[x * PE_WARP_LANES + lane[i]] = value != value ? 0x7fffffff : as_bits(value);
-      } else {
-        ((uint16_t *)d)[(x / 2 * PE_WARP_LANES + lane[i]) * 2 + x % 2] = to_f16(sums[i * TILE + x]);
+    accumulate(4, rows, columns, sums);
+    for (uint32_t i = 0; i < TILE; i++) {
+      uint32_t lane = quad * 4 + i % 4 + i / 4 * 16, *out = (uint32_t *)d + lane;
+      double mine[TILE];
+      for (uint32_t x = 0; x < TILE; x++) mine[x] = sums[quad_place(site->d, i, x)];
+      for (uint32_t half = 0; half < 2; half++) {
+        if (site->d == PE_TYPE_F32) {
+          u32x4 words = to_f32(*(const row4 *)(mine + 4 * half));
+          for (uint32_t x = 0; x < 4; x++) out[(half * 4 + x) * PE_WARP_LANES] = words[x];
+        } else {
+          u32x4 words = to_f16(*(const row4 *)(mine + 4 * half));
+          for (uint32_t x = 0; x < 2; x++) out[(half * 2 + x) * PE_WARP_LANES] = words[2 * x] | words[2 * x + 1] << 16;
+        }
       }
     }
+  }
 }
 
 void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, const void *a, const void *b, const void *c,
             const void *e, void *d) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
-  if (!(site->flags & PE_MMA_QUADS)) {
+  if (site->flags & PE_MMA_QUADS)
+    multiply_quads(site, a, b, c, d);
+  else
     multiply(site, a, b, c, e, d);
-    return;
-  }
-  for (uint32_t quad = 0; quad < QUADS; quad++) quad_multiply(site, quad, a, b, c, d);
 }
