@@ -28,8 +28,12 @@ def _check(source: SourceFile, diagnostics: Diagnostics) -> None:
     from ptxemu.syntax import parse
 
     tree = parse(source, diagnostics)
-    if not diagnostics.errors:
+    if diagnostics.errors:
+        diagnostics.before_first_error()
+    try:
         check(tree, source, diagnostics)
+    finally:
+        diagnostics.sort()
 
 
 def read_ptx(path: Path) -> str:

@@ -40,9 +40,13 @@ class Diagnostics:
     source: SourceFile
     strict: bool = False
     records: list[Diagnostic] = field(default_factory=list)
+    until: int | None = None
+    """Where a syntax error is: what follows it is misunderstood, so only what precedes it is reported."""
     _seen: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, severity: str, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
+        if self.until is not None and pos >= self.until:
+            return
         pos = min(max(pos, 0), len(self.source.text))
         line, column = self.source.line_column(pos)
         if (message, line) in self._seen:
@@ -62,6 +66,15 @@ class Diagnostics:
         """What has a clear meaning but is rejected by ptxas: an error in strict mode, silence otherwise."""
         if self.strict:
             self.add("error", message, pos, end)
+
+    def before_first_error(self) -> None:
+        """From now on, take only what is reported before the first error."""
+        first = min((record.line, record.column) for record in self.errors)
+        self.until = self.source.starts[first[0] - 1] + first[1] - 1
+
+    def sort(self) -> None:
+        """Put the messages into the order of the source."""
+        self.records.sort(key=lambda record: (record.line, record.column))
 
     @property
     def errors(self) -> list[Diagnostic]:

@@ -8,7 +8,7 @@ from ptxemu.check.declarations import Declarer, same_signature
 from ptxemu.check.header import check_header, target_number
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.operands import TooManyErrors
-from ptxemu.check.placement import function_problems, pragma_problem
+from ptxemu.check.placement import after_head, function_problems, pragma_problem
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.names import closest
@@ -58,9 +58,12 @@ class _ModuleChecker:
             for function, node in self.bodies:
                 if node.body is not None:
                     function.body = BodyChecker(context, function, node).check(node.body)
-            self._limits()
+            if self.diagnostics.until is None:
+                self._limits()
         except TooManyErrors:
             pass
+        if context.unsupported is not None and not self.diagnostics.errors:
+            raise context.unsupported
         return self.module
 
     def _limits(self) -> None:
@@ -111,7 +114,9 @@ class _ModuleChecker:
         self.declared_at.setdefault(node.name, node.end if node.init is None else node.init.end)
         old = self.symbols.get(node.name)
         if old is not None and not _redeclares(old, node):
-            self.diagnostics.error(f"'{node.name}' is declared twice", node.pos, node.end)
+            line = self.module.source.line(old.symbol.pos)
+            notes = (f"the first declaration is on line {line}",)
+            self.diagnostics.error(f"'{node.name}' is declared twice", node.pos, node.end, notes)
             return
         variable = self.declarer.variable(node, node.name, None) if self.declarer.placed(node, "module") else None
         if variable is None:
@@ -137,8 +142,10 @@ class _ModuleChecker:
         if node.body is None:
             self.declared_early.add(node.name)
         if old is not None:
-            if not same_signature(old, function) or _other_linkage(old, node):
-                self.diagnostics.error(f"'{node.name}' is declared differently before", function.pos)
+            if not same_signature(old, function) or self._other_linkage(old, node):
+                line = self.module.source.line(self.declared_at[node.name])
+                message, notes = f"'{node.name}' is declared differently before", (f"the declaration is on line {line}",)
+                self.diagnostics.error(message, *after_head(node), notes)
                 return
             if any(known is old for known, _ in self.bodies):
                 self.diagnostics.error(f"function '{node.name}' is defined twice", function.pos)
@@ -154,6 +161,12 @@ class _ModuleChecker:
         self.symbols[node.name] = SymRef(function, 0)
         if node.body is not None:
             self.bodies.append((function, node))
+
+    def _other_linkage(self, old: Function, node: ast.Function) -> bool:
+        """A second declaration repeats the linkage of the first; a definition does, or has none."""
+        if node.body is None:
+            return not any(known is old for known, _ in self.bodies) and old.linkage != node.linkage
+        return old.linkage == "extern" or node.linkage not in ("", old.linkage)
 
     def _sampler(self, node: ast.Variable) -> None:
         if node.type == "samplerref" and not node.dims and "texmode_independent" not in self.tree.target:
@@ -194,11 +207,6 @@ def _redeclares(old: SymRef, node: ast.Variable) -> bool:
     symbol = old.symbol
     if not isinstance(symbol, Variable) or symbol.space != node.space or symbol.type.name != node.type:
         return False
-    if "extern" not in (symbol.linkage, node.linkage) or "" in (symbol.linkage, node.linkage):
+    if "extern" not in (symbol.linkage, node.linkage) or node.linkage == "":
         return False
     return len(symbol.dims) == len(node.dims) and all(a == b or None in (a, b) for a, b in zip(symbol.dims, node.dims))
-
-
-def _other_linkage(old: Function, node: ast.Function) -> bool:
-    """A definition repeats the linkage of its declaration, or has none."""
-    return node.body is not None and (old.linkage == "extern" or node.linkage not in ("", old.linkage))

@@ -18,9 +18,9 @@ from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.check.names import Code, Names
 from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Plan
-from ptxemu.check.subscripts import element
+from ptxemu.check.subscripts import element, sum_of
 from ptxemu.check.typerules import literal_value
-from ptxemu.errors import Diagnostics
+from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
 from ptxemu.isa import rows
 from ptxemu.names import closest
@@ -39,6 +39,7 @@ class Context:
     declarer: Declarer
     symbols: dict[str, SymRef]
     gates: tuple[tuple[int, int], int] | None  # version and target, in strict mode
+    unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
     forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
 
@@ -54,7 +55,7 @@ class BodyChecker:
         self.names = Names(context.symbols)
         self.items: list[Op | LabelMark] = []
         roles = {param.variable: "input" for param in function.params} | dict.fromkeys(function.returns, "output")
-        self.resolver = Resolver(self.names, context.diagnostics, roles, partial(element, self))
+        self.resolver = Resolver(self.names, context.diagnostics, roles, partial(element, self), partial(sum_of, self))
         self.calls = CallChecker(self.resolver, context.declarer, function.name)
         self.encoder = Encoder(context.diagnostics, self._symbol)
         self.register_inputs: list[tuple[Reg, Variable]] = []
@@ -216,6 +217,9 @@ class BodyChecker:
             if self.diagnostics.full:
                 raise TooManyErrors from None
             return
+        except UnsupportedError as error:
+            self.context.unsupported = self.context.unsupported or error
+            return
         self.items.append(op)
 
     def operation(self, ins: ast.Instruction) -> Op:
@@ -309,6 +313,9 @@ class BodyChecker:
                 raise self.resolver.error(mismatch.message, node) from None
             self.diagnostics.error(mismatch.message, ins.opcode_pos, ins.opcode_end)
             raise Rejected from None
+        except UnsupportedError as problem:
+            source = self.diagnostics.source
+            raise UnsupportedError(f"{source.name}:{source.line(ins.pos)}: {problem}") from None
         plan.remarks = self._remarks(plan)
         self.context.plans[key] = plan
         return plan
@@ -333,8 +340,7 @@ class BodyChecker:
     def _limited(self, ins: ast.Instruction, index: int, allowed: tuple[range, ...]) -> None:
         """An immediate must have one of the values that its row lists."""
         operand = ins.operands[index]
-        assert isinstance(operand, ast.Int)
-        if not any(operand.value in values for values in allowed):
+        if isinstance(operand, ast.Int) and not any(operand.value in values for values in allowed):
             listed = [str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}" for values in allowed]
             raise self.resolver.error(f"operand {index + 1} of '{ins.opcode}' must be {' or '.join(listed)}", operand)
 
@@ -344,8 +350,8 @@ class BodyChecker:
         number, count = numbers[0], numbers[1] if len(numbers) > 1 else None
         if isinstance(number, ast.Int) and not 0 <= number.value % (1 << 32) < BARRIERS:
             raise self.resolver.error(f"barrier {number.value} does not exist: there are 0 to {BARRIERS - 1}", number)
-        if isinstance(count, ast.Int) and (count.value <= 0 or count.value % WARP):
-            raise self.resolver.error(f"{count.value} threads is not a positive multiple of the warp size", count)
+        if isinstance(count, ast.Int) and count.value % WARP:
+            raise self.resolver.error(f"{count.value} threads is not a multiple of the warp size", count)
 
 
 def _operand_at(ins: ast.Instruction, path: tuple[int, ...]) -> Any:

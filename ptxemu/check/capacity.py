@@ -33,13 +33,29 @@ def check_parameters(
 
 
 def check_shared(functions: Iterable[Function], diagnostics: Diagnostics) -> None:
-    """Static shared memory of each kernel: its own variables and those of the module that it uses."""
+    """Static shared memory of each kernel: its own variables and those of the module that it or what it calls uses."""
     for function in functions:
         if function.kind == "entry" and function.body is not None:
-            used = {id(variable): variable for variable in _mentioned(function.body)}
-            used |= {id(variable): variable for variable in function.variables}
+            used = {id(variable): variable for called in _reached(function) for variable in _variables(called)}
             shared = [variable for variable in used.values() if variable.space == "shared"]
             _exceeds(shared, SHARED, f"static shared memory of kernel '{function.name}'", diagnostics)
+
+
+def _reached(function: Function) -> Iterable[Function]:
+    """A function and all that it calls by name."""
+    found, waiting = {id(function): function}, [function]
+    while waiting:
+        for op in waiting.pop().body or ():
+            callee = op.call.callee if isinstance(op, Op) and op.call is not None else None
+            if isinstance(callee, Function) and id(callee) not in found:
+                found[id(callee)] = callee
+                waiting.append(callee)
+    return found.values()
+
+
+def _variables(function: Function) -> Iterable[Variable]:
+    yield from _mentioned(function.body or ())
+    yield from function.variables
 
 
 def _mentioned(body: Iterable[object]) -> Iterable[Variable]:

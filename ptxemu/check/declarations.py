@@ -81,7 +81,7 @@ class Declarer:
             return None
         if not node.dims or node.dims[0] is not None:
             return node.dims
-        if isinstance(node.init, ast.InitList):
+        if isinstance(node.init, ast.InitList) and node.init.items:
             return (len(node.init.items), *node.dims[1:])
         if node.linkage == "extern" or node.space == "param":
             return node.dims

@@ -53,10 +53,9 @@ def _next_item(tree: ast.Module, diagnostics: Diagnostics, after: str = "") -> i
 
 def _order(tree: ast.Module, diagnostics: Diagnostics) -> None:
     first = min((item.pos for item in tree.items), default=None)
-    if tree.target_pos < tree.version_pos:
-        diagnostics.error("'.version' must be the first directive", tree.version_pos)
-    elif first is not None and first < tree.version_pos:
-        diagnostics.error("'.version' must be the first directive", first)
+    places = sorted([tree.version_pos, tree.target_pos, *([] if first is None else [first])])
+    if places[0] != tree.version_pos:
+        diagnostics.error("'.version' must be the first directive", places[1 if places[0] == tree.target_pos else 0])
     elif first is not None and first < tree.target_pos:
         diagnostics.error("'.target' must come before every declaration", first)
     if tree.address_size is not None:
@@ -79,7 +78,7 @@ def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics
     if match is None or least is None:
         diagnostics.error(f"unknown target '{name}'", tree.target_pos)
         return
-    if version < least:
+    if version < least and diagnostics.until is None:
         text = f"'{name}' needs PTX {least[0]}.{least[1]} (.version is {version[0]}.{version[1]})"
         diagnostics.error(text, tree.target_pos)
     for option in options:

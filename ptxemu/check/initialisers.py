@@ -70,6 +70,8 @@ class Encoder:
             raise InitialiserError(f"'{variable.name}' needs a list of values in braces", init)
         if len(init.items) > dims[0]:
             raise InitialiserError(f"'{variable.name}' has {dims[0]} elements here but {len(init.items)} values", init)
+        if variable.vector and len(dims) == 1 and len(init.items) < variable.vector:
+            raise InitialiserError(f"a vector of '{variable.name}' needs {variable.vector} values, not {len(init.items)}", init)
         step = size // dims[0] if dims[0] else 0
         for item in init.items:
             self._fill(variable, data, offset, step, dims[1:], item)
@@ -83,6 +85,9 @@ class Encoder:
             bits = value.value & ((1 << kind.bits) - 1)
         elif isinstance(value, ast.Float) and kind.name in ("f32", "f64", "b32", "b64"):
             bits = float_bits(value, TYPES[f"f{kind.bits}"])
+        elif isinstance(value, ast.Float) and kind.kind == "b":
+            source = self.diagnostics.source
+            raise UnsupportedError(f"{source.name}:{source.line(init.pos)}: a floating-point value of .{kind} is not supported")
         elif isinstance(value, (ast.Name, ast.Offset)) and kind.kind == "u":
             self._symbol(variable, offset, init, value)
             return

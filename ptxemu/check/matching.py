@@ -14,8 +14,9 @@ from ptxemu import isa
 from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.names import written
-from ptxemu.check.operands import Negated, Selected, Value
+from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
 from ptxemu.check.plan import Part, Plan
+from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
@@ -28,11 +29,12 @@ UNRELAXED = frozenset(  # instruction types that take that back
 )
 SYMBOL_SOURCES = frozenset({"mov", "cvta"})
 SPECIAL_SOURCES = frozenset({"mov", "cvt"})
-GENERIC_SPACES = frozenset({"global", "shared", "local", "const"})
+WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
+GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
 COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
 TUPLE_LENGTHS = (1, 2, 4)
-PACKED_LENGTHS = (2, 4)
+PACKED_LENGTHS = (1, 2, 4)
 
 
 class Mismatch(Exception):
@@ -181,6 +183,8 @@ class _Matcher:
             types = (kind,) * self.scalar(index, pattern)
             if value is None and pattern.sink:
                 return Part("dst", types)
+        if isinstance(value, tuple) and self.joined(index, types[0], value):
+            return Part("dst", types)
         for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
             if item is not None or not isinstance(value, tuple):
                 path = (index, position) if isinstance(value, tuple) else (index,)
@@ -188,6 +192,8 @@ class _Matcher:
         return Part("dst", types)
 
     def pair(self, index: int, kind: ScalarType, second: OperandPattern, value: Value) -> Part:
+        if isinstance(value, tuple) and not isinstance(value, Both):
+            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must not be a vector", index)
         if not isinstance(value, tuple):
             if not second.optional:
                 raise Mismatch(f"'{self.row.opcode}' has two destinations, written 'd|p'", index)
@@ -202,7 +208,7 @@ class _Matcher:
         return Part("dst", types)
 
     def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
-        if not isinstance(value, Reg):
+        if not isinstance(value, Reg) or isinstance(value, Computed):
             raise Mismatch(f"the destination of '{self.row.opcode}' must be a register", *path)
         if not typerules.register_fits(kind, value.type, self.relaxed):
             raise Mismatch(self.misfit(kind, value.type, path[0]), *path)
@@ -211,14 +217,32 @@ class _Matcher:
         kind = self.type(pattern.type)
         if isinstance(value, tuple):
             types = self.elements(index, pattern, kind, value)
-            for position, (wanted, item) in enumerate(zip(types, value)):
-                self.scalar_source(wanted, item, (index, position))
+            if not self.joined(index, types[0], value):
+                for position, (wanted, item) in enumerate(zip(types, value)):
+                    if not isinstance(item, SReg) or not typerules.special_fits(wanted, SPECIAL_REGISTERS[item.name]):
+                        self.scalar_source(wanted, item, (index, position))
             return Part("src", types)
         if pattern.name.startswith("imm") and not isinstance(value, ast.Int):
             raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be an integer constant", index)
         self.scalar(index, pattern)
         self.scalar_source(kind, value, (index,))
         return Part("src", (kind,))
+
+    def joined(self, index: int, kind: ScalarType, value: tuple[Value, ...]) -> bool:
+        """Whether the elements of a vector are registers of several types and fit all the same.
+
+        They have one size, and together the bit type of that size.
+        """
+        types = {item.type for item in value if isinstance(item, Reg)}
+        if len({held.bits for held in types}) > 1:
+            raise Mismatch("the elements of a vector must have one size", index)
+        mixed = any(isinstance(item, ast.Float) and item.width == 32 for item in value)
+        if mixed and any(isinstance(item, ast.Int) for item in value):
+            raise Mismatch("a vector cannot hold integer and 0f literals", index)
+        if len(types) < 2 or any(not isinstance(item, Reg) or isinstance(item, Computed) for item in value):
+            return False
+        bits = next(iter(types)).bits
+        return f"b{bits}" in TYPES and typerules.register_fits(kind, TYPES[f"b{bits}"], self.relaxed)
 
     def scalar(self, index: int, pattern: OperandPattern) -> int:
         length = self.length(pattern) or 1
@@ -344,8 +368,10 @@ class _Matcher:
 
     def check_address_register(self, index: int, base: Reg, space: str) -> None:
         kind = base.type
-        if kind.kind not in "usb" or kind.bits not in (32, 64):
+        if kind.kind not in "usb" or kind.bits > 64:
             raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
+        if kind.bits < 32 and self.row.opcode not in WIDE_ADDRESSES:
+            raise UnsupportedError(f"addresses of {kind.bits} bits are not supported")
         if kind.bits == 32 and space not in NARROW_SPACES:
             named = f".{space}" if space else "generic"
             raise Mismatch(f"a {named} address has 64 bits; '{written(base.name)}' has type {kind}", index)
@@ -353,6 +379,8 @@ class _Matcher:
     def address_register(self, index: int, value: Value) -> Part:
         if isinstance(value, Reg) and value.type.kind in "usb" and value.type.bits in (32, 64):
             return Part("src", (value.type,))
+        if isinstance(value, ast.Int) and self.row.opcode == "isspacep":
+            return Part("src", (TYPES["u64"],))
         raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a 32- or 64-bit integer register", index)
 
     def random_bits(self, index: int, value: Value) -> Part:

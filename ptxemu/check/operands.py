@@ -26,6 +26,18 @@ class TooManyErrors(Exception):
     """The limit of :data:`ptxemu.errors.MAX_ERRORS` is reached."""
 
 
+class Computed(Reg):
+    """A register that only the checker names: a source, not a destination."""
+
+    __slots__ = ()
+
+
+class Both(tuple[Any, Any]):
+    """``%p|%q``: two destinations; braces give a plain tuple."""
+
+    __slots__ = ()
+
+
 class Negated:
     """``!%p`` as a source."""
 
@@ -50,8 +62,11 @@ class Selected:
         return f"{'-' if self.negative else ''}{self.reg.type.name}{'.' if self.selector else ''}{self.selector}"
 
 
+SPACES = frozenset({"global", "shared", "local", "const", "param"})
 ACCESSES = frozenset({"ld", "ldu", "st"})  # where an element of an array stands for its address
 FindElement = Callable[[ast.Index, Variable], SymRef | Reg]
+MakeSum = Callable[[Reg, int], Reg]
+COMPUTED = "+"  # in the kind of a register that only the checker names
 SELECTED = re.compile(r"(.+)\.([bh][0-7]{1,4})")
 Value = Any  # Reg | SReg | SymRef | Addr | Negated | Selected | ast.Int | ast.Float | None (``_``) | tuple of values
 
@@ -59,11 +74,14 @@ Value = Any  # Reg | SReg | SymRef | Addr | Negated | Selected | ast.Int | ast.F
 class Resolver:
     """Resolves operands by the names of one function."""
 
-    def __init__(self, names: Names, diagnostics: Diagnostics, roles: dict[Variable, str], element: FindElement) -> None:
+    def __init__(
+        self, names: Names, diagnostics: Diagnostics, roles: dict[Variable, str], element: FindElement, sum: MakeSum
+    ) -> None:
         self.names = names
         self.diagnostics = diagnostics
         self.roles = roles  # of parameters: input or output
         self.element = element
+        self.sum = sum
         self.instruction: ast.Instruction | None = None  # the one being checked
 
     def resolve(self, operand: ast.Operand) -> tuple[str, Value]:
@@ -113,8 +131,10 @@ class Resolver:
 
     def _offset(self, operand: ast.Offset) -> tuple[str, Value]:
         entity = self.name(operand.base)
+        if isinstance(entity, Reg) and entity.type.kind in "usb" and entity.type.bits in (16, 32, 64):
+            return entity.type.name + COMPUTED, self.sum(entity, operand.offset)
         if not isinstance(entity, SymRef):
-            raise self.error(f"'{operand.base.text}' is not a variable: only an address takes an offset", operand)
+            raise self.error(f"'{operand.base.text}' takes no offset: it is neither a variable nor an integer register", operand)
         return self.symbol_kind(entity), SymRef(entity.symbol, operand.offset)
 
     def _index(self, operand: ast.Index) -> tuple[str, Value]:
@@ -123,10 +143,16 @@ class Resolver:
         if not isinstance(symbol, Variable) or not symbol.dims:
             raise self.error(f"'{operand.base.text}' is not an array", operand)
         place = self.element(operand, symbol)
-        kind = "b64" if isinstance(place, Reg) else self.symbol_kind(place)
+        kind = "b64" + COMPUTED if isinstance(place, Reg) else self.symbol_kind(place)
         if self.instruction is not None and self.instruction.opcode in ACCESSES:
+            self._same_space(operand, symbol, self.instruction)
             return f"[{kind}]", Addr(place, 0)
         return kind, place
+
+    def _same_space(self, operand: ast.Index, symbol: Variable, ins: ast.Instruction) -> None:
+        given = {word.partition("::")[0] for word in ins.modifiers} & SPACES
+        if given and symbol.space not in given:
+            raise self.error(f"'{operand.base.text}' is in .{symbol.space} space, not .{given.pop()}", operand)
 
     def _not(self, operand: ast.Not) -> tuple[str, Value]:
         entity = self.name(operand.operand)
@@ -151,7 +177,7 @@ class Resolver:
 
     def _pair(self, operand: ast.Pair) -> tuple[str, Value]:
         first, second = self.resolve(operand.first), self.resolve(operand.second)
-        return f"{first[0]}|{second[0]}", (first[1], second[1])
+        return f"{first[0]}|{second[0]}", Both((first[1], second[1]))
 
     def _vector(self, operand: ast.Vector) -> tuple[str, Value]:
         parts = [self.resolve(item) for item in operand.items]

@@ -117,16 +117,24 @@ def function_problems(node: ast.Function, gates: Gates | None) -> Iterator[tuple
     if [directive.name for directive in node.directives].count("noreturn") > 1:
         yield "'.noreturn' is given twice", node.name_pos or node.pos, node.end
     at = node.name_pos or node.pos, (node.name_pos or node.pos) + len(node.name)
-    if node.linkage == "common" or (node.linkage == "extern" and node.body is not None):
-        yield f"'.{node.linkage}' cannot be given to {'a definition' if node.linkage == 'extern' else 'a function'}", *at
+    if node.linkage == "common":
+        yield "'.common' cannot be given to a function", *at
+    if node.linkage == "extern" and node.body is not None:
+        yield f"'{node.name}' is .extern and cannot be defined here", node.end - 1, node.end
     if node.name == "_" or is_special(node.name):
         yield f"'{node.name}' is not a name for a function", *at
     if gates is not None:
         yield from _extensions(node)
     if len(node.returns) > 1 and any(item.space != "reg" for item in node.returns):
-        yield f"'{node.name}' has several results, which must be .reg", *at
+        yield f"'{node.name}' has several results, which must be .reg", *after_head(node)
     if any(None in item.dims for item in node.params[:-1]):
         yield f"only the last parameter of '{node.name}' may have no size", *at
+
+
+def after_head(node: ast.Function) -> tuple[int, int]:
+    """Where a function's head has been read: at its body, or the semicolon."""
+    pos = node.end - 1 if node.body is None else node.body.pos
+    return pos, pos + 1
 
 
 def _extensions(node: ast.Function) -> Iterator[tuple[str, int, int]]:

@@ -1,9 +1,12 @@
-"""``array[index]`` as an operand: the address of an element (PTX ISA, "Arrays as Operands")."""
+"""Operands that the checker computes: ``array[index]``, the address of an element, and ``register+constant``
+(PTX ISA, "Arrays as Operands", "Addresses as Operands").
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptxemu.check.operands import Computed
 from ptxemu.ir import Imm, Op, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES, U64
@@ -28,10 +31,21 @@ def element(checker: BodyChecker, node: ast.Index, symbol: Variable) -> SymRef |
     return _computed(checker, SymRef(symbol, offset * size), reg, size)
 
 
+def sum_of(checker: BodyChecker, reg: Reg, offset: int) -> Reg:
+    """Appends ``reg + offset``, as wide as the register."""
+    kind = TYPES[f"u{reg.type.bits}"]
+    forms, ins = checker.forms("add", (kind.name,)), checker.resolver.instruction
+    assert isinstance(forms, list) and ins is not None
+    add, result = forms[0], Computed("sum", TYPES[f"b{reg.type.bits}"])
+    sources = (reg, Imm(offset & ((1 << kind.bits) - 1), kind))
+    checker.items.append(Op(add.row, add.mods, (result,), sources, (kind,), (kind, kind), ins.pos, ins.end, loc=ins.loc))
+    return result
+
+
 def _computed(checker: BodyChecker, start: SymRef, index: Reg, size: int) -> Reg:
     """Appends ``start + index * size``: 32-bit indices are unsigned."""
     narrow = TYPES[f"u{index.type.bits}"]
-    base, result = Reg("array", U64), Reg("element", U64)
+    base, result = Reg("array", U64), Computed("element", U64)
     forms = checker.forms("mov", ("u64",)), checker.forms("mad", ("wide", "u32") if narrow is not U64 else ("lo", "u64"))
     assert isinstance(forms[0], list) and isinstance(forms[1], list)
     mov, mad = forms[0][0], forms[1][0]

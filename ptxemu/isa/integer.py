@@ -55,8 +55,9 @@ for opcode in ("popc", "clz"):
 row("brev", "type=b32,b64", "d:type, a:type", ptx="2.0", sm=20, chapter=ARITHMETIC)
 row("bfind", "shiftamt? type=u32,u64,s32,s64", "d:u32, a:type", ptx="2.0", sm=20, chapter=ARITHMETIC)
 row("fns", "type=b32", "d:b32, a:b32, b:b32, c:s32", ptx="6.0", sm=30, chapter=ARITHMETIC)
-row("bfe", "type=u32,u64,s32,s64", "d:type, a:type, b:u32, c:u32", ptx="2.0", sm=20, chapter=ARITHMETIC)
-row("bfi", "type=b32,b64", "d:type, a:type, b:type, c:u32, e:u32", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("bfe", "type=u32,u64,s32,s64", "d:type, a:type, b:u32<0..255>, c:u32<0..255>", ptx="2.0", sm=20, chapter=ARITHMETIC)
+row("bfi", "type=b32,b64", "d:type, a:type, b:type, c:u32<0..255>, e:u32<0..255>", ptx="2.0", sm=20,
+    chapter=ARITHMETIC)  # fmt: skip
 row("szext", "mode=clamp,wrap type=u32,s32", "d:type, a:type, b:u32", ptx="7.6", sm=70, chapter=ARITHMETIC)
 row("bmsk", "mode=clamp,wrap type=b32", "d:b32, a:u32, b:u32", ptx="7.6", sm=70, chapter=ARITHMETIC)
 row("dp4a", "atype=u32,s32 btype=u32,s32", "d:b32, a:b32, b:b32, c:b32", ptx="5.0", sm=61, chapter=ARITHMETIC)

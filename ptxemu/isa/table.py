@@ -27,6 +27,7 @@ Operand patterns, separated by commas, in written order::
     _:T        destination that must be ``_``
     immX:T     source that must be an integer constant (names starting with imm)
     immX:T(4,8)   the same, one of the values listed; ``(0..4)`` is a range
+    a:T<0..9>  source that, if it is an integer constant, lies in the range
     [a]:T      memory address; the data type T is for alignment only
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
@@ -156,11 +157,14 @@ def _operand(text: str) -> OperandPattern:
     text, optional, when = text.partition("?")
     name, _, kind = text.partition(":")
     name, _, space = name.partition("@")
+    kind, _, bounds = kind.partition("<")
     kind, _, count = kind.partition("*")
     values: tuple[range, ...] = ()
     if name.startswith("imm"):
         kind, _, listed = kind.partition("(")
         values = tuple(_range(word) for word in listed.rstrip(")").split(",") if word)
+    if bounds:
+        values = (_range(bounds.rstrip(">")),)
     negatable = name.startswith("-")
     name, _, selector = name.lstrip("-").partition(".")
     family = selector.rstrip("!")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 EXPLICIT_ZERO = -1
 """The alignment of ``.align 0``, which is an error, to tell it from none."""
 
+MOST_REGISTERS = (1 << 32) - 1
 MOST_TARGETS = 65536
 DECLARED_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control", "pragma"})
 PROTOTYPE_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control"})
@@ -215,6 +216,13 @@ def nothing(stream: TokenStream, type_word: str, pos: int) -> list[tuple[Declara
 def one_dimension(stream: TokenStream, parameter: Variable) -> None:
     if len(parameter.dims) > 1:
         stream.extension(f"the parameter '{parameter.name}' has several extents; it may have one", parameter.pos, parameter.end)
+
+
+def count(stream: TokenStream, value: int, pos: int) -> int:
+    """The n of ``%r<n>``."""
+    if value > MOST_REGISTERS:
+        stream.error(f"{value} registers are too many", pos)
+    return min(value, MOST_REGISTERS)
 
 
 def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:

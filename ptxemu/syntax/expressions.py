@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ptxemu.syntax.stream import TokenStream
 
 WARP_SIZE = 32
+LARGEST = (1 << 64) - 1
 MEMBER = re.compile(r"[^.]+(?:\.[xyzwrgba])?(?:\.[bh][0-7]{1,4})?", re.ASCII)  # the last part selects bytes (video instructions)
 
 
@@ -90,7 +91,18 @@ def binary(stream: TokenStream, left: Operand, symbol: str, right: Operand) -> O
             return Offset(base, offset + (value.value if symbol == "+" else -value.value), pos, end)
         stream.error(f"expected a constant after '{symbol}'", value.pos, value.end)
         return left
+    if isinstance(left, Offset) and not isinstance(right, Name | Sink):
+        return _displaced(left, fold(stream, symbol, _constant(left), right, pos=pos, end=end), end)
     return fold(stream, symbol, left, right, pos=pos, end=end)
+
+
+def _constant(offset: Offset) -> Int:
+    """What follows the ``+`` after a base: operators that bind less tightly still belong to that constant."""
+    return Int(offset.offset, False, offset.pos, offset.end)
+
+
+def _displaced(base: Offset, value: Operand, end: int) -> Operand:
+    return Offset(base.base, value.value, base.pos, end) if isinstance(value, Int) else value
 
 
 def cast(stream: TokenStream, word: str, operand: Operand, pos: int) -> Operand:
@@ -107,6 +119,8 @@ def cast(stream: TokenStream, word: str, operand: Operand, pos: int) -> Operand:
 
 def choose(stream: TokenStream, condition: Operand, yes: Operand, no: Operand) -> Operand:
     """``condition ? yes : no``."""
+    if isinstance(condition, Offset):
+        return _displaced(condition, choose(stream, _constant(condition), yes, no), no.end)
     values = [unwrap(operand) for operand in (condition, yes, no)]
     pos, end = condition.pos, no.end
     try:
@@ -190,6 +204,8 @@ def integer(stream: TokenStream, operand: Operand) -> int:
     if isinstance(value, Int):
         if not INTEGER.fullmatch(stream.text, value.pos, value.end):
             stream.extension("expected a plain integer, not an expression", value.pos, value.end)
+        if value.value > LARGEST:
+            stream.error(f"{value.value} does not fit .u64", value.pos, value.end)
         return value.value
     stream.error("expected an integer constant", value.pos, value.end)
     return 0

@@ -251,7 +251,7 @@ def p_declarator(p: Rule) -> None:
         dims, end = p[2]
         p[0] = (p[1], p.lexpos(1), end or p.lexpos(1) + len(p[1]), dims, None)
     else:
-        p[0] = (p[1], p.lexpos(1), p.lexpos(4) + 1, (), integer_value(p[3]))
+        p[0] = (p[1], p.lexpos(1), p.lexpos(4) + 1, (), declare.count(p.lexer, integer_value(p[3]), p.lexpos(3)))
 
 
 def p_dims(p: Rule) -> None:

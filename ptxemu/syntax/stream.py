@@ -212,10 +212,10 @@ class TokenStream:
         self.error("unterminated comment", pos, pos + 2)
         self._stopped = True
 
-    def syntax_error(self, token: Token, parser: yacc.LRParser) -> None:
+    def syntax_error(self, token: Token, parser: yacc.LRParser) -> Token:
         """PLY's ``p_error``: report, then queue what lets the parser go on."""
         if self._stopped:
-            return
+            return None
         if token is not None and token.type in _READY_MADE:  # report the first token that it stands for
             self._lexer.begin("INITIAL")
             self._lexer.lexpos = token.lexpos
@@ -223,10 +223,11 @@ class TokenStream:
         expected = messages.acceptable(parser)
         if token is None:
             self._report_end(expected)
-        else:
-            self._report(token, expected)
-            if not self._stopped:
-                self._resume(token, ";" in expected and "INTEGER" not in expected)
+            return self._close_all(parser) if "}" in expected else None
+        self._report(token, expected)
+        if not self._stopped:
+            self._resume(token, ";" in expected and "INTEGER" not in expected)
+        return None
 
     def _report_end(self, expected: set[str]) -> None:
         end = len(self.text)
@@ -234,6 +235,16 @@ class TokenStream:
             self.error(f"expected {messages.expectation(expected)} before the end of the file", end)
             return
         self.error("expected '}' before the end of the file", end, notes=self._opened())
+
+    def _close_all(self, parser: yacc.LRParser) -> Token:
+        """At the end of the text: the first of the missing braces, the others queued."""
+        closing = [_token("}", "}", len(self.text)) for _ in self.scopes]
+        self.scopes.clear()
+        if not closing:
+            return None
+        self._pending.extend(closing[1:])
+        parser.errok()
+        return closing[0]
 
     def _opened(self) -> tuple[str, ...]:
         """A note on the brace that is still open."""
