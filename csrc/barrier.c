@@ -132,6 +132,14 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   return state_of(w)->result;
 }
 
+/* ---- the lanes of a warp ---- */
+
+void pe_stuck(pe_warp *w, uint32_t pos, uint32_t waiting) {
+  char note[128];
+  snprintf(note, sizeof note, "lanes 0x%08x wait for lanes that exited or wait elsewhere", waiting);
+  pe_fault_note(w, PE_DEADLOCK, pos, __builtin_ctz(waiting), PE_GENERIC, 0, 0, note);
+}
+
 /* ---- the grid ---- */
 
 void pe_grid_sync(pe_warp *w, uint32_t pos, uint32_t mask) {

@@ -100,6 +100,9 @@ void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer);
 /* A step of a loop that spins on memory: let other warps run, and other CTAs when all warps of this one spin. */
 void pe_yield(pe_warp *w);
 
+/* Lanes wait at an instruction for lanes that cannot come. Does not return. */
+void pe_stuck(pe_warp *w, uint32_t pos, uint32_t waiting);
+
 /* The barrier of all threads of a cooperative launch. */
 void pe_grid_sync(pe_warp *w, uint32_t pos, uint32_t mask);
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ptxemu import check, dialects, isa, jit
-from ptxemu.analysis.spinning import spin_loops
+from ptxemu.analysis.spinning import needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.lower.calls import is_runtime_call
 from ptxemu.lower.function import build as build_function
+from ptxemu.lower.independent import build as build_independent
 from ptxemu.lower.registry import lowerings
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.build import build as build_graph
@@ -24,6 +25,7 @@ from ptxemu.passes.graph import Graph
 from ptxemu.passes.loops import canonicalize
 from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
+from ptxemu.passes.separate import separate
 from ptxemu.passes.ssa import construct
 from ptxemu.source import SourceFile
 from ptxemu.syntax import parse
@@ -157,12 +159,16 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     layouts = [layout, *(layout.of_function(graph.variables) for graph in graphs[1:])]
     for graph, frame, symbol in zip(graphs, layouts, symbols.values()):
         uniformity = Uniformity(graph, variant)
-        graph.spins = {spin.latch for spin in spin_loops(uniformity.layout)}
-        build_function(graph, uniformity, frame, unit, symbol)
+        spins = spin_loops(uniformity.layout)
+        graph.spins = {spin.latch for spin in spins}
+        if not frame.framed and needs_independence(uniformity.linear, spins):
+            separate(graph)
+            build_independent(graph, Uniformity(graph, variant, independent=True), frame, unit, symbol)
+        else:
+            build_function(graph, uniformity, frame, unit, symbol)
     calls = len(found) > 1
     stacked = "writes_stack" in flags or any(frame.local_bytes for frame in layouts[1:])
-    spins = any(graph.spins for graph in graphs)
-    return Lowered(unit.text(), layout, "suspends" in flags, spins, calls, stacked)
+    return Lowered(unit.text(), layout, "suspends" in flags, any(graph.spins for graph in graphs), calls, stacked)
 
 
 def to_graph(routine: Routine) -> Graph:

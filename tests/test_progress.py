@@ -83,3 +83,31 @@ def test_endless_spinning_is_stopped(cooperative: bool) -> None:
     with pytest.raises(ptxemu.LaunchTimeout):
         module["ticket_lock"][50, 64](flag, flag, out, timeout=0.1, cooperative=cooperative)
     assert module["spin_lock"][1, 32](np.zeros(1, np.uint32), out, 1, timeout=TIMEOUT).ctas == 1
+
+
+def test_lanes_wait_for_each_other_in_turn() -> None:
+    token, order = np.zeros(1, np.uint32), np.zeros(32 * 20, np.uint32)
+    launch("lane_ring", 1, 32, token, order, 20)
+    np.testing.assert_array_equal(order, np.tile(np.arange(31, -1, -1), 20))
+
+
+def test_lane_waits_for_the_other_branch() -> None:
+    flag, out = np.zeros(1, np.uint32), np.zeros(32, np.uint32)
+    launch("branches", 1, 32, flag, out)
+    assert flag[0] == 31
+    assert out[1] == 1001, "lane 1 is given lane 0's value, and one lane has 1000"
+    assert sorted(np.delete(out, 1)) == [1 + value for value in range(31)]
+
+
+def test_half_warps_apart() -> None:
+    flag, out = np.zeros(1, np.uint32), np.zeros(32, np.uint32)
+    launch("half_warps", 1, 32, flag, out)
+    assert list(out) == [15 - lane + 1 for lane in range(16)] + [0xAAAA0001] * 16
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_lock_for_each_bucket(workers: int) -> None:
+    keys = np.random.default_rng(3).integers(0, 7, 3000, np.uint32)
+    locks, sums = np.zeros(7, np.uint32), np.zeros(7, np.uint32)
+    launch("buckets", 24, 128, keys, locks, sums, len(keys), workers=workers)
+    np.testing.assert_array_equal(sums, np.bincount(keys, np.arange(3000)).astype(np.uint32))

@@ -144,6 +144,12 @@ class Linear:
         return target in self.pending[block]
 
 
+def unordered(layout: Layout, divergent: set[Block]) -> Linear:
+    """For lanes that progress independently: everything may wait at any time."""
+    everything = frozenset(layout.order)
+    return Linear(layout, divergent, {block: everything for block in layout.order}, set(everything), set(everything))
+
+
 def linearize(layout: Layout, divergent: set[Block]) -> Linear:
     """Compute the pending sets as a fixpoint over the back edges."""
     empty: frozenset[Block] = frozenset()

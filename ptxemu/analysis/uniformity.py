@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ptxemu.analysis import shape as shapes
 from ptxemu.analysis.geometry import tid_shape
-from ptxemu.analysis.linear import Layout, Linear, linearize
+from ptxemu.analysis.linear import Layout, Linear, linearize, unordered
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
 from ptxemu.lower.emit import ELEMENTWISE
@@ -27,14 +27,14 @@ VARYING_SREGS = {"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "la
 class Uniformity:
     """Shapes by register (``shape``) and the linearized control flow they lead to (``linear``)."""
 
-    def __init__(self, graph: Graph, variant: str) -> None:
+    def __init__(self, graph: Graph, variant: str, independent: bool = False) -> None:
         self.variant = variant
         self.layout = Layout(graph)
         self.known: dict[Reg, Shape | None] = {}
         self.site_block: dict[Op, Block] = {}
         divergent: set[Block] = set()
         while True:
-            self.linear: Linear = linearize(self.layout, divergent)
+            self.linear: Linear = (unordered if independent else linearize)(self.layout, divergent)
             self._solve()
             grown = divergent | {block for block in self.layout.order if self._diverges(block)}
             if grown == divergent:

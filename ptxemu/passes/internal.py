@@ -15,6 +15,7 @@ def _row(name: str, *flags: str) -> Row:
 
 MOVE = _row("_move")
 EQUAL = _row("_equal")
+KEEP = _row("_keep", "varying")
 BRANCH = replace(_row("_branch"), lower="bra")
 PARAM_LOAD = replace(_row("_param_load"), lower="ld")
 PARAM_STORE = replace(_row("_param_store"), lower="st")
@@ -30,6 +31,11 @@ DEPOSIT = _row("_deposit")
 def move(dst: Reg, src: Operand, type: ScalarType, like: Op) -> Op:
     """``dst = src`` read and written as ``type``: truncates on the way in, extends by its signedness on the way out."""
     return Op(MOVE, {}, (dst,), (src,), (type,), (type,), like.pos, like.end, guard=like.guard, loc=like.loc)
+
+
+def keep(dst: Reg, src: Reg, like: Op) -> Op:
+    """``dst = src`` in the lanes that run; the others keep what they have."""
+    return Op(KEEP, {}, (dst,), (src,), (dst.type,), (dst.type,), like.pos, like.end, loc=like.loc)
 
 
 def equal(dst: Reg, a: Reg, value: int, type: ScalarType, like: Op) -> Op:

@@ -1,0 +1,193 @@
+"""The form of a kernel in which the lanes of a warp progress independently (PTX ISA, "Independent Thread Scheduling").
+
+Every block has a mask of lanes that wait to run it.  Control goes through the blocks in layout order, again and again:
+a *lap* runs each block that lanes wait for, once.  So whatever lanes spin on, the others get on, at the price that nothing
+is known about which lanes run together: values that cross blocks are kept for each lane (:mod:`ptxemu.passes.separate`).
+Loops that do not spin run until their lanes have left, as lanes that stay together are fast.
+
+At an instruction of several lanes the block waits until all of its members that have not exited are there.  A lap in
+which nothing can run is a deadlock.
+"""
+
+from __future__ import annotations
+
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir import Imm, Op, Operand
+from ptxemu.layout import KernelLayout
+from ptxemu.lower.context import MASK, Context
+from ptxemu.lower.effects import effect
+from ptxemu.lower.function import FunctionBuilder
+from ptxemu.lower.sync import poll_stop
+from ptxemu.lower.unit import Unit
+from ptxemu.passes.graph import Block, Graph
+from ptxemu.passes.separate import meets, membermask
+from ptxemu.types import B32
+from ptxemu.variant import LANES
+
+
+def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
+    """As :func:`ptxemu.lower.function.build`, for a kernel."""
+    unit.waits = True
+    unit.definitions.append(IndependentBuilder(graph, uniformity, layout, unit).run(symbol))
+
+
+@effect("_keep")
+def keep(ctx: Context, op: Op) -> None:
+    """A value for other blocks: lanes that are elsewhere keep theirs."""
+    reg, source = op.dsts[0], op.srcs[0]
+    assert reg is not None
+    value = ctx.convert(ctx.vector_of(source, reg.type), reg.type.llvm, ctx.storage_type(reg), True)
+    whole = ctx.full_type(reg)
+    kept = ctx.inst(f"load {whole}, ptr {ctx.slot(reg)}, align 64")
+    ctx.bind(reg, ctx.inst(f"select {MASK} {ctx.active}, {whole} {value}, {whole} {kept}"))
+
+
+class IndependentBuilder(FunctionBuilder):
+    """Blocks under masks of their own, run in laps."""
+
+    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
+        super().__init__(graph, uniformity, layout, unit)
+        self.mask_home = {block: block for block in self.order}
+        self.meetings = {block: block.ops[0] for block in self.order if block.ops and meets(block.ops[0])}
+        self.syncs = [block for block, op in self.meetings.items() if op.row.lower == "bar_warp_sync"]
+        self.moved = self._flag("i1", "false")
+        self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete
+
+    def _flag(self, t: str, value: str) -> str:
+        slot = self.ctx.alloca(t)
+        self.ctx.prologue.append(f"  store {t} {value}, ptr {slot}, align 64")
+        return slot
+
+    # -- the order of blocks
+
+    def _after(self, direct: frozenset[Block], block: Block) -> str:
+        index = self.linear.layout.index[block] + 1
+        return f"{self._name(self.order[index])}.test" if index < len(self.order) else "lap"
+
+    def _block(self, block: Block) -> None:
+        super()._block(block)
+        if block is self.order[-1]:
+            self._lap()
+
+    def _latch(self, block: Block) -> None:
+        """The back edge: another trip at once, or, in a loop that spins, in the next lap."""
+        header = block.succs[0]
+        self._send(block, header, self.ctx.active)
+        if block in self.graph.spins:
+            self.ctx.jump(self._after(frozenset(), block))
+        else:
+            poll_stop(self.ctx)
+            self.ctx.jump(f"{self._name(header)}.test")
+
+    def _lap(self) -> None:
+        """After the last block: done if all lanes have exited, else start over."""
+        ctx = self.ctx
+        ctx.start("lap")
+        ctx.forget()
+        left = ctx.scalar.icmp("ne", f"i{LANES}", self._alive(), "0")
+        ctx.stmt(f"br i1 {left}, label %lap.left, label %done")
+        ctx.start("lap.left")
+        stuck = ctx.scalar.bin("xor", "i1", ctx.inst(f"load i1, ptr {self.moved}, align 64"), "true")
+        ctx.when(stuck, self._deadlock, None, [], likely=False)
+        ctx.stmt(f"store i1 false, ptr {self.moved}, align 64")
+        ctx.call("void", "pe_yield", ("ptr", "%w"))
+        ctx.jump(f"{self._name(self.order[0])}.test")
+
+    def _deadlock(self) -> list[str]:
+        """Report the first instruction at which lanes wait."""
+        ctx = self.ctx
+        for block, op in self.meetings.items():
+            waiting = self._waiting(block)
+
+            def report(op: Op = op, waiting: str = waiting) -> list[str]:
+                ctx.call("void", "pe_stuck", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", waiting), attributes="cold")
+                return []
+
+            ctx.when(ctx.scalar.icmp("ne", f"i{LANES}", waiting, "0"), report, None, [])
+        return []
+
+    # -- masks
+
+    def _alive(self) -> str:
+        """The lanes that have not exited, as an i32."""
+        ctx = self.ctx
+        offset, _ = ctx.layout.warp_field("exited")
+        pointer = ctx.once("exited", f"getelementptr i8, ptr %w, i64 {offset}")
+        there = ctx.scalar.bin("xor", "i32", ctx.inst(f"load i32, ptr {pointer}, align 4"), "-1")
+        return ctx.scalar.bin("and", "i32", there, ctx.field("active"))
+
+    def _waiting(self, block: Block) -> str:
+        ctx = self.ctx
+        return ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 64')} to i{LANES}")
+
+    def _test(self, block: Block) -> None:
+        ctx = self.ctx
+        ctx.start(f"{self._name(block)}.test")
+        ctx.forget()
+        taken = self._waiting(block)
+        if block in self.meetings:
+            ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}.meet, label %{self._after(frozenset(), block)}")
+            ctx.start(f"{self._name(block)}.meet")
+            taken = self._gathered(block, taken)
+        ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}, label %{self._after(frozenset(), block)}")
+
+    def _some(self, bits: str) -> str:
+        return self.ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
+
+    def _gathered(self, block: Block, waiting: str) -> str:
+        """Of the waiting lanes those whose members are all there. They stop waiting; the block runs with them."""
+        ctx, s = self.ctx, self.ctx.scalar
+        op = self.meetings[block]
+        everywhere = self._at_any_sync() if block in self.syncs else waiting
+        absent = s.bin("and", "i32", self._alive(), s.bin("xor", "i32", everywhere, "-1"))
+        members = membermask(op)
+        ready = self._complete(members, absent, waiting)
+        if len(self.syncs) > 1 and block in self.syncs:
+            ready = self._release(members, ready, waiting, everywhere)
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 64")
+        rest = s.bin("and", "i32", waiting, s.bin("xor", "i32", ready, "-1"))
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.waiting[block]}, align 64")
+        return ready
+
+    def _at_any_sync(self) -> str:
+        """Lanes at any bar.warp.sync: it need not be one instruction that the members execute."""
+        found = [self._waiting(block) for block in self.syncs]
+        total = found[0]
+        for other in found[1:]:
+            total = self.ctx.scalar.bin("or", "i32", total, other)
+        return total
+
+    def _complete(self, members: Operand | None, absent: str, waiting: str) -> str:
+        """The lanes of ``waiting`` none of whose members is absent."""
+        ctx, s = self.ctx, self.ctx.scalar
+        if members is None or isinstance(members, Imm):
+            missing = absent if members is None else s.bin("and", "i32", absent, str(members.bits))
+            return s.select(s.icmp("eq", "i32", missing, "0"), "i32", waiting, "0")
+        missing = ctx.vector.bin("and", "i32", ctx.vector_of(members, B32), ctx.splat("i32", absent))
+        none = ctx.bits_of(ctx.vector.icmp("eq", "i32", missing, ctx.vector.int(32, 0)))
+        return s.bin("and", "i32", none, waiting)
+
+    def _release(self, members: Operand | None, ready: str, waiting: str, everywhere: str) -> str:
+        """Lanes that met at different instructions leave one after the other: remember whose barrier is complete."""
+        ctx, s = self.ctx, self.ctx.scalar
+        done = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.released}, align 64')} to i{LANES}")
+        assert members is not None
+        if isinstance(members, Imm):
+            partners = s.select(self._some(ready), "i32", str(members.bits), "0")
+        else:
+            mine = ctx.vector.select(ctx.mask_from_bits(ready), "i32", ctx.vector_of(members, B32), ctx.vector.int(32, 0))
+            name = f"llvm.vector.reduce.or.v{LANES}i32"
+            partners = ctx.call("i32", name, (f"<{LANES} x i32>", mine))
+        done = s.bin("or", "i32", done, s.bin("and", "i32", partners, everywhere))
+        leaving = s.bin("or", "i32", ready, s.bin("and", "i32", done, waiting))
+        done = s.bin("and", "i32", done, s.bin("xor", "i32", leaving, "-1"))
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(done)}, ptr {self.released}, align 64")
+        return leaving
+
+    def _load_mask(self, block: Block) -> None:
+        ctx = self.ctx
+        ctx.stmt(f"store i1 true, ptr {self.moved}, align 64")
+        if block in self.meetings:
+            ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[block]}, align 64")
+        else:
+            super()._load_mask(block)

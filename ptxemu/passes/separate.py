@@ -1,0 +1,155 @@
+"""Prepares a kernel for the form in which lanes progress independently (:mod:`ptxemu.lower.independent`).
+
+There, lanes of a warp may be in different blocks, and in different iterations of a loop.  So a value that another block
+reads must be kept for each lane by itself, unless it is the same whenever it is computed; and an instruction at which
+lanes meet begins a block, because that is where lanes wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.passes.graph import Block, Graph, reads, substitute
+from ptxemu.passes.internal import keep
+
+# Registers of the launch or the thread; all others change.
+CONSTANT_SREGS = {
+    "tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
+    "lanemask_gt", "lanemask_ge",
+}  # fmt: skip
+
+
+def meets(op: Op) -> bool:
+    """Whether lanes wait for each other at an instruction: barriers and ``.sync`` instructions of a warp."""
+    return "barrier" in op.row.flags or "sync" in op.mods
+
+
+def membermask(op: Op) -> Operand | None:
+    """Which lanes meet, if the instruction says: else all that have not exited."""
+    operands = op.row.operands
+    return op.srcs[-1] if operands and operands[-1].name == "membermask" else None
+
+
+def separate(graph: Graph) -> None:
+    """Rewrite a graph in SSA form, in place."""
+    for block in list(graph.blocks):
+        _split(graph, block)
+    graph.link()
+    _keep_values(graph)
+
+
+def _split(graph: Graph, block: Block) -> None:
+    """Begin a block at every meeting."""
+    for index, op in enumerate(block.ops):
+        if meets(op) and (index or block.phis):
+            rest = Block(f"{block.name}.meet", block.ops[index:], [], block.succs, [], block.cond, block.negated, block.pos)
+            block.ops, block.succs, block.cond = block.ops[:index], [rest], None
+            for succ in rest.succs:
+                for phi in succ.phis:
+                    phi.args[rest] = phi.args.pop(block)
+            graph.blocks.insert(graph.blocks.index(block) + 1, rest)
+            _split(graph, rest)
+            return
+
+
+def _keep_values(graph: Graph) -> None:
+    fixed = _fixed_values(graph)
+    wanted = _wanted_elsewhere(graph)
+    for block in graph.blocks:
+        here: dict[Reg, Operand] = {}
+        ops: list[Op] = []
+        for op in block.ops:
+            op = _renamed(op, here)
+            kept: dict[Reg, Reg] = {}
+            for reg in _results(op):
+                if reg in wanted and reg not in fixed:
+                    here[reg] = kept[reg] = Reg(f"{reg.name}.here", reg.type)
+            ops.append(_with_results(op, kept))
+            ops += [keep(reg, copy, op) for reg, copy in kept.items()]
+        block.ops = ops
+        if block.cond is not None:
+            block.cond = here.get(block.cond, block.cond)  # type: ignore[assignment]
+        for succ in block.succs:
+            for phi in succ.phis:
+                arg = phi.args[block]
+                phi.args[block] = here.get(arg, arg) if isinstance(arg, Reg) else arg  # type: ignore[assignment]
+
+
+def _results(op: Op) -> list[Reg]:
+    found = [dst for dst in op.dsts if dst is not None]
+    if op.call is not None:
+        found += [value for value in op.call.returns if isinstance(value, Reg)]
+    return found
+
+
+def _with_results(op: Op, mapping: dict[Reg, Reg]) -> Op:
+    if not mapping:
+        return op
+    call = op.call
+    if call is not None:
+        returns = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.returns)
+        call = replace(call, returns=returns)
+    return replace(op, dsts=tuple(None if dst is None else mapping.get(dst, dst) for dst in op.dsts), call=call)
+
+
+def _renamed(op: Op, mapping: dict[Reg, Operand]) -> Op:
+    """The op reading renamed registers."""
+    if not mapping or not any(reg in mapping for reg in reads(op)):
+        return op
+    guard, call = op.guard, op.call
+    if guard is not None:
+        guard = (mapping.get(guard[0], guard[0]), guard[1])  # type: ignore[assignment]
+    if call is not None:
+        args = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.args)
+        call = replace(call, args=args)  # type: ignore[arg-type]
+    old = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in op.old)
+    srcs = tuple(substitute(source, mapping) for source in op.srcs)
+    return replace(op, srcs=srcs, guard=guard, call=call, old=old)  # type: ignore[arg-type]
+
+
+def _wanted_elsewhere(graph: Graph) -> set[Reg]:
+    """Registers that a block other than the one that defines them reads."""
+    home = {reg: block for block in graph.blocks for op in block.ops for reg in _results(op)}
+    wanted: set[Reg] = set()
+    for block in graph.blocks:
+        used = [reg for op in block.ops for reg in reads(op)]
+        used += [block.cond] if block.cond is not None else []
+        used += [arg for succ in block.succs for phi in succ.phis if isinstance(arg := phi.args[block], Reg)]
+        wanted.update(reg for reg in used if home.get(reg) is not block)
+    return wanted
+
+
+def _fixed_values(graph: Graph) -> set[Reg]:
+    """Registers whose value follows from constants of the launch, whichever lanes run when."""
+    fixed: set[Reg] = set()
+    changed = True
+    while changed:
+        changed = False
+        for block in graph.blocks:
+            for op in block.ops:
+                if not _is_fixed(op, fixed):
+                    continue
+                new = {dst for dst in op.dsts if dst is not None} - fixed
+                fixed |= new
+                changed |= bool(new)
+    return fixed
+
+
+def _is_fixed(op: Op, fixed: set[Reg]) -> bool:
+    kind = op.row.lower
+    if op.guard is not None:
+        return False
+    if kind == "ld":
+        address = op.srcs[0]
+        return op.mods.get("space") == "param" and isinstance(address, Addr) and isinstance(address.base, SymRef)
+    return (kind in ELEMENTWISE or kind == "cvta") and all(_is_fixed_operand(source, fixed) for source in op.srcs)
+
+
+def _is_fixed_operand(operand: Operand, fixed: set[Reg]) -> bool:
+    if isinstance(operand, SReg):
+        return operand.name.partition(".")[0] in CONSTANT_SREGS
+    if isinstance(operand, Vec):
+        return all(_is_fixed_operand(item, fixed) for item in operand.items)
+    return isinstance(operand, Imm | SymRef) or operand in fixed
