@@ -111,6 +111,6 @@ uint32_t pe_pool_assign(pe_launch *launch) {
     pthread_cond_signal(&worker->wake);
   }
   busy += hired;
-  launch->running = hired;
+  launch->running = launch->workers = hired;
   return hired;
 }

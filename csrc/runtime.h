@@ -49,6 +49,7 @@ struct pe_launch {
   pe_output output;
   pe_launch *next_in_flight;
   _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
+  _Atomic uint32_t begun;   /* workers that have taken their first CTA */
   _Atomic uint32_t stop, exclusive, updating, no_memory;
   pe_record record;
 };

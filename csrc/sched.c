@@ -188,12 +188,18 @@ static void be_patient(uint32_t rounds) {
   else nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
 }
 
+/* Whether a worker whose CTAs all spin should take in another. Not before every worker has had its first. */
+static bool wants_more(const pe_launch *launch, uint32_t rounds) {
+  return (rounds >= PROMPT_ROUNDS || launch->config.cooperative) && atomic_load(&launch->begun) == launch->workers;
+}
+
 static void run_waiting(pe_worker *worker) {
+  pe_launch *launch = worker->launch;
   supply s = {0};
-  uint32_t held = 0, rounds = 0;
-  while (!pe_stopped(worker->launch)) {
-    bool wanted = held == 0 || rounds >= PROMPT_ROUNDS || worker->launch->config.cooperative;
-    bool admitted = wanted && admit(worker, &s);
+  uint32_t rounds = 0, held = admit(worker, &s);
+  atomic_fetch_add(&launch->begun, 1);
+  while (!pe_stopped(launch)) {
+    bool admitted = (held == 0 || wants_more(launch, rounds)) && admit(worker, &s);
     if (!admitted && held == 0) return;
     uint32_t before = held + admitted;
     held = run_places(worker);
