@@ -1,7 +1,8 @@
 """Litmus tests of the memory consistency model (PTX ISA, "Memory Consistency Model").
 
-Threads in given roles run thousands of rounds, each on memory of its own, in batches that they start together.  Roles are lanes of a
-warp, warps of a CTA, or CTAs on worker threads of their own.  An outcome that the model forbids must never be seen.
+Threads in given roles run thousands of rounds, each on memory of its own, in batches that they start together.  Roles are
+lanes of a warp, warps of a CTA, or CTAs on worker threads of their own.  An outcome that the model forbids must never be
+seen.
 """
 
 from __future__ import annotations

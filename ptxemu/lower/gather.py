@@ -12,39 +12,41 @@ from ptxemu.variant import LANES
 POINTERS = f"<{LANES} x ptr>"
 
 
-def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, rare: bool = False) -> str:
+def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, rare: bool = False, strong: bool = False) -> str:
     """One ``bits``-wide integer of every active lane from host addresses + ``offset``; zero in the other lanes.
 
-    ``rare`` keeps the code out of line whatever the CPU.
+    ``rare`` keeps the code out of line whatever the CPU; ``strong``: other threads may take part in the access.
     """
     if offset:
         addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
     whole = f"<{LANES} x {bits}>"
-    if ctx.target.gathers(int(bits[1:])) and not rare:
+    if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
         name = f"llvm.masked.gather.v{LANES}{bits}.v{LANES}p0"
         ctx.declare(name, f"declare {whole} @{name}({POINTERS}, {MASK}, {whole})")
         pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
         align = int(bits[1:]) // 8
         return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
-    name = _helper(ctx, "gather", bits)
+    name = _helper(ctx, "gather", bits, strong)
     out = ctx.alloca(whole)
     ctx.stmt(f"call void @{name}(ptr {ctx.in_memory('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
-def scatter(ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False) -> None:
+def scatter(
+    ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False, strong: bool = False
+) -> None:
     """Store one element of every active lane, in ascending lane order."""
     if offset:
         addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
     whole = f"<{LANES} x {bits}>"
-    if ctx.target.gathers(int(bits[1:])) and not rare:
+    if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
         name = f"llvm.masked.scatter.v{LANES}{bits}.v{LANES}p0"
         ctx.declare(name, f"declare void @{name}({whole}, {POINTERS}, {MASK})")
         pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
         align = int(bits[1:]) // 8
         ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
         return
-    name = _helper(ctx, "scatter", bits)
+    name = _helper(ctx, "scatter", bits, strong)
     slot = ctx.in_memory(bits, value)
     ctx.stmt(f"call void @{name}(ptr {ctx.in_memory('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
 
@@ -88,12 +90,14 @@ def _test_helper(ctx: Context, shift: int) -> str:
     return name
 
 
-def _helper(ctx: Context, kind: str, bits: str) -> str:
+def _helper(ctx: Context, kind: str, bits: str, strong: bool) -> str:
     """Define the lane loop for one element size: ``void f(addresses, mask, values)``."""
-    name = f"lanes.{kind}.{bits}"
+    name = f"lanes.{kind}.{bits}{'.strong' if strong else ''}"
     if name not in ctx.helpers:
         align = max(1, int(bits[1:]) // 8)
-        source, target = ("%at", "%slot") if kind == "gather" else ("%slot", "%at")
+        keyword, order = ordering(bits, strong)
+        outside, inside = (f"{keyword}{bits}", f"ptr %at{order}"), (bits, "ptr %slot")
+        source, target = (outside, inside) if kind == "gather" else (inside, outside)
         clear = f"  store <{LANES} x {bits}> zeroinitializer, ptr %values, align 64\n" if kind == "gather" else ""
         ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
         ctx.helpers[name] = f"""define internal void @{name}(ptr %addresses, i32 %mask, ptr %values) noinline nounwind {{
@@ -108,8 +112,8 @@ loop:
   %address = load i64, ptr %from, align 8
   %at = inttoptr i64 %address to ptr
   %slot = getelementptr {bits}, ptr %values, i64 %index
-  %value = load {bits}, ptr {source}, align {align}
-  store {bits} %value, ptr {target}, align {align}
+  %value = load {source[0]}, {source[1]}, align {align}
+  store {target[0]} %value, {target[1]}, align {align}
   %less = sub i32 %left, 1
   %rest = and i32 %left, %less
   %more = icmp ne i32 %rest, 0
@@ -118,3 +122,10 @@ done:
   ret void
 }}"""
     return name
+
+
+def ordering(bits: str, strong: bool) -> tuple[str, str]:
+    """How LLVM spells a strong access: (before its type, after its address). It has no cheap atomic one of 16 bytes."""
+    if not strong:
+        return "", ""
+    return ("volatile ", "") if bits == "i128" else ("atomic volatile ", " monotonic")

@@ -15,7 +15,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.lower.context import MASK, WORD, Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.gather import gather, outside, scatter
+from ptxemu.lower.gather import gather, ordering, outside, scatter
 from ptxemu.lower.literals import offsets_literal
 from ptxemu.types import B32, B64, ScalarType
 from ptxemu.variant import LANES
@@ -24,6 +24,7 @@ SPACES = {
     "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
     "const": lib.PE_CONST, "param": lib.PE_PARAM,
 }  # fmt: skip
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
 
 
@@ -44,6 +45,16 @@ class Access:
     shape: Shape | None
     size: int
     safe: bool = False
+
+    @property
+    def strong(self) -> bool:
+        """Whether other threads may take part: made exactly as written, and every element at once."""
+        return not STRONG.isdisjoint(self.op.mods.values())
+
+    @property
+    def volatile(self) -> str:
+        """The LLVM keyword of an access to many elements."""
+        return "volatile " if self.strong else ""
 
 
 def space_of(op: Op) -> str:
@@ -269,7 +280,7 @@ def contiguous(shape: Shape, step: int) -> bool:
 
 @effect("ld")
 def load(ctx: Context, op: Op) -> None:
-    """ld, ldu (PTX ISA "ld"): scalar and vector loads; volatile, relaxed and acquire forms are plain ordered loads."""
+    """ld, ldu (PTX ISA "ld"): scalar and vector loads; no order is implied but that of acquire."""
     kind = op.dst_types[0]
     count = len(op.dsts)
     found = access(ctx, op, op.srcs[0], kind.bytes * count)
@@ -291,13 +302,15 @@ def load(ctx: Context, op: Op) -> None:
 
 
 def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list[str]:
-    volatile = "volatile " if set(op.mods.values()) & {"volatile", "relaxed", "acquire", "mmio"} else ""
+    bits = f"i{kind.bits}"
+    keyword, order = ordering(bits, found.strong)
     constant = ", !invariant.load !2" if found.space in ("param", "const") else ""
     pointer = _pointer(ctx, found, 0)
     values = []
     for index in range(len(op.dsts)):
         at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
-        values.append(ctx.inst(f"load {volatile}{kind.llvm}, ptr {at}, align {kind.bytes}{constant}"))
+        value = ctx.inst(f"load {keyword}{bits}, ptr {at}{order}, align {kind.bytes}{constant}")
+        values.append(ctx.convert(value, bits, kind.llvm, False))
     return values
 
 
@@ -331,7 +344,7 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: 
 
     def lanes(rare: bool = True) -> list[str]:
         host = tested_lanes(ctx, found, mask, rare)
-        return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare) for index in range(count)]
+        return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
 
     plan = _pattern_load(ctx, found, kind, count, mask) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
@@ -362,22 +375,22 @@ def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int, 
     bits = f"i{kind.bits}"
     pointer = _pointer(ctx, found, found.shape.offsets[0])
     if found.space == "shared":  # the test covered all lanes, so no mask is needed
-        value = ctx.inst(f"load <{LANES * count} x {bits}>, ptr {pointer}, align {kind.bytes}")
+        value = ctx.inst(f"load {found.volatile}<{LANES * count} x {bits}>, ptr {pointer}, align {kind.bytes}")
     else:
-        value = _masked_load(ctx, bits, count, pointer, kind.bytes, mask)
+        value = _masked_load(ctx, found, bits, count, pointer, kind.bytes, mask)
     return _deinterleave(ctx, value, bits, count)
 
 
-def _masked_load(ctx: Context, bits: str, count: int, pointer: str, align: int, mask: str) -> str:
+def _masked_load(ctx: Context, found: Access, bits: str, count: int, pointer: str, align: int, mask: str) -> str:
     """``count`` elements for every lane. Masked loads are slow even where the CPU has them, and masks mostly full."""
     total = LANES * count
     whole = f"<{total} x {bits}>"
 
     def plain() -> list[str]:
-        return [ctx.inst(f"load {whole}, ptr {pointer}, align {align}")]
+        return [ctx.inst(f"load {found.volatile}{whole}, ptr {pointer}, align {align}")]
 
     def masked() -> list[str]:
-        if ctx.target.masked(int(bits[1:])):
+        if ctx.target.masked(int(bits[1:])) and not found.strong:
             wide = _widen_mask(ctx, mask, count)
             name = f"llvm.masked.load.v{total}{bits}.p0"
             ctx.declare(name, f"declare {whole} @{name}(ptr, <{total} x i1>, {whole})")
@@ -386,7 +399,8 @@ def _masked_load(ctx: Context, bits: str, count: int, pointer: str, align: int, 
         offsets = offsets_literal([lane * count * align for lane in range(LANES)], "i64")
         base = ctx.splat("i64", ctx.inst(f"ptrtoint ptr {pointer} to i64"))
         hosts = ctx.vector.bin("add", "i64", base, offsets)
-        return [_interleave(ctx, [gather(ctx, bits, hosts, k * align, mask, rare=True) for k in range(count)], bits)]
+        parts = [gather(ctx, bits, hosts, k * align, mask, rare=True, strong=found.strong) for k in range(count)]
+        return [_interleave(ctx, parts, bits)]
 
     return ctx.when(_full(ctx, mask), plain, masked, [whole], likely=True)[0]
 
@@ -443,7 +457,7 @@ def _window_load(ctx: Context, found: Access, bits: str, step: int) -> str:
         return _few_places(ctx, found, bits, step, places, distinct)
     width = (high - low) // step + 1
     window = f"<{width} x {bits}>"
-    value = ctx.inst(f"load {window}, ptr {_pointer(ctx, found, low)}, align {step}")
+    value = ctx.inst(f"load {found.volatile}{window}, ptr {_pointer(ctx, found, low)}, align {step}")
     picks = ", ".join(f"i32 {place}" for place in places)
     return ctx.inst(f"shufflevector {window} {value}, {window} poison, <{LANES} x i32> <{picks}>")
 
@@ -454,7 +468,7 @@ def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[
     narrow = f"<{len(distinct)} x {bits}>"
     value = "poison"
     for index, place in enumerate(distinct):
-        element = ctx.inst(f"load {bits}, ptr {_pointer(ctx, found, low + place * step)}, align {step}")
+        element = ctx.inst(f"load {found.volatile}{bits}, ptr {_pointer(ctx, found, low + place * step)}, align {step}")
         value = ctx.inst(f"insertelement {narrow} {value}, {bits} {element}, i64 {index}")
     picks = ", ".join(f"i32 {distinct.index(place)}" for place in places)
     return ctx.inst(f"shufflevector {narrow} {value}, {narrow} poison, <{LANES} x i32> <{picks}>")
@@ -492,8 +506,8 @@ def store(ctx: Context, op: Op) -> None:
 
 
 def _uniform_store(ctx: Context, op: Op, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str) -> None:
-    volatile = "volatile " if set(op.mods.values()) & {"volatile", "relaxed", "release", "mmio"} else ""
     bits = f"i{kind.bits}"
+    keyword, order = ordering(bits, found.strong)
     last = ""
     pointer = _pointer(ctx, found, 0)
     for index, item in enumerate(items):
@@ -507,7 +521,7 @@ def _uniform_store(ctx: Context, op: Op, found: Access, kind: ScalarType, items:
             whole = ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True)
             value = ctx.inst(f"extractelement <{LANES} x {bits}> {whole}, i32 {last}")
         at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
-        ctx.stmt(f"store {volatile}{bits} {value}, ptr {at}, align {kind.bytes}")
+        ctx.stmt(f"store {keyword}{bits} {value}, ptr {at}{order}, align {kind.bytes}")
 
 
 def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str) -> None:
@@ -518,14 +532,14 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     def lanes(rare: bool = True) -> list[str]:
         host = tested_lanes(ctx, found, mask, rare)
         for index, value in enumerate(values):
-            scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare)
+            scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare, strong=found.strong)
         return []
 
     def whole() -> list[str]:
         assert found.shape is not None
         pointer = _pointer(ctx, found, found.shape.offsets[0])
         joined = _interleave(ctx, values, bits)
-        _masked_store(ctx, bits, count, pointer, kind.bytes, joined, mask, lanes)
+        _masked_store(ctx, found, bits, count, pointer, joined, mask, lanes)
         return []
 
     shape = found.shape
@@ -541,17 +555,17 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
 
 
 def _masked_store(
-    ctx: Context, bits: str, count: int, pointer: str, align: int, value: str, mask: str, lanes: Callable[[], list[str]]
+    ctx: Context, found: Access, bits: str, count: int, pointer: str, value: str, mask: str, lanes: Callable[[], list[str]]
 ) -> None:
-    total = LANES * count
+    total, align = LANES * count, int(bits[1:]) // 8
     whole = f"<{total} x {bits}>"
 
     def plain() -> list[str]:
-        ctx.stmt(f"store {whole} {value}, ptr {pointer}, align {align}")
+        ctx.stmt(f"store {found.volatile}{whole} {value}, ptr {pointer}, align {align}")
         return []
 
     def masked() -> list[str]:
-        if not ctx.target.masked(int(bits[1:])):
+        if found.strong or not ctx.target.masked(int(bits[1:])):
             return lanes()
         wide = _widen_mask(ctx, mask, count)
         name = f"llvm.masked.store.v{total}{bits}.p0"
