@@ -7,6 +7,8 @@
 
 static pe_warp_state *state_of(pe_warp *w) { return (pe_warp_state *)w; }
 
+void pe_cta_progress(pe_cta *cta) { cta->polling = cta->stuck_rounds = 0; }
+
 void pe_barriers_reset(pe_cta *cta) {
   for (; cta->in_use; cta->in_use &= cta->in_use - 1) cta->barriers[__builtin_ctz(cta->in_use)] = (pe_barrier_state){0};
 }
@@ -25,6 +27,7 @@ static void complete(pe_cta *cta, pe_barrier_state *barrier) {
     state->result = result_of(barrier, state->result);  /* it held the operation until now */
   }
   cta->runnable |= barrier->waiting;
+  pe_cta_progress(cta);
   cta->in_use &= ~(1u << (barrier - cta->barriers));
   *barrier = (pe_barrier_state){0};
 }
@@ -32,6 +35,8 @@ static void complete(pe_cta *cta, pe_barrier_state *barrier) {
 void pe_barriers_exit(pe_cta *cta, uint32_t warpid) {
   cta->live &= ~(1u << warpid);
   cta->runnable &= ~(1u << warpid);
+  pe_cta_progress(cta);
+  pe_cluster_complete(cta);
   for (uint32_t in_use = cta->in_use; in_use; in_use &= in_use - 1) {
     pe_barrier_state *barrier = &cta->barriers[__builtin_ctz(in_use)];
     if (!barrier->whole_cta) continue;
@@ -50,6 +55,8 @@ void pe_barriers_deadlock(pe_cta *cta) {
     pe_record_fault(&cta->warps[__builtin_ctz(barrier->waiting)].warp, &fault);
     return;
   }
+  pe_record fault = {.kind = PE_DEADLOCK, .pos = cta->cluster_pos, .lane = -1, .note = "barrier.cluster: no warp can run"};
+  pe_record_fault(&cta->warps[__builtin_ctz(cta->live)].warp, &fault);
 }
 
 static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t id, const char *what) {

@@ -51,6 +51,9 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
       .launch = launch,
       .ntid = {config->block[0], config->block[1], config->block[2]},
       .nctaid = {config->grid[0], config->grid[1], config->grid[2]},
+      .gridid = launch->gridid,
+      .smid = pe_self->index,
+      .nsmid = launch->workers,
       .grid_workspace = launch->workspace,
       .shared_base = windows->shared,
       .shared_size = config->static_shared + config->dynamic_shared,
@@ -91,7 +94,11 @@ void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
     pe_warp *w = &cta->warps[i].warp;
     w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
     w->exited = 0;
+    cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = 0;
   }
+  cta->cluster_arrivals = false;
+  cta->cluster_waiting = 0;
   cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;
   pe_barriers_reset(cta);
+  pe_cta_progress(cta);
 }

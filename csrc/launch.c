@@ -22,11 +22,14 @@ static bool is_valid(const pe_config *config) {
   return threads <= PE_MAX_THREADS && config->kernel != 0;
 }
 
+static _Atomic uint64_t launches;
+
 static void derive(pe_launch *launch) {
   const pe_config *config = &launch->config;
   launch->threads = config->block[0] * config->block[1] * config->block[2];
   launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
   launch->ctas = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
+  launch->gridid = atomic_fetch_add(&launches, 1) + 1;
   launch->local_stride = (config->local_bytes + 15) & ~15ull;
 }
 

@@ -27,6 +27,9 @@ typedef struct pe_warp {
   uint32_t ntid[3];
   uint32_t nctaid[3];
   uint64_t grid_workspace; /* of a cooperative launch: address of the words that grid barriers use; else 0 */
+  uint64_t gridid;       /* counts launches */
+  uint32_t smid;         /* the worker, and how many there are */
+  uint32_t nsmid;
   /* constant during a CTA */
   uint64_t shared_base;  /* address of the CTA's shared window */
   uint64_t shared_size;  /* static + dynamic bytes */

@@ -2,6 +2,7 @@
 #ifndef PTXEMU_RUNTIME_H
 #define PTXEMU_RUNTIME_H
 #include <pthread.h>
+#include "async.h"
 #include "fiber.h"
 #include "heap.h"
 #include "internal.h"
@@ -39,7 +40,7 @@ struct pe_launch {
   uint64_t workspace;       /* and of the grid barrier's words in a cooperative launch */
   uint64_t local_stride;
   uint32_t threads, warps;  /* of a CTA */
-  uint64_t ctas, chunk;
+  uint64_t ctas, chunk, gridid;
   uint32_t workers;         /* threads that run the launch */
   uint32_t running;         /* of them, not finished; guarded by pe_lock */
   bool ended;
@@ -51,6 +52,7 @@ struct pe_launch {
   _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
   _Atomic uint32_t begun;   /* workers that have taken their first CTA */
   _Atomic uint32_t stop, exclusive, updating, no_memory;
+  _Atomic uint32_t stuck_workers; /* whose CTAs only wait for mbarriers */
   pe_record record;
 };
 
@@ -76,6 +78,11 @@ typedef struct pe_warp_state {
   pe_warp warp;             /* first: JIT code's pe_warp pointer is a pointer to this */
   pe_fiber *fiber;
   uint32_t result;          /* of the barrier.red it waited for */
+  const pe_mbarrier_site *awaits; /* the last wait for an mbarrier that failed, of this lane and address */
+  int32_t awaiting_lane;
+  uint64_t awaited;
+  uint32_t cluster_arrived; /* lanes that have arrived at barrier.cluster in this phase ... */
+  uint32_t cluster_passes;  /* and in the last one, without having waited yet */
 } pe_warp_state;
 
 typedef struct pe_cta {
@@ -83,6 +90,11 @@ typedef struct pe_cta {
   uint32_t runnable;        /* of them, those that do not wait */
   uint32_t spinning;        /* warps that ended their turn in a loop that spins */
   uint32_t in_use;          /* barriers with arrivals; all others are zero */
+  uint32_t polling;         /* warps whose last wait for an mbarrier failed, since anything happened */
+  uint32_t stuck_rounds;    /* rounds of turns since then in which all warps that could run did that */
+  bool cluster_arrivals;    /* some lane has arrived at barrier.cluster */
+  uint32_t cluster_waiting; /* warps that wait at it */
+  uint32_t cluster_pos;     /* of the last wait */
   pe_barrier_state barriers[PE_BARRIERS];
   pe_fiber *fibers[PE_MAX_WARPS];
   pe_warp_state *warps;     /* PE_MAX_WARPS of them */
@@ -98,6 +110,7 @@ struct pe_worker {
   pe_cta *cta;              /* the one that runs */
   pe_cta **place;           /* what the worker holds: at least one, most of the time no more */
   uint32_t places;
+  bool stuck;               /* counted in launch->stuck_workers */
   char *scratch;            /* printf's text */
 };
 
@@ -135,6 +148,18 @@ void pe_barriers_reset(pe_cta *cta);
 void pe_barriers_exit(pe_cta *cta, uint32_t warpid);
 /* No warp can run: record the deadlock. */
 void pe_barriers_deadlock(pe_cta *cta);
+/* Something happened in the CTA that a warp may have waited for. */
+void pe_cta_progress(pe_cta *cta);
+
+/* ---- mbarrier.c --------------------------------------------------------------------------------------------------- */
+
+/* All warps that can run have waited for mbarriers for long: record the deadlock. */
+void pe_mbarriers_deadlock(pe_cta *cta);
+
+/* ---- cluster.c ---------------------------------------------------------------------------------------------------- */
+
+/* If all lanes have arrived at barrier.cluster or exited, begin its next phase. */
+bool pe_cluster_complete(pe_cta *cta);
 
 /* ---- launch.c ----------------------------------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@
 #define PROMPT_ROUNDS 4       /* rounds in which everything spins before another CTA is taken in */
 #define PATIENT_ROUNDS 64     /* and before the thread sleeps between rounds */
 #define SLEEP_NANOSECONDS 20000
+#define STUCK_ROUNDS (1 << 14) /* rounds in which CTAs only wait for mbarriers that count as a deadlock: about a second */
 
 _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
 
@@ -188,6 +189,41 @@ static void be_patient(uint32_t rounds) {
   else nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
 }
 
+/* ---- waits for mbarriers that never end ---- */
+
+/* Whether every CTA that the worker holds has only waited for mbarriers, for long. */
+static bool is_stuck(const pe_worker *worker) {
+  uint32_t live = 0, stuck = 0;
+  for (uint32_t i = 0; i < worker->places; i++) {
+    pe_cta *cta = worker->place[i];
+    if (!cta->live) continue;
+    cta->stuck_rounds = cta->runnable & ~cta->polling ? 0 : cta->stuck_rounds + 1;
+    live++;
+    stuck += cta->stuck_rounds >= STUCK_ROUNDS;
+  }
+  return live && live == stuck;
+}
+
+static void set_stuck(pe_worker *worker, bool stuck) {
+  if (stuck != worker->stuck) atomic_fetch_add(&worker->launch->stuck_workers, stuck ? 1 : -1u);
+  worker->stuck = stuck;
+}
+
+/* Nothing but the threads of the launch can end the waits: if all its workers are stuck, they are deadlocked. */
+static void look_for_deadlock(pe_worker *worker) {
+  pe_launch *launch = worker->launch;
+  set_stuck(worker, is_stuck(worker));
+  if (!worker->stuck) return;
+  pe_lock();
+  bool all = atomic_load(&launch->stuck_workers) >= launch->running;
+  pe_unlock();
+  for (uint32_t i = 0; all && i < worker->places; i++) {
+    if (!worker->place[i]->live) continue;
+    pe_mbarriers_deadlock(worker->place[i]);
+    return;
+  }
+}
+
 /* Whether a worker whose CTAs all spin should take in another. Not before every worker has had its first. */
 static bool wants_more(const pe_launch *launch, uint32_t rounds) {
   return (rounds >= PROMPT_ROUNDS || launch->config.cooperative) && atomic_load(&launch->begun) == launch->workers;
@@ -200,12 +236,14 @@ static void run_waiting(pe_worker *worker) {
   atomic_fetch_add(&launch->begun, 1);
   while (!pe_stopped(launch)) {
     bool admitted = (held == 0 || wants_more(launch, rounds)) && admit(worker, &s);
-    if (!admitted && held == 0) return;
+    if (!admitted && held == 0) break;
     uint32_t before = held + admitted;
     held = run_places(worker);
+    look_for_deadlock(worker);
     if (admitted || held < before) rounds = 0;
     else be_patient(rounds++);
   }
+  set_stuck(worker, false);
 }
 
 /* ---- a worker's part of a launch ---- */

@@ -1,6 +1,7 @@
 /* symbols.c: every function that JIT code may call.  Nothing else of the process is visible to it. */
 #include <math.h>
 #include <string.h>
+#include "async.h"
 #include "half.h"
 #include "internal.h"
 
@@ -21,6 +22,8 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_atomic), SYMBOL(pe_red), SYMBOL(pe_surface), SYMBOL(pe_typed_atomic), SYMBOL(pe_headers), SYMBOL(pe_suq),
   SYMBOL(pe_is_surface), SYMBOL(pe_round), SYMBOL(pe_round_convert),
   SYMBOL(pe_mma), SYMBOL(pe_wmma_load), SYMBOL(pe_wmma_store), SYMBOL(pe_ldmatrix), SYMBOL(pe_stmatrix), SYMBOL(pe_movmatrix),
+  SYMBOL(pe_mbarrier), SYMBOL(pe_mbarrier_wait), SYMBOL(pe_copy), SYMBOL(pe_bulk_copy), SYMBOL(pe_bulk_reduce),
+  SYMBOL(pe_bulk_zero), SYMBOL(pe_cluster_arrive), SYMBOL(pe_cluster_wait),
   /* calls that LLVM makes of its own accord */
   SYMBOL(memcpy), SYMBOL(memmove), SYMBOL(memset), SYMBOL(memcmp),
   NAMED("fma", (double (*)(double, double, double))fma), NAMED("fmaf", (float (*)(float, float, float))fmaf),

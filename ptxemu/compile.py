@@ -32,6 +32,7 @@ from ptxemu.syntax import parse
 from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
+CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +148,14 @@ def find_entry(module: Module, name: str) -> Function:
 
 def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
     """The passes from checked IR to LLVM IR text."""
+    require_one_cta(module.source, entry)
     found = routines(module, entry)
     for routine in found:
         require_supported(module.source, routine.body)
     graphs = [to_graph(routine) for routine in found]
     params = {param.variable: param.offset for param in entry.params}
-    layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params)
+    clustered = bool(CLUSTERS & set(entry.limits))
+    layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
     symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
     flags = {flag for graph in graphs for block in graph.blocks for op in block.ops for flag in op.row.flags}
     unit = Unit(jit.target_of(options.cpu), symbols, "exits" in flags)
@@ -188,6 +191,14 @@ def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
     found += entry.variables
     found += [variable for graph in others for variable in graph.variables if variable.space == "shared"]
     return list(dict.fromkeys(found))
+
+
+def require_one_cta(source: SourceFile, entry: Function) -> None:
+    """Refuse a kernel that must run in clusters of several CTAs."""
+    shape = entry.limits.get("reqnctapercluster", ())
+    if any(extent > 1 for extent in shape):
+        size = " x ".join(map(str, shape))
+        raise UnsupportedError(f"{source.name}:{source.line(entry.pos)}: a cluster of {size} CTAs is not supported")
 
 
 def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:

@@ -99,10 +99,14 @@ class KernelLayout:
 
     ``dynamic`` shared variables (``.extern .shared x[]``) all start where static shared memory ends.
     ``framed``: offsets of local variables count from the frame of a call, not from the start of the window.
+    ``explicit_cluster``: the kernel asks for a cluster itself (``%is_explicit_cluster``).
     """
 
-    def __init__(self, module: ModuleLayout, variables: list[Variable], params: dict[Variable, int]) -> None:
+    def __init__(
+        self, module: ModuleLayout, variables: list[Variable], params: dict[Variable, int], explicit_cluster: bool = False
+    ) -> None:
         self.module = module
+        self.explicit_cluster = explicit_cluster
         self.params = params
         shared = [v for v in variables if v.space == "shared"]
         static = [v for v in shared if v.size]

@@ -338,11 +338,11 @@ class BodyChecker:
                 self.diagnostics.add(severity, message, ins.opcode_pos, ins.opcode_end)
 
     def _limited(self, ins: ast.Instruction, index: int, allowed: tuple[range, ...]) -> None:
-        """An immediate must have one of the values that its row lists."""
+        """A constant must have one of the values that its row lists."""
         operand = ins.operands[index]
         if isinstance(operand, ast.Int) and not any(operand.value in values for values in allowed):
-            listed = [str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}" for values in allowed]
-            raise self.resolver.error(f"operand {index + 1} of '{ins.opcode}' must be {' or '.join(listed)}", operand)
+            listed = " or ".join(map(_listed, allowed))
+            raise self.resolver.error(f"operand {index + 1} of '{ins.opcode}' must be {listed}", operand)
 
     def _barrier_literals(self, plan: Plan, ins: ast.Instruction) -> None:
         """A literal barrier number is 0 to 15, a literal thread count a multiple of the warp size."""
@@ -352,6 +352,12 @@ class BodyChecker:
             raise self.resolver.error(f"barrier {number.value} does not exist: there are 0 to {BARRIERS - 1}", number)
         if isinstance(count, ast.Int) and count.value % WARP:
             raise self.resolver.error(f"{count.value} threads is not a multiple of the warp size", count)
+
+
+def _listed(values: range) -> str:
+    if len(values) == 1:
+        return str(values[0])
+    return f"{values[0]} to {values[-1]}" if values.step == 1 else f"a multiple of {values.step} up to {values[-1]}"
 
 
 def _operand_at(ins: ast.Instruction, path: tuple[int, ...]) -> Any:

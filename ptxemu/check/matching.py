@@ -27,7 +27,7 @@ RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust"})  # registers may
 UNRELAXED = frozenset(  # instruction types that take that back
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
 )
-SYMBOL_SOURCES = frozenset({"mov", "cvta"})
+SYMBOL_SOURCES = frozenset({"mov", "cvta", "mapa", "getctarank"})
 SPECIAL_SOURCES = frozenset({"mov", "cvt"})
 WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
@@ -86,7 +86,11 @@ class _Matcher:
             elif part.role != "dst":
                 src_types.append(part.types[0] if part.types else None)
         shape = self.shape(parts)
-        limits = tuple((i, pattern.values) for i, pattern in enumerate(patterns) if pattern.values)
+        limits = tuple(
+            (i, pattern.values)
+            for i, (pattern, value) in enumerate(zip(patterns, self.values))
+            if pattern.values and isinstance(value, ast.Int)
+        )
         return Plan(self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape, limits)
 
     def patterns(self) -> list[OperandPattern]:

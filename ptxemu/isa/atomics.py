@@ -6,7 +6,7 @@ The accepted set is the one measured with ptxas, which is narrower than a readin
 
 from __future__ import annotations
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
@@ -61,6 +61,11 @@ for _op, _operands in (("op=exch", "d_:type, [a]:type, b:type"), ("op=cas", "d_:
     _form("atom", f"{_op} type=b128", _operands, "8.3", 90, scope="cta,cluster,gpu")
     _form("atom", f"{_op} type=b128", _operands, "8.4", 90)
 
-row("red", "async sem=relaxed scope?=cluster,gpu,sys space?=global,shared::cluster mmio? "
-    "completion?=mbarrier::complete_tx::bytes op=add,min,max,inc,dec,and,or,xor type=u32,s32,u64,s64,b32,b64", "...",
-    ptx="8.1", sm=90, lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+_ASYNC = (
+    ("op=add", "u32,s32,u64,s64"), ("op=min,max", "u32,s32"), ("op=inc,dec", "u32"), ("op=and,or,xor", "b32"),
+)  # fmt: skip
+for _op, _types in _ASYNC:
+    row("red", f"async sem=relaxed scope=cluster space?=shared::cluster completion=mbarrier::complete_tx::bytes {_op} "
+        f"type={_types}", "[a]:type, b:type, [m]:b64", ptx="8.1", sm=90, lower="red_async", chapter=CHAPTER)  # fmt: skip
+    row("red", f"async mmio? sem=relaxed,release scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type",
+        ptx="8.7", sm=100, lower="red_async", chapter=CHAPTER)  # fmt: skip

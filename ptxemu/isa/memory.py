@@ -15,10 +15,8 @@ LOADED = f"const,global,local,param,param::entry,param::func,{SHARED}"
 STORED = f"global,local,param,param::func,{SHARED}"
 STRONG = f"global,{SHARED}"
 SCOPE = "scope=cta,cluster,gpu,sys"
-EVICT = (
-    "evict?=L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate "
-    "evict_l2?=L2::evict_normal,L2::evict_first,L2::evict_last"
-)
+EVICT = "evict?=L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate"
+EVICT_WIDE = f"{EVICT} evict_l2?=L2::evict_normal,L2::evict_first,L2::evict_last"  # of 256-bit accesses
 HINT = "hint?=L2::cache_hint"
 PREFETCH = "prefetch?=L2::64B,L2::128B,L2::256B"
 GATES = (
@@ -51,7 +49,8 @@ for _global, _space, _vec, _ptx, _sm in (
 ):
     _strong = _space if _global else f"space?={STRONG}"
     _stored = _space if _global else f"space?={STORED}"
-    _hints, _evict = (f"{HINT} {PREFETCH}", f"{EVICT} ") if _global else ("", "")
+    _hints = f"{HINT} {PREFETCH}" if _global else ""
+    _evict = "" if not _global else f"{EVICT_WIDE} " if WORDS in _vec or LONGS in _vec else f"{EVICT} "
     _load(f"sem?=weak {_space} cop?=ca,cg,cs,lu,cv {_hints} {_vec}", ptx=_ptx, sm=_sm)
     _load(f"sem=volatile {_strong} {PREFETCH if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
     _load(f"sem=relaxed,acquire {SCOPE} {_strong} {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
@@ -70,13 +69,16 @@ row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type
 
 row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", flags="memory",
     chapter=CHAPTER)  # fmt: skip
-row("st", "async sem?=weak,release scope?=cta,cluster,gpu,sys space?=global,shared::cluster "
-    f"completion?=mbarrier::complete_tx::bytes mmio? vec?=v2,v4 {TYPES}", "...", ptx="8.1", sm=90, lower=UNSUPPORTED,
+_ASYNC = "type=b32,b64,u32,u64,s32,s64,f32,f64"
+row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes vec?=v2,v4 "
+    f"{_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", chapter=CHAPTER)  # fmt: skip
+row("st", f"async mmio? sem=release scope=gpu,sys space?=global {_ASYNC[:5]}b16,u16,s16,{_ASYNC[5:]}", "[a]:type, v:type",
+    ptx="8.7", sm=100, lower="st_async", chapter=CHAPTER)  # fmt: skip
+row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",
     chapter=CHAPTER)  # fmt: skip
-row("st", "bulk sem?=weak space?=shared::cta", "...", ptx="8.6", sm=100, lower=UNSUPPORTED, chapter=CHAPTER)
 
 row("prefetch", "space?=global,local level=L1,L2", "[a]:", ptx="2.0", sm=20, chapter=CHAPTER)
-row("prefetch", "space=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80, chapter=CHAPTER)
+row("prefetch", "space?=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80, chapter=CHAPTER)
 row("prefetch", "space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, chapter=CHAPTER)
 row("prefetchu", "level=L1", "[a]:", ptx="2.0", sm=20, lower="prefetch", chapter=CHAPTER)
 

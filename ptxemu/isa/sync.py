@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.table import row
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
@@ -17,9 +17,6 @@ for _opcode, _aligned, _ptx in (("bar", "", "1.0"), ("barrier", "aligned? ", "6.
     row(_opcode, f"cta? red op=and,or {_aligned}type=pred", "d:pred, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
         lower="barrier_red", flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
 row("bar", "warp sync", "membermask:b32", ptx="6.0", sm=30, lower="bar_warp_sync", chapter=CHAPTER)
-row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm=90, lower=UNSUPPORTED,
-    chapter=CHAPTER)  # fmt: skip
-row("barrier", "cluster wait sem?=acquire aligned?", "", ptx="7.8", sm=90, lower=UNSUPPORTED, chapter=CHAPTER)
 
 
 def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
@@ -30,7 +27,6 @@ def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = 
 _fence("level=cta,gl", opcode="membar", ptx="1.4", sm=10)
 _fence("level=sys", opcode="membar", ptx="2.0", sm=20)
 _fence("proxy kind=alias", opcode="membar", ptx="7.5")
-_fence("proxy kind=async space?=global,shared::cta,shared::cluster", opcode="membar", ptx="8.0", sm=90)
 _fence("sem?=sc,acq_rel,acquire,release scope=cta,cluster,gpu,sys")
 _fence("sem=acquire restrict=sync_restrict::shared::cluster scope=cluster", ptx="8.6", sm=90)
 _fence("sem=release restrict=sync_restrict::shared::cta scope=cluster", ptx="8.6", sm=90)

@@ -26,7 +26,7 @@ Operand patterns, separated by commas, in written order::
     d_:T       destination that may also be ``_`` (names starting with d and ending with _)
     _:T        destination that must be ``_``
     immX:T     source that must be an integer constant (names starting with imm)
-    immX:T(4,8)   the same, one of the values listed; ``(0..4)`` is a range
+    immX:T(4,8)   the same, one of the values listed; ``(0..64/16)`` is a range with a step
     a:T<0..9>  source that, if it is an integer constant, lies in the range
     [a]:T      memory address; the data type T is for alignment only
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
@@ -85,7 +85,7 @@ class OperandPattern:
 
     ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
     an optional operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
-    whether a destination may be ``_``; ``values`` are those that an immediate is limited to, if any.  ``selector`` is the family
+    whether a destination may be ``_``; ``values`` are those that a constant is limited to, if any.  ``selector`` is the family
     of its selectors, ``selected`` whether it must have one, ``negatable`` whether it may be negated.
     """
 
@@ -177,8 +177,9 @@ def _operand(text: str) -> OperandPattern:
 
 
 def _range(word: str) -> range:
-    first, _, last = word.partition("..")
-    return range(int(first), int(last or first) + 1)
+    ends, _, step = word.partition("/")
+    first, _, last = ends.partition("..")
+    return range(int(first), int(last or first) + 1, int(step or 1))
 
 
 @cache

@@ -40,6 +40,7 @@ class Access:
     """
 
     op: Op
+    address: Addr
     space: str
     base: str
     shape: Shape | None
@@ -57,25 +58,25 @@ class Access:
         return "volatile " if self.strong else ""
 
 
-def space_of(op: Op) -> str:
-    """The state space of a memory op, without its ``::cta`` refinement."""
-    return op.mods.get("space", "generic").split("::")[0]
+def space_of(op: Op, slot: str = "space") -> str:
+    """The state space that a slot of a memory op gives, without its ``::cta`` refinement."""
+    return op.mods.get(slot, "generic").split("::")[0]
 
 
 # ---------------------------------------------------------------- addresses
 
 
-def access(ctx: Context, op: Op, address: Operand, size: int) -> Access:
-    """Evaluate the address operand of a memory op."""
-    space = space_of(op)
+def access(ctx: Context, op: Op, address: Operand, size: int, slot: str = "space") -> Access:
+    """Evaluate an address operand of a memory op, in the space that ``slot`` gives."""
+    space = space_of(op, slot)
     assert isinstance(address, Addr)
     shape = ctx.shape(address)
     if isinstance(address.base, SymRef):
         base = symbol_address(ctx, address.base, address.offset)
-        return Access(op, space, base, shape, size, safe=_static(ctx, space, address, size))
+        return Access(op, address, space, base, shape, size, safe=_static(ctx, space, address, size))
     if isinstance(address.base, Imm):
-        return Access(op, space, str(address.base.bits + address.offset), shape, size)
-    return Access(op, space, _computed(ctx, op, address, shape), shape, size, safe=op in ctx.trusted)
+        return Access(op, address, space, str(address.base.bits + address.offset), shape, size)
+    return Access(op, address, space, _computed(ctx, op, address, shape), shape, size, safe=op in ctx.trusted)
 
 
 def scalar_base(ctx: Context, base: Reg) -> str:
@@ -217,8 +218,7 @@ def vector_addresses(ctx: Context, found: Access) -> str:
     """All lanes' addresses as the program sees them."""
     if found.shape is None:
         return found.base
-    address = found.op.srcs[0]
-    assert isinstance(address, Addr)
+    address = found.address
     if isinstance(address.base, Reg) and any(found.shape.offsets):
         kind = B64 if address.base.type.bits == 64 else B32
         value = ctx.vector_of(address.base, kind)

@@ -10,6 +10,7 @@ from ptxemu.lower.emit import ELEMENTWISE
 MODULES = (
     "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "video", "data", "approx",
     "control", "memory", "sync", "atomics", "surfaces", "warp", "matrix", "calls", "stack",
+    "mbarrier", "copy", "cluster", "hints",
 )  # fmt: skip
 
 # Handled by the passes, so that nothing is left to lower.

@@ -105,7 +105,9 @@ def test(ctx: Context, segment: Segment) -> str:
         assert shape is not None
         low = group.low & -group.size  # so that the start is aligned exactly when the base is
         flat = Shape((low, group.high - group.size), 0, None, shape.sites)
-        good = pattern_test(ctx, Access(group.op, space, scalar_base(ctx, base), flat, group.size))
+        address = group.op.srcs[0]
+        assert isinstance(address, Addr)
+        good = pattern_test(ctx, Access(group.op, address, space, scalar_base(ctx, base), flat, group.size))
         result = ctx.scalar.bin("and", "i1", result, good) if result else good
     return result
 

@@ -18,12 +18,14 @@ LANE_MASKS = {
 }
 # Registers of a grid of one cluster per CTA, one device and one partition; PTX ISA "Special Registers".
 CONSTANTS = {
-    "cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0, "nwarpid": 32, "smid": 0, "nsmid": 1,
-    "gridid": 1, "reserved_smem_offset_begin": 0, "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0,
-    "current_graph_exec": 0,
+    "cluster_ctarank": 0, "cluster_nctarank": 1, "nwarpid": 32, "reserved_smem_offset_begin": 0,
+    "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0, "current_graph_exec": 0,
 }  # fmt: skip
 # Where cooperative groups find the words of the grid barrier: the halves of their address, 0 in other launches.
 WORKSPACE = {"envreg1": 32, "envreg2": 0}
+FIELDS = {"warpid": ("warpid", 32), "smid": ("smid", 32), "nsmid": ("nsmid", 32), "gridid": ("gridid", 64),
+          "dynamic_smem_size": ("dynamic_shared", 32), "total_smem_size": ("shared_size", 64),
+          "aggr_smem_size": ("shared_size", 64)}  # fmt: skip
 CLUSTER = {"clusterid": "ctaid", "nclusterid": "nctaid", "cluster_ctaid": 0, "cluster_nctaid": 1}
 
 
@@ -67,16 +69,15 @@ def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
     if stem in CLUSTER:
         same = CLUSTER[stem]
         return (ctx.field(f"{same}[{AXES[axis]}]") if isinstance(same, str) else str(same)), 32
-    if stem == "warpid":
-        return ctx.field("warpid"), 32
+    if stem in FIELDS:
+        name, bits = FIELDS[stem]
+        return ctx.field(name), bits
+    if stem == "is_explicit_cluster":
+        return ("true" if ctx.layout.explicit_cluster else "false"), 1
     if stem in ("clock", "clock_hi", "clock64"):
         return _part(ctx, ctx.call("i64", "pe_clock", ("ptr", "%w")), stem, "clock")
     if stem.startswith("globaltimer"):
         return _part(ctx, ctx.call("i64", "pe_globaltimer", ("ptr", "%w")), stem, "globaltimer")
-    if stem == "dynamic_smem_size":
-        return ctx.field("dynamic_shared"), 32
-    if stem in ("total_smem_size", "aggr_smem_size"):
-        return ctx.scalar.cast("trunc", "i64", ctx.field("shared_size"), "i32"), 32
     if stem in WORKSPACE:
         shifted = ctx.scalar.bin("lshr", "i64", ctx.field("grid_workspace"), str(WORKSPACE[stem]))
         return ctx.scalar.cast("trunc", "i64", shifted, "i32"), 32

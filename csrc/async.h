@@ -1,0 +1,67 @@
+/* async.h: barriers in two halves (mbarrier objects, barrier.cluster) and asynchronous copies, as JIT code calls them. */
+#ifndef PTXEMU_ASYNC_H
+#define PTXEMU_ASYNC_H
+#include "ptxemu.h"
+
+/* CDEF BEGIN */
+/* ---- mbarrier.c --------------------------------------------------------------------------------------------------- */
+
+/* What happens to the object.  The two with EXPECT_TX take a number of bytes, the others a count of arrivals. */
+enum {
+  PE_MBARRIER_INIT, PE_MBARRIER_INVAL, PE_MBARRIER_ARRIVE, PE_MBARRIER_DROP, PE_MBARRIER_EXPECT_TX,
+  PE_MBARRIER_COMPLETE_TX, PE_MBARRIER_ARRIVE_EXPECT_TX, PE_MBARRIER_DROP_EXPECT_TX, PE_MBARRIER_ARRIVE_NO_COMPLETE,
+  PE_MBARRIER_DROP_NO_COMPLETE, PE_MBARRIER_ARRIVE_LATER, PE_MBARRIER_TEST_WAIT, PE_MBARRIER_TRY_WAIT
+};
+
+/* Fields of the opaque 64 bits that lowerings look at: the count of pending arrivals, and the phase's parity. */
+enum { PE_MBARRIER_PENDING_BITS = 20, PE_MBARRIER_PHASE_BIT = 61 };
+
+typedef struct pe_mbarrier_site {
+  uint32_t pos;
+  uint16_t op;         /* PE_MBARRIER_* */
+  uint16_t space;      /* PE_GENERIC or PE_SHARED */
+} pe_mbarrier_site;
+
+/* The lanes of `mask` in turn; value[i] is lane i's count or number of bytes.  state[i], unless `state` is NULL, becomes
+ * the object as it was before lane i's operation. */
+void pe_mbarrier(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr, const uint32_t *value,
+                 uint64_t *state);
+
+/* The lanes whose phase of parity[i] (bit 0) is complete.  When there are others, the warps of the CTA that can run get
+ * a turn first. */
+uint32_t pe_mbarrier_wait(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr,
+                          const uint32_t *parity);
+
+/* ---- copy.c ------------------------------------------------------------------------------------------------------- */
+
+typedef struct pe_copy_site {
+  uint32_t pos;
+  uint16_t target;     /* PE_SHARED or PE_GLOBAL */
+  uint16_t source;
+  uint32_t size;       /* bytes a lane, for pe_copy */
+  uint16_t op;         /* PE_ATOM_*, for pe_bulk_reduce */
+  uint16_t type;       /* PE_TYPE_* */
+} pe_copy_site;
+
+/* cp.async: `size` bytes a lane, of which only the first given[i] are read and the rest are zeros. given == NULL: all. */
+void pe_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
+             const uint32_t *given);
+
+/* cp.async.bulk: size[i] bytes of lane i; bytes[i], unless NULL, tells which bytes of every 16 are written. */
+void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
+                  const uint32_t *size, const uint16_t *bytes);
+
+/* cp.reduce.async.bulk: every element of the target is updated. */
+void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
+                    const uint32_t *size);
+
+/* st.bulk: size[i] zeros of lane i, a multiple of 8. */
+void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *size);
+
+/* ---- cluster.c ---------------------------------------------------------------------------------------------------- */
+
+void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask);
+void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask);
+/* CDEF END */
+
+#endif

@@ -1,0 +1,56 @@
+/* cluster.c: barrier.cluster of a cluster of one CTA: arrival and wait are two instructions (PTX ISA, "barrier.cluster").
+ *
+ * Lanes arrive; when all that have not exited have, the phase is complete and each may pass its wait.
+ */
+#include "async.h"
+#include "runtime.h"
+
+static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t lanes, const char *what) {
+  pe_fault_note(w, PE_BARRIER_MISUSE, pos, __builtin_ctz(lanes), PE_GENERIC, 0, 0, what);
+}
+
+static bool all_arrived(const pe_cta *cta) {
+  for (uint32_t live = cta->live; live; live &= live - 1) {
+    const pe_warp_state *state = &cta->warps[__builtin_ctz(live)];
+    if (state->warp.active & ~state->warp.exited & ~state->cluster_arrived) return false;
+  }
+  return true;
+}
+
+bool pe_cluster_complete(pe_cta *cta) {
+  if (!cta->cluster_arrivals || !all_arrived(cta)) return false;
+  for (uint32_t live = cta->live; live; live &= live - 1) {
+    pe_warp_state *state = &cta->warps[__builtin_ctz(live)];
+    state->cluster_passes |= state->cluster_arrived;
+    state->cluster_arrived = 0;
+  }
+  cta->cluster_arrivals = false;
+  cta->runnable |= cta->cluster_waiting;
+  cta->cluster_waiting = 0;
+  pe_cta_progress(cta);
+  return true;
+}
+
+void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask) {
+  pe_warp_state *state = (pe_warp_state *)w;
+  uint32_t again = mask & (state->cluster_arrived | state->cluster_passes);
+  if (again) misuse(w, pos, again, "barrier.cluster: a thread arrives twice without waiting");
+  state->cluster_arrived |= mask;
+  pe_self->cta->cluster_arrivals |= mask != 0;
+  pe_cluster_complete(pe_self->cta);
+}
+
+void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask) {
+  pe_cta *cta = pe_self->cta;
+  pe_warp_state *state = (pe_warp_state *)w;
+  uint32_t early = mask & ~(state->cluster_arrived | state->cluster_passes);
+  if (early) misuse(w, pos, early, "barrier.cluster: a thread waits without having arrived");
+  if (mask & ~state->cluster_passes) pe_cluster_complete(cta);  /* lanes may have exited meanwhile */
+  while (mask & ~state->cluster_passes) {
+    cta->cluster_waiting |= 1u << w->warpid;
+    cta->cluster_pos = pos;
+    cta->runnable &= ~(1u << w->warpid);
+    pe_suspend(w);
+  }
+  state->cluster_passes &= ~mask;
+}

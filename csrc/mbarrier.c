@@ -1,0 +1,182 @@
+/* mbarrier.c: mbarrier objects in shared memory (PTX ISA, "mbarrier").
+ *
+ * An object is 64 bits: pending arrivals, arrivals expected in each phase, bytes of transactions outstanding, the parity of the
+ * phase, and a tag that uninitialised memory is unlikely to have.  A CTA stays on one thread, so nothing needs a lock.
+ * What the manual leaves undefined is a fault here: objects that are not initialised, counts out of range, more
+ * arrivals than expected, a .noComplete arrival that completes the phase.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "async.h"
+#include "runtime.h"
+
+#define COUNT_BITS PE_MBARRIER_PENDING_BITS
+#define MAX_COUNT ((1u << COUNT_BITS) - 1)
+#define TX_SHIFT (2 * COUNT_BITS)
+#define TX_BITS (PE_MBARRIER_PHASE_BIT - TX_SHIFT)
+#define MAX_TX ((1 << (TX_BITS - 1)) - 1)
+#define TAG_SHIFT (PE_MBARRIER_PHASE_BIT + 1)
+#define TAG 2u
+#define TRY_TURNS 4   /* how often a try_wait lets the other warps run before it gives up */
+
+typedef struct object {
+  uint32_t pending, expected, phase;
+  int32_t tx;
+} object;
+
+/* One lane's use of an object. */
+typedef struct use {
+  pe_warp *w;
+  const pe_mbarrier_site *site;
+  int32_t lane;
+  uint64_t address;   /* as the program gives it */
+} use;
+
+static noreturn void misuse(const use *u, const char *what) {
+  pe_fault_note(u->w, PE_BARRIER_MISUSE, u->site->pos, u->lane, u->site->space, u->address, 8, what);
+}
+
+static object unpack(uint64_t bits) {
+  return (object){
+    .pending = bits & MAX_COUNT,
+    .expected = bits >> COUNT_BITS & MAX_COUNT,
+    .phase = bits >> PE_MBARRIER_PHASE_BIT & 1,
+    .tx = (int32_t)((int64_t)(bits << (64 - PE_MBARRIER_PHASE_BIT)) >> (64 - TX_BITS)),
+  };
+}
+
+static uint64_t pack(object o) {
+  uint64_t tx = (uint64_t)(int64_t)o.tx & ((1ull << TX_BITS) - 1);
+  return o.pending | (uint64_t)o.expected << COUNT_BITS | tx << TX_SHIFT | (uint64_t)o.phase << PE_MBARRIER_PHASE_BIT |
+         (uint64_t)TAG << TAG_SHIFT;
+}
+
+/* ---- memory ---- */
+
+static uint64_t *locate(const use *u) {
+  const pe_warp *w = u->w;
+  bool generic = u->site->space == PE_GENERIC;
+  uint64_t offset = generic ? u->address - w->shared_base : u->address;
+  if (generic && offset >= w->shared_size) misuse(u, "an mbarrier object lies in the shared memory of its CTA");
+  if (offset & 7) pe_fault(u->w, PE_MISALIGNED, u->site->pos, u->lane, u->site->space, u->address, 8);
+  if (w->shared_size < 8 || offset > w->shared_size - 8)
+    pe_fault(u->w, PE_ILLEGAL_ADDRESS, u->site->pos, u->lane, u->site->space, u->address, 8);
+  return (uint64_t *)(uintptr_t)(w->shared_base + offset);
+}
+
+static uint64_t fetch(const use *u) {
+  uint64_t bits = *locate(u);
+  if (bits >> TAG_SHIFT != TAG) misuse(u, "the mbarrier object is not initialised");
+  return bits;
+}
+
+/* ---- what an operation does to an object ---- */
+
+static void expect(const use *u, object *o, int64_t bytes) {
+  int64_t tx = o->tx + bytes;
+  if (tx > MAX_TX || tx < -MAX_TX) misuse(u, "the transaction count of the mbarrier overflows");
+  o->tx = (int32_t)tx;
+}
+
+static void arrive(const use *u, object *o, uint32_t count) {
+  if (count == 0 || count > MAX_COUNT) misuse(u, "the count of an arrival must be 1 to 1048575");
+  if (count > o->pending) misuse(u, "more threads arrive at the mbarrier than its phase expects");
+  o->pending -= count;
+}
+
+static void drop(const use *u, object *o, uint32_t count) {
+  arrive(u, o, count);
+  o->expected -= count;
+}
+
+static bool complete(const object *o) { return o->pending == 0 && o->tx == 0; }
+
+static object update(const use *u, object o, uint32_t value) {
+  uint32_t op = u->site->op;
+  switch (op) {
+    case PE_MBARRIER_DROP:
+    case PE_MBARRIER_DROP_NO_COMPLETE: drop(u, &o, value); break;
+    case PE_MBARRIER_EXPECT_TX: expect(u, &o, value); break;
+    case PE_MBARRIER_COMPLETE_TX: expect(u, &o, -(int64_t)value); break;
+    case PE_MBARRIER_ARRIVE_EXPECT_TX: expect(u, &o, value), arrive(u, &o, 1); break;
+    case PE_MBARRIER_DROP_EXPECT_TX: expect(u, &o, value), drop(u, &o, 1); break;
+    case PE_MBARRIER_ARRIVE_LATER: break;  /* one more is expected, and arrives: the copies before it are complete */
+    default: arrive(u, &o, value); break;
+  }
+  if (op == PE_MBARRIER_ARRIVE_LATER || !complete(&o)) return o;
+  if (op == PE_MBARRIER_ARRIVE_NO_COMPLETE || op == PE_MBARRIER_DROP_NO_COMPLETE)
+    misuse(u, "an arrival with .noComplete completes the phase of the mbarrier");
+  o.pending = o.expected;
+  o.phase ^= 1;
+  return o;
+}
+
+static void initialise(const use *u, uint32_t count) {
+  if (count == 0 || count > MAX_COUNT) misuse(u, "the count of an mbarrier must be 1 to 1048575");
+  *locate(u) = pack((object){.pending = count, .expected = count});
+}
+
+static void operate(const use *u, uint32_t value, uint64_t *state) {
+  if (u->site->op == PE_MBARRIER_INIT) {
+    initialise(u, value);
+    return;
+  }
+  uint64_t before = fetch(u);
+  if (state) *state = before;
+  *locate(u) = u->site->op == PE_MBARRIER_INVAL ? 0 : pack(update(u, unpack(before), value));
+}
+
+void pe_mbarrier(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr, const uint32_t *value,
+                 uint64_t *state) {
+  for (; mask; mask &= mask - 1) {
+    int lane = __builtin_ctz(mask);
+    use u = {w, site, lane, addr[lane]};
+    operate(&u, value[lane], state ? &state[lane] : NULL);
+  }
+  pe_cta_progress(pe_self->cta);
+}
+
+/* ---- waiting ---- */
+
+static uint32_t poll(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr, const uint32_t *parity) {
+  uint32_t done = 0;
+  for (; mask; mask &= mask - 1) {
+    int lane = __builtin_ctz(mask);
+    use u = {w, site, lane, addr[lane]};
+    if (unpack(fetch(&u)).phase != (parity[lane] & 1)) done |= 1u << lane;
+  }
+  return done;
+}
+
+void pe_mbarriers_deadlock(pe_cta *cta) {
+  pe_warp_state *state = &cta->warps[__builtin_ctz(cta->polling)];
+  use u = {&state->warp, state->awaits, state->awaiting_lane, state->awaited};
+  object o = unpack(*locate(&u));
+  pe_record fault = {.kind = PE_DEADLOCK, .pos = u.site->pos, .lane = u.lane, .address = u.address};
+  snprintf(fault.note, sizeof fault.note,
+           "the mbarrier waits for %u of %u arrivals and %d bytes, and no warp can do anything else", o.pending, o.expected, o.tx);
+  pe_record_fault(u.w, &fault);
+}
+
+/* Let the other warps run. */
+static void pause(const use *u) {
+  pe_warp_state *state = (pe_warp_state *)u->w;
+  state->awaits = u->site;
+  state->awaiting_lane = u->lane;
+  state->awaited = u->address;
+  pe_self->cta->polling |= 1u << u->w->warpid;
+  pe_yield(u->w);
+}
+
+uint32_t pe_mbarrier_wait(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr,
+                          const uint32_t *parity) {
+  uint32_t done = poll(w, site, mask, addr, parity);
+  for (int turns = site->op == PE_MBARRIER_TRY_WAIT ? TRY_TURNS : 1; done != mask && turns; turns--) {
+    int lane = __builtin_ctz(mask & ~done);
+    use u = {w, site, lane, addr[lane]};
+    pause(&u);
+    done = poll(w, site, mask, addr, parity);
+  }
+  if (done == mask) pe_self->cta->polling &= ~(1u << w->warpid);
+  return done;
+}

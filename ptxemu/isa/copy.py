@@ -1,0 +1,72 @@
+"""Asynchronous copies (PTX ISA, "Asynchronous copy"): the accepted set is the one measured with ptxas."""
+
+from __future__ import annotations
+
+from ptxemu.isa.table import UNSUPPORTED, row
+
+CHAPTER = "Data Movement and Conversion Instructions"
+
+HINT = "hint?=L2::cache_hint"
+BYTES = "completion=mbarrier::complete_tx::bytes"
+GROUP = "completion=bulk_group"
+SIZE = "size:u32<0..4294967280/16>"
+SIDES = "[d]@dst:, [s]@src:"
+
+
+def _row(slots: str, operands: str, *, ptx: str = "8.0", sm: int = 90, lower: str = "bulk_copy", gates: str = "") -> None:
+    row("cp", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates)
+
+
+# ---------------------------------------------------------------- cp.async
+
+for _cop, _sizes in (("ca", "4,8,16"), ("cg", "16")):
+    _slots = f"async cop={_cop} dst=shared,shared::cta src=global {HINT} prefetch?=L2::64B,L2::128B,L2::256B"
+    for _part in ("given:u32<0..16>?", "ignore:pred"):
+        _row(_slots, f"{SIDES}, immsize:u32({_sizes}), {_part}, policy:b64?hint", ptx="7.0", sm=80, lower="copy",
+             gates="shared::cta@7.8@80 L2::cache_hint@7.4@80 L2::64B@7.4@80 L2::128B@7.4@80 L2::256B@7.4@80")  # fmt: skip
+_row("async commit_group", "", ptx="7.0", sm=80, lower="copies_done")
+_row("async wait_group", "immN:b32", ptx="7.0", sm=80, lower="copies_done")
+_row("async wait_all", "", ptx="7.0", sm=80, lower="copies_done")
+for _noinc in ("", "noinc "):
+    _row(f"async mbarrier arrive {_noinc}space?=shared,shared::cta type=b64", "[a]:type", ptx="7.0", sm=80,
+         lower="mbarrier", gates="shared::cta@7.8@80")  # fmt: skip
+
+# ---------------------------------------------------------------- cp.async.bulk
+
+_INTO = f"{SIDES}, {SIZE}, [m]@dst:b64"
+_row(f"async bulk dst=shared::cta src=global {BYTES} {HINT}", f"{_INTO}, policy:b64?hint", ptx="8.6")
+_row(f"async bulk dst=shared::cluster src=global {BYTES} {HINT}", f"{_INTO}, policy:b64?hint")
+_row(f"async bulk dst=shared::cluster src=global {BYTES} multicast=multicast::cluster {HINT}",
+     f"{_INTO}, ctas:b16, policy:b64?hint")  # fmt: skip
+_row(f"async bulk dst=shared::cluster src=shared::cta {BYTES}", _INTO)
+_row(f"async bulk dst=global src=shared::cta {GROUP} {HINT} mask?=cp_mask", f"{SIDES}, {SIZE}, policy:b64?hint, bytes:b16?mask",
+     gates="cp_mask@8.6@100")  # fmt: skip
+_row(f"async bulk prefetch level=L2 src=global {HINT}", f"[s]@src:, {SIZE}, policy:b64?hint", lower="prefetch")
+_row("async bulk commit_group", "", lower="copies_done")
+_row("async bulk wait_group read?", "immN:b32", lower="copies_done")
+
+_SHARED = (("add", "u32,s32,u64"), ("min,max", "u32,s32"), ("inc,dec", "u32"), ("and,or,xor", "b32"))
+_GLOBAL = (
+    ("add", "u32,s32,u64,f32,f64"), ("min,max", "u32,s32,u64,s64,f16,bf16"), ("inc,dec", "u32"), ("and,or,xor", "b32,b64"),
+)  # fmt: skip
+for _ops, _types in _SHARED:
+    _row(f"reduce async bulk dst=shared::cluster src=shared::cta {BYTES} op={_ops} type={_types}", _INTO, lower="bulk_reduce")
+for _ops, _types in _GLOBAL:
+    _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op={_ops} type={_types}",
+         f"{SIDES}, {SIZE}, policy:b64?hint", lower="bulk_reduce")  # fmt: skip
+_row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz type=f16,bf16",
+     f"{SIDES}, {SIZE}, policy:b64?hint", lower="bulk_reduce")  # fmt: skip
+
+# ---------------------------------------------------------------- tensor maps are not supported
+
+_DIM = "dim=1d,2d,3d,4d,5d"
+_LOAD = "load?=tile,tile::gather4,im2col,im2col::w,im2col::w::128"
+_STORE = "load?=tile,tile::scatter4,im2col_no_offs"
+for _slots in (
+    f"async bulk tensor {_DIM} dst=shared::cta,shared::cluster src=global {_LOAD} {BYTES} multicast?=multicast::cluster "
+    f"group?=cta_group::1,cta_group::2 {HINT}",
+    f"async bulk tensor {_DIM} dst=global src=shared::cta {_STORE} {GROUP} {HINT}",
+    f"async bulk prefetch tensor {_DIM} level=L2 src=global {_LOAD} {HINT}",
+    f"reduce async bulk tensor {_DIM} dst=global src=shared::cta op=add,min,max,inc,dec,and,or,xor {_STORE} {GROUP} {HINT}",
+):
+    _row(_slots, "...", lower=UNSUPPORTED)
