@@ -205,7 +205,9 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   uint32_t size = pe_atom_bytes(site->atom.type), live = 0, kind = PE_OK;
   int32_t failed = -1;
   pe_allocation region = {0};
+  const pe_su_context *ctx = pe_launch_surfaces(w);
   pe_atom_lanes lanes = lanes_of(w, &site->atom, site->flags, a, NULL, NULL);
+  if (ctx && ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   lanes.one_address = false;
   PE_FOR_LANES(i, mask) {
     place at;

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sass_harness import run
 
 import ptxemu
+from ptxemu import operations
 from ptxemu.compile import Options, emit, front
-from ptxemu.dialects.sass.table import build
+from ptxemu.dialects.sass.table import TABLE, build
 from ptxemu.isa.table import Row
-from ptxemu.operations import OPERATIONS, operation
 
 HEAD = ".header 3 image\n.const c[0x0][0x148] = 0xABC00003\n.kernel k\n"
 
@@ -60,14 +60,21 @@ def test_both_spellings_of_halves(size):
 
 
 def test_a_new_operation_is_one_row(monkeypatch):
-    """SURED.SUB does not exist; a row of the list that names an entry of the engine is all that it would need."""
-    monkeypatch.setattr("ptxemu.operations.OPERATIONS", list(OPERATIONS))
-    monkeypatch.setattr("ptxemu.dialects.sass.table.OPERATIONS", operations := list(OPERATIONS))
-    row = operation("SUB", "us", sass="SUB", sured="U32", red="U32")
-    operations.append(row)
+    """SASS has no SUB: one row of the list, which names an entry of the engine, is all that it takes to run it."""
+    text = f"{HEAD}MOV32I R8, 0x5\nSURED.D.1D.SUB [R4], R8, 0x52\nEXIT"
+    assert "unknown modifier '.SUB'" in errors(text)[0]
+    known = list(operations.OPERATIONS)
+    monkeypatch.setattr(operations, "OPERATIONS", known)
+    operations.operation("SUB", "us", sass="SUB", sured="U32", red="U32")
     table: dict[str, list[Row]] = {}
     build(table)
-    assert any("op=SUB" in entry.text for entry in table["SURED"]) and any("op=SUB" in entry.text for entry in table["RED"])
+    for opcode, rows in table.items():
+        monkeypatch.setitem(TABLE, opcode, rows)
+    module = ptxemu.loads(text, dialect="sass")
+    surface = module.device.surface(np.array([100], np.uint32), format="R32_UINT", geometry="1d")
+    module.bind("image", surface)
+    module["k"][1, 3]()
+    assert surface.copy_to_host().tolist() == [85]
 
 
 # ---------------------------------------------------------------- text

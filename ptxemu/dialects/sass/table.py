@@ -8,8 +8,8 @@ reference documents mode D only.
 
 from __future__ import annotations
 
+from ptxemu import operations
 from ptxemu.isa.table import UNSUPPORTED, Row, add_row
-from ptxemu.operations import OPERATIONS
 from ptxemu.types import TYPES, ScalarType
 
 TABLE: dict[str, list[Row]] = {}
@@ -32,7 +32,7 @@ ENGINE_TYPES: dict[str, ScalarType] = {
 def build(table: dict[str, list[Row]]) -> None:
     """Add the rows of SURED and RED to a table: one for each operation that SASS has a word for."""
     dims, clamps = ",".join(DIMS), ",".join(CLAMPS)
-    for entry in OPERATIONS:
+    for entry in operations.OPERATIONS:
         for mode, lower in (("D", "sass_sured"), ("P", UNSUPPORTED)) if entry.sured else ():
             slots = f"mode={mode} BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
             add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower=lower)
