@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_tools import DATA
+from kernel_tools import DATA, kernel, run
 
 import ptxemu
 
@@ -111,3 +111,82 @@ def test_a_lock_for_each_bucket(workers: int) -> None:
     locks, sums = np.zeros(7, np.uint32), np.zeros(7, np.uint32)
     launch("buckets", 24, 128, keys, locks, sums, len(keys), workers=workers)
     np.testing.assert_array_equal(sums, np.bincount(keys, np.arange(3000)).astype(np.uint32))
+
+
+GRID_CALLS = kernel(
+    """
+  ld.param.u64 %rd1, [out]; ld.param.u32 %r9, [scope];
+  { .param .b32 s; .param .b64 h; st.param.b32 [s], %r9; call.uni (h), cudaCGGetIntrinsicHandle, (s); ld.param.b64 %rd2, [h]; }
+  setp.ne.u64 %p1, %rd2, 0; selp.u32 %r1, 1, 0, %p1;
+  atom.global.add.u32 %r2, [%rd1], %r1;
+  { .param .b64 h; .param .b32 f; .param .b32 e; st.param.b64 [h], %rd2; st.param.b32 [f], 0;
+    call.uni (e), cudaCGSynchronizeGrid, (h, f); ld.param.b32 %r3, [e]; }
+  ld.global.u32 %r4, [%rd1]; add.u32 %r4, %r4, %r3;
+  atom.global.max.u32 %r5, [%rd1+4], %r4; atom.global.min.u32 %r5, [%rd1+8], %r4;
+  ret;""",
+    ".param .u64 out, .param .u32 scope",
+    """.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle (.param .b32 s);
+.extern .func (.param .b32 r) cudaCGSynchronizeGrid (.param .b64 h, .param .b32 f);
+""",
+)
+
+
+@pytest.mark.parametrize(("scope", "present"), [(1, 1), (2, 0)])
+def test_grid_barrier_as_a_call(scope: int, present: int) -> None:
+    """As separate compilation of cooperative groups leaves it: every thread sees what all did before."""
+    out = np.array([0, 0, 1 << 30], np.uint32)
+    run(GRID_CALLS, 20, 96, out, scope, cooperative=True, timeout=TIMEOUT)
+    assert list(out) == [20 * 96 * present] * 3
+
+
+def test_grid_barrier_as_a_call_needs_a_cooperative_launch() -> None:
+    with pytest.raises(ptxemu.Fault, match=r"barrier misuse in kernel `k`.*grid synchronization needs a cooperative launch"):
+        run(GRID_CALLS, 2, 32, np.zeros(3, np.uint32), 1, timeout=TIMEOUT)
+
+
+# Lanes of both branches meet at their own bar.warp.sync, twice, while lane 0 spins in between.
+APART = kernel(
+    """
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 16; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1;
+  @%p1 bra LOW;
+  st.global.u32 [%rd2+128], %r1;
+  bar.warp.sync 0xffffffff;
+  xor.b32 %r2, %r1, 31; mul.wide.u32 %rd3, %r2, 4; add.u64 %rd3, %rd3, %rd1; ld.global.u32 %r3, [%rd3+128];
+  st.volatile.global.u32 [%rd1+256], 1;
+  bra JOIN;
+LOW:
+  st.global.u32 [%rd2+128], %r1;
+  bar.warp.sync 0xffffffff;
+  xor.b32 %r2, %r1, 31; mul.wide.u32 %rd3, %r2, 4; add.u64 %rd3, %rd3, %rd1; ld.global.u32 %r3, [%rd3+128];
+WAIT:
+  ld.volatile.global.u32 %r4, [%rd1+256]; setp.eq.u32 %p2, %r4, 0; @%p2 bra WAIT;
+JOIN:
+  add.u32 %r3, %r3, 100; st.global.u32 [%rd2], %r3; ret;"""
+)
+
+
+def test_lanes_meet_at_different_instructions() -> None:
+    out = np.zeros(65, np.uint32)
+    run(APART, 1, 32, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out[:32], 131 - np.arange(32))
+
+
+# Lane 0 waits for a warp that it is part of, whose other lanes are at the barrier of the block.
+STUCK = kernel(
+    """
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra WAIT;
+  st.volatile.global.u32 [%rd1], 1;
+  bar.sync 0;
+  bra DONE;
+WAIT:
+  ld.volatile.global.u32 %r4, [%rd1]; setp.eq.u32 %p2, %r4, 0; @%p2 bra WAIT;
+DONE:
+  bar.warp.sync 0xffffffff;
+  ret;"""
+)
+
+
+def test_lanes_that_wait_in_vain_are_a_deadlock() -> None:
+    with pytest.raises(ptxemu.Fault, match=r"deadlock in kernel `k`.*lanes 0x.* wait for lanes that exited or wait elsewhere"):
+        run(STUCK, 1, 32, np.zeros(1, np.uint32), timeout=TIMEOUT)

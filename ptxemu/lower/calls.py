@@ -1,4 +1,5 @@
-"""Calls that are not inlined; those of the functions that compilers leave external: vprintf, __assertfail, malloc and free."""
+"""Calls that are not inlined; those of the functions that compilers leave external: vprintf, __assertfail, malloc, free and
+the grid barrier of cooperative groups."""
 
 from __future__ import annotations
 
@@ -15,7 +16,11 @@ SIGNATURES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "__assertfail": ((), (64, 64, 32, 64, 64)),  # message, file, line, function, size of a character
     "malloc": ((64,), (64,)),
     "free": ((), (64,)),
+    "cudaCGGetIntrinsicHandle": ((64,), (32,)),  # of a scope
+    "cudaCGSynchronize": ((32,), (64, 32)),  # a handle, flags
+    "cudaCGSynchronizeGrid": ((32,), (64, 32)),
 }
+GRID_SCOPE = 1  # cudaCGScopeGrid
 
 
 def is_runtime_call(call: Call) -> bool:
@@ -53,6 +58,11 @@ def call(ctx: Context, op: Op) -> None:
         _returning(ctx, op, "i64", "pe_malloc", warp, mask, *arguments)
     elif name == "free":
         ctx.call("void", "pe_free", warp, pos, mask, *arguments)
+    elif name == "cudaCGGetIntrinsicHandle":
+        _grid_handle(ctx, op)
+    elif name.startswith("cudaCGSynchronize"):
+        ctx.call("void", "pe_grid_sync", warp, pos, mask)
+        _results(ctx, op, "zeroinitializer")  # cudaSuccess
     else:
         ctx.call("void", "pe_assertfail", warp, pos, mask, *arguments[:4], attributes="cold")
 
@@ -67,9 +77,22 @@ def _argument(ctx: Context, op: Op, index: int, kind: ScalarType) -> tuple[str, 
 
 def _returning(ctx: Context, op: Op, t: str, function: str, *arguments: tuple[str, str]) -> None:
     """Call a function whose last argument is where it leaves every lane's result."""
-    assert op.call is not None
     out = ctx.alloca(f"<{LANES} x {t}>")
     ctx.call("void", function, *arguments, ("ptr", out))
-    for value in op.call.returns:
-        assert isinstance(value, Reg)
-        ctx.bind(value, ctx.inst(f"load <{LANES} x {t}>, ptr {out}, align 64"))
+    _results(ctx, op, ctx.inst(f"load <{LANES} x {t}>, ptr {out}, align 64"))
+
+
+def _results(ctx: Context, op: Op, value: str) -> None:
+    assert op.call is not None
+    for result in op.call.returns:
+        assert isinstance(result, Reg)
+        ctx.bind(result, value)
+
+
+def _grid_handle(ctx: Context, op: Op) -> None:
+    """The handle of the grid, 0 where the launch is not cooperative; other scopes have none."""
+    assert op.call is not None
+    scope = op.call.args[0]
+    assert isinstance(scope, (Reg, Imm))
+    grid = ctx.vector.icmp("eq", "i32", ctx.vector_of(scope, U32), ctx.vector.int(32, GRID_SCOPE))
+    _results(ctx, op, ctx.vector.select(grid, "i64", ctx.splat("i64", ctx.field("grid_workspace")), ctx.vector.int(64, 0)))

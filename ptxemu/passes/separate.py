@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, reads, substitute
 from ptxemu.passes.internal import keep
@@ -23,7 +23,12 @@ CONSTANT_SREGS = {
 
 def meets(op: Op) -> bool:
     """Whether lanes wait for each other at an instruction: barriers and ``.sync`` instructions of a warp."""
-    return "barrier" in op.row.flags or "sync" in op.mods
+    return "barrier" in op.row.flags or "sync" in op.mods or _is_grid_barrier(op)
+
+
+def _is_grid_barrier(op: Op) -> bool:
+    callee = None if op.call is None else op.call.callee
+    return isinstance(callee, Function) and callee.name.startswith("cudaCGSynchronize")
 
 
 def membermask(op: Op) -> Operand | None:
