@@ -5,11 +5,17 @@ The sources lie beside the PTX in ``data/kernels/progress.cu``.  Every launch ha
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from kernel_tools import DATA, kernel, run
 
 import ptxemu
+from ptxemu import compile as pipeline
 
 TIMEOUT = 60.0
 PROGRESS = DATA / "progress.ptx"
@@ -190,3 +196,44 @@ DONE:
 def test_lanes_that_wait_in_vain_are_a_deadlock() -> None:
     with pytest.raises(ptxemu.Fault, match=r"deadlock in kernel `k`.*lanes 0x.* wait for lanes that exited or wait elsewhere"):
         run(STUCK, 1, 32, np.zeros(1, np.uint32), timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize("kernel_name", ["ticket_lock", "lane_ring"])
+def test_interrupt_ends_spinning(kernel_name: str) -> None:
+    module = ptxemu.load(PROGRESS, device=ptxemu.Device(memory="64 MiB", workers=2))
+    never = np.full(64, 99, np.uint32)
+    launcher = module[kernel_name][4, 32]
+    arguments = [never, never, 1] if kernel_name == "lane_ring" else [never, never.copy(), never]
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        launcher(*arguments, timeout=TIMEOUT)
+    timer.join()
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_independent_form_compiles_for_every_level(cpu: str) -> None:
+    module = pipeline.front(PROGRESS.read_text())
+    for name in module.functions:
+        made = pipeline.kernel(module, name, pipeline.Options(cpu=cpu, opt=0))
+        assert made.spins and made.object
+
+
+def test_spin_loops_are_told_from_others() -> None:
+    """Which kernels get the slower form: a table, so that a change of the analysis shows."""
+    module = pipeline.front(PROGRESS.read_text())
+    independent = {
+        name
+        for name, function in module.functions.items()
+        if "lap:" in pipeline.lower(module, function, "row", pipeline.Options()).text
+    }
+    assert independent == {"ticket_lock", "lane_ring", "branches", "half_warps", "buckets"}
+
+
+def test_ordinary_kernels_keep_the_fast_form() -> None:
+    for path in sorted((DATA.parent / "corpus").glob("*.ptx")):
+        module = ptxemu.load(path)
+        for name in module:
+            with suppress(ptxemu.UnsupportedError):
+                text = pipeline.lower(module.program.ir, module.program.ir.functions[name], "row", pipeline.Options()).text
+                assert "lap:" not in text and "pe_yield" not in text, f"{path.name}: {name}"
