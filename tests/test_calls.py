@@ -369,3 +369,43 @@ def test_long_chains_of_calls() -> None:
     out = np.zeros(1, np.uint32)
     run(text, 1, 1, out)
     assert out[0] == levels + 5
+
+
+# ---------------------------------------------------------------- waiting for other warps
+
+WAITING = """
+.func (.param .b32 r) ready (.param .b64 p)
+{
+  .reg .b32 %a; .reg .b64 %d;
+  ld.param.b64 %d, [p]; ld.volatile.global.u32 %a, [%d]; st.param.b32 [r], %a; ret;
+}
+.func (.param .b32 r) wait (.param .b64 p)
+{
+  .reg .b32 %a; .reg .b64 %d; .reg .pred %p;
+  ld.param.b64 %d, [p];
+AGAIN:
+  ld.volatile.global.u32 %a, [%d]; setp.eq.u32 %p, %a, 0; @%p bra AGAIN;
+  st.param.b32 [r], %a; ret;
+}
+.global .u64 table[2] = {ready, wait};
+"""
+
+
+@pytest.mark.parametrize("function", [0, 1])
+def test_waiting_in_a_function_lets_other_warps_run(function: int) -> None:
+    """A loop that polls through a pointer, and a function behind one that polls."""
+    body = f"""
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; ld.global.u64 %rd2, [table+{8 * function}];
+  setp.ge.u32 %p1, %r1, 32; @%p1 bra SET;
+WAIT:
+  P: .callprototype (.param .b32 _) _ (.param .b64 _);
+  call (%r5), %rd2, (%rd1), P; setp.eq.u32 %p2, %r5, 0; @%p2 bra WAIT;
+  bra END;
+SET:
+  mov.u32 %r6, 1; st.volatile.global.u32 [%rd1], %r6;
+END:
+  red.global.add.u32 [%rd1+4], 1; ret;
+"""
+    out = np.zeros(2, np.uint32)
+    run(kernel(body, declarations=WAITING), 1, 64, out, timeout=20)
+    assert out.tolist() == [1, 64]

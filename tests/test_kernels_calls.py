@@ -206,3 +206,29 @@ def test_alloca_and_malloc_of_the_corpus(n: int) -> None:
 def test_too_much_alloca_in_the_corpus() -> None:
     with pytest.raises(ptxemu.Fault, match=r"stack overflow in kernel `am` at .*alloca_malloc\.ptx:122"):
         ptxemu.load(DATA.parent / "corpus" / "alloca_malloc.ptx")["am"][1, 32](np.zeros(32, np.uint64), 100_000)
+
+
+def test_surfaces_atomics_and_output_inside() -> None:
+    texels = np.arange(64, dtype=np.int32).reshape(8, 8)
+    device = ptxemu.Device(memory="64 MiB")
+    leaves = device.surface(texels, format="R32_SINT")
+    out, visits, output = np.zeros(40, np.int32), np.zeros(8, np.int32), []
+    ptxemu.load(DATA / "calls.ptx", device=device)["trees"][1, 40](out, visits, leaves, printf=output.append)
+    visited, written, lines = np.zeros(8, np.int32), texels.copy(), []
+
+    def tree(depth: int, node: int, thread: int) -> int:
+        if depth == 0:
+            visited[node & 7] += 1
+            value = int(texels[thread & 3, node & 7])
+            written[(thread & 3) + 4, node & 7] = value + 1
+            return value
+        left = tree(depth - 1, node * 2, thread)
+        right = tree(depth - 1, node * 2 + 1, thread) if node & 1 << (thread & 3) else 1
+        if depth == 3 and thread == 5:
+            lines.append(f"node {node}: {left} {right}\n")
+        return left + right * 3
+
+    assert out.tolist() == [tree(3, thread + 1, thread) for thread in range(40)]
+    np.testing.assert_array_equal(visits, visited)
+    np.testing.assert_array_equal(leaves.copy_to_host(), written)
+    assert output == lines

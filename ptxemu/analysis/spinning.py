@@ -117,8 +117,8 @@ class _Finder:
             for phi in block.phis:
                 self.home[phi.dst] = (block, phi)
             for op in block.ops:
-                for dst in op.dsts:
-                    if dst is not None:
+                for dst in (*op.dsts, *(op.call.returns if op.call is not None else ())):
+                    if isinstance(dst, Reg):
                         self.home[dst] = (block, op)
 
     def spin_loop(self, loop: Loop) -> SpinLoop:
@@ -200,6 +200,8 @@ class _Finder:
         """The same access in every iteration, which does not change what it finds when it is in vain."""
         kind = op.row.lower
         watched = [reg for source in op.srcs[:1] for reg in registers(source)]
+        if op.call is not None:
+            watched += [value for value in op.call.args if isinstance(value, Reg)]
         if kind == "atom":
             operation = op.mods.get("op")
             zero = isinstance(op.srcs[1], Imm) and op.srcs[1].bits == 0
@@ -227,4 +229,6 @@ def _reads_memory(op: Op) -> bool:
     kind = op.row.lower
     if kind == "ld":
         return _space(op) not in FIXED_SPACES and "nc" not in op.mods.values()
+    if kind == "call":
+        return op.call is not None and op.call.real
     return kind == "atom" or kind.startswith("mbarrier") or kind == "suld"

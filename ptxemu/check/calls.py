@@ -48,10 +48,6 @@ class CallChecker:
             signature = self.indirect(callee, target, operands)
             prototype = (signature.params, signature.returns)
             results, actuals = self.bind(callee, signature, returns, args)
-            if target.type.bits == 32:
-                source = self.resolver.diagnostics.source
-                line = source.line(callee.pos)
-                raise UnsupportedError(f"{source.name}:{line}: calls through 32-bit addresses are not supported")
             return Call(target, results, actuals, uniform, signature.targets, prototype)
         function = target.symbol if isinstance(target, SymRef) else None
         if not isinstance(function, Function) or function.kind != "func":

@@ -1,5 +1,7 @@
 // Functions that stay functions: recursion, virtual calls, tables of functions.
 // nvcc -ptx -arch=sm_80 calls.cu
+#include <cstdio>
+
 #define DEVICE __device__ __noinline__
 
 // ---- recursion
@@ -189,4 +191,24 @@ DEVICE int fold(Binary f, const int *values, int n) { return n == 1 ? values[0] 
 extern "C" __global__ void folds(int *out, const int *values) {
   int i = threadIdx.x;
   out[i] = fold(table[i % 3], values, 1 + i % 9);
+}
+
+// ---- surfaces, atomics and output, inside recursive functions
+
+DEVICE int tree(int depth, int node, int *visits, cudaSurfaceObject_t leaves) {
+  if (depth == 0) {
+    int value;
+    surf2Dread(&value, leaves, (node & 7) * 4, threadIdx.x & 3);
+    surf2Dwrite(value + 1, leaves, (node & 7) * 4, (threadIdx.x & 3) + 4);
+    atomicAdd(&visits[node & 7], 1);
+    return value;
+  }
+  int left = tree(depth - 1, node * 2, visits, leaves);
+  int right = node & (1 << (threadIdx.x & 3)) ? tree(depth - 1, node * 2 + 1, visits, leaves) : 1;
+  if (depth == 3 && threadIdx.x == 5) printf("node %d: %d %d\n", node, left, right);
+  return left + right * 3;
+}
+
+extern "C" __global__ void trees(int *out, int *visits, cudaSurfaceObject_t leaves) {
+  out[threadIdx.x] = tree(3, threadIdx.x + 1, visits, leaves);
 }
