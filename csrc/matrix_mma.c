@@ -31,6 +31,19 @@ typedef float f32x4 __attribute__((vector_size(16)));
 typedef double row4 __attribute__((vector_size(32), aligned(8)));  /* in memory */
 typedef float words4 __attribute__((vector_size(16), aligned(4)));
 
+/* The registers of an operand. */
+typedef struct fragment {
+  uint8_t *slots;
+  const uint16_t *places;
+} fragment;
+
+enum { D, A, B, C };
+
+PE_INLINE fragment operand(const pe_mma_site *site, void *slots, int which) {
+  return (fragment){slots, site->slots[which]};
+}
+PE_INLINE void *register_at(fragment f, uint32_t i) { return f.slots + f.places[i] * PE_WARP_LANES * 4; }
+
 /* ---- elements to binary64 --------------------------------------------------------------------------------------------- */
 
 /* A float of fewer bits, moved to the place of an f32's: its exponent is rebiased by the multiplication, which is exact for
@@ -106,16 +119,15 @@ static uint32_t tile_columns(uint32_t type) {
 }
 
 /* A, or B with `halves`, as blocks of k rows.  `rows` counts tiles. */
-PE_FUSED static void read_multiplicand(uint32_t type, uint32_t rows, uint32_t k, bool halves, const void *fragment,
-                                       double *to) {
+PE_FUSED static void read_multiplicand(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, double *to) {
   uint32_t columns = tile_columns(type), along = k / columns;
   for (uint32_t i = 0; i < rows; i++)
     for (uint32_t j = 0; j < along; j++, to += columns * TILE) {
-      uint32_t at = (halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows)) * PE_WARP_LANES;
+      const void *tile = register_at(from, halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows));
       if (type == PE_TYPE_F64)
-        widen_f64((const double *)fragment + at, halves, to);
+        widen_f64(tile, halves, to);
       else
-        widen(type, (const uint32_t *)fragment + at, halves, to);
+        widen(type, tile, halves, to);
     }
 }
 
@@ -196,18 +208,19 @@ PE_INLINE void load_f16(double *to, const uint32_t *pairs) {
 }
 
 /* Tiles in the order of their registers: 8 rows of 8 sums each. */
-PE_FUSED static void read_c(uint32_t type, uint32_t tiles, const void *fragment, double *to) {
+PE_FUSED static void read_c(uint32_t type, uint32_t tiles, fragment from, double *to) {
   for (uint32_t i = 0; i < tiles * TILE; i++, to += TILE) {
+    uint32_t tile = i / TILE, lane = i % TILE * 4;
     if (type == PE_TYPE_F16) {
-      load_f16(to, (const uint32_t *)fragment + i * 4);
+      load_f16(to, (const uint32_t *)register_at(from, tile) + lane);
       continue;
     }
     for (uint32_t odd = 0; odd < 2; odd++) {
-      uint32_t at = (i / TILE * 2 + odd) * PE_WARP_LANES + i % TILE * 4;
+      const void *half = register_at(from, tile * 2 + odd);
       if (type == PE_TYPE_F32)
-        *(row4 *)(to + 4 * odd) = __builtin_convertvector(*(const words4 *)((const float *)fragment + at), f64x4);
+        *(row4 *)(to + 4 * odd) = __builtin_convertvector(*(const words4 *)((const float *)half + lane), f64x4);
       else
-        memcpy(to + 4 * odd, (const double *)fragment + at, sizeof(row4));
+        memcpy(to + 4 * odd, (const double *)half + lane, sizeof(row4));
     }
   }
 }
@@ -231,34 +244,37 @@ PE_INLINE u32x4 to_f16(f64x4 x) {
   return (result & ~nan) | (0x7fff & nan);
 }
 
-PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *sums, void *fragment) {
+PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *sums, fragment to) {
   for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE) {
+    uint32_t tile = i / TILE, lane = i % TILE * 4;
     if (type == PE_TYPE_F16) {
       u32x4 pairs = to_f16(*(const row4 *)sums) | to_f16(*(const row4 *)(sums + 4)) << 16;
-      memcpy((uint32_t *)fragment + i * 4, &pairs, sizeof pairs);
+      memcpy((uint32_t *)register_at(to, tile) + lane, &pairs, sizeof pairs);
       continue;
     }
     for (uint32_t odd = 0; odd < 2; odd++) {
-      uint32_t at = (i / TILE * 2 + odd) * PE_WARP_LANES + i % TILE * 4;
+      void *half = register_at(to, tile * 2 + odd);
       if (type == PE_TYPE_F32) {
         u32x4 words = to_f32(*(const row4 *)(sums + 4 * odd));
-        memcpy((uint32_t *)fragment + at, &words, sizeof words);
+        memcpy((uint32_t *)half + lane, &words, sizeof words);
       } else {
-        memcpy((double *)fragment + at, sums + 4 * odd, sizeof(row4));
+        memcpy((double *)half + lane, sums + 4 * odd, sizeof(row4));
       }
     }
   }
 }
 
 /* d = c + sums for integers; the sums are small. */
-PE_FUSED static void write_integers(bool saturate, uint32_t tiles, const double *sums, const int32_t *c, uint32_t *d) {
+PE_FUSED static void write_integers(bool saturate, uint32_t tiles, const double *sums, fragment c, fragment d) {
   for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE)
-    for (uint32_t half = 0; half < 2; half++) {
-      uint32_t at = (i / TILE * 2 + half) * PE_WARP_LANES + i % TILE * 4;
+    for (uint32_t odd = 0; odd < 2; odd++) {
+      uint32_t half = i / TILE * 2 + odd, lane = i % TILE * 4;
+      const int32_t *start = (const int32_t *)register_at(c, half) + lane;
+      uint32_t *out = (uint32_t *)register_at(d, half) + lane;
       for (uint32_t x = 0; x < 4; x++) {
-        int64_t exact = (int64_t)c[at + x] + (int32_t)sums[half * 4 + x];
+        int64_t exact = (int64_t)start[x] + (int32_t)sums[odd * 4 + x];
         if (saturate) exact = exact > INT32_MAX ? INT32_MAX : exact < INT32_MIN ? INT32_MIN : exact;
-        d[at + x] = (uint32_t)exact;
+        out[x] = (uint32_t)exact;
       }
     }
 }
@@ -266,15 +282,15 @@ PE_FUSED static void write_integers(bool saturate, uint32_t tiles, const double 
 /* ---- forms ------------------------------------------------------------------------------------------------------------------ */
 
 /* Sums of populations: of A and B, or of where they differ. */
-PE_FUSED static void count_bits(const pe_mma_site *site, const uint32_t *a, const uint32_t *b, double *sums) {
+PE_FUSED static void count_bits(const pe_mma_site *site, void *slots, double *sums) {
   uint32_t words = site->k / 32;
   for (uint32_t i = 0; i < site->m; i++)
     for (uint32_t j = 0; j < TILE; j++) {
       uint32_t count = 0;
       for (uint32_t x = 0; x < words; x++) {
-        uint32_t tile = pe_tile_a(i / TILE, x / TILE_WORDS, site->m / TILE), word = x % TILE_WORDS;
-        uint32_t left = a[tile * PE_WARP_LANES + i % TILE * TILE_WORDS + word];
-        uint32_t right = b[x / TILE_WORDS * PE_WARP_LANES + j * TILE_WORDS + word];
+        uint32_t along = x / TILE_WORDS, word = x % TILE_WORDS, tile = pe_tile_a(i / TILE, along, site->m / TILE);
+        uint32_t left = ((const uint32_t *)register_at(operand(site, slots, A), tile))[i % TILE * TILE_WORDS + word];
+        uint32_t right = ((const uint32_t *)register_at(operand(site, slots, B), along))[j * TILE_WORDS + word];
         count += (uint32_t)__builtin_popcount(site->flags & PE_MMA_AND ? left & right : left ^ right);
       }
       sums[i * TILE + j / 2 + j % 2 * 4] = count;
@@ -282,17 +298,17 @@ PE_FUSED static void count_bits(const pe_mma_site *site, const uint32_t *a, cons
 }
 
 /* Add all products to the sums. */
-static void multiply_blocks(const pe_mma_site *site, const void *a, const void *b, const void *e, double *sums) {
+static void multiply_blocks(const pe_mma_site *site, void *slots, double *sums) {
   double left[MAX_A], right[MAX_B];
   uint32_t down = site->m / TILE, across = site->n / TILE, k = site->k, block = k * TILE;
   if (site->flags & PE_MMA_SPARSE) {
     double packed[MAX_A / 2];
-    read_multiplicand(site->a, down, k / 2, false, a, packed);
-    expand(site, e, packed, left);
+    read_multiplicand(site->a, down, k / 2, false, operand(site, slots, A), packed);
+    expand(site, register_at((fragment){slots, &site->metadata}, 0), packed, left);
   } else {
-    read_multiplicand(site->a, down, k, false, a, left);
+    read_multiplicand(site->a, down, k, false, operand(site, slots, A), left);
   }
-  read_multiplicand(site->b, across, k, true, b, right);
+  read_multiplicand(site->b, across, k, true, operand(site, slots, B), right);
   for (uint32_t j = 0; j < across; j++)
     for (uint32_t i = 0; i < down; i++, sums += TILE * TILE) {
       if (site->d == PE_TYPE_F64)
@@ -302,28 +318,28 @@ static void multiply_blocks(const pe_mma_site *site, const void *a, const void *
     }
 }
 
-static void multiply(const pe_mma_site *site, const void *a, const void *b, const void *c, const void *e, void *d) {
+static void multiply(const pe_mma_site *site, void *slots) {
   double sums[MAX_C];
   uint32_t tiles = site->m / TILE * (site->n / TILE);
   if (site->d == PE_TYPE_S32) {
     memset(sums, 0, sizeof sums);
     if (site->a == PE_TYPE_B1)
-      count_bits(site, a, b, sums);
+      count_bits(site, slots, sums);
     else
-      multiply_blocks(site, a, b, e, sums);
-    write_integers(site->flags & PE_MMA_SATURATE, tiles, sums, c, d);
+      multiply_blocks(site, slots, sums);
+    write_integers(site->flags & PE_MMA_SATURATE, tiles, sums, operand(site, slots, C), operand(site, slots, D));
   } else {
-    read_c(site->c, tiles, c, sums);
-    multiply_blocks(site, a, b, e, sums);
-    write_d(site->d, tiles, sums, d);
+    read_c(site->c, tiles, operand(site, slots, C), sums);
+    multiply_blocks(site, slots, sums);
+    write_d(site->d, tiles, sums, operand(site, slots, D));
   }
 }
 
 /* The f16 elements of a fragment of pairs, by number and lane. */
-PE_INLINE void halves_of(const uint32_t *fragment, uint32_t registers, float to[][PE_WARP_LANES]) {
+PE_INLINE void halves_of(fragment from, uint32_t registers, float to[][PE_WARP_LANES]) {
   for (uint32_t i = 0; i < registers * PE_WARP_LANES; i += 8) {
     u32x8 words;
-    memcpy(&words, fragment + i, sizeof words);
+    memcpy(&words, (const uint32_t *)register_at(from, i / PE_WARP_LANES) + i % PE_WARP_LANES, sizeof words);
     for (uint32_t high = 0; high < 2; high++) {
       f32x8 values = from_f16(words >> 16 * high);
       memcpy(&to[i / PE_WARP_LANES * 2 + high][i % PE_WARP_LANES], &values, sizeof values);
@@ -339,14 +355,15 @@ PE_INLINE uint32_t quad_place(uint32_t type, uint32_t i, uint32_t x) {
 
 /* m8n8k4 of f16: quad q of lanes and quad q + 4 multiply on their own (PTX ISA, "Matrix Fragments for mma.m8n8k4"). Lane i of
  * the eight holds line i of a matrix, or line i % 4 of each half of it. */
-PE_FUSED static void multiply_quads(const pe_mma_site *site, const void *a, const void *b, const void *c, void *d) {
+PE_FUSED static void multiply_quads(const pe_mma_site *site, void *slots) {
+  fragment c = operand(site, slots, C), d = operand(site, slots, D);
   float left[4][PE_WARP_LANES], right[4][PE_WARP_LANES], start[TILE][PE_WARP_LANES];
-  halves_of(a, 2, left);
-  halves_of(b, 2, right);
+  halves_of(operand(site, slots, A), 2, left);
+  halves_of(operand(site, slots, B), 2, right);
   if (site->c == PE_TYPE_F16)
     halves_of(c, 4, start);
   else
-    memcpy(start, c, sizeof start);
+    for (uint32_t x = 0; x < TILE; x++) memcpy(start[x], register_at(c, x), sizeof start[x]);
   for (uint32_t quad = 0; quad < QUADS; quad++) {
     double rows[4 * TILE], columns[4 * TILE], sums[TILE * TILE];
     for (uint32_t i = 0; i < TILE; i++) {
@@ -360,27 +377,27 @@ PE_FUSED static void multiply_quads(const pe_mma_site *site, const void *a, cons
     }
     accumulate(4, rows, columns, sums);
     for (uint32_t i = 0; i < TILE; i++) {
-      uint32_t lane = quad * 4 + i % 4 + i / 4 * 16, *out = (uint32_t *)d + lane;
+      uint32_t lane = quad * 4 + i % 4 + i / 4 * 16;
       double mine[TILE];
       for (uint32_t x = 0; x < TILE; x++) mine[x] = sums[quad_place(site->d, i, x)];
       for (uint32_t half = 0; half < 2; half++) {
         if (site->d == PE_TYPE_F32) {
           u32x4 words = to_f32(*(const row4 *)(mine + 4 * half));
-          for (uint32_t x = 0; x < 4; x++) out[(half * 4 + x) * PE_WARP_LANES] = words[x];
+          for (uint32_t x = 0; x < 4; x++) ((uint32_t *)register_at(d, half * 4 + x))[lane] = words[x];
         } else {
           u32x4 words = to_f16(*(const row4 *)(mine + 4 * half));
-          for (uint32_t x = 0; x < 2; x++) out[(half * 2 + x) * PE_WARP_LANES] = words[2 * x] | words[2 * x + 1] << 16;
+          for (uint32_t x = 0; x < 2; x++)
+            ((uint32_t *)register_at(d, half * 2 + x))[lane] = words[2 * x] | words[2 * x + 1] << 16;
         }
       }
     }
   }
 }
 
-void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, const void *a, const void *b, const void *c,
-            const void *e, void *d) {
+void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
   if (site->flags & PE_MMA_QUADS)
-    multiply_quads(site, a, b, c, d);
+    multiply_quads(site, slots);
   else
-    multiply(site, a, b, c, e, d);
+    multiply(site, slots);
 }

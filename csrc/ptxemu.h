@@ -184,8 +184,10 @@ void pe_round(uint32_t op, uint32_t mode, uint32_t bits, uint32_t n, void *d, co
 /* Conversions under a rounding mode: from/to are PE_TYPE_* (f32 f64 and integers). n values. */
 void pe_round_convert(uint32_t from, uint32_t to, uint32_t mode, uint32_t n, void *d, const void *a);
 
-/* mma, mma.sp and wmma.mma: one multiplication of a warp.  Fragments are register-major: register r of lane i of a
- * fragment is word 32 * r + i (4 bytes a word, 8 for f64). */
+/* mma, mma.sp and wmma.mma: one multiplication of a warp.  Its registers are in memory: a register of 32 lanes takes one slot
+ * of 128 bytes, or two slots if it is an f64. */
+enum { PE_MMA_OPERANDS = 4, PE_MMA_REGISTERS = 8 };
+
 typedef struct pe_mma_site {
   uint32_t pos;
   uint16_t m, n, k;
@@ -193,6 +195,8 @@ typedef struct pe_mma_site {
   uint16_t flags;       /* PE_MMA_* */
   uint16_t round;       /* of f64, as in pe_round */
   uint16_t selector;    /* of sparse metadata */
+  uint16_t slots[PE_MMA_OPERANDS][PE_MMA_REGISTERS]; /* of the registers of d, a, b and c */
+  uint16_t metadata;    /* its slot, of a sparse form */
 } pe_mma_site;
 
 enum {
@@ -201,11 +205,10 @@ enum {
   PE_MMA_A_COL = 16, PE_MMA_B_ROW = 32 /* of PE_MMA_QUADS, whose layouts change the fragments */
 };
 
-/* d = a * b + c; `e` is the metadata register of a sparse form, else NULL.  Faults unless all lanes execute it. */
-void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, const void *a, const void *b, const void *c,
-            const void *e, void *d);
+/* d = a * b + c.  Faults unless all lanes execute it. */
+void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots);
 
-/* wmma.load and wmma.store: a matrix in memory and its fragment.  Rows and columns are those of the fragment's tiles: a
+/* wmma.load and wmma.store: a matrix in memory and its fragment, whose registers lie one after the other.  Rows and columns are those of the fragment's tiles: a
  * multiplicand has k along its columns. */
 typedef struct pe_wmma_site {
   uint32_t pos;

@@ -270,6 +270,39 @@ SMALL = f"""{HEAD}
 """
 
 
+def test_more_instructions_than_slots_that_are_remembered() -> None:
+    """Each of 300 products adds to the last; every third is read in between, and the loop goes round twice."""
+    step = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {d}, {{%a0, %a1, %a2, %a3}}, {{%b0, %b1}}, {c};"
+    body = []
+    for i in range(300):
+        c, d = (registers("cd"[(i + j) % 2], 4) for j in range(2))
+        body.append(step.format(c=c, d=d))
+        if i % 3 == 0:
+            body.append(f"add.u32 %sum, %sum, %{'dc'[i % 2]}0;")
+    text = f"""{HEAD}.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d)
+{{
+  .reg .b32 %t, %i, %sum, %a<4>, %b<2>, %c<4>, %d<4>; .reg .b64 %o, %pa, %pb, %pd; .reg .pred %p;
+  ld.param.u64 %pa, [a]; ld.param.u64 %pb, [b]; ld.param.u64 %pd, [d];
+  mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.u64 %pa, %pa, %o; add.u64 %pb, %pb, %o; add.u64 %pd, %pd, %o;
+  {" ".join(f"ld.global.b32 %a{i}, [%pa+{128 * i}]; mov.u32 %c{i}, {i};" for i in range(4))}
+  ld.global.b32 %b0, [%pb]; ld.global.b32 %b1, [%pb+128]; mov.u32 %sum, 0; mov.u32 %i, 0;
+again:
+  {" ".join(body)}
+  add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 2; @%p bra again;
+  {" ".join(f"st.global.b32 [%pd+{128 * i}], %c{i};" for i in range(4))} st.global.b32 [%pd+512], %sum;
+  ret;
+}}
+"""
+    form = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+    a, b, _ = (part[0] for part in fragments(Form(form), "any", 1))
+    got = np.zeros(160, np.uint32)
+    ptxemu.loads(text)["k"][1, 32](a, b, got)
+    once = np.array(model.mma(form, a.tolist(), b.tolist(), [0] * 128), np.uint32)
+    np.testing.assert_array_equal(got[:128], np.repeat(np.arange(4, dtype=np.uint32), 32) + once * np.uint32(600))
+    seen = sum(300 * turn + i + 1 for turn in range(2) for i in range(0, 300, 3))
+    np.testing.assert_array_equal(got[128:], once[:32] * np.uint32(seen))
+
+
 def test_a_guard_that_is_false_everywhere_leaves_the_destination() -> None:
     d = np.zeros(32, np.uint32)
     ptxemu.loads(SMALL)["guarded"][1, 32](d, 0)

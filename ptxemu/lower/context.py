@@ -21,7 +21,9 @@ from ptxemu.variant import LANES
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
-Memory = tuple[dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], dict[tuple[str, str], str], str]
+Memory = tuple[
+    dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], dict[tuple[str, str], str], dict[Operand, str], str
+]  # fmt: skip
 
 
 class LaneEmitter(Emitter):
@@ -41,6 +43,8 @@ class LaneEmitter(Emitter):
 
 class Context:
     """Names and values of the function being lowered. ``scalar`` and ``vector`` emit one value or one per lane."""
+
+    slot_block = "%slots"
 
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.uniformity = uniformity
@@ -65,7 +69,6 @@ class Context:
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand
         self._fields: dict[str, str] = {}
-        self._scratch: dict[tuple[str, str], str] = {}
         self._wrapped: str | None = None
         self.call_bytes = 0  # of the largest call
         self.argument_bytes = 0  # of a device function: where the results begin in its block
@@ -76,6 +79,9 @@ class Context:
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
         self.canonical: dict[tuple[Reg, bool], str] = {}
         self.stored: dict[tuple[str, str], str] = {}  # stack copies by type and value
+        self.slots_used, self.slots_needed = 0, 0  # of the block of slots (lower/fragments.py), in this block of code and in all
+        self.home_slots: dict[str, int] = {}  # the numbers of slots by address
+        self.homes: dict[Operand, str] = {}  # where operands are in memory, all lanes of each (lower/fragments.py)
 
     # -- names, slots, blocks
 
@@ -96,13 +102,9 @@ class Context:
     def all_allocas(self) -> list[str]:
         """The allocas of the function, whose first block they begin."""
         block = [f"  %calls = alloca [{self.call_bytes} x i8], align 64"] if self.call_bytes else []
+        if self.slots_needed:
+            block.append(f"  {self.slot_block} = alloca [{self.slots_needed} x <{LANES} x i32>], align 64")
         return block + self.allocas
-
-    def scratch(self, name: str, type: str) -> str:
-        """A stack slot shared by all that ask for this name and type; its contents last for one instruction."""
-        if (name, type) not in self._scratch:
-            self._scratch[name, type] = self.alloca(type)
-        return self._scratch[name, type]
 
     def stmt(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -171,16 +173,17 @@ class Context:
 
     def remembered(self) -> Memory:
         """What the current LLVM block knows about values; code on one side of a branch must not add to the other."""
-        return dict(self.names), dict(self.vectors), dict(self.canonical), dict(self.stored), self.active_bits
+        return dict(self.names), dict(self.vectors), dict(self.canonical), dict(self.stored), dict(self.homes), self.active_bits
 
     def remember(self, memory: Memory) -> None:
-        names, vectors, canonical_values, stored, self.active_bits = memory
+        names, vectors, canonical_values, stored, homes, self.active_bits = memory
         self.names, self.vectors = dict(names), dict(vectors)
-        self.canonical, self.stored = dict(canonical_values), dict(stored)
+        self.canonical, self.stored, self.homes = dict(canonical_values), dict(stored), dict(homes)
 
     def forget(self) -> None:
         """At the start of a block nothing is known."""
-        self.remember(({}, {}, {}, {}, ""))
+        self.remember(({}, {}, {}, {}, {}, ""))
+        self.slots_used = 0
 
     def field(self, name: str) -> str:
         """A field of the warp structure, loaded once in the entry block."""
@@ -231,7 +234,8 @@ class Context:
     def read(self, reg: Reg) -> str:
         """The value of a register as stored: a scalar base, or a vector."""
         if reg not in self.names:
-            self.names[reg] = self.inst(f"load {self.full_type(reg)}, ptr {self.slot(reg)}, align 64")
+            home = self.homes.get(reg) or self.slot(reg)
+            self.names[reg] = self.inst(f"load {self.full_type(reg)}, ptr {home}, align 64")
         return self.names[reg]
 
     def slot(self, reg: Reg) -> str:

@@ -1,7 +1,7 @@
 """wmma, mma, ldmatrix, stmatrix, movmatrix: one call of the runtime for the warp (PTX ISA, "Warp Level Matrix
 Multiply-Accumulate Instructions").
 
-Fragments are handed over register-major, through stack slots that all instructions of a kernel share.
+Fragments are handed over in memory (:mod:`ptxemu.lower.fragments`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ptxemu.ir import Imm, Op, Operand, Vec
 from ptxemu.isa.matrix import BITS, dimensions
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
+from ptxemu.lower.fragments import Slots
 from ptxemu.lower.memory import SPACES, Access, access, note_position, space_of, vector_addresses
 from ptxemu.types import B32, ScalarType
 from ptxemu.variant import LANES
@@ -21,42 +22,22 @@ ROUNDING = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE_WMMA_C}
 
 
-def _slot(ctx: Context, name: str, bits: int, count: int) -> str:
-    return ctx.scratch(name, f"[{count} x <{LANES} x i{bits}>]")
-
-
-def _at(ctx: Context, slot: str, bits: int, index: int) -> str:
-    return ctx.inst(f"getelementptr i8, ptr {slot}, i64 {index * LANES * bits // 8}") if index else slot
+def _contiguous(ctx: Context, slots: Slots, operand: Operand, kind: ScalarType | None) -> str:
+    """The address of a fragment's registers, one after the other; NaNs are canonical."""
+    assert kind is not None
+    units = kind.bits // 32
+    first, _ = slots.take(len(_items(operand)) * units)
+    for index, item in enumerate(_items(operand)):
+        slots.write(first + index * units, item, kind, raw=False)
+    return slots.address(first)
 
 
 def _items(operand: Operand) -> Sequence[Operand]:
     return operand.items if isinstance(operand, Vec) else (operand,)
 
 
-def _write(ctx: Context, name: str, operand: Operand, kind: ScalarType | None, *, raw: bool = True) -> str:
-    """The address of a fragment's registers; ``raw``: which NaN an element is does not matter."""
-    assert kind is not None
-    items = _items(operand)
-    slot = _slot(ctx, name, kind.bits, len(items))
-    for index, item in enumerate(items):
-        value = ctx.convert(ctx.vector_of(item, kind, raw=raw), kind.llvm, f"i{kind.bits}", True)
-        ctx.stmt(f"store <{LANES} x i{kind.bits}> {value}, ptr {_at(ctx, slot, kind.bits, index)}, align 64")
-    return slot
-
-
-def _result(ctx: Context, op: Op) -> str:
-    return _slot(ctx, "d", op.dst_types[0].bits, len(op.dsts))
-
-
-def _read(ctx: Context, op: Op, slot: str) -> None:
-    """Define the destinations from a fragment's registers."""
-    for index, dst in enumerate(op.dsts):
-        if dst is None:
-            continue
-        kind = op.dst_types[index]
-        whole = f"<{LANES} x {kind.llvm}>"
-        value = ctx.inst(f"load {whole}, ptr {_at(ctx, slot, kind.bits, index)}, align 64")
-        ctx.define(op, index, value)
+def _result(op: Op, slots: Slots) -> tuple[int, bool]:
+    return slots.take(len(op.dsts) * op.dst_types[0].bits // 32)
 
 
 def _mask(ctx: Context, op: Op) -> tuple[str, str]:
@@ -91,17 +72,32 @@ def mma(ctx: Context, op: Op) -> None:
     """mma, mma.sp and wmma.mma. The layouts of wmma were a matter of the loads."""
     mods = {"atype": "f16", "btype": "f16"} | op.mods
     selector = op.srcs[4] if "variant" in mods else None
+    slots = Slots(ctx)
+    sources = [[slots.find(item, _kind(op, i)) for item in _items(op.srcs[i])] for i in range(3)]
+    metadata = slots.find(op.srcs[3], B32) if "variant" in mods else 0
+    first, stays = _result(op, slots)
+    units = op.dst_types[0].bits // 32
+    registers = [[first + index * units for index in range(len(op.dsts))], *sources]
     fields = (
         *dimensions(mods["shape"]), *(_type_code(mods[slot]) for slot in ("atype", "btype", "ctype", "dtype")),
-        _flags(op), ROUNDING[mods.get("round", "rn")], selector.bits & 3 if isinstance(selector, Imm) else 0,
+        _flags(op), ROUNDING[mods.get("round", "rn")], selector.bits if isinstance(selector, Imm) else 0,
+        *(slot for list_ in registers for slot in [*list_, *[0] * (lib.PE_MMA_REGISTERS - len(list_))]), metadata,
     )  # fmt: skip
+    site = _site(ctx, op, fields)
+    ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("ptr", ctx.slot_block))
+    slots.define(op, first, stays)
+
+
+def _kind(op: Op, index: int) -> ScalarType:
+    kind = op.src_types[index]
+    assert kind is not None
+    return kind
+
+
+def _site(ctx: Context, op: Op, fields: Sequence[int]) -> str:
+    """The address of what is constant about an instruction."""
     types = ", ".join(["i32", *["i16"] * len(fields)])
-    site = ctx.constant(f"{{ {types} }} {{ i32 {op.pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
-    fragments = [("ptr", _write(ctx, name, op.srcs[i], op.src_types[i])) for i, name in enumerate("abc")]
-    metadata = ctx.spill("i32", ctx.vector_of(op.srcs[3], B32)) if "variant" in mods else "null"
-    result = _result(ctx, op)
-    ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), *fragments, ("ptr", metadata), ("ptr", result))
-    _read(ctx, op, result)
+    return ctx.constant(f"{{ {types} }} {{ i32 {op.pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
 
 
 # ---------------------------------------------------------------- wmma in memory
@@ -133,29 +129,28 @@ def _matrix(op: Op, count: int) -> tuple[tuple[int, ...], int]:
 
 def _move(ctx: Context, op: Op, function: str, count: int, stride: Operand | None, fragment: str) -> None:
     fields, default = _matrix(op, count)
-    types = ", ".join(["i32", *["i16"] * len(fields)])
-    site = ctx.constant(f"{{ {types} }} {{ i32 {op.pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
     found = access(ctx, op, op.srcs[0], 1)
     note_position(ctx, op)
     step = _first(ctx, stride) if stride is not None else str(default)
     ctx.call(
-        "void", function, ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("i64", _address(ctx, found)), ("i32", step),
-        ("ptr", fragment),
+        "void", function, ("ptr", "%w"), ("ptr", _site(ctx, op, fields)), _mask(ctx, op), ("i64", _address(ctx, found)),
+        ("i32", step), ("ptr", fragment),
     )  # fmt: skip
 
 
 @effect("wmma_load")
 def wmma_load(ctx: Context, op: Op) -> None:
     """wmma.load: a matrix whose lines are ``stride`` elements apart."""
-    result = _result(ctx, op)
-    _move(ctx, op, "pe_wmma_load", len(op.dsts), op.srcs[1] if len(op.srcs) > 1 else None, result)
-    _read(ctx, op, result)
+    slots = Slots(ctx)
+    first, stays = _result(op, slots)
+    _move(ctx, op, "pe_wmma_load", len(op.dsts), op.srcs[1] if len(op.srcs) > 1 else None, slots.address(first))
+    slots.define(op, first, stays)
 
 
 @effect("wmma_store")
 def wmma_store(ctx: Context, op: Op) -> None:
     """wmma.store."""
-    fragment = _write(ctx, "a", op.srcs[1], op.src_types[1], raw=False)
+    fragment = _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1])
     _move(ctx, op, "pe_wmma_store", len(_items(op.srcs[1])), op.srcs[2] if len(op.srcs) > 2 else None, fragment)
 
 
@@ -176,21 +171,26 @@ def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
 @effect("ldmatrix")
 def ldmatrix(ctx: Context, op: Op) -> None:
     """ldmatrix of b16 elements."""
-    result = _result(ctx, op)
-    _rows(ctx, op, "pe_ldmatrix", result)
-    _read(ctx, op, result)
+    slots = Slots(ctx)
+    first, stays = _result(op, slots)
+    _rows(ctx, op, "pe_ldmatrix", slots.address(first))
+    slots.define(op, first, stays)
 
 
 @effect("stmatrix")
 def stmatrix(ctx: Context, op: Op) -> None:
     """stmatrix of b16 elements."""
-    _rows(ctx, op, "pe_stmatrix", _write(ctx, "a", op.srcs[1], op.src_types[1], raw=False))
+    _rows(ctx, op, "pe_stmatrix", _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1]))
 
 
 @effect("movmatrix")
 def movmatrix(ctx: Context, op: Op) -> None:
     """movmatrix: the transposed fragment."""
-    result = _result(ctx, op)
-    source = _write(ctx, "a", op.srcs[0], op.src_types[0], raw=False)
-    ctx.call("void", "pe_movmatrix", ("ptr", "%w"), ("i32", str(op.pos)), _mask(ctx, op), ("ptr", source), ("ptr", result))
-    _read(ctx, op, result)
+    slots = Slots(ctx)
+    source = _contiguous(ctx, slots, op.srcs[0], op.src_types[0])
+    first, stays = _result(op, slots)
+    ctx.call(
+        "void", "pe_movmatrix", ("ptr", "%w"), ("i32", str(op.pos)), _mask(ctx, op), ("ptr", source),
+        ("ptr", slots.address(first)),
+    )  # fmt: skip
+    slots.define(op, first, stays)
