@@ -21,8 +21,6 @@ CORPUS = Path(__file__).parent / "data" / "corpus"
 MODULES = sorted(path.stem for path in CORPUS.glob("*.ptx"))
 UNSUPPORTED = {
     "hand_surfref": "instruction 'tex.2d.v4.f32.s32'",
-    "mbarrier_cuda_atomic": "instruction 'mbarrier.init.shared.b64'",
-    "mma_asm": "instruction 'cp.async.cg.shared.global'",
     "textures": "instruction 'tex.1d.v4.f32.f32'",
 }
 UNOPTIMIZED = pipeline.Options(opt=0)
