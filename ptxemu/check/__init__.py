@@ -14,6 +14,7 @@ from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
+from ptxemu.syntax.parser import collector_paused
 
 __all__ = ["check"]
 
@@ -23,7 +24,8 @@ SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 
 def check(tree: ast.Module, source: SourceFile, diagnostics: Diagnostics) -> Module:
     """Resolve and type a module. Errors go to ``diagnostics``; the module is usable only if there are none."""
-    return _ModuleChecker(tree, source, diagnostics).run()
+    with collector_paused():
+        return _ModuleChecker(tree, source, diagnostics).run()
 
 
 class _ModuleChecker:
@@ -69,7 +71,7 @@ class _ModuleChecker:
     def _limits(self) -> None:
         version, target = self.tree.version or (0, 0), target_number(self.tree.target)
         check_constants(self.module, self.diagnostics)
-        check_shared(self.module.functions.values(), self.diagnostics)
+        check_shared(self.module.functions.values(), self.module.variables.values(), self.diagnostics)
         for function, node in self.bodies:
             check_parameters(function, node.end - 1, version, target, self.diagnostics)
         if self.strict and not self.diagnostics.errors:

@@ -225,11 +225,11 @@ class BodyChecker:
     def operation(self, ins: ast.Instruction) -> Op:
         kinds: list[Any] = [ins.opcode, ins.modifiers]
         values: list[Any] = []
-        entities = self.names.entities
+        entities, register = self.names.entities, self.names.register
         resolve = self.resolver.resolve
         for operand in ins.operands:
             if operand.__class__ is ast.Name:
-                value = entities.get(operand.text)
+                value = entities.get(operand.text) or register(operand.text)
                 if value.__class__ is Reg:
                     kinds.append(value.type.name)
                     values.append(value)

@@ -32,8 +32,12 @@ def check_parameters(
         diagnostics.error(message, end, end + 1)
 
 
-def check_shared(functions: Iterable[Function], diagnostics: Diagnostics) -> None:
+def check_shared(functions: Iterable[Function], variables: Iterable[Variable], diagnostics: Diagnostics) -> None:
     """Static shared memory of each kernel: its own variables and those of the module that it or what it calls uses."""
+    functions = list(functions)
+    declared = [variable for function in functions for variable in function.variables] + list(variables)
+    if sum(variable.size + variable.align for variable in declared if variable.space == "shared") <= SHARED:
+        return
     for function in functions:
         if function.kind == "entry" and function.body is not None:
             used = {id(variable): variable for called in _reached(function) for variable in _variables(called)}

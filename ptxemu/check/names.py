@@ -151,12 +151,28 @@ class Names:
 
     def lookup(self, name: str) -> Entity | None:
         """The meaning of a name, which is remembered in ``entities``."""
-        entity = self.entities.get(name) or self._from_range(name)
+        entity = self.entities.get(name) or self.register(name) or self._from_range(name)
         if entity is None:
             entity = self._module.get(name) or _builtin(name)
             if entity is not None:
                 self.entities[name] = entity
         return entity
+
+    def register(self, name: str) -> Reg | None:
+        """The register that a range holds under this very name, first used now: the common case, kept short."""
+        prefix = name.rstrip(DIGITS)
+        ranges = self._ranges.get(prefix)
+        number = name[len(prefix) :]
+        if not ranges or not 0 < len(number) <= MOST_DIGITS or (number[0] == "0" and len(number) > 1):
+            return None
+        origin = ranges[-1]
+        if origin.vector or int(number) >= origin.count:
+            return None
+        suffix = origin.scope.suffix
+        reg = self.entities[name] = Reg(name + suffix if suffix else name, origin.type)
+        if suffix:
+            origin.scope.undo.append((self.entities, name, None))
+        return reg
 
     def is_numbered(self, name: str) -> bool:
         """Whether a range has declared the name as a register."""

@@ -112,7 +112,7 @@ class Resolver:
     # ------------------------------------------------------------ one method for each kind of node
 
     def _name(self, operand: ast.Name) -> tuple[str, Value]:
-        selected = SELECTED.fullmatch(operand.text)
+        selected = SELECTED.fullmatch(operand.text) if "." in operand.text else None
         if selected:
             return self.selected(ast.Name(selected[1], operand.pos, operand.end), selected[2], negative=False)
         entity = self.name(operand)

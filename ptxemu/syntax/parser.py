@@ -22,13 +22,13 @@ def parse(source: SourceFile, diagnostics: Diagnostics, *, fast: bool = True) ->
     stream = TokenStream(source, diagnostics, fast)
     parser = copy(tables())
     parser.errorfunc = lambda token: stream.syntax_error(token, parser)
-    with _collector_paused():
+    with collector_paused():
         parser.parse(lexer=stream)
     return stream.module
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """A tree is many objects and no cycles: searching it for garbage over and over takes half of the parser's time.
 
     Freezing and unfreezing moves the tree to the oldest generation unsearched; not where the host has frozen objects.
