@@ -1,8 +1,11 @@
-"""Speed of the front end: the syntax stage and the checker on large modules, next to ptxas where it is installed.
+"""Speed of the front end, next to ptxas where it is installed.
 
     python bench/front.py [--runs N] [--size BYTES] [FILE ...]
 
-Without files, a module of about 1.3 MB is made from kernels of bench/*.ptx, renamed.
+The first table is about large modules: MB/s of the syntax stage for the first time and with the shapes of the statements
+known, of syntax and check together, of ptxas when it only checks (``compute_*``) and when it compiles.  Without files, a
+module of about 1.3 MB is made from the kernels of bench/ and of the corpus, renamed.  The second table is about small
+files, each checked by a process of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ptxemu.check import check
@@ -23,19 +27,34 @@ from ptxemu.source import SourceFile
 from ptxemu.syntax import parse
 
 HERE = Path(__file__).resolve().parent
+CORPUS = HERE.parent / "tests" / "data" / "corpus"
 KERNEL = re.compile(r"\.visible \.entry (\w+)\(.*?^}$", re.S | re.M)
-LABEL = re.compile(r"\$L__BB\w+")
+SMALL = ("int_ops.ptx", "suq_sustp_asm.ptx", "saxpy.ptx")
+HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
+
+
+def kernels() -> list[re.Match[str]]:
+    """Kernels that stand alone: what they mention, they declare."""
+    paths = [*sorted(HERE.glob("*.ptx")), *sorted(CORPUS.glob("*.ptx"))]
+    found = [match for path in paths for match in KERNEL.finditer(path.read_text(encoding="utf-8"))]
+    return [match for match in found if len(match[0]) < 40_000 and accepted(HEADER + match[0] + "\n")]
+
+
+def accepted(text: str) -> bool:
+    """Whether strict mode accepts a text."""
+    source = SourceFile("kernel", text)
+    diagnostics = Diagnostics(source, strict=True)
+    check(parse(source, diagnostics), source, diagnostics)
+    return not diagnostics.errors
 
 
 def large_module(size: int) -> str:
-    """The kernels of bench/*.ptx over and over, each time under another name."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(HERE.glob("*.ptx"))]
-    kernels = [match for text in texts for match in KERNEL.finditer(text)]
-    parts = [texts[0][: texts[0].index(".visible")]]
-    length = index = 0
+    """The kernels over and over, each time under another name."""
+    parts, length, index = [HEADER], 0, 0
+    chosen = kernels()
     while length < size:
-        match = kernels[index % len(kernels)]
-        text = re.sub(rf"\b{match.group(1)}(?=\W|_param)", f"{match.group(1)}_{index}", match.group(0))
+        match = chosen[index % len(chosen)]
+        text = re.sub(rf"\b{match.group(1)}(?=[\s(]|_param)", f"{match.group(1)}_{index}", match.group(0))
         parts.append(text)
         length += len(text)
         index += 1
@@ -51,7 +70,18 @@ def seconds(action: Callable[[], object], runs: int) -> float:
     return statistics.median(taken)
 
 
-def measure(name: str, text: str, runs: int) -> None:
+def process(command: Sequence[str], runs: int) -> float | None:
+    """How long a process takes; None where the program is missing or fails."""
+    if shutil.which(command[0]) is None or subprocess.run(command, capture_output=True).returncode:
+        return None
+    return seconds(lambda: subprocess.run(command, check=True, capture_output=True), runs)
+
+
+def ptxas(path: str, architecture: str, runs: int) -> float | None:
+    return process(["ptxas", f"-arch={architecture}", "-O0", "-o", "/dev/null", path], runs)
+
+
+def large(name: str, text: str, runs: int) -> list[str]:
     source = SourceFile(name, text)
     size = len(text.encode()) / 1e6
 
@@ -62,16 +92,27 @@ def measure(name: str, text: str, runs: int) -> None:
         diagnostics = Diagnostics(source)
         check(parse(source, diagnostics), source, diagnostics)
 
-    syntax()
-    rows = [("syntax", seconds(syntax, runs)), ("syntax and check", seconds(both, runs))]
-    if shutil.which("ptxas"):
-        with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-            file.write(text)
-            file.flush()
-            command = ["ptxas", "-arch=sm_90", "-O0", "-o", "/dev/null", file.name]
-            rows.append(("ptxas -O0, whole", seconds(lambda: subprocess.run(command, check=True, capture_output=True), 1)))
-    for what, taken in rows:
-        print(f"{name:24} {size:6.2f} MB  {what:18} {taken:8.3f} s {size / taken:8.2f} MB/s")
+    taken: list[float | None] = [seconds(syntax, 1), seconds(syntax, runs), seconds(both, runs)]
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(text)
+        file.flush()
+        taken += [ptxas(file.name, "compute_90", 1), ptxas(file.name, "sm_90", 1)]
+    return [name, f"{size:.2f}", *(f"{size / one:.2f}" if one else "-" for one in taken)]
+
+
+def small(path: Path, runs: int) -> list[str]:
+    times = [process([sys.executable, "-m", "ptxemu", "lint", str(path)], runs),
+             ptxas(str(path), "compute_90", runs), ptxas(str(path), "sm_90", runs)]  # fmt: skip
+    return [path.name, f"{path.stat().st_size / 1e3:.1f}", *(f"{1000 * one:.0f}" if one else "-" for one in times)]
+
+
+def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(heads, *rows)]
+    print(title)
+    for row in (heads, *rows):
+        print("  ".join(text.ljust(width) if index == 0 else text.rjust(width)
+                        for index, (text, width) in enumerate(zip(row, widths))))  # fmt: skip
+    print()
 
 
 def main() -> None:
@@ -80,10 +121,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--size", type=int, default=1_300_000)
     options = parser.parse_args()
-    for path in options.files:
-        measure(path.name, path.read_text(encoding="utf-8"), options.runs)
-    if not options.files:
-        measure("generated", large_module(options.size), options.runs)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in options.files}
+    texts = texts or {"generated": large_module(options.size)}
+    heads = ("module", "MB", "syntax, first", "syntax", "syntax and check", "ptxas, check only", "ptxas -O0")
+    table("MB/s of large modules", heads, [large(name, text, options.runs) for name, text in texts.items()])
+    heads = ("file", "KB", "ptxemu lint", "ptxas, check only", "ptxas -O0")
+    table("Milliseconds of one process", heads, [small(CORPUS / name, options.runs) for name in SMALL])
 
 
 if __name__ == "__main__":
