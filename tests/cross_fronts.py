@@ -14,6 +14,7 @@ import numpy as np
 from surface_model import ModelSurface
 
 import ptxemu
+from ptxemu.dialects.sass.lower import BIAS
 from ptxemu.surface_object import SurfaceObject
 
 PTX_GEOMETRY = {"1d": "1d", "2d": "2d", "3d": "3d"}
@@ -108,12 +109,16 @@ def ptx_red(surface: SurfaceObject, step: Step) -> bool:
         return False
     wide = "64" if step.bytes == 8 else "32"
     kind = f"b{wide}" if step.op in ("and", "or", "xor") else step.type
-    model = model_of(surface)
-    places = [model.resolve("byte", step.bytes, 4 * x, y, z, layer, "zero") for x, y, z, layer in step.where]
-    base = surface.surface.address
-    addresses = np.array([base + place if isinstance(place, int) else 0 for place in places], np.uint64)
+    addresses = np.array(addresses_of(surface, step), np.uint64)
     run_ptx(surface, step, f"@%p red.global.{step.op}.{kind} [%a],", addresses)
     return True
+
+
+def addresses_of(surface: SurfaceObject, step: Step) -> list[int]:
+    """The device address of every lane's element; 0 outside the surface."""
+    model = model_of(surface)
+    places = [model.resolve("byte", step.bytes, 4 * x, y, z, layer, "zero") for x, y, z, layer in step.where]
+    return [surface.surface.address + place if isinstance(place, int) else 0 for place in places]
 
 
 def model_of(surface: SurfaceObject) -> ModelSurface:
@@ -156,8 +161,27 @@ def sass_sured(surface: SurfaceObject, step: Step) -> bool:
     return True
 
 
+@cache
+def sass_red_module(instruction: str) -> ptxemu.Module:
+    text = "\n".join([".kernel k", ".in R2 address", ".in R3 upper", ".in R8 low", ".in R9 high",
+                      "ISETP.NE.AND P0, PT, R2, RZ, PT", f"@P0 {instruction} [R2], R8", "EXIT"])  # fmt: skip
+    return ptxemu.loads(text, dialect="sass", device=device(), opt=1)
+
+
+def sass_red(surface: SurfaceObject, step: Step) -> bool:
+    """``RED.E`` at the addresses that the layout's formula gives, in the program's own space."""
+    if not sass_legal(step):
+        return False
+    own = [address - device().arena.base + BIAS if address else 0 for address in addresses_of(surface, step)]
+    words = [np.array([address >> shift & 0xFFFFFFFF for address in own], np.uint32) for shift in (0, 32)]
+    files = columns(step)
+    module = sass_red_module(f"RED.E.{step.op.upper()}.{SASS_SIZE[step.type]}")
+    module["k"][1, len(step.values)](*words, files["low"], files["high"])
+    return True
+
+
 Front = Callable[[SurfaceObject, Step], bool]
-FRONTS: dict[str, Front] = {"ptx sured": ptx_sured, "ptx red": ptx_red, "sass sured": sass_sured}
+FRONTS: dict[str, Front] = {"ptx sured": ptx_sured, "ptx red": ptx_red, "sass sured": sass_sured, "sass red": sass_red}
 """Each runs a step and returns True, or returns False for what its instruction set cannot say."""
 
 

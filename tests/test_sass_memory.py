@@ -170,6 +170,11 @@ def test_windows_are_configurable():
         launch(text, shared_window="5")
 
 
+def test_no_policy_aligns_an_address():
+    with pytest.raises(ptxemu.Fault, match="misaligned"):
+        launch(on_registers("RED.ADD [R4], R6", R4=0x03000002, R6=1), align="mask")
+
+
 def test_errors_leave_memory_untouched():
     buffer = device().to_device(np.zeros(8, np.uint32))
     for shift in (1, 2, 3):

@@ -395,6 +395,22 @@ def test_a_buffer_beyond_2_gib():
         view[place] = 0
 
 
+@pytest.mark.parametrize("x", [0x40000001, 0x40000000, -0x40000000])
+def test_scaling_does_not_wrap(x):
+    """x times the operation size is beyond 32 bits: out of bounds, not texel 1 or 0."""
+    surface = device().surface((8,), format="R32_UINT", geometry="1d")
+    run("SURED.D.1D.ADD.IGN [R4], R8, 0x52", {"R4": x, "R8": 5}, surface)
+    assert not surface.copy_to_host().any()
+    run("SURED.D.1D.ADD.NEAR [R4], R8, 0x52", {"R4": x, "R8": 5}, surface)
+    assert surface.copy_to_host()[0 if x < 0 else 7] == 5
+
+
+def test_programs_see_level_0():
+    surface = device().surface((8, 8), format="R32_UINT", levels=3)
+    run("SURED.D.2D.ADD.IGN [R4], R8, 0x52", {"R4": [0, 7, 8], "R5": [0, 7, 0], "R8": 5}, surface)
+    assert [int(surface.copy_to_host(level).sum()) for level in range(3)] == [10, 0, 0]
+
+
 # ---------------------------------------------------------------- guards, lanes
 
 

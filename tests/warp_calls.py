@@ -17,6 +17,7 @@ LANES = 32
 
 SIGNATURES = {
     "pe_surface": ("void", ("ptr", "i32", "ptr", "ptr", "ptr", "ptr", "ptr", "ptr")),
+    "pe_typed_atomic": ("void", ("ptr", "i32", "ptr")),
     "pe_suq": ("void", ("i32", "i32", "i32", "ptr", "ptr")),
     "pe_is_surface": ("i32", ("i32", "ptr")),
     "pe_atomic": ("void", ("ptr", "i32", "ptr", "ptr", "ptr", "ptr")),
