@@ -15,6 +15,7 @@
 
 #define MAX_RESIDENT 64       /* CTAs that one worker holds, unless the launch is cooperative */
 #define MAX_FIBERS 8192       /* of all workers together: stacks are mappings, which a process cannot have many of */
+#define SPIN_TURNS 64         /* of a CTA that spins, before its worker turns to others */
 #define PROMPT_ROUNDS 4       /* rounds in which everything spins before another CTA is taken in */
 #define PATIENT_ROUNDS 64     /* and before the thread sleeps between rounds */
 #define SLEEP_NANOSECONDS 20000
@@ -85,8 +86,8 @@ static void start_cta(pe_cta *cta, const pe_launch *launch, uint64_t number) {
   for (uint32_t i = 0; i < launch->warps; i++) pe_fiber_start(cta->fibers[i], run_warp, &cta->warps[i]);
 }
 
-/* Turns of one CTA until it is done, or every warp that can run spins. */
-static void run_turns(pe_worker *worker, pe_cta *cta) {
+/* Turns of one CTA until it is done, or every warp that can run has done nothing but spin for `patience` turns. */
+static void run_turns(pe_worker *worker, pe_cta *cta, uint32_t patience) {
   worker->cta = cta;
   while (cta->runnable) {
     uint32_t turn = cta->runnable;
@@ -97,7 +98,7 @@ static void run_turns(pe_worker *worker, pe_cta *cta) {
       worker->running = NULL;
       if (pe_stopped(worker->launch)) return;
     }
-    if (cta->spinning == turn && cta->runnable == turn) return;
+    if (cta->spinning == turn && cta->runnable == turn && --patience == 0) return;
   }
   if (cta->live) pe_barriers_deadlock(cta);
 }
@@ -175,7 +176,7 @@ static uint32_t run_places(pe_worker *worker) {
   for (uint32_t i = 0; i < worker->places; i++) {
     pe_cta *cta = worker->place[i];
     if (!cta->live) continue;
-    run_turns(worker, cta);
+    run_turns(worker, cta, worker->places > 1 ? 1 : SPIN_TURNS);
     if (pe_stopped(worker->launch)) return 0;
     if (cta->live) spinning++;
     else complete_ctas(worker->launch, 1);
@@ -183,8 +184,9 @@ static uint32_t run_places(pe_worker *worker) {
   return spinning;
 }
 
-/* Everything spins: what it waits for happens on another thread. */
-static void be_patient(uint32_t rounds) {
+/* Everything spins: what it waits for happens on another thread, if there is one. */
+static void be_patient(const pe_launch *launch, uint32_t rounds) {
+  if (launch->workers == 1) return;
   if (rounds < PATIENT_ROUNDS) sched_yield();
   else nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
 }
@@ -241,7 +243,7 @@ static void run_waiting(pe_worker *worker) {
     held = run_places(worker);
     look_for_deadlock(worker);
     if (admitted || held < before) rounds = 0;
-    else be_patient(rounds++);
+    else be_patient(launch, rounds++);
   }
   set_stuck(worker, false);
 }
