@@ -231,9 +231,12 @@ def test_spin_loops_are_told_from_others() -> None:
 
 
 def test_ordinary_kernels_keep_the_fast_form() -> None:
-    for path in sorted((DATA.parent / "corpus").glob("*.ptx")):
+    slower = set()
+    for path in [*(DATA.parent / "corpus").glob("*.ptx"), *(DATA.parents[2] / "samples").glob("*/*.ptx")]:
         module = ptxemu.load(path)
         for name in module:
             with suppress(ptxemu.UnsupportedError):
                 text = pipeline.lower(module.program.ir, module.program.ir.functions[name], "row", pipeline.Options()).text
-                assert "lap:" not in text and "pe_yield" not in text, f"{path.name}: {name}"
+                if "lap:" in text:
+                    slower.add(name)
+    assert slower == {"mb"}, "its thread 0 polls a counter, which the other threads of its warp change meanwhile"

@@ -33,11 +33,12 @@ HARMLESS = BARRIERS | {
     "movmatrix", "tex", "tld4", "txq", "griddepcontrol",
 }  # fmt: skip
 ALL_LANES = 0xFFFFFFFF
+MBARRIER = "mbarrier"
 
 
 @dataclass(slots=True, eq=False)
 class SpinLoop:
-    """A spin loop and the state spaces of the locations that it polls."""
+    """A spin loop and the state spaces of the locations that it polls, or MBARRIER for objects of that kind."""
 
     loop: Loop
     spaces: set[str] = field(default_factory=set)
@@ -62,7 +63,9 @@ def needs_independence(linear: Linear, spins: list[SpinLoop]) -> bool:
 
 def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
     inside = spin.loop.blocks
-    work = [block for member in inside for block in linear.pending[member] if block not in inside]
+    # lanes that have left because the phase of an mbarrier is complete are not what the others wait for
+    left = set(spin.loop.exits()) if spin.spaces == {MBARRIER} else set()
+    work = [block for member in inside for block in linear.pending[member] if block not in inside and block not in left]
     seen = set(work)
     while work:
         block = work.pop()
@@ -98,9 +101,16 @@ def _writes(op: Op, spaces: set[str]) -> bool:
     space = _space(op)
     if kind == "st" and space in FIXED_SPACES:
         return False
+    if spaces == {MBARRIER}:
+        return kind.startswith(("mbarrier", "call", "cp_")) or "async" in op.mods
     if kind in ("st", "atom", "red") and space in ("shared", "global"):
-        return space in spaces or "generic" in spaces
+        return space in spaces or "generic" in spaces or MBARRIER in spaces
     return True
+
+
+def _place(op: Op) -> str:
+    """What an op polls: a space, or an mbarrier object."""
+    return MBARRIER if op.row.lower.startswith(MBARRIER) else _space(op)
 
 
 def _space(op: Op) -> str:
@@ -138,7 +148,7 @@ class _Finder:
         if any(self._counts(loop, phi) for phi in reached if isinstance(phi, Phi)):
             return set()
         polls = (op for op in reached if isinstance(op, Op) and _reads_memory(op))
-        return {_space(op) for op in polls if self._repeats(loop, op)}
+        return {_place(op) for op in polls if self._repeats(loop, op)}
 
     def _slice(self, loop: Loop, roots: list[Reg]) -> list[Op | Phi]:
         """What the registers are computed from inside the loop, up to reads of memory, which are the last included.
@@ -231,4 +241,4 @@ def _reads_memory(op: Op) -> bool:
         return _space(op) not in FIXED_SPACES and "nc" not in op.mods.values()
     if kind == "call":
         return op.call is not None and op.call.real
-    return kind == "atom" or kind.startswith("mbarrier") or kind == "suld"
+    return kind == "atom" or kind.startswith(MBARRIER) or kind == "suld"
