@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu import compile as pipeline
 
 REGISTERS = 5
 MASK = 0xFFFFFFFF
@@ -145,7 +147,18 @@ def interpret(program: Program, tid: int) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(120))
 def test_random_graph(seed: int) -> None:
-    program = random_program(random.Random(seed))
+    compare(random_program(random.Random(seed)))
+
+
+@pytest.mark.parametrize("seed", range(1000, 1020))
+def test_random_graph_with_independent_lanes(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The form of kernels whose lanes wait for each other, which these do not."""
+    monkeypatch.setenv("PTXEMU_CACHE", str(tmp_path))
+    monkeypatch.setattr(pipeline, "needs_independence", lambda linear, spins: True)
+    compare(random_program(random.Random(seed)))
+
+
+def compare(program: Program) -> None:
     threads = 48  # a full warp and a partial one
     out = np.zeros((threads, REGISTERS + 1), dtype=np.uint32)
     ptxemu.loads(to_ptx(program))["k"][1, threads](out)

@@ -58,6 +58,13 @@ class IndependentBuilder(FunctionBuilder):
         self.ctx.prologue.append(f"  store {t} {value}, ptr {slot}, align 64")
         return slot
 
+    def _assemble(self, symbol: str) -> str:
+        """Slots stay in memory: as almost any block may follow any other, registers would only be shuffled (ten times the
+        compile time on the largest kernels, and no gain)."""
+        slots = [*self.ctx.slots.values(), *self.phis.values(), *self.waiting.values(), *self.running.values()]
+        self.ctx.prologue += [f'  call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})' for slot in slots]
+        return super()._assemble(symbol)
+
     # -- the order of blocks
 
     def _after(self, direct: frozenset[Block], block: Block) -> str:
