@@ -39,7 +39,7 @@ def special_fits(instruction: ScalarType, types: tuple[ScalarType, ...]) -> bool
 def literal_fits(instruction: ScalarType, literal: ast.Int | ast.Float) -> bool:
     """Integers fit integer, bit and predicate types; floats fit f32, f64 and bit types of their own width."""
     if isinstance(literal, ast.Int):
-        return instruction.kind in ("u", "s", "b", "pred") or instruction.name in INTEGER_PAIRS
+        return instruction.kind in ("u", "s", "b", "pred")
     return instruction.name in ("f32", "f64") or (instruction.kind == "b" and instruction.bits == literal.width)
 
 

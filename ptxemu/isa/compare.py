@@ -38,8 +38,8 @@ def _setp() -> None:
         row("setp", f"{cmp} {BOOL} type={types}", operands, ptx=ptx, sm=sm, chapter=chapter)
     for cmp, types, ptx, sm in PACKED:
         setp2 = partial(row, "setp", ptx=ptx, sm=sm, lower="setp2", chapter=HALF_CHAPTER)
-        setp2(f"{cmp} type={types}", "d:pred|q:pred, a:type, b:type")
-        setp2(f"{cmp} {BOOL} type={types}", "d:pred|q:pred, a:type, b:type, c:pred")
+        setp2(f"{cmp} type={types}", "d:pred|q:pred?, a:type, b:type")
+        setp2(f"{cmp} {BOOL} type={types}", "d:pred|q:pred?, a:type, b:type, c:pred")
 
 
 def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "set") -> None:

@@ -9,6 +9,7 @@ from ptxemu.isa.table import row
 ARITHMETIC = "9.7.1 Integer Arithmetic Instructions"
 EXTENDED = "9.7.2 Extended-Precision Integer Arithmetic Instructions"
 ALL = "type=u16,u32,u64,s16,s32,s64"
+DOT_OPERANDS = "d:dot(atype,btype), a:atype, b:btype, c:dot(atype,btype)"
 CARRY_TYPE = "type=u32,s32,u64,s64"
 CARRY_GATES = "u64@4.3@20 s64@4.3@20"
 
@@ -60,11 +61,11 @@ row("bfi", "type=b32,b64", "d:type, a:type, b:type, c:u32<0..255>, e:u32<0..255>
     chapter=ARITHMETIC)  # fmt: skip
 row("szext", "mode=clamp,wrap type=u32,s32", "d:type, a:type, b:u32", ptx="7.6", sm=70, chapter=ARITHMETIC)
 row("bmsk", "mode=clamp,wrap type=b32", "d:b32, a:u32, b:u32", ptx="7.6", sm=70, chapter=ARITHMETIC)
-row("dp4a", "atype=u32,s32 btype=u32,s32", "d:b32, a:b32, b:b32, c:b32", ptx="5.0", sm=61, chapter=ARITHMETIC)
+row("dp4a", "atype=u32,s32 btype=u32,s32", DOT_OPERANDS, ptx="5.0", sm=61, chapter=ARITHMETIC)
 row(
     "dp2a",
     "mode=lo,hi atype=u32,s32 btype=u32,s32",
-    "d:b32, a:b32, b:b32, c:b32",
+    DOT_OPERANDS,
     ptx="5.0",
     sm=61,
     chapter=ARITHMETIC,

@@ -12,8 +12,6 @@ FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
     "Warp Level Matrix Instructions": (("wgmma", "8.0", 90), ("tcgen05", "8.6", 100)),
 }  # fmt: skip
 
-row("mov", "vec=v2,v4 type=u16,u32,u64,s16,s32,s64,b16,b32,b64,f32,f64", "...", lower=UNSUPPORTED,
-    chapter="Data Movement and Conversion Instructions")  # fmt: skip
 for _chapter, _instructions in FAMILIES.items():
     for _opcode, _ptx, _sm in _instructions:
         row(_opcode, "...", "...", ptx=_ptx, sm=_sm, lower=UNSUPPORTED, chapter=_chapter)

@@ -49,13 +49,13 @@ def set_predicate(e: Emitter, op: Op, a: str, b: str, *c: str) -> str | tuple[st
 
 
 @elementwise("setp2")
-def set_predicates_packed(e: Emitter, op: Op, a: str, b: str, *c: str) -> tuple[str, str]:
-    """One predicate for each half: p for the low one, q for the high one."""
+def set_predicates_packed(e: Emitter, op: Op, a: str, b: str, *c: str) -> tuple[str, ...]:
+    """One predicate for each half: p for the low one, q (if there is one) for the high one."""
     element = HALVES[op.mods["type"]]
-    low, high = (
-        _combined(e, op, float_comparison(e, op, element, _half(e, element, a, i), _half(e, element, b, i)), c) for i in range(2)
+    return tuple(
+        _combined(e, op, float_comparison(e, op, element, _half(e, element, a, i), _half(e, element, b, i)), c)
+        for i in range(len(op.dsts))
     )
-    return low, high
 
 
 def _half(e: Emitter, element: str, x: str, index: int) -> str:

@@ -21,6 +21,12 @@ def move(e: Emitter, op: Op, *xs: str) -> str | tuple[str, ...]:
     return xs[0]
 
 
+@elementwise("mov.vector")
+def move_vector(e: Emitter, op: Op, *xs: str) -> tuple[str, ...]:
+    """``mov.v2 {d, e}, {a, b}``: element by element."""
+    return xs
+
+
 def _pack(e: Emitter, container: str, xs: tuple[str, ...]) -> str:
     size = width(container) // len(xs)
     result = ""
