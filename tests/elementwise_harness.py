@@ -54,7 +54,9 @@ def resolve(kind: str, mods: dict[str, str]) -> ScalarType:
     if kind.startswith("wide("):
         narrow = resolve(kind[5:-1], mods)
         return TYPES[f"{narrow.kind}{2 * narrow.bits}"]
-    return TYPES["b32" if kind == "random" else mods.get(kind, kind)]
+    if kind == "random" or kind.startswith("dot("):
+        return TYPES["b32"]
+    return TYPES[mods.get(kind, kind)]
 
 
 def make_op(form: Form) -> Op:
@@ -68,7 +70,9 @@ def make_op(form: Form) -> Op:
         for pattern in row.operands:
             patterns += [pattern, pattern.second] if pattern.second else [pattern]
         dst_types = [resolve(p.type, mods) for p in patterns if p.role == "dst"][: form.dsts or None]
-        src_types = [resolve(p.type, mods) for p in patterns if p.role == "src"]
+        sources = [p for p in patterns if p.role == "src"]
+        given = form.srcs - ("reads_cc" in row.flags)
+        src_types = [resolve(p.type, mods) for i, p in enumerate(sources) if i < given or not p.optional]
         if row.flags & {"reads_cc"}:
             src_types.append(PRED)
         if row.flags & {"writes_cc"}:

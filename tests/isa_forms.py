@@ -266,14 +266,23 @@ def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:
     return inputs, max(out, 1)
 
 
+def names_of(form: Form) -> dict[str, object]:
+    """What the oracle of a form sees beside its operands."""
+    return {
+        **ORACLES, "mods": form.mods, "T": form.types[-1] if form.types else "",
+        "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text), "text": form.text,
+    }  # fmt: skip
+
+
 def _expected(form: Form) -> list[tuple[object, ...]]:
     code = compile(f"({form.oracle})", f"line {form.line}", "eval")
-    names = {**ORACLES, "mods": form.mods, "T": form.types[-1] if form.types else "",
-             "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text),
-             "text": form.text}  # fmt: skip
+    names = names_of(form)
     rows = []
     for index in range(COUNT):
-        values = {o.name: _value(o, column[index]) for o, column in zip(form.sources, form.inputs, strict=True)}
+        values = {
+            o.name: value_of(o, int.from_bytes(column[index].tobytes(), "little"))
+            for o, column in zip(form.sources, form.inputs, strict=True)
+        }
         result = eval(code, names | values)
         rows.append(result if isinstance(result, tuple) else (result,))
     return rows
@@ -284,23 +293,26 @@ def _constant(text: str) -> int | None:
     return int(match[0]) if match else None
 
 
-def _value(operand: Operand, item: np.ndarray) -> int | bool:
-    raw = int.from_bytes(item.tobytes(), "little")
+def value_of(operand: Operand, raw: int) -> int | bool:
+    """An input as oracles see it."""
     if operand.type == "pred":
         return bool(raw)
     return isa_oracles.number(operand.type, raw) if not operand.is_memory else raw
 
 
+def judged(operand: Operand, actual: int, expected: object) -> tuple[bool, str]:
+    """Whether a pattern is what an oracle wants, and what that is."""
+    if callable(expected):
+        return bool(expected(actual)), getattr(expected, "__doc__", None) or "another value"
+    assert isinstance(expected, int), f"the oracle gave {expected!r}"
+    exact = _extended(operand, expected) & ((1 << 8 * operand.stored) - 1)
+    return isa_oracles.same(operand.type, actual, exact), f"{exact:#x}"
+
+
 def _compare(form: Form, operand: Operand, want: list[object], got: np.ndarray) -> str:
     for index, (expected, item) in enumerate(zip(want, got, strict=True)):
         actual = int.from_bytes(item.tobytes(), "little")
-        width = 8 * operand.stored
-        if callable(expected):
-            right, shown = bool(expected(actual)), getattr(expected, "__doc__", None) or "another value"
-        else:
-            assert isinstance(expected, int), f"line {form.line}: the oracle gave {expected!r}"
-            exact = _extended(operand, expected) & ((1 << width) - 1)
-            right, shown = isa_oracles.same(operand.type, actual, exact), f"{exact:#x}"
+        right, shown = judged(operand, actual, expected)
         if not right:
             given = ", ".join(
                 f"{o.name}={int.from_bytes(c[index].tobytes(), 'little'):#x}"
