@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ptxemu import check, dialects, isa, jit
+from ptxemu.analysis.linear import Layout
 from ptxemu.analysis.spinning import needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
@@ -149,10 +150,7 @@ def find_entry(module: Module, name: str) -> Function:
 def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
     """The passes from checked IR to LLVM IR text."""
     require_one_cta(module.source, entry)
-    found = routines(module, entry)
-    for routine in found:
-        require_supported(module.source, routine.body)
-    graphs = [to_graph(routine) for routine in found]
+    found, graphs = bodies(module, entry, variant)
     params = {param.variable: param.offset for param in entry.params}
     clustered = bool(CLUSTERS & set(entry.limits))
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
@@ -172,6 +170,28 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     calls = len(found) > 1
     stacked = "writes_stack" in flags or any(frame.local_bytes for frame in layouts[1:])
     return Lowered(unit.text(), layout, "suspends" in flags, any(graph.spins for graph in graphs), calls, stacked)
+
+
+def bodies(module: Module, entry: Function, variant: str) -> tuple[list[Routine], list[Graph]]:
+    """The kernel and its functions. Only kernels have the form for lanes that wait for each other, so that a function which
+    needs it is copied into them, behind a choice where it is called through an address."""
+    chosen: frozenset[Function] = frozenset()
+    while True:
+        found = routines(module, entry, chosen)
+        for routine in found:
+            require_supported(module.source, routine.body)
+        graphs = [to_graph(routine) for routine in found]
+        waiting = {r.function for r, graph in zip(found[1:], graphs[1:]) if makes_lanes_wait(graph, variant)}
+        if waiting <= chosen:
+            return found, graphs
+        chosen |= waiting
+
+
+def makes_lanes_wait(graph: Graph, variant: str) -> bool:
+    if not spin_loops(Layout(graph)):
+        return False
+    uniformity = Uniformity(graph, variant)
+    return needs_independence(uniformity.linear, spin_loops(uniformity.layout))
 
 
 def to_graph(routine: Routine) -> Graph:

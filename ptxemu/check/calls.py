@@ -9,7 +9,6 @@ from ptxemu.check import typerules
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.names import written
 from ptxemu.check.operands import Rejected, Resolver
-from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES

@@ -140,6 +140,14 @@ done:
     return name
 
 
+@effect("_invalid_call")
+def invalid_call(ctx: Context, op: Op) -> None:
+    """What the dispatcher does, for a call that has become a choice between direct ones."""
+    lane = ctx.scalar.intrinsic("cttz", "i32", ctx.bits_of(ctx.active), extra="i1 true")
+    target = ctx.inst(f"extractelement {WORD} {_addresses(ctx, op)}, i32 {lane}")
+    ctx.call("void", "pe_invalid_call", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", lane), ("i64", target), attributes="cold")
+
+
 # ---------------------------------------------------------------- the callee's side
 
 

@@ -119,7 +119,7 @@ class _Builder:
         else:
             assert self.current is not None
             self.current.ops.append(with_implicit(op))
-            if kind == "trap":
+            if kind in ("trap", "_invalid_call"):
                 self.close([], None, False, op.pos)
 
     def call(self, op: Op, call: Call) -> None:

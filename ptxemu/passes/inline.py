@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import replace
 from itertools import count
 
 from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
-from ptxemu.passes.internal import branch, param_access
+from ptxemu.passes.internal import INVALID_CALL, branch, is_function, marker, param_access
+from ptxemu.types import PRED
 
 Item = Op | LabelMark
 Actual = Variable | Reg | Imm
+Choices = Callable[[Call], list[Function]]
 
 
 class Inliner:
     """Copies callee bodies with fresh registers, labels and variables; parameters share the caller's storage."""
 
-    def __init__(self, root: Function, kept: Set[Function]) -> None:
+    def __init__(self, root: Function, kept: Set[Function], choices: Choices) -> None:
         self.root = root
         self.kept = kept
+        self.choices = choices
         self.instances = count(1)
         self.variables: list[Variable] = list(root.variables)
 
@@ -32,9 +35,26 @@ class Inliner:
             if isinstance(callee, Function) and callee.body is not None and callee not in self.kept:
                 assert isinstance(item, Op)
                 out += self._expand(self._instance(item, callee))
+            elif isinstance(item, Op) and item.call is not None and (targets := self.choices(item.call)):
+                out += self._expand(self._choose(item, targets))
             else:
                 out.append(item)
         return out
+
+    def _choose(self, op: Op, targets: list[Function]) -> list[Item]:
+        """An indirect call as a direct one of each target, where the address is the target's."""
+        number = next(self.instances)
+        assert op.call is not None and isinstance(op.call.callee, Reg)
+        done = LabelMark(f".call.{number}.done", op.pos)
+        out: list[Item] = []
+        if op.guard is not None:
+            out.append(branch(done.name, (op.guard[0], not op.guard[1]), op))
+        for index, target in enumerate(targets):
+            hit, other = Reg(f"%call.{number}.{index}", PRED), LabelMark(f".call.{number}.{index}", op.pos)
+            out += [*is_function(hit, op.call.callee, target, replace(op, guard=None)), branch(other.name, (hit, True), op)]
+            out.append(replace(op, guard=None, call=replace(op.call, callee=target, targets=None, prototype=None)))
+            out += [branch(done.name, None, op), other]
+        return [*out, marker(INVALID_CALL, op, srcs=(op.call.callee,)), done]
 
     def _instance(self, op: Op, callee: Function) -> list[Item]:
         """The callee's body for one call site, ending at its continuation label."""
@@ -55,9 +75,12 @@ class Inliner:
         return [branch(skip.name, (op.guard[0], not op.guard[1]), op), *inlined, skip]
 
 
-def inline(root: Function, kept: Set[Function]) -> tuple[list[Item], list[Variable]]:
-    """The body of ``root`` with all calls of functions that are not ``kept`` expanded, and all variables it then uses."""
-    inliner = Inliner(root, kept)
+def inline(root: Function, kept: Set[Function], choices: Choices) -> tuple[list[Item], list[Variable]]:
+    """The body of ``root`` with all calls of functions that are not ``kept`` expanded, and all variables it then uses.
+
+    ``choices`` gives the targets of an indirect call that is to become direct calls, or none.
+    """
+    inliner = Inliner(root, kept, choices)
     return inliner.run(), inliner.variables
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable
+from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef, Variable
 from ptxemu.isa.table import Row
 from ptxemu.types import PRED, U32, ScalarType
 
@@ -20,6 +20,7 @@ BRANCH = replace(_row("_branch"), lower="bra")
 PARAM_LOAD = replace(_row("_param_load"), lower="ld")
 PARAM_STORE = replace(_row("_param_store"), lower="st")
 INVALID_BRANCH = _row("_invalid_branch")
+INVALID_CALL = _row("_invalid_call")
 ENTER = _row("_enter")  # start of a device function: is there room for it?
 STACK_POINTER = _row("_stack_pointer")  # the end of the function's frame in local memory
 ARGUMENTS = _row("_arguments", "varying")  # the values that a device function was called with
@@ -47,6 +48,14 @@ def equal(dst: Reg, a: Reg, value: int, type: ScalarType, like: Op) -> Op:
 def invalid_branch(like: Op) -> Op:
     """The fault of a ``brx.idx`` whose index is past its list."""
     return Op(INVALID_BRANCH, {}, (), (), (), (), like.pos, like.end, loc=like.loc)
+
+
+def is_function(dst: Reg, address: Reg, function: Function, like: Op) -> list[Op]:
+    """Predicate ``dst``: ``address`` is that of ``function``."""
+    token = Reg(f"{dst.name}.token", address.type)
+    types = (address.type, address.type)
+    load = Op(MOVE, {}, (token,), (SymRef(function, 0),), (token.type,), (token.type,), like.pos, like.end, loc=like.loc)
+    return [load, Op(EQUAL, {}, (dst,), (address, token), (PRED,), types, like.pos, like.end, loc=like.loc)]
 
 
 def branch(label: str, guard: tuple[Reg, bool] | None, like: Op) -> Op:

@@ -29,16 +29,19 @@ class Routine:
     variables: list[Variable]
 
 
-def routines(module: Module, entry: Function) -> list[Routine]:
-    """The kernel and all functions that it reaches through real calls."""
-    graph = _CallGraph(module, entry)
+def routines(module: Module, entry: Function, chosen: frozenset[Function] = frozenset()) -> list[Routine]:
+    """The kernel and all functions that it reaches through real calls.
+
+    Indirect calls that may reach a function in ``chosen`` become a choice between direct calls.
+    """
+    graph = _CallGraph(module, entry, chosen)
     found: dict[Function, Routine] = {}
     work = [entry]
     while work:
         function = work.pop()
         if function in found:
             continue
-        body, variables = inline(function, graph.kept)
+        body, variables = inline(function, graph.kept, graph.choices)
         body = [graph.resolved(item) if isinstance(item, Op) else item for item in body]
         found[function] = Routine(function, body, variables)
         work += [target for call in _calls(body) for target in call.targets or ()]
@@ -82,8 +85,9 @@ def _mark_exits(made: list[Routine]) -> None:
 class _CallGraph:
     """Decides, from the functions that a kernel reaches, which to keep (``kept``)."""
 
-    def __init__(self, module: Module, entry: Function) -> None:
+    def __init__(self, module: Module, entry: Function, chosen: frozenset[Function]) -> None:
         self.module = module
+        self.chosen = chosen
         self.kept: set[Function] = set()
         self.sites: dict[Function, int] = {}  # direct calls
         self.size: dict[Function, int] = {}
@@ -98,8 +102,7 @@ class _CallGraph:
         roots, work, seen = [entry], [entry], {entry}
         while work:
             for call in _calls(work.pop().body or []):
-                direct = _direct(call)
-                if direct is not None:
+                for direct in self._direct(call):
                     self.sites[direct] = self.sites.get(direct, 0) + 1
                 targets = self.targets(call)
                 if isinstance(call.callee, Reg):
@@ -114,7 +117,7 @@ class _CallGraph:
         if root in self.size:
             return
         open_functions = {root}
-        stack = [(root, iter([callee for call in _calls(root.body or []) if (callee := _direct(call))]))]
+        stack = [(root, iter(self._callees(root)))]
         while stack:
             function, callees = stack[-1]
             for callee in callees:
@@ -122,7 +125,7 @@ class _CallGraph:
                     self.kept.add(callee)
                 elif callee not in self.size:
                     open_functions.add(callee)
-                    stack.append((callee, iter([inner for call in _calls(callee.body or []) if (inner := _direct(call))])))
+                    stack.append((callee, iter(self._callees(callee))))
                     break
             else:
                 stack.pop()
@@ -130,14 +133,28 @@ class _CallGraph:
                 self._measure(function)
 
     def _measure(self, function: Function) -> None:
-        inlined = [callee for call in _calls(function.body or []) if (callee := _direct(call)) and callee not in self.kept]
+        inlined = [callee for callee in self._callees(function) if callee not in self.kept]
         self.size[function] = len(function.body or ()) + sum(self.size[callee] for callee in inlined)
         self.nesting[function] = 1 + max((self.nesting[callee] for callee in inlined), default=0)
         shared = self.sites.get(function, 0) > 1 and self.size[function] > MAX_INLINED
         if function.kind == "func" and (shared or self.nesting[function] > MAX_NESTING):
             self.kept.add(function)
 
+    def _callees(self, function: Function) -> list[Function]:
+        return [callee for call in _calls(function.body or []) for callee in self._direct(call)]
+
+    def _direct(self, call: Call) -> list[Function]:
+        """The functions that a call may be replaced by."""
+        return self.choices(call) if isinstance(call.callee, Reg) else self.targets(call)
+
     # -- indirect calls
+
+    def choices(self, call: Call) -> list[Function]:
+        """The targets of an indirect call that is to become direct ones, else none."""
+        if not isinstance(call.callee, Reg) or not self.chosen:
+            return []
+        targets = self.targets(call)
+        return targets if self.chosen.intersection(targets) else []
 
     def resolved(self, op: Op) -> Op:
         """A call with its possible targets filled in."""
@@ -165,11 +182,6 @@ class _CallGraph:
             functions = dict.fromkeys(self.module.functions.values())
             self._taken = [function for function in functions if function.kind == "func" and function in found]
         return self._taken
-
-
-def _direct(call: Call) -> Function | None:
-    callee = call.callee
-    return callee if isinstance(callee, Function) and callee.body is not None else None
 
 
 def _agrees(function: Function, prototype: tuple[tuple[Variable, ...], tuple[Variable, ...]]) -> bool:
