@@ -110,6 +110,7 @@ struct pe_worker {
   pe_cta *cta;              /* the one that runs */
   pe_cta **place;           /* what the worker holds: at least one, most of the time no more */
   uint32_t places;
+  bool crowded;             /* there was no memory for one more */
   bool stuck;               /* counted in launch->stuck_workers */
   char *scratch;            /* printf's text */
 };

@@ -122,7 +122,7 @@ void pe_yield(pe_warp *w) {
 static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
   for (uint32_t i = 0; i < worker->places; i++)
     if (!worker->place[i]->live) return worker->place[i];
-  if (worker->places >= limit) return NULL;
+  if (worker->places >= limit || worker->crowded) return NULL;
   pe_cta **place = realloc(worker->place, (worker->places + 1) * sizeof *place);
   if (!place) return NULL;
   worker->place = place;
@@ -130,6 +130,7 @@ static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
   pe_windows windows;
   if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows)) {
     pe_cta_destroy(cta);
+    worker->crowded = true;
     return NULL;
   }
   return place[worker->places++] = cta;
@@ -139,6 +140,7 @@ static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
 static void forget_places(pe_worker *worker) {
   while (worker->places > 1) pe_cta_destroy(worker->place[--worker->places]);
   worker->cta = worker->place[0];
+  worker->crowded = false;
 }
 
 static void out_of_memory(pe_launch *launch) {
