@@ -19,8 +19,8 @@ Results = NDArray[np.uint32]  # [round, role, register]
 
 ROUNDS = 2000
 BATCH = 100  # rounds that begin together
-LEAD = 50_000  # nanoseconds from the meeting of the threads to their start
-STRIDE = 256  # bytes of a round: x, y at 0 and 64; of a batch: how many are there and the time to start at 128 and 192
+PATIENCE = 200_000  # tries: who waits at the start does not let others run, so that they start within nanoseconds
+STRIDE = 256  # bytes of a round: x, y at 0 and 64; of a batch: how many have met at 128, and are at the start at 192
 X, Y = "[%rd4]", "[%rd4+64]"
 TIMEOUT = 120.0
 
@@ -129,14 +129,13 @@ def program(litmus: Litmus, role: str) -> str:
   ld.param.u64 %rd4, [cells]; ld.param.u64 %rd5, [out]; mul.wide.u32 %rd6, %r1, 8; add.u64 %rd5, %rd5, %rd6;
   mov.u32 %r10, 0;
 BATCH:
-  mov.u64 %rd7, %globaltimer; add.u64 %rd7, %rd7, {LEAD}; max.u64 %rd7, %rd7, 1;
-  atom.relaxed.gpu.global.max.u64 %rd8, [%rd4+192], %rd7;
-  atom.release.gpu.global.add.u32 %r11, [%rd4+128], 1;
+  red.release.gpu.global.add.u32 [%rd4+128], 1;
 MEET:
   ld.acquire.gpu.global.u32 %r11, [%rd4+128]; setp.lt.u32 %p1, %r11, {count}; @%p1 bra MEET;
-  ld.relaxed.gpu.global.u64 %rd7, [%rd4+192];
+  red.relaxed.gpu.global.add.u32 [%rd4+192], 1; mov.u32 %r13, 0;
 START:
-  mov.u64 %rd8, %globaltimer; setp.lt.u64 %p1, %rd8, %rd7; @%p1 bra START;
+  ld.relaxed.gpu.global.u32 %r11, [%rd4+192]; setp.lt.u32 %p1, %r11, {count};
+  add.u32 %r13, %r13, 1; setp.lt.and.u32 %p1, %r13, {PATIENCE}, %p1; @%p1 bra START;
   add.u32 %r12, %r10, {BATCH};
 ROUND:
   mov.u32 %r20, 0; mov.u32 %r21, 0;
