@@ -220,5 +220,6 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     live |= 1u << i;
   }
   if (live) run_global(w, &lanes, live);
-  if (failed >= 0) pe_fault(w, kind, site->atom.pos, failed, PE_GENERIC, addr[failed], size);
+  if (failed >= 0)
+    pe_fault_note(w, kind, site->atom.pos, failed, PE_GENERIC, addr[failed], size, "in the program's own address space");
 }

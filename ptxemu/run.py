@@ -245,7 +245,8 @@ class _Run:
     def _access(self, raw: Any) -> str:
         size = f"{raw.size}-byte access to" if raw.size else "access to"
         text = f"{size} {SPACES[raw.space]} address 0x{raw.address:x}"
-        if raw.space in (lib.PE_GENERIC, lib.PE_GLOBAL) and raw.kind == lib.PE_ILLEGAL_ADDRESS:
+        own_space = bool(raw.note[0] != b"\0")  # the note says which: no device address
+        if raw.space in (lib.PE_GENERIC, lib.PE_GLOBAL) and raw.kind == lib.PE_ILLEGAL_ADDRESS and not own_space:
             text += f", {self.arena.describe(raw.address)}"
         return text
 

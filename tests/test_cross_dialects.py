@@ -85,7 +85,7 @@ def programs(draw: st.DrawFn) -> tuple[str, str, list[Step]]:
     return geometry, layout, steps
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(programs())
 def test_random_programs(program):
     geometry, layout, steps = program

@@ -156,7 +156,17 @@ def test_errors_of_the_file():
     assert errors(".param u32 x\n.kernel k\nx: EXIT\nx: EXIT")[:2] == [
         "1:1: parameters belong to a kernel", "4:1: label 'x' is defined twice",
     ]  # fmt: skip
+    assert errors(".kernel k\nNOP\n.in R1 x") == ["3:5: register files are read before the first instruction"]
     assert len(errors(".kernel k\n" + "FOO\n" * 100)) == 20
+
+
+def test_a_register_file_that_is_too_short_is_a_fault():
+    text = ".kernel k\n.in R4 x\n.out R4 y\nEXIT"
+    module = ptxemu.loads(text, dialect="sass", device=ptxemu.Device("64 MiB", workers=1))
+    module["k"][1, 32](np.zeros(32, np.uint32), np.zeros(32, np.uint32))
+    for lengths, line in (((1, 2048), 2), ((2048, 1), 3)):
+        with pytest.raises(ptxemu.Fault, match=rf"illegal address in kernel `k` at <string>:{line}"):
+            module["k"][4, 512](*(np.zeros(length, np.uint32) for length in lengths))
 
 
 def test_mode_p_is_read_but_not_run():
@@ -166,7 +176,7 @@ def test_mode_p_is_read_but_not_run():
         ptxemu.loads(text, dialect="sass")["k"][1, 1]()
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.data())
 def test_wrong_text_is_diagnosed(data):
     """No text makes anything but diagnostics."""

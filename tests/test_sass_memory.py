@@ -156,7 +156,8 @@ def test_offsets_without_an_encoding(text):
 )
 def test_faults(place, size, kind):
     op = "ADD"
-    with pytest.raises(ptxemu.Fault, match=rf"{kind} in kernel `k` at <string>:\d+: .*0x{place:x}"):
+    where = rf"at <string>:\d+: block \(0,0,0\), thread \(0,0,0\), \d-byte access to generic address 0x{place:x}"
+    with pytest.raises(ptxemu.Fault, match=rf"{kind} in kernel `k` {where}, in the program's own address space$"):
         launch(on_registers(f"RED.{op}.{size} [R4], R6", R4=place, R6=1))
 
 

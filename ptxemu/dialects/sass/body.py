@@ -29,8 +29,9 @@ class Kernel:
         self.pool = pool
         self.windows = windows
         self.helper = 0
-        self.outputs: list[tuple[Reg, Variable]] = []
+        self.outputs: list[tuple[Name, Reg, Variable]] = []
         self.index: Reg | None = None
+        self.started = False
         self.operands = Operands(body, banks)
         self.labels: dict[str, Name] = {}
         self.targets: list[Name] = []
@@ -39,17 +40,20 @@ class Kernel:
         if name.text in self.labels:
             raise TextError(f"label '{name.text}' is defined twice", name.pos, name.end)
         self.labels[name.text] = name
+        self.started = True
         self.body.at(name.pos, name.end)
         self.body.label(name.text)
 
     def add_input(self, name: Name, array: Variable) -> None:
         """Load a register from a register file."""
+        if self.started:
+            raise TextError("register files are read before the first instruction", name.pos, name.end)
         self.body.at(name.pos, name.end)
         self.body.emit("ld.global.b32", self.operands.target(name), self.body.element(array, self.thread_index(), 4))
 
     def add_output(self, name: Name, array: Variable) -> None:
         """Store a register to a register file at the end."""
-        self.outputs.append((self.operands.target(name), array))
+        self.outputs.append((name, self.operands.target(name), array))
 
     def thread_index(self) -> Reg:
         if self.index is None:
@@ -61,7 +65,8 @@ class Kernel:
         if self.outputs:
             self.body.label(EPILOGUE)
             index = self.body.thread_index()
-            for register, array in self.outputs:
+            for name, register, array in self.outputs:
+                self.body.at(name.pos, name.end)
                 self.body.emit("st.global.b32", self.body.element(array, index, 4), register)
         unknown = [name for name in self.targets if name.text not in self.labels]
         return [
@@ -70,6 +75,7 @@ class Kernel:
 
     def instruction(self, item: Instruction) -> None:
         form = form_of(item)
+        self.started = True
         self.body.at(item.pos, item.end)
         check_operands(form, item)
         guard = None if item.guard is None else self.operands.guard(*item.guard)
