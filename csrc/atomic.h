@@ -10,6 +10,15 @@
 #define PE_FOR_LANES(i, mask) \
   for (uint32_t rest_ = (mask), i; rest_ && (i = (uint32_t)__builtin_ctz(rest_), true); rest_ &= rest_ - 1)
 
+/* The leading lanes of mask that have the handle of its first lane. */
+PE_INLINE uint32_t pe_same_handle(const uint64_t *handle, uint32_t mask) {
+  uint64_t first = handle[__builtin_ctz(mask)], differ = 0;
+  for (uint32_t i = 0; i < 32; i++) differ |= handle[i] ^ first;
+  if (!differ) return mask;
+  PE_FOR_LANES(i, mask) if (handle[i] != first) return mask & ((1u << i) - 1);
+  return mask;
+}
+
 /* ---- floats: one description of each format ------------------------------------------------------------------------ */
 
 typedef struct pe_float_kind {

@@ -57,7 +57,8 @@ enum {
   PE_OK, PE_ILLEGAL_ADDRESS, PE_MISALIGNED, PE_NULL, PE_SURFACE_TRAP, PE_INVALID_SURFACE, PE_UNBOUND_SURFACE,
   PE_GEOMETRY_MISMATCH, PE_FORMAT_MISMATCH, PE_INVALID_ADDRESS_SPACE, PE_TRAP, PE_ASSERT, PE_DEADLOCK, PE_STACK_OVERFLOW,
   PE_STOPPED, PE_BARRIER_MISUSE, PE_INVALID_BRANCH,
-  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE, PE_INVALID_CALL, PE_PARTIAL_WARP
+  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE, PE_INVALID_CALL, PE_PARTIAL_WARP,
+  PE_INVALID_TEXTURE, PE_UNBOUND_TEXTURE, PE_TEXTURE_GEOMETRY, PE_TEXTURE_FORMAT
 };
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */
@@ -176,6 +177,31 @@ void pe_suq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint6
 
 /* istypep.surfref: the lanes of `mask` whose handle is live. */
 uint32_t pe_is_surface(pe_warp *w, uint32_t mask, const uint64_t *handle);
+
+typedef struct pe_texture_site {
+  uint32_t pos;
+  uint16_t geom;       /* PE_GEOM_* as written in the instruction */
+  uint16_t integer;    /* coordinates are texel indices */
+  uint16_t lod;        /* PE_LOD_* */
+  uint16_t offsets;    /* texel offsets are given */
+  uint16_t result;     /* PE_RESULT_* */
+  uint16_t gather;     /* tld4: 1 + the component, else 0 */
+  uint16_t wanted;     /* the components that are used, a set */
+  uint16_t reserved;
+} pe_texture_site;
+
+/* tex and tld4.  texture[i] is lane i's handle, sampler[i] that of its sampler (NULL: the texture's own).  rows holds one
+ * row of 32 lanes for each operand that the site has: x y z of the geometry, layer, sample, level or the gradients
+ * dx/dPdx.. and dx/dPdy.., offsets.  Row k of out receives result k; of lanes in mask, where wanted. */
+void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64_t *texture, const uint64_t *sampler,
+            const uint32_t *rows, uint32_t *out);
+
+/* txq: which = PE_TXQ_*; level[i] of lane i, or NULL; result[i]. */
+void pe_txq(pe_warp *w, uint32_t pos, uint32_t which, uint32_t mask, const uint64_t *handle, const int32_t *level,
+            uint32_t *result);
+
+/* istypep: the lanes of `mask` whose handle is that of a bound texture (or sampler). */
+uint32_t pe_is_texture(pe_warp *w, uint32_t sampler, uint32_t mask, const uint64_t *handle);
 
 /* Directed rounding: n results of one operation under a rounding mode.  op: 0 add 1 sub 2 mul 3 fma 4 div 5 sqrt 6 rcp;
  * mode: 0 rn 1 rz 2 rm 3 rp; bits: 32 or 64.  b, c may be NULL where the op has fewer operands. */

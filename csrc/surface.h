@@ -107,10 +107,12 @@ typedef struct pe_su_policy {
 } pe_su_policy;
 
 typedef struct pe_surface_table pe_surface_table;
+typedef struct pe_texture_table pe_texture_table;
 
-/* What a launch knows about surfaces. */
+/* What a launch knows about surfaces and textures. */
 typedef struct pe_su_context {
   pe_surface_table *table;
+  pe_texture_table *textures;
   pe_su_policy policy;
   uint64_t dropped;           /* accesses dropped because of a bad handle */
   uint64_t format_mismatches; /* reductions whose signedness the format does not give */

@@ -291,18 +291,9 @@ LANES bool is_plain(const job *j, const run *r) {
   return r->access.coord == PE_COORD_TEXEL || d->level[0].row_bytes >= r->access.size;
 }
 
-/* The leading lanes of mask that have the handle of its first lane. */
-LANES uint32_t same_handle(const uint64_t *handle, uint32_t mask) {
-  uint64_t first = handle[__builtin_ctz(mask)], differ = 0;
-  for (uint32_t i = 0; i < 32; i++) differ |= handle[i] ^ first;
-  if (!differ) return mask;
-  PE_FOR_LANES(i, mask) if (handle[i] != first) return mask & ((1u << i) - 1);
-  return mask;
-}
-
 /* The leading lanes of mask that share a surface; returns the rest. */
 PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t lanes) {
-  uint32_t mask = same_handle(handle, lanes), outside = mask, lane = 0;
+  uint32_t mask = pe_same_handle(handle, lanes), outside = mask, lane = 0;
   uint64_t first = handle[__builtin_ctz(mask)];
   run r; /* addr stays unset where no lane is live */
   r.desc = pe_surface_lookup(j->ctx->table, first);

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from ptxemu.surface import SurfacePolicy
     from ptxemu.surface_object import SurfaceObject
+    from ptxemu.texture_object import SamplerObject, TextureObject
 
 __version__ = "0.1.0"
 
@@ -39,8 +40,10 @@ __all__ = [
     "LaunchTimeout",
     "Module",
     "PtxError",
+    "SamplerObject",
     "SurfaceObject",
     "SurfacePolicy",
+    "TextureObject",
     "UnsupportedError",
     "default_device",
     "lint",
@@ -56,6 +59,7 @@ _HOMES = {
     "errors": ("Diagnostic", "Error", "Fault", "InputError", "InternalError", "LaunchTimeout", "PtxError", "UnsupportedError"),
     "surface": ("SurfacePolicy",),
     "surface_object": ("SurfaceObject",),
+    "texture_object": ("SamplerObject", "TextureObject"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -21,11 +21,10 @@ from ptxemu.errors import InputError
 from ptxemu.limits import Shape, check_kernel, check_shared, shape_of
 from ptxemu.names import closest
 from ptxemu.program import Program, Settings
-from ptxemu.resident import Resident
+from ptxemu.resident import Bindable, Resident
 from ptxemu.run import LaunchResult, Record, launch
 from ptxemu.signature import KernelInfo, ModuleInfo
 from ptxemu.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
-from ptxemu.surface_object import SurfaceObject
 
 Options = Mapping[str, str | int | bool]
 
@@ -131,9 +130,10 @@ class Module(Mapping[str, "Kernel"]):
         """A ``.global`` or ``.const`` variable as a buffer: read and write it, or pass it to a kernel."""
         return self.resident().variable(name)
 
-    def bind(self, name: str, surface: SurfaceObject, index: int = 0) -> None:
-        """Bind a surface to a ``.surfref`` variable (element ``index`` of an array of them)."""
-        self.resident().bind(name, surface, index)
+    def bind(self, name: str, item: Bindable, index: int = 0) -> None:
+        """Bind a surface, texture or sampler to a ``.surfref``, ``.texref`` or ``.samplerref`` variable (element ``index``
+        of an array of them)."""
+        self.resident().bind(name, item, index)
 
     def surface_context(self) -> SurfaceContext:
         """What a launch of the module needs to know of surfaces; keep it until the launch has ended."""
@@ -188,8 +188,8 @@ class Launcher:
     ) -> LaunchResult:
         """Launch and wait.
 
-        ``args`` follow the kernel's parameters: numbers, buffers, surfaces, bytes for structs, and NumPy arrays, which
-        the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
+        ``args`` follow the kernel's parameters: numbers, buffers, surfaces, textures, bytes for structs, and NumPy arrays,
+        which the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
         ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """

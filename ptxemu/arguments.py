@@ -15,9 +15,11 @@ from ptxemu.errors import InputError
 from ptxemu.scalars import pack_scalar, pack_struct
 from ptxemu.signature import KernelInfo, Parameter
 from ptxemu.surface_object import SurfaceObject
+from ptxemu.texture_object import SamplerObject, TextureObject
 
 Array = NDArray[Any]
 POINTER_TYPES = ("u64", "s64", "b64")
+OPAQUE_NAMES = {"surfref": "surface", "texref": "texture", "samplerref": "sampler"}
 NO_DEVICE_FORM = "OUMm"
 
 
@@ -85,10 +87,11 @@ class Arguments:
         """The bytes of an argument, or None for an array, whose address is known later."""
         if parameter.elements is not None:
             return pack_struct(parameter, value, where)
-        if isinstance(value, SurfaceObject):
-            return self._pack_surface(parameter, value, where)
+        if isinstance(value, SurfaceObject | TextureObject | SamplerObject):
+            return self._pack_handle(parameter, value, where)
         if parameter.opaque:
-            raise InputError(f"{where}: expects a surface (.{parameter.type}), not {type(value).__name__}")
+            what = OPAQUE_NAMES[parameter.type]
+            raise InputError(f"{where}: expects a {what} (.{parameter.type}), not {type(value).__name__}")
         if isinstance(value, Buffer):
             return self._pack_buffer(parameter, value, where)
         if isinstance(value, np.ndarray) and value.ndim > 0:
@@ -98,12 +101,15 @@ class Arguments:
             return bytes(8)
         return pack_scalar(parameter, value, where)
 
-    def _pack_surface(self, parameter: Parameter, surface: SurfaceObject, where: str) -> bytes:
-        if parameter.type not in ("surfref", *POINTER_TYPES):
-            raise InputError(f"{where}: is .{parameter.type}, which cannot hold a surface handle")
-        if not surface.belongs_to(self._device.surface_table):
-            raise InputError(f"{where}: the surface is closed or belongs to another device")
-        return surface.handle.to_bytes(8, "little")
+    def _pack_handle(self, parameter: Parameter, item: SurfaceObject | TextureObject | SamplerObject, where: str) -> bytes:
+        type = "surfref" if isinstance(item, SurfaceObject) else "texref" if isinstance(item, TextureObject) else "samplerref"
+        what = OPAQUE_NAMES[type]
+        if parameter.type not in (type, *POINTER_TYPES):
+            raise InputError(f"{where}: is .{parameter.type}, which cannot hold a {what} handle")
+        table: Any = self._device.surface_table if isinstance(item, SurfaceObject) else self._device.texture_table
+        if not item.belongs_to(table):
+            raise InputError(f"{where}: the {what} is closed or belongs to another device")
+        return item.handle.to_bytes(8, "little")
 
     def _pack_buffer(self, parameter: Parameter, buffer: Buffer, where: str) -> bytes:
         if parameter.type not in POINTER_TYPES:

@@ -16,6 +16,8 @@ from ptxemu.errors import InputError
 from ptxemu.memory import Arena
 from ptxemu.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.surface_object import SurfaceObject, make_surface_object
+from ptxemu.texture import SamplerState, TextureTable, with_options
+from ptxemu.texture_object import SamplerObject, TextureObject, make_texture_object
 
 Array = NDArray[Any]
 
@@ -55,6 +57,7 @@ class Device:
         if self.stack > MAX_STACK:
             raise InputError(f"the stack of a thread may have up to {MAX_STACK} bytes, not {stack!r}")
         self._surfaces = SurfaceTable()
+        self._textures = TextureTable()
         self._policy = surface_policy or SurfacePolicy()
 
     def to_device(self, array: Array, name: str = "") -> Buffer:
@@ -82,6 +85,27 @@ class Device:
         """
         return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
 
+    def texture(
+        self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Any
+    ) -> TextureObject:
+        """A texture with the contents of a NumPy array (of several, for mip levels), of zeros if ``data`` is a shape, or
+        over the memory of a buffer or a surface, which see its changes and are seen by it.
+
+        Axes and formats are as for :meth:`surface`; there are also the geometries ``2dms`` (samples, height, width) and
+        ``a2dms``.  ``options`` are those of :class:`ptxemu.texture.SamplerState` (``filter``, ``address``,
+        ``normalized`` ...), ``read_mode`` and ``srgb`` of :class:`ptxemu.texture.Texture`, and of
+        :class:`ptxemu.surface.Surface` (``levels``, ``layout``, ``pitch`` ...).
+        """
+        return make_texture_object(self._textures, self.arena, data, format, geometry, options)
+
+    def sampler(self, **options: Any) -> SamplerObject:
+        """A sampler for modules with ``.target texmode_independent``; the options are those of
+        :class:`ptxemu.texture.SamplerState`."""
+        state, rest = with_options(SamplerState(), {"normalized": True, **options})
+        if rest:
+            raise InputError(f"sampler: there is no option '{next(iter(rest))}'")
+        return SamplerObject(state, self._textures)
+
     @property
     def host_stack(self) -> int:
         """Bytes of the host's stack for a warp in a kernel with real calls: its registers take more than local memory."""
@@ -92,12 +116,19 @@ class Device:
         """The handles of the device's surfaces."""
         return self._surfaces
 
+    @property
+    def texture_table(self) -> TextureTable:
+        """The handles of the device's textures and samplers."""
+        return self._textures
+
     def surface_context(self, changes: Mapping[str, str | int | bool] | None = None) -> SurfaceContext:
-        """What a launch needs to know of surfaces; keep it until the launch has ended.
+        """What a launch needs to know of surfaces and textures; keep it until the launch has ended.
 
         ``changes`` are fields of the policy that the program settles; those that the device was given go first.
         """
-        return self._surfaces.context(self._policy.replaced(changes or {}))
+        context = self._surfaces.context(self._policy.replaced(changes or {}))
+        context.pointer.textures = self._textures.pointer
+        return context
 
     def close(self) -> None:
         """Give all memory back; buffers and surfaces of the device are gone then."""

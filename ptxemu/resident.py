@@ -1,4 +1,4 @@
-"""A module in device memory: its variables, and the table of its surface handles."""
+"""A module in device memory: its variables, and the table of its surface, texture and sampler handles."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from ptxemu.device import Device
 from ptxemu.errors import InputError
 from ptxemu.names import closest
 from ptxemu.scalars import dtype_of_type
-from ptxemu.signature import CONST, GLOBAL, ModuleInfo
+from ptxemu.signature import CONST, GLOBAL, HandleInfo, ModuleInfo
 from ptxemu.surface import SurfaceTable
 from ptxemu.surface_object import SurfaceObject
+from ptxemu.texture import TextureTable
+from ptxemu.texture_object import SamplerObject, TextureObject
+
+Bindable = SurfaceObject | TextureObject | SamplerObject
+BINDABLE: dict[str, tuple[type[Bindable], str]] = {
+    "surfref": (SurfaceObject, "surface"),
+    "texref": (TextureObject, "texture"),
+    "samplerref": (SamplerObject, "sampler"),
+}
 
 
 class Resident:
@@ -24,11 +33,9 @@ class Resident:
         self._info = info
         self._device = device
         self._declared = {
-            item.name: device.surface_table.declare(item.fields or ({},) * item.count)
-            for item in info.handles.values()
-            if item.type == "surfref"
+            item.name: self._declare(item) for item in info.handles.values()
         }
-        forget = weakref.finalize(self, _forget, device.surface_table, list(self._declared.values()))
+        forget = weakref.finalize(self, _forget, [(self._table(name), handle) for name, handle in self._declared.items()])
         forget.atexit = False
         self._handles = self._handle_table()
         self._blocks = {
@@ -54,13 +61,28 @@ class Resident:
         address = self.bases[found.space] + found.offset
         return Buffer(self._device.arena, address, shape, dtype, keeps=self._blocks[found.space])
 
-    def bind(self, name: str, surface: SurfaceObject, index: int) -> None:
-        """Bind a surface to element ``index`` of a ``.surfref`` variable."""
+    def bind(self, name: str, item: Bindable, index: int) -> None:
+        """Bind a surface, texture or sampler to element ``index`` of a ``.surfref``, ``.texref`` or ``.samplerref``."""
         if name not in self._declared:
-            raise InputError(f"the module has no .surfref '{name}'{closest(name, self._declared)}")
-        if not isinstance(surface, SurfaceObject) or not surface.belongs_to(self._device.surface_table):
-            raise InputError(f"'{name}' can only be bound to an open surface of the module's device")
-        self._device.surface_table.bind(self._declared[name], surface.surface, index)
+            raise InputError(f"the module has no .surfref, .texref or .samplerref '{name}'{closest(name, self._declared)}")
+        type, handle = self._info.handles[name].type, self._declared[name]
+        kind, what = BINDABLE[type]
+        if not isinstance(item, kind) or not item.belongs_to(self._table(name)):  # type: ignore[arg-type]
+            raise InputError(f"'{name}' can only be bound to an open {what} of the module's device")
+        if isinstance(item, SurfaceObject):
+            self._device.surface_table.bind(handle, item.surface, index)
+        else:
+            self._device.texture_table.bind(handle, item.texture if isinstance(item, TextureObject) else item.sampler, index)
+
+    def _declare(self, item: HandleInfo) -> int:
+        fields = (*item.fields, *({},) * (item.count - len(item.fields)))
+        if item.type == "surfref":
+            return self._device.surface_table.declare(fields)
+        return self._device.texture_table.declare(item.type, fields)
+
+    def _table(self, name: str) -> SurfaceTable | TextureTable:
+        surface = self._info.handles[name].type == "surfref"
+        return self._device.surface_table if surface else self._device.texture_table
 
     def _handle_table(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         table = np.zeros(max(1, self._info.handle_count), np.uint64)
@@ -71,7 +93,7 @@ class Resident:
         return table
 
 
-def _forget(table: SurfaceTable, handles: list[int]) -> None:
-    for handle in handles:
+def _forget(handles: list[tuple[SurfaceTable | TextureTable, int]]) -> None:
+    for table, handle in handles:
         with suppress(InputError):
             table.remove(handle)

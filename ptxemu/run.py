@@ -43,6 +43,10 @@ KINDS: dict[int, str] = {
     lib.PE_ILLEGAL_OP_TYPE: "illegal operation for the type",
     lib.PE_INVALID_FREE: "invalid free",
     lib.PE_PARTIAL_WARP: "partial warp",
+    lib.PE_INVALID_TEXTURE: "invalid texture or sampler handle",
+    lib.PE_UNBOUND_TEXTURE: "unbound texture or sampler",
+    lib.PE_TEXTURE_GEOMETRY: "texture geometry mismatch",
+    lib.PE_TEXTURE_FORMAT: "texture of integers read as floats",
 }
 
 MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ptxemu._runtime import ffi, lib
 from ptxemu.errors import InputError
 from ptxemu.memory import Arena
+from ptxemu.slots import Slots
 from ptxemu.surface_format import FORMATS, SurfaceFormat, surface_format
 
 __all__ = [
@@ -57,8 +58,6 @@ QUERIES: dict[str, int] = {
 }
 
 ALIGNMENT = 512  # of a surface's memory: that of a block-linear base
-MAX_SLOT = 0xFFFFF
-SLOT_STEP = 8  # slots from one element of a surfref array to the next
 
 
 def _choice(table: Mapping[str, int], name: str, what: str) -> int:
@@ -315,11 +314,7 @@ class SurfaceContext:
 
 
 class SurfaceTable:
-    """Handles of surfaces.
-
-    A handle is 64 bits: a slot (bits 19:0, never 0) and a generation tag (bits 63:32).  Element k of an array has the
-    handle ``base + 8 * k``.  Change a slot only while no launch uses its handle.
-    """
+    """Handles of surfaces (:mod:`ptxemu.slots`).  Change a slot only while no launch uses its handle."""
 
     def __init__(self) -> None:
         pointer = lib.pe_surface_table_new()
@@ -328,10 +323,7 @@ class SurfaceTable:
         self.pointer = pointer
         self._finalizer = weakref.finalize(self, lib.pe_surface_table_free, pointer)
         self._lock = threading.Lock()
-        self._next_slot = 1
-        self._next_tag = 1
-        self._free: dict[int, list[int]] = {}  # first slots of freed arrays, by element count
-        self._arrays: dict[int, int] = {}  # live handle: element count
+        self._slots = Slots("surface")
         self._bound: dict[int, Surface] = {}  # keeps the memory of live slots
 
     def add(self, surface: Surface) -> int:
@@ -353,30 +345,25 @@ class SurfaceTable:
             _set_queries(descriptor, values)
             descriptors.append(descriptor)
         with self._lock:
-            handle = self._take(len(descriptors))
-            for index, descriptor in enumerate(descriptors):
-                self._set(handle, index, descriptor)
+            handle = self._slots.take(len(descriptors))
+            for slot, descriptor in zip(self._slots.slots(handle), descriptors):
+                self._set(slot, handle, descriptor)
         return handle
 
     def bind(self, handle: int, surface: Surface, index: int = 0) -> None:
         """Make element ``index`` of a handle refer to a surface."""
         surface.require_memory()
         with self._lock:
-            if not 0 <= index < self._count(handle):
-                raise InputError(f"surface handle 0x{handle:x} has no element {index}")
-            self._set(handle, index, surface.descriptor)
-            self._bound[_slot(handle) + SLOT_STEP * index] = surface
+            slot = self._slots.slot(handle, index)
+            self._set(slot, handle, surface.descriptor)
+            self._bound[slot] = surface
 
     def remove(self, handle: int) -> None:
         """Retire a handle: further accesses through it are INVALID_SURFACE."""
         with self._lock:
-            count = self._count(handle)
-            del self._arrays[handle]
-            first = _slot(handle)
-            for slot in range(first, first + SLOT_STEP * count, SLOT_STEP):
+            for slot in self._slots.release(handle):
                 lib.pe_surface_table_clear(self.pointer, slot)
                 self._bound.pop(slot, None)
-            self._free.setdefault(count, []).append(first)
 
     def is_live(self, handle: int) -> bool:
         """Whether a handle refers to a surface."""
@@ -387,33 +374,6 @@ class SurfaceTable:
         """What to give to a launch."""
         return SurfaceContext(self, policy or SurfacePolicy())
 
-    def _count(self, handle: int) -> int:
-        try:
-            return self._arrays[handle]
-        except KeyError:
-            raise InputError(f"0x{handle:x} is not a surface handle of this device") from None
-
-    def _take(self, count: int) -> int:
-        if count < 1:
-            raise InputError("an array of surfaces needs at least one element")
-        span = SLOT_STEP * (count - 1) + 1
-        if self._free.get(count):
-            first = self._free[count].pop()
-        elif self._next_slot + span - 1 <= MAX_SLOT:
-            first = self._next_slot
-            self._next_slot += span
-        else:
-            raise InputError(f"the surface table is full: {MAX_SLOT} slots")
-        handle = first | self._next_tag << 32
-        self._next_tag = self._next_tag % 0xFFFFFFFF + 1
-        self._arrays[handle] = count
-        return handle
-
-    def _set(self, handle: int, index: int, descriptor: Any) -> None:
-        slot = _slot(handle) + SLOT_STEP * index
+    def _set(self, slot: int, handle: int, descriptor: Any) -> None:
         if lib.pe_surface_table_set(self.pointer, slot, handle >> 32, descriptor):
             raise InputError("out of memory for the surface table")
-
-
-def _slot(handle: int) -> int:
-    return handle & MAX_SLOT

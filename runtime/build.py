@@ -29,6 +29,6 @@ ffi.set_source(
     include_dirs=["csrc"],
     define_macros=[("_GNU_SOURCE", "1")],
     libraries=["m"],
-    extra_compile_args=["-std=gnu11", "-O2", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
+    extra_compile_args=["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
     extra_link_args=["-pthread"],
 )

@@ -15,9 +15,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ptxemu"
 LAYERS: list[set[str]] = [
     {"_runtime", "names", "source", "target", "types", "variant"},
     {"errors", "operations"},
-    {"cache", "ir", "memory", "isa", "signature", "surface_format"},
+    {"cache", "ir", "memory", "isa", "signature", "slots", "surface_format"},
     {"limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph", "lower.emit"},
-    {"check", "buffer", "surface_object", "describe", "analysis.dominators"},
+    {"check", "buffer", "surface_object", "describe", "texture", "analysis.dominators"},
+    {"texture_object"},
     {"passes", "device"},
     {"analysis"},
     {"lower"},

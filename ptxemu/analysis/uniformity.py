@@ -194,7 +194,7 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
-PURE = {"mov", "cvta", "isspacep", "suq", "istypep"}
+PURE = {"mov", "cvta", "isspacep", "suq", "txq", "istypep"}
 
 
 def _inputs(op: Op) -> list[Operand]:

@@ -55,7 +55,8 @@ class _ModuleChecker:
         encoder = Encoder(self.diagnostics, self._symbol)
         for variable, init in self.initialised:
             encoder.encode(variable, init)
-        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates())
+        independent = "texmode_independent" in self.tree.target
+        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent)
         try:
             for function, node in self.bodies:
                 if node.body is not None:

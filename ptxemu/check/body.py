@@ -13,11 +13,11 @@ from ptxemu.check.declarations import Declarer
 from ptxemu.check.flow import HANDLERS, label
 from ptxemu.check.gates import gate_errors
 from ptxemu.check.initialisers import Encoder
-from ptxemu.check.matching import Mismatch, match
+from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.check.names import Code, Names
 from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
-from ptxemu.check.plan import Plan
+from ptxemu.check.plan import Mismatch, Plan
 from ptxemu.check.subscripts import element, sum_of
 from ptxemu.check.typerules import literal_value
 from ptxemu.errors import Diagnostics, UnsupportedError
@@ -39,6 +39,7 @@ class Context:
     declarer: Declarer
     symbols: dict[str, SymRef]
     gates: tuple[tuple[int, int], int] | None  # version and target, in strict mode
+    independent: bool  # samplers are operands of their own
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
     forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
@@ -306,7 +307,7 @@ class BodyChecker:
     def _plan(self, ins: ast.Instruction, key: tuple[Any, ...], values: list[Any]) -> Plan:
         forms = self.checked_forms(ins)
         try:
-            plan = match(forms, values, self.resolver.roles)
+            plan = match(forms, values, self.resolver.roles, self.context.independent)
         except Mismatch as mismatch:
             node = _operand_at(ins, mismatch.path)
             if node is not None:

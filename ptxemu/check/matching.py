@@ -11,13 +11,13 @@ from itertools import combinations
 from typing import Any
 
 from ptxemu import isa
-from ptxemu.check import typerules
+from ptxemu.check import handles, typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.names import written
 from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
-from ptxemu.check.plan import Part, Plan
+from ptxemu.check.plan import Mismatch, Part, Plan
 from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.ir import Addr, Reg, SReg, SymRef, Variable
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
 from ptxemu.syntax import ast
@@ -32,40 +32,33 @@ SPECIAL_SOURCES = frozenset({"mov", "cvt"})
 WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
-COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
-TUPLE_LENGTHS = (1, 2, 4)
 PACKED_LENGTHS = (1, 2, 4)
-
-
-class Mismatch(Exception):
-    """An operand does not fit; ``path`` leads to it (operand index, then element index), empty for the opcode."""
-
-    def __init__(self, message: str, *path: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.path = path
+HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
+OPAQUE_ROLES = frozenset({"surface", "texture"})
 
 
 # ---------------------------------------------------------------- matching
 
 
-def match(forms: list[Form], values: list[Value], roles: Mapping[Variable, str]) -> Plan:
+def match(forms: list[Form], values: list[Value], roles: Mapping[Variable, str], independent: bool) -> Plan:
     """The plan of the first form whose operands fit; else the Mismatch of the form that came furthest.
 
-    ``roles`` tells which parameters are an input, which stores may not write, or an output, which loads may not read.
+    ``roles`` tells which parameters are an input, which stores may not write, or an output, which loads may not read;
+    ``independent`` is the texturing mode of the module.
     """
     failures: list[Mismatch] = []
     for form in forms:
         try:
-            return _Matcher(form, values, roles).plan()
+            return _Matcher(form, values, roles, independent).plan()
         except Mismatch as failure:
             failures.append(failure)
     raise max(failures, key=lambda failure: (failure.path, len(failure.message)))
 
 
 class _Matcher:
-    def __init__(self, form: Form, values: list[Value], roles: Mapping[Variable, str]) -> None:
+    def __init__(self, form: Form, values: list[Value], roles: Mapping[Variable, str], independent: bool) -> None:
         self.roles = roles
+        self.independent = independent
         self.row = form.row
         self.mods = form.mods
         self.defaults = form.defaults
@@ -76,12 +69,14 @@ class _Matcher:
         if self.row.any_operands:
             parts = tuple(Part("any", ()) for _ in self.values)
             return Plan(self.row, self.mods, self.defaults, parts, (), (None,) * len(parts), (), -1, ())
+        if self.independent and "unified" in self.row.flags:
+            raise Mismatch(f"'{self.row.opcode}{self.written()}' takes a sampler where '.target texmode_independent' is set", 1)
         patterns = self.patterns()
         parts = tuple(self.part(i, pattern, value) for i, (pattern, value) in enumerate(zip(patterns, self.values)))
         dst_types = tuple(kind for part in parts if part.role == "dst" for kind in part.types)
         src_types: list[ScalarType | None] = []
         for part in parts:
-            if part.role == "surface":
+            if part.role in OPAQUE_ROLES:
                 src_types += part.types
             elif part.role != "dst":
                 src_types.append(part.types[0] if part.types else None)
@@ -118,7 +113,7 @@ class _Matcher:
         """``results`` and ``literals`` of the plan."""
         literals = []
         for index, (part, value) in enumerate(zip(parts, self.values)):
-            if part.role == "surface" or isinstance(value, (tuple, Negated, Selected)) or (part.role == "dst" and value is None):
+            if part.role in OPAQUE_ROLES or isinstance(value, (tuple, Negated, Selected)) or (part.role == "dst" and value is None):
                 return -1, ()
             if isinstance(value, (ast.Int, ast.Float)):
                 literals.append((index, part.types[0]))
@@ -147,8 +142,8 @@ class _Matcher:
     def part(self, index: int, pattern: OperandPattern, value: Value) -> Part:
         if isinstance(value, Selected) or pattern.selector:
             value = self.selected(index, pattern, value)
-        if pattern.type == "surface":
-            return self.surface(index, pattern, value)
+        if pattern.type in HANDLES:
+            return self.opaque(index, pattern, value)
         if pattern.role == "mem":
             return self.memory(index, pattern, value)
         if pattern.type == "address":
@@ -175,10 +170,23 @@ class _Matcher:
         self.mods = self.mods | {key: mark for key, mark in marks.items() if mark}
         return value.reg if isinstance(value, Selected) else value
 
+    def opaque(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        """A surface, texture or sampler, or what goes with a texture's coordinates."""
+        opcode, geometry = self.row.opcode, self.mods[pattern.count] if pattern.count else None
+        if pattern.type == "surface":
+            return handles.surface(opcode, index, geometry, value)
+        if geometry is None:
+            return handles.query(opcode, index, pattern.type, value)
+        if pattern.type == "texture":
+            return handles.texture(opcode, index, self.mods, value, self.independent)
+        return (handles.gradient if pattern.type == "gradient" else handles.offset)(opcode, index, geometry, value)
+
     def destination(self, index: int, pattern: OperandPattern, value: Value) -> Part:
         kind = self.type(pattern.type)
         if pattern.name == "_" and value is not None:
             raise Mismatch(f"'{self.row.opcode}{self.written()}' has no result: its destination must be '_'", index)
+        if pattern.second is not None and pattern.count is not None:
+            return self.vector_pair(index, pattern, kind, pattern.second, value)
         if pattern.second is not None:
             return self.pair(index, kind, pattern.second, value)
         if isinstance(value, tuple):
@@ -210,6 +218,23 @@ class _Matcher:
             if item is not None:
                 self.register(wanted, item, (index, position))
         return Part("dst", types)
+
+    def vector_pair(self, index: int, pattern: OperandPattern, kind: ScalarType, second: OperandPattern, value: Value) -> Part:
+        """``{a, b}|p``, the predicate optional."""
+        items: Value = value
+        extra: tuple[ScalarType, ...] = ()
+        if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+            items, extra = value[0], (self.type(second.type),)
+            self.register(extra[0], value[1], (index,))
+        if not isinstance(items, tuple):
+            raise Mismatch(
+                f"operand {index + 1} of '{self.row.opcode}' must be a vector of {self.length(pattern)} elements", index
+            )
+        types = self.elements(index, pattern, kind, items)
+        for position, item in enumerate(items):
+            if item is not None:
+                self.register(types[position], item, (index, position))
+        return Part("dst", types + extra)
 
     def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
         if not isinstance(value, Reg) or isinstance(value, Computed):
@@ -391,49 +416,3 @@ class _Matcher:
         if isinstance(value, Reg) and value.type is B32:
             return Part("src", (B32,))
         raise Mismatch(f"the random bits of '{self.row.opcode}' must be a .b32 register", index)
-
-    # ------------------------------------------------------------ surfaces
-
-    def surface(self, index: int, pattern: OperandPattern, value: Value) -> Part:
-        address, *rest = value if isinstance(value, tuple) else (value,)
-        if not isinstance(address, Addr):
-            raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a surface in brackets", index)
-        self.handle(index, address)
-        if pattern.count is None:
-            if rest:
-                raise Mismatch(f"'{self.row.opcode}' takes no coordinates", index)
-            return Part("surface", (TYPES["u64"],))
-        if len(rest) != 1:
-            raise Mismatch(f"'{self.row.opcode}' needs one coordinate tuple after the surface", index)
-        geometry = self.mods[pattern.count]
-        self.coordinates(index, geometry, rest[0])
-        return Part("surface", (TYPES["u64"], B32), COORDINATES[geometry])
-
-    def handle(self, index: int, address: Addr) -> None:
-        base = address.base
-        if isinstance(base, Imm):
-            raise Mismatch("a surface is a .surfref variable or a 64-bit register, not a literal", index)
-        if address.offset or (isinstance(base, SymRef) and base.offset):
-            raise Mismatch("a surface operand takes no offset; add it to the register", index)
-        if isinstance(base, Reg):
-            if base.type.kind not in "usb" or base.type.bits != 64:
-                raise Mismatch(f"a surface handle has 64 bits; '{written(base.name)}' has type {base.type}", index)
-        elif not isinstance(base.symbol, Variable) or base.symbol.type.name != "surfref":
-            raise Mismatch(f"'{written(base.symbol.name)}' is not a surface", index)
-        elif base.symbol.dims:
-            name = written(base.symbol.name)
-            raise Mismatch(f"'{name}' is an array of surfaces; take an address with mov.u64 first", index)
-
-    def coordinates(self, index: int, geometry: str, value: Value) -> None:
-        needed = COORDINATES[geometry]
-        if not isinstance(value, tuple):
-            if isinstance(value, ast.Int):
-                raise Mismatch("a literal coordinate must be in braces", index)
-            value = (value,)
-        if len(value) < needed or len(value) not in TUPLE_LENGTHS:
-            wanted = {1: "1 coordinate", 2: "2 coordinates", 3: "4 coordinates"}[needed]
-            raise Mismatch(f"geometry .{geometry} needs {wanted}, not {len(value)}", index)
-        for item in value:
-            is_register = isinstance(item, Reg) and typerules.register_fits(TYPES["s32"], item.type, relaxed=False)
-            if not is_register and not isinstance(item, ast.Int):
-                raise Mismatch("a coordinate must be a 32-bit integer register or a literal", index)

@@ -29,6 +29,7 @@ OPCODE_WORDS: dict[str, frozenset[str]] = {
     "mbarrier": frozenset({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait",
                            "parity", "pending_count"}),
     "mma": frozenset({"sp", "sp::ordered_metadata"}), "wmma": frozenset({"load", "store", "mma", "a", "b", "c", "d"}),
+    "tex": frozenset({"base", "level", "grad"}), "txq": frozenset({"level"}),
     "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
 }  # fmt: skip
 """Modifiers that are part of an opcode's name: alone in having a fixed place, right after it."""

@@ -7,19 +7,28 @@ from typing import Any
 
 from ptxemu.check import typerules
 from ptxemu.check.operands import Negated, Selected, Value
-from ptxemu.ir import Operand, Reg, Vec
+from ptxemu.ir import Imm, Operand, Reg, Vec
 from ptxemu.isa.table import Row
 from ptxemu.syntax import ast
-from ptxemu.types import B32, TYPES, ScalarType
+from ptxemu.types import B32, TYPES, U64, ScalarType
+
+
+class Mismatch(Exception):
+    """An operand does not fit; ``path`` leads to it (operand index, then element index), empty for the opcode."""
+
+    def __init__(self, message: str, *path: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
 
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """What becomes of one operand: ``role`` is dst, src, mem, surface or any; ``types`` those of its elements."""
+    """What becomes of one operand: ``role`` is dst, src, mem, surface, texture or any; ``types`` those of its elements."""
 
     role: str
     types: tuple[ScalarType, ...]
-    keep: int = 0  # coordinates of a surface operand
+    keep: int = 0  # coordinates of a surface or texture operand
 
 
 @dataclass(slots=True)
@@ -49,9 +58,11 @@ class Plan:
         srcs: list[Operand] = []
         for part, value in zip(self.parts, values):
             if part.role == "dst":
-                dsts += value if isinstance(value, tuple) else [_register(value)] * len(part.types)
+                dsts += _flat(value) if isinstance(value, tuple) else [_register(value)] * len(part.types)
             elif part.role == "surface":
                 srcs += _surface(value, part)
+            elif part.role == "texture":
+                srcs += _texture(value, part)
             elif isinstance(value, tuple):
                 srcs.append(_vector(value, part))
             elif value is not None:
@@ -77,6 +88,19 @@ def _vector(values: tuple[Value, ...], part: Part) -> Operand:
     items = [_vector(value, part) if isinstance(value, tuple) else _source(value, kind)
              for value, kind in zip(values, types) if value is not None]  # fmt: skip
     return items[0] if len(items) == 1 and part.role == "src" else Vec(tuple(items))
+
+
+def _flat(values: tuple[Value, ...]) -> list[Reg | None]:
+    """``{a, b}|p`` as a list."""
+    return [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+
+
+def _texture(value: Value, part: Part) -> list[Operand]:
+    """The texture, its sampler (0 for its own) and the coordinates."""
+    address, *sampler, last = value
+    coordinates = last if isinstance(last, tuple) else (last,)
+    items = tuple(_source(item, kind) for item, kind in zip(coordinates, part.types[2:]))
+    return [address.base, sampler[0] if sampler else Imm(0, U64), Vec(items[: part.keep])]
 
 
 def _surface(value: Value, part: Part) -> list[Operand]:

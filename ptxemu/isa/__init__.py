@@ -15,7 +15,7 @@ from ptxemu.types import TYPES
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-WORDS = frozenset({"", "label", "targets", "address", "surface", "random"})
+WORDS = frozenset({"", "label", "targets", "address", "surface", "texture", "sampler", "gradient", "offset", "random"})
 SPACES = frozenset({"global", "shared"})
 
 

@@ -38,6 +38,10 @@ Operand patterns, separated by commas, in written order::
     c:u32?     optional operand (a trailing ?)
     c:b64?slot operand that is present exactly when the optional slot is given
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
+    t:texture*geom   ``[texture, coordinates]`` or ``[texture, sampler, coordinates]``; ``t:texture`` is ``[texture]``
+    s:sampler  ``[sampler]``
+    x:gradient*geom  a vector of f32, ``e:offset*geom`` one of texel offsets
+    d:T*vec|p:pred?  a vector and an optional predicate
     ...        alone: any operands, whose names are resolved and nothing more
 
 A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
@@ -109,7 +113,7 @@ class Row:
     """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are free words for the checker and
     the passes: ``branch``, ``call``, ``return``, ``barrier``; ``suspends`` (a warp may have to wait for others), ``exits``
     (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
-    ``uniform`` (the results are, unless a membermask is varying).
+    ``uniform`` (the results are, unless a membermask is varying); ``unified`` (not in independent texturing mode).
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers.
     """

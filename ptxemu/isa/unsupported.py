@@ -6,7 +6,6 @@ from ptxemu.isa.table import UNSUPPORTED, row
 
 # chapter: (opcode, minimum version, minimum target)
 FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
-    "Texture Instructions": (("tex", "1.0", 10), ("tld4", "2.2", 20), ("txq", "1.5", 10)),
     "Data Movement and Conversion Instructions": (("multimem", "8.1", 90), ("tensormap", "8.3", 90)),
     "Parallel Synchronization and Communication Instructions": (("clusterlaunchcontrol", "8.6", 100),),
     "Warp Level Matrix Instructions": (("wgmma", "8.0", 90), ("tcgen05", "8.6", 100)),

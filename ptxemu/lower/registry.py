@@ -9,7 +9,7 @@ from ptxemu.lower.emit import ELEMENTWISE
 
 MODULES = (
     "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "video", "data", "approx",
-    "control", "memory", "sync", "atomics", "surfaces", "warp", "matrix", "calls", "stack",
+    "control", "memory", "sync", "atomics", "surfaces", "texture", "warp", "matrix", "calls", "stack",
     "mbarrier", "copy", "cluster", "hints",
 )  # fmt: skip
 

@@ -115,10 +115,10 @@ def suq(ctx: Context, op: Op) -> None:
         ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op.srcs[0])), ("ptr", out),
     )  # fmt: skip
     value = ctx.inst(f"load <{LANES} x i32>, ptr {out}, align 64")
-    ctx.define(op, 0, _first(ctx, value, "i32") if ctx.is_scalar(dst) else value)
+    ctx.define(op, 0, first_active(ctx, value, "i32") if ctx.is_scalar(dst) else value)
 
 
-def _first(ctx: Context, value: str, t: str) -> str:
+def first_active(ctx: Context, value: str, t: str) -> str:
     """The value of the first active lane."""
     lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
     return ctx.inst(f"extractelement <{LANES} x {t}> {value}, i32 {lane}")
@@ -126,14 +126,15 @@ def _first(ctx: Context, value: str, t: str) -> str:
 
 @effect("istypep")
 def istypep(ctx: Context, op: Op) -> None:
-    """Is the register a live handle? Only surfaces have handles that say what they are."""
+    """Is the register the handle of a bound surface, texture or sampler?"""
     dst = op.dsts[0]
     if dst is None:
         return
-    if op.mods["type"] != "surfref":
-        ctx.define(op, 0, "false" if ctx.is_scalar(dst) else ctx.splat("i1", "false"))
-        return
-    everyone = ctx.bits_of(ctx.active)
-    bits = ctx.call("i32", "pe_is_surface", ("ptr", "%w"), ("i32", everyone), ("ptr", handles(ctx, op.srcs[0])))
+    everyone, address = ctx.bits_of(ctx.active), handles(ctx, op.srcs[0])
+    if op.mods["type"] == "surfref":
+        bits = ctx.call("i32", "pe_is_surface", ("ptr", "%w"), ("i32", everyone), ("ptr", address))
+    else:
+        sampler = str(int(op.mods["type"] == "samplerref"))
+        bits = ctx.call("i32", "pe_is_texture", ("ptr", "%w"), ("i32", sampler), ("i32", everyone), ("ptr", address))
     value = ctx.mask_from_bits(bits)
-    ctx.define(op, 0, _first(ctx, value, "i1") if ctx.is_scalar(dst) else value)
+    ctx.define(op, 0, first_active(ctx, value, "i1") if ctx.is_scalar(dst) else value)

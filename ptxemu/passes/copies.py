@@ -98,11 +98,13 @@ def _sweep(graph: Graph) -> None:
     for block in graph.blocks:
         block.phis = [phi for phi in block.phis if phi.dst in needed]
         kept = (op for op in block.ops if not removable(op) or any(dst in needed for dst in op.dsts if dst))
-        block.ops = [_as_reduction(op, needed) for op in kept]
+        block.ops = [_without_dead(op, needed) for op in kept]
 
 
-def _as_reduction(op: Op, needed: set[Reg]) -> Op:
-    """An ``atom`` whose result nobody reads is a ``red``."""
+def _without_dead(op: Op, needed: set[Reg]) -> Op:
+    """An ``atom`` whose result nobody reads is a ``red``; a texture fetch computes only the components that are read."""
+    if op.row.lower in ("tex", "tld4"):
+        return replace(op, dsts=tuple(dst if dst in needed else None for dst in op.dsts))
     if op.row.lower != "atom" or any(dst in needed for dst in op.dsts if dst is not None):
         return op
     return replace(op, dsts=(None,) * len(op.dsts))

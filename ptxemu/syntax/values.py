@@ -6,7 +6,7 @@ from typing import Any
 
 from ptxemu.syntax import declarations as declare
 from ptxemu.syntax import expressions as build
-from ptxemu.syntax.ast import Float, Init, InitList, Int, Name
+from ptxemu.syntax.ast import Float, Init, InitList, Int, Name, Pair
 from ptxemu.syntax.literals import float_bits, integer_value, is_representable, string_value
 
 Rule = Any  # ply.yacc.YaccProduction, which is untyped
@@ -72,6 +72,12 @@ def p_operand(p: Rule) -> None:
     """operand : element
     | address"""
     p[0] = p[1]
+
+
+def p_operand_pair(p: Rule) -> None:
+    """operand : vector '|' NAME"""
+    predicate = build.name(p.lexer, p[3], p.lexpos(3))
+    p[0] = Pair(p[1], predicate, p[1].pos, predicate.end)
 
 
 def p_element(p: Rule) -> None:

@@ -1,0 +1,106 @@
+/* texture.c: descriptors of textures: creation checks, handles, queries. */
+#include <stdbool.h>
+#include "slots.h"
+#include "texture.h"
+
+/* ---- creation ------------------------------------------------------------------------------------------------------- */
+
+static bool reads_floats(const pe_texture *t) { return t->kind != PE_KIND_UINT && t->kind != PE_KIND_SINT; }
+
+static const char *check_sampler(const pe_sampler *s) {
+  for (int axis = 0; axis < 3; axis++)
+    if (s->address[axis] > PE_ADDRESS_BORDER) return "unknown address mode";
+  if (s->filter > PE_FILTER_LINEAR || s->mip_filter > PE_FILTER_LINEAR) return "unknown filter mode";
+  return NULL;
+}
+
+const char *pe_texture_check(const pe_texture *texture) {
+  const char *wrong = check_sampler(&texture->sampler);
+  if (wrong) return wrong;
+  if (texture->state == PE_TEXTURE_SAMPLER) return NULL;
+  if ((texture->sampler.filter == PE_FILTER_LINEAR || texture->sampler.mip_filter == PE_FILTER_LINEAR) &&
+      !reads_floats(texture))
+    return "linear filtering needs texels that read as floats";
+  bool scaled = texture->kind == PE_KIND_UNORM || texture->kind == PE_KIND_SNORM;
+  if (scaled && (texture->memory.bits > 16 || texture->memory.kind == PE_KIND_FLOAT))
+    return "only 8- and 16-bit integers can be read as normalized floats";
+  if (texture->srgb && (texture->kind != PE_KIND_UNORM || texture->memory.bits != 8))
+    return "only 8-bit texels that read as normalized floats can be sRGB";
+  if (!texture->samples || texture->memory.layers % texture->samples) return "the layers are not a multiple of the samples";
+  return NULL;
+}
+
+/* ---- handles -------------------------------------------------------------------------------------------------------- */
+
+static pe_slots *slots_of(const pe_texture_table *table) { return (pe_slots *)table; }
+
+pe_texture_table *pe_texture_table_new(void) { return (pe_texture_table *)pe_slots_new(sizeof(pe_texture)); }
+void pe_texture_table_free(pe_texture_table *table) { pe_slots_free(slots_of(table)); }
+
+int pe_texture_table_set(pe_texture_table *table, uint32_t slot, uint32_t tag, const pe_texture *texture) {
+  pe_texture *entry = pe_slots_make(slots_of(table), slot, tag);
+  if (!entry) return -1;
+  *entry = *texture;
+  return 0;
+}
+
+void pe_texture_table_clear(pe_texture_table *table, uint32_t slot) {
+  uint32_t *tag;
+  pe_texture *entry = pe_slots_find(slots_of(table), slot & PE_SLOT_MASK, &tag);
+  if (entry) entry->state = PE_TEXTURE_FREE;
+}
+
+const pe_texture *pe_texture_lookup(const pe_texture_table *table, uint64_t handle) {
+  uint32_t slot = handle & PE_SLOT_MASK, *tag;
+  const pe_texture *entry = table && slot ? pe_slots_find(slots_of(table), slot, &tag) : NULL;
+  if (!entry || entry->state == PE_TEXTURE_FREE || (uint32_t)(handle >> 32) != *tag) return NULL;
+  return handle >> PE_SLOT_BITS & 0xfff ? NULL : entry;
+}
+
+/* ---- queries -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t array_size(const pe_texture *t) {
+  switch (t->geom) {
+    case PE_GEOM_A1D:
+    case PE_GEOM_A2D: return t->memory.layers;
+    case PE_GEOM_ACUBE: return t->memory.layers / 6;
+    case PE_GEOM_A2DMS: return t->memory.layers / t->samples;
+    default: return 0;
+  }
+}
+
+/* An extent of a level; a level that the texture lacks, and a dimension that its geometry lacks, have none. */
+static uint32_t extent(const pe_texture *t, uint32_t which, int32_t level) {
+  uint32_t index = level < 0 ? 0 : (uint32_t)level;
+  bool flat = t->geom == PE_GEOM_1D || t->geom == PE_GEOM_1D_BUFFER || t->geom == PE_GEOM_A1D;
+  if (level < -1 || index >= t->memory.levels) return 0;
+  if (which == PE_TXQ_WIDTH) return t->memory.level[index].width;
+  if (which == PE_TXQ_HEIGHT) return flat ? 0 : t->memory.level[index].height;
+  return t->geom == PE_GEOM_3D ? t->memory.level[index].depth : 0;
+}
+
+uint32_t pe_texture_query(const pe_texture *texture, uint32_t which, int32_t level) {
+  static const pe_su_context plain;
+  const pe_sampler *s = &texture->sampler;
+  if (level == -1 && texture->query_mask >> which & 1) return texture->query_value[which];
+  if (texture->state == PE_TEXTURE_UNBOUND) return 0;
+  if (texture->state == PE_TEXTURE_SAMPLER && which < PE_TXQ_FORCE_UNNORMALIZED_COORDS) return 0;
+  switch (which) {
+    case PE_TXQ_WIDTH:
+    case PE_TXQ_HEIGHT:
+    case PE_TXQ_DEPTH: return extent(texture, which, level);
+    case PE_TXQ_CHANNEL_DATA_TYPE: return pe_su_query(&plain, &texture->memory, PE_SUQ_CHANNEL_DATA_TYPE);
+    case PE_TXQ_CHANNEL_ORDER: return pe_su_query(&plain, &texture->memory, PE_SUQ_CHANNEL_ORDER);
+    case PE_TXQ_ARRAY_SIZE: return array_size(texture);
+    case PE_TXQ_NUM_MIPMAP_LEVELS: return texture->memory.levels;
+    case PE_TXQ_NUM_SAMPLES: return texture->samples;
+    case PE_TXQ_NORMALIZED_COORDS: return s->normalized;
+    case PE_TXQ_FORCE_UNNORMALIZED_COORDS: return !s->normalized;
+    case PE_TXQ_FILTER_MODE: return s->filter;
+    default: {
+      /* as the enumerators of an initialiser: wrap 0, clamp_to_edge 1, clamp_to_border 2, mirror 3 */
+      static const uint32_t codes[] = {0, 1, 3, 2};
+      return codes[s->address[which - PE_TXQ_ADDR_MODE_0]];
+    }
+  }
+}

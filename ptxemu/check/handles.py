@@ -1,0 +1,125 @@
+"""Operands that name surfaces, textures and samplers, with their coordinates (PTX ISA, "tex", "Surface Instructions").
+
+Coordinates come in tuples of one, two or four; elements beyond those that the geometry needs are ignored.
+"""
+
+from __future__ import annotations
+
+from ptxemu.check import typerules
+from ptxemu.check.names import written
+from ptxemu.check.operands import Value
+from ptxemu.check.plan import Mismatch, Part
+from ptxemu.ir import Addr, Imm, Reg, SymRef, Variable
+from ptxemu.syntax import ast
+from ptxemu.types import B32, TYPES, U32, U64, ScalarType
+
+OPAQUE = {"surface": "surfref", "texture": "texref", "sampler": "samplerref"}
+COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4}
+AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3, "2dms": 2, "a2dms": 2}
+INDEXED = frozenset({"a1d", "a2d", "acube"})  # whose first coordinate is an index
+TUPLE_LENGTHS = (1, 2, 4)
+
+
+def surface(opcode: str, index: int, geometry: str | None, value: Value) -> Part:
+    """``[surface, coordinates]``, or ``[surface]`` where there is no geometry."""
+    (base, *rest) = value if isinstance(value, tuple) else (value,)
+    _bracketed(opcode, index, "surface", base)
+    if geometry is None:
+        if rest:
+            raise Mismatch(f"'{opcode}' takes no coordinates", index)
+        return Part("surface", (U64,))
+    if len(rest) != 1:
+        raise Mismatch(f"'{opcode}' needs one coordinate tuple after the surface", index)
+    _coordinates(index, geometry, rest[0], TYPES["s32"])
+    return Part("surface", (U64, B32), COORDINATES[geometry])
+
+
+def query(opcode: str, index: int, what: str, value: Value) -> Part:
+    """``[texture]`` or ``[sampler]``."""
+    if isinstance(value, tuple):
+        raise Mismatch(f"'{opcode}' takes no coordinates", index)
+    _bracketed(opcode, index, what, value)
+    return Part("surface", (U64,))
+
+
+def texture(opcode: str, index: int, mods: dict[str, str], value: Value, independent: bool) -> Part:
+    """``[texture, coordinates]``, in independent mode ``[texture, sampler, coordinates]``."""
+    (base, *rest) = value if isinstance(value, tuple) else (value,)
+    _bracketed(opcode, index, "texture", base)
+    if len(rest) != 1 + independent:
+        mode = "a sampler and a coordinate tuple" if independent else "one coordinate tuple"
+        note = ", as '.target texmode_independent' is set" if independent else ""
+        raise Mismatch(f"'{opcode}' needs {mode} after the texture{note}", index)
+    if independent:
+        _handle(index, "sampler", rest[0])
+    types = _coordinates(index, mods["geom"], rest[-1], TYPES[mods["ctype"]])
+    return Part("texture", (U64, U64, *types), COORDINATES[mods["geom"]])
+
+
+def gradient(opcode: str, index: int, geometry: str, value: Value) -> Part:
+    """A vector of f32, one for each axis; four where there are three."""
+    wanted = 4 if AXES[geometry] == 3 else AXES[geometry]
+    if not isinstance(value, tuple) or len(value) != wanted:
+        raise Mismatch(f"a gradient of geometry .{geometry} is a vector of {wanted}", index)
+    for item in value:
+        _element(index, item, TYPES["f32"], "gradient")
+    return Part("src", (TYPES["f32"],) * wanted)
+
+
+def offset(opcode: str, index: int, geometry: str, value: Value) -> Part:
+    """A vector of s32, at least one for each axis."""
+    if not isinstance(value, tuple):
+        raise Mismatch("a texel offset must be a vector in braces", index)
+    if len(value) < AXES[geometry] or len(value) not in TUPLE_LENGTHS:
+        wanted = 4 if AXES[geometry] == 3 else AXES[geometry]
+        raise Mismatch(f"an offset of geometry .{geometry} is a vector of {wanted}, not {len(value)}", index)
+    for item in value:
+        _element(index, item, TYPES["s32"], "offset")
+    return Part("src", (TYPES["s32"],) * len(value))
+
+
+def _bracketed(opcode: str, index: int, what: str, value: Value) -> None:
+    if not isinstance(value, Addr):
+        raise Mismatch(f"operand {index + 1} of '{opcode}' must be a {what} in brackets", index)
+    if value.offset or (isinstance(value.base, SymRef) and value.base.offset):
+        raise Mismatch(f"a {what} operand takes no offset; add it to the register", index)
+    _handle(index, what, value.base)
+
+
+def _handle(index: int, what: str, base: Value) -> None:
+    if isinstance(base, Reg):
+        if base.type.kind not in "usb" or base.type.bits != 64:
+            raise Mismatch(f"a {what} handle has 64 bits; '{written(base.name)}' has type {base.type}", index)
+    elif isinstance(base, Imm) or not isinstance(base, SymRef):
+        raise Mismatch(f"a {what} is a .{OPAQUE[what]} variable or a 64-bit register, not a literal", index)
+    elif not isinstance(base.symbol, Variable) or base.symbol.type.name != OPAQUE[what]:
+        raise Mismatch(f"'{written(base.symbol.name)}' is not a {what}", index)
+    elif base.symbol.dims:
+        name = written(base.symbol.name)
+        raise Mismatch(f"'{name}' is an array of {what}s; take an address with mov.u64 first", index)
+
+
+def _coordinates(index: int, geometry: str, value: Value, kind: ScalarType) -> tuple[ScalarType, ...]:
+    """The types of the elements of a tuple."""
+    needed = COORDINATES[geometry]
+    if not isinstance(value, tuple):
+        if isinstance(value, (ast.Int, ast.Float)):
+            raise Mismatch("a literal coordinate must be in braces", index)
+        value = (value,)
+    if len(value) < needed or len(value) not in TUPLE_LENGTHS:
+        wanted = {1: "1 coordinate", 2: "2 coordinates"}.get(needed, "4 coordinates")
+        raise Mismatch(f"geometry .{geometry} needs {wanted}, not {len(value)}", index)
+    types = (U32 if geometry in INDEXED else kind, *(kind,) * (len(value) - 1))
+    for item, wanted_type in zip(value, types):
+        _element(index, item, wanted_type, "coordinate" if wanted_type is kind else "layer index")
+    return types
+
+
+def _element(index: int, item: Value, kind: ScalarType, what: str) -> None:
+    if isinstance(item, Reg):
+        fits = typerules.register_fits(kind, item.type, relaxed=False)
+    else:
+        fits = isinstance(item, (ast.Int, ast.Float)) and typerules.literal_fits(kind, item)
+    if not fits:
+        name = "an f32" if kind.is_float else "a 32-bit integer"
+        raise Mismatch(f"a {what} must be {name} register or a literal", index)

@@ -1,0 +1,178 @@
+"""Texture and sampler objects: what CUDA calls ``cudaTextureObject_t``."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxemu.buffer import Buffer
+from ptxemu.errors import InputError
+from ptxemu.surface import Surface
+from ptxemu.surface_object import AXES, SurfaceObject
+from ptxemu.texture import Sampler, SamplerState, Texture, TextureTable, with_options
+
+Array = NDArray[Any]
+
+# The array axes of each geometry before the components, outermost first.
+TEXTURE_AXES: dict[str, tuple[str, ...]] = {
+    **AXES,
+    "2dms": ("samples", "height", "width"),
+    "a2dms": ("layers", "samples", "height", "width"),
+}
+COMPONENTS = {1: "R", 2: "RG", 4: "RGBA"}
+
+
+class TextureObject:
+    """A texture that kernels reach by its 64-bit ``handle``, or through a ``.texref`` that it is bound to."""
+
+    def __init__(self, texture: Texture, table: TextureTable, keeps: object = None) -> None:
+        self.texture = texture
+        self.handle = table.add(texture)
+        self._table = table
+        self._keeps = keeps
+        self._finalizer = weakref.finalize(self, _remove, table, self.handle)
+        self._finalizer.atexit = False
+
+    @property
+    def surface(self) -> Surface:
+        """The texels' memory."""
+        return self.texture.surface
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of level 0 as an array."""
+        return self._shape(0)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.surface.format.dtype
+
+    def copy_to_host(self, level: int = 0) -> Array:
+        """The texels of a level, components in memory order."""
+        return self.surface.download(level).reshape(self._shape(level))
+
+    def copy_from_host(self, array: Array, level: int = 0) -> None:
+        """Replace the texels of a level."""
+        array = np.asarray(array)
+        if array.shape == self._shape(level):
+            array = array.reshape(self.surface.shape(level))
+        self.surface.upload(array, level)
+
+    def belongs_to(self, table: TextureTable) -> bool:
+        """Whether launches that use ``table`` know the handle."""
+        return self._table is table and self._finalizer.alive
+
+    def close(self) -> None:
+        """Retire the handle; the memory goes with the last reference to it."""
+        self._finalizer()
+
+    def __int__(self) -> int:
+        return self.handle
+
+    def __repr__(self) -> str:
+        state = self.texture.state
+        return f"TextureObject({self.texture.geometry} {self.surface.format} {list(self.shape)}, {state.filter})"
+
+    def _shape(self, level: int) -> tuple[int, ...]:
+        shape, samples = self.surface.shape(level), int(self.texture.descriptor.samples)
+        return (shape[0] // samples, samples, *shape[1:]) if self.texture.geometry == "a2dms" else shape
+
+
+class SamplerObject:
+    """A sampler that kernels reach by its 64-bit ``handle``, or through a ``.samplerref`` that it is bound to."""
+
+    def __init__(self, state: SamplerState, table: TextureTable) -> None:
+        self.sampler = Sampler(state)
+        self.handle = table.add(self.sampler)
+        self._table = table
+        self._finalizer = weakref.finalize(self, _remove, table, self.handle)
+        self._finalizer.atexit = False
+
+    def belongs_to(self, table: TextureTable) -> bool:
+        """Whether launches that use ``table`` know the handle."""
+        return self._table is table and self._finalizer.alive
+
+    def close(self) -> None:
+        """Retire the handle."""
+        self._finalizer()
+
+    def __int__(self) -> int:
+        return self.handle
+
+    def __repr__(self) -> str:
+        return f"SamplerObject({self.sampler.state})"
+
+
+def make_texture_object(
+    table: TextureTable, arena: Any, data: object, format: str | None, geometry: str | None, options: Mapping[str, Any]
+) -> TextureObject:
+    """A texture of an array (or several, one for each mip level), a shape, a buffer, or an existing surface."""
+    state, rest = with_options(SamplerState(), options)
+    reading = {key: rest.pop(key) for key in ("read_mode", "srgb") if key in rest}
+    if isinstance(data, SurfaceObject):
+        if format or rest:
+            raise InputError("a texture of a surface has the surface's format and layout")
+        return TextureObject(Texture(data.surface, state, geometry=geometry, **reading), table, data)
+    geometry = geometry or "2d"
+    if geometry not in TEXTURE_AXES:
+        raise InputError(f"no texture geometry is named '{geometry}'; there are {', '.join(TEXTURE_AXES)}")
+    mips = list(data) if _is_chain(data) else [data]
+    first = mips[0]
+    shape = _shape(first)
+    axes = TEXTURE_AXES[geometry]
+    if len(shape) not in (len(axes), len(axes) + 1):
+        raise InputError(f"a {geometry} texture has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
+    extents = dict(zip(axes, shape, strict=False))
+    samples = extents.pop("samples", 1)
+    if "ms" in geometry:
+        extents["layers"] = extents.get("layers", 1) * samples
+    if format is None:
+        format = _format(first, shape[len(axes) :])
+    if len(mips) > 1:
+        rest.setdefault("levels", len(mips))
+    if isinstance(first, Buffer):
+        rest |= {"address": first.address, "size": first.nbytes}
+        rest.setdefault("layout", "linear" if geometry in ("1d", "1d_buffer") else "pitch")
+    try:
+        surface = Surface(arena, format, **extents, geometry="a2d" if "ms" in geometry else geometry, **rest)
+    except TypeError as error:
+        raise InputError(f"texture: {str(error).replace('Surface.__init__() ', '')}") from None
+    made = TextureObject(Texture(surface, state, geometry=geometry, samples=samples, **reading), table, data)
+    for level, array in enumerate(mips):
+        if isinstance(array, np.ndarray):
+            made.copy_from_host(array, level)
+    return made
+
+
+def _is_chain(data: object) -> bool:
+    return isinstance(data, Sequence) and bool(data) and all(isinstance(item, np.ndarray) for item in data)
+
+
+def _shape(data: object) -> tuple[int, ...]:
+    if isinstance(data, np.ndarray | Buffer):
+        return data.shape
+    items = tuple(data) if isinstance(data, tuple | list) else (data,)
+    if not all(isinstance(item, int | np.integer) and item >= 1 for item in items):
+        raise InputError(f"texture: expects NumPy arrays, a buffer, a surface or a shape of positive integers, not {data!r}")
+    return tuple(int(item) for item in items)
+
+
+def _format(data: object, components: tuple[int, ...]) -> str:
+    """The format of an array's elements, read as they are."""
+    if not isinstance(data, np.ndarray | Buffer):
+        raise InputError("texture: a shape needs a format")
+    count = components[0] if components else 1
+    kind = {"u": "UINT", "i": "SINT", "f": "FLOAT"}.get(data.dtype.kind)
+    if kind is None or count not in COMPONENTS:
+        raise InputError(f"texture: no format has {count} components of {data.dtype}")
+    return "".join(f"{letter}{data.dtype.itemsize * 8}" for letter in COMPONENTS[count]) + f"_{kind}"
+
+
+def _remove(table: TextureTable, handle: int) -> None:
+    with suppress(InputError):
+        table.remove(handle)
