@@ -38,12 +38,11 @@ PE_INLINE void pe_positions(double *restrict p, const double *restrict u, const 
     }
     return;
   }
-  double period = rule->mode == PE_ADDRESS_MIRROR ? 2 * extent : extent, inverse = 1 / period, last = nextafter(period, 0);
+  double period = rule->mode == PE_ADDRESS_MIRROR ? 2 * extent : extent, last = nextafter(period, 0);
   for (uint32_t i = 0; i < PE_LANES; i++) {
     double at = (__builtin_fabs(u[i]) < 0x1p24 ? u[i] : 0) * scale + offset[i]; /* f32 from 2^24 on are even integers */
-    at -= __builtin_floor(at * inverse) * period;
-    at += at < 0 ? period : 0;
-    at -= at >= period ? period : 0;
+    at -= __builtin_floor(at / period) * period;
+    at += at < 0 ? period : 0; /* the quotient was rounded up to a whole one */
     p[i] = at > last ? last : at;
   }
   if (rule->mode == PE_ADDRESS_MIRROR)

@@ -134,7 +134,7 @@ static void find_levels(run *r) {
   if (levels == 1) return;
   if (least > most) least = most;
   PE_FOR_LANES(i, r->mask) {
-    double at = least;
+    double at = r->site->integer ? 0 : least;
     if (r->site->integer && r->site->lod == PE_LOD_LEVEL)
       at = (int32_t)r->in.level[i];
     else if (r->site->lod == PE_LOD_LEVEL)
@@ -384,11 +384,19 @@ LANES void add_filtered(const run *r, const footprint *f, const double *restrict
 
 /* ---- results -------------------------------------------------------------------------------------------------------- */
 
-/* Keep row k of the lanes of mask. */
+/* Keep component k of the lanes of mask, in ascending order of k. */
 LANES void keep(const run *r, uint32_t k, uint32_t mask, const uint32_t *restrict bits) {
-  uint32_t *row = r->out + k * 32;
-  bool half = r->site->result != PE_RESULT_B32;
-  PE_FOR_LANES(i, mask) row[i] = half ? pe_f16_bits(bits[i]) : bits[i];
+  uint32_t *row = r->out + k * 32, *pair = r->out + k / 2 * 32;
+  switch (r->site->result) {
+    case PE_RESULT_B32:
+      PE_FOR_LANES(i, mask) row[i] = bits[i];
+      break;
+    case PE_RESULT_F16:
+      PE_FOR_LANES(i, mask) row[i] = pe_f16_bits(bits[i]);
+      break;
+    default:
+      PE_FOR_LANES(i, mask) pair[i] = k & 1 ? pair[i] | (uint32_t)pe_f16_bits(bits[i]) << 16 : pe_f16_bits(bits[i]);
+  }
 }
 
 /* Lanes of one level, nothing to add up. */

@@ -85,9 +85,7 @@ class Device:
         """
         return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
 
-    def texture(
-        self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Any
-    ) -> TextureObject:
+    def texture(self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Any) -> TextureObject:
         """A texture with the contents of a NumPy array (of several, for mip levels), of zeros if ``data`` is a shape, or
         over the memory of a buffer or a surface, which see its changes and are seen by it.
 

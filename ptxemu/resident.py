@@ -32,9 +32,7 @@ class Resident:
     def __init__(self, info: ModuleInfo, device: Device, name: str) -> None:
         self._info = info
         self._device = device
-        self._declared = {
-            item.name: self._declare(item) for item in info.handles.values()
-        }
+        self._declared = {item.name: self._declare(item) for item in info.handles.values()}
         forget = weakref.finalize(self, _forget, [(self._table(name), handle) for name, handle in self._declared.items()])
         forget.atexit = False
         self._handles = self._handle_table()

@@ -25,7 +25,9 @@ ADDRESS_MODES: dict[str, int] = {
 FILTERS: dict[str, int] = {"point": lib.PE_FILTER_POINT, "linear": lib.PE_FILTER_LINEAR}
 READ_MODES = ("element", "normalized_float")
 ADDRESS_FIELDS: dict[int, str] = {0: "wrap", 1: "clamp", 2: "border", 3: "mirror"}  # values of initialisers
-QUERIES = tuple(name.removeprefix("PE_TXQ_").lower() for name in dir(lib) if name.startswith("PE_TXQ_") and name != "PE_TXQ_COUNT")
+QUERIES = tuple(
+    name.removeprefix("PE_TXQ_").lower() for name in dir(lib) if name.startswith("PE_TXQ_") and name != "PE_TXQ_COUNT"
+)
 GEOMETRIES = ("1d", "1d_buffer", "2d", "3d", "a1d", "a2d", "cube", "acube", "2dms", "a2dms")
 
 
@@ -109,9 +111,9 @@ class Texture:
         target.kind = getattr(lib, f"PE_KIND_{_kind_read(surface.format.kind, read_mode)}")
         target.srgb, target.samples = bool(srgb), samples
         target.memory = surface.descriptor[0]
-        if surface.format.kind in ("UINT", "SINT") and any(state.border):
-            raise InputError("a border colour needs texels that read as floats")
         state.fill(target.sampler)
+        if target.kind in (lib.PE_KIND_UINT, lib.PE_KIND_SINT) and any(state.border):
+            raise InputError("a border colour needs texels that read as floats")
         _check(lib.pe_texture_check(target), f"{self.geometry} texture of {surface.format}")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ptxemu.buffer import Buffer
 from ptxemu.errors import InputError
-from ptxemu.surface import Surface
+from ptxemu.surface import Surface, surface_format
 from ptxemu.surface_object import AXES, SurfaceObject
 from ptxemu.texture import Sampler, SamplerState, Texture, TextureTable, with_options
 
@@ -119,29 +119,10 @@ def make_texture_object(
             raise InputError("a texture of a surface has the surface's format and layout")
         return TextureObject(Texture(data.surface, state, geometry=geometry, **reading), table, data)
     geometry = geometry or "2d"
-    if geometry not in TEXTURE_AXES:
-        raise InputError(f"no texture geometry is named '{geometry}'; there are {', '.join(TEXTURE_AXES)}")
-    mips = list(data) if _is_chain(data) else [data]
-    first = mips[0]
-    shape = _shape(first)
-    axes = TEXTURE_AXES[geometry]
-    if len(shape) not in (len(axes), len(axes) + 1):
-        raise InputError(f"a {geometry} texture has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
-    extents = dict(zip(axes, shape, strict=False))
-    samples = extents.pop("samples", 1)
-    if "ms" in geometry:
-        extents["layers"] = extents.get("layers", 1) * samples
-    if format is None:
-        format = _format(first, shape[len(axes) :])
+    mips = _mip_chain(data)
     if len(mips) > 1:
         rest.setdefault("levels", len(mips))
-    if isinstance(first, Buffer):
-        rest |= {"address": first.address, "size": first.nbytes}
-        rest.setdefault("layout", "linear" if geometry in ("1d", "1d_buffer") else "pitch")
-    try:
-        surface = Surface(arena, format, **extents, geometry="a2d" if "ms" in geometry else geometry, **rest)
-    except TypeError as error:
-        raise InputError(f"texture: {str(error).replace('Surface.__init__() ', '')}") from None
+    surface, samples = _surface(arena, mips[0], format, geometry, rest)
     made = TextureObject(Texture(surface, state, geometry=geometry, samples=samples, **reading), table, data)
     for level, array in enumerate(mips):
         if isinstance(array, np.ndarray):
@@ -149,8 +130,34 @@ def make_texture_object(
     return made
 
 
-def _is_chain(data: object) -> bool:
-    return isinstance(data, Sequence) and bool(data) and all(isinstance(item, np.ndarray) for item in data)
+def _surface(arena: Any, data: object, format: str | None, geometry: str, options: dict[str, Any]) -> tuple[Surface, int]:
+    """Memory for an array or a shape, or that of a buffer; and how many samples a texel has."""
+    axes, shape = TEXTURE_AXES.get(geometry), _shape(data)
+    if axes is None:
+        raise InputError(f"no texture geometry is named '{geometry}'; there are {', '.join(TEXTURE_AXES)}")
+    if len(shape) not in (len(axes), len(axes) + 1):
+        raise InputError(f"a {geometry} texture has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
+    extents: dict[str, Any] = dict(zip(axes, shape, strict=False))
+    samples = extents.pop("samples", 1)
+    if "samples" in axes:
+        extents["layers"] = extents.get("layers", 1) * samples
+        geometry = "a2d"
+    if isinstance(data, Buffer):
+        layout = "linear" if geometry in ("1d", "1d_buffer") else "pitch"
+        options = {"layout": layout, "address": data.address, "size": data.nbytes, **options}
+    chosen = surface_format(format or _format(data, shape[len(axes) :]))
+    if len(shape) > len(axes) and shape[-1] != chosen.components:
+        raise InputError(f"a texture of {chosen} has {chosen.components} components, not {shape[-1]}")
+    try:
+        return Surface(arena, chosen, **extents, geometry=geometry, **options), samples
+    except TypeError as error:
+        raise InputError(f"texture: {str(error).replace('Surface.__init__() ', '')}") from None
+
+
+def _mip_chain(data: object) -> list[object]:
+    """Several arrays are mip levels."""
+    items: list[object] = list(data) if isinstance(data, Sequence) else []
+    return items if items and all(isinstance(item, np.ndarray) for item in items) else [data]
 
 
 def _shape(data: object) -> tuple[int, ...]:

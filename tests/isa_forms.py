@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import isa_oracles
+import isa_textures
 import isa_values
 import narrow_oracles
 import numpy as np
@@ -35,7 +36,7 @@ GROUP = re.compile(r"\(([^()]*)\)")
 STEP = re.compile(r"<([^<>]*)>")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred|u?e\dm\dx2)$")
-ORACLES = {**vars(video_oracles), **vars(narrow_oracles), **vars(isa_oracles)}
+ORACLES = {**vars(isa_textures), **vars(video_oracles), **vars(narrow_oracles), **vars(isa_oracles)}
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
 
 
@@ -92,6 +93,7 @@ class Form:
     oracle: str
     line: int
     inputs: list[np.ndarray] = field(default_factory=list, repr=False)
+    names: dict[str, object] = field(default_factory=dict, repr=False)
 
     @property
     def sources(self) -> list[Operand]:
@@ -112,10 +114,14 @@ def expand(text: str) -> Iterator[str]:
         yield from ("".join(chosen) for chosen in itertools.product(*choices))
 
 
-def forms_of(directive: str, line: int) -> list[Form]:
+def forms_of(directive: str, line: int, names: dict[str, object]) -> list[Form]:
+    """The forms of a directive; ``names`` are those of the file's bound textures."""
     template, separator, oracle = directive.partition(" :: ")
     assert separator, f"line {line}: a form needs ' :: ' and what it computes"
-    return [_form(text, oracle.strip(), line) for text in expand(template.strip())]
+    forms = [_form(text, oracle.strip(), line) for text in expand(template.strip())]
+    for form in forms:
+        form.names = names
+    return forms
 
 
 def _form(text: str, oracle: str, line: int) -> Form:
@@ -269,7 +275,7 @@ def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:
 def names_of(form: Form) -> dict[str, object]:
     """What the oracle of a form sees beside its operands."""
     return {
-        **ORACLES, "mods": form.mods, "T": form.types[-1] if form.types else "",
+        **ORACLES, **form.names, "mods": form.mods, "T": form.types[-1] if form.types else "",
         "U": form.types[-2] if len(form.types) > 1 else "", "constant": _constant(form.text), "text": form.text,
     }  # fmt: skip
 

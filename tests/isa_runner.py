@@ -8,6 +8,7 @@
     // arg n: u32 = 7                         a scalar argument; with [N], a struct of that many elements
     // surface s: R32_UINT 2d[4,8] = i        a surface argument (``.u64`` or ``.surfref``), texels by flat index
     // bind s: R32_UINT 2d[4,8] = i           the same, bound to the module's ``.surfref`` s instead of passed
+    // surface t: texture R8_UINT 2d[4,8] = i a texture (see isa_textures); its name is a model in expressions
     // after s = 2*i                          what the surface must hold after the launch
     // fault: text                            the launch must end with a fault whose message contains the text
 
@@ -16,8 +17,9 @@ Expressions are Python's; they see ``i``, the arrays declared above them by name
 memory in bytes.
 
 ``// form: ...`` lines are templates of many instructions with their meaning: see :mod:`isa_forms`.  They are compiled with
-the ``.version`` and ``.target`` of the file and its one-line ``.const`` and ``.surfref`` variables; ``// with s: ...`` binds a
-surface for all of them, written as for ``bind``.  A directive goes on over comment lines that start with four blanks.
+the ``.version`` and ``.target`` of the file and its one-line ``.const``, ``.surfref`` and ``.texref`` variables; ``// with s:
+...`` binds a surface or texture for all of them, written as for ``bind``.  A directive goes on over comment lines that
+start with four blanks.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import isa_textures
 import isa_warp_oracles
 import numpy as np
 import pytest
@@ -42,6 +45,7 @@ FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))
 FORMS_IN_A_KERNEL = 16
 DIRECTIVE = re.compile(r"// (run|in|out|inout|arg|surface|bind|with|after|fault|form):? (.*)")
 ARRAY = re.compile(r"(\w+): (\w+)(?:\[(\d+)\])? = (.*)")
+TEXTURE = re.compile(r"(\w+): (texture .*)")
 SURFACE = re.compile(r"(\w+): (\w+) (\w+)\[([\d,]+)\] = (.*)")
 
 
@@ -70,13 +74,8 @@ class File:
     shared: Run
 
     def groups(self) -> list[list[Form]]:
-        """The forms of one directive, a kernel full at a time."""
-        groups: list[list[Form]] = []
-        for form in self.forms:
-            if not groups or groups[-1][0].line != form.line or len(groups[-1]) == FORMS_IN_A_KERNEL:
-                groups.append([])
-            groups[-1].append(form)
-        return groups
+        """The forms, a kernel full at a time."""
+        return [self.forms[start : start + FORMS_IN_A_KERNEL] for start in range(0, len(self.forms), FORMS_IN_A_KERNEL)]
 
     def module_text(self, group: list[Form]) -> str:
         entries = [kernel_text(group, name, name == "uniform") for name in ("varying", "uniform")]
@@ -85,11 +84,11 @@ class File:
 
 def read(path: Path) -> File:
     text = path.read_text()
-    header = "\n".join(re.findall(r"^\.(?:version|target|address_size|const|global \.surfref) .*", text, re.M))
+    header = "\n".join(re.findall(r"^\.(?:version|target|address_size|const|global \.(?:surf|tex)ref) .*", text, re.M))
     file = File(path, text, header, [], [], Run("", {}, 0))
     for line, kind, rest in _directives(text):
         if kind == "form":
-            file.forms += forms_of(rest, line)
+            file.forms += forms_of(rest, line, file.shared.values)
         elif kind == "with":
             _add(file.shared, "bind", rest)
         elif kind == "run":
@@ -122,6 +121,13 @@ def _add(run: Run, kind: str, rest: str) -> None:
     elif kind == "after":
         name, _, expression = rest.partition(" = ")
         run.outputs.append((name, np.zeros(0), expression, False))
+    elif kind in ("surface", "bind") and (described := TEXTURE.fullmatch(rest)):
+        name, spec = described.groups()
+        texture, run.values[name] = isa_textures.make(spec)
+        if kind == "bind":
+            run.bound.append((name, texture))
+        else:
+            run.arguments.append(texture)
     elif kind in ("surface", "bind"):
         match = SURFACE.fullmatch(rest)
         assert match, rest

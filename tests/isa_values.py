@@ -38,6 +38,12 @@ POOLS: dict[str, tuple[int, ...]] = {
     "bytes": (0, 16, 32, 48, 64, 80, 1 << 20, 2**31 - 16, 2**32 - 16, 2**31),
     "rows": (0, 1, 2, 3, 4, 5, 6, 1000, 2**31 - 1, 2**32 - 1, 2**31),
     "some": (0, 1, 2),
+    "texels": (0, 1, 2, 3, 4, 5, 2**32 - 1, 2**32 - 2, 7, 2**31, 2**31 - 1),
+    "unit": tuple(int(x) for x in np.linspace(-1.25, 2.375, 30).astype(np.float32).view(np.uint32)),
+    "levels": tuple(int(x) for x in np.array([0, 1, 0.25, 0.5, 0.75, -1, 2, 9, -0.0], np.float32).view(np.uint32)),
+    "slopes": tuple(int(x) for x in np.array([0, 0.25, -0.5, 1, 0.0625, 3], np.float32).view(np.uint32)),
+    "offsets": tuple(x % 2**32 for x in range(-8, 8)),
+    "axis": tuple(int(x) for x in np.array([0, 1, -1, 0.5, -0.75, 0.3, 2], np.float32).view(np.uint32)),
 }
 
 
