@@ -40,7 +40,7 @@ OPAQUE_ROLES = frozenset({"surface", "texture"})
 # ---------------------------------------------------------------- matching
 
 
-def match(forms: list[Form], values: list[Value], roles: Mapping[Variable, str], independent: bool) -> Plan:
+def match(forms: list[Form], values: list[Value], roles: Mapping[Variable, str], independent: bool = False) -> Plan:
     """The plan of the first form whose operands fit; else the Mismatch of the form that came furthest.
 
     ``roles`` tells which parameters are an input, which stores may not write, or an output, which loads may not read;
@@ -113,7 +113,11 @@ class _Matcher:
         """``results`` and ``literals`` of the plan."""
         literals = []
         for index, (part, value) in enumerate(zip(parts, self.values)):
-            if part.role in OPAQUE_ROLES or isinstance(value, (tuple, Negated, Selected)) or (part.role == "dst" and value is None):
+            if (
+                part.role in OPAQUE_ROLES
+                or isinstance(value, (tuple, Negated, Selected))
+                or (part.role == "dst" and value is None)
+            ):
                 return -1, ()
             if isinstance(value, (ast.Int, ast.Float)):
                 literals.append((index, part.types[0]))

@@ -41,7 +41,8 @@ TLD4 = "comp=r,g,b,a geom={} vec=v4 dtype=u32,s32,f32 ctype=f32"
 for _geometries, _offset in (("2d,a2d", [OFFSET]), (CUBES, [])):
     for _compare in ([], ["f:f32"]):
         row("tld4", TLD4.format(_geometries), ", ".join([RESULT, *_offset, *_compare]), ptx="2.2", sm=20, chapter=CHAPTER,
-            flags="memory varying", lower=UNSUPPORTED if _compare else "tld4", gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20")  # fmt: skip
+            flags="memory varying", gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20",
+            lower=UNSUPPORTED if _compare else "tld4")  # fmt: skip
 
 EXTENTS = "width,height,depth"
 TEXTURE = f"{EXTENTS},channel_data_type,channel_order,normalized_coords,array_size,num_mipmap_levels,num_samples"
