@@ -227,7 +227,7 @@ class _Matcher:
         """``{a, b}|p``, the predicate optional."""
         items: Value = value
         extra: tuple[ScalarType, ...] = ()
-        if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        if isinstance(value, Both):
             items, extra = value[0], (self.type(second.type),)
             self.register(extra[0], value[1], (index,))
         if not isinstance(items, tuple):
