@@ -31,11 +31,11 @@ def operand_text(pattern: OperandPattern, form: Row) -> str:
     if pattern.name == "...":
         return "..."
     text = pattern.name
-    if pattern.count and pattern.type == "surface":
+    if pattern.count and pattern.type in ("surface", "texture"):
         text = f"{text}, coordinates"
     elif pattern.count:
         text = f"{{{text}, ...}}"
-    if pattern.role == "mem" or pattern.type == "surface":
+    if pattern.role == "mem" or pattern.type in ("surface", "texture", "sampler"):
         text = f"[{text}]"
     if pattern.second is not None:
         text += f"|{operand_text(pattern.second, form)}"

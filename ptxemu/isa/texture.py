@@ -5,6 +5,8 @@ Depth comparison (the operand ``f``) is not run: no interface of CUDA says which
 
 from __future__ import annotations
 
+import re
+
 from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "Texture Instructions"
@@ -20,7 +22,9 @@ LOD, GRADIENTS, OFFSET = "lod:ctype", "x:gradient*geom, y:gradient*geom", "e:off
 
 def _tex(slots: str, *operands: str, ptx: str = "1.0", supported: bool = True) -> None:
     for results in RESULTS:
-        row("tex", slots.replace("*", results), ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=GATES,
+        text = slots.replace("*", results)
+        gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
+        row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,
             flags="memory varying", lower="tex" if supported else UNSUPPORTED)  # fmt: skip
 
 
