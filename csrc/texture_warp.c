@@ -5,6 +5,9 @@
  * added up (texture_texel.h).  Every step computes all 32 lanes, on indices that are valid whatever the lane holds; only
  * the results of the run's lanes are kept.
  */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math") /* the loops over lanes become vectors */
+#endif
 #include <stdio.h>
 #include "atomic.h"
 #include "internal.h"
@@ -389,7 +392,10 @@ LANES void keep(const run *r, uint32_t k, uint32_t mask, const uint32_t *restric
   uint32_t *row = r->out + k * 32, *pair = r->out + k / 2 * 32;
   switch (r->site->result) {
     case PE_RESULT_B32:
-      PE_FOR_LANES(i, mask) row[i] = bits[i];
+      if (mask == PE_ALL_LANES)
+        memcpy(row, bits, 32 * sizeof *row);
+      else
+        PE_FOR_LANES(i, mask) row[i] = bits[i];
       break;
     case PE_RESULT_F16:
       PE_FOR_LANES(i, mask) row[i] = pe_f16_bits(bits[i]);
@@ -432,6 +438,11 @@ LANES void sample_gather(const run *r, uint32_t level, uint32_t mask) {
 static uint32_t same_level(const run *r, uint32_t *mask, uint32_t *level) {
   uint32_t found = 0;
   *level = r->level[__builtin_ctz(*mask)];
+  if (r->texture->memory.levels == 1) {
+    found = *mask;
+    *mask = 0;
+    return found;
+  }
   PE_FOR_LANES(i, *mask) if (r->level[i] == *level) found |= 1u << i;
   *mask &= ~found;
   return found;
