@@ -23,11 +23,7 @@ OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0",
     "TSAN_OPTIONS": "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:halt_on_error=1:report_bugs=1",
 }
-<<<<<<< HEAD
-SUITES = ("test_runtime", "test_surface", "test_atomics", "test_progress", "test_litmus", "test_heap")
-=======
-SUITES = ("test_runtime", "test_surface", "test_texture", "test_atomics")
->>>>>>> 7611794 (Document what textures do; run their tests under the sanitizers)
+SUITES = ("test_runtime", "test_surface", "test_texture", "test_atomics", "test_progress", "test_litmus", "test_heap")
 LEFT_OUT = "fork or interrupt or handlers or portable or floating_point_state or stack_overflow or lazy"
 
 
