@@ -14,21 +14,18 @@ import pytest
 import ptxemu
 
 DATA = Path(__file__).parent / "data" / "ptxas_agreement.jsonl.gz"
-LEAST = 0.98  # of each measure, over all cases that are not known differences
+LEAST = 0.99  # of each measure, over all cases that are not known differences
 
 # Deliberate differences: rule class and name of the cases, and why.
 KNOWN = (
-    (r".*", r" (mbarrier|cp|v?mma|ldmatrix|createpolicy)\.", "families that are not run are accepted in any form"),
-    (r"declarations", r"v\[.*[-+*/<?!>(~].*\]|\.align 2\+2", "the manual allows constant expressions, ptxas integers alone"),
-    (r"declarations", r"\.v2 \.align", "alignment may follow the vector length"),
     (r"declarations|limits", r"4294967296|1000000000|0xffffffff", "ptxas counts sizes in 32 bits, and these wrap"),
-    (r"declarations", r"\.u32$|\.align 4 \.align 4", "a declaration without a name, or with two alignments, is a slip"),
-    (r"directives", r"\.loc|\.file|\.section|inlined_at|\.pragma|\.extern|\.reg \.u32 ;", "debug directives are dropped"),
+    (r"directives", r"\.section|\.extern", "debug sections are dropped wherever they stand; functions are declared outside"),
     (r"directives", r"address_size 32", "32-bit modules are valid PTX for older targets"),
     (r"target", r"debug", "ptxas wants debug sections that a module need not have"),
-    (r"order of directives", r"twice|in body|file before", "a second .target would silently change the first"),
-    (r"address forms", r"\[%d1-4\]", "a negative offset is written [%d1-4] by people, [%d1+-4] by compilers"),
-    (r"functions and entries|prototypes", r"pred|preprocessor", "predicates are not passed; preprocessor lines are skipped"),
+    (r"order of directives", r"in body", "a .target inside a function would change it unseen"),
+    (r"parameters", r"ld\.param.*\[p", "ptxas ends without a message"),
+    (r"scopes", r"reg v2 z", "a vector of two has no third element"),
+    (r"operand types|vectors", r"%ee1|^k in|\{%h1,%h2\}", "operands that ptxas takes for others of their size"),
 )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ class CallChecker:
         _, value = self.resolver.resolve(operand)
         if formal.type.bits == 8 and not formal.dims:
             raise self.resolver.error("a scalar of 8 bits cannot be passed; the parameter must have 16 bits or more", operand)
-        if isinstance(value, SymRef) and value.offset:
+        if isinstance(value, SymRef) and isinstance(operand, ast.Offset):
             raise self.resolver.error("a parameter is passed whole, without an offset", operand)
         if isinstance(value, SymRef) and isinstance(value.symbol, Variable) and value.symbol.space == "param":
             if not _same_shape(formal, value.symbol):

@@ -36,8 +36,9 @@ def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> No
     if tree.address_size not in (None, 64, 32):
         diagnostics.error(f".address_size {tree.address_size} is not 32 or 64", tree.address_size_pos)
     if tree.version and tree.target:
+        known = len(diagnostics.records)
         _order(tree, diagnostics)
-        if strict:
+        if strict and len(diagnostics.records) == known:
             _version(tree.version, tree, diagnostics)
             _target(tree.version, tree, diagnostics)
 

@@ -1,7 +1,7 @@
 """Agreement with ptxas on small modules: records its verdicts, and compares.
 
     python tests/oracle/ptxas_agreement.py record        ask ptxas about the corpus; write tests/data/ptxas_agreement.jsonl.gz
-    python tests/oracle/ptxas_agreement.py explore N S   compare on N other mutations (seed S), and list what differs
+    python tests/oracle/ptxas_agreement.py explore N S   compare on N or more other cases (seed S), and list what differs
 
 A record is ``{"rule", "name", "text", "accepted", "line"}``; ``line`` is the first line that ptxas reports, 0 if it names none.
 """
@@ -22,8 +22,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from front_cases import Case
+from front_corpus import corpus_cases
 from front_forms import mutations
 from front_modules import modules
+from front_random import random_cases
 
 import ptxemu
 
@@ -32,6 +34,7 @@ REPORTED = re.compile(r", line (\d+); (?:error|fatal)")
 TARGET = re.compile(r"\.target\s+sm_(\d+[af]?)")
 OLDEST, NEWEST = 75, "100"
 SEED, COUNT = 4, 1400
+RANDOM, CHANGED = 60, 350  # cases of each class of random modules; changed modules of the corpus
 TIMEOUT = 60
 
 
@@ -122,12 +125,12 @@ def main() -> None:
     if options.action == "compare":
         compare(read(options.save or DATA))
     elif options.action == "record":
-        records = verdicts([*modules(), *mutations(SEED, COUNT)])
+        records = verdicts([*modules(), *mutations(SEED, COUNT), *random_cases(SEED, RANDOM), *corpus_cases(SEED, CHANGED)])
         write(records)
         compare(records)
     else:
         count, seed = options.numbers
-        records = verdicts(mutations(seed, count))
+        records = verdicts([*mutations(seed, count // 3), *random_cases(seed, count // 39), *corpus_cases(seed, count // 3)])
         if options.save:
             write(records, options.save)
         compare(records)
