@@ -225,6 +225,15 @@ def test_mma_of_inline_assembly() -> None:
     np.testing.assert_array_equal(model.matrix(d, model.places_c(16, 8), (16, 8)), a.astype(np.float32) @ b.astype(np.float32))
 
 
+def test_ldmatrix_after_an_asynchronous_copy() -> None:
+    rows = np.arange(256, dtype=np.uint16).reshape(32, 8)
+    out = np.zeros((32, 4), np.uint32)
+    ptxemu.load(CORPUS / "mma_asm.ptx")["ldm"][1, 32](rows.view(np.uint32), out)
+    np.testing.assert_array_equal(
+        out.T.ravel(), model.ldmatrix(rows.view(np.uint32).ravel().tolist(), list(range(0, 512, 16)), 4, False)
+    )
+
+
 SMALL = f"""{HEAD}
 .visible .entry guarded(.param .u64 d, .param .u32 wanted)
 {{
@@ -361,6 +370,7 @@ def test_faults_of_matrices_in_memory() -> None:
      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0,%f1,%f2,%f3}, {%f0,%f1,%f2,%f3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};",
      "mma.sync.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1}, {%r2}, {%r3}, {%r4,%r5};",
      "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1}, %r2, %r3, {%r4,%r5};",
+     "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1}, {%f2}, {%r3}, {%r4,%r5};",
      "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1}, {%r2,%r3}, {%r3}, {%r4,%r5};",
      "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor {%r0,%r1}, {%r2}, {%r3}, {%r4,%r5};",
      "mma.sync.aligned.m16n8k16.row.col.rn.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};",

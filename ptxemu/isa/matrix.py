@@ -17,7 +17,9 @@ BITS = {
     "f32": 32, "s32": 32,
 }  # fmt: skip
 # The registers of a fragment, as type checking sees them; any 32-bit register holds the rest.
-REGISTERS = {"f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f64": "b64", "f32": "f32", "s32": "s32"}
+REGISTERS = {
+    "f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f64": "b64", "s8": "u32", "u8": "u32", "f32": "f32", "s32": "s32",
+}  # fmt: skip
 
 
 def dimensions(shape: str) -> tuple[int, int, int]:
@@ -128,9 +130,8 @@ WMMA = (
 
 
 def _load(role: str, layout: str, shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
-    kind = "u32" if type in ("s8", "u8") else REGISTERS.get(type, "b32")
     row("wmma", f"load role={role} sync aligned layout={layout} shape={shape} {SPACE} type={type}",
-        f"d:{kind}*{count}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load", flags="varying",
+        f"{_fragment('d', type, count)}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load", flags="varying",
         chapter=CHAPTER)  # fmt: skip
 
 
