@@ -30,7 +30,7 @@ FIXED_SPACES = {"const", "param", "local"}
 HARMLESS = BARRIERS | {
     "ld", "mov", "cvta", "isspacep", "istypep", "suq", "suld", "prefetch", "fence", "bar_warp_sync", "vote", "shfl", "match",
     "redux", "activemask", "nanosleep", "brkpt", "pmevent", "trap", "_invalid_branch", "elect", "mma", "wmma_mma", "ldmatrix",
-    "movmatrix", "tex", "tld4", "txq", "griddepcontrol",
+    "movmatrix", "tex", "tld4", "txq", "mbarrier_wait", "copies_done", "hint", "createpolicy",
 }  # fmt: skip
 ALL_LANES = 0xFFFFFFFF
 MBARRIER = "mbarrier"
