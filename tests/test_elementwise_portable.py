@@ -14,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row
 from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.lower.registry import lowerings
 
 TARGETS = {
     "x86-64-v2": ("x86-64-v2", "x86_64-unknown-linux-gnu"),
@@ -59,6 +60,7 @@ def undefined(text: str, cpu: str, triple: str) -> set[str]:
     return {s.name for s in table.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name}
 
 
+lowerings()  # every module must have registered its own before they are counted
 ELEMENTWISE_ROWS = [row for forms_ in rows().values() for row in forms_ if row.lower in ELEMENTWISE]
 NAMES = sorted({row.lower for row in ELEMENTWISE_ROWS})
 
