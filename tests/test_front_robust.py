@@ -34,6 +34,10 @@ def test_truncated_at_every_character() -> None:
         HEADER + ".global .u32 x = " + "(" * 50_000,
         HEADER + ".entry k() { .reg .u32 %r1; mov.u32 %r1, " + "9" * 100_000 + "; ret; }",
         HEADER + ".global .u32 " + "a" * 1_000_000 + ";",
+        HEADER + ".global .u8 x[1000000000000] = {1};",
+        HEADER + ".entry k() { .reg .b32 %r<9>; mov.b32 %r" + "1" * 6000 + ", 1; }",
+        HEADER + ".entry k() { " + "".join(f"T{i}: .branchtargets L<65536>; " for i in range(200)) + "}",
+        HEADER + ".entry k() { " + "".join(f".reg .b32 r{i}; " for i in range(20_000)) + "mov.b32 missing, 1; }",
     ],
     ids=lambda text: f"{len(text)} characters",
 )

@@ -22,6 +22,8 @@ FIELDS = {
 }
 SYMBOLIC = {"wrap": 0, "mirror": 3, "clamp_ogl": 4, "clamp_to_edge": 1, "clamp_to_border": 2, "nearest": 0, "linear": 1}
 
+MOST_DATA = 256 << 20  # bytes of the initialised variables of a module or function: a short text may ask for any size
+
 Initialiser = ast.Init | ast.InitList
 FindSymbol = Callable[[ast.Name], SymRef | None]
 
@@ -41,6 +43,7 @@ class Encoder:
     def __init__(self, diagnostics: Diagnostics, find: FindSymbol) -> None:
         self.diagnostics = diagnostics
         self.find = find
+        self.encoded = 0  # bytes so far
 
     def encode(self, variable: Variable, init: Initialiser) -> None:
         try:
@@ -55,6 +58,10 @@ class Encoder:
 
     def _data(self, variable: Variable, init: Initialiser) -> None:
         dims = [extent or 0 for extent in variable.dims] + ([variable.vector] if variable.vector else [])
+        self.encoded += variable.size
+        if self.encoded > MOST_DATA:
+            source = self.diagnostics.source
+            raise UnsupportedError(f"{source.name}:{source.line(init.pos)}: more than {MOST_DATA >> 20} MiB of initial values")
         data = bytearray(variable.size)
         self._fill(variable, data, 0, variable.size, dims, init)
         variable.init = bytes(data)

@@ -227,8 +227,9 @@ def count(stream: TokenStream, value: int, pos: int) -> int:
 
 def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:
     """``L<3>`` in a target list: L0, L1 and L2."""
-    if count > MOST_TARGETS:
-        stream.error(f"a list of {count} targets is too long; {MOST_TARGETS} are supported", prefix.pos, prefix.end)
+    stream.numbered_targets += count
+    if stream.numbered_targets > MOST_TARGETS:
+        stream.error(f"there are more than {MOST_TARGETS} numbered targets", prefix.pos, prefix.end)
         count = 0
     return [Name(f"{prefix.text}{index}", prefix.pos, prefix.end) for index in range(count)]
 

@@ -45,6 +45,7 @@ class TokenStream:
         self.header = Header(self, self.module)
         self.text = blank(source.text)
         self.scopes: list[int] = []
+        self.numbered_targets = 0
         self._lexer = lexing.prototype().clone()
         self._lexer.stream = self
         self._lexer.input(self.text)
