@@ -27,7 +27,8 @@ enum { PE_SULD_B, PE_SUST_B, PE_SUST_P, PE_SURED_B, PE_SURED_P, PE_SU_TYPED };
 
 /* Geometries. ANY, as the geometry of an access, takes that of the surface. */
 enum {
-  PE_GEOM_1D, PE_GEOM_1D_BUFFER, PE_GEOM_2D, PE_GEOM_3D, PE_GEOM_A1D, PE_GEOM_A2D, PE_GEOM_CUBE, PE_GEOM_ACUBE, PE_GEOM_ANY
+  PE_GEOM_1D, PE_GEOM_1D_BUFFER, PE_GEOM_2D, PE_GEOM_3D, PE_GEOM_A1D, PE_GEOM_A2D, PE_GEOM_CUBE, PE_GEOM_ACUBE, PE_GEOM_ANY,
+  PE_GEOM_NEVER /* no geometry will do */
 };
 
 /* What happens out of bounds. */
@@ -37,7 +38,7 @@ enum { PE_CLAMP_TRAP, PE_CLAMP_NEAREST, PE_CLAMP_ZERO };
 enum { PE_COORD_BYTE, PE_COORD_SCALED, PE_COORD_TEXEL };
 
 /* Which formats an access takes: any, one component of the access size, integers only in strict mode. */
-enum { PE_FORMAT_ANY, PE_FORMAT_SINGLE, PE_FORMAT_INTEGER };
+enum { PE_FORMAT_ANY, PE_FORMAT_SINGLE, PE_FORMAT_INTEGER, PE_FORMAT_NEVER /* no format will do */ };
 
 /* suq queries. */
 enum {

@@ -4,6 +4,7 @@
 #include "internal.h"
 
 static int admit_format(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access) {
+  if (access->format == PE_FORMAT_NEVER) return PE_FORMAT_MISMATCH;
   if (access->format == PE_FORMAT_SINGLE && (desc->components != 1 || desc->elem_bytes != access->size))
     return PE_FORMAT_MISMATCH;
   if (access->format == PE_FORMAT_INTEGER && desc->kind != PE_KIND_UINT && desc->kind != PE_KIND_SINT) {

@@ -205,7 +205,7 @@ static void reduce_lanes(const job *j, const run *r) {
   pe_atom_lanes lanes;
   lanes.op = pe_su_signed_op(r->desc, j->op, j->site->type, &(uint32_t){0});
   lanes.type = j->site->type;
-  lanes.flags = j->site->flags & ~(uint32_t)PE_SITE_UNSIGNED_X;
+  lanes.flags = j->site->flags & ~(uint32_t)(PE_SITE_UNSIGNED_X | PE_SITE_UVR);
   if (j->ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   lanes.count = 1;
   lanes.one_address = false;
@@ -232,14 +232,35 @@ LANES void execute(const job *j, const run *r) {
 
 /* ---- one run -------------------------------------------------------------------------------------------------------- */
 
+/* Coordinates u, v and r become what they mean on the surface. */
+LANES void place_uvr(job *j, const pe_surface_desc *desc) {
+  if (!pe_geom_is_array(desc->geom)) return;
+  const int32_t **layer = pe_geom_has_y(desc->geom) ? &j->z : &j->y;
+  j->layer = (const uint32_t *)*layer;
+  *layer = zeros;
+}
+
+/* Does the instruction give just the coordinates that the surface has? */
+LANES bool uvr_fits(const job *j, const pe_surface_desc *desc) {
+  uint32_t axes = 1 + pe_geom_has_y(desc->geom) + pe_geom_has_z(desc->geom) + pe_geom_is_array(desc->geom);
+  return (j->y != zeros) == (axes > 1) && (j->z != zeros) == (axes > 2);
+}
+
+/* Strict mode: integer operations on integers, those of floats on floats. */
+LANES bool kind_fits(const job *j, const pe_surface_desc *desc) {
+  bool integer = desc->kind == PE_KIND_UINT || desc->kind == PE_KIND_SINT;
+  return !j->ctx->policy.strict || (pe_op_is_float(j->op) ? desc->kind == PE_KIND_FLOAT : integer);
+}
+
 LANES pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
   static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE, PE_COORD_TEXEL, PE_COORD_BYTE, PE_COORD_SCALED,
                                    PE_COORD_TEXEL};
   const pe_surface_site *site = j->site;
   pe_su_access access = {site->geom, units[site->kind], j->bytes, site->clamp, PE_FORMAT_ANY};
-  if (site->kind == PE_SU_TYPED)
-    access.format = PE_FORMAT_SINGLE;
-  else if (site->kind >= PE_SURED_B)
+  if (site->kind == PE_SU_TYPED) {
+    access.format = !desc || kind_fits(j, desc) ? PE_FORMAT_SINGLE : PE_FORMAT_NEVER;
+    if (desc && site->flags & PE_SITE_UVR && !uvr_fits(j, desc)) access.geom = PE_GEOM_NEVER;
+  } else if (site->kind >= PE_SURED_B)
     pe_su_signed_op(desc, j->op, site->type, &access.format);
   return access;
 }
@@ -284,6 +305,7 @@ LANES bool is_plain(const job *j, const run *r) {
   const pe_surface_desc *d = r->desc;
   const pe_su_policy *p = &j->ctx->policy;
   if (!d || d->state != PE_SURFACE_VALID || !pe_geom_fits(r->access.geom, d->geom)) return false;
+  if (r->access.format == PE_FORMAT_NEVER) return false;
   if (r->access.format == PE_FORMAT_SINGLE && (d->components != 1 || d->elem_bytes != r->access.size)) return false;
   PE_FOR_LANES(i, j->level ? r->mask : 0) if (j->level[i]) return false;
   if (r->access.format == PE_FORMAT_INTEGER && d->kind != PE_KIND_UINT && d->kind != PE_KIND_SINT) return false;
@@ -299,6 +321,12 @@ PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t
   r.desc = pe_surface_lookup(j->ctx->table, first);
   r.mask = r.live = mask;
   r.access = access_of(j, r.desc);
+  job placed;
+  if (r.desc && j->site->flags & PE_SITE_UVR) {
+    placed = *j;
+    place_uvr(&placed, r.desc);
+    j = &placed;
+  }
   if (is_plain(j, &r)) {
     grid g = grid_of(j, &r);
     if (move_row(j, &r, &g)) return lanes & ~mask;

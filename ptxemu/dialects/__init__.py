@@ -57,6 +57,13 @@ DIALECTS: dict[str, Dialect] = {
             options={"shared_window": "0x01000000:0x02000000", "local_window": "0x02000000:0x03000000"},
             policy={"invalid_header": "drop"},
         ),
+        Dialect(
+            "visa",
+            "vISA",
+            (".visa", ".visaasm"),
+            options={"strict_typed_float": ("accept", "reject"), "half_result": ("zero", "sign")},
+            policy={"invalid_header": "drop"},
+        ),
     )
 }
 

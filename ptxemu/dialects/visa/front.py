@@ -1,0 +1,199 @@
+"""vISA text to typed IR: directives, labels and instructions of a file in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ptxemu.dialects.build import HANDLE, Body, module_of, surface
+from ptxemu.dialects.text import TextError
+from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
+from ptxemu.dialects.visa.ast import Alias, Directive, Instruction, Label, Line, Name, Number, Text, Value, Word
+from ptxemu.dialects.visa.declarations import declare, special
+from ptxemu.dialects.visa.grammar import parser, whole
+from ptxemu.dialects.visa.kernel import Kernel
+from ptxemu.dialects.visa.variables import CHANNELS, ELEMENT_TYPES, General, Predicate, write
+from ptxemu.errors import Diagnostics
+from ptxemu.ir import Addr, Module, SymRef, Variable
+from ptxemu.names import closest
+from ptxemu.source import SourceFile
+
+ARGUMENT_BYTES = 8
+WIDTHS = (8, 16, 32)
+
+
+def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:
+    """Parse and check a file; what is wrong goes to ``diagnostics``."""
+    return _Front(source, diagnostics, strict, options).run(parser().parse(source, diagnostics))
+
+
+class _Front:
+    def __init__(self, source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> None:
+        self.diagnostics = diagnostics
+        self.strict = strict
+        self.options = dict(options)
+        self.module = module_of(source, "TGLLP")
+        self.kernel: Kernel | None = None
+        self.directives: dict[str, Callable[[Directive], None]] = {
+            "kernel": self._kernel, "decl": self._declare, "input": self._argument, "in": self._input, "out": self._output,
+            "kernel_attr": self._attribute, "version": self._version, "em": self._mask,
+        }  # fmt: skip
+
+    def run(self, lines: list[Line]) -> Module:
+        for line in lines:
+            if self.diagnostics.full:
+                break
+            try:
+                self._line(line)
+            except TextError as error:
+                self.diagnostics.error(error.message, error.pos, error.end)
+        self._finish()
+        if not self.module.functions and not self.diagnostics.errors:
+            self.diagnostics.error("the file has no .kernel", 0)
+        return self.module
+
+    def _line(self, line: Line) -> None:
+        if isinstance(line, Directive):
+            word = line.name.text[1:]
+            handler = self.directives.get(word)
+            if handler is None:
+                hint = closest(word, self.directives)
+                raise TextError(f"unknown directive '.{word}'{hint}", line.name.pos, line.name.end)
+            handler(line)
+        elif isinstance(line, Label):
+            self._current(line.name).label(line)
+        else:
+            kernel = self._current(line.name)
+            self._specials(kernel, line)
+            kernel.instruction(line)
+
+    def _current(self, name: Name) -> Kernel:
+        if self.kernel is None:
+            raise TextError("this must follow a .kernel directive", name.pos, name.end)
+        return self.kernel
+
+    def _finish(self) -> None:
+        if self.kernel is not None:
+            for error in self.kernel.finish():
+                self.diagnostics.error(error.message, error.pos, error.end)
+
+    def _specials(self, kernel: Kernel, line: Instruction) -> None:
+        """Declare the predefined variables that an instruction names."""
+        for operand in line.operands:
+            name = operand if isinstance(operand, Name) else getattr(operand, "name", None)
+            if isinstance(name, Name) and name.text.startswith("%"):
+                special(kernel.body, kernel.scope, name)
+
+    # ------------------------------------------------------------ directives
+
+    def _version(self, item: Directive) -> None:
+        """``.version 3.6``"""
+        self._words(item, Number)
+
+    def _kernel(self, item: Directive) -> None:
+        """``.kernel "name"``"""
+        (name,) = self._words(item, (Name, Text))
+        self._finish()
+        if name.text in self.module.functions:
+            raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
+        self.kernel = Kernel(Body(self.module, name.text, name.pos), self.strict, self.options)
+
+    def _attribute(self, item: Directive) -> None:
+        """``.kernel_attr SimdSize=8``: the SIMD width; other attributes do not matter here."""
+        kernel = self._current(item.name)
+        for name, value in item.attributes:
+            if name.text != "SimdSize":
+                continue
+            width = whole(value) if isinstance(value, Number) else 0
+            if width not in WIDTHS:
+                raise TextError(f"the SIMD width is one of {', '.join(map(str, WIDTHS))}", name.pos, _end(value))
+            kernel.width = width
+            kernel.mask = [bit if channel < width else False for channel, bit in enumerate(kernel.mask)]
+
+    def _mask(self, item: Directive) -> None:
+        """``.em MASK``: the execution mask with which threads start."""
+        (number,) = self._words(item, Number)
+        assert isinstance(number, Number)
+        kernel, bits = self._current(item.name), whole(number)
+        if not 0 <= bits < 1 << CHANNELS:
+            raise TextError(f"an execution mask has {CHANNELS} bits", number.pos, number.end)
+        kernel.mask = [bit if bits >> channel & 1 else False for channel, bit in enumerate(kernel.mask)]
+
+    def _declare(self, item: Directive) -> None:
+        """``.decl V40 v_type=G type=ud num_elts=8``"""
+        kernel = self._current(item.name)
+        (name,) = self._words(item, Name, attributes=True)
+        assert isinstance(name, Name)
+        kernel.body.at(item.name.pos, _end(item.attributes[-1][1]) if item.attributes else name.end)
+        declare(kernel.body, kernel.scope, name, item.attributes, self._surface)
+
+    def _surface(self, name: Name) -> Variable:
+        """The surface of a name, which kernels of one file share."""
+        known = self.module.variables.get(name.text)
+        if known is not None and known.type is HANDLE:
+            return known
+        return surface(self.module, name.text, name.pos)
+
+    def _argument(self, item: Directive) -> None:
+        """``.input V34 offset=64 size=4``: an argument of the kernel, the same for all threads."""
+        variable, name = self._general(item)
+        self._unused(item, ("offset", "size"))
+        size = next((whole(value) for key, value in item.attributes if key.text == "size" and isinstance(value, Number)), None)
+        if variable.count != 1 or variable.offset % 4 or size not in (None, variable.size):
+            text = f"an argument is a scalar of up to {ARGUMENT_BYTES} bytes; a thread's values come by .in"
+            raise TextError(text, name.pos, name.end)
+        body = self._current(item.name).body
+        body.at(item.name.pos, name.end)
+        kind = ELEMENT_TYPES[variable.type]
+        parameter = self._parameter(body, variable.name, kind, name)
+        width = "b64" if variable.size == 8 else "b32"
+        value = body.temp(width)
+        body.emit(f"ld.param.{kind}" if variable.size < 4 else f"ld.param.{width}", value, Addr(SymRef(parameter, 0), 0))
+        write(body, variable, 0, variable.size, value, None)
+
+    def _parameter(self, body: Body, text: str, kind: str, name: Name) -> Variable:
+        if any(param.variable.name == text for param in body.function.params):
+            raise TextError(f"'{text}' is a parameter already", name.pos, name.end)
+        return body.param(text, kind, name.pos)
+
+    def _input(self, item: Directive) -> None:
+        """``.in V40 name``: each thread's first value of a variable is a row of an array parameter."""
+        variable, array = self._register_file(item)
+        self._current(item.name).add_input(variable, array)
+
+    def _output(self, item: Directive) -> None:
+        """``.out V40 name``: the last value of a variable goes to the thread's row of an array parameter."""
+        variable, array = self._register_file(item)
+        self._current(item.name).outputs.append((variable, array))
+
+    def _register_file(self, item: Directive) -> tuple[General | Predicate, Variable]:
+        first, second = self._words(item, Name, Name)
+        assert isinstance(first, Name) and isinstance(second, Name)
+        kernel = self._current(item.name)
+        found = kernel.scope.names.get(first.text)
+        variable = found if isinstance(found, Predicate) else kernel.scope.general(first)
+        if isinstance(variable, General) and (variable.bytes % 4 or variable.offset % 4):
+            raise TextError("a register file has whole dwords", first.pos, first.end)
+        kernel.body.at(item.name.pos, second.end)
+        return variable, self._parameter(kernel.body, second.text, "u64", second)
+
+    def _general(self, item: Directive) -> tuple[General, Name]:
+        (name,) = self._words(item, Name, attributes=True)
+        assert isinstance(name, Name)
+        return self._current(item.name).scope.general(name), name
+
+    def _unused(self, item: Directive, known: tuple[str, ...]) -> None:
+        for key, _ in item.attributes:
+            if key.text not in known:
+                raise TextError(f"unknown attribute '{key.text}'{closest(key.text, known)}", key.pos, key.end)
+
+    def _words(self, item: Directive, *kinds: type | tuple[type, ...], attributes: bool = False) -> tuple[Word, ...]:
+        """The plain words of a directive, which must be of these kinds."""
+        right = len(item.words) == len(kinds) and all(map(isinstance, item.words, kinds))
+        if not right or (item.attributes and not attributes):
+            wanted = ", ".join("a number" if kind is Number else "a name" for kind in kinds)
+            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
+        return item.words
+
+
+def _end(value: Value) -> int:
+    return value.offset.end if isinstance(value, Alias) else value.end

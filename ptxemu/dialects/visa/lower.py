@@ -1,0 +1,97 @@
+"""Lowerings of what vISA has beyond PTX: surfaces, and one channel of a TYPED_ATOMIC in every hardware thread of the warp."""
+
+from __future__ import annotations
+
+from ptxemu._runtime import lib
+from ptxemu.dialects.visa.table import HALF, element_type
+from ptxemu.ir import Op, SymRef
+from ptxemu.lower.atomics import type_code
+from ptxemu.lower.context import Context
+from ptxemu.lower.effects import effect
+from ptxemu.lower.special import symbol_value
+from ptxemu.lower.surfaces import site_constant
+from ptxemu.operations import OPERATIONS
+from ptxemu.types import TYPES, U64, ScalarType
+from ptxemu.variant import LANES
+
+FIELDS = ("handle", "x", "y", "z", "layer", "level", "a", "b", "old")
+"""The pointers of a ``pe_typed_lanes``."""
+PLACES = {"x": 0, "y": 1, "z": 2, "level": 3, "a": 4, "b": 5}
+"""Which source they take: u, v, r, lod, src0, src1."""
+
+
+@effect("visa_surface")
+def surface(ctx: Context, op: Op) -> None:
+    """The handle of the surface that the host has bound to a variable."""
+    symbol = op.srcs[0]
+    assert isinstance(symbol, SymRef)
+    ctx.define_same(op, 0, symbol_value(ctx, symbol))
+
+
+@effect("visa_typed_atomic")
+def typed_atomic(ctx: Context, op: Op) -> None:
+    """One channel. The engine's CAS takes the comparand first, vISA's cmpxchg second (fcmpwr has it first)."""
+    entry = next(entry for entry in OPERATIONS if entry.visa == op.mods["op"])
+    kind = element_type(entry, HALF in op.mods)
+    flags = lib.PE_SITE_UVR | lib.PE_ATOM_QUIET_NAN
+    site = site_constant(
+        ctx, op.pos, lib.PE_SU_TYPED, lib.PE_GEOM_ANY, lib.PE_CLAMP_ZERO, kind.bytes, 1, entry.code, type_code(kind), flags,
+    )  # fmt: skip
+    places = PLACES | ({"a": 5, "b": 4} if entry.name == "CAS" else {})
+    block = _Block(ctx)
+    block.put("handle", op.srcs[0], U64)
+    for name, place in places.items():
+        if op.mods["given"][place] == "1":
+            block.put(name, op.srcs[1 + place], _word(kind) if place > 3 else TYPES["b32"])
+    dst = op.dsts[0]
+    if dst is not None:
+        block.place("old", LANES * kind.bytes)
+    lanes = block.finish()
+    ctx.call("void", "pe_typed_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", lanes))
+    if dst is not None:
+        _define_result(ctx, op, kind, block.pointers["old"])
+
+
+def _word(kind: ScalarType) -> ScalarType:
+    return TYPES[f"b{kind.bits}"]
+
+
+def _define_result(ctx: Context, op: Op, kind: ScalarType, address: str) -> None:
+    """Results are dwords: the low half of those of ``.16``, the rest zero or the sign."""
+    bits = f"i{kind.bits}"
+    value = ctx.inst(f"load <{LANES} x {bits}>, ptr {address}, align 64")
+    if kind.bits < 32:
+        extend = "sext" if op.mods["result"] == "sign" else "zext"
+        value = ctx.vector.cast(extend, bits, value, "i32")
+    ctx.define(op, 0, value)
+
+
+class _Block:
+    """A ``pe_typed_lanes`` and its arrays, in the block of memory that serves all calls."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._end = 128  # after the pointers, aligned
+        self.pointers: dict[str, str] = {}
+
+    def place(self, name: str, size: int) -> str:
+        """Memory for the array that a field points to."""
+        self.pointers[name] = self._at(self._end)
+        self._end += -(-size // 64) * 64
+        return self.pointers[name]
+
+    def put(self, name: str, operand: object, kind: ScalarType) -> None:
+        """The operand of all lanes."""
+        ctx = self._ctx
+        value = ctx.vector_of(operand, kind)  # type: ignore[arg-type]
+        ctx.stmt(f"store <{LANES} x {kind.llvm}> {value}, ptr {self.place(name, LANES * kind.bytes)}, align 64")
+
+    def finish(self) -> str:
+        """Store the pointers; the address of the structure."""
+        for index, name in enumerate(FIELDS):
+            self._ctx.stmt(f"store ptr {self.pointers.get(name, 'null')}, ptr {self._at(8 * index)}, align 8")
+        return self._at(0)
+
+    def _at(self, offset: int) -> str:
+        block = self._ctx.call_block(self._end + 64 * LANES)
+        return self._ctx.inst(f"getelementptr i8, ptr {block}, i64 {offset}")
