@@ -202,7 +202,7 @@ def test_find_cases(make, tmp_path):
         (SAXPY.replace('"f32", shape = 100 }', '"f33", shape = 100 }'), "args.x.arange: unknown dtype 'f33'"),
         (SAXPY.replace("shape = 100 }", "shape = -1 }"), "args.x.arange: shape must be a non-negative integer"),
         (SAXPY.replace("shape = 100 }", "shape = 1, sead = 2 }"), "args.x.arange.sead: unknown key"),
-        (SAXPY.replace("x = { arange = { dtype = \"f32\", shape = 100 } }", "x = 'z'"), "no array or surface is named 'z'"),
+        (SAXPY.replace("x = { arange = { dtype = \"f32\", shape = 100 } }", "x = 'z'"), "texture or sampler is named 'z'"),
         (SAXPY.replace("x = { arange = { dtype = \"f32\", shape = 100 } }", "x = { npy = 'z.npy' }"), "z.npy: no such file"),
         (SAXPY.replace("n = 100\n", ""), "no value for parameter n"),
         (SAXPY.replace("n = 100\n", "n = 100\nb = 1\n"), "kernel saxpy has no parameter 'b'"),

@@ -250,7 +250,7 @@ def test_test_reports_every_case(folder, capsys):
     messages = {Path(case.get("file", "")).stem: case[0].get("message", "") for case in suite if len(case)}
     assert "100 of 100 differ" in messages["bad"]
     assert "null pointer" in messages["fault"]
-    assert "no array or surface is named 'z'" in messages["wrong"]
+    assert "no array, surface, texture or sampler is named 'z'" in messages["wrong"]
     assert "nothing would be checked" in messages["unchecked"]
 
 

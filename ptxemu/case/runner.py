@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from ptxemu.api import Kernel, Module, load
-from ptxemu.buffer import Buffer
 from ptxemu.case.arrays import Array, save_array
 from ptxemu.case.bindings import in_order
 from ptxemu.case.compare import Comparison, compare
 from ptxemu.case.reference import evaluate, run_script
-from ptxemu.case.schema import Argument, ArraySpec, Case, LaunchSpec, Name, Output, SurfaceSpec
+from ptxemu.case.resources import Resources
+from ptxemu.case.schema import Argument, Case, LaunchSpec, Name, Output
+from ptxemu.case.sources import ArraySpec
 from ptxemu.device import Device, default_device
 from ptxemu.errors import InputError
 from ptxemu.run import LaunchResult
-from ptxemu.surface_object import AXES, SurfaceObject
 
 
 @dataclass(slots=True)
@@ -60,8 +60,8 @@ def run_case(
         done = run.launch(launch, timeout, printf)
         result.seconds += done.seconds
         result.warnings += done.warnings
-    result.arrays = run.arrays()
-    result.comparisons = _compare(case, run.inputs, result.arrays)
+    result.arrays = run.resources.arrays()
+    result.comparisons = _compare(case, run.resources.inputs, result.arrays)
     if output is not None:
         for name, file in case.save.items():
             save_array(output / file, result.arrays[name], f"{case.path}: save.{name}")
@@ -71,29 +71,23 @@ def run_case(
 
 
 class _Run:
-    """The buffers and surfaces of a case on a device. ``inputs`` is what a reference gets to see."""
+    """A case's program and what it works on, on a device."""
 
     def __init__(self, case: Case, device: Device) -> None:
         self.module: Module = load(case.program, strict=case.strict, device=device, dialect=case.dialect, options=case.options)
-        self.device = device
-        self.inputs: dict[str, Any] = {}
-        self.hosts = {name: spec.make() for name, spec in case.buffers.items()}
-        self.buffers: dict[str, Buffer] = {}
-        self.surfaces = {name: self._surface(name, spec) for name, spec in case.surfaces.items()}
-        self.inputs.update(self.hosts)
+        self.resources = Resources(case, device)
 
     def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
         """Do one launch."""
         kernel = self._kernel(spec)
         for symbol, name in spec.bind.items():
-            variable, index = _element(symbol, spec.where)
-            self.module.bind(variable, self.surfaces[name], index)
+            self._bind(symbol, name, spec.where)
         args = in_order(kernel.info, spec.args, f"{spec.where}: args")
         values = [
             self._value(argument, parameter.elements is not None)
             for argument, parameter in zip(args, kernel.info.parameters, strict=True)
         ]
-        self.inputs.update({key: value for key, value in spec.args.items() if not isinstance(value, Name)})
+        self.resources.inputs.update({key: value for key, value in spec.args.items() if not isinstance(value, Name)})
         limit = timeout if spec.timeout is None else spec.timeout
         try:
             launcher = kernel[spec.grid, spec.block]
@@ -101,11 +95,12 @@ class _Run:
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 
-    def arrays(self) -> dict[str, Array]:
-        """The contents of every buffer and surface now."""
-        found = {name: buffer.copy_to_host() for name, buffer in self.buffers.items()}
-        found.update({name: surface.copy_to_host() for name, surface in self.surfaces.items()})
-        return {**self.hosts, **found}
+    def _bind(self, symbol: str, name: str, where: str) -> None:
+        variable, index = _element(symbol, where)
+        try:
+            self.module.bind(variable, self.resources.handles[name], index)
+        except InputError as error:
+            raise InputError(f"{where}: bind.{symbol}: {error}") from None
 
     def _kernel(self, spec: LaunchSpec) -> Kernel:
         if spec.entry is not None:
@@ -115,26 +110,7 @@ class _Run:
         return next(iter(self.module.values()))
 
     def _value(self, argument: Argument, by_value: bool) -> object:
-        if not isinstance(argument, Name):
-            return argument
-        if argument.name in self.surfaces:
-            return self.surfaces[argument.name]
-        if by_value:
-            return self.hosts[argument.name]
-        if argument.name not in self.buffers:
-            self.buffers[argument.name] = self.device.to_device(self.hosts[argument.name], argument.name)
-        return self.buffers[argument.name]
-
-    def _surface(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
-        data: object = spec.data.make() if spec.data is not None else _shape(spec)
-        try:
-            surface = self.device.surface(
-                data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name, **spec.options
-            )
-        except InputError as error:
-            raise InputError(f"{spec.where}: {error}") from None
-        self.inputs[name] = surface.copy_to_host()
-        return surface
+        return self.resources.argument(argument.name, by_value) if isinstance(argument, Name) else argument
 
 
 def _element(symbol: str, where: str) -> tuple[str, int]:
@@ -143,14 +119,6 @@ def _element(symbol: str, where: str) -> tuple[str, int]:
     if match is None:
         raise InputError(f"{where}: bind.{symbol}: must be a name, or name[number]")
     return match[1], int(match[2] or 0)
-
-
-def _shape(spec: SurfaceSpec) -> tuple[int, ...]:
-    axes = AXES.get(spec.geometry, ())
-    for key in spec.extents:
-        if axes and key not in axes:
-            raise InputError(f"{spec.where}: {key}: a {spec.geometry} surface has {', '.join(axes)} only")
-    return tuple(spec.extents.get(axis, 1) for axis in axes)
 
 
 def _compare(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> list[Comparison]:

@@ -2,63 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, values
+from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec, read_sampler, read_surface, read_texture
+from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.dialects import DIALECTS
 from ptxemu.errors import InputError
 
-SOURCES = (*GENERATORS, "values", "npy", "png")
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
-EXTENTS = ("width", "height", "depth", "layers")
-SURFACE_OPTIONS: dict[str, type[int] | type[str] | type[bool]] = {
-    "levels": int, "pitch": int, "pitch_align": int, "block_height_log2": int, "block_depth_log2": int, "gob_order": str,
-    "enabled": bool,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An argument that names a buffer or a surface of the case."""
+    """An argument that names a buffer, surface, texture or sampler of the case."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
-    """Where an array comes from: ``kind`` is one of SOURCES, ``spec`` its table or path."""
-
-    kind: str
-    spec: Any
-    folder: Path
-    where: str
-
-    def make(self) -> Array:
-        """The array, read or generated."""
-        if self.kind == "npy":
-            return load_npy(self.folder / self.spec, self.where)
-        if self.kind == "png":
-            return load_png(self.folder / self.spec, self.where)
-        if self.kind == "values":
-            return values(self.spec, self.where)
-        return GENERATORS[self.kind][0](self.spec, self.where)
-
-
-@dataclass(frozen=True, slots=True)
-class SurfaceSpec:
-    """A surface: its geometry, format and layout, and either its extents or its first contents."""
-
-    geometry: str
-    format: str
-    layout: str
-    extents: dict[str, int]
-    data: ArraySpec | None
-    options: dict[str, Any]
-    where: str
 
 
 Argument = Name | bytes | int | float
@@ -66,7 +27,7 @@ Argument = Name | bytes | int | float
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One launch; ``bind`` gives the surfaces of surface variables (``name``, or ``name[3]`` in an array)."""
+    """One launch; ``bind`` gives what opaque variables (``name``, or ``name[3]`` in an array) refer to."""
 
     entry: str | None
     grid: Any
@@ -108,6 +69,8 @@ class Case:
     options: dict[str, str | int | bool]
     buffers: dict[str, ArraySpec]
     surfaces: dict[str, SurfaceSpec]
+    textures: dict[str, TextureSpec]
+    samplers: dict[str, SamplerSpec]
     launches: list[LaunchSpec]
     reference: Path | None
     tolerance: Tolerance
@@ -125,14 +88,12 @@ def read_case(path: Path) -> Case:
     path = case_file(path)
     root = read_toml(path)
     folder = path.parent
-    buffers = {key: _array(root.table("buffers"), key, folder) for key in root.table("buffers").names()}
-    surfaces = {key: _surface(root.table("surfaces").table(key), folder) for key in root.table("surfaces").names()}
+    buffers = {key: read_array(table, folder) for key, table in _named(root, "buffers")}
     launches = _launches(root, buffers, folder)
     expect = root.table("expect")
     reference = expect.get("reference", str, "")
     tolerance = _tolerance(expect.table("tolerance"), Tolerance())
-    wanted = expect.table("outputs")
-    outputs = {key: _output(wanted.table(key), folder, tolerance) for key in wanted.names()}
+    outputs = {key: _output(table, folder, tolerance) for key, table in _named(expect, "outputs")}
     expect.finish()
     case = Case(
         path=path,
@@ -142,7 +103,9 @@ def read_case(path: Path) -> Case:
         dialect=root.get("dialect", str, "") or None,
         options={key: _option(root.table("options"), key) for key in root.table("options").names()},
         buffers=buffers,
-        surfaces=surfaces,
+        surfaces={key: read_surface(table, folder) for key, table in _named(root, "surfaces")},
+        textures={key: read_texture(table, folder) for key, table in _named(root, "textures")},
+        samplers={key: read_sampler(table) for key, table in _named(root, "samplers")},
         launches=launches,
         reference=folder / reference if reference else None,
         tolerance=tolerance,
@@ -152,6 +115,12 @@ def read_case(path: Path) -> Case:
     root.finish(LAUNCH_KEYS if "launch" not in root else ())
     _check_names(case)
     return case
+
+
+def _named(table: Table, key: str) -> list[tuple[str, Table]]:
+    """The tables below one of the tables, by name."""
+    group = table.table(key)
+    return [(name, group.table(name)) for name in group.names()]
 
 
 def _program(root: Table, folder: Path) -> str:
@@ -235,7 +204,7 @@ def _argument(table: Table, key: str, buffers: dict[str, ArraySpec], folder: Pat
         return _bytes(table, key)
     if key in buffers:
         raise table.fail(key, f'the case has an array of this name; say {key} = "{key}" to use it')
-    buffers[key] = _array(table, key, folder)
+    buffers[key] = read_array(table.table(key), folder)
     return Name(key)
 
 
@@ -247,46 +216,6 @@ def _bytes(table: Table, key: str) -> bytes:
         return bytes.fromhex(text)
     except ValueError:
         raise inner.fail("bytes", "must be hexadecimal digits, two a byte") from None
-
-
-def _array(table: Table, key: str, folder: Path) -> ArraySpec:
-    inner = table.table(key)
-    kinds = [kind for kind in SOURCES if kind in inner]
-    if len(kinds) != 1:
-        raise inner.fail("", f"must say exactly one of {', '.join(SOURCES)}")
-    kind = kinds[0]
-    where = inner.where(kind)
-    if kind in ("npy", "png"):
-        inner.finish()
-        return ArraySpec(kind, inner.need(kind, str), folder, where)
-    if kind == "values":
-        inner.need("values", list), inner.need("dtype", str)
-        inner.finish()
-        return ArraySpec(kind, inner.data, folder, where)
-    inner.finish()
-    spec = inner.table(kind)
-    spec.finish(GENERATORS[kind][1])
-    return ArraySpec(kind, spec.data, folder, where)
-
-
-def _surface(table: Table, folder: Path) -> SurfaceSpec:
-    data = _array(table, "data", folder) if "data" in table else None
-    extents = {key: table.need(key, int) for key in EXTENTS if key in table}
-    if data is not None and extents:
-        raise table.fail(next(iter(extents)), "the extents are those of data: give one or the other")
-    if data is None and "width" not in extents:
-        raise table.fail("width", "is missing (or give data)")
-    spec = SurfaceSpec(
-        geometry=table.get("geometry", str, "2d"),
-        format=table.need("format", str),
-        layout=table.get("layout", str, "pitch"),
-        extents=extents,
-        data=data,
-        options={key: table.need(key, kind) for key, kind in SURFACE_OPTIONS.items() if key in table},
-        where=table.where(),
-    )
-    table.finish()
-    return spec
 
 
 def _tolerance(table: Table, default: Tolerance) -> Tolerance:
@@ -310,27 +239,45 @@ def _output(table: Table, folder: Path, default: Tolerance) -> Output:
         source = table.need("expression", str)
         table.finish()
     else:
-        rest: Mapping[str, Any] = {key: table.data[key] for key in table.data if key not in limits.data}
+        rest: dict[str, Any] = {key: table.data[key] for key in table.data if key not in limits.data}
         if rest:
-            source = _array(Table(table.file, "", {table.place: rest}), table.place, folder)
+            source = read_array(Table(table.file, table.place, rest), folder)
     return Output(source, tolerance)
 
 
 def _check_names(case: Case) -> None:
-    names = {*case.buffers, *case.surfaces}
-    both = set(case.buffers) & set(case.surfaces)
-    if both:
-        raise InputError(f"{case.path}: surfaces.{min(both)}: an array has this name already")
+    handles = _handles(case)
+    outputs = {*case.buffers, *case.surfaces}
     for launch in case.launches:
         for key, value in launch.args.items():
-            if isinstance(value, Name) and value.name not in names:
-                raise InputError(f"{launch.where}: args.{key}: no array or surface is named '{value.name}'")
+            if isinstance(value, Name) and value.name not in {*case.buffers, *handles}:
+                raise InputError(f"{launch.where}: args.{key}: no array, surface, texture or sampler is named '{value.name}'")
         for key, name in launch.bind.items():
-            if name not in case.surfaces:
-                raise InputError(f"{launch.where}: bind.{key}: no surface is named '{name}'")
+            if name not in handles:
+                raise InputError(f"{launch.where}: bind.{key}: no surface, texture or sampler is named '{name}'")
+    for texture in case.textures.values():
+        if isinstance(texture.data, str) and texture.data not in outputs:
+            raise InputError(f"{texture.where}.data: no array or surface is named '{texture.data}'")
     scalars = {key for launch in case.launches for key in launch.args}
     for table, keys in (("expect.outputs", case.outputs), ("save", case.save)):
         for key in keys:
-            if key not in names:
-                kind = "is a scalar" if key in scalars else "is no array or surface of the case"
+            if key not in outputs:
+                kind = (
+                    "is read-only"
+                    if key in handles
+                    else "is a scalar"
+                    if key in scalars
+                    else "is no array or surface of the case"
+                )
                 raise InputError(f"{case.path}: {table}.{key}: {kind}")
+
+
+def _handles(case: Case) -> dict[str, str]:
+    """What kernels reach by handles, with the kind of each; names are unique among them and the arrays."""
+    kinds = dict.fromkeys(case.buffers, "array")
+    for kind, names in (("surface", case.surfaces), ("texture", case.textures), ("sampler", case.samplers)):
+        for name in names:
+            if kinds.setdefault(name, kind) != kind:
+                article = "an" if kinds[name] == "array" else "a"
+                raise InputError(f"{case.path}: {kind}s.{name}: {article} {kinds[name]} has this name already")
+    return {name: kind for name, kind in kinds.items() if kind != "array"}

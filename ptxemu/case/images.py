@@ -1,0 +1,132 @@
+"""Surfaces, textures and samplers in case files (docs/guide.md, "Surfaces", "Textures")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptxemu.case.sources import ArraySpec, read_array
+from ptxemu.case.table import Table
+
+EXTENTS = ("width", "height", "depth", "layers")
+Kind = type[int] | type[str] | type[bool] | type[float]
+SURFACE_OPTIONS: dict[str, Kind] = {
+    "levels": int, "pitch": int, "pitch_align": int, "block_height_log2": int, "block_depth_log2": int, "gob_order": str,
+    "enabled": bool,
+}  # fmt: skip
+SAMPLER_OPTIONS: dict[str, Kind] = {
+    "filter": str, "normalized": bool, "mip_filter": str, "mip_bias": float, "min_level": float, "max_level": float,
+    "seamless": bool, "max_anisotropy": int,
+}  # fmt: skip
+TEXTURE_OPTIONS: dict[str, Kind] = {"layout": str, **SURFACE_OPTIONS, "read_mode": str, "srgb": bool}
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceSpec:
+    """A surface: its geometry, format and layout, and either its extents or its first contents."""
+
+    geometry: str
+    format: str
+    layout: str
+    extents: dict[str, int]
+    data: ArraySpec | None
+    options: dict[str, Any]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextureSpec:
+    """A texture: over zeros, an array, one array for each mip level, or the buffer or surface that ``data`` names."""
+
+    geometry: str | None
+    format: str | None
+    extents: dict[str, int]
+    data: str | list[ArraySpec]
+    options: dict[str, Any]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerSpec:
+    """A sampler."""
+
+    options: dict[str, Any]
+    where: str
+
+
+def read_surface(table: Table, folder: Path) -> SurfaceSpec:
+    """The surface that a table describes."""
+    data = read_array(table.table("data"), folder) if "data" in table else None
+    spec = SurfaceSpec(
+        geometry=table.get("geometry", str, "2d"),
+        format=table.need("format", str),
+        layout=table.get("layout", str, "pitch"),
+        extents=_extents(table, EXTENTS, data is not None),
+        data=data,
+        options=_options(table, SURFACE_OPTIONS),
+        where=table.where(),
+    )
+    table.finish()
+    return spec
+
+
+def read_texture(table: Table, folder: Path) -> TextureSpec:
+    """The texture that a table describes."""
+    data = _texture_data(table, folder) if "data" in table else []
+    spec = TextureSpec(
+        geometry=table.need("geometry", str) if "geometry" in table else None,
+        format=table.need("format", str) if "format" in table else None,
+        extents=_extents(table, (*EXTENTS, "samples"), bool(data)),
+        data=data,
+        options={**_options(table, TEXTURE_OPTIONS), **_sampler_options(table)},
+        where=table.where(),
+    )
+    table.finish()
+    return spec
+
+
+def read_sampler(table: Table) -> SamplerSpec:
+    """The sampler that a table describes."""
+    spec = SamplerSpec(_sampler_options(table), table.where())
+    table.finish()
+    return spec
+
+
+def _texture_data(table: Table, folder: Path) -> str | list[ArraySpec]:
+    value = table.any("data")
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, list) and value:
+        return [read_array(item, folder) for item in table.tables("data")]
+    return [read_array(table.table("data"), folder)]
+
+
+def _extents(table: Table, names: tuple[str, ...], has_data: bool) -> dict[str, int]:
+    extents = {key: table.need(key, int) for key in names if key in table}
+    if has_data and extents:
+        raise table.fail(next(iter(extents)), "the extents are those of data: give one or the other")
+    if not has_data and "width" not in extents:
+        raise table.fail("width", "is missing (or give data)")
+    return extents
+
+
+def _options(table: Table, kinds: dict[str, Kind]) -> dict[str, Any]:
+    return {key: table.need(key, kind) for key, kind in kinds.items() if key in table}
+
+
+def _sampler_options(table: Table) -> dict[str, Any]:
+    options = _options(table, SAMPLER_OPTIONS)
+    if "address" in table:
+        options["address"] = (
+            _list(table, "address", str) if isinstance(table.any("address"), list) else table.need("address", str)
+        )
+    if "border" in table:
+        options["border"] = _list(table, "border", float)
+    return options
+
+
+def _list(table: Table, key: str, kind: Kind) -> list[Any]:
+    """A list whose items are of one kind."""
+    items = Table(table.file, table.place, {f"{key}[{number}]": item for number, item in enumerate(table.need(key, list))})
+    return [items.need(name, kind) for name in items.names()]

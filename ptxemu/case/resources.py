@@ -1,0 +1,93 @@
+"""The device memory of a case: its buffers, surfaces, textures and samplers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ptxemu.buffer import Buffer
+from ptxemu.case.arrays import Array
+from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec
+from ptxemu.case.schema import Case
+from ptxemu.device import Device
+from ptxemu.errors import InputError
+from ptxemu.surface_object import AXES, SurfaceObject
+from ptxemu.texture_object import TEXTURE_AXES, SamplerObject, TextureObject
+
+
+class Resources:
+    """What the launches of a case work on. ``inputs`` holds the first contents by name, for a reference to see."""
+
+    def __init__(self, case: Case, device: Device) -> None:
+        self.device = device
+        self.inputs: dict[str, Any] = {}
+        self.hosts = {name: spec.make() for name, spec in case.buffers.items()}
+        self.buffers: dict[str, Buffer] = {}
+        self.surfaces = {name: self._surface(name, spec) for name, spec in case.surfaces.items()}
+        textures = {name: self._texture(name, spec) for name, spec in case.textures.items()}
+        samplers = {name: self._sampler(spec) for name, spec in case.samplers.items()}
+        self.handles: dict[str, SurfaceObject | TextureObject | SamplerObject] = {**self.surfaces, **textures, **samplers}
+        self.inputs.update(self.hosts)
+
+    def argument(self, name: str, by_value: bool) -> object:
+        """What a kernel gets for a name: a handle, a buffer, or ``by_value`` the array itself."""
+        if name in self.handles:
+            return self.handles[name]
+        return self.hosts[name] if by_value else self.buffer(name)
+
+    def buffer(self, name: str) -> Buffer:
+        """The device's copy of an array."""
+        if name not in self.buffers:
+            self.buffers[name] = self.device.to_device(self.hosts[name], name)
+        return self.buffers[name]
+
+    def arrays(self) -> dict[str, Array]:
+        """The contents of every buffer and surface now."""
+        found = {name: buffer.copy_to_host() for name, buffer in self.buffers.items()}
+        found.update({name: surface.copy_to_host() for name, surface in self.surfaces.items()})
+        return {**self.hosts, **found}
+
+    def _surface(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
+        data: object = spec.data.make() if spec.data is not None else _shape(spec, "surface", AXES.get(spec.geometry, ()))
+        with _placed(spec.where):
+            surface = self.device.surface(
+                data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name, **spec.options
+            )
+        self.inputs[name] = surface.copy_to_host()
+        return surface
+
+    def _texture(self, name: str, spec: TextureSpec) -> TextureObject:
+        with _placed(spec.where):
+            texture = self.device.texture(self._texels(spec), format=spec.format, geometry=spec.geometry, **spec.options)
+        levels = [texture.copy_to_host(level) for level in range(texture.surface.descriptor.levels)]
+        self.inputs[name] = levels if len(levels) > 1 else levels[0]
+        return texture
+
+    def _texels(self, spec: TextureSpec) -> object:
+        if isinstance(spec.data, str):
+            return self.surfaces[spec.data] if spec.data in self.surfaces else self.buffer(spec.data)
+        made = [item.make() for item in spec.data]
+        if made:
+            return made if len(made) > 1 else made[0]
+        return _shape(spec, "texture", TEXTURE_AXES.get(spec.geometry or "2d", ()))
+
+    def _sampler(self, spec: SamplerSpec) -> SamplerObject:
+        with _placed(spec.where):
+            return self.device.sampler(**spec.options)
+
+
+@contextmanager
+def _placed(where: str) -> Iterator[None]:
+    """Say where in the case an error of input is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _shape(spec: SurfaceSpec | TextureSpec, kind: str, axes: tuple[str, ...]) -> tuple[int, ...]:
+    for key in spec.extents:
+        if axes and key not in axes:
+            raise InputError(f"{spec.where}: {key}: a {spec.geometry or '2d'} {kind} has {', '.join(axes)} only")
+    return tuple(spec.extents.get(axis, 1) for axis in axes)

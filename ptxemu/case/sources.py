@@ -1,0 +1,52 @@
+"""Where the arrays of a case come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, values
+from ptxemu.case.table import Table
+
+SOURCES = (*GENERATORS, "values", "npy", "png")
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """Where an array comes from: ``kind`` is one of SOURCES, ``spec`` its table or path."""
+
+    kind: str
+    spec: Any
+    folder: Path
+    where: str
+
+    def make(self) -> Array:
+        """The array, read or generated."""
+        if self.kind == "npy":
+            return load_npy(self.folder / self.spec, self.where)
+        if self.kind == "png":
+            return load_png(self.folder / self.spec, self.where)
+        if self.kind == "values":
+            return values(self.spec, self.where)
+        return GENERATORS[self.kind][0](self.spec, self.where)
+
+
+def read_array(table: Table, folder: Path) -> ArraySpec:
+    """The array that a table describes."""
+    kinds = [kind for kind in SOURCES if kind in table]
+    if len(kinds) != 1:
+        raise table.fail("", f"must say exactly one of {', '.join(SOURCES)}")
+    kind = kinds[0]
+    where = table.where(kind)
+    if kind in ("npy", "png"):
+        table.finish()
+        return ArraySpec(kind, table.need(kind, str), folder, where)
+    if kind == "values":
+        table.need("values", list), table.need("dtype", str)
+        table.finish()
+        return ArraySpec(kind, table.data, folder, where)
+    table.finish()
+    spec = table.table(kind)
+    spec.finish(GENERATORS[kind][1])
+    return ArraySpec(kind, spec.data, folder, where)
