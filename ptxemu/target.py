@@ -10,8 +10,14 @@ class Target:
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
 
-    def masked(self, bits: int) -> bool:
-        return self.avx512 or (self.avx2 and bits in (32, 64))
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a vector register."""
+        return 64 if self.avx512 else 32 if self.avx2 else 16
+
+    def masked(self, bits: int, count: int) -> bool:
+        """Of ``count`` elements a lane: where lanes share registers, only masks that are registers keep the code small."""
+        return self.avx512 or (self.avx2 and bits in (32, 64) and count == 1)
 
     def gathers(self, bits: int) -> bool:
         return self.avx512 and bits in (32, 64)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir import Op, Operand, Vec
+from ptxemu.lower import consecutive
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.memory import SPACES, _deinterleave, _interleave, access, note_position, space_of, vector_addresses
+from ptxemu.lower.memory import SPACES, access, note_position, space_of, vector_addresses
 from ptxemu.operations import find
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES
@@ -26,17 +27,15 @@ def lane_data(ctx: Context, operand: Operand, kind: ScalarType) -> str:
     bits = f"i{kind.bits}"
     items = operand.items if isinstance(operand, Vec) else (operand,)
     values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
-    whole = f"<{LANES * len(values)} x {bits}>"
-    slot = ctx.alloca(whole)
-    ctx.stmt(f"store {whole} {_interleave(ctx, values, bits)}, ptr {slot}, align 64")
+    slot = ctx.alloca(f"<{LANES * len(values)} x {bits}>")
+    consecutive.store(ctx, bits, consecutive.weave(ctx, values, bits), len(values), slot)
     return slot
 
 
 def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> list[str]:
     """Read lane-major results back as one vector for each element."""
     bits = f"i{kind.bits}"
-    value = ctx.inst(f"load <{LANES * count} x {bits}>, ptr {slot}, align 64")
-    parts = _deinterleave(ctx, value, bits, count)
+    parts = consecutive.load(ctx, bits, count, slot)
     return [ctx.vector.cast("bitcast", bits, part, kind.llvm) for part in parts]
 
 

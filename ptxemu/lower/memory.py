@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable, Vec
-from ptxemu.lower.context import MASK, WORD, Context
+from ptxemu.lower import consecutive
+from ptxemu.lower.context import WORD, Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.gather import gather, ordering, outside, scatter
 from ptxemu.lower.literals import offsets_literal
@@ -351,10 +353,9 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: 
         values = lanes()
     elif plan is None:
         values = lanes(rare=found.space == "local" and found.safe)
-    elif found.safe:
-        values = list(plan())
     else:
-        values = ctx.when(pattern_test(ctx, found), plan, lanes, types, likely=True)
+        ready = _ready(ctx, found, mask, found.space != "shared" and _all_or_none(ctx, found, kind, count))
+        values = ctx.when(ready, plan, lanes, types, likely=True) if ready else plan()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
 
@@ -362,7 +363,7 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int, mas
     """How to load a pattern with vector instructions, or None if it has to be gathered."""
     shape, bits = found.shape, f"i{kind.bits}"
     assert shape is not None
-    if contiguous(shape, kind.bytes * count) and kind.bits <= 64 and (count == 1 or kind.bits >= 32):
+    if contiguous(shape, kind.bytes * count) and kind.bits <= 64:
         return lambda: _contiguous_load(ctx, found, kind, count, mask)
     aligned = all(offset % kind.bytes == 0 for offset in shape.offsets)
     if count == 1 and aligned and found.space == "shared" and shape.spread[1] - shape.spread[0] < 2 * LANES * kind.bytes:
@@ -371,80 +372,39 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int, mas
 
 
 def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> list[str]:
+    """Masked loads are slow even where the CPU has them, and masks mostly full."""
     assert found.shape is not None
     bits = f"i{kind.bits}"
     pointer = _pointer(ctx, found, found.shape.offsets[0])
-    if found.space == "shared":  # the test covered all lanes, so no mask is needed
-        value = ctx.inst(f"load {found.volatile}<{LANES * count} x {bits}>, ptr {pointer}, align {kind.bytes}")
-    else:
-        value = _masked_load(ctx, found, bits, count, pointer, kind.bytes, mask)
-    return _deinterleave(ctx, value, bits, count)
-
-
-def _masked_load(ctx: Context, found: Access, bits: str, count: int, pointer: str, align: int, mask: str) -> str:
-    """``count`` elements for every lane. Masked loads are slow even where the CPU has them, and masks mostly full."""
-    total = LANES * count
-    whole = f"<{total} x {bits}>"
 
     def plain() -> list[str]:
-        return [ctx.inst(f"load {found.volatile}{whole}, ptr {pointer}, align {align}")]
+        return consecutive.load(ctx, bits, count, pointer, found.volatile)
 
     def masked() -> list[str]:
-        if ctx.target.masked(int(bits[1:])) and not found.strong:
-            wide = _widen_mask(ctx, mask, count)
-            name = f"llvm.masked.load.v{total}{bits}.p0"
-            ctx.declare(name, f"declare {whole} @{name}(ptr, <{total} x i1>, {whole})")
-            arguments = f"ptr align {align} {pointer}, <{total} x i1> {wide}, {whole} zeroinitializer"
-            return [ctx.inst(f"call {whole} @{name}({arguments})")]
-        offsets = offsets_literal([lane * count * align for lane in range(LANES)], "i64")
-        base = ctx.splat("i64", ctx.inst(f"ptrtoint ptr {pointer} to i64"))
-        hosts = ctx.vector.bin("add", "i64", base, offsets)
-        parts = [gather(ctx, bits, hosts, k * align, mask, rare=True, strong=found.strong) for k in range(count)]
-        return [_interleave(ctx, parts, bits)]
+        return consecutive.load(ctx, bits, count, pointer, mask=mask)
 
-    return ctx.when(_full(ctx, mask), plain, masked, [whole], likely=True)[0]
+    if found.space == "shared" or _all_or_none(ctx, found, kind, count):  # there the test covers lanes that are off
+        return plain()
+    return ctx.when(_full(ctx, mask), plain, masked, [f"<{LANES} x {bits}>"] * count, likely=True)
+
+
+def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
+    """Whether vector instructions serve a contiguous pattern only if every lane is on."""
+    return bool(found.strong) or not ctx.target.masked(kind.bits, count)
+
+
+def _ready(ctx: Context, found: Access, mask: str, all_lanes: bool) -> str:
+    """i1: vector instructions may do this access of a pattern; "" if they always may."""
+    tested = "" if found.safe else pattern_test(ctx, found)
+    if not all_lanes:
+        return tested
+    full = _full(ctx, mask)
+    return ctx.scalar.bin("and", "i1", full, tested) if tested else full
 
 
 def _full(ctx: Context, mask: str) -> str:
     """i1: every lane is on."""
     return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
-
-
-def _widen_mask(ctx: Context, mask: str, count: int) -> str:
-    """Each lane's bit ``count`` times."""
-    if count == 1:
-        return mask
-    picks = ", ".join(f"i32 {lane}" for lane in range(LANES) for _ in range(count))
-    return ctx.inst(f"shufflevector {MASK} {mask}, {MASK} poison, <{LANES * count} x i32> <{picks}>")
-
-
-def _deinterleave(ctx: Context, value: str, bits: str, count: int) -> list[str]:
-    if count == 1:
-        return [value]
-    whole = f"<{LANES * count} x {bits}>"
-    parts = []
-    for index in range(count):
-        picks = ", ".join(f"i32 {lane * count + index}" for lane in range(LANES))
-        parts.append(ctx.inst(f"shufflevector {whole} {value}, {whole} poison, <{LANES} x i32> <{picks}>"))
-    return parts
-
-
-def _interleave(ctx: Context, values: list[str], bits: str) -> str:
-    """Elements of all lanes in memory order: pairwise joins, then one shuffle."""
-    parts, width = values, LANES
-    while len(parts) > 1:
-        picks = ", ".join(f"i32 {i}" for i in range(2 * width))
-        half = f"<{width} x {bits}>"
-        parts = [
-            ctx.inst(f"shufflevector {half} {a}, {half} {b}, <{2 * width} x i32> <{picks}>")
-            for a, b in zip(parts[::2], parts[1::2])
-        ]
-        width *= 2
-    if len(values) == 1:
-        return values[0]
-    picks = ", ".join(f"i32 {part * LANES + lane}" for lane in range(LANES) for part in range(len(values)))
-    whole = f"<{width} x {bits}>"
-    return ctx.inst(f"shufflevector {whole} {parts[0]}, {whole} poison, <{width} x i32> <{picks}>")
 
 
 def _window_load(ctx: Context, found: Access, bits: str, step: int) -> str:
@@ -538,42 +498,25 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     def whole() -> list[str]:
         assert found.shape is not None
         pointer = _pointer(ctx, found, found.shape.offsets[0])
-        joined = _interleave(ctx, values, bits)
-        _masked_store(ctx, found, bits, count, pointer, joined, mask, lanes)
-        return []
+        registers = consecutive.weave(ctx, values, bits)
+        if all_or_none:
+            consecutive.store(ctx, bits, registers, count, pointer, found.volatile)
+            return []
+        plain = partial(consecutive.store, ctx, bits, registers, count, pointer, found.volatile)
+        masked = partial(consecutive.store, ctx, bits, registers, count, pointer, mask=mask)
+        return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
 
     shape = found.shape
+    all_or_none = _all_or_none(ctx, found, kind, count)
     fits = shape is not None and found.space != "local" and contiguous(shape, kind.bytes * count)
     if ctx.checking and not found.safe:
         lanes()
-    elif not fits or kind.bits > 64 or (count > 1 and kind.bits < 32):
+    elif not fits or kind.bits > 64:
         lanes(rare=found.space == "local" and found.safe)
-    elif found.safe:
-        whole()
+    elif ready := _ready(ctx, found, mask, all_or_none):
+        ctx.when(ready, whole, lanes, [], likely=True)
     else:
-        ctx.when(pattern_test(ctx, found), whole, lanes, [], likely=True)
-
-
-def _masked_store(
-    ctx: Context, found: Access, bits: str, count: int, pointer: str, value: str, mask: str, lanes: Callable[[], list[str]]
-) -> None:
-    total, align = LANES * count, int(bits[1:]) // 8
-    whole = f"<{total} x {bits}>"
-
-    def plain() -> list[str]:
-        ctx.stmt(f"store {found.volatile}{whole} {value}, ptr {pointer}, align {align}")
-        return []
-
-    def masked() -> list[str]:
-        if found.strong or not ctx.target.masked(int(bits[1:])):
-            return lanes()
-        wide = _widen_mask(ctx, mask, count)
-        name = f"llvm.masked.store.v{total}{bits}.p0"
-        ctx.declare(name, f"declare void @{name}({whole}, ptr, <{total} x i1>)")
-        ctx.stmt(f"call void @{name}({whole} {value}, ptr align {align} {pointer}, <{total} x i1> {wide})")
-        return []
-
-    ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
+        whole()
 
 
 @effect("prefetch")
