@@ -117,6 +117,8 @@ typedef struct pe_su_context {
   pe_su_policy policy;
   uint64_t dropped;           /* accesses dropped because of a bad handle */
   uint64_t format_mismatches; /* reductions whose signedness the format does not give */
+  uint64_t umrt_dropped;      /* UMRT writes out of bounds */
+  uint64_t umrt_partial;      /* UMRT writes of some channels, which write nothing */
 } pe_su_context;
 
 /* What is constant about an access. */

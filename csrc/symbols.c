@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "async.h"
+#include "ctm.h"
 #include "half.h"
 #include "internal.h"
 
@@ -20,7 +21,8 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_grid_sync), SYMBOL(pe_stuck), SYMBOL(pe_vprintf), SYMBOL(pe_assertfail), SYMBOL(pe_malloc), SYMBOL(pe_free), SYMBOL(pe_clock),
   SYMBOL(pe_globaltimer),
   SYMBOL(pe_atomic), SYMBOL(pe_red), SYMBOL(pe_surface), SYMBOL(pe_typed_atomic), SYMBOL(pe_headers), SYMBOL(pe_suq),
-  SYMBOL(pe_is_surface), SYMBOL(pe_tex), SYMBOL(pe_txq), SYMBOL(pe_is_texture), SYMBOL(pe_round), SYMBOL(pe_round_convert),
+  SYMBOL(pe_is_surface), SYMBOL(pe_ctm_load), SYMBOL(pe_ctm_store), SYMBOL(pe_ctm_umrt), SYMBOL(pe_ctm_test),
+  SYMBOL(pe_tex), SYMBOL(pe_txq), SYMBOL(pe_is_texture), SYMBOL(pe_round), SYMBOL(pe_round_convert),
   SYMBOL(pe_mma), SYMBOL(pe_wmma_load), SYMBOL(pe_wmma_store), SYMBOL(pe_ldmatrix), SYMBOL(pe_stmatrix), SYMBOL(pe_movmatrix),
   SYMBOL(pe_mbarrier), SYMBOL(pe_mbarrier_wait), SYMBOL(pe_copy), SYMBOL(pe_bulk_copy), SYMBOL(pe_bulk_reduce),
   SYMBOL(pe_bulk_zero), SYMBOL(pe_cluster_arrive), SYMBOL(pe_cluster_wait),

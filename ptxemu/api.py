@@ -228,7 +228,13 @@ class Launcher:
             arguments.copy_out()
         finally:
             arguments.release()
-        return replace(result, surface_drops=surfaces.dropped, format_mismatches=surfaces.format_mismatches)
+        return replace(
+            result,
+            surface_drops=surfaces.dropped,
+            format_mismatches=surfaces.format_mismatches,
+            umrt_dropped=surfaces.umrt_dropped,
+            umrt_partial=surfaces.umrt_partial,
+        )
 
 
 def _checked_timeout(timeout: float | None) -> float | None:

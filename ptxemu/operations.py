@@ -18,6 +18,7 @@ class Operation:
     """One operation. ``classes`` are those of ``u`` (unsigned and untyped), ``s`` (signed) and ``f`` (floating point).
 
     ``ptx``, ``sass`` and ``visa`` are its words, "" where the instruction set lacks it; ``visa_code`` its number there.
+    ``ctm`` is the word in CTM's targets of uncached output: a UMRT write is an exchange whose old value nobody reads.
     ``sured`` and ``red`` are the sizes that SASS takes for this entry (SASS SURED and RED, "Reduction Operations").
     """
 
@@ -29,6 +30,7 @@ class Operation:
     visa_code: int = -1
     sured: tuple[str, ...] = ()
     red: tuple[str, ...] = ()
+    ctm: str = ""
 
     @property
     def code(self) -> int:
@@ -36,7 +38,7 @@ class Operation:
         return int(getattr(lib, f"PE_ATOM_{self.name}"))
 
     def word(self, front: str) -> str:
-        """What ``ptx``, ``sass`` or ``visa`` calls it."""
+        """What ``ptx``, ``sass``, ``visa`` or ``ctm`` calls it."""
         word: str = getattr(self, front)
         return word
 
@@ -54,9 +56,10 @@ def operation(
     *,
     sured: str = "",
     red: str = "",
+    ctm: str = "",
 ) -> Operation:
     """Add an operation to the list and return it; sizes are separated by blanks."""
-    made = Operation(name, classes, ptx, sass, visa, visa_code, tuple(sured.split()), tuple(red.split()))
+    made = Operation(name, classes, ptx, sass, visa, visa_code, tuple(sured.split()), tuple(red.split()), ctm)
     OPERATIONS.append(made)
     return made
 
@@ -72,7 +75,7 @@ operation("INC", "us", "", "", "inc", 0x02)
 operation("DEC", "us", "", "", "dec", 0x03)
 operation("UMIN", "u", "min", "MIN", "min", 0x04, sured="U32 U64 SD32 SD64", red="U32 U64")
 operation("UMAX", "u", "max", "MAX", "max", 0x05, sured="U32 U64 SD32 SD64", red="U32 U64")
-operation("XCHG", "us", "exch", "", "xchg", 0x06)
+operation("XCHG", "us", "exch", "", "xchg", 0x06, ctm="UMRT")
 operation("CAS", "us", "cas", "", "cmpxchg", 0x07)
 operation("AND", "us", "and", "AND", "and", 0x08, sured=BITS, red=PLAIN)
 operation("OR", "us", "or", "OR", "or", 0x09, sured=BITS, red=PLAIN)

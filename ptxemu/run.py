@@ -47,6 +47,9 @@ KINDS: dict[int, str] = {
     lib.PE_UNBOUND_TEXTURE: "unbound texture or sampler",
     lib.PE_TEXTURE_GEOMETRY: "texture geometry mismatch",
     lib.PE_TEXTURE_FORMAT: "texture of integers read as floats",
+    lib.PE_UMRT_ALPHA: "UMRT write whose alpha is not zero",
+    lib.PE_PARTIAL_UMRT: "UMRT write of some channels only",
+    lib.PE_UMRT_INDEX: "UMRT writes of one group with different indices",
 }
 
 MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}
@@ -70,7 +73,8 @@ class LaunchResult:
     """What a launch that ended well reports.
 
     ``output_dropped`` are bytes of printf output beyond the buffer, ``surface_drops`` accesses through a bad surface handle
-    or header that the policy drops, ``format_mismatches`` reductions whose signedness the surface's format does not give.
+    or header that the policy drops, ``format_mismatches`` reductions whose signedness the surface's format does not give,
+    ``umrt_dropped`` and ``umrt_partial`` UMRT writes of CTM out of bounds, and of some channels only, which write nothing.
     """
 
     seconds: float
@@ -79,6 +83,8 @@ class LaunchResult:
     output_dropped: int
     surface_drops: int = 0
     format_mismatches: int = 0
+    umrt_dropped: int = 0
+    umrt_partial: int = 0
 
     @property
     def warnings(self) -> list[str]:
@@ -87,6 +93,8 @@ class LaunchResult:
             (self.output_dropped, "bytes of printf output were dropped"),
             (self.surface_drops, "surface accesses through an invalid header were dropped"),
             (self.format_mismatches, "surface reductions took a format that is no integer for unsigned"),
+            (self.umrt_dropped, "UMRT writes out of bounds were dropped"),
+            (self.umrt_partial, "UMRT writes of some channels only were skipped"),
         )
         return [f"{count} {text}" for count, text in counts if count]
 
