@@ -64,6 +64,16 @@ DIALECTS: dict[str, Dialect] = {
             options={"strict_typed_float": ("accept", "reject"), "half_result": ("zero", "sign")},
             policy={"invalid_header": "drop"},
         ),
+        Dialect(
+            "ctm",
+            "CTM",
+            (".ctm",),
+            options={
+                "choice_nan": ("any", "condition"),
+                "tiling": ("reject", "ignore"),
+                "umrt_group": ("4", "1", "2", "8", "16", "32"),
+            },
+        ),
     )
 }
 
