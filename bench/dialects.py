@@ -17,13 +17,14 @@ import ptxemu
 
 HERE = Path(__file__).resolve().parent
 SIDE, BLOCK = 4096, 256  # 16 Mi texels
+CHANNELS = {".visa": 8}  # of one thread of a launch; 1 elsewhere
 
 
 def launcher(device: ptxemu.Device, file: str) -> tuple[Callable[[], object], ptxemu.SurfaceObject]:
     """A launch of the file's kernel on a surface of its own."""
     module = ptxemu.load(HERE / file, device=device)
     surface = device.surface((SIDE, SIDE), format="R32_UINT")
-    kernel = next(iter(module.values()))[SIDE * SIDE // BLOCK, BLOCK]
+    kernel = next(iter(module.values()))[SIDE * SIDE // BLOCK // CHANNELS.get(Path(file).suffix, 1), BLOCK]
     module.bind("image", surface)
     return kernel, surface
 

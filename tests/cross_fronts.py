@@ -180,8 +180,47 @@ def sass_red(surface: SurfaceObject, step: Step) -> bool:
     return True
 
 
+# ---------------------------------------------------------------- vISA
+
+CHANNELS = 8
+VISA_OPERANDS = {"1d": "V40.0 V0 V0", "2d": "V40.0 V41.0 V0", "3d": "V40.0 V41.0 V42.0", "a1d": "V40.0 V43.0 V0",
+                 "a2d": "V40.0 V41.0 V43.0"}  # fmt: skip
+
+
+@cache
+def visa_module(op: str, operands: str) -> ptxemu.Module:
+    names = {"V40": "x", "V41": "y", "V42": "z", "V43": "l", "V44": "value"}
+    text = [".kernel k", ".decl T6 v_type=T num_elts=1 v_name=image"]
+    text += [f".decl {name} v_type=G type=ud num_elts={CHANNELS}\n.in {name} {file}" for name, file in names.items()]
+    text.append(f"TYPED_ATOMIC.{op} (M1, {CHANNELS}) T6 {operands} V0 V44.0 V0 V0")
+    return ptxemu.loads("\n".join(text), dialect="visa", device=device(), opt=1)
+
+
+def visa_typed_atomic(surface: SurfaceObject, step: Step) -> bool:
+    """``TYPED_ATOMIC`` in a thread for each eight lanes; the channels that are left over lie outside."""
+    words = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
+    words |= {"min": "imin", "max": "imax"} if step.type == "s32" else {"min": "min", "max": "max"}
+    if step.op not in words or step.type not in ("u32", "s32"):
+        return False
+    files = columns(step)
+    files["x"] = np.array([x & 0xFFFFFFFF for x, *_ in step.where], np.uint32)
+    threads = -(-len(step.values) // CHANNELS)
+    rows = []
+    for name in ("x", "y", "z", "l", "low"):
+        row = np.full(threads * CHANNELS, 0xFFFFFFFF, np.uint32)
+        row[: len(step.values)] = files[name]
+        rows.append(row.reshape(threads, CHANNELS))
+    module = visa_module(words[step.op], VISA_OPERANDS[surface.surface.geometry])
+    module.bind("image", surface)
+    module["k"][1, threads](*rows)
+    return True
+
+
 Front = Callable[[SurfaceObject, Step], bool]
-FRONTS: dict[str, Front] = {"ptx sured": ptx_sured, "ptx red": ptx_red, "sass sured": sass_sured, "sass red": sass_red}
+FRONTS: dict[str, Front] = {
+    "ptx sured": ptx_sured, "ptx red": ptx_red, "sass sured": sass_sured, "sass red": sass_red,
+    "visa typed_atomic": visa_typed_atomic,
+}  # fmt: skip
 """Each runs a step and returns True, or returns False for what its instruction set cannot say."""
 
 
