@@ -101,7 +101,7 @@ def compare_into(cmp: str, kind: str, target: str, place: tuple[int, int]) -> Op
 
     def emit(body: Body, values: Values, channel: int) -> Reg:
         truth, value = body.temp("pred"), body.temp("b32")
-        body.emit(f"setp.{cmp}.{kind}", truth, reg(body, values[0]), values[1])
+        body.emit(f"setp.{cmp}.{kind}", truth, *(reg(body, item) for item in values))
         body.emit("selp.b32", value, 0xFFFFFFFF, 0, truth)
         return value
 

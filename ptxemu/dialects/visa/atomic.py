@@ -11,9 +11,10 @@ from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Instruction, Name, Operand
 from ptxemu.dialects.visa.masks import Span
 from ptxemu.dialects.visa.operands import Raw, raw
+from ptxemu.dialects.visa.table import entry_of
 from ptxemu.dialects.visa.variables import Scope, SurfaceVariable, read, write
 from ptxemu.ir import Imm, Reg
-from ptxemu.operations import OPERATIONS, Operation
+from ptxemu.operations import Operation
 from ptxemu.types import B32, U64
 
 EXEC_SIZE = 8
@@ -33,7 +34,7 @@ def typed_atomic(
     channels: Iterable[tuple[int, build.Guard | None]],
 ) -> None:
     """Check the operands, then append an op for each enabled channel, ascending."""
-    entry = next(entry for entry in OPERATIONS if entry.visa == form.mods["op"])
+    entry = entry_of(form.mods["op"])
     _check_size(item, at, strict)
     if "f" in entry.classes and options["strict_typed_float"] == "reject":
         raise TextError(f"'.{entry.visa}' is no operation on typed surfaces", item.name.pos, item.name.end)

@@ -108,7 +108,9 @@ class Kernel:
             enabled = self.channels(item, at)
             for channel, guard in enabled:
                 a, b = (value.value(self.body, channel) for value in sources)
-                self.body.emit(f"setp.{form.mods['cmp']}.{kind}", bits[channel], alu.reg(self.body, a), b, guard=guard)
+                self.body.emit(
+                    f"setp.{form.mods['cmp']}.{kind}", bits[channel], alu.reg(self.body, a), alu.reg(self.body, b), guard=guard
+                )
             return
         where = target(self.scope, first, at.size)
         operation = alu.compare_into(form.mods["cmp"], kind, where.type, spans[0])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
-from ptxemu.dialects.visa.table import HALF, element_type
+from ptxemu.dialects.visa.table import HALF, element_type, entry_of
 from ptxemu.ir import Op, SymRef
 from ptxemu.lower.atomics import type_code
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.special import symbol_value
 from ptxemu.lower.surfaces import site_constant
-from ptxemu.operations import OPERATIONS
 from ptxemu.types import TYPES, U64, ScalarType
 from ptxemu.variant import LANES
 
@@ -31,7 +30,7 @@ def surface(ctx: Context, op: Op) -> None:
 @effect("visa_typed_atomic")
 def typed_atomic(ctx: Context, op: Op) -> None:
     """One channel. The engine's CAS takes the comparand first, vISA's cmpxchg second (fcmpwr has it first)."""
-    entry = next(entry for entry in OPERATIONS if entry.visa == op.mods["op"])
+    entry = entry_of(op.mods["op"])
     kind = element_type(entry, HALF in op.mods)
     flags = lib.PE_SITE_UVR | lib.PE_ATOM_QUIET_NAN
     site = site_constant(

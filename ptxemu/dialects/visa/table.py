@@ -31,6 +31,11 @@ def build(table: dict[str, list[Row]]) -> None:
             add_row(table, ATOMIC, f"op={entry.visa} {HALF}?", text, lower="visa_typed_atomic", flags="varying")
 
 
+def entry_of(word: str) -> Operation:
+    """The operation that vISA calls so."""
+    return next(entry for entry in operations.OPERATIONS if entry.visa == word)
+
+
 def values_of(entry: Operation) -> tuple[str, str]:
     """The kinds of src0 and src1 (TYPED_ATOMIC, "Src0", "Src1")."""
     if entry.name in NO_VALUE:
