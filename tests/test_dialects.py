@@ -10,6 +10,7 @@ from ptxemu import dialects
 from ptxemu._runtime import lib
 from ptxemu.cli import run
 from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
+from ptxemu.dialects.visa import table as visa_table
 from ptxemu.isa import rows
 from ptxemu.operations import OPERATIONS, find
 from ptxemu.types import TYPES
@@ -133,6 +134,11 @@ def test_every_table_refers_to_the_list():
             for size in slots["size"]:
                 entry = find("sass", slots["op"][0], ENGINE_TYPES[size])
                 assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{ENGINE_TYPES[size].name.upper()}"))
+    for row in visa_table.TABLE[visa_table.ATOMIC]:
+        entry = visa_table.entry_of(row.slots[0].values[0])
+        for half in (False, True):
+            kind = visa_table.element_type(entry, half)
+            assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{kind.name.upper()}"))
 
 
 def test_the_list_and_the_engine_have_the_same_operations():

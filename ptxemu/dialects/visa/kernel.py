@@ -71,7 +71,7 @@ class Kernel:
 
     def instruction(self, item: Instruction) -> None:
         form = form_of(item)
-        self.body.at(item.pos, item.end)
+        self.body.at(item.name.pos, item.end)
         patterns = form.row.operands
         if len(item.operands) != len(patterns):
             plural = "" if len(patterns) == 1 else "s"
