@@ -3,14 +3,22 @@
  * A CTA runs on one thread, so nothing here needs a lock.  Threads are counted; warps wait.
  */
 #include <stdio.h>
+#include <string.h>
 #include "runtime.h"
+
+#define COUNTLESS "an arrival that does not wait needs a thread count"
 
 static pe_warp_state *state_of(pe_warp *w) { return (pe_warp_state *)w; }
 
 void pe_cta_progress(pe_cta *cta) { cta->polling = cta->stuck_rounds = 0; }
 
 void pe_barriers_reset(pe_cta *cta) {
-  for (; cta->in_use; cta->in_use &= cta->in_use - 1) cta->barriers[__builtin_ctz(cta->in_use)] = (pe_barrier_state){0};
+  for (; cta->in_use; cta->in_use &= cta->in_use - 1) {
+    uint32_t id = (uint32_t)__builtin_ctz(cta->in_use);
+    for (uint32_t waiting = cta->barriers[id].waiting; waiting; waiting &= waiting - 1)
+      cta->warps[__builtin_ctz(waiting)].at_barrier[id] = 0;
+    cta->barriers[id] = (pe_barrier_state){0};
+  }
 }
 
 /* All threads that a barrier for the whole CTA waits for: full warps that have not exited. */
@@ -20,15 +28,28 @@ static uint32_t result_of(const pe_barrier_state *barrier, uint32_t op) {
   return op == 0 ? barrier->popc : op == 1 ? barrier->all : barrier->any;
 }
 
+/* A result, where the operation was until now. */
+static void give_result(const pe_barrier_state *barrier, uint32_t *slot) { *slot = result_of(barrier, *slot); }
+
+/* The lanes of a warp that wait one by one may go on. */
+static void release_lanes(pe_warp_state *state, uint32_t id, const pe_barrier_state *barrier) {
+  for (uint32_t lanes = state->at_barrier[id]; lanes; lanes &= lanes - 1)
+    give_result(barrier, &state->lane_result[__builtin_ctz(lanes)]);
+  state->released |= state->at_barrier[id];
+  state->at_barrier[id] = 0;
+}
+
 /* The barrier is complete: release who waits and make it ready for its next use. */
 static void complete(pe_cta *cta, pe_barrier_state *barrier) {
+  uint32_t id = (uint32_t)(barrier - cta->barriers);
   for (uint32_t waiting = barrier->waiting; waiting; waiting &= waiting - 1) {
     pe_warp_state *state = &cta->warps[__builtin_ctz(waiting)];
-    state->result = result_of(barrier, state->result);  /* it held the operation until now */
+    if (state->at_barrier[id]) release_lanes(state, id, barrier);
+    else give_result(barrier, &state->result);
   }
   cta->runnable |= barrier->waiting;
   pe_cta_progress(cta);
-  cta->in_use &= ~(1u << (barrier - cta->barriers));
+  cta->in_use &= ~(1u << id);
   *barrier = (pe_barrier_state){0};
 }
 
@@ -102,6 +123,13 @@ static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t 
   return barrier;
 }
 
+/* Add the predicates of a reduction. */
+static void combine(pe_barrier_state *barrier, uint32_t mask, uint32_t pred) {
+  barrier->popc += (uint32_t)__builtin_popcount(pred & mask);
+  barrier->any |= (pred & mask) != 0;
+  barrier->all &= (~pred & mask) == 0;
+}
+
 /* Wait for the barrier, or complete it. */
 static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_state *barrier) {
   pe_cta *cta = pe_self->cta;
@@ -120,7 +148,7 @@ static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_s
 void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t arrive_only) {
   bool per_thread = arrive_only & PE_BARRIER_PER_THREAD;
   bool waits = !(arrive_only & ~(uint32_t)PE_BARRIER_PER_THREAD);
-  if (!waits && count == 0) misuse(w, pos, id, "an arrival that does not wait needs a thread count");
+  if (!waits && count == 0) misuse(w, pos, id, COUNTLESS);
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_SYNC);
   if (waits) wait_or_complete(w, pos, id, barrier);
@@ -131,12 +159,74 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   bool per_thread = op & PE_BARRIER_PER_THREAD;
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_RED);
-  barrier->popc += (uint32_t)__builtin_popcount(pred & mask);
-  barrier->any |= (pred & mask) != 0;
-  barrier->all &= (~pred & mask) == 0;
+  combine(barrier, mask, pred);
   state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
   wait_or_complete(w, pos, id, barrier);
   return state_of(w)->result;
+}
+
+/* ---- lanes that progress independently ---- */
+
+/* Lanes arrive at one barrier. */
+static void join(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t lanes, uint32_t action, uint32_t pred) {
+  if (action == PE_LANES_ARRIVE && count == 0) misuse(w, pos, id, COUNTLESS);
+  uint32_t form = action >= PE_LANES_RED ? PE_FORM_RED : PE_FORM_SYNC;
+  pe_barrier_state *barrier = arrive(w, pos, id, count, (uint32_t)__builtin_popcount(lanes), form);
+  pe_warp_state *state = state_of(w);
+  if (form == PE_FORM_RED) combine(barrier, lanes, pred);
+  if (action != PE_LANES_ARRIVE) {
+    state->at_barrier[id] |= lanes;
+    barrier->waiting |= 1u << w->warpid;
+    for (; lanes; lanes &= lanes - 1) state->lane_result[__builtin_ctz(lanes)] = action - (action ? PE_LANES_RED : 0);
+  }
+  if (barrier->arrived >= barrier->expected) complete(pe_self->cta, barrier);
+}
+
+void pe_barrier_lanes(pe_warp *w, uint32_t pos, const uint32_t *id, const uint32_t *count, uint32_t mask, uint32_t action,
+                      uint32_t pred) {
+  while (mask) {
+    int first = __builtin_ctz(mask);
+    uint32_t same = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      int lane = __builtin_ctz(rest);
+      if (id[lane] == id[first] && count[lane] == count[first]) same |= 1u << lane;
+    }
+    join(w, pos, id[first], count[first], same, action, pred);
+    mask &= ~same;
+  }
+}
+
+uint32_t pe_barrier_passed(pe_warp *w, uint32_t waiting) {
+  uint32_t passed = state_of(w)->released & waiting;
+  state_of(w)->released &= ~passed;
+  return passed;
+}
+
+/* When all that are left of a warp wait at a barrier of the whole CTA, the others count as arrived. It happens once, as
+ * nothing but the completion of that barrier ends the warp's wait. */
+static void count_absent(pe_warp *w) {
+  pe_cta *cta = pe_self->cta;
+  uint32_t absent = ~w->active | w->exited;
+  for (uint32_t in_use = absent ? cta->in_use : 0; in_use; in_use &= in_use - 1) {
+    uint32_t id = (uint32_t)__builtin_ctz(in_use);
+    pe_barrier_state *barrier = &cta->barriers[id];
+    if (!barrier->whole_cta || (state_of(w)->at_barrier[id] | absent) != PE_ALL_LANES) continue;
+    barrier->arrived += (uint32_t)__builtin_popcount(absent);
+    if (barrier->arrived >= barrier->expected) complete(cta, barrier);
+    return;
+  }
+}
+
+void pe_barrier_idle(pe_warp *w) {
+  count_absent(w);
+  while (!state_of(w)->released) {
+    pe_self->cta->runnable &= ~(1u << w->warpid);
+    pe_suspend(w);
+  }
+}
+
+void pe_barrier_results(pe_warp *w, uint32_t *results) {
+  memcpy(results, state_of(w)->lane_result, sizeof state_of(w)->lane_result);
 }
 
 /* ---- the lanes of a warp ---- */

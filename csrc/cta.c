@@ -94,7 +94,7 @@ void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
     pe_warp *w = &cta->warps[i].warp;
     w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
     w->exited = 0;
-    cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = 0;
+    cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
   }
   cta->cluster_arrivals = false;
   cta->cluster_waiting = 0;

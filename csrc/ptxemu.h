@@ -90,6 +90,18 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
 /* bar.red: op 0 popc, 1 and, 2 or over `pred` (a lane mask); the result is the same for all. */
 uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t op, uint32_t pred);
 
+/* The same for lanes that progress independently: those of `mask` arrive, each at its own barrier, and nobody waits here.
+ * action: PE_LANES_SYNC, PE_LANES_ARRIVE, or PE_LANES_RED plus the op of a reduction. */
+enum { PE_LANES_SYNC, PE_LANES_ARRIVE, PE_LANES_RED };
+void pe_barrier_lanes(pe_warp *w, uint32_t pos, const uint32_t *id, const uint32_t *count, uint32_t mask, uint32_t action,
+                      uint32_t pred);
+/* Which of the waiting lanes may go on: their barrier is complete. Each is told once. */
+uint32_t pe_barrier_passed(pe_warp *w, uint32_t waiting);
+/* No lane of the warp can go on: let other warps run until one can. */
+void pe_barrier_idle(pe_warp *w);
+/* Every lane's last result of a reduction. */
+void pe_barrier_results(pe_warp *w, uint32_t *results);
+
 /* vprintf(format, args) for every lane of `mask`; generic addresses; result[i] is the C return value of lane i. */
 void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result);
 

@@ -83,6 +83,9 @@ typedef struct pe_warp_state {
   uint64_t awaited;
   uint32_t cluster_arrived; /* lanes that have arrived at barrier.cluster in this phase ... */
   uint32_t cluster_passes;  /* and in the last one, without having waited yet */
+  uint32_t at_barrier[PE_BARRIERS]; /* lanes that wait at a barrier one by one */
+  uint32_t released;        /* lanes whose barrier is complete, and that have not gone on yet */
+  uint32_t lane_result[PE_WARP_LANES]; /* of the barrier.red that each waits for */
 } pe_warp_state;
 
 typedef struct pe_cta {

@@ -18,6 +18,7 @@ unsigned __int128 __umodti3(unsigned __int128 a, unsigned __int128 b);
 static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_stack_overflow), SYMBOL(pe_invalid_call),
   SYMBOL(pe_stop), SYMBOL(pe_fault), SYMBOL(pe_check), SYMBOL(pe_yield), SYMBOL(pe_barrier), SYMBOL(pe_barrier_red),
+  SYMBOL(pe_barrier_lanes), SYMBOL(pe_barrier_passed), SYMBOL(pe_barrier_idle), SYMBOL(pe_barrier_results),
   SYMBOL(pe_grid_sync), SYMBOL(pe_stuck), SYMBOL(pe_vprintf), SYMBOL(pe_assertfail), SYMBOL(pe_malloc), SYMBOL(pe_free), SYMBOL(pe_clock),
   SYMBOL(pe_globaltimer),
   SYMBOL(pe_atomic), SYMBOL(pe_red), SYMBOL(pe_surface), SYMBOL(pe_typed_atomic), SYMBOL(pe_headers), SYMBOL(pe_suq),

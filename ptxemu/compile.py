@@ -10,10 +10,11 @@ from types import MappingProxyType
 
 from ptxemu import check, dialects, isa, jit
 from ptxemu.analysis.linear import Layout
+from ptxemu.analysis.meeting import parts_meet
 from ptxemu.analysis.spinning import needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
-from ptxemu.ir import Function, LabelMark, Module, Op, Variable
+from ptxemu.ir import Function, LabelMark, Module, Op, Reg, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.lower.calls import is_runtime_call
 from ptxemu.lower.function import build as build_function
@@ -24,6 +25,7 @@ from ptxemu.passes.build import build as build_graph
 from ptxemu.passes.copies import propagate
 from ptxemu.passes.graph import Graph
 from ptxemu.passes.loops import canonicalize
+from ptxemu.passes.meetings import counts_threads, meets
 from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.separate import separate
@@ -157,12 +159,13 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
     flags = {flag for graph in graphs for block in graph.blocks for op in block.ops for flag in op.row.flags}
     unit = Unit(jit.target_of(options.cpu), symbols, "exits" in flags)
+    bars = counting(found, graphs)
     layouts = [layout, *(layout.of_function(graph.variables) for graph in graphs[1:])]
     for graph, frame, symbol in zip(graphs, layouts, symbols.values()):
         uniformity = Uniformity(graph, variant)
         spins = spin_loops(uniformity.layout)
         graph.spins = {spin.latch for spin in spins}
-        if not frame.framed and needs_independence(uniformity.linear, spins):
+        if not frame.framed and (needs_independence(uniformity.linear, spins) or parts_meet(uniformity.linear, bars)):
             separate(graph)
             build_independent(graph, Uniformity(graph, variant, independent=True), frame, unit, symbol)
         else:
@@ -181,17 +184,51 @@ def bodies(module: Module, entry: Function, variant: str) -> tuple[list[Routine]
         for routine in found:
             require_supported(module.source, routine.body)
         graphs = [to_graph(routine) for routine in found]
-        waiting = {r.function for r, graph in zip(found[1:], graphs[1:]) if makes_lanes_wait(graph, variant)}
+        waiting = functions_that_wait(found, graphs, variant)
         if waiting <= chosen:
-            return found, graphs
+            break
         chosen |= waiting
+    for function in waiting:
+        where = f"{module.source.name}:{module.source.line(function.pos)}"
+        what = f"the function '{function.name}', in which lanes of a warp wait for each other and which is too large or recurses,"
+        raise UnsupportedError(f"{where}: {what} is not supported")
+    return found, graphs
 
 
-def makes_lanes_wait(graph: Graph, variant: str) -> bool:
-    if not spin_loops(Layout(graph)):
+def functions_that_wait(found: list[Routine], graphs: list[Graph], variant: str) -> set[Function]:
+    """Functions that cannot be compiled as such: lanes wait for each other in them, or would if others come later."""
+    functions = {routine.function: graph for routine, graph in zip(found[1:], graphs[1:])}
+    bars = counting(found, graphs)
+    waiting = {function for function, graph in functions.items() if makes_lanes_wait(graph, variant, bars)}
+    indirect = [
+        op.call for g in graphs for b in g.blocks for op in b.ops if op.call is not None and isinstance(op.call.callee, Reg)
+    ]
+    waiting |= {target for call in indirect for target in call.targets or () if target in bars}  # lanes may call different ones
+    meeting = {function for function, graph in functions.items() if any(meets(op) for block in graph.blocks for op in block.ops)}
+    if meeting - waiting and makes_lanes_wait(graphs[0], variant, bars):
+        waiting |= meeting
+    return waiting
+
+
+def counting(found: list[Routine], graphs: list[Graph]) -> set[Function]:
+    """The functions that come to a barrier that counts threads."""
+    ops = {routine.function: [op for block in graph.blocks for op in block.ops] for routine, graph in zip(found[1:], graphs[1:])}
+    bars = {function for function in ops if any(map(counts_threads, ops[function]))}
+    changed = bool(bars)
+    while changed:
+        more = {f for f in ops for op in ops[f] if op.call is not None and bars.intersection(op.call.targets or ())}
+        changed = not more <= bars
+        bars |= more
+    return bars
+
+
+def makes_lanes_wait(graph: Graph, variant: str, bars: set[Function]) -> bool:
+    """Whether the lanes of a warp must progress independently."""
+    counted = bars or any(counts_threads(op) for block in graph.blocks for op in block.ops)
+    if not counted and not spin_loops(Layout(graph)):
         return False
     uniformity = Uniformity(graph, variant)
-    return needs_independence(uniformity.linear, spin_loops(uniformity.layout))
+    return needs_independence(uniformity.linear, spin_loops(uniformity.layout)) or parts_meet(uniformity.linear, bars)
 
 
 def to_graph(routine: Routine) -> Graph:

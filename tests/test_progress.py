@@ -240,3 +240,20 @@ def test_ordinary_kernels_keep_the_fast_form() -> None:
                 if "lap:" in text:
                     slower.add(name)
     assert slower == {"mb"}, "its thread 0 polls a counter, which the other threads of its warp change meanwhile"
+
+
+def test_a_nap_lets_other_warps_run() -> None:
+    """A hundred attempts to see what a warp writes that has not had a turn before."""
+    text = kernel("""
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; mov.u32 %r2, 0;
+  @%p1 bra SET;
+TRY:
+  ld.volatile.global.u32 %r3, [%rd1]; setp.ne.u32 %p2, %r3, 0; @%p2 bra SEEN;
+  nanosleep.u32 20; add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 100; @%p3 bra TRY; ret;
+SEEN:
+  st.global.u32 [%rd1+4], 5; ret;
+SET:
+  st.volatile.global.u32 [%rd1], 1; ret;""")
+    out = np.zeros(2, np.uint32)
+    run(text, 1, 64, out, timeout=TIMEOUT)
+    assert list(out) == [1, 5]

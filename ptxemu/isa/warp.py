@@ -33,4 +33,4 @@ row("redux", "sync op=and,or,xor type=b32", "d:type, a:type, membermask:b32", pt
 row("redux", "sync op=min,max abs? nan?=NaN type=f32", "d:type, a:type, membermask:b32", ptx="8.6", sm=100, **UNIFORM,
     chapter=CHAPTER)  # fmt: skip
 row("elect", "sync", "d:b32|q:pred, membermask:b32", ptx="8.0", sm=90, flags="varying", chapter=CHAPTER)
-row("nanosleep", "type=u32", "a:u32", ptx="6.3", sm=70, chapter=MISCELLANEOUS)
+row("nanosleep", "type=u32", "a:u32", ptx="6.3", sm=70, flags="suspends", chapter=MISCELLANEOUS)

@@ -20,7 +20,7 @@ from ptxemu.lower.function import FunctionBuilder
 from ptxemu.lower.sync import poll_stop
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Block, Graph
-from ptxemu.passes.separate import meets, membermask
+from ptxemu.passes.meetings import meets, membermask
 from ptxemu.types import B32
 from ptxemu.variant import LANES
 
@@ -50,6 +50,7 @@ class IndependentBuilder(FunctionBuilder):
         self.mask_home = {block: block for block in self.order}
         self.meetings = {block: block.ops[0] for block in self.order if block.ops and meets(block.ops[0])}
         self.syncs = [block for block, op in self.meetings.items() if op.row.lower == "bar_warp_sync"]
+        self.leaving = [block for block, op in self.meetings.items() if op.row.lower == "_barrier_leave"]
         self.moved = self._flag("i1", "false")
         self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete
 
@@ -95,10 +96,22 @@ class IndependentBuilder(FunctionBuilder):
         ctx.stmt(f"br i1 {left}, label %lap.left, label %done")
         ctx.start("lap.left")
         stuck = ctx.scalar.bin("xor", "i1", ctx.inst(f"load i1, ptr {self.moved}, align 64"), "true")
-        ctx.when(stuck, self._deadlock, None, [], likely=False)
+        ctx.when(stuck, self._idle, None, [], likely=False)
         ctx.stmt(f"store i1 false, ptr {self.moved}, align 64")
         ctx.call("void", "pe_yield", ("ptr", "%w"))
         ctx.jump(f"{self._name(self.order[0])}.test")
+
+    def _idle(self) -> list[str]:
+        """Nothing can run: lanes at a barrier wait for other warps; if there are none it is a deadlock."""
+        if not self.leaving:
+            return self._deadlock()
+
+        def suspend() -> list[str]:
+            self.ctx.call("void", "pe_barrier_idle", ("ptr", "%w"))
+            return []
+
+        self.ctx.when(self._some(self._at_any(self.leaving)), suspend, self._deadlock, [])
+        return []
 
     def _deadlock(self) -> list[str]:
         """Report the first instruction at which lanes wait."""
@@ -142,23 +155,31 @@ class IndependentBuilder(FunctionBuilder):
         return self.ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
 
     def _gathered(self, block: Block, waiting: str) -> str:
-        """Of the waiting lanes those whose members are all there. They stop waiting; the block runs with them."""
+        """Of the waiting lanes those that need not wait any more; the block runs with them."""
         ctx, s = self.ctx, self.ctx.scalar
-        op = self.meetings[block]
-        everywhere = self._at_any_sync() if block in self.syncs else waiting
-        absent = s.bin("and", "i32", self._alive(), s.bin("xor", "i32", everywhere, "-1"))
-        members = membermask(op)
-        ready = self._complete(members, absent, waiting)
-        if len(self.syncs) > 1 and block in self.syncs:
-            ready = self._release(members, ready, waiting, everywhere)
+        if block in self.leaving:
+            ready = ctx.call("i32", "pe_barrier_passed", ("ptr", "%w"), ("i32", waiting))
+        else:
+            ready = self._met(block, waiting)
         ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 64")
         rest = s.bin("and", "i32", waiting, s.bin("xor", "i32", ready, "-1"))
         ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.waiting[block]}, align 64")
         return ready
 
-    def _at_any_sync(self) -> str:
-        """Lanes at any bar.warp.sync: it need not be one instruction that the members execute."""
-        found = [self._waiting(block) for block in self.syncs]
+    def _met(self, block: Block, waiting: str) -> str:
+        """The waiting lanes whose members are all there. It need not be one bar.warp.sync that they execute."""
+        s = self.ctx.scalar
+        everywhere = self._at_any(self.syncs) if block in self.syncs else waiting
+        absent = s.bin("and", "i32", self._alive(), s.bin("xor", "i32", everywhere, "-1"))
+        members = membermask(self.meetings[block])
+        ready = self._complete(members, absent, waiting)
+        if len(self.syncs) > 1 and block in self.syncs:
+            ready = self._release(members, ready, waiting, everywhere)
+        return ready
+
+    def _at_any(self, blocks: list[Block]) -> str:
+        """Lanes that wait at any of some blocks."""
+        found = [self._waiting(block) for block in blocks]
         total = found[0]
         for other in found[1:]:
             total = self.ctx.scalar.bin("or", "i32", total, other)

@@ -6,6 +6,7 @@ from ptxemu._runtime import lib
 from ptxemu.ir import Op, Operand
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
+from ptxemu.passes.meetings import counts_threads
 from ptxemu.types import PRED, U32
 from ptxemu.variant import LANES
 
@@ -28,8 +29,12 @@ def _arguments(ctx: Context, operands: tuple[Operand, ...]) -> tuple[str, str]:
 
 
 def _form(op: Op) -> int:
-    """``barrier`` without ``.aligned`` counts threads; the others count whole warps (PTX ISA "bar, barrier")."""
-    return 0 if op.opcode == "bar" or "aligned" in op.mods else int(lib.PE_BARRIER_PER_THREAD)
+    """``barrier`` without ``.aligned`` counts threads; the others count whole warps (PTX ISA "bar, barrier").
+
+    In this form, lanes that do not come to a barrier of the whole CTA are on their way out (:mod:`ptxemu.analysis.meeting`).
+    """
+    whole = len(op.srcs) == (2 if op.row.lower == "barrier_red" else 1)
+    return int(lib.PE_BARRIER_PER_THREAD) if counts_threads(op) and not whole else 0
 
 
 def _barrier(ctx: Context, op: Op, arrive: int) -> None:
@@ -65,6 +70,34 @@ def barrier_red(ctx: Context, op: Op) -> None:
     if op.dst_types[0] is PRED:
         result = ctx.scalar.icmp("ne", "i32", result, "0")
     ctx.define(op, 0, result)
+
+
+@effect("_barrier_join")
+def barrier_join(ctx: Context, op: Op) -> None:
+    """The first half of a barrier that counts threads: lanes arrive, each at the barrier that it names."""
+    operands, action, predicate = op.srcs, int(lib.PE_LANES_ARRIVE if "arrive" in op.mods else lib.PE_LANES_SYNC), "0"
+    if "red" in op.mods:
+        operands = op.srcs[:-1]
+        action = int(lib.PE_LANES_RED) + next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
+        negated = bool(op.negs) and op.negs[-1]
+        predicate = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True)))
+    values = [ctx.vector_of(operand, U32) for operand in operands[:2]]
+    values += [ctx.vector.int(32, 0)] * (2 - len(values))
+    ctx.call(
+        "void", "pe_barrier_lanes", ("ptr", "%w"), ("i32", str(op.pos)), *(("ptr", ctx.in_memory("i32", v)) for v in values),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(action)), ("i32", predicate),
+    )  # fmt: skip
+
+
+@effect("_barrier_leave")
+def barrier_leave(ctx: Context, op: Op) -> None:
+    """The second half: lanes have their barrier's result."""
+    if not op.dsts or op.dsts[0] is None:
+        return
+    results = ctx.spill("i32", ctx.vector.int(32, 0))
+    ctx.call("void", "pe_barrier_results", ("ptr", "%w"), ("ptr", results))
+    value = ctx.inst(f"load <{LANES} x i32>, ptr {results}, align 64")
+    ctx.define(op, 0, ctx.vector.icmp("ne", "i32", value, ctx.vector.int(32, 0)) if op.dst_types[0] is PRED else value)
 
 
 @effect("bar_warp_sync")

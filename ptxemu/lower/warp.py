@@ -239,4 +239,5 @@ def _equal_lanes(ctx: Context, value: str, bits: str) -> str:
 
 @effect("nanosleep")
 def nanosleep(ctx: Context, op: Op) -> None:
-    """nanosleep (PTX ISA): the pause may last anywhere from zero to twice the request."""
+    """nanosleep (PTX ISA): the pause may last anywhere from zero to twice the request. Other warps have a turn."""
+    ctx.call("void", "pe_yield", ("ptr", "%w"))

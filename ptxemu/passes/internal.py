@@ -25,6 +25,8 @@ ENTER = _row("_enter")  # start of a device function: is there room for it?
 STACK_POINTER = _row("_stack_pointer")  # the end of the function's frame in local memory
 ARGUMENTS = _row("_arguments", "varying")  # the values that a device function was called with
 RESULTS = _row("_results")  # a device function returns, with these values
+BARRIER_JOIN = _row("_barrier_join")  # lanes arrive at a barrier, each for itself
+BARRIER_LEAVE = _row("_barrier_leave", "barrier", "varying")  # and go on from there
 EXTRACT = _row("_extract")
 DEPOSIT = _row("_deposit")
 

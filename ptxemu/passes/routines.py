@@ -13,6 +13,7 @@ from ptxemu.ir import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Va
 from ptxemu.passes.inline import Item, inline
 
 MAX_INLINED = 2000  # ops of a body with all its calls expanded, beyond which a function called twice is not copied
+MAX_WAITING = 10 * MAX_INLINED  # the same for a function that must not stay one
 MAX_NESTING = 32  # calls expanded inside calls
 
 
@@ -32,7 +33,8 @@ class Routine:
 def routines(module: Module, entry: Function, chosen: frozenset[Function] = frozenset()) -> list[Routine]:
     """The kernel and all functions that it reaches through real calls.
 
-    Indirect calls that may reach a function in ``chosen`` become a choice between direct calls.
+    Indirect calls that may reach a function in ``chosen`` become a choice between direct calls; and these are copied if they
+    are not very large.
     """
     graph = _CallGraph(module, entry, chosen)
     found: dict[Function, Routine] = {}
@@ -136,7 +138,8 @@ class _CallGraph:
         inlined = [callee for callee in self._callees(function) if callee not in self.kept]
         self.size[function] = len(function.body or ()) + sum(self.size[callee] for callee in inlined)
         self.nesting[function] = 1 + max((self.nesting[callee] for callee in inlined), default=0)
-        shared = self.sites.get(function, 0) > 1 and self.size[function] > MAX_INLINED
+        limit = MAX_WAITING if function in self.chosen else MAX_INLINED
+        shared = self.sites.get(function, 0) > 1 and self.size[function] > limit
         if function.kind == "func" and (shared or self.nesting[function] > MAX_NESTING):
             self.kept.add(function)
 

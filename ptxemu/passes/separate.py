@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, reads, substitute
-from ptxemu.passes.internal import keep
+from ptxemu.passes.internal import BARRIER_JOIN, BARRIER_LEAVE, keep
+from ptxemu.passes.meetings import counts_threads, meets
 
 # Registers of the launch or the thread; all others change.
 CONSTANT_SREGS = {
@@ -21,28 +22,22 @@ CONSTANT_SREGS = {
 }  # fmt: skip
 
 
-def meets(op: Op) -> bool:
-    """Whether lanes wait for each other at an instruction: barriers and ``.sync`` instructions of a warp."""
-    return "barrier" in op.row.flags or "sync" in op.mods or _is_grid_barrier(op)
-
-
-def _is_grid_barrier(op: Op) -> bool:
-    callee = None if op.call is None else op.call.callee
-    return isinstance(callee, Function) and callee.name.startswith("cudaCGSynchronize")
-
-
-def membermask(op: Op) -> Operand | None:
-    """Which lanes meet, if the instruction says: else all that have not exited."""
-    operands = op.row.operands
-    return op.srcs[-1] if operands and operands[-1].name == "membermask" else None
-
-
 def separate(graph: Graph) -> None:
     """Rewrite a graph in SSA form, in place."""
     for block in list(graph.blocks):
+        block.ops = [part for op in block.ops for part in _halves(op)]
         _split(graph, block)
     graph.link()
     _keep_values(graph)
+
+
+def _halves(op: Op) -> list[Op]:
+    """A barrier that counts threads as its two halves: lanes arrive when they come, and go on when it is complete."""
+    if not counts_threads(op):
+        return [op]
+    join = replace(op, row=BARRIER_JOIN, dsts=(), dst_types=(), mods={k: v for k, v in op.mods.items() if k != "sync"})
+    leave = replace(op, row=BARRIER_LEAVE, srcs=(), src_types=(), negs=(), mods={})
+    return [join] if op.row.lower == "barrier_arrive" else [join, leave]
 
 
 def _split(graph: Graph, block: Block) -> None:
@@ -55,6 +50,8 @@ def _split(graph: Graph, block: Block) -> None:
                 for phi in succ.phis:
                     phi.args[rest] = phi.args.pop(block)
             graph.blocks.insert(graph.blocks.index(block) + 1, rest)
+            if block in graph.spins:
+                graph.spins ^= {block, rest}
             _split(graph, rest)
             return
 

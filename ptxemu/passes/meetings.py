@@ -1,0 +1,37 @@
+"""Instructions at which threads wait for each other: barriers, and ``.sync`` instructions of a warp."""
+
+from __future__ import annotations
+
+from ptxemu.ir import Function, Imm, Op, Operand
+
+BARRIERS = {"barrier_sync", "barrier_arrive", "barrier_red"}
+ALL_LANES = 0xFFFFFFFF
+
+
+def meets(op: Op) -> bool:
+    """Whether lanes of a warp wait for each other at an instruction."""
+    return "barrier" in op.row.flags or "sync" in op.mods or _is_grid_barrier(op)
+
+
+def _is_grid_barrier(op: Op) -> bool:
+    callee = None if op.call is None else op.call.callee
+    return isinstance(callee, Function) and callee.name.startswith("cudaCGSynchronize")
+
+
+def membermask(op: Op) -> Operand | None:
+    """Which lanes meet, if the instruction says: else all that have not exited."""
+    operands = op.row.operands
+    return op.srcs[-1] if operands and operands[-1].name == "membermask" else None
+
+
+def counts_threads(op: Op) -> bool:
+    """A barrier without ``.aligned``: every thread arrives for itself (PTX ISA "bar, barrier")."""
+    return op.row.lower in BARRIERS and op.opcode == "barrier" and "aligned" not in op.mods
+
+
+def meets_all(op: Op) -> bool:
+    """Whether no lane of a warp gets past an instruction before all are there."""
+    if op.row.lower in BARRIERS:
+        return not counts_threads(op)
+    members = membermask(op)
+    return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
