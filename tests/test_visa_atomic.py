@@ -355,6 +355,22 @@ def test_an_empty_slot_acts_as_out_of_bounds():
         ptxemu.loads(text, dialect="visa", options={"invalid_header": "fault"})["k"][1, 2](out)
 
 
+def test_bindless_surfaces():
+    """T252 holds a handle; it starts as one of no surface."""
+    text = """.kernel k
+    .decl V33 v_type=G type=uq num_elts=1
+    .decl V40 v_type=G type=ud num_elts=8
+    .input V33
+    .in V40 x
+    .out V40 old
+    TYPED_ATOMIC.INC (M1, 8) T252 V40.0 V0 V0 V0 V0 V0 V0
+    movs (M1, 1) T252(0) V33(0,0)<0;1,0>
+    TYPED_ATOMIC.INC (M1, 8) T252 V40.0 V0 V0 V0 V0 V0 V40.0"""
+    surface, old = texels([5] * 8), np.zeros((1, 8), np.uint32)
+    ptxemu.loads(text, dialect="visa", device=device())["k"][1, 1](surface, LANES.astype(np.uint32), old)
+    assert surface.copy_to_host().tolist() == [6] * 8 and old.tolist() == [[5] * 8]
+
+
 @pytest.mark.parametrize("format", ["R32G32_UINT", "R16_UINT", "R8G8B8A8_UINT", "R8_UINT"])
 def test_formats(format):
     surface = device().surface((8,), format=format, geometry="1d")

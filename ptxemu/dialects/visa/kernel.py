@@ -9,15 +9,17 @@ from ptxemu.dialects import build
 from ptxemu.dialects.build import Body
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import alu
-from ptxemu.dialects.visa.ast import Instruction, Label, Name
+from ptxemu.dialects.visa.ast import Instruction, Label, Name, Region
 from ptxemu.dialects.visa.atomic import typed_atomic
 from ptxemu.dialects.visa.masks import Bit, Span, channels, predication, span
 from ptxemu.dialects.visa.operands import source, target
 from ptxemu.dialects.visa.table import ALIASES, TABLE
-from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope
+from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope, SurfaceVariable
 from ptxemu.ir import Addr, Reg, Variable
 from ptxemu.names import closest
+from ptxemu.types import TYPES
 
+BINDLESS = "T252"  # holds a handle
 EPILOGUE = "<epilogue>"  # no label of a source
 
 
@@ -29,7 +31,7 @@ class Kernel:
 
     def __init__(self, body: Body, strict: bool, options: dict[str, str]) -> None:
         self.body = body
-        self.scope = Scope()
+        self.scope = Scope({BINDLESS: SurfaceVariable(BINDLESS, None, Reg(BINDLESS, TYPES["b64"]))})
         self.strict = strict
         self.options = options
         self.width = CHANNELS
@@ -142,6 +144,19 @@ class Kernel:
             self.body.emit("bfe.u32", bit, value, channel if scalar else 0, 1)
             self.body.emit("setp.ne.u32", bits[channel], bit, 0, guard=guard)
 
+    def _set_surface(self, form: Form, item: Instruction, at: Span) -> None:
+        """``movs (M1, 1) T252(0) V33(0,0)<0;1,0>``: the handle of the bindless surface."""
+        place, operand = item.operands
+        if not isinstance(place, Region) or place.name.text != BINDLESS or (place.row, place.column) != (None, 0) or at.size != 1:
+            text = f"'movs' sets {BINDLESS}(0), by (M1, 1); other surfaces are bound by the host"
+            raise TextError(text, place.pos, place.end)
+        given = source(self.scope, operand, 1)
+        if given.type not in ("uq", "ud"):
+            raise TextError(f"a handle has type uq or ud, not {given.type}", operand.pos, operand.end)
+        guard = self._scalar_guard(item, at)
+        handle, value = self.scope.surface(place.name).handle, given.value(self.body, 0)
+        self.body.emit("mov.b64" if given.type == "uq" or isinstance(value, int) else "cvt.u64.u32", handle, value, guard=guard)
+
     def _bits(self, name: Name, at: Span) -> tuple[Reg, ...]:
         found = self.scope.predicate(name)
         bits = found.bits[at.offset : at.offset + at.size]
@@ -232,5 +247,5 @@ def start_at(address: Addr, offset: int) -> Addr:
 Handler = Callable[[Kernel, Form, Instruction, Span], None]
 HANDLERS: dict[str, Handler] = {
     "typed_atomic": Kernel._typed_atomic, "cmp": Kernel._compare, "sel": Kernel._select, "setp": Kernel._set_predicate,
-    "jmp": Kernel._jump, "ret": Kernel._leave,
+    "movs": Kernel._set_surface, "jmp": Kernel._jump, "ret": Kernel._leave,
 }  # fmt: skip
