@@ -36,6 +36,16 @@ class SurfaceSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RegisterSpec:
+    """A surface in the buffer ``memory``, as the registers of CTM describe it: base, format and height."""
+
+    memory: str
+    words: tuple[int, int, int]
+    options: dict[str, str]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextureSpec:
     """A texture: over zeros, an array, one array for each mip level, or the buffer or surface that ``data`` names."""
 
@@ -55,8 +65,10 @@ class SamplerSpec:
     where: str
 
 
-def read_surface(table: Table, folder: Path) -> SurfaceSpec:
+def read_surface(table: Table, folder: Path) -> SurfaceSpec | RegisterSpec:
     """The surface that a table describes."""
+    if "registers" in table:
+        return _read_registers(table)
     data = read_array(table.table("data"), folder) if "data" in table else None
     spec = SurfaceSpec(
         geometry=table.get("geometry", str, "2d"),
@@ -67,6 +79,16 @@ def read_surface(table: Table, folder: Path) -> SurfaceSpec:
         options=_options(table, SURFACE_OPTIONS),
         where=table.where(),
     )
+    table.finish()
+    return spec
+
+
+def _read_registers(table: Table) -> RegisterSpec:
+    words = table.table("registers")
+    base, format, height = (words.need(name, int) for name in ("base", "format", "height"))
+    words.finish()
+    options = {name: table.need(name, str) for name in ("tiling", "ctm_uint") if name in table}
+    spec = RegisterSpec(table.need("memory", str), (base, format, height), options, table.where())
     table.finish()
     return spec
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from ptxemu.buffer import Buffer
 from ptxemu.case.arrays import Array
-from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec
+from ptxemu.case.images import RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec
 from ptxemu.case.schema import Case
 from ptxemu.device import Device
+from ptxemu.dialects.ctm.memory import surface_of
 from ptxemu.errors import InputError
+from ptxemu.names import closest
 from ptxemu.surface_object import AXES, SurfaceObject
 from ptxemu.texture_object import TEXTURE_AXES, SamplerObject, TextureObject
 
@@ -48,14 +50,24 @@ class Resources:
         found.update({name: surface.copy_to_host() for name, surface in self.surfaces.items()})
         return {**self.hosts, **found}
 
-    def _surface(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
-        data: object = spec.data.make() if spec.data is not None else _shape(spec, "surface", AXES.get(spec.geometry, ()))
-        with _placed(spec.where):
-            surface = self.device.surface(
-                data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name, **spec.options
-            )
+    def _surface(self, name: str, spec: SurfaceSpec | RegisterSpec) -> SurfaceObject:
+        surface = self._described(spec) if isinstance(spec, RegisterSpec) else self._own(name, spec)
         self.inputs[name] = surface.copy_to_host()
         return surface
+
+    def _described(self, spec: RegisterSpec) -> SurfaceObject:
+        with _placed(spec.where):
+            if spec.memory not in self.hosts:
+                raise InputError(f"there is no buffer '{spec.memory}'{closest(spec.memory, self.hosts)}")
+            base, format, height = spec.words
+            return surface_of(self.device, self.buffer(spec.memory), base, format, height, **spec.options)
+
+    def _own(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
+        data: object = spec.data.make() if spec.data is not None else _shape(spec, "surface", AXES.get(spec.geometry, ()))
+        with _placed(spec.where):
+            return self.device.surface(
+                data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name, **spec.options
+            )
 
     def _texture(self, name: str, spec: TextureSpec) -> TextureObject:
         with _placed(spec.where):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec, read_sampler, read_surface, read_texture
+from ptxemu.case.images import RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec, read_sampler, read_surface, read_texture
 from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.dialects import DIALECTS
@@ -68,7 +68,7 @@ class Case:
     dialect: str | None
     options: dict[str, str | int | bool]
     buffers: dict[str, ArraySpec]
-    surfaces: dict[str, SurfaceSpec]
+    surfaces: dict[str, SurfaceSpec | RegisterSpec]
     textures: dict[str, TextureSpec]
     samplers: dict[str, SamplerSpec]
     launches: list[LaunchSpec]

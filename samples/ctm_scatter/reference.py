@@ -6,4 +6,6 @@ import numpy as np
 def reference(inputs):
     turned = np.zeros((64, 24), np.float32)
     turned[:50] = inputs["picture"].T
-    return {"turned": turned}
+    memory = np.zeros(2560, np.float32)
+    memory[0x800 // 4 :][: turned.size] = turned.ravel()
+    return {"turned": turned, "memory": memory}

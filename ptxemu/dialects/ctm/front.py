@@ -8,6 +8,7 @@ from ptxemu.dialects.build import Body, module_of, surface
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
 from ptxemu.dialects.ctm.body import Input, Kernel
 from ptxemu.dialects.ctm.grammar import float_bits, parser
+from ptxemu.dialects.ctm.memory import TILINGS
 from ptxemu.dialects.ctm.operands import INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS
 from ptxemu.dialects.text import TextError
@@ -17,7 +18,6 @@ from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
 
-TILINGS = ("LINEAR", "TILED", "LINEAR_INP_2X2", "TILED_INP_2X2")
 COORDINATES = 1 << 12  # of a domain
 Argument = Name | Int | Number
 

@@ -42,7 +42,6 @@ class Rules:
 
 def p_line(p: Rule) -> None:
     """line : instruction
-    | instruction ';'
     | directive"""
     p[0] = p[1]
 
@@ -76,11 +75,16 @@ def p_argument_number(p: Rule) -> None:
 
 
 def p_instruction(p: Rule) -> None:
-    """instruction : parts
-    | KIND parts"""
-    parts = p[len(p) - 1]
-    kind = _name(p, 1) if len(p) == 3 else None
+    """instruction : parts end
+    | KIND parts end"""
+    parts = p[len(p) - 2]
+    kind = _name(p, 1) if len(p) == 4 else None
     p[0] = Instruction(kind, tuple(parts), kind.pos if kind else parts[0].pos, parts[-1].end)
+
+
+def p_end(p: Rule) -> None:
+    """end :
+    | ';'"""
 
 
 def p_parts(p: Rule) -> None:

@@ -1,0 +1,185 @@
+"""CTM and memory: the vectors that its formats, coordinates and layouts can express, and the registers of surfaces."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ctm_harness import device, module, run, target
+
+import ptxemu
+from ptxemu import operations
+from ptxemu.dialects.ctm import table
+from ptxemu.dialects.ctm.memory import describe, register_words, surface_of
+from ptxemu.isa.table import Row
+
+DATA = Path(__file__).parent / "data" / "spec"
+OWN = "RNDR_TGT_UMRT_PER_PROCESSOR_IDX"
+FLOAT32_1 = 2 << 24
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (DATA / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---------------------------------------------------------------- vectors
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "format"), [("UNORM", 8, "UINT8_4"), ("UNORM", 16, "UINT16_1"), ("FLOAT", 32, "FLOAT32_1")]
+)
+def test_format_vectors(kind, bits, format):
+    """Registers go to memory by the vectors; with the output modifier disabled no bit of theirs changes before."""
+    chosen = [row for row in rows("vectors_format_store.csv") if (row["format_kind"], row["component_bits"]) == (kind, str(bits))]
+    words = np.array([int(row["source_register_bits"], 16) for row in chosen], np.uint32)
+    expected = [int(row["stored_component_bits"], 16) for row in chosen]
+    assert len(words) > 20
+    surface = target(format, width=len(words))
+    registers = {"r0": np.repeat(words[:, None], 4, axis=1)}
+    run("OUTPUT MOV.OMOD_DISABLED.RNDR_TGT_A out, r0", registers, surfaces={"a": surface}, head=[".output A a"])
+    found = surface.copy_to_host().reshape(len(words), -1)
+    assert (found.view(f"u{bits // 8}") == np.array(expected)[:, None]).all()
+
+
+BOUNDS = [
+    row for row in rows("vectors_bounds.csv")
+    if (row["x_mode"], row["access_bytes"], row["clamp"]) in {("sample_scaled", "4", "zero"), ("byte", "4", "zero")}
+    and row["geom"] in ("1d", "2d") and row["align_policy"] == "fault"
+    and (row["x_mode"] != "byte" or (int(row["x"]) % 4 == 0 and int(row["width_bytes"]) % 4 == 0))
+]  # fmt: skip
+
+
+def test_bounds_vectors():
+    """Accesses of 4 bytes whose byte coordinate is a texel's; a 1d surface is a 2d one of one row."""
+    assert len(BOUNDS) >= 15
+    for row in BOUNDS:
+        width, height = int(row["width_bytes"]) // 4, int(row["height"])
+        surface = target("FLOAT32_1", width=width, height=height)
+        x = int(row["x"]) if row["x_mode"] == "sample_scaled" else int(row["x"]) // 4
+        point = np.array([[7, x, int(row["y"]) if row["geom"] == "2d" else 0, 0]], np.float32)
+        if np.abs(point).max() > 2**24:
+            continue  # no float coordinate says so much
+        result = run(f"OUTPUT MOV.{OWN} out, r0", {"r0": point}, kind="umrt", surfaces={"a": surface}, head=[".output A a"])
+        expected = np.zeros((height, width), np.float32)
+        if row["outcome"] == "ok":
+            expected[int(row["eff_y"] or 0), int(row["eff_x_byte"]) // 4] = 7
+        assert (surface.copy_to_host() == expected).all(), row
+        assert result["result"].umrt_dropped == (row["outcome"] != "ok")
+
+
+def test_addressing_vectors():
+    """Texels of pitch surfaces of 4-byte elements, written by UMRT."""
+    chosen = [
+        row for row in rows("vectors_addressing.csv") if (row["layout"], row["geom"], row["elem_bytes"]) == ("pitch", "2d", "4")
+    ]
+    assert len(chosen) == 5
+    for row in chosen:
+        width, height, pitch = int(row["width"]), int(row["height"]), int(row["pitch"])
+        surface = target("FLOAT32_1", width=width, height=height, pitch=pitch)
+        point = np.array([[7, int(row["x_elem"]), int(row["y"]), 0]], np.float32)
+        run(f"OUTPUT MOV.{OWN} out, r0", {"r0": point}, kind="umrt", surfaces={"a": surface}, head=[".output A a"])
+        memory = device().arena.view(surface.surface.address, surface.surface.total_bytes).view(np.float32)
+        assert np.flatnonzero(memory).tolist() == [int(row["byte_offset"]) // 4]
+
+
+# ---------------------------------------------------------------- registers
+
+
+def test_words_of_the_registers():
+    found = describe(0x12345FFF, 0x03021FFC, 0x1FFF)
+    assert (found.base, found.pitch, found.height) == (0x12345800, 0x1FFC, 0x1FFF)
+    assert (found.name, found.tiling, found.format) == ("FLOAT32_2", "LINEAR_INP_2X2", "R32G32_FLOAT")
+    assert describe(0, 0x01000004, 1, ctm_uint="integer").format == "R8G8B8A8_UINT"
+    assert describe(0, 0x02010004, 1, tiling="ignore").tiling == "TILED"
+    for name in ("UINT16_1", "UINT8_4", "FLOAT32_1", "FLOAT32_2", "FLOAT32_4"):
+        words = register_words(name, 64, 16, 0x1800, "LINEAR_INP_2X2")
+        found = describe(*words)
+        assert (found.name, found.pitch, found.height, found.base, found.tiling) == (name, 64, 16, 0x1800, "LINEAR_INP_2X2")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((0, FLOAT32_1 | 64 | 1, 1), "bits 0x00000001 are reserved"),
+        ((0, FLOAT32_1 | 64 | 0x2000, 1), "bits 0x00002000 are reserved"),
+        ((0, FLOAT32_1 | 64 | 1 << 18, 1), "bits 0x00040000 are reserved"),
+        ((0, FLOAT32_1 | 64 | 1 << 27, 1), "bits 0x08000000 are reserved"),
+        ((0, FLOAT32_1 | 64, 0x2001), "high bits are reserved"),
+        ((0, 5 << 24 | 64, 1), "data format 5 is reserved"),
+        ((0, 7 << 24 | 64, 1), "data format 7 is reserved"),
+        ((0, FLOAT32_1 | 1 << 16 | 64, 1), "UNSUPPORTED_TILING: the layout of TILED"),
+        ((0, FLOAT32_1 | 3 << 16 | 64, 1), "UNSUPPORTED_TILING: the layout of TILED_INP_2X2"),
+        ((0, FLOAT32_1, 1), "at least one row"),
+        ((0, FLOAT32_1 | 64, 0), "at least one row"),
+        ((1 << 32, FLOAT32_1 | 64, 1), "the base register has 32 bits"),
+    ],
+)
+def test_words_that_describe_nothing(words, message):
+    with pytest.raises(ptxemu.InputError, match=message):
+        describe(*words)
+
+
+def test_a_surface_in_memory():
+    """The example of UMRT: pitch 64, height 16, (3, 2) is byte 524; rows of UINT16_1 may be as short as 8 bytes."""
+    memory = device().empty(4096, np.float32)
+    memory.array[:] = 0
+    surface = surface_of(device(), memory, 0x0800 | 0x7F, FLOAT32_1 | 64, 16)
+    run(f"OUTPUT MOV.{OWN} out, r0", {"r0": np.array([[1.5, 3, 2, 0]], np.float32)}, kind="umrt", surfaces={"a": surface},
+        head=[".output A a"])  # fmt: skip
+    assert np.flatnonzero(memory.array).tolist() == [(0x800 + 524) // 4] and memory.array.max() == 1.5
+    narrow = surface_of(device(), memory, 0, 4, 3)
+    assert narrow.surface.offset(1, 2) == 18
+    with pytest.raises(ptxemu.InputError, match="4096 bytes at 0x3800 lies beyond the 16384 bytes"):
+        surface_of(device(), memory, 0x3800, FLOAT32_1 | 64, 16)
+
+
+# ---------------------------------------------------------------- surfaces that do not fit
+
+
+def test_unbound_and_mismatched_surfaces_are_faults():
+    text = ".kernel k cached\n.output A nobody\nOUTPUT MOV.RNDR_TGT_A out, 1\n"
+    loaded = module(text)
+    with pytest.raises(ptxemu.Fault, match="unbound surface in kernel `k` at <string>"):
+        loaded["k"][1, 1]()
+    for format, geometry, shape, message in (
+        ("R32_FLOAT", "1d", (4,), "surface geometry mismatch"),
+        ("R32_UINT", "2d", (4, 4), "surface format mismatch"),
+        ("R16_FLOAT", "2d", (4, 4), "surface format mismatch"),
+        ("B8G8R8A8_UNORM", "2d", (4, 4), "surface format mismatch"),
+        ("R8_UNORM", "2d", (4, 4), "surface format mismatch"),
+    ):
+        loaded.bind("nobody", device().surface(shape, format=format, geometry=geometry))
+        with pytest.raises(ptxemu.Fault, match=message):
+            loaded["k"][1, 1]()
+
+
+def test_guard_bands_stay():
+    """Rows have padding; what lies outside the texels never changes."""
+    surface = target("FLOAT32_1", width=3, height=3, pitch=32)
+    memory = device().arena.view(surface.surface.address, surface.surface.total_bytes)
+    memory[:] = 0xA5
+    points = np.array([[0, x, y, 0] for y in range(-2, 6) for x in range(-2, 6)], np.float32)
+    found = run(f"OUTPUT MOV.{OWN} out, r0", {"r0": points}, kind="umrt", surfaces={"a": surface}, head=[".output A a"])
+    assert found["result"].umrt_dropped == 64 - 9
+    assert np.count_nonzero(memory == 0) == 36 and (memory == 0xA5).sum() == memory.size - 36
+
+
+def test_a_new_operation_is_one_row(monkeypatch):
+    """CTM has no uncached sums: one row of the list, which names an entry of the engine, gives it their targets."""
+    head = ".kernel k umrt\n.output A a\n.const c0 = 0f00000005 0 0 0\n"
+    text = f"{head}OUTPUT MOV.OMOD_DISABLED.RNDR_TGT_SUM_PER_PROCESSOR_IDX out, c0\n"
+    with pytest.raises(ptxemu.PtxError, match=r"unknown modifier '\.RNDR_TGT_SUM"):
+        ptxemu.loads(text, dialect="ctm")
+    monkeypatch.setattr(operations, "OPERATIONS", [*operations.OPERATIONS])
+    operations.operation("ADD", "us", ctm="SUM")
+    tables: dict[str, dict[str, list[Row]]] = {"ALU": {}, "OUTPUT": {}}
+    table.build(tables)
+    monkeypatch.setitem(table.TABLES, "OUTPUT", tables["OUTPUT"])
+    loaded = ptxemu.loads(text, dialect="ctm", device=device())
+    surface = target("FLOAT32_1", width=1)
+    loaded.bind("a", surface)
+    loaded["k"][2, 16]()
+    assert surface.copy_to_host().view(np.uint32).tolist() == [[160]]
