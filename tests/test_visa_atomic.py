@@ -158,8 +158,8 @@ EM = 0x0F0F00FF
 CHANNELS = {f"M{number}": 4 * (number - 1) for number in range(1, 9)}
 
 
-@pytest.mark.parametrize("no_mask", [False, True])
-@pytest.mark.parametrize("mask", ["M1", "M2", "M3", "M5", "M7"])
+@pytest.mark.parametrize(("mask", "no_mask"), [("M1", False), ("M1", True), ("M2", False), ("M3", False), ("M5", False),
+                                               ("M5", True), ("M7", False)])  # fmt: skip
 @pytest.mark.parametrize("guard", ["", "P1", "!P1", "P1.any", "!P1.any", "P1.all", "!P1.all"])
 def test_masks_and_predicates(mask, no_mask, guard):
     """The rule of section 4; elements of disabled channels keep what they had."""
