@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from ctm_harness import bits, device, run, target
+from ctm_harness import bits, device, module, run, target
 
 import ptxemu
 
@@ -443,3 +443,38 @@ def test_conditions(code):
     assert (surfaces["a"].copy_to_host()[0] == 0.5).tolist() == expected
     found = surfaces["b"].copy_to_host()[0]
     assert np.array_equal(found, np.where(expected, v, 1), equal_nan=True)
+
+
+@pytest.mark.parametrize(("location", "mask"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_where_the_value_comes_from_and_goes(location, mask):
+    """The processors send 2, the processing engine 3; only values above 2.5 pass."""
+    surfaces = {"a": target("FLOAT32_1", 9.0, width=1), "b": target("FLOAT32_1", 2.5, width=1)}
+    head = [".output A a", ".conditional b", ".set_cond_test 5", f".set_cond_loc {location}", f".set_cond_out_mask {mask}",
+            ".engine_value 3.0"]  # fmt: skip
+    run("OUTPUT RGB MOV.RNDR_TGT_A out.r, 1; ALPHA MOV.W_OMASK.RNDR_TGT_A out.none, r0", {"r0": [[2.0] * 4]},
+        surfaces=surfaces, head=head)  # fmt: skip
+    assert surfaces["a"].copy_to_host().tolist() == [[1 if location else 9]]
+    assert surfaces["b"].copy_to_host().tolist() == [[3 if location and mask else 2.5]]
+
+
+# ---------------------------------------------------------------- constants
+
+
+def test_constants_come_from_the_program_and_from_an_array():
+    text = """.kernel first cached
+.const c1 = 0.5 -2 0f7f800000 1e-3
+.constants values
+.out r0 out
+ALU MOV r0.rgb, c1
+ALU ADD r0.a, c0.g, c2
+.kernel second cached
+.const c1 = 7
+.out r0 out
+OUTPUT MOV r0, c1
+"""
+    loaded = module(text)
+    values, found = np.arange(12, dtype=np.float32), np.zeros((2, 4), np.float32)
+    loaded["first"][1, 2](values, found)
+    assert found.tolist() == [[0.5, -2, np.inf, 1 + 11]] * 2
+    loaded["second"][1, 2](found)
+    assert found.tolist() == [[7] * 4] * 2
