@@ -57,7 +57,7 @@ class VariableInfo:
 class HandleInfo:
     """An opaque module variable and the indices of its elements in the module's table of handles.
 
-    ``fields`` are the initialisers of its elements, which preset what ``suq`` reports (PTX ISA, "Opaque types").
+    ``fields`` are the initialisers of its elements, which preset what ``suq`` and ``txq`` report (PTX ISA, "Opaque types").
     """
 
     name: str

@@ -16,6 +16,8 @@ import pytest
 from ptxemu import __version__, api
 from ptxemu.cli import run
 
+DATA = Path(__file__).parent / "data" / "corpus"
+
 SAXPY_ARGS = ["--grid", "4", "--block", "32", "--arg", "n=100", "--arg", "a=2", "--arg", "x=arange:f32:100"]
 SAXPY_ARGS += ["--arg", "y=full:f32:100:0.5"]
 
@@ -273,10 +275,26 @@ def test_info(folder, capsys):
     assert run(["info", "surfaces.ptx", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [kernel["name"] for kernel in facts["kernels"]] == ["by_handle", "by_name", "by_param"]
-    assert facts["opaque"] == [{"name": "named", "type": "surfref", "count": 1}]
+    assert facts["opaque"] == [{"name": "named", "type": "surfref", "count": 1, "initialisers": []}]
+    assert facts["texture_mode"] is None
     assert {"name": "suld.b.1d.b32.trap", "count": 1, "supported": True}.items() <= next(
         use for use in facts["kernels"][0]["instructions"] if use["name"].startswith("suld")
     ).items()
+
+
+def test_info_of_textures(folder, capsys):
+    assert run(["info", str(DATA / "hand_surfref.ptx")]) == 0
+    out = capsys.readouterr().out
+    for part in (
+        "texturing mode: independent", ".texref gt[1]\n",
+        ".samplerref gsamp[1] = {addr_mode_0 = 2, addr_mode_1 = 3, filter_mode = 0}\n", "tex.2d.v4.f32.s32",
+    ):  # fmt: skip
+        assert part in out
+    for name, mode in (("textures.ptx", "unified"), ("hand_surfref.ptx", "independent")):
+        assert run(["info", str(DATA / name), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["texture_mode"] == mode
+        assert all(kernel["supported"] for kernel in facts["kernels"])
 
 
 def test_info_shows_what_is_not_supported(folder, capsys):

@@ -16,6 +16,7 @@ from ptxemu.describe import describe
 from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import find, of_file
 from ptxemu.ir import Function, Module, Op
+from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.layout import place
 from ptxemu.lower.calls import is_runtime_call
 from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
@@ -68,16 +69,29 @@ def collect(module: Module, info: ModuleInfo) -> dict[str, Any]:
     variables = [
         {"name": item.name, "space": item.space, "type": item.type, "bytes": item.size} for item in info.variables.values()
     ]
-    surfaces = [{"name": item.name, "type": item.type, "count": item.count} for item in info.handles.values()]
+    opaque = [
+        {"name": item.name, "type": item.type, "count": item.count, "initialisers": list(item.fields)}
+        for item in info.handles.values()
+    ]
     return {
         "file": module.source.name,
         "dialect": module.dialect,
         "version": version,
         "target": ", ".join(module.target),
+        "texture_mode": texture_mode(module),
         "kernels": kernels,
         "variables": variables,
-        "opaque": surfaces,
+        "opaque": opaque,
     }
+
+
+def texture_mode(module: Module) -> str | None:
+    """Whether textures bring their samplers along (PTX ISA, "Texturing Modes"); None for a module without any."""
+    variables = [*module.variables.values(), *(param.variable for function in module.entries for param in function.params)]
+    declared = any(variable.type.name in ("texref", "samplerref") for variable in variables)
+    if declared or any(op.row.chapter == TEXTURES for function in module.functions.values() for op in _ops(function)):
+        return "independent" if "texmode_independent" in module.target else "unified"
+    return None
 
 
 def reachable(entry: Function) -> list[Function]:
@@ -145,10 +159,19 @@ def _show(facts: dict[str, Any]) -> None:
     click.echo(f"{facts['file']}: {language} for {facts['target']}, {len(facts['kernels'])} kernel(s)")
     for item in facts["variables"]:
         click.echo(f"  .{item['space']} .{item['type']} {item['name']}: {item['bytes']} bytes")
+    if facts["texture_mode"] is not None:
+        click.echo(f"  texturing mode: {facts['texture_mode']}")
     for item in facts["opaque"]:
-        click.echo(f"  .{item['type']} {item['name']}[{item['count']}]")
+        preset = ", ".join(
+            "{" + ", ".join(f"{key} = {value}" for key, value in one.items()) + "}" for one in item["initialisers"]
+        )
+        click.echo(f"  .{item['type']} {item['name']}[{item['count']}]" + (f" = {preset}" if preset else ""))
     for kernel in facts["kernels"]:
         _show_kernel(kernel)
+
+
+def _initialiser(fields: dict[str, int]) -> str:
+    return "{" + ", ".join(f"{name} = {value}" for name, value in fields.items()) + "}"
 
 
 def _show_kernel(kernel: dict[str, Any]) -> None:
