@@ -23,7 +23,10 @@ OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0",
     "TSAN_OPTIONS": "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:halt_on_error=1:report_bugs=1",
 }
-SUITES = ("test_runtime", "test_surface", "test_texture", "test_atomics", "test_progress", "test_litmus", "test_heap")
+SUITES = (
+    "test_runtime", "test_surface", "test_texture", "test_typed_atomic", "test_atomics", "test_matrix", "test_mbarrier",
+    "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap",
+)  # fmt: skip
 LEFT_OUT = "fork or interrupt or handlers or portable or floating_point_state or stack_overflow or lazy"
 
 
