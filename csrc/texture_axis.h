@@ -6,6 +6,7 @@
 #ifndef PTXEMU_TEXTURE_AXIS_H
 #define PTXEMU_TEXTURE_AXIS_H
 #include <math.h>
+#include <stdbool.h>
 #include "format.h"
 #include "texture.h"
 
@@ -26,11 +27,19 @@ typedef struct pe_axis_rule {
   const int32_t *offset;  /* in texels */
 } pe_axis_rule;
 
+PE_INLINE bool pe_repeats(uint32_t mode) { return mode == PE_ADDRESS_WRAP || mode == PE_ADDRESS_MIRROR; }
+
+/* The rule of an axis: nothing repeats unless coordinates are normalized. */
+PE_INLINE pe_axis_rule pe_rule(uint32_t mode, bool normalized, uint32_t extent, const int32_t *offset) {
+  if (pe_repeats(mode) && !normalized) mode = PE_ADDRESS_CLAMP;
+  return (pe_axis_rule){mode, extent, normalized ? extent : 1, offset};
+}
+
 /* The position of each coordinate in texels, folded into one period, or kept near the level where nothing repeats. */
 PE_INLINE void pe_positions(double *restrict p, const double *restrict u, const pe_axis_rule *rule) {
   const int32_t *restrict offset = rule->offset;
   double scale = rule->scale, extent = rule->extent;
-  if (rule->mode != PE_ADDRESS_WRAP && rule->mode != PE_ADDRESS_MIRROR) {
+  if (!pe_repeats(rule->mode)) {
     for (uint32_t i = 0; i < PE_LANES; i++) {
       double at = (u[i] == u[i] ? u[i] : 0) * scale + offset[i];
       at = at < -2 ? -2 : at;

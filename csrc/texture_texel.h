@@ -44,6 +44,12 @@ PE_INLINE int32_t pe_component_place(const pe_surface_desc *d, uint32_t componen
   return component < d->components ? (int32_t)component : -1;
 }
 
+/* What a component that the format lacks reads as, in register bits. */
+PE_INLINE uint32_t pe_absent_bits(const pe_texture *t, uint32_t component) {
+  bool integers = t->kind == PE_KIND_UINT || t->kind == PE_KIND_SINT;
+  return component < 3 ? 0 : integers ? 1 : pe_float_bits(1);
+}
+
 /* f16 bits as f32 bits: infinities and NaNs included, without a branch. */
 PE_INLINE uint32_t pe_widen_half(uint32_t half) {
   uint32_t magnitude = (half & 0x7fff) << 13, special = 0u - (magnitude >= 0x0f800000);

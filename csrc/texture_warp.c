@@ -16,6 +16,7 @@
 #include "texture.h"
 #include "texture_axis.h"
 #include "texture_cube.h"
+#include "texture_flat.h"
 #include "texture_texel.h"
 
 #define LANES PE_INLINE
@@ -200,10 +201,7 @@ LANES void find_layers(run *r) {
 
 LANES pe_axis_rule rule_of(const run *r, const pe_surface_level *level, uint32_t k) {
   uint32_t extents[3] = {level->width, level->height, level->depth};
-  uint32_t mode = r->cube ? PE_ADDRESS_CLAMP : r->sampler.address[k];
-  bool repeats = mode == PE_ADDRESS_WRAP || mode == PE_ADDRESS_MIRROR;
-  if (repeats && !r->sampler.normalized) mode = PE_ADDRESS_CLAMP;
-  return (pe_axis_rule){mode, extents[k], r->sampler.normalized ? extents[k] : 1, r->in.offset[k]};
+  return pe_rule(r->cube ? PE_ADDRESS_CLAMP : r->sampler.address[k], r->sampler.normalized, extents[k], r->in.offset[k]);
 }
 
 LANES bool is_linear(const run *r) { return !r->site->integer && (r->site->gather || r->sampler.filter == PE_FILTER_LINEAR); }
@@ -331,19 +329,13 @@ LANES bool is_srgb(const run *r, uint32_t component) { return r->texture->srgb &
 /* What reads of texels outside give: nothing at integer coordinates, else the border colour. */
 LANES float border_of(const run *r, uint32_t component) { return r->site->integer ? 0 : r->sampler.border[component]; }
 
-/* What a component that the format lacks reads as, in register bits. */
-LANES uint32_t absent_bits(const run *r, uint32_t component) {
-  bool integers = r->texture->kind == PE_KIND_UINT || r->texture->kind == PE_KIND_SINT;
-  return component < 3 ? 0 : integers ? 1 : pe_float_bits(1);
-}
-
 /* The value of a component of one corner, in register bits. */
 LANES void corner_bits(const run *r, const footprint *f, const pe_words *words, uint32_t corner, uint32_t component,
                        uint32_t *restrict bits) {
   const pe_texture *t = r->texture;
   int32_t place = pe_component_place(&t->memory, component);
   if (place < 0) {
-    for (uint32_t i = 0; i < 32; i++) bits[i] = absent_bits(r, component);
+    for (uint32_t i = 0; i < 32; i++) bits[i] = pe_absent_bits(r->texture, component);
   } else {
     pe_texel_bits(bits, words, (uint32_t)place, t->memory.bits, t->kind);
     if (t->kind == PE_KIND_UNORM || t->kind == PE_KIND_SNORM) {
@@ -472,9 +464,14 @@ LANES void sample_filtered(const run *r) {
     if (pe_component_place(&r->texture->memory, k) >= 0)
       pe_number_bits(bits, sum[k], pe_kind_scale(r->texture, is_srgb(r, k)));
     else
-      for (uint32_t i = 0; i < 32; i++) bits[i] = absent_bits(r, k);
+      for (uint32_t i = 0; i < 32; i++) bits[i] = pe_absent_bits(r->texture, k);
     keep(r, k, r->mask, bits);
   }
+}
+
+static bool sample_flat(const run *r) {
+  if (!pe_flat_fits(r->site, r->texture, &r->sampler)) return false;
+  return pe_flat_fetch(&(pe_flat){r->texture, &r->sampler, r->mask, r->wanted, r->in.x, r->in.y, r->out});
 }
 
 PE_WIDE static void sample(run *r) {
@@ -541,8 +538,9 @@ static const pe_texture_table *table_of(const pe_warp *w) {
 void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64_t *texture, const uint64_t *sampler,
             const uint32_t *rows, uint32_t *out) {
   const pe_texture_table *table = table_of(w);
-  run r = {.site = site, .in = operands_of(site, rows), .dims = shape_of(site->geom).dims,
-           .cube = shape_of(site->geom).cube, .wanted = site->wanted, .out = out};
+  run r; /* not all of it is needed, and most is large */
+  r.site = site, r.in = operands_of(site, rows), r.wanted = site->wanted, r.out = out;
+  r.dims = shape_of(site->geom).dims, r.cube = shape_of(site->geom).cube;
   while (mask) {
     uint32_t first = (uint32_t)__builtin_ctz(mask);
     r.mask = pe_same_handle(texture, mask);
@@ -554,7 +552,7 @@ void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64
     if (status != PE_OK) raise_fault(w, &r, status, texture[first], sampler);
     r.sampler = used->sampler;
     r.sampler.normalized &= r.texture->sampler.normalized;
-    sample(&r);
+    if (!sample_flat(&r)) sample(&r);
   }
 }
 

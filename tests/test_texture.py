@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 
 import numpy as np
 import pytest
-from texture_cases import DIMS, LANES, Case, coordinates, instruction, random_case, run, same
+from texture_cases import ADDRESSES, DIMS, LANES, Case, coordinates, instruction, random_case, run, same
 
 import ptxemu
 from ptxemu.errors import Fault, InputError, UnsupportedError
@@ -128,6 +129,33 @@ def test_gather(geometry: str, component: int) -> None:
             for lane in range(LANES)
         ]
         check(case, run(text, case.texture, rows), want, text)
+
+
+FLAT_FORMATS = ("R32_FLOAT", "R32G32B32A32_FLOAT", "R8_UNORM", "R8G8_UNORM", "R8G8B8A8_UNORM", "B8G8R8A8_UNORM", "R32G32_UINT")
+GUARDED = """{ .reg .pred %p; setp.ne.u32 %p, %l, 0; mov.b32 %o0, 7; mov.b32 %o1, 7; mov.b32 %o2, 7; mov.b32 %o3, 7;
+  @%p tex.2d.v4.u32.f32 {%o0, %o1, %o2, %o3}, [%t, {%x, %y}]; }"""
+
+
+@pytest.mark.parametrize("format", FLAT_FORMATS)
+def test_pictures(format: str) -> None:
+    """One level stored row by row is fetched by code of its own; a block-linear texture is not, and gives the same bits."""
+    rng = rng_of("pictures", format)
+    filters = ("point",) if "UINT" in format else ("point", "linear")
+    for filter, address, normalized in itertools.product(filters, ADDRESSES, (False, True)):
+        options = {"format": format, "filter": filter, "mip_filter": "point", "levels": 1, "read_mode": None}
+        options |= {"normalized": normalized, "address": [address, str(rng.choice(ADDRESSES))], "layout": "pitch"}
+        case = random_case(rng, "2d", width=int(rng.integers(1, 60)), **options)
+        fixed = {key: value for key, value in case.options.items() if key not in ("layout", "shape")}
+        other = ptxemu.default_device().texture(case.texture.copy_to_host(), layout="block_linear", **fixed)
+        for _ in range(3):
+            rows = {"x": coordinates(rng, case, 0), "y": coordinates(rng, case, 1), "l": rng.integers(0, 3, LANES, np.uint32)}
+            if normalized or rng.integers(2):  # neighbouring lanes mostly read neighbouring texels
+                rows["x"] = (np.arange(LANES) / (case.model.levels[0].shape[3] if normalized else 1) + 0.3).astype(np.float32)
+                rows["y"] = np.repeat(rows["y"][::16], 16)
+            got = run(GUARDED, case.texture, rows)
+            np.testing.assert_array_equal(got, run(GUARDED, other, rows), err_msg=str(case.options))
+        want = [case.model.fetch([float(rows["x"][lane]), float(rows["y"][lane])]) for lane in range(LANES)]
+        check(case, got, [w if on else [7] * 4 for w, on in zip(want, rows["l"])], str(case.options))
 
 
 # ---------------------------------------------------------------- results, corner cases

@@ -106,6 +106,7 @@ def extents(rng: np.random.Generator, geometry: str) -> dict[str, int]:
 
 def random_case(rng: np.random.Generator, geometry: str, **fixed: Any) -> Case:
     """A texture of random format, extents, contents and sampler; ``fixed`` options are taken as they are."""
+    width = fixed.pop("width", None)
     format = FORMATS[fixed.pop("format", None) or str(rng.choice(list(FORMATS)))]
     options: dict[str, Any] = {
         "filter": str(rng.choice(["point", "linear"])),
@@ -128,7 +129,7 @@ def random_case(rng: np.random.Generator, geometry: str, **fixed: Any) -> Case:
     if kind in ("UINT", "SINT"):
         options |= {"filter": "point", "mip_filter": "point", "border": [0.0] * 4}
     options["srgb"] = kind == "UNORM" and format.bits == 8 and bool(rng.integers(2))
-    sizes = extents(rng, geometry)
+    sizes = extents(rng, geometry) | ({"width": width} if width else {})
     axes = TEXTURE_AXES[geometry]
     components = (format.components,) if format.components > 1 else ()
     shape = tuple(sizes[axis] for axis in axes) + components
