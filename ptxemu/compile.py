@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ptxemu import check, dialects, isa, jit
+from ptxemu.analysis.branches import branches_meet
 from ptxemu.analysis.linear import Layout
 from ptxemu.analysis.meeting import parts_meet
-from ptxemu.analysis.spinning import needs_independence, spin_loops
+from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Reg, Variable
@@ -165,7 +166,7 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
         uniformity = Uniformity(graph, variant)
         spins = spin_loops(uniformity.layout)
         graph.spins = {spin.latch for spin in spins}
-        if not frame.framed and (needs_independence(uniformity.linear, spins) or parts_meet(uniformity.linear, bars)):
+        if not frame.framed and needs_laps(uniformity, spins, bars):
             separate(graph)
             build_independent(graph, Uniformity(graph, variant, independent=True), frame, unit, symbol)
         else:
@@ -224,11 +225,17 @@ def counting(found: list[Routine], graphs: list[Graph]) -> set[Function]:
 
 def makes_lanes_wait(graph: Graph, variant: str, bars: set[Function]) -> bool:
     """Whether the lanes of a warp must progress independently."""
-    counted = bars or any(counts_threads(op) for block in graph.blocks for op in block.ops)
-    if not counted and not spin_loops(Layout(graph)):
+    waits = bars or any(meets(op) for block in graph.blocks for op in block.ops)
+    if not waits and not spin_loops(Layout(graph)):
         return False
     uniformity = Uniformity(graph, variant)
-    return needs_independence(uniformity.linear, spin_loops(uniformity.layout)) or parts_meet(uniformity.linear, bars)
+    return needs_laps(uniformity, spin_loops(uniformity.layout), bars)
+
+
+def needs_laps(uniformity: Uniformity, spins: list[SpinLoop], bars: set[Function]) -> bool:
+    """Whether lanes wait for others of their warp that would wait for them."""
+    linear = uniformity.linear
+    return needs_independence(linear, spins) or parts_meet(linear, bars) or branches_meet(linear)
 
 
 def to_graph(routine: Routine) -> Graph:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kernel_tools import HEADER, Extent, Threads, kernel, run
+from kernel_tools import GLOBAL_INDEX, HEADER, Extent, Threads, kernel, run
 
 GRID = 2
 BLOCKS = [(32, 1, 1), (70, 1, 1), (16, 4, 1), (8, 8, 1), (4, 2, 8), (5, 7, 1), (64, 2, 1), (16, 3, 1), (1, 40, 1)]
@@ -320,3 +321,23 @@ def test_widened_index_of_the_iteration_before() -> None:
     run(kernel(INDEX + CARRIED, PARAMETERS), 1, 32, out, start)
     expected = [[7] * 32] + [[(start + 24 * trip + t) % 2**32 for t in range(32)] for trip in range(4)]
     assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["u32", "s32"])
+def test_comparisons_at_the_edges_of_warps(kind: str) -> None:
+    """Those that hold for all lanes of a warp or none, and those next to them."""
+    cases = [(name, bound) for name in ("lt", "le", "gt", "ge", "eq") for bound in (-1, 0, 31, 32, 33, 63, 64)]
+    tests = "".join(
+        f"setp.{name}.{kind} %p1, %r60, {bound}; selp.u64 %rd3, {1 << bit:#x}, 0, %p1; or.b64 %rd2, %rd2, %rd3;\n"
+        for bit, (name, bound) in enumerate(cases)
+    )
+    body = GLOBAL_INDEX + "ld.param.u64 %rd1, [out]; mov.u64 %rd2, 0; mul.wide.u32 %rd4, %r60, 8; add.u64 %rd1, %rd1, %rd4;\n"
+    out = np.zeros(96, np.uint64)
+    run(kernel(body + tests + "st.global.u64 [%rd1], %rd2; ret;"), 1, 96, out)
+    tid = np.arange(96)
+    expected = np.zeros(96, np.uint64)
+    for bit, (name, bound) in enumerate(cases):
+        limit = bound % 2**32 if kind == "u32" else bound
+        compare = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}[name]
+        expected |= compare(tid, limit).astype(np.uint64) << np.uint64(bit)
+    np.testing.assert_array_equal(out, expected)

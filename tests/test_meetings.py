@@ -180,3 +180,114 @@ def test_recursive_functions_in_which_lanes_wait_are_refused(wait: str) -> None:
     text = made("call deep, (%r1, %r21);", RECURSIVE.replace("SPIN", wait))
     with pytest.raises(ptxemu.UnsupportedError, match=r"test.ptx:\d+: the function 'deep', in which lanes of a warp wait"):
         run(text, 1, 64, np.zeros(64, np.uint32), timeout=TIMEOUT)
+
+
+# ---- .sync instructions of a warp
+
+BRANCHES = """
+  {p}@%p1 bra ODD;
+  add.u32 %r5, %r0, 1000; {even}; bra JOIN;
+ODD:
+  add.u32 %r5, %r0, 2000; {odd};
+JOIN:
+  st.global.u32 [%rd2], %r6;"""
+TID = np.arange(64)
+LANE = TID & 31
+VALUE = TID + np.where(TID & 1, 2000, 1000)
+NEXT = VALUE[(TID & ~31) | (LANE ^ 1)]
+HALVES = "and.b32 %r30, %r0, 16; shl.b32 %r30, 0xffff, %r30; "
+
+
+@pytest.mark.parametrize(
+    ("even", "odd", "expected"),
+    [
+        ("shfl.sync.bfly.b32 %r6, %r5, 1, 31, -1", "shfl.sync.bfly.b32 %r6, %r5, 1, 31, -1", NEXT),
+        ("shfl.sync.idx.b32 %r6, %r5, 3, 31, -1", "shfl.sync.idx.b32 %r6, %r5, 2, 31, -1", VALUE[(TID & ~31) + 3 - (TID & 1)]),
+        ("shfl.sync.bfly.b32 %r6, %r5, 1, 31, %r30", "shfl.sync.bfly.b32 %r6, %r5, 1, 31, %r30", NEXT),
+        ("vote.sync.ballot.b32 %r6, %p1, -1", "vote.sync.ballot.b32 %r6, %p1, -1", np.full(64, 0xAAAAAAAA)),
+        ("vote.sync.ballot.b32 %r6, !%p1, %r30", "vote.sync.ballot.b32 %r6, !%p1, -1", None),
+        ("redux.sync.max.u32 %r6, %r5, -1", "redux.sync.max.u32 %r6, %r5, -1", np.repeat([2031, 2063], 32)),
+        ("redux.sync.min.u32 %r6, %r5, %r30", "redux.sync.min.u32 %r6, %r5, %r30", np.repeat([1000, 1016, 1032, 1048], 16)),
+        ("match.any.sync.b32 %r6, %r1, -1", "match.any.sync.b32 %r6, %r1, -1", np.where(TID & 1, 0xAAAAAAAA, 0x55555555)),
+        ("elect.sync %r6|%p6, -1", "elect.sync %r6|%p6, -1", np.zeros(64)),
+    ],
+)  # fmt: skip
+def test_members_in_both_branches(even: str, odd: str, expected: np.ndarray | None) -> None:
+    text = made(BRANCHES.format(p=HALVES, even=even, odd=odd)).replace("sm_80", "sm_90")
+    out = np.zeros(64, np.uint32)
+    assert is_independent(text)
+    if expected is None:  # not the same membermask, as it must be
+        with pytest.raises(ptxemu.Fault, match=r"deadlock.*lanes 0x.* wait for lanes that exited or wait elsewhere"):
+            run(text, 1, 64, out, timeout=TIMEOUT)
+        return
+    run(text, 2, 64, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_lanes_meet_again_and_again_from_loops_of_their_own() -> None:
+    """A lane that is quick is at its next meeting while others still have to take what the last one gave them."""
+    loop = """mov.u32 %r8, 0; mov.u32 %r6, 0;
+{name}: mad.lo.u32 %r7, %r8, {step}, %r5; shfl.sync.bfly.b32 %r9, %r7, 1, 31, -1; add.u32 %r6, %r6, %r9;
+  add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 9; @%p2 bra {name}"""
+    out = np.zeros(64, np.uint32)
+    both = {"even": loop.format(name="E", step=10), "odd": loop.format(name="O", step=7)}
+    run(made(BRANCHES.format(p="", **both)), 1, 64, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out, 9 * NEXT + 36 * np.where(TID & 1, 10, 7))
+
+
+def test_one_barrier_of_a_warp_in_each_branch() -> None:
+    swap = "st.shared.u32 [%r21], %r5; bar.warp.sync -1; ld.shared.u32 %r6, [%r22]"
+    text = made(BRANCHES.format(p="", even=swap, odd=swap))
+    out = np.zeros(64, np.uint32)
+    run(text, 1, 64, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out, NEXT)
+    assert is_independent(text)
+
+
+def test_guards_that_exclude_each_other() -> None:
+    guarded = (
+        "@%p1 shfl.sync.bfly.b32 %r6, %r0, 1, 31, -1; @!%p1 shfl.sync.bfly.b32 %r6, %r0, 1, 31, -1; st.global.u32 [%rd2], %r6;"
+    )
+    text = made(guarded)
+    out = np.zeros(64, np.uint32)
+    run(text, 1, 64, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out, TID ^ 1)
+    assert is_independent(text)
+
+
+SHUFFLE = "shfl.sync.bfly.b32 %r6, %r5, 1, 31, {}"
+
+
+@pytest.mark.parametrize(
+    ("before", "even", "odd"),
+    [
+        ("", SHUFFLE.format(0x55555555), SHUFFLE.format(0xAAAAAAAA)),  # other members
+        ("", SHUFFLE.format(-1), "redux.sync.add.u32 %r6, %r5, -1"),  # another instruction
+        ("", SHUFFLE.format(-1), "mov.u32 %r6, %r5"),
+        ("", "activemask.b32 %r30; " + SHUFFLE.format("%r30"), "activemask.b32 %r30; " + SHUFFLE.format("%r30")),
+        ("vote.sync.ballot.b32 %r30, %p1, -1; not.b32 %r31, %r30;", SHUFFLE.format("%r31"), SHUFFLE.format("%r30")),
+        ("match.any.sync.b32 %r30, %r1, -1;", SHUFFLE.format("%r30"), SHUFFLE.format("%r30")),
+        ("setp.lt.u32 %p1, %r0, 32;", SHUFFLE.format(-1), SHUFFLE.format(-1)),  # whole warps
+        ("setp.gt.s32 %p1, %r0, 31;", SHUFFLE.format(-1), SHUFFLE.format(-1)),
+        ("shr.u32 %r4, %r0, 5; setp.eq.s32 %p1, %r4, 1;", SHUFFLE.format(-1), SHUFFLE.format(-1)),
+    ],
+)
+def test_branches_that_do_not_meet_stay_fast(before: str, even: str, odd: str) -> None:
+    assert not is_independent(made(BRANCHES.format(p=before, even=even, odd=odd)))
+
+
+def test_a_member_that_never_comes() -> None:
+    """Lanes of one branch meet a second time; the others have gone on to another instruction."""
+    text = made(BRANCHES.format(p="", even=f"{SHUFFLE.format(-1)}; {SHUFFLE.format(-1)}", odd=SHUFFLE.format(-1)) + "bar.sync 0;")
+    with pytest.raises(
+        ptxemu.Fault, match=r"deadlock in kernel `k`.*lanes 0x55555555 wait for lanes that exited or wait elsewhere"
+    ):
+        run(text, 1, 64, np.zeros(64, np.uint32), timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_joint_meetings_compile_for_every_level(cpu: str) -> None:
+    body = BRANCHES.format(
+        p="", even="barrier.sync 1, 64; " + SHUFFLE.format("%r0"), odd=SHUFFLE.format("%r1") + "; barrier.sync 1, 64"
+    )
+    assert pipeline.kernel(pipeline.front(made(body)), "k", pipeline.Options(cpu=cpu, opt=0)).object

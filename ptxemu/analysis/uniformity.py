@@ -365,7 +365,30 @@ def _cvta(self: Uniformity, op: Op) -> Shape | None:
     return Shape(found.offsets, min(found.zeros, 8), None, found.sites)
 
 
+# Comparisons that change between k - 1 and k, and between k and k + 1.
+BELOW, ABOVE = {"lt", "ge", "lo", "hs"}, {"le", "gt", "ls", "hi"}
+
+
+def _setp(self: Uniformity, op: Op) -> Shape | None:
+    """A pattern within an aligned interval, compared with a bound of such intervals: uniform, as the base tells for all."""
+    kind, bound = op.src_types[0], op.srcs[1]
+    if kind is None or kind.kind not in "us" or len(op.srcs) != 2 or not isinstance(bound, Imm) or not _widths_agree(op):
+        return None
+    found = _shape(self, op.srcs[0])
+    low, high = found.spread
+    unit = 1 << high.bit_length()
+    if low < 0 or 1 << found.zeros < unit or found.sites:
+        return None
+    edge = {**dict.fromkeys(BELOW, 0), **dict.fromkeys(ABOVE, 1)}.get(op.mods["cmp"])
+    return UNIFORM if edge is not None and (bound.bits + edge) % unit == 0 else None
+
+
+def _widths_agree(op: Op) -> bool:
+    source, kind = op.srcs[0], op.src_types[0]
+    return isinstance(source, Reg) and kind is not None and source.type.bits == kind.bits
+
+
 RULES: dict[str, Transfer] = {
     "mov": _mov, "_move": _mov, "add": _add, "sub": _sub, "mul": _mul, "mad": _mad, "shl": _shl, "shr": _shr,
-    "and": _and, "or": _or, "cvt": _cvt, "cvta": _cvta,
+    "and": _and, "or": _or, "cvt": _cvt, "cvta": _cvta, "setp": _setp,
 }  # fmt: skip

@@ -44,7 +44,7 @@ class FunctionBuilder:
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
-        self.segments = {block: plan(ctx, block.ops) for block in self.order}
+        self.segments = {block: plan(ctx, self._body(block)) for block in self.order}
         self._choose_storage()
         self._find_shared_values()
         self._make_slots()
@@ -56,6 +56,10 @@ class FunctionBuilder:
         else:
             ctx.stmt("ret void")
         return self._assemble(symbol)
+
+    def _body(self, block: Block) -> list[Op]:
+        """The ops that the lanes of a block execute there."""
+        return block.ops
 
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx

@@ -12,13 +12,14 @@ which nothing can run is a deadlock.
 from __future__ import annotations
 
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir import Imm, Op, Operand
+from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.layout import KernelLayout
 from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.function import FunctionBuilder
+from ptxemu.lower.function import FunctionBuilder, lower
 from ptxemu.lower.sync import poll_stop
 from ptxemu.lower.unit import Unit
+from ptxemu.lower.warp import equal_lanes
 from ptxemu.passes.graph import Block, Graph
 from ptxemu.passes.meetings import meets, membermask
 from ptxemu.types import B32
@@ -51,6 +52,7 @@ class IndependentBuilder(FunctionBuilder):
         self.meetings = {block: block.ops[0] for block in self.order if block.ops and meets(block.ops[0])}
         self.syncs = [block for block, op in self.meetings.items() if op.row.lower == "bar_warp_sync"]
         self.leaving = [block for block, op in self.meetings.items() if op.row.lower == "_barrier_leave"]
+        self.done = {id(blocks): self._flag(MASK, "zeroinitializer") for blocks in graph.joint.values()}
         self.moved = self._flag("i1", "false")
         self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete
 
@@ -58,6 +60,15 @@ class IndependentBuilder(FunctionBuilder):
         slot = self.ctx.alloca(t)
         self.ctx.prologue.append(f"  store {t} {value}, ptr {slot}, align 64")
         return slot
+
+    def _body(self, block: Block) -> list[Op]:
+        return block.ops[self._together(block) :]
+
+    def _together(self, block: Block) -> int:
+        """How many ops at the start of a block are executed for all places of a meeting: it, and the keeping of its results."""
+        if block not in self.graph.joint:
+            return 0
+        return 1 + sum(dst is not None for dst in block.ops[0].dsts)
 
     def _assemble(self, symbol: str) -> str:
         """Slots stay in memory: as almost any block may follow any other, registers would only be shuffled (ten times the
@@ -137,8 +148,11 @@ class IndependentBuilder(FunctionBuilder):
         return ctx.scalar.bin("and", "i32", there, ctx.field("active"))
 
     def _waiting(self, block: Block) -> str:
-        ctx = self.ctx
-        return ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 64')} to i{LANES}")
+        return self._bits(self.waiting[block])
+
+    def _bits(self, slot: str) -> str:
+        """The mask in a slot as an i32."""
+        return self.ctx.inst(f"bitcast {MASK} {self.ctx.inst(f'load {MASK}, ptr {slot}, align 64')} to i{LANES}")
 
     def _test(self, block: Block) -> None:
         ctx = self.ctx
@@ -159,6 +173,8 @@ class IndependentBuilder(FunctionBuilder):
         ctx, s = self.ctx, self.ctx.scalar
         if block in self.leaving:
             ready = ctx.call("i32", "pe_barrier_passed", ("ptr", "%w"), ("i32", waiting))
+        elif block in self.graph.joint:
+            ready = self._joined(block, waiting)
         else:
             ready = self._met(block, waiting)
         ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 64")
@@ -195,10 +211,46 @@ class IndependentBuilder(FunctionBuilder):
         none = ctx.bits_of(ctx.vector.icmp("eq", "i32", missing, ctx.vector.int(32, 0)))
         return s.bin("and", "i32", none, waiting)
 
+    def _joined(self, block: Block, waiting: str) -> str:
+        """Execute a meeting of several places for all lanes whose members are there; those that wait here may go on."""
+        ctx, s = self.ctx, self.ctx.scalar
+        places = self.graph.joint[block]
+        done = self._bits(self.done[id(places)])
+        fresh = s.bin("and", "i32", self._at_any(places), s.bin("xor", "i32", done, "-1"))
+        ready = self._same_members(membermask(block.ops[0]), fresh)
+
+        def execute() -> list[str]:
+            ctx.stmt(f"store i1 true, ptr {self.moved}, align 64")
+            ctx.active = ctx.mask_from_bits(ready)
+            for op in block.ops[: self._together(block)]:
+                lower(ctx, op)
+            return []
+
+        ctx.when(self._some(ready), execute, None, [])
+        done = s.bin("or", "i32", done, ready)
+        leaving = s.bin("and", "i32", waiting, done)
+        rest = s.bin("and", "i32", done, s.bin("xor", "i32", leaving, "-1"))
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.done[id(places)]}, align 64")
+        return leaving
+
+    def _same_members(self, members: Operand | None, there: str) -> str:
+        """The lanes of ``there`` whose members are all there, with the same membermask."""
+        ctx, v = self.ctx, self.ctx.vector
+        if isinstance(members, Imm):
+            absent = ctx.scalar.bin("and", "i32", self._alive(), ctx.scalar.bin("xor", "i32", there, "-1"))
+            return self._complete(members, absent, there)
+        assert isinstance(members, Reg)
+        masks = ctx.vector_of(members, B32)
+        present = v.bin("and", "i32", equal_lanes(ctx, masks, "i32"), ctx.splat("i32", there))
+        wanted = v.bin("and", "i32", masks, ctx.splat("i32", self._alive()))
+        missing = v.bin("and", "i32", wanted, v.bin("xor", "i32", present, v.int(32, -1)))
+        none = ctx.bits_of(v.icmp("eq", "i32", missing, v.int(32, 0)))
+        return ctx.scalar.bin("and", "i32", none, there)
+
     def _release(self, members: Operand | None, ready: str, waiting: str, everywhere: str) -> str:
         """Lanes that met at different instructions leave one after the other: remember whose barrier is complete."""
         ctx, s = self.ctx, self.ctx.scalar
-        done = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.released}, align 64')} to i{LANES}")
+        done = self._bits(self.released)
         assert members is not None
         if isinstance(members, Imm):
             partners = s.select(self._some(ready), "i32", str(members.bits), "0")

@@ -217,7 +217,7 @@ def match(ctx: Context, op: Op) -> None:
     value = ctx.vector_of(op.srcs[0], kind)
     v = ctx.vector
     members = who if grouped else ctx.splat("i32", who)
-    same = v.bin("and", "i32", _equal_lanes(ctx, value, bits), members)
+    same = v.bin("and", "i32", equal_lanes(ctx, value, bits), members)
     if op.mods["mode"] == "any":
         ctx.define(op, 0, same)
         return
@@ -227,7 +227,7 @@ def match(ctx: Context, op: Op) -> None:
         ctx.define(op, 1, agree)
 
 
-def _equal_lanes(ctx: Context, value: str, bits: str) -> str:
+def equal_lanes(ctx: Context, value: str, bits: str) -> str:
     """For every lane the set of lanes with its value: 32 compares."""
     result = "zeroinitializer"
     for lane in range(LANES):

@@ -41,12 +41,14 @@ class Graph:
     """A function body as blocks; ``blocks[0]`` is the entry. ``variables`` are the local and shared variables in use.
 
     ``spins``: the latches of loops that wait for other threads (:mod:`ptxemu.analysis.spinning`).
+    ``joint``: for blocks that begin with an instruction of several places, the blocks of all these (:mod:`ptxemu.passes.joint`).
     """
 
     name: str
     blocks: list[Block]
     variables: list[Variable]
     spins: set[Block] = field(default_factory=set)
+    joint: dict[Block, list[Block]] = field(default_factory=dict)
 
     @property
     def entry(self) -> Block:

@@ -7,6 +7,8 @@ from ptxemu.ir import Function, Imm, Op, Operand
 BARRIERS = {"barrier_sync", "barrier_arrive", "barrier_red"}
 ALL_LANES = 0xFFFFFFFF
 
+Qualifiers = tuple[str, tuple[str, ...], tuple[bool, ...]]
+
 
 def meets(op: Op) -> bool:
     """Whether lanes of a warp wait for each other at an instruction."""
@@ -35,3 +37,10 @@ def meets_all(op: Op) -> bool:
         return not counts_threads(op)
     members = membermask(op)
     return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
+
+
+def qualifiers(op: Op) -> Qualifiers | None:
+    """What instructions of a membermask must have in common to meet; None if it is none of them."""
+    if "sync" not in op.mods or membermask(op) is None or op.guard is not None:
+        return None
+    return op.opcode, tuple(sorted(op.mods.values())), op.negs

@@ -12,7 +12,8 @@ from dataclasses import replace
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, reads, substitute
-from ptxemu.passes.internal import BARRIER_JOIN, BARRIER_LEAVE, keep
+from ptxemu.passes.internal import BARRIER_JOIN, BARRIER_LEAVE, KEEP, keep
+from ptxemu.passes.joint import share
 from ptxemu.passes.meetings import counts_threads, meets
 
 # Registers of the launch or the thread; all others change.
@@ -24,10 +25,15 @@ CONSTANT_SREGS = {
 
 def separate(graph: Graph) -> None:
     """Rewrite a graph in SSA form, in place."""
+    shared = share(graph)
     for block in list(graph.blocks):
         block.ops = [part for op in block.ops for part in _halves(op)]
         _split(graph, block)
     graph.link()
+    beginning = {block.ops[0]: block for block in graph.blocks if block.ops}
+    for group in shared:
+        places = [beginning[op] for op in group if op in beginning]  # others cannot be reached
+        graph.joint |= dict.fromkeys(places, places)
     _keep_values(graph)
 
 
@@ -66,7 +72,7 @@ def _keep_values(graph: Graph) -> None:
             op = _renamed(op, here)
             kept: dict[Reg, Reg] = {}
             for reg in _results(op):
-                if reg in wanted and reg not in fixed:
+                if reg in wanted and reg not in fixed and op.row is not KEEP:
                     here[reg] = kept[reg] = Reg(f"{reg.name}.here", reg.type)
             ops.append(_with_results(op, kept))
             ops += [keep(reg, copy, op) for reg, copy in kept.items()]
