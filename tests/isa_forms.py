@@ -23,6 +23,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import isa_oracles
 import isa_textures
@@ -51,22 +52,22 @@ class Operand:
     pool: str
     result: bool
 
-    @property
+    @cached_property
     def is_memory(self) -> bool:
         return bool(re.fullmatch(r"m\d+", self.type))
 
-    @property
+    @cached_property
     def is_narrow(self) -> bool:
         """A packed type whose register must have its very width."""
         return self.type in narrow_oracles.BITS
 
-    @property
+    @cached_property
     def bits(self) -> int:
         if self.is_memory:
             return 8 * int(self.type[1:])
         return bits_of(self.type)
 
-    @property
+    @cached_property
     def stored(self) -> int:
         """Bytes of one value in the host's arrays."""
         if self.is_memory:
