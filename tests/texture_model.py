@@ -165,12 +165,14 @@ class Model:
         apart = [not 0 <= at[0] < n and not 0 <= at[1] < n for _, _, at, _ in found]
         return [(w if out else w + missing / 3, k, at, c) for (w, k, at, c), out in zip(result, apart)]
 
-    def level_value(self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int], component: int) -> Fraction:
-        total = Fraction(0)
+    def level_values(self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int]) -> list[Fraction]:
+        """R, G, B and A of one level."""
+        totals = [Fraction(0)] * 4
         for weight, k, at, _ in self.corners(u, level, layer, offset, self.filter == "linear"):
-            value = self.outside(component) if None in at else self.texel(level, k, at, component)  # type: ignore[arg-type]
-            total += weight * value
-        return total
+            for c in range(4):
+                value = self.outside(c) if None in at else self.texel(level, k, at, c)  # type: ignore[arg-type]
+                totals[c] += weight * value
+        return totals
 
     # ------------------------------------------------------------ fetches
 
@@ -240,11 +242,8 @@ class Model:
         if self.cube:
             face, u = self.project(u)
         layer = self.layer_of(layer, 0, face)
-        levels = self.lod_levels(lod)
-        return [
-            self.bits(sum((w * self.level_value(u, level, layer, offset, c) for w, level in levels), Fraction(0)))
-            for c in range(4)
-        ]
+        levels = [(w, self.level_values(u, level, layer, offset)) for w, level in self.lod_levels(lod)]
+        return [self.bits(sum((w * values[c] for w, values in levels), Fraction(0))) for c in range(4)]
 
     def fetch_texel(
         self, at: Sequence[int], layer: int = 0, sample: int = 0, lod: int = 0, offset: Sequence[int] = (0, 0, 0)
