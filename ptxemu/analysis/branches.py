@@ -9,8 +9,7 @@ at the other, and the membermasks may be the same.  A mask that a program gets b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+from collections import defaultdict
 
 from ptxemu.analysis.linear import Linear
 from ptxemu.ir import Imm, Op, Operand, Reg
@@ -18,96 +17,112 @@ from ptxemu.passes.graph import Block, Phi, reads
 from ptxemu.passes.meetings import Qualifiers, qualifiers
 
 ASKING = {"activemask", "vote", "match"}
-Facts = set[tuple[Reg, bool]]
+Place = tuple[Block, Operand]  # where an instruction is, and its membermask
+Fact = tuple[Reg, bool]  # a divergent condition and its value
+Blocks = int  # a set: bit i stands for block i of the layout
 
 
 def branches_meet(linear: Linear) -> bool:
     """Whether lanes of different branches may have to meet."""
-    found: dict[Qualifiers, list[tuple[Block, Operand]]] = {}
+    found: dict[Qualifiers, dict[Place, None]] = defaultdict(dict)
     for block in linear.layout.order:
         for op in block.ops:
             if (key := qualifiers(op)) is not None and _several(members := op.srcs[-1]):
-                found.setdefault(key, []).append((block, members))
-    groups = [places for places in found.values() if any(linear.pending[block] for block, _ in places)]
-    if not any(len({block for block, _ in places}) > 1 for places in groups):
+                found[key][block, members] = None
+    groups = [list(places) for places in found.values() if any(linear.pending[block] for block, _ in places)]
+    groups = [places for places in groups if len({block for block, _ in places}) > 1]
+    if not groups:
         return False
     ways = _Ways(linear)
-    return any(ways.meet(*pair) for places in groups for pair in combinations(places, 2))
+    return any(map(ways.meet, groups))
 
 
 def _several(members: Operand) -> bool:
     return not isinstance(members, Imm) or members.bits & members.bits - 1 != 0
 
 
-@dataclass(slots=True)
-class _Place:
-    """Where lanes can still come to in this iteration of all loops, and what is known of conditions."""
-
-    ahead: set[Block]
-    facts: Facts
+def _may_agree(a: Operand, b: Operand) -> bool:
+    return not (isinstance(a, Imm) and isinstance(b, Imm)) or a.bits == b.bits
 
 
 class _Ways:
+    """``ahead`` and ``behind``: the blocks on the ways from and to a block, within one iteration of all loops."""
+
     def __init__(self, linear: Linear) -> None:
         self.linear = linear
-        self.places: dict[Block, _Place] = {}
-        self.made: dict[Reg, Op | Phi] | None = None
+        self.index = linear.layout.index
+        self.made: dict[Reg, Op | Phi] = {}
+        for block in linear.layout.order:
+            self.made |= {phi.dst: phi for phi in block.phis}
+            self.made |= {dst: op for op in block.ops for dst in op.dsts if dst is not None}
+        self.ahead: dict[Block, Blocks] = {}
+        self.behind: dict[Block, Blocks] = dict.fromkeys(linear.layout.order, 0)
+        self._follow()
+        self.facts: dict[Block, tuple[Fact, ...]] = {}
 
-    def meet(self, one: tuple[Block, Operand], other: tuple[Block, Operand]) -> bool:
-        (a, masks), (b, other_masks) = one, other
-        if a is b or not self._may_agree(masks, other_masks):
-            return False
-        waits = self._waits(a, b) or self._waits(b, a)
-        return waits and self._exclusive(a, b) and not self._asks(masks) and not self._asks(other_masks)
+    def _follow(self) -> None:
+        order, latches = self.linear.layout.order, self.linear.layout.latches
+        onward = {block: [] if block in latches else block.succs for block in order}
+        for block in reversed(order):
+            self.ahead[block] = 0
+            for succ in onward[block]:
+                self.ahead[block] |= self.ahead.get(succ, 0) | 1 << self.index[succ]
+        for block in order:
+            for succ in onward[block]:
+                self.behind[succ] |= self.behind[block] | 1 << self.index[block]
 
-    @staticmethod
-    def _may_agree(a: Operand, b: Operand) -> bool:
-        return not (isinstance(a, Imm) and isinstance(b, Imm)) or a.bits == b.bits
+    def meet(self, places: list[Place]) -> bool:
+        """Whether some of these instructions may have to meet."""
+        places = [(block, members) for block, members in places if not self._asks(members)]
+        masks: dict[Block, list[Operand]] = defaultdict(list)
+        holding: dict[Fact, Blocks] = defaultdict(int)
+        for block, members in places:
+            masks[block].append(members)
+            for fact in self._facts(block):
+                holding[fact] |= 1 << self.index[block]
+        everywhere = sum(1 << self.index[block] for block in masks)
+        for block, mine in masks.items():
+            others = everywhere & self._coming(block) & self._exclusive(block, holding)
+            while others:
+                other = self.linear.layout.order[others.bit_length() - 1]
+                others ^= 1 << self.index[other]
+                if other is not block and any(_may_agree(a, b) for a in mine for b in masks[other]):
+                    return True
+        return False
 
-    def _waits(self, block: Block, other: Block) -> bool:
-        """Whether lanes that wait while ``block`` runs may come to ``other``."""
-        return any(other is pending or other in self._place(pending).ahead for pending in self.linear.pending[block])
+    def _coming(self, block: Block) -> Blocks:
+        """The blocks to which lanes may come that wait while ``block`` runs."""
+        coming = 0
+        for pending in self.linear.pending[block]:
+            coming |= self.ahead[pending] | 1 << self.index[pending]
+        return coming
 
-    def _exclusive(self, a: Block, b: Block) -> bool:
-        """No thread passes both, because of the ways there are or of a condition."""
-        one, other = self._place(a), self._place(b)
-        if b not in one.ahead and a not in other.ahead:
-            return True
-        return any((reg, not value) in other.facts for reg, value in one.facts)
+    def _exclusive(self, block: Block, holding: dict[Fact, Blocks]) -> Blocks:
+        """The blocks that no thread passes besides ``block``, because of the ways there are or of a condition."""
+        exclusive = ~(self.ahead[block] | self.behind[block])
+        for reg, value in self._facts(block):
+            exclusive |= holding.get((reg, not value), 0)
+        return exclusive
 
-    def _place(self, block: Block) -> _Place:
-        if block not in self.places:
-            self.places[block] = _Place(self._ahead(block), self._facts(block))
-        return self.places[block]
-
-    def _ahead(self, block: Block) -> set[Block]:
-        seen: set[Block] = set()
-        work = [block]
-        latches = self.linear.layout.latches
-        while work:
-            here = work.pop()
-            fresh = [succ for succ in here.succs if succ not in seen] if here not in latches else []
-            seen.update(fresh)
-            work += fresh
-        return seen
-
-    def _facts(self, block: Block) -> Facts:
-        """Divergent conditions whose value all threads at a block share, as its dominators tell."""
+    def _facts(self, block: Block) -> tuple[Fact, ...]:
+        """Conditions whose value all threads at a block share, as its dominators tell."""
         dominance = self.linear.layout.dominance
-        facts: Facts = set()
-        node = dominance.number[block]
-        while node != dominance.idom[node]:
-            here = dominance.order[node]
+        chain: list[Block] = []
+        while block not in self.facts:
+            chain.append(block)
+            node = dominance.number[block]
+            if node == dominance.idom[node]:
+                break
+            block = dominance.order[dominance.idom[node]]
+        known = self.facts.get(block, ())
+        for here in reversed(chain):
             if len(here.preds) == 1 and (above := here.preds[0]) in self.linear.divergent and above.cond is not None:
-                facts.add((above.cond, (above.succs[0] is here) != above.negated))
-            node = dominance.idom[node]
-        return facts
+                known = (*known, (above.cond, (above.succs[0] is here) != above.negated))
+            self.facts[here] = known
+        return known
 
     def _asks(self, members: Operand) -> bool:
         """Whether a membermask comes from asking which lanes are there."""
-        if self.made is None:
-            self.made = {phi.dst: phi for block in self.linear.layout.order for phi in block.phis}
-            self.made |= {dst: op for block in self.linear.layout.order for op in block.ops for dst in op.dsts if dst is not None}
         work, seen = [members], set[Operand]()
         while work:
             reg = work.pop()
