@@ -200,7 +200,10 @@ def test_the_whole_element_must_lie_in_one_region():
 
 def test_lanes_before_the_fault_are_done():
     buffer = device().to_device(np.zeros(8, np.uint32))
-    text = f"{ENTRY}.in R4 offset\nIADD R2.CC, R2, R4\nIADD.X R3, R3, RZ\nMOV32I R6, 0x7\nRED.E.ADD [R2], R6\nEXIT"
+    text = (
+        ENTRY.replace("MOV", ".in R4 offset\nMOV", 1)
+        + "IADD R2.CC, R2, R4\nIADD.X R3, R3, RZ\nMOV32I R6, 0x7\nRED.E.ADD [R2], R6\nEXIT"
+    )
     offsets = np.array([0, 4, 2, 8], np.uint32)
     with pytest.raises(ptxemu.Fault, match=r"misaligned.*thread \(2,0,0\)"):
         launch(text, buffer, offsets, threads=4)
