@@ -241,7 +241,7 @@ def test_accepted(statement: str) -> None:
         "and.b32 %r1, %p1, %r2;",
         "mov.b64 {%r1, %h2}, %rd1;",
         "bar.warp.sync %h1;",
-        ".shared .f32 tile[4]; red.add.v2.f32 [tile], {%f1, %f2};",
+        ".shared .f32 tile[4]; red.shared.add.v2.f32 [tile], {%f1, %f2};",
     ],
 )
 def test_rejected(statement: str) -> None:

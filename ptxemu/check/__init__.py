@@ -5,7 +5,8 @@ from __future__ import annotations
 from ptxemu.check.body import BodyChecker, Context
 from ptxemu.check.capacity import check_constants, check_parameters, check_shared
 from ptxemu.check.declarations import Declarer, same_signature
-from ptxemu.check.header import check_header, target_number
+from ptxemu.check.gates import Gates
+from ptxemu.check.header import check_header, target_parts
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.operands import TooManyErrors
 from ptxemu.check.placement import after_head, function_problems, pragma_problem
@@ -70,7 +71,7 @@ class _ModuleChecker:
         return self.module
 
     def _limits(self) -> None:
-        version, target = self.tree.version or (0, 0), target_number(self.tree.target)
+        version, target = self.tree.version or (0, 0), target_parts(self.tree.target)[0]
         check_constants(self.module, self.diagnostics)
         check_shared(self.module.functions.values(), self.module.variables.values(), self.diagnostics)
         for function, node in self.bodies:
@@ -100,10 +101,10 @@ class _ModuleChecker:
             line = self.module.source.line(tree.address_size_pos)
             raise UnsupportedError(f"{self.module.source.name}:{line}: 32-bit addresses are not supported")
 
-    def _gates(self) -> tuple[tuple[int, int], int] | None:
+    def _gates(self) -> Gates | None:
         if not self.strict:
             return None
-        return self.tree.version or (0, 0), target_number(self.tree.target) or 0
+        return self.tree.version or (0, 0), *target_parts(self.tree.target)
 
     def _reachable(self, callee: Function, call: Op) -> None:
         if callee.body is None and callee.name not in SYSTEM_CALLS:

@@ -11,7 +11,7 @@ from typing import Any
 from ptxemu.check.calls import CallChecker
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.flow import HANDLERS, label
-from ptxemu.check.gates import gate_errors
+from ptxemu.check.gates import Gates, gate_errors
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
@@ -19,7 +19,7 @@ from ptxemu.check.names import Code, Names
 from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Mismatch, Plan
 from ptxemu.check.subscripts import element, sum_of
-from ptxemu.check.typerules import literal_value
+from ptxemu.check.typerules import literal_number, literal_value
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
 from ptxemu.isa import rows
@@ -38,7 +38,7 @@ class Context:
     diagnostics: Diagnostics
     declarer: Declarer
     symbols: dict[str, SymRef]
-    gates: tuple[tuple[int, int], int] | None  # version and target, in strict mode
+    gates: Gates | None  # in strict mode
     independent: bool  # samplers are operands of their own
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
@@ -245,6 +245,8 @@ class BodyChecker:
             self._remark(plan, ins)
         for index, allowed in plan.limits:
             self._limited(ins, index, allowed)
+        for index, other in plan.orders:
+            self._limited(ins, index, (range(_literal(ins, other) + 1),))
         dsts: Any
         srcs: Any
         if plan.results >= 0:
@@ -315,18 +317,28 @@ class BodyChecker:
             self.diagnostics.error(mismatch.message, ins.opcode_pos, ins.opcode_end)
             raise Rejected from None
         except UnsupportedError as problem:
+            self._gated(ins, forms[0])
             source = self.diagnostics.source
             raise UnsupportedError(f"{source.name}:{source.line(ins.pos)}: {problem}") from None
         plan.remarks = self._remarks(plan)
         self.context.plans[key] = plan
         return plan
 
+    def _gated(self, ins: ast.Instruction, form: Form) -> None:
+        """What is wrong with an instruction whose operands are valid but not supported."""
+        errors = [] if self.context.gates is None else gate_errors(form.row, form.mods, self.context.gates)
+        for text in errors:
+            self.diagnostics.error(text, ins.opcode_pos, ins.opcode_end)
+        self.guard(ins)
+        if errors:
+            raise Rejected
+
     def _remarks(self, plan: Plan) -> tuple[tuple[str, str], ...]:
         remarks = [
             ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}") for slot in plan.defaults
         ]
         if self.context.gates is not None:
-            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, *self.context.gates)]
+            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.context.gates, plan.given)]
         if "barrier" in plan.row.flags:
             remarks.append(("barrier", ""))
         return tuple(remarks)
@@ -341,7 +353,11 @@ class BodyChecker:
     def _limited(self, ins: ast.Instruction, index: int, allowed: tuple[range, ...]) -> None:
         """A constant must have one of the values that its row lists."""
         operand = ins.operands[index]
-        if isinstance(operand, ast.Int) and not any(operand.value in values for values in allowed):
+        if isinstance(operand, ast.Float):
+            least, most = allowed[0][0], allowed[0][-1]
+            if not least < literal_number(operand) <= most:
+                raise self.resolver.error(f"operand {index + 1} of '{ins.opcode}' must be above {least}, at most {most}", operand)
+        elif isinstance(operand, ast.Int) and not any(operand.value in values for values in allowed):
             listed = " or ".join(map(_listed, allowed))
             raise self.resolver.error(f"operand {index + 1} of '{ins.opcode}' must be {listed}", operand)
 
@@ -353,6 +369,12 @@ class BodyChecker:
             raise self.resolver.error(f"barrier {number.value} does not exist: there are 0 to {BARRIERS - 1}", number)
         if isinstance(count, ast.Int) and count.value % WARP:
             raise self.resolver.error(f"{count.value} threads is not a multiple of the warp size", count)
+
+
+def _literal(ins: ast.Instruction, index: int) -> int:
+    operand = ins.operands[index]
+    assert isinstance(operand, ast.Int)
+    return operand.value
 
 
 def _listed(values: range) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ptxemu.check.placement import Gates, declaration_problem, gate_problem
+from ptxemu.check.gates import Gates
+from ptxemu.check.placement import declaration_problem, gate_problem
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Param, Variable
 from ptxemu.syntax import ast

@@ -42,7 +42,7 @@ def _form(checker: BodyChecker, ins: ast.Instruction, count: int) -> Form:
         checker.diagnostics.error(message, ins.opcode_pos, ins.opcode_end)
         raise Rejected
     if checker.context.gates is not None:
-        for text in gate_errors(form.row, form.mods, *checker.context.gates):
+        for text in gate_errors(form.row, form.mods, checker.context.gates):
             checker.diagnostics.error(text, ins.opcode_pos, ins.opcode_end)
     return form
 

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ptxemu.isa.table import Row
 
+Gates = tuple[tuple[int, int], int, str]
+"""Version, number of the target and its suffix (``a`` or ``f``, mostly empty)."""
 
-def gate_errors(row: Row, mods: dict[str, str], version: tuple[int, int], target: int) -> list[str]:
-    """What the row and its modifiers need that the module's ``.version`` and ``.target`` do not give."""
-    needs = [(row.opcode, row.ptx, row.sm)]
-    needs += [(f".{word}", *row.gates[word]) for word in mods.values() if word in row.gates]
+OPERANDS = {"|": "a second destination", "+": "an optional operand"}
+UNSYNCED_VERSION, UNSYNCED_TARGET = (6, 4), 70  # that have no warp instructions without .sync
+BLACKWELL = range(100, 110)
+
+
+def gate_errors(row: Row, mods: dict[str, str], gates: Gates, given: Iterable[str] = ()) -> list[str]:
+    """What the row, its modifiers and the optional operands ``given`` need that ``.version`` and ``.target`` do not give."""
+    version, target, suffix = gates
+    needs = [(f"'{row.opcode}'", row.ptx, row.sm)]
+    needs += [(f"'.{word}'", *row.gates[word]) for word in mods.values() if word in row.gates]
+    needs += [(f"{OPERANDS[name[0]]} of '{row.opcode}'", *row.gates[name]) for name in given if name in row.gates]
     errors = []
     for name, ptx, sm in needs:
         lacks = [f"PTX {ptx[0]}.{ptx[1]} (.version is {version[0]}.{version[1]})"] if ptx > version else []
-        lacks += [f"sm_{sm} (.target is sm_{target})"] if sm > target else []
+        lacks += [f"sm_{sm} (.target is sm_{target}{suffix})"] if sm > target else []
         if lacks:
-            errors.append(f"'{name}' needs {' and '.join(lacks)}")
-    return errors
+            errors.append(f"{name} needs {' and '.join(lacks)}")
+    return errors or _special(row, version, target, suffix)
+
+
+def _special(row: Row, version: tuple[int, int], target: int, suffix: str) -> list[str]:
+    """Gates that are not a least version and target."""
+    if "accelerated" in row.flags and not suffix:
+        return [f"this form of '{row.opcode}' needs a target with the suffix a or f, such as sm_{target}a"]
+    if "blackwell" in row.flags and target not in BLACKWELL:
+        return [f"this form of '{row.opcode}' needs sm_100a or sm_103a (.target is sm_{target}{suffix})"]
+    if "unsynced" in row.flags and version >= UNSYNCED_VERSION and target >= UNSYNCED_TARGET:
+        return [f"'{row.opcode}' without '.sync' exists before PTX 6.4 or before sm_70 only"]
+    if "narrow" in row.flags:
+        return [f"this form of '{row.opcode}' needs 32-bit addresses"]
+    return []

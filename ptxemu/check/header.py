@@ -21,10 +21,10 @@ TARGETS: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 
 
-def target_number(words: tuple[str, ...]) -> int | None:
-    """The number of the ``sm_NN`` word of ``.target``."""
+def target_parts(words: tuple[str, ...]) -> tuple[int, str]:
+    """The number and the suffix of the ``sm_NN`` word of ``.target``; 0 if there is none."""
     found = [match for match in map(TARGET.match, words) if match]
-    return int(found[0].group(1)) if found else None
+    return (int(found[0].group(1)), found[0].group(2)) if found else (0, "")
 
 
 def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> None:

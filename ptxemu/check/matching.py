@@ -23,7 +23,8 @@ from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, ScalarType
 
-RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust"})  # registers may be wider than the instruction type
+SURFACES = frozenset({"suld", "sust"})
+RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust", "sured"})  # registers may be wider than the instruction type
 UNRELAXED = frozenset(  # instruction types that take that back
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
 )
@@ -33,6 +34,7 @@ WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address o
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
 PACKED_LENGTHS = (1, 2, 4)
+FRAGMENTS = frozenset({"mma", "wmma_load", "wmma_store"})  # lowerings of vectors whose typed elements agree
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
 OPAQUE_ROLES = frozenset({"surface", "texture"})
 
@@ -61,6 +63,7 @@ class _Matcher:
         self.independent = independent
         self.row = form.row
         self.mods = form.mods
+        self.typed = False  # whether the operand at hand has a type that a modifier gives
         self.defaults = form.defaults
         self.values = values
         self.relaxed = self.row.opcode in RELAXED and not UNRELAXED.intersection(self.mods.values())
@@ -84,9 +87,24 @@ class _Matcher:
         limits = tuple(
             (i, pattern.values)
             for i, (pattern, value) in enumerate(zip(patterns, self.values))
-            if pattern.values and isinstance(value, ast.Int)
+            if pattern.values and isinstance(value, (ast.Int, ast.Float))
         )
-        return Plan(self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape, limits)
+        return Plan(
+            self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape, limits,
+            self.orders(patterns), self.given(patterns),
+        )  # fmt: skip
+
+    def orders(self, patterns: list[OperandPattern]) -> tuple[tuple[int, int], ...]:
+        """Constants that may not exceed other constants."""
+        places = {pattern.name: index for index, pattern in enumerate(patterns)}
+        pairs = [(index, places[pattern.most]) for index, pattern in enumerate(patterns) if pattern.most in places]
+        return tuple((one, other) for one, other in pairs if isinstance(self.values[one], ast.Int))
+
+    def given(self, patterns: list[OperandPattern]) -> tuple[str, ...]:
+        """The optional operands that are there."""
+        names = [f"+{pattern.name}" for pattern in patterns if pattern.optional]
+        seconds = (p.second.name for p, value in zip(patterns, self.values) if p.second and isinstance(value, Both))
+        return (*names, *(f"|{name}" for name in seconds))
 
     def patterns(self) -> list[OperandPattern]:
         """The patterns of the operands present, optional ones left out from the right until the number fits."""
@@ -144,6 +162,7 @@ class _Matcher:
         return int(word[1:]) if word else 1
 
     def part(self, index: int, pattern: OperandPattern, value: Value) -> Part:
+        self.typed = pattern.type not in TYPES
         if isinstance(value, Selected) or pattern.selector:
             value = self.selected(index, pattern, value)
         if pattern.type in HANDLES:
@@ -192,6 +211,8 @@ class _Matcher:
         if pattern.second is not None and pattern.count is not None:
             return self.vector_pair(index, pattern, kind, pattern.second, value)
         if pattern.second is not None:
+            if value is None and pattern.sink:
+                return Part("dst", (kind,))
             return self.pair(index, kind, pattern.second, value)
         if isinstance(value, tuple):
             types = self.elements(index, pattern, kind, value)
@@ -243,8 +264,14 @@ class _Matcher:
     def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
         if not isinstance(value, Reg) or isinstance(value, Computed):
             raise Mismatch(f"the destination of '{self.row.opcode}' must be a register", *path)
-        if not typerules.register_fits(kind, value.type, self.relaxed):
+        if not self.fits(kind, value.type):
             raise Mismatch(self.misfit(kind, value.type, path[0]), *path)
+
+    def fits(self, kind: ScalarType, held: ScalarType) -> bool:
+        """Whether a register may be this operand; one of type f16x2 may also where a modifier gives an integer type."""
+        if self.typed and held.name == "f16x2" and kind.kind in "usp":
+            held = B32
+        return typerules.register_fits(kind, held, self.relaxed)
 
     def source(self, index: int, pattern: OperandPattern, value: Value) -> Part:
         kind = self.type(pattern.type)
@@ -269,6 +296,8 @@ class _Matcher:
         types = {item.type for item in value if isinstance(item, Reg)}
         if len({held.bits for held in types}) > 1:
             raise Mismatch("the elements of a vector must have one size", index)
+        if self.row.lower in FRAGMENTS:
+            self.fragment(index, types, value)
         mixed = any(isinstance(item, ast.Float) and item.width == 32 for item in value)
         if mixed and any(isinstance(item, ast.Int) for item in value):
             raise Mismatch("a vector cannot hold integer and 0f literals", index)
@@ -277,8 +306,17 @@ class _Matcher:
         bits = next(iter(types)).bits
         return f"b{bits}" in TYPES and typerules.register_fits(kind, TYPES[f"b{bits}"], self.relaxed)
 
+    def fragment(self, index: int, types: set[ScalarType], value: tuple[Value, ...]) -> None:
+        """Registers of one type, but for untyped ones; a lone element is a register."""
+        if len({"integer" if held.kind in "us" else held.name for held in types if held.kind != "b"}) > 1:
+            raise Mismatch("the elements of a fragment must have one type", index)
+        if len(value) == 1 and not isinstance(value[0], Reg):
+            raise Mismatch("the element of a fragment must be a register", index)
+
     def scalar(self, index: int, pattern: OperandPattern) -> int:
         length = self.length(pattern) or 1
+        if length > 1 and self.row.opcode == "sust" and isinstance(self.values[index], (ast.Int, ast.Float)):
+            raise UnsupportedError("a literal in place of a vector is not supported")
         if pattern.count == "1":
             raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be in braces", index)
         if length > 1 and not (self.values[index] is None and pattern.sink):
@@ -290,6 +328,8 @@ class _Matcher:
         length = self.length(pattern)
         if length == len(value):
             return (kind,) * length
+        if length == 1 and self.row.opcode in SURFACES and len(value) in PACKED_LENGTHS and pattern.count not in self.mods:
+            raise UnsupportedError(f"a vector without '.v{len(value)}' is not supported")
         if length is not None:
             wanted = f"{length} element" + ("s" if length > 1 else "")
             raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must have {wanted}, not {len(value)}", index)
@@ -309,8 +349,7 @@ class _Matcher:
     def source_problem(self, kind: ScalarType, value: Value, index: int) -> str | None:
         opcode = self.row.opcode
         if isinstance(value, Reg):
-            fits = typerules.register_fits(kind, value.type, self.relaxed)
-            return None if fits else self.misfit(kind, value.type, index)
+            return None if self.fits(kind, value.type) else self.misfit(kind, value.type, index)
         if isinstance(value, (ast.Int, ast.Float)):
             return None if typerules.literal_fits(kind, value) else self.literal_misfit(kind, value)
         if isinstance(value, Negated):
@@ -396,15 +435,21 @@ class _Matcher:
         allowed = next((one.values for one in self.row.slots if one.name == slot), None)
         if not space and allowed is not None:
             if symbol.space not in allowed:
-                raise Mismatch(f"'{self.row.opcode}{self.written()}' cannot access .{symbol.space} space", index)
+                text = f"'{self.row.opcode}{self.written()}' cannot access .{symbol.space} space"
+                raise Mismatch(text, index) if self.row.opcode == "mbarrier" else UnsupportedError(text)
             self.mods = self.mods | {slot: symbol.space}
 
     def check_address_register(self, index: int, base: Reg, space: str) -> None:
         kind = base.type
         if kind.kind not in "usb" or kind.bits > 64:
             raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
-        if kind.bits < 32 and self.row.opcode not in WIDE_ADDRESSES:
-            raise UnsupportedError(f"addresses of {kind.bits} bits are not supported")
+        widened = "widened" in self.row.flags
+        if kind.bits < 32 and widened and space not in NARROW_SPACES:
+            raise Mismatch(f"an address has 32 or 64 bits; '{written(base.name)}' has type {kind}", index)
+        if (kind.bits < 32 and self.row.opcode not in WIDE_ADDRESSES) or (
+            widened and kind.bits == 32 and space not in NARROW_SPACES
+        ):
+            raise UnsupportedError(f"addresses of {kind.bits} bits are not supported here")
         if kind.bits == 32 and space not in NARROW_SPACES:
             named = f".{space}" if space else "generic"
             raise Mismatch(f"a {named} address has 64 bits; '{written(base.name)}' has type {kind}", index)

@@ -25,14 +25,16 @@ OPCODE_WORDS: dict[str, frozenset[str]] = {
     "div": frozenset({"full"}), "shf": frozenset({"l", "r"}), "cvta": frozenset({"to"}),
     "bar": frozenset({"arrive", "red", "warp", "cta"}), "barrier": frozenset({"arrive", "red", "cluster", "cta", "wait"}),
     "fence": frozenset({"proxy"}), "membar": frozenset({"proxy"}),
-    "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all"}),
+    "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all", "mbarrier", "arrive", "prefetch"}),
+    "cvt": frozenset({"pack"}), "red": frozenset({"async"}), "st": frozenset({"async", "bulk"}),
     "mbarrier": frozenset({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait",
                            "parity", "pending_count"}),
-    "mma": frozenset({"sp", "sp::ordered_metadata"}), "wmma": frozenset({"load", "store", "mma", "a", "b", "c", "d"}),
+    "wmma": frozenset({"load", "store", "mma", "a", "b", "c", "d"}),
     "tex": frozenset({"base", "level", "grad"}), "txq": frozenset({"level"}),
     "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
 }  # fmt: skip
-"""Modifiers that are part of an opcode's name: alone in having a fixed place, right after it."""
+"""Modifiers that are part of an opcode's name: they follow it directly, in the order of the row."""
+ORDERED_SLOTS = (TYPE_SLOTS, frozenset({"dst", "src"}))  # whose values keep the order of the row
 MAX_VECTOR_BITS = 128
 WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows of their own
 
@@ -103,21 +105,28 @@ def _sort(row: Row, modifiers: tuple[str, ...]) -> _Sorted:
 def _fill(row: Row, slots: tuple[Slot, ...], modifiers: tuple[str, ...]) -> _Sorted:
     mods: dict[str, str] = {}
     surplus = []
-    types = 0  # types alone have an order: those before this slot may no longer be given
+    words = OPCODE_WORDS.get(row.opcode, frozenset())
+    latest: dict[int, int] = {}  # of each group that has an order: slots before this one may no longer be given
     for index, word in enumerate(modifiers):
         slot = None
         if word in row.by_modifier:
             slot = next((slot for slot in slots if word in slot.values and slot.name not in mods), None)
-        place = row.slots.index(slot) if slot is not None and slot.name in TYPE_SLOTS else types
         if slot is None and word in REPEATABLE and word in mods.values():
             continue
-        if slot is None or place < types:
+        group = None if slot is None else -1 if word in words else _group(slot.name)
+        place = 0 if slot is None else row.slots.index(slot)
+        if slot is None or (group is not None and place < latest.get(group, 0)):
             surplus.append(index)
         else:
             mods[slot.name] = word
-            types = place
+            if group is not None:
+                latest[group] = place
     missing = [slot for slot in slots if slot.required and slot.name not in mods]
     return _Sorted(row, mods, surplus, missing)
+
+
+def _group(name: str) -> int | None:
+    return next((index for index, names in enumerate(ORDERED_SLOTS) if name in names), None)
 
 
 def _defaulted(one: _Sorted, strict: bool) -> bool:
@@ -182,7 +191,9 @@ def _surplus(opcode: str, modifiers: tuple[str, ...], one: _Sorted) -> Misfit:
     slot = one.row.by_modifier.get(word)
     if slot is None:
         return Misfit(f"'.{word}' cannot be combined with '{_without(opcode, modifiers, index)}'", index)
-    first = one.mods[slot.name]
+    first = one.mods.get(slot.name)
+    if first is None:
+        return Misfit(f"'.{word}' stands in the wrong place among the modifiers of '{opcode}'", index)
     if first == word:
         return Misfit(f"'.{word}' is given twice", index)
     return Misfit(f"'.{word}' and '.{first}' both give the {slot_name(slot)} of '{opcode}'", index)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxemu.check.gates import Gates
 from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
-Gates = tuple[tuple[int, int], int]
-"""Version and target."""
-
-TYPE_NEEDS: dict[str, Gates] = {"b128": ((8, 3), 70)}
+TYPE_NEEDS: dict[str, tuple[tuple[int, int], int]] = {"b128": ((8, 3), 70)}
 INSTRUCTION_TYPES = frozenset(["bf16", "tf32", *(name for name, kind in TYPES.items() if kind.kind == "packed")]) - {"f16x2"}
 MAX_VECTOR_BITS = 128
 FUNCTION_DIRECTIVES = frozenset({"noreturn", "attribute", "abi_preserve", "abi_preserve_control", "pragma"})

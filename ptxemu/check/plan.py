@@ -50,6 +50,8 @@ class Plan:
     results: int
     literals: tuple[tuple[int, ScalarType], ...]
     limits: tuple[tuple[int, tuple[range, ...]], ...] = ()  # the values that immediates may have
+    orders: tuple[tuple[int, int], ...] = ()  # immediates that may not exceed others
+    given: tuple[str, ...] = ()  # optional operands that are there: ``+name``, or ``|name`` for a second destination
     remarks: tuple[tuple[str, str], ...] = ()  # (severity, message) for each use
 
     def assemble(self, values: list[Value]) -> tuple[tuple[Reg | None, ...], tuple[Operand, ...]]:

@@ -52,6 +52,13 @@ def literal_value(instruction: ScalarType, literal: ast.Int | ast.Float) -> Imm:
     return Imm(literal.value & ((1 << instruction.bits) - 1), instruction)
 
 
+def literal_number(literal: ast.Float) -> float:
+    """The number that a floating-point literal denotes."""
+    size = literal.width // 8
+    value: float = struct.unpack("<f" if size == 4 else "<d", literal.bits.to_bytes(size, "little"))[0]
+    return value
+
+
 def float_bits(literal: ast.Float, target: ScalarType) -> int:
     """The bits of a float literal as ``target``; narrowing rounds to nearest even, overflow gives infinity."""
     if literal.width == target.bits or not target.is_float:

@@ -31,15 +31,15 @@ PACKED = ((FLOAT_CMP + " ftz?", "f16x2", "4.2", 53), (FLOAT_CMP, "bf16x2", "7.8"
 def _setp() -> None:
     for cmp, types, ptx, sm in COMPARISONS:
         half = "f16" in types
-        d = "d:pred" if half else "d:pred|q:pred?"
+        d = "d_:pred" if half else "d_:pred|q:pred?"
         chapter = HALF_CHAPTER if half else CHAPTER
         row("setp", f"{cmp} type={types}", f"{d}, a:type, b:type", ptx=ptx, sm=sm, chapter=chapter)
         operands = f"{d}, a:type, b:type, c:pred"
         row("setp", f"{cmp} {BOOL} type={types}", operands, ptx=ptx, sm=sm, chapter=chapter)
     for cmp, types, ptx, sm in PACKED:
         setp2 = partial(row, "setp", ptx=ptx, sm=sm, lower="setp2", chapter=HALF_CHAPTER)
-        setp2(f"{cmp} type={types}", "d:pred|q:pred?, a:type, b:type")
-        setp2(f"{cmp} {BOOL} type={types}", "d:pred|q:pred?, a:type, b:type, c:pred")
+        setp2(f"{cmp} type={types}", "d_:pred|q:pred?, a:type, b:type")
+        setp2(f"{cmp} {BOOL} type={types}", "d_:pred|q:pred?, a:type, b:type, c:pred")
 
 
 def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "set") -> None:

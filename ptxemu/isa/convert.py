@@ -17,10 +17,14 @@ NEAR_ROUND = "round=rn,rz"
 ONE = "d:dtype, a:atype"
 TWO = "d:b32, a:atype, b:atype"
 PAIR = "d:dtype, a:atype, b:atype"
+BRAIN_FTZ = "ftz@7.8@90"
+SATFINITE = "satfinite@8.1@80"
 
 
-def cvt(slots: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10) -> None:
-    row("cvt", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER)
+def cvt(slots: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "") -> None:
+    gates = SATFINITE if "satfinite?" in slots and "tf32" not in slots and sm == 80 else ""
+    gates += BRAIN_FTZ if "ftz? dtype=f32 atype=bf16" in slots and "round" in slots else ""
+    row("cvt", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags)
 
 
 def _saturable(source: str) -> str:
@@ -65,9 +69,9 @@ def _floats() -> None:
 
 def _brain_floats() -> None:
     cvt("ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.1", sm=80)
-    cvt(f"{FLOAT_ROUND} ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
+    cvt(f"{FLOAT_ROUND} ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.1", sm=80)
     cvt(f"{NEAR_ROUND} relu? satfinite? dtype=f16,bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
-    cvt(f"{FLOAT_ROUND} ftz? dtype=bf16 atype=f32", lower="cvt.float", ptx="7.8", sm=90)
+    cvt(f"{FLOAT_ROUND} ftz? dtype=bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
     cvt(f"{FLOAT_ROUND} dtype=bf16 atype=f16,f64", lower="cvt.float", ptx="7.8", sm=90)
     cvt(f"{FLOAT_ROUND} dtype=f16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
     cvt("round?=rn,rz,rm,rp dtype=f64 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
@@ -85,16 +89,18 @@ def _narrow_floats() -> None:
     """The formats of eight bits and fewer, always in pairs."""
     eight, small = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
     for types, from_half, ptx, sm in ((eight, eight, "7.8", 89), (small, "e2m1x2", "8.6", 100)):
-        cvt(f"round=rn satfinite relu? dtype={types} atype=f32", PAIR, lower="cvt.to_narrow", ptx=ptx, sm=sm)
-        cvt(f"round=rn satfinite relu? dtype={from_half} atype=f16x2", lower="cvt.to_narrow", ptx=ptx, sm=sm)
-        cvt(f"round=rn relu? dtype=f16x2 atype={types}", lower="cvt.from_narrow", ptx=ptx, sm=sm)
-    cvt("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32", PAIR, lower="cvt.to_scale", ptx="8.6", sm=100)
-    cvt("round=rz,rp satfinite? dtype=ue8m0x2 atype=bf16x2", "d:dtype, a:b32", lower="cvt.to_scale", ptx="8.6", sm=100)
-    cvt("round=rn dtype=bf16x2 atype=ue8m0x2", "d:b32, a:atype", lower="cvt.from_scale", ptx="8.6", sm=100)
+        flags = "accelerated" if types == small else ""
+        cvt(f"round=rn satfinite relu? dtype={types} atype=f32", PAIR, lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
+        cvt(f"round=rn satfinite relu? dtype={from_half} atype=f16x2", lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
+        cvt(f"round=rn relu? dtype=f16x2 atype={types}", lower="cvt.from_narrow", ptx=ptx, sm=sm, flags=flags)
+    scale = partial(cvt, ptx="8.6", sm=100, flags="accelerated")
+    scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32", PAIR, lower="cvt.to_scale")
+    scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=bf16x2", "d:dtype, a:b32", lower="cvt.to_scale")
+    scale("round=rn dtype=bf16x2 atype=ue8m0x2", "d:b32, a:atype", lower="cvt.from_scale")
 
 
 def _stochastic() -> None:
-    rounded = partial(cvt, ptx="8.7", sm=100)
+    rounded = partial(cvt, ptx="8.7", sm=100, flags="accelerated blackwell")
     rounded("round=rs relu? satfinite? dtype=f16x2,bf16x2 atype=f32", PAIR + ", e:random", lower="cvt.stochastic")
     # How the formats below sixteen bits share the random bits is not documented well enough to be exact.
     quads = "e4m3x4,e5m2x4,e2m1x4,e2m3x4,e3m2x4"

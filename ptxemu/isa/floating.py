@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.table import row
+from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "9.7.3 Floating-Point Instructions"
 MIXED = "9.7.5 Mixed Precision Floating-Point Instructions"
@@ -60,6 +60,8 @@ for opcode in ("rcp", "sqrt"):
         gates=DIRECTED_GATES,
         chapter=CHAPTER,
     )
+# ptxas takes a flush of subnormals here, which the manual does not describe.
+row("rcp", ROUND + " ftz type=f64", "d:type, a:type", ptx="1.4", sm=13, lower=UNSUPPORTED, gates=DIRECTED_GATES, chapter=CHAPTER)
 row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", chapter=CHAPTER)
 
 for opcode in ("rsqrt", "sin", "cos", "lg2", "ex2"):

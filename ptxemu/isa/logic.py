@@ -11,7 +11,7 @@ for opcode in ("and", "or", "xor"):
     row(opcode, "type=pred,b16,b32,b64", "d:type, a:type, b:type", chapter=CHAPTER)
 row("not", "type=pred,b16,b32,b64", "d:type, a:type", chapter=CHAPTER)
 row("cnot", "type=b16,b32,b64", "d:type, a:type", chapter=CHAPTER)
-row("lop3", "type=b32", "d:b32, a:b32, b:b32, c:b32, immLut:u32", ptx="4.3", sm=50, chapter=CHAPTER)
+row("lop3", "type=b32", "d_:b32, a:b32, b:b32, c:b32, immLut:u32", ptx="4.3", sm=50, chapter=CHAPTER)
 row(
     "lop3",
     "bool=or,and type=b32",

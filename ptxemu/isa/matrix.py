@@ -62,7 +62,7 @@ BIT_GATES = "and@7.1@80"
 def _selectors(m: int, k: int, type: str) -> int:
     """How many sparsity selectors there are: 4 bits about each chunk of A fill 1, 2 or 4 of every four lanes.
 
-    The assembler takes four for f16 whatever the shape.
+    The assembler takes four for f16 with f32 whatever the shape.
     """
     chunk = {32: 2, 16: 4, 8: 4, 4: 8}[BITS[type]]
     return 4 if type == "f16" else 4 * LANES * 8 // (m * k // chunk * 4)
@@ -84,7 +84,8 @@ def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bo
     gates = BIT_GATES if first == "b1" else ""
     if sparse:
         slots = "variant=sp,sp::ordered_metadata " + slots
-        operands += ["e:b32", f"immf:u32(0..{_selectors(m, k, first) - 1})"]
+        choices = 2 if accumulator == "f16" and k == 32 else _selectors(m, k, first)
+        operands += ["e.whole:b32", f"immf:u32(0..{choices - 1})"]
         gates = "sp::ordered_metadata@8.5@80"
     row("mma", slots, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, flags="varying", chapter=CHAPTER)
 
@@ -131,15 +132,15 @@ WMMA = (
 
 def _load(role: str, layout: str, shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
     row("wmma", f"load role={role} sync aligned layout={layout} shape={shape} {SPACE} type={type}",
-        f"{_fragment('d', type, count)}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load", flags="varying",
-        chapter=CHAPTER)  # fmt: skip
+        f"{_fragment('d', type, count)}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load",
+        flags="varying widened", chapter=CHAPTER)  # fmt: skip
 
 
 def _in_memory(shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
     """wmma.load.c and wmma.store.d of an accumulator."""
     _load("c", "row,col", shape, type, count, ptx, sm, gates)
     row("wmma", f"store role=d sync aligned layout=row,col shape={shape} {SPACE} type={type}",
-        f"[p]:, a:{REGISTERS[type]}*{count}, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_store",
+        f"[p]:, a:{REGISTERS[type]}*{count}, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_store", flags="widened",
         chapter=CHAPTER)  # fmt: skip
 
 
@@ -178,9 +179,9 @@ _in_memory("m8n8k32,m8n8k128", "s32", registers(64, "s32"), "6.3", 75)
 
 for _num in (1, 2, 4):
     row("ldmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"d:b32*{_num}, [p]:",
-        ptx="6.5", sm=75, gates=CTA_GATE, flags="varying", chapter=CHAPTER)  # fmt: skip
+        ptx="6.5", sm=75, gates=CTA_GATE, flags="varying widened", chapter=CHAPTER)  # fmt: skip
     row("stmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"[p]:, a:b32*{_num}",
-        ptx="7.8", sm=90, chapter=CHAPTER)  # fmt: skip
+        ptx="7.8", sm=90, flags="widened", chapter=CHAPTER)  # fmt: skip
 _PACKED = "dst=b8x16 src=b6x16_p32,b4x16_p64"
 for _form in ("shape=m16n16 num=x1,x2 trans", "shape=m8n16 num=x1,x2,x4"):
     row("ldmatrix", f"sync aligned {_form} space?=shared,shared::cta {_PACKED}", "...", ptx="8.6", sm=100,
@@ -189,5 +190,5 @@ row("ldmatrix", "sync aligned shape=m16n16 num=x1,x2 trans space?=shared,shared:
     lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
 row("stmatrix", "sync aligned shape=m16n8 num=x1,x2,x4 trans space?=shared,shared::cta type=b8", "...", ptx="8.6", sm=100,
     lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
-row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a:b32", ptx="7.8", sm=75, flags="varying",
+row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a.whole:b32", ptx="7.8", sm=75, flags="varying",
     chapter=CHAPTER)  # fmt: skip

@@ -29,12 +29,12 @@ GATES = (
 
 
 def _load(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
-    operands = "d:type*vec, [a]:type, policy:b64?hint" if HINT in slots else "d:type*vec, [a]:type"
+    operands = "d:type*vec, [a]:type, policy:u64?hint" if HINT in slots else "d:type*vec, [a]:type"
     row("ld", slots, operands, ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
 
 
 def _store(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
-    operands = "[a]:type, v:type*vec, policy:b64?hint" if HINT in slots else "[a]:type, v:type*vec"
+    operands = "[a]:type, v:type*vec, policy:u64?hint" if HINT in slots else "[a]:type, v:type*vec"
     row("st", slots, operands, ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
 
 
@@ -54,14 +54,15 @@ for _global, _space, _vec, _ptx, _sm in (
     _load(f"sem?=weak {_space} cop?=ca,cg,cs,lu,cv {_hints} {_vec}", ptx=_ptx, sm=_sm)
     _load(f"sem=volatile {_strong} {PREFETCH if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
     _load(f"sem=relaxed,acquire {SCOPE} {_strong} {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
-    _store(f"sem?=weak {_stored} cop?=wb,cg,cs,wt {HINT if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
-    _store(f"sem=volatile {_strong} {_vec}", ptx=_ptx, sm=_sm)
-    _store(f"sem=relaxed,release {SCOPE} {_strong} {_evict}{HINT if _global else ''} {_vec}", ptx=_ptx, sm=_sm)
+    _least = ("1.0", 10) if _vec.endswith(NARROW) else (_ptx, _sm)
+    _store(f"sem?=weak {_stored} cop?=wb,cg,cs,wt {HINT if _global else ''} {_vec}", ptx=_least[0], sm=_least[1])
+    _store(f"sem=volatile {_strong} {_vec}", ptx=_least[0], sm=_least[1])
+    _store(f"sem=relaxed,release {SCOPE} {_strong} {_evict}{HINT if _global else ''} {_vec}", ptx=_least[0], sm=_least[1])
     if _global:
         _load(f"sem?=weak {_space} {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
         _load(f"space=global nc cop?=ca,cg,cs {_hints} {_vec}", ptx=_ptx, sm=_sm)
         _load(f"space=global nc {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
-        _store(f"sem?=weak {_space} {_evict}{HINT} {_vec}", ptx=_ptx, sm=_sm)
+        _store(f"sem?=weak {_space} {_evict}{HINT} {_vec}", ptx=_least[0], sm=_least[1])
 row("ld", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, flags="memory",
     chapter=CHAPTER)  # fmt: skip
 row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, flags="memory",
@@ -71,7 +72,8 @@ row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0
     chapter=CHAPTER)  # fmt: skip
 _ASYNC = "type=b32,b64,u32,u64,s32,s64,f32,f64"
 row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes vec?=v2,v4 "
-    f"{_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", chapter=CHAPTER)  # fmt: skip
+    f"{_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", flags="widened",
+    chapter=CHAPTER)  # fmt: skip
 row("st", f"async mmio? sem=release scope=gpu,sys space?=global {_ASYNC[:5]}b16,u16,s16,{_ASYNC[5:]}", "[a]:type, v:type",
     ptx="8.7", sm=100, lower="st_async", chapter=CHAPTER)  # fmt: skip
 row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",
@@ -79,8 +81,8 @@ row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)",
 
 row("prefetch", "space?=global,local level=L1,L2", "[a]:", ptx="2.0", sm=20, chapter=CHAPTER)
 row("prefetch", "space?=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80, chapter=CHAPTER)
-row("prefetch", "space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, chapter=CHAPTER)
-row("prefetchu", "level=L1", "[a]:", ptx="2.0", sm=20, lower="prefetch", chapter=CHAPTER)
+row("prefetch", "space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, flags="widened", chapter=CHAPTER)
+row("prefetchu", "level=L1", "[a]@global:", ptx="2.0", sm=20, lower="prefetch", chapter=CHAPTER)
 
 row("isspacep", f"space=const,global,local,param,param::entry,{SHARED}", "d:pred, a:address", ptx="2.0", sm=20,
     chapter=CHAPTER, gates="const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20 shared::cluster@7.8@90",
@@ -89,4 +91,4 @@ _SPACE_GATES = "const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20
 for _to in ("", "to "):
     _spaces = f"{_to}space=const,global,local,param,param::entry,{SHARED}"
     row("cvta", f"{_spaces} size=u64", "d:size, a:size", ptx="2.0", sm=20, chapter=CHAPTER, gates=_SPACE_GATES)
-    row("cvta", f"{_spaces} size=u32", "d:size, a:size", ptx="2.0", sm=20, lower=UNSUPPORTED, chapter=CHAPTER)
+    row("cvta", f"{_spaces} size=u32", "d:size, a:size", ptx="2.0", sm=20, lower=UNSUPPORTED, flags="narrow", chapter=CHAPTER)

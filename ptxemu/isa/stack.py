@@ -6,9 +6,9 @@ from ptxemu.isa.table import row
 
 CHAPTER = "Stack Manipulation Instructions"
 
-POWERS = ",".join(str(1 << bit) for bit in range(32))
+POWERS = ",".join(str(1 << bit) for bit in range(24))
 
 row("alloca", "type=u32,u64", f"d:type, a:type, immAlign:u32({POWERS})?", ptx="7.3", sm=52, flags="reads_stack writes_stack",
     chapter=CHAPTER)  # fmt: skip
 row("stacksave", "type=u32,u64", "d:type", ptx="7.3", sm=52, flags="reads_stack", chapter=CHAPTER)
-row("stackrestore", "type=u32,u64", "a:type", ptx="7.3", sm=52, flags="writes_stack", chapter=CHAPTER)
+row("stackrestore", "type=u32,u64", "a.whole:type", ptx="7.3", sm=52, flags="writes_stack", chapter=CHAPTER)

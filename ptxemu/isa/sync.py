@@ -6,21 +6,22 @@ from ptxemu.isa.table import row
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
+CTA = "cta@7.8@10"
 # ``bar`` is ``barrier.aligned`` (the manual): only the spelling differs.
 for _opcode, _aligned, _ptx in (("bar", "", "1.0"), ("barrier", "aligned? ", "6.0")):
-    row(_opcode, f"cta? sync {_aligned}", "a:u32, b:u32?", ptx=_ptx, lower="barrier_sync", flags="barrier suspends exits",
-        chapter=CHAPTER)  # fmt: skip
-    row(_opcode, f"cta? arrive {_aligned}", "a:u32, b:u32", ptx=_ptx, sm=20, lower="barrier_arrive",
+    row(_opcode, f"cta? sync {_aligned}", "a:u32, b:u32?", ptx=_ptx, lower="barrier_sync", gates=CTA,
+        flags="barrier suspends exits", chapter=CHAPTER)  # fmt: skip
+    row(_opcode, f"cta? arrive {_aligned}", "a:u32, b:u32", ptx=_ptx, sm=20, lower="barrier_arrive", gates=CTA,
         flags="barrier exits", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? red op=popc {_aligned}type=u32", "d:u32, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
-        lower="barrier_red", flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
+        lower="barrier_red", gates=CTA, flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? red op=and,or {_aligned}type=pred", "d:pred, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
-        lower="barrier_red", flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
-row("bar", "warp sync", "membermask:b32", ptx="6.0", sm=30, lower="bar_warp_sync", chapter=CHAPTER)
+        lower="barrier_red", gates=CTA, flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
+row("bar", "warp sync", "membermask:u32", ptx="6.0", sm=30, lower="bar_warp_sync", chapter=CHAPTER)
 
 
 def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
-    row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="memory", chapter=CHAPTER,
+    row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="memory widened", chapter=CHAPTER,
         gates="cluster@7.8@90 acquire@8.6@90 release@8.6@90")  # fmt: skip
 
 
@@ -36,4 +37,4 @@ _fence("proxy kind=async space?=global,shared::cta,shared::cluster", ptx="8.0", 
 _fence("proxy kind=async::generic sem=acquire restrict=sync_restrict::shared::cluster scope=cluster", ptx="8.6", sm=90)
 _fence("proxy kind=async::generic sem=release restrict=sync_restrict::shared::cta scope=cluster", ptx="8.6", sm=90)
 _fence("proxy kind=tensormap::generic sem=release scope=cta,cluster,gpu,sys", ptx="8.3", sm=90)
-_fence("proxy kind=tensormap::generic sem=acquire scope=cta,cluster,gpu,sys", "[a]:, size:u32", ptx="8.3", sm=90)
+_fence("proxy kind=tensormap::generic sem=acquire scope=cta,cluster,gpu,sys", "[a]:, immsize:u32(128)", ptx="8.3", sm=90)

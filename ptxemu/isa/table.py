@@ -28,13 +28,15 @@ Operand patterns, separated by commas, in written order::
     immX:T     source that must be an integer constant (names starting with imm)
     immX:T(4,8)   the same, one of the values listed; ``(0..64/16)`` is a range with a step
     a:T<0..9>  source that, if it is an integer constant, lies in the range
+    a:f32<0..1>  the same of a floating-point constant, which must be above the first
+    a:T<b>     source that, if it is an integer constant, is not negative and at most that of operand b
     [a]:T      memory address; the data type T is for alignment only
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
     v:T*4      vector of exactly so many elements, always in braces
     a.S:T      register that may have a selector of family S (see SELECTORS), kept as the modifier ``asel``
     d.S!:T     the same, but it must have one
-    -a:T       source that may be negated; ``aneg`` is then among the modifiers
+    -a:T       source that may be negated; ``aneg`` is then among the modifiers; ``a.whole:T`` is a register, never a literal
     c:u32?     optional operand (a trailing ?)
     c:b64?slot operand that is present exactly when the optional slot is given
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
@@ -90,7 +92,8 @@ class OperandPattern:
     ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
     an optional operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
     whether a destination may be ``_``; ``values`` are those that a constant is limited to, if any.  ``selector`` is the family
-    of its selectors, ``selected`` whether it must have one, ``negatable`` whether it may be negated.
+    of its selectors, ``selected`` whether it must have one, ``negatable`` whether it may be negated; ``most`` is the operand
+    that a constant may not exceed.
     """
 
     name: str
@@ -106,6 +109,7 @@ class OperandPattern:
     selector: str | None = None
     selected: bool = False
     negatable: bool = False
+    most: str | None = None
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -113,9 +117,12 @@ class Row:
     """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are free words for the checker and
     the passes: ``branch``, ``call``, ``return``, ``barrier``; ``suspends`` (a warp may have to wait for others), ``exits``
     (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
-    ``uniform`` (the results are, unless a membermask is varying); ``unified`` (not in independent texturing mode).
+    ``uniform`` (the results are, unless a membermask is varying); ``unified`` (not in independent texturing mode);
+    ``widened`` (addresses of 32 bits are valid in any state space); and those that say which versions and targets have the row
+    (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``narrow``.
 
-    ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers.
+    ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of an optional
+    operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
     """
 
     opcode: str
@@ -167,7 +174,8 @@ def _operand(text: str) -> OperandPattern:
     if name.startswith("imm"):
         kind, _, listed = kind.partition("(")
         values = tuple(_range(word) for word in listed.rstrip(")").split(",") if word)
-    if bounds:
+    most = bounds.rstrip(">") if bounds[:1].isalpha() else None
+    if bounds and most is None:
         values = (_range(bounds.rstrip(">")),)
     negatable = name.startswith("-")
     name, _, selector = name.lstrip("-").partition(".")
@@ -176,7 +184,7 @@ def _operand(text: str) -> OperandPattern:
     sink = role == "dst" and name.endswith("_")
     return OperandPattern(
         name.strip("[]"), role, kind, bool(optional), count or None, second, when or None, space or "space", sink, values,
-        family or None, selector.endswith("!"), negatable,
+        family or None, selector.endswith("!"), negatable, most,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ FLAT = "1d,2d,3d,a1d,a2d"
 COMPARED = "1d,2d,a1d,a2d"
 CUBES = "cube,acube"
 GATES = "a1d@2.3@20 a2d@2.3@20 cube@2.3@20 acube@3.0@20 2dms@3.2@30 a2dms@3.2@30 f16@4.2@53 f16x2@4.2@53"
+OPERAND_GATES = " |p@7.1@60 +e@4.3@20"
 RESULTS = ("vec=v4 dtype=u32,s32,f32,f16", "vec=v2 dtype=f16x2")
 RESULT = "d:dtype*vec|p:pred?, t:texture*geom"
 LOD, GRADIENTS, OFFSET = "lod:ctype", "x:gradient*geom, y:gradient*geom", "e:offset*geom?"
@@ -24,6 +25,7 @@ def _tex(slots: str, *operands: str, ptx: str = "1.0", supported: bool = True) -
     for results in RESULTS:
         text = slots.replace("*", results)
         gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
+        gates += OPERAND_GATES
         row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,
             flags="memory varying", lower="tex" if supported else UNSUPPORTED)  # fmt: skip
 
@@ -44,8 +46,8 @@ for _mode, _middle in (("mode?=base", ()), ("mode=level", (LOD,)), ("mode=grad",
 TLD4 = "comp=r,g,b,a geom={} vec=v4 dtype=u32,s32,f32 ctype=f32"
 for _geometries, _offset in (("2d,a2d", [OFFSET]), (CUBES, [])):
     for _compare in ([], ["f:f32"]):
-        row("tld4", TLD4.format(_geometries), ", ".join([RESULT, *_offset, *_compare]), ptx="2.2", sm=20, chapter=CHAPTER,
-            flags="memory varying", gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20",
+        row("tld4", TLD4.format(_geometries), ", ".join([RESULT, *_offset, *_compare]), ptx="4.3" if _compare else "2.2",
+            sm=20, chapter=CHAPTER, flags="memory varying", gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20" + OPERAND_GATES,
             lower=UNSUPPORTED if _compare else "tld4")  # fmt: skip
 
 EXTENTS = "width,height,depth"
@@ -53,6 +55,6 @@ TEXTURE = f"{EXTENTS},channel_data_type,channel_order,normalized_coords,array_si
 SAMPLER = "filter_mode,addr_mode_0,addr_mode_1,addr_mode_2"
 QUERY_GATES = "array_size@4.1@10 num_mipmap_levels@4.1@10 num_samples@4.1@10"
 row("txq", f"query={TEXTURE} type=b32", "d:type, t:texture", ptx="1.5", chapter=CHAPTER, gates=QUERY_GATES)
-row("txq", f"level query={EXTENTS} type=b32", "d:type, t:texture, lod:b32", ptx="4.3", sm=30, chapter=CHAPTER)
+row("txq", f"level query={EXTENTS} type=b32", "d:type, t:texture, lod:u32", ptx="4.3", sm=30, chapter=CHAPTER)
 row("txq", f"query={SAMPLER},force_unnormalized_coords type=b32", "d:type, s:sampler", ptx="1.5", chapter=CHAPTER)
 row("txq", f"query={SAMPLER} type=b32", "d:type, t:texture", ptx="1.5", flags="unified", chapter=CHAPTER)

@@ -26,6 +26,7 @@ from front_corpus import corpus_cases
 from front_forms import mutations
 from front_modules import modules
 from front_random import random_cases
+from front_rows import row_cases
 
 import ptxemu
 
@@ -34,7 +35,7 @@ REPORTED = re.compile(r", line (\d+); (?:error|fatal)")
 TARGET = re.compile(r"\.target\s+sm_(\d+[af]?)")
 OLDEST, NEWEST = 75, "100"
 SEED, COUNT = 4, 1400
-RANDOM, CHANGED = 60, 350  # cases of each class of random modules; changed modules of the corpus
+RANDOM, CHANGED, FORMS = 60, 350, 1500  # cases of each class of random modules; changed modules; forms of rows
 TIMEOUT = 60
 
 
@@ -53,14 +54,15 @@ def architecture(text: str) -> str:
     return f"sm_{NEWEST}"
 
 
-def ask_ptxas(text: str, folder: Path) -> Verdict:
+def ask_ptxas(text: str, folder: Path) -> Verdict | None:
+    """What ptxas says; None if it crashes."""
     with tempfile.NamedTemporaryFile("w", suffix=".ptx", dir=folder) as file:
         file.write(text)
         file.flush()
         command = ["ptxas", f"-arch={architecture(text)}", "-O0", "-o", "/dev/null", file.name]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     lines = [int(number) for number in REPORTED.findall(done.stdout + done.stderr)]
-    return Verdict(done.returncode == 0, min(lines, default=0))
+    return None if done.returncode < 0 else Verdict(done.returncode == 0, min(lines, default=0))
 
 
 def ask_ptxemu(text: str) -> Verdict:
@@ -76,7 +78,7 @@ def verdicts(cases: Iterable[Case]) -> list[dict[str, object]]:
     cases = list(cases)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         answers = pool.map(lambda case: ask_ptxas(case.text, Path(folder)), cases)
-        return [asdict(case) | asdict(answer) for case, answer in zip(cases, answers)]
+        return [asdict(case) | asdict(answer) for case, answer in zip(cases, answers) if answer]
 
 
 def read(path: Path = DATA) -> list[dict[str, object]]:
@@ -125,12 +127,14 @@ def main() -> None:
     if options.action == "compare":
         compare(read(options.save or DATA))
     elif options.action == "record":
-        records = verdicts([*modules(), *mutations(SEED, COUNT), *random_cases(SEED, RANDOM), *corpus_cases(SEED, CHANGED)])
+        recorded = [*modules(), *mutations(SEED, COUNT), *random_cases(SEED, RANDOM), *corpus_cases(SEED, CHANGED)]
+        records = verdicts([*recorded, *row_cases(SEED, FORMS)])
         write(records)
         compare(records)
     else:
         count, seed = options.numbers
-        records = verdicts([*mutations(seed, count // 3), *random_cases(seed, count // 39), *corpus_cases(seed, count // 3)])
+        mutated = [*mutations(seed, count // 4), *random_cases(seed, count // 52), *corpus_cases(seed, count // 4)]
+        records = verdicts([*mutated, *row_cases(seed, count // 4)])
         if options.save:
             write(records, options.save)
         compare(records)
