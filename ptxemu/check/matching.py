@@ -74,6 +74,8 @@ class _Matcher:
             return Plan(self.row, self.mods, self.defaults, parts, (), (None,) * len(parts), (), -1, ())
         if self.independent and "unified" in self.row.flags:
             raise Mismatch(f"'{self.row.opcode}{self.written()}' takes a sampler where '.target texmode_independent' is set", 1)
+        if "hint" in self.mods and self.space() == "shared":
+            raise Mismatch("'.L2::cache_hint' cannot be applied to .shared space", 0)
         patterns = self.patterns()
         parts = tuple(self.part(i, pattern, value) for i, (pattern, value) in enumerate(zip(patterns, self.values)))
         dst_types = tuple(kind for part in parts if part.role == "dst" for kind in part.types)

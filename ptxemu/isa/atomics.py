@@ -6,8 +6,6 @@ The accepted set is the one measured with ptxas, which is narrower than a readin
 
 from __future__ import annotations
 
-from functools import partial
-
 from ptxemu.isa.table import row
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
@@ -44,15 +42,12 @@ EXCHANGE = (
 
 
 def _form(opcode: str, slots: str, operands: str, ptx: str, sm: int, *, scope: str = "cta,cluster,gpu,sys") -> None:
-    vector, hinted = "vec=" in slots, "op=cas" not in slots
+    space = "space?=global" if "vec=" in slots else SPACES
+    full = f"{SEMANTICS[opcode]} scope?={scope} {space} {slots}"
+    if "op=cas" not in slots:
+        full, operands = f"{full} hint?=L2::cache_hint", f"{operands}, policy:u64?hint"
     flags = "memory varying" if opcode == "atom" else "memory"
-    add = partial(row, opcode, ptx=ptx, sm=sm, flags=flags, chapter=CHAPTER, gates=GATES)
-    if not vector:
-        add(f"{SEMANTICS[opcode]} scope?={scope} {SPACES} {slots}", operands)
-    if hinted:  # global memory alone takes cache hints
-        hint = "hint?" if vector else "hint"
-        policy = "policy:u64?hint" if vector else "policy:u64"
-        add(f"{SEMANTICS[opcode]} scope?={scope} space?=global {slots} {hint}=L2::cache_hint", f"{operands}, {policy}")
+    row(opcode, full, operands, ptx=ptx, sm=sm, flags=flags, chapter=CHAPTER, gates=GATES)
 
 
 for _opcode, _result in (("atom", "d_:type, "), ("red", "")):
@@ -75,6 +70,5 @@ for _op, _types in _ASYNC:
     row("red", f"async sem=relaxed scope=cluster space?=shared::cluster completion=mbarrier::complete_tx::bytes {_op} "
         f"type={_types}", "[a]:type, b:type, [m]:b64", ptx="8.1", sm=90, lower="red_async", flags="widened",
         chapter=CHAPTER)  # fmt: skip
-    for _slots, _ptx in (("sem=relaxed", "8.6"), ("mmio? sem=release", "8.7")):
-        row("red", f"async {_slots} scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type", ptx=_ptx, sm=100,
-            lower="red_async", flags="widened", chapter=CHAPTER)  # fmt: skip
+    row("red", f"async mmio? sem=relaxed,release scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type",
+        ptx="8.6", sm=100, lower="red_async", flags="widened", chapter=CHAPTER, gates="release@8.7@100 mmio@8.7@100")  # fmt: skip
