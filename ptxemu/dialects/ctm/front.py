@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ptxemu.dialects.build import Body, module_of, surface
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
@@ -11,10 +11,10 @@ from ptxemu.dialects.ctm.grammar import float_bits, parser
 from ptxemu.dialects.ctm.memory import TILINGS
 from ptxemu.dialects.ctm.operands import INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS
+from ptxemu.dialects.program import ProgramFront
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Module, Variable
-from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
 
@@ -27,12 +27,11 @@ def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: M
     return _Front(source, diagnostics, strict, options).run(parser().parse(source, diagnostics))
 
 
-class _Front:
+class _Front(ProgramFront):
     def __init__(self, source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> None:
-        self.diagnostics = diagnostics
+        super().__init__(module_of(source, "R5xx"), diagnostics)
         self.strict = strict
         self.options = dict(options)
-        self.module = module_of(source, "R5xx")
         self.surfaces: dict[str, Variable] = {}
         self._kernel: Kernel | None = None
         self.directives = {
@@ -42,28 +41,11 @@ class _Front:
             "set_cond_out_mask": self._test_mask, "conditional": self._buffer, "engine_value": self._engine_value,
         }  # fmt: skip
 
-    def run(self, lines: list[Line]) -> Module:
-        for line in lines:
-            if self.diagnostics.full:
-                break
-            try:
-                self._line(line)
-            except TextError as error:
-                self.diagnostics.error(error.message, error.pos, error.end)
-        self._finish()
-        if not self.module.functions and not self.diagnostics.errors:
-            self.diagnostics.error("the file has no .kernel", 0)
-        return self.module
-
-    def _line(self, line: Line) -> None:
+    def line(self, line: Line) -> None:
         if isinstance(line, Instruction):
             self._current(line.pos, line.end).instruction(line)
-            return
-        word = line.name.text[1:]
-        if word not in self.directives:
-            hint = closest(word, self.directives)
-            raise TextError(f"unknown directive '.{word}'{hint}", line.name.pos, line.name.end)
-        self.directives[word](line)
+        else:
+            self.directive(line)
 
     def _current(self, pos: int, end: int) -> Kernel:
         if self._kernel is None:
@@ -75,17 +57,15 @@ class _Front:
         kernel.body.at(item.name.pos, item.name.end)
         return kernel
 
-    def _finish(self) -> None:
-        if self._kernel is not None:
-            for error in self._kernel.finish(self.strict):
-                self.diagnostics.error(error.message, error.pos, error.end)
+    def last_errors(self) -> Iterable[TextError]:
+        return self._kernel.finish(self.strict) if self._kernel is not None else ()
 
     # ------------------------------------------------------------ the program
 
     def _start(self, item: Directive) -> None:
         """``.kernel NAME cached|umrt``"""
         name, kind = self._names(item, 2)
-        self._finish()
+        self.finish_kernel()
         self._kernel = None
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)

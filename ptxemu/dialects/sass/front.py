@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ptxemu.dialects.build import Body, module_of
+from ptxemu.dialects.program import ProgramFront
 from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line, Name
 from ptxemu.dialects.sass.body import Kernel
@@ -13,7 +14,6 @@ from ptxemu.dialects.sass.memory import Banks, Pool
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
 from ptxemu.ir import Module, Variable
-from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
 
@@ -39,11 +39,10 @@ def window(name: str, text: str) -> tuple[int, int]:
     return bounds
 
 
-class _Front:
+class _Front(ProgramFront):
     def __init__(self, source: SourceFile, diagnostics: Diagnostics, options: Mapping[str, str]) -> None:
-        self.diagnostics = diagnostics
+        super().__init__(module_of(source, "sm_50"), diagnostics)
         self.windows = tuple(bound for name in ("shared_window", "local_window") for bound in window(name, options[name]))
-        self.module = module_of(source, "sm_50")
         self.pool = Pool(self.module)
         self.banks = Banks(self.pool)
         self.kernel: Kernel | None = None
@@ -53,23 +52,14 @@ class _Front:
             "in": self._input, "out": self._output,
         }  # fmt: skip
 
-    def run(self, lines: list[Line]) -> Module:
-        for line in lines:
-            if self.diagnostics.full:
-                break
-            try:
-                self._line(line)
-            except TextError as error:
-                self.diagnostics.error(error.message, error.pos, error.end)
-        self._finish()
-        if not self.module.functions and not self.diagnostics.errors:
-            self.diagnostics.error("the file has no .kernel", 0)
+    def run(self, lines: Sequence[Line]) -> Module:
+        module = super().run(lines)
         self.pool.finish()
-        return self.module
+        return module
 
-    def _line(self, line: Line) -> None:
+    def line(self, line: Line) -> None:
         if isinstance(line.statement, Directive):
-            self._directive(line.statement)
+            self.directive(line.statement)
             return
         place = line.label or line.statement
         if place is None:
@@ -81,26 +71,16 @@ class _Front:
         if isinstance(line.statement, Instruction):
             self.kernel.instruction(line.statement)
 
-    def _finish(self) -> None:
-        if self.kernel is not None:
-            for error in self.kernel.finish():
-                self.diagnostics.error(error.message, error.pos, error.end)
+    def last_errors(self) -> Iterable[TextError]:
+        return self.kernel.finish() if self.kernel is not None else ()
 
     # ------------------------------------------------------------ directives
-
-    def _directive(self, item: Directive) -> None:
-        word = item.name.text[1:]
-        handler = self.directives.get(word)
-        if handler is None:
-            hint = closest(word, self.directives)
-            raise TextError(f"unknown directive '.{word}'{hint}", item.name.pos, item.name.end)
-        handler(item)
 
     def _kernel(self, item: Directive) -> None:
         """``.kernel NAME``"""
         name = self._arguments(item, Name)[0]
         assert isinstance(name, Name)
-        self._finish()
+        self.finish_kernel()
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
         self.banks = self.banks.fresh()

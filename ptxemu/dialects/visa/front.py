@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ptxemu.dialects.build import HANDLE, Body, module_of, surface
+from ptxemu.dialects.program import ProgramFront
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.visa.ast import Alias, Directive, Instruction, Label, Line, Name, Number, Text, Value, Word
@@ -26,39 +27,20 @@ def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: M
     return _Front(source, diagnostics, strict, options).run(parser().parse(source, diagnostics))
 
 
-class _Front:
+class _Front(ProgramFront):
     def __init__(self, source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> None:
-        self.diagnostics = diagnostics
+        super().__init__(module_of(source, "TGLLP"), diagnostics)
         self.strict = strict
         self.options = dict(options)
-        self.module = module_of(source, "TGLLP")
         self.kernel: Kernel | None = None
         self.directives: dict[str, Callable[[Directive], None]] = {
             "kernel": self._kernel, "decl": self._declare, "input": self._argument, "in": self._input, "out": self._output,
             "kernel_attr": self._attribute, "version": self._version, "em": self._mask,
         }  # fmt: skip
 
-    def run(self, lines: list[Line]) -> Module:
-        for line in lines:
-            if self.diagnostics.full:
-                break
-            try:
-                self._line(line)
-            except TextError as error:
-                self.diagnostics.error(error.message, error.pos, error.end)
-        self._finish()
-        if not self.module.functions and not self.diagnostics.errors:
-            self.diagnostics.error("the file has no .kernel", 0)
-        return self.module
-
-    def _line(self, line: Line) -> None:
+    def line(self, line: Line) -> None:
         if isinstance(line, Directive):
-            word = line.name.text[1:]
-            handler = self.directives.get(word)
-            if handler is None:
-                hint = closest(word, self.directives)
-                raise TextError(f"unknown directive '.{word}'{hint}", line.name.pos, line.name.end)
-            handler(line)
+            self.directive(line)
         elif isinstance(line, Label):
             self._current(line.name).label(line)
         else:
@@ -71,10 +53,8 @@ class _Front:
             raise TextError("this must follow a .kernel directive", name.pos, name.end)
         return self.kernel
 
-    def _finish(self) -> None:
-        if self.kernel is not None:
-            for error in self.kernel.finish():
-                self.diagnostics.error(error.message, error.pos, error.end)
+    def last_errors(self) -> Iterable[TextError]:
+        return self.kernel.finish() if self.kernel is not None else ()
 
     def _specials(self, kernel: Kernel, line: Instruction) -> None:
         """Declare the predefined variables that an instruction names."""
@@ -92,7 +72,7 @@ class _Front:
     def _kernel(self, item: Directive) -> None:
         """``.kernel "name"``"""
         (name,) = self._words(item, (Name, Text))
-        self._finish()
+        self.finish_kernel()
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
         self.kernel = Kernel(Body(self.module, name.text, name.pos), self.strict, self.options)

@@ -1,0 +1,58 @@
+"""What the front ends of all dialects do with the lines of a file: directives by name, kernels one after the other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ptxemu.dialects.text import TextError
+from ptxemu.errors import Diagnostics
+from ptxemu.ir import Module
+from ptxemu.names import closest
+
+
+class ProgramFront(ABC):
+    """Lines to a module; an error costs one line. ``directives`` gives the handler of each ``.name``."""
+
+    directives: Mapping[str, Callable[[Any], None]]
+
+    def __init__(self, module: Module, diagnostics: Diagnostics) -> None:
+        self.module = module
+        self.diagnostics = diagnostics
+
+    def run(self, lines: Sequence[Any]) -> Module:
+        for line in lines:
+            if self.diagnostics.full:
+                break
+            try:
+                self.line(line)
+            except TextError as error:
+                self._report(error)
+        self.finish_kernel()
+        if not self.module.functions and not self.diagnostics.errors:
+            self.diagnostics.error("the file has no .kernel", 0)
+        return self.module
+
+    @abstractmethod
+    def line(self, line: Any) -> None:
+        """One line of the file."""
+
+    @abstractmethod
+    def last_errors(self) -> Iterable[TextError]:
+        """Complete the kernel that is being read, if there is one; what only shows at its end."""
+
+    def finish_kernel(self) -> None:
+        for error in self.last_errors():
+            self._report(error)
+
+    def directive(self, item: Any) -> None:
+        """Serve a directive, whose ``name`` is ``.word``."""
+        word = item.name.text[1:]
+        handler = self.directives.get(word)
+        if handler is None:
+            raise TextError(f"unknown directive '.{word}'{closest(word, self.directives)}", item.name.pos, item.name.end)
+        handler(item)
+
+    def _report(self, error: TextError) -> None:
+        self.diagnostics.error(error.message, error.pos, error.end)
