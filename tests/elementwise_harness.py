@@ -18,7 +18,7 @@ from ptxemu.ir import Imm, Op, Reg, Vec
 from ptxemu.isa import rows
 from ptxemu.isa.table import OperandPattern
 from ptxemu.lower import approx, bitfield, compare, convert, data, floating, half, integer, logic, narrow, video  # noqa: F401
-from ptxemu.lower.emit import ELEMENTWISE, Emitter
+from ptxemu.lower.emit import ELEMENTWISE, SPELLED, Emitter
 from ptxemu.types import PRED, TYPES, ScalarType
 
 llvm.initialize_all_targets()
@@ -98,14 +98,14 @@ def _vector_op(form: Form, row: object, mods: dict[str, str], kind: ScalarType) 
 
 
 def _load(e: Emitter, index: int, kind: ScalarType) -> str:
-    memory = "i8" if kind.bits == 1 else kind.llvm
+    memory = "i8" if kind.bits == 1 else SPELLED.get(kind.llvm, kind.llvm)
     address = e.inst(f"getelementptr {memory}, ptr %s{index}, i64 %i")
     value = e.inst(f"load {e.ty(memory)}, ptr {address}, align 1")
     return e.cast("trunc", memory, value, "i1") if kind.bits == 1 else value
 
 
 def _store(e: Emitter, index: int, kind: ScalarType, value: str) -> None:
-    memory = "i8" if kind.bits == 1 else kind.llvm
+    memory = "i8" if kind.bits == 1 else SPELLED.get(kind.llvm, kind.llvm)
     value = e.cast("zext", "i1", value, "i8") if kind.bits == 1 else value
     address = e.inst(f"getelementptr {memory}, ptr %d{index}, i64 %i")
     e.stmt(f"store {e.ty(memory)} {value}, ptr {address}, align 1")

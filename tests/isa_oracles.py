@@ -261,6 +261,13 @@ def floating(name: str, type: str, mods: Sequence[str], *xs: int) -> int:
     return 0 if "relu" in mods and f.is_negative(result) else result
 
 
+def guarded(type: str, mods: Sequence[str], a: int, b: int, c: int) -> int:
+    """fma.oob: +0 if a factor is the NaN 0x7FF7, which stands for what lies outside of a tensor."""
+    if type.endswith("x2"):
+        return pairwise_floats(type, lambda *items: guarded(type[:-2], mods, *items), a, b, c)
+    return 0 if 0x7FF7 in (a, b) else floating("fma", type, mods, a, b, c)
+
+
 def pairwise_floats(type: str, f: Callable[..., int], *xs: int) -> int:
     bits = bits_of(type) // 2
     low, high = ([x >> shift & ((1 << bits) - 1) for x in xs] for shift in (0, bits))

@@ -34,6 +34,8 @@ POOLS: dict[str, tuple[int, ...]] = {
         for fraction in (0, 1, 0x1000, 0x1FFF, 0x2345, 0x7FDFFF, 0x7FE000, 0x7F0001, 0x7FFFFF)
         for sign in (0, 1 << 31)
     ),
+    "oob": (0x7FF7, 0xFFF7, 0x7FF6, 0x7FFF, 0x7E00, 0x7C00, 0x3C00, 0xBC00, 0x4200, 0x8000, 0, 1),
+    "oob2": (0x7FF77FF7, 0x3C007FF7, 0x7FF73C00, 0x42003C00, 0x7FFFFFF7, 0x7C007FF7, 0x7FF6BC00, 0),
     "inside": (0, 16, 32, 48),
     "bytes": (0, 16, 32, 48, 64, 80, 1 << 20, 2**31 - 16, 2**32 - 16, 2**31),
     "rows": (0, 1, 2, 3, 4, 5, 6, 1000, 2**31 - 1, 2**32 - 1, 2**31),

@@ -113,13 +113,14 @@ def packed(e: Emitter, container: str, element: str, fn: Callable[..., str], *so
     """Run ``fn`` on registers of type ``container``, each seen as two values of type ``element``, the lower half first."""
     lanes = e.lanes
     count = max(lanes, 1) * (width(container) // width(element))
-    views = [e.inst(f"bitcast {e.ty(container)} {x} to <{count} x {element}>") for x in sources]
+    whole = e.ty(container)
     e.lanes = count
     try:
-        value = fn(*views)
+        view = e.ty(element)
+        value = fn(*(e.inst(f"bitcast {whole} {x} to {view}") for x in sources))
     finally:
         e.lanes = lanes
-    return e.inst(f"bitcast <{count} x {element}> {value} to {e.ty(container)}")
+    return e.inst(f"bitcast {view} {value} to {whole}")
 
 
 def wide_shift(e: Emitter, op: str, t: str, x: str, amount: str) -> str:

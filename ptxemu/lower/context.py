@@ -222,7 +222,7 @@ class Context:
 
     def full_type(self, reg: Reg) -> str:
         scalar = self.storage_type(reg)
-        return scalar if self.is_scalar(reg) else f"<{LANES} x {scalar}>"
+        return (self.scalar if self.is_scalar(reg) else self.vector).ty(scalar)
 
     def convert(self, value: str, source: str, target: str, vector: bool) -> str:
         """Reinterpret between LLVM scalar types of one width (or the lanes of vectors of them)."""
@@ -290,8 +290,8 @@ class Context:
 
     def splat(self, t: str, value: str) -> str:
         """A scalar in every lane."""
-        whole = f"<{LANES} x {t}>"
-        first = self.inst(f"insertelement {whole} poison, {t} {value}, i64 0")
+        whole = self.vector.ty(t)
+        first = self.inst(f"insertelement {whole} poison, {self.scalar.ty(t)} {value}, i64 0")
         return self.inst(f"shufflevector {whole} {first}, {whole} poison, <{LANES} x i32> zeroinitializer")
 
     def spread(self, reg: Reg) -> str:
@@ -421,8 +421,8 @@ class Context:
 
     def spill(self, t: str, value: str) -> str:
         """The address of a stack copy of a vector of LLVM scalar type ``t``."""
-        slot = self.alloca(f"<{LANES} x {t}>")
-        self.stmt(f"store <{LANES} x {t}> {value}, ptr {slot}, align 64")
+        slot = self.alloca(self.vector.ty(t))
+        self.stmt(f"store {self.vector.ty(t)} {value}, ptr {slot}, align 64")
         return slot
 
     def in_memory(self, t: str, value: str) -> str:
@@ -436,4 +436,4 @@ def zero(t: str) -> str:
     """The zero literal of a scalar LLVM type."""
     if t in ("float", "double"):
         return "0.0"
-    return {"half": "0xH0000", "bfloat": "0xR0000", "i1": "false", "ptr": "null"}.get(t, "0")
+    return {"half": "0xH0000", "i1": "false", "ptr": "null"}.get(t, "0")

@@ -64,6 +64,11 @@ ALLOWED_INTRINSICS = {
 }
 
 
+# LLVM keeps a value of type bfloat in registers of f32, and some processors lose subnormals on the way back: no instruction
+# of ours computes in that type, so it is written as what it holds.
+SPELLED = {"bfloat": "i16"}
+
+
 class Emitter:
     """Appends LLVM instructions to ``lines``; names are ``%v<n>``, unique within the function."""
 
@@ -84,11 +89,12 @@ class Emitter:
 
     def ty(self, scalar: str) -> str:
         """The LLVM type of values of LLVM scalar type ``scalar``: itself, or a vector of it."""
-        return f"<{self.lanes} x {scalar}>" if self.lanes else scalar
+        spelled = SPELLED.get(scalar, scalar)
+        return f"<{self.lanes} x {spelled}>" if self.lanes else spelled
 
     def splat(self, scalar: str, literal: str) -> str:
         """A constant of type ``ty(scalar)`` with every lane equal to an LLVM scalar literal."""
-        return f"splat ({scalar} {literal})" if self.lanes else literal
+        return f"splat ({SPELLED.get(scalar, scalar)} {literal})" if self.lanes else literal
 
     def int(self, bits: int, value: int) -> str:
         """An integer constant of ``bits`` bits in every lane."""
@@ -129,7 +135,7 @@ class Emitter:
 
     def cast(self, op: str, source: str, a: str, target: str) -> str:
         """``op`` is trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp bitcast; no-op if the types are equal."""
-        if source == target:
+        if self.ty(source) == self.ty(target):
             return a
         return self.inst(f"{op} {self.ty(source)} {a} to {self.ty(target)}")
 
@@ -180,7 +186,7 @@ class Emitter:
 
 def mangle(type: str) -> str:
     """LLVM's name mangling of a scalar or vector type: ``<32 x float>`` -> ``v32f32``."""
-    names = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}
+    names = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}
     if type.startswith("<"):
         count, _, element = type[1:-1].split(" ")
         return f"v{count}{names.get(element, element)}"

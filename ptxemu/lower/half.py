@@ -13,6 +13,8 @@ from ptxemu.lower.floats import add_odd, convert_float, narrow_float, widen
 
 OneElement = Callable[..., str]
 
+OUTSIDE = 0x7FF7  # of f16 and bf16 alike
+
 
 def on_elements(e: Emitter, op: Op, fn: OneElement, *xs: str) -> str:
     """Apply ``fn(t, x, ...)`` to f16 or bf16 values, or to both halves of packed ones."""
@@ -42,9 +44,16 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
         result, wide = _wide_result(e, op.opcode, t, flush_inputs(e, op, t, ys))
         if "sat" in op.mods:
             result = saturate(e, wide, result)
-        return _finish(e, op, t, convert_float(e, result, wide, t, "rn"))
+        result = _finish(e, op, t, convert_float(e, result, wide, t, "rn"))
+        return _out_of_bounds(e, t, ys[:2], result) if "oob" in op.mods else result
 
     return on_elements(e, op, one, *xs)
+
+
+def _out_of_bounds(e: Emitter, t: str, factors: tuple[str, ...], result: str) -> str:
+    """+0 where a factor is the NaN that copies of tensors put in place of what lies outside."""
+    outside = [e.icmp("eq", "i16", to_bits(e, t, factor), e.int(16, OUTSIDE)) for factor in factors]
+    return e.select(e.bin("or", "i1", *outside), t, from_bits(e, t, e.int(16, 0)), result)
 
 
 def _finish(e: Emitter, op: Op, t: str, result: str) -> str:

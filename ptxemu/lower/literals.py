@@ -17,8 +17,6 @@ def literal(bits: int, kind: ScalarType) -> str:
         return f"0x{bits & (1 << 64) - 1:016X}"
     if kind.llvm == "half":
         return f"0xH{bits & 0xFFFF:04X}"
-    if kind.llvm == "bfloat":
-        return f"0xR{bits & 0xFFFF:04X}"
     return str(bits & (1 << kind.bits) - 1)
 
 
