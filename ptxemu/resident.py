@@ -65,7 +65,7 @@ class Resident:
             raise InputError(f"the module has no .surfref, .texref or .samplerref '{name}'{closest(name, self._declared)}")
         type, handle = self._info.handles[name].type, self._declared[name]
         kind, what = BINDABLE[type]
-        if not isinstance(item, kind) or not item.belongs_to(self._table(name)):  # type: ignore[arg-type]
+        if not isinstance(item, kind) or not item.belongs_to(self._table(name)):
             raise InputError(f"'{name}' can only be bound to an open {what} of the module's device")
         if isinstance(item, SurfaceObject):
             self._device.surface_table.bind(handle, item.surface, index)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu.errors import InputError
+from ptxemu.handle import HandleObject
 from ptxemu.surface import Surface, SurfaceTable
 
 Array = NDArray[Any]
@@ -39,18 +38,15 @@ def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:
     return dict(zip(axes, shape, strict=False))
 
 
-class SurfaceObject:
+class SurfaceObject(HandleObject):
     """A surface that kernels reach by its 64-bit ``handle``, or through a ``.surfref`` that it is bound to.
 
     Its memory is freed with the last reference to it.
     """
 
     def __init__(self, surface: Surface, table: SurfaceTable) -> None:
+        super().__init__(table, surface)
         self.surface = surface
-        self.handle = table.add(surface)
-        self._table = table
-        self._finalizer = weakref.finalize(self, _remove, table, self.handle)
-        self._finalizer.atexit = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,17 +65,10 @@ class SurfaceObject:
         """Replace the texels."""
         self.surface.upload(array, level)
 
-    def belongs_to(self, table: SurfaceTable) -> bool:
-        """Whether launches that use ``table`` know the handle."""
-        return self._table is table and self._finalizer.alive
-
     def close(self) -> None:
         """Retire the handle and free the memory."""
-        self._finalizer()
+        super().close()
         self.surface.close()
-
-    def __int__(self) -> int:
-        return self.handle
 
     def __repr__(self) -> str:
         return f"SurfaceObject({self.surface.geometry} {self.surface.format} {list(self.shape)}, {self.surface.layout})"
@@ -108,8 +97,3 @@ def _shape(data: object) -> tuple[int, ...]:
     if not all(isinstance(item, int | np.integer) and item >= 1 for item in items):
         raise InputError(f"surface: expects a NumPy array or a shape of positive integers, not {data!r}")
     return tuple(int(item) for item in items)
-
-
-def _remove(table: SurfaceTable, handle: int) -> None:
-    with suppress(InputError):
-        table.remove(handle)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from ptxemu.buffer import Buffer
 from ptxemu.errors import InputError
+from ptxemu.handle import HandleObject
 from ptxemu.surface import Surface, surface_format
 from ptxemu.surface_object import AXES, SurfaceObject
 from ptxemu.texture import Sampler, SamplerState, Texture, TextureTable, with_options
@@ -27,16 +26,13 @@ TEXTURE_AXES: dict[str, tuple[str, ...]] = {
 COMPONENTS = {1: "R", 2: "RG", 4: "RGBA"}
 
 
-class TextureObject:
+class TextureObject(HandleObject):
     """A texture that kernels reach by its 64-bit ``handle``, or through a ``.texref`` that it is bound to."""
 
     def __init__(self, texture: Texture, table: TextureTable, keeps: object = None) -> None:
+        super().__init__(table, texture)
         self.texture = texture
-        self.handle = table.add(texture)
-        self._table = table
         self._keeps = keeps
-        self._finalizer = weakref.finalize(self, _remove, table, self.handle)
-        self._finalizer.atexit = False
 
     @property
     def surface(self) -> Surface:
@@ -63,17 +59,6 @@ class TextureObject:
             array = array.reshape(self.surface.shape(level))
         self.surface.upload(array, level)
 
-    def belongs_to(self, table: TextureTable) -> bool:
-        """Whether launches that use ``table`` know the handle."""
-        return self._table is table and self._finalizer.alive
-
-    def close(self) -> None:
-        """Retire the handle; the memory goes with the last reference to it."""
-        self._finalizer()
-
-    def __int__(self) -> int:
-        return self.handle
-
     def __repr__(self) -> str:
         state = self.texture.state
         return f"TextureObject({self.texture.geometry} {self.surface.format} {list(self.shape)}, {state.filter})"
@@ -83,26 +68,12 @@ class TextureObject:
         return (shape[0] // samples, samples, *shape[1:]) if self.texture.geometry == "a2dms" else shape
 
 
-class SamplerObject:
+class SamplerObject(HandleObject):
     """A sampler that kernels reach by its 64-bit ``handle``, or through a ``.samplerref`` that it is bound to."""
 
     def __init__(self, state: SamplerState, table: TextureTable) -> None:
         self.sampler = Sampler(state)
-        self.handle = table.add(self.sampler)
-        self._table = table
-        self._finalizer = weakref.finalize(self, _remove, table, self.handle)
-        self._finalizer.atexit = False
-
-    def belongs_to(self, table: TextureTable) -> bool:
-        """Whether launches that use ``table`` know the handle."""
-        return self._table is table and self._finalizer.alive
-
-    def close(self) -> None:
-        """Retire the handle."""
-        self._finalizer()
-
-    def __int__(self) -> int:
-        return self.handle
+        super().__init__(table, self.sampler)
 
     def __repr__(self) -> str:
         return f"SamplerObject({self.sampler.state})"
@@ -178,8 +149,3 @@ def _format(data: object, components: tuple[int, ...]) -> str:
     if kind is None or count not in COMPONENTS:
         raise InputError(f"texture: no format has {count} components of {data.dtype}")
     return "".join(f"{letter}{data.dtype.itemsize * 8}" for letter in COMPONENTS[count]) + f"_{kind}"
-
-
-def _remove(table: TextureTable, handle: int) -> None:
-    with suppress(InputError):
-        table.remove(handle)

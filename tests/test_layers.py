@@ -16,7 +16,7 @@ LAYERS: list[set[str]] = [
     {"_runtime", "names", "source", "target", "types", "variant"},
     {"errors", "operations"},
     {"cache", "ir", "memory", "isa", "signature", "slots", "surface_format"},
-    {"limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph", "lower.emit"},
+    {"handle", "limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph", "lower.emit"},
     {"check", "buffer", "surface_object", "describe", "texture", "analysis.dominators"},
     {"texture_object"},
     {"passes", "device"},
