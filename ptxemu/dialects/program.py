@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ptxemu.dialects.text import TextError
@@ -13,11 +14,13 @@ from ptxemu.names import closest
 
 
 class ProgramFront(ABC):
-    """Lines to a module; an error costs one line. ``directives`` gives the handler of each ``.name``."""
+    """Lines to a module; an error costs one line. ``directives`` gives the handler of each ``.name``,
+    ``words`` what messages call the kinds of their arguments."""
 
     directives: Mapping[str, Callable[[Any], None]]
 
-    def __init__(self, module: Module, diagnostics: Diagnostics) -> None:
+    def __init__(self, module: Module, diagnostics: Diagnostics, words: Mapping[Any, str] = MappingProxyType({})) -> None:
+        self.words = words
         self.module = module
         self.diagnostics = diagnostics
 
@@ -53,6 +56,17 @@ class ProgramFront(ABC):
         if handler is None:
             raise TextError(f"unknown directive '.{word}'{closest(word, self.directives)}", item.name.pos, item.name.end)
         handler(item)
+
+    def arguments(self, item: Any, kinds: Sequence[Any], least: int | None = None) -> list[Any]:
+        """The arguments of a directive, of the ``kinds`` (keys of ``words``) that it takes, ``least`` of them or all."""
+        given = list(item.arguments)
+        if not (len(kinds) if least is None else least) <= len(given) <= len(kinds):
+            wanted = ", ".join(self.words[kind] for kind in kinds)
+            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
+        for kind, argument in zip(kinds, given):
+            if not isinstance(argument, kind):
+                raise TextError(f"expected {self.words[kind]}", argument.pos, argument.end)
+        return given
 
     def _report(self, error: TextError) -> None:
         self.diagnostics.error(error.message, error.pos, error.end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ptxemu.dialects.build import Body, module_of, surface
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
@@ -27,9 +28,12 @@ def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: M
     return _Front(source, diagnostics, strict, options).run(parser().parse(source, diagnostics))
 
 
+WORDS: Mapping[Any, str] = {Name: "a name", Int: "a whole number", (Int, Number): "a number"}
+
+
 class _Front(ProgramFront):
     def __init__(self, source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> None:
-        super().__init__(module_of(source, "R5xx"), diagnostics)
+        super().__init__(module_of(source, "R5xx"), diagnostics, WORDS)
         self.strict = strict
         self.options = dict(options)
         self.surfaces: dict[str, Variable] = {}
@@ -221,12 +225,4 @@ class _Front(ProgramFront):
         return [name for name in self._arguments(item, *[Name] * count) if isinstance(name, Name)]
 
     def _arguments(self, item: Directive, *kinds: type | tuple[type, ...], least: int | None = None) -> list[Argument]:
-        words = {Name: "a name", Int: "a whole number", (Int, Number): "a number"}
-        given = list(item.arguments)
-        if not (len(kinds) if least is None else least) <= len(given) <= len(kinds):
-            wanted = ", ".join(words[kind] for kind in kinds)
-            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
-        for kind, argument in zip(kinds, given):
-            if not isinstance(argument, kind):
-                raise TextError(f"expected {words[kind]}", argument.pos, argument.end)
-        return given
+        return self.arguments(item, kinds, least)

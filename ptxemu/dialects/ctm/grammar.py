@@ -10,6 +10,7 @@ import re
 import struct
 
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Name, Number, Operand, Pair, Part, Source
+from ptxemu.dialects.rules import p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
 
 tokens = ("WORD", "DOTTED", "NUMBER", "KIND", "UNIT")
@@ -50,14 +51,6 @@ def p_directive(p: Rule) -> None:
     """directive : DOTTED
     | DOTTED arguments"""
     p[0] = Directive(_name(p, 1), tuple(p[2]) if len(p) > 2 else ())
-
-
-def p_arguments(p: Rule) -> None:
-    """arguments : argument
-    | arguments argument
-    | arguments ',' argument
-    | arguments '=' argument"""
-    p[0] = [p[1]] if len(p) == 2 else [*p[1], p[len(p) - 1]]
 
 
 def p_argument(p: Rule) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from ptxemu.dialects.build import Body, module_of
 from ptxemu.dialects.program import ProgramFront
@@ -39,9 +40,12 @@ def window(name: str, text: str) -> tuple[int, int]:
     return bounds
 
 
+WORDS: Mapping[Any, str] = {Name: "a name", Int: "a number", Constant: "c[bank][offset]"}
+
+
 class _Front(ProgramFront):
     def __init__(self, source: SourceFile, diagnostics: Diagnostics, options: Mapping[str, str]) -> None:
-        super().__init__(module_of(source, "sm_50"), diagnostics)
+        super().__init__(module_of(source, "sm_50"), diagnostics, WORDS)
         self.windows = tuple(bound for name in ("shared_window", "local_window") for bound in window(name, options[name]))
         self.pool = Pool(self.module)
         self.banks = Banks(self.pool)
@@ -147,12 +151,4 @@ class _Front(ProgramFront):
         add(self.kernel, register, self.banks.add_register_file(self.kernel.body, name))
 
     def _arguments(self, item: Directive, *kinds: type, least: int | None = None) -> tuple[Name | Int | Constant, ...]:
-        words = {Name: "a name", Int: "a number", Constant: "c[bank][offset]"}
-        given = item.arguments
-        if not (len(kinds) if least is None else least) <= len(given) <= len(kinds):
-            wanted = ", ".join(words[kind] for kind in kinds)
-            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
-        for kind, argument in zip(kinds, given):
-            if not isinstance(argument, kind):
-                raise TextError(f"expected {words[kind]}", argument.pos, argument.end)
-        return given  # type: ignore[return-value]
+        return tuple(self.arguments(item, kinds, least))

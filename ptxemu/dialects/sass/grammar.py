@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ptxemu.dialects.rules import p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.sass.ast import Address, Constant, Directive, Instruction, Line, Name, Negative, Not, Operand
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
 
@@ -52,14 +53,6 @@ def p_directive(p: Rule) -> None:
     """directive : DOTTED
     | DOTTED arguments"""
     p[0] = Directive(_name(p, 1), tuple(p[2]) if len(p) > 2 else ())
-
-
-def p_arguments(p: Rule) -> None:
-    """arguments : argument
-    | arguments argument
-    | arguments ',' argument
-    | arguments '=' argument"""
-    p[0] = [p[1]] if len(p) == 2 else [*p[1], p[len(p) - 1]]
 
 
 def p_argument(p: Rule) -> None:
