@@ -7,6 +7,7 @@ An elementwise lowering is written once and emits either scalar code (all source
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ptxemu.ir import Op
@@ -69,7 +70,7 @@ ALLOWED_INTRINSICS = {
 SPELLED = {"bfloat": "i16"}
 
 
-class Emitter:
+class Emitter(ABC):
     """Appends LLVM instructions to ``lines``; names are ``%v<n>``, unique within the function."""
 
     raw_nan = False  # the caller makes f32 NaNs canonical where their bits are observed (analysis/nans.py)
@@ -179,9 +180,9 @@ class Emitter:
         self.stmt(f"call void @{function}({', '.join(leading + pointers)})")
         return self.inst(f"load {self.ty(result)}, ptr {out}, align 64") if result and out else ""
 
+    @abstractmethod
     def alloca(self, type: str) -> str:
         """A stack slot, placed in the entry block by the function builder (64-byte aligned)."""
-        raise NotImplementedError
 
 
 def mangle(type: str) -> str:
