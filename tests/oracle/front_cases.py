@@ -16,6 +16,11 @@ SYMBOLS = """\
 .global .surfref surf;
 """
 
+SCALARS = (
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "b128", "f16", "f16x2", "bf16", "bf16x2",
+    "f32", "f64",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

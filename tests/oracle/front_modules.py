@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from front_calls import call_cases
-from front_cases import Case, entry, header, module
+from front_cases import SCALARS, Case, entry, header, module
 from front_variables import variable_cases
 
 KERNEL = ".visible .entry k(.param .u64 out) { ret; }"
@@ -275,32 +275,7 @@ def functions() -> Iterator[Case]:
     }  # fmt: skip
     for name, text in texts.items():
         yield module("functions and entries", name, text)
-    for kind in [
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "s8",
-        "s16",
-        "s32",
-        "s64",
-        "b8",
-        "b16",
-        "b32",
-        "b64",
-        "b128",
-        "f16",
-        "f16x2",
-        "bf16",
-        "bf16x2",
-        "f32",
-        "f64",
-        "tf32",
-        "e4m3",
-        "u128",
-        "f8",
-        "x",
-    ]:
+    for kind in (*SCALARS, "tf32", "e4m3", "u128", "f8", "x"):
         yield module("functions and entries", f"entry .{kind}", f".entry k(.param .{kind} a) {{ ret; }}")
         yield module("functions and entries", f"func .{kind}", f".func f(.param .{kind} a) {{ ret; }}")
         yield module("functions and entries", f"func reg .{kind}", f".func f(.reg .{kind} a) {{ ret; }}")

@@ -5,36 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from front_cases import Case, entry, module
+from front_cases import SCALARS, Case, entry, module
 
-TYPES = [
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "s8",
-    "s16",
-    "s32",
-    "s64",
-    "b8",
-    "b16",
-    "b32",
-    "b64",
-    "b128",
-    "f16",
-    "f16x2",
-    "bf16",
-    "bf16x2",
-    "f32",
-    "f64",
-    "pred",
-    "tf32",
-    "texref",
-    "surfref",
-    "samplerref",
-    "e4m3",
-    "u128",
-]
+TYPES = (*SCALARS, "pred", "tf32", "texref", "surfref", "samplerref", "e4m3", "u128")
 SPACES = ["global", "const", "shared", "local", "param", "reg", "sreg", "tex"]
 KERNEL = ".visible .entry k() { ret; }"
 RULE = "declarations"
