@@ -143,6 +143,10 @@ def test_accepted(line):
         (".kernel k", "9: kernel 'k' is defined twice"),
         ("RED.E.ADD.STRONG.GPU [R4], R8", "10: '.STRONG' belongs to the SASS of sm_70 and later, an unsupported SASS dialect"),
         ("RED.E.ADD desc[UR4][R2.64], R8", "11: 'desc[' belongs to the SASS of sm_70 and later, an unsupported SASS dialect"),
+        ("RED.E.ADD [R2.64], R8", "12: 'R2.64' belongs to the SASS of sm_70 and later"),
+        ("@UP0 RED.ADD [R2], R8", "2: 'UP0' belongs to the SASS of sm_70 and later"),
+        ("REDG.E.ADD [R2], R8", "1: 'REDG' belongs to the SASS of sm_70 and later"),
+        ("SURED.D.2D.ADD [R4], R8, 0x0, 0x52", "26: a bank before the index belongs to the SASS of sm_70 and later"),
         ("SURED.D.2D.ADD [R4], R8, UR4", "26: 'UR4' belongs to the SASS of sm_70 and later, an unsupported SASS dialect"),
     ],
 )

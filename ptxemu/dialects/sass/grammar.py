@@ -203,12 +203,13 @@ WORDS = {
 }  # fmt: skip
 
 
-NEWER = re.compile(r"\bdesc\[|\bUR[0-9Xx]+|\.(?:STRONG|GPU|SYS|SM|CTA)\b")
+NEWER = re.compile(r"\bdesc\[|\bUR[0-9XxZ]+|\bUP[0-6T]\b|\bR[0-9Z]+\.(?:64|U32)\b|\bREDG\b|\.(?:STRONG|GPU|SYS|SM|CTA)\b")
+"""Uniform registers, descriptors, memory orders and addresses of later targets."""
+LATER = "belongs to the SASS of sm_70 and later, an unsupported SASS dialect"
 
 
 def parser() -> LineParser:
     """The parser of SASS."""
     import ptxemu.dialects.sass.grammar as grammar
 
-    newer = NEWER, "'{}' belongs to the SASS of sm_70 and later, an unsupported SASS dialect"
-    return LineParser(Rules(), grammar, COMMENTS, WORDS, newer)
+    return LineParser(Rules(), grammar, COMMENTS, WORDS, (NEWER, f"'{{}}' {LATER}"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Name, Negative, Not, Operand
+from ptxemu.dialects.sass.grammar import LATER
 from ptxemu.dialects.sass.memory import Banks
 from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, TABLE
 from ptxemu.dialects.text import TextError
@@ -70,6 +71,9 @@ def _modifier_span(item: Instruction, words: tuple[str, ...], index: int | None)
 def check_operands(form: Form, item: Instruction) -> None:
     """Raise TextError unless the operands are of the row's kinds and in the registers that it takes."""
     patterns = form.row.operands
+    if item.opcode == "SURED" and [type(operand) for operand in item.operands[2:]] == [Int, Int]:
+        bank = item.operands[2]
+        raise TextError(f"a bank before the index {LATER}", bank.pos, item.operands[3].end)
     if len(item.operands) != len(patterns):
         plural = "" if len(patterns) == 1 else "s"
         message = f"'{item.opcode}' takes {len(patterns)} operand{plural}, not {len(item.operands)}"
