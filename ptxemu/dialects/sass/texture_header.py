@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ptxemu.device import Device
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, UnsupportedError
 from ptxemu.surface import Surface
 from ptxemu.surface_object import SurfaceObject
 
@@ -31,8 +31,10 @@ SIZES = {
     0x01: "R32G32B32A32", 0x03: "R16G16B16A16", 0x04: "R32G32", 0x08: "R8G8B8A8", 0x0C: "R16G16", 0x0F: "R32", 0x18: "R8G8",
     0x1B: "R16", 0x1D: "R8",
 }  # fmt: skip
+PACKED_TEN = 0x09  # A2B10G10R10: no format of the model
 KINDS = {1: "SNORM", 2: "UNORM", 3: "SINT", 4: "UINT", 7: "FLOAT"}
 GEOMETRIES = {0: "1d", 1: "2d", 2: "3d", 3: "cube", 4: "a1d", 5: "a2d", 6: "1d_buffer", 7: "2d", 8: "acube"}
+WITHOUT_LEVELS = (6, 7)  # types whose headers have no mip levels
 READ_SOURCES = (2, 3, 4, 5)  # X, Y, Z, W come from R, G, B, A
 
 
@@ -48,6 +50,8 @@ def describe(words: Sequence[int]) -> dict[str, Any]:
     version = field(HEADER_VERSION)
     geometry = _choice(GEOMETRIES, field(TEXTURE_TYPE), "type")
     layout = _choice(LAYOUTS, version, "version")
+    if field(COMPONENTS) == PACKED_TEN:
+        raise UnsupportedError("texture header: surfaces of A2B10G10R10 are not supported")
     size = _choice(SIZES, field(COMPONENTS), "component sizes")
     kinds = {field(place) for place in DATA_TYPES[: size.count("R") + size.count("G") + size.count("B") + size.count("A")]}
     if len(kinds) != 1:
@@ -58,7 +62,7 @@ def describe(words: Sequence[int]) -> dict[str, Any]:
         "geometry": geometry,
         "layout": layout,
         "width": field(WIDTH) + 1,
-        "levels": 1 if geometry == "1d_buffer" else field(MAX_MIP_LEVEL) + 1,
+        "levels": 1 if field(TEXTURE_TYPE) in WITHOUT_LEVELS else field(MAX_MIP_LEVEL) + 1,
         "address": field(HIGH_ADDRESS) << 32 | field((low, count)) << shift,
     }
     if version == BUFFER:
