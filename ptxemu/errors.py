@@ -118,7 +118,7 @@ class UnsupportedError(Error):
 
 
 class Fault(Error):
-    """A launch was stopped by a fault; ``record`` is a dict with kind, kernel, line, block, thread, space, address ..."""
+    """A launch was stopped by a fault; ``record`` is a dict with kind, code, kernel, line, block, thread, space, address ..."""
 
     exit_code = 1
 

@@ -52,6 +52,15 @@ KINDS: dict[int, str] = {
     lib.PE_UMRT_INDEX: "UMRT writes of one group with different indices",
 }
 
+CODES: dict[int, int] = {
+    lib.PE_INVALID_SURFACE: 400, lib.PE_UNBOUND_SURFACE: 400, lib.PE_INVALID_TEXTURE: 400, lib.PE_UNBOUND_TEXTURE: 400,
+    lib.PE_ILLEGAL_ADDRESS: 700, lib.PE_NULL: 700, lib.PE_ASSERT: 710, lib.PE_STACK_OVERFLOW: 714,
+    lib.PE_ILLEGAL_OP_TYPE: 715, lib.PE_MISALIGNED: 716, lib.PE_INVALID_ADDRESS_SPACE: 717, lib.PE_INVALID_BRANCH: 718,
+    lib.PE_INVALID_CALL: 718,
+}  # fmt: skip
+"""The ``cudaError_t`` that a device would report."""
+LAUNCH_FAILURE = 719  # cudaErrorLaunchFailure: everything else
+
 MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}
 
 
@@ -219,6 +228,7 @@ class _Run:
     def _record(self, raw: Any, count: int) -> Record:
         record: Record = {
             "kind": KINDS.get(raw.kind, "arithmetic trap in compiled code"),
+            "code": CODES.get(raw.kind, LAUNCH_FAILURE),
             "kernel": self.kernel_name,
             "pos": None if raw.pos == lib.PE_NO_POS else raw.pos,
             "pc": raw.pc,
