@@ -14,7 +14,7 @@ import numpy as np
 from surface_model import ModelSurface
 
 import ptxemu
-from ptxemu.dialects.sass.lower import BIAS
+from ptxemu.dialects.sass.memory import BIAS
 from ptxemu.surface_object import SurfaceObject
 
 PTX_GEOMETRY = {"1d": "1d", "2d": "2d", "3d": "3d"}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
-from sass_harness import device, memory, run
+from sass_harness import device, run
 
 import ptxemu
 from ptxemu.cli import run as command
-from ptxemu.dialects.sass.lower import BIAS
+from ptxemu.dialects.sass.memory import BIAS
 from ptxemu.dialects.sass.texture_header import describe, header_of, surface_of
-
-DATA = Path(__file__).parent / "data" / "spec"
-DIMS = {"1d": "1D", "a1d": "1D_ARRAY", "2d": "2D", "a2d": "2D_ARRAY", "3d": "3D"}
+from ptxemu.surface_format import FORMATS
 
 
 def bits(**places: tuple[int, int]) -> list[int]:
@@ -34,6 +29,7 @@ def uint_types() -> dict[str, tuple[int, int]]:
 
 
 def test_a_pitch_header():
+    """Spec 7: version 2."""
     words = bits(
         components=(0, 0x0F), **uint_types(), low=(37, 0x12345600 >> 5), high=(64, 0x7F), version=(85, 2), pitch=(96, 256 // 32),
         width=(128, 60 - 1), height=(160, 4 - 1), kind=(151, 1),
@@ -45,6 +41,7 @@ def test_a_pitch_header():
 
 
 def test_a_block_linear_header():
+    """Spec 7: version 3."""
     words = bits(
         components=(0, 0x08), **{name: (low, 2) for name, (low, _) in uint_types().items()}, low=(41, 0x4000 >> 9),
         version=(85, 3), gobs_h=(99, 2), gobs_d=(102, 1), width=(128, 63), height=(160, 31), depth=(176, 15), kind=(151, 2),
@@ -57,6 +54,7 @@ def test_a_block_linear_header():
 
 
 def test_a_buffer_header_has_32_bits_of_width():
+    """Spec 7: version 0."""
     words = bits(components=(0, 0x0F), **uint_types(), low=(32, 0x1001), high_width=(96, 2), width=(128, 5), kind=(151, 6))
     assert describe(words) == {
         "format": "R32_UINT", "geometry": "1d_buffer", "layout": "linear", "width": 0x20006, "levels": 1, "address": 0x1001,
@@ -65,6 +63,7 @@ def test_a_buffer_header_has_32_bits_of_width():
 
 @pytest.mark.parametrize(("kind", "depth", "geometry", "layers"), [(5, 7, "a2d", 8), (3, 0, "cube", 6), (8, 1, "acube", 12)])
 def test_the_depth_holds_the_layers(kind, depth, geometry, layers):
+    """Spec 7: of cubes, a sixth of the layers."""
     words = bits(components=(0, 0x0F), **uint_types(), version=(85, 3), width=(128, 7), height=(160, 7), depth=(176, depth),
                  kind=(151, kind))  # fmt: skip
     found = describe(words)
@@ -74,17 +73,114 @@ def test_the_depth_holds_the_layers(kind, depth, geometry, layers):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"components": (0, 0x09)}, "9 is no component sizes"),
+        ({"components": (0, 0x09)}, "A2B10G10R10 are not supported"),
+        ({"components": (0, 0x02)}, "2 is no component sizes"),
+        ({"version": (85, 1)}, "1 is no version"),
         ({"version": (85, 4)}, "4 is no version"),
+        ({"version": (85, 7)}, "7 is no version"),
         ({"kind": (151, 9)}, "9 is no type"),
+        ({"type0": (7, 0)}, "0 is no data type"),
         ({"type0": (7, 5)}, "5 is no data type"),
+        ({"type0": (7, 6)}, "6 is no data type"),
+        ({"components": (0, 0x0C), "type1": (10, 3)}, "different data types"),
         ({"gobs_w": (96, 1)}, "one GOB wide"),
+        ({"gobs_h": (99, 6)}, "block size"),
+        ({"gobs_d": (102, 7)}, "block size"),
     ],
 )
 def test_headers_of_no_surface(change, message):
+    """Spec 7: color keys, forced fp16, wide blocks and mixed components are no surfaces."""
     fields = {"components": (0, 0x0F), **uint_types(), "version": (85, 3), "kind": (151, 1)}
-    with pytest.raises(ptxemu.InputError, match=message):
-        describe(bits(**fields | change))
+    with pytest.raises(ptxemu.Error, match=message):
+        surface_of(device(), bits(**fields | change))
+    with pytest.raises(ptxemu.InputError, match="8 words of 32 bits"):
+        describe([0] * 7)
+
+
+SIZES = {0x01: "R32G32B32A32", 0x03: "R16G16B16A16", 0x04: "R32G32", 0x08: "R8G8B8A8", 0x0C: "R16G16", 0x0F: "R32",
+         0x18: "R8G8", 0x1B: "R16", 0x1D: "R8"}  # fmt: skip
+KINDS = {1: "SNORM", 2: "UNORM", 3: "SINT", 4: "UINT", 7: "FLOAT"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_component_sizes_and_types(kind):
+    """Spec 7: every size code with every data type; those of components that the size lacks, and swizzles, do not count."""
+    for code, size in SIZES.items():
+        count = sum(size.count(letter) for letter in "RGBA")
+        types = {f"type{index}": (7 + 3 * index, kind if index < count else 5) for index in range(4)}
+        sources = {f"source{index}": (19 + 3 * index, 7 - index) for index in range(4)}
+        words = bits(components=(0, code), **types, **sources, version=(85, 2), pitch=(96, 4), kind=(151, 1))
+        format = f"{size}_{KINDS[kind]}"
+        assert describe(words)["format"] == format
+        if format in FORMATS:
+            surface = device().surface((2, 2), format=format, pitch=32)
+            again = header_of(surface.surface)
+            assert describe(again)["format"] == format
+            assert [again[0] >> at & 7 for at in (19, 22, 25, 28)] == [2, 3, 4, 5]
+
+
+def test_fields_that_a_type_has_not():
+    """Spec 7: a plain 1D or 2D header ignores height and depth, and 2D without mip levels the greatest level."""
+    common = {"components": (0, 0x0F), **uint_types(), "version": (85, 3), "width": (128, 7), "height": (160, 4),
+              "depth": (176, 2), "mips": (124, 2)}  # fmt: skip
+    found = {kind: describe(bits(**common, kind=(151, kind))) for kind in (0, 1, 2, 4, 5, 7)}
+    axes = {kind: tuple(each.get(name) for name in ("height", "depth", "layers", "levels")) for kind, each in found.items()}
+    assert axes == {0: (None, None, None, 3), 1: (5, None, None, 3), 2: (5, 3, None, 3), 4: (None, None, 3, 3),
+                    5: (5, None, 3, 3), 7: (5, None, None, 1)}  # fmt: skip
+
+
+def test_the_ends_of_the_fields():
+    """Spec 7: 48 bits of address in every version, 16 of pitch in units of 32, 16 of the extents."""
+    common = {"components": (0, 0x0F), **uint_types(), "high": (64, 0xFFFF), "kind": (151, 1), "width": (128, 0xFFFF),
+              "height": (160, 0xFFFF)}  # fmt: skip
+    pitch = describe(bits(**common, low=(37, (1 << 27) - 1), version=(85, 2), pitch=(96, 0xFFFF)))
+    assert (pitch["address"], pitch["pitch"]) == (0xFFFFFFFFFFE0, 0xFFFF * 32)
+    assert (pitch["width"], pitch["height"]) == (65536, 65536)
+    block = describe(bits(**common, low=(41, (1 << 23) - 1), version=(85, 3)))
+    assert block["address"] == 0xFFFFFFFFFE00
+    buffer = describe(bits(**common | {"kind": (151, 6)}, low=(32, 0xFFFFFFFF), high_width=(96, 0xFFFF)))
+    assert (buffer["address"], buffer["width"]) == (0xFFFFFFFFFFFF, 1 << 32)
+    with pytest.raises(ptxemu.InputError, match="cannot describe B8G8R8A8"):
+        header_of(device().surface((2, 2), format="B8G8R8A8_UNORM").surface)
+
+
+# ---------------------------------------------------------------- the examples of section 8, through packed headers
+
+# Data bits of R8G8B8A8, R32 and R8; the texel type of UNORM does not matter to raw reductions.
+GRID = {"components": (0, 0x08), **{f"type{n}": (7 + 3 * n, 2) for n in range(4)}}
+WORD, BYTE = ({"components": (0, code), "type0": (7, 4)} for code in (0x0F, 0x1D))
+EXAMPLES = [
+    # 8.1: pitch 256, 60 x 30
+    (GRID | {"version": (85, 2), "pitch": (96, 8), "width": (128, 59), "height": (160, 29), "kind": (151, 1)}, "2D",
+     {(20, 3): 788}),
+    # 8.2: 64 x 64, blocks of 4 GOBs
+    (GRID | {"version": (85, 3), "gobs": (99, 2), "width": (128, 63), "height": (160, 63), "kind": (151, 1)}, "2D",
+     {(0, 0): 0, (20, 3): 116, (64, 0): 2048, (64, 8): 2560, (20, 33): 8244, (252, 63): 16380}),
+    # 8.2: the places in a GOB, as bytes of an R8 surface
+    (BYTE | {"version": (85, 3), "width": (128, 63), "height": (160, 7), "kind": (151, 7)}, "2D",
+     {(16, 0): 32, (32, 0): 256, (0, 1): 16, (0, 2): 64, (20, 3): 116, (48, 7): 496}),
+    # 8.2: 32 x 16 x 4 of R32, blocks of 2 x 2 GOBs
+    (WORD | {"version": (85, 3), "gobs": (99, 1), "gobs_d": (102, 1), "width": (128, 31), "height": (160, 15), "depth": (176, 3),
+             "kind": (151, 2)}, "3D", {(12, 2, 1): 1100, (68, 9, 2): 6676, (124, 15, 3): 8188}),
+    # 8.3: an array of R8 64 x 48 with seven levels; level 0 of each layer
+    (BYTE | {"version": (85, 3), "gobs": (99, 4), "width": (128, 63), "height": (160, 47), "depth": (176, 2), "mips": (124, 6),
+             "kind": (151, 5)}, "2D_ARRAY", {(0, 0, 1): 12288, (0, 0, 2): 24576}),
+    # 8.3: an array of R32 20 x 10, blocks shrunk from 16 GOBs to 2
+    (WORD | {"version": (85, 3), "gobs": (99, 4), "width": (128, 19), "height": (160, 9), "depth": (176, 3), "kind": (151, 5)},
+     "2D_ARRAY", {(28, 9, 3): 6716}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "dim", "places"), EXAMPLES)
+def test_examples_of_layouts(fields, dim, places):
+    """Spec 8.1, 8.2, 8.3: a sum lies at the example's offset."""
+    buffer = device().to_device(np.zeros(65536, np.uint8))
+    start = -(-buffer.address // 512) * 512
+    low = (37, (start & 0xFFFFFFFF) >> 5) if fields["version"] == (85, 2) else (41, (start & 0xFFFFFFFF) >> 9)
+    surface = surface_of(device(), bits(**fields, low=low, high=(64, start >> 32)))
+    registers = {f"R{4 + index}": list(axis) for index, axis in enumerate(zip(*places, strict=True))}
+    run(f"SURED.D.BA.{dim}.ADD.TRAP [R4], R8, 0x52", {**registers, "R8": 1}, surface)
+    assert np.flatnonzero(buffer.copy_to_host()).tolist() == sorted(start - buffer.address + at for at in places.values())
 
 
 OPTIONS = [
@@ -114,47 +210,6 @@ def test_a_program_runs_on_a_packed_header():
                   kind=(151, 1))  # fmt: skip
     run("SURED.D.2D.ADD [R4], R8, 0x52", {"R4": 2, "R5": 1, "R8": 9}, surface_of(device(), header))
     assert np.flatnonzero(words.copy_to_host()).tolist() == [18]
-
-
-# ---------------------------------------------------------------- layouts (section 8)
-
-with (DATA / "vectors_addressing.csv").open(newline="") as _file:
-    ADDRESSING = [row for row in csv.DictReader(_file) if int(row["x_elem"]) * int(row["elem_bytes"]) % 4 == 0]
-
-
-def _shape(geom: str, extents: list[int]) -> tuple[int, ...]:
-    width, height, depth, layers = extents
-    return {"1d": (width,), "2d": (height, width), "3d": (depth, height, width), "a1d": (layers, width),
-            "a2d": (layers, height, width)}[geom]  # fmt: skip
-
-
-@pytest.mark.parametrize("row", ADDRESSING, ids=lambda row: "-".join(list(row.values())[:16]))
-def test_addressing_vectors(row):
-    """Every vector whose texel starts at a multiple of 4 bytes: the sum lies at the vector's offset."""
-    formats = {1: "R8_UINT", 2: "R16_UINT", 4: "R32_UINT", 8: "R32G32_UINT", 16: "R32G32B32A32_UINT"}
-    extents = [max(1, int(row[name] or 0)) for name in ("width", "height", "depth", "layers")]
-    geom, size = row["geom"], int(row["elem_bytes"])
-    options = {"pitch": int(row["pitch"])} if row["layout"] == "pitch" else {
-        "layout": "block_linear", "block_height_log2": int(row["req_block_h_log2"]),
-        "block_depth_log2": int(row["req_block_d_log2"]),
-    }  # fmt: skip
-    surface = device().surface(_shape(geom, extents), format=formats[size], geometry=geom, **options)
-    x, y, z, layer = (int(row[name] or 0) for name in ("x_elem", "y", "z", "layer"))
-    byte = x * size
-    if byte + 4 > extents[0] * size:
-        return  # a word there crosses the end of the row
-    places = {"1d": (byte,), "2d": (byte, y), "3d": (byte, y, z), "a1d": (byte, layer), "a2d": (byte, y, layer)}[geom]
-    registers = {f"R{4 + index}": value for index, value in enumerate(places)}
-    run(f"SURED.D.BA.{DIMS[geom]}.ADD.TRAP [R4], R8, 0x52", {**registers, "R8": 0x01010101}, surface)
-    offset = int(row["byte_offset"])
-    assert np.flatnonzero(memory(surface)).tolist() == list(range(offset, offset + 4))
-
-
-def test_the_layer_example():
-    """20 x 10 R32, requested block height 4: texel (7, 9) of layer 3 is at 6716."""
-    surface = device().surface((4, 10, 20), format="R32_UINT", geometry="a2d", layout="block_linear", block_height_log2=4)
-    run("SURED.D.2D_ARRAY.OR [R4], R8, 0x52", {"R4": 7, "R5": 9, "R6": 3, "R8": 1}, surface)
-    assert np.flatnonzero(memory(surface)).tolist() == [6716]
 
 
 # ---------------------------------------------------------------- policies

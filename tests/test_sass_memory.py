@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sass_harness import device, module
 
 import ptxemu
-from ptxemu.dialects.sass.lower import BIAS
+from ptxemu.dialects.sass.memory import BIAS
 
-DATA = Path(__file__).parent / "data" / "spec"
 ENTRY = """.kernel k
 .param ptr out
 MOV R2, c[0x0][0x140]
@@ -32,52 +28,6 @@ def address(buffer: ptxemu.Buffer) -> int:
 def on_registers(instruction: str, **registers: int) -> str:
     moves = [f"MOV32I {name}, 0x{value & 0xFFFFFFFF:x}" for name, value in registers.items()]
     return "\n".join([".kernel k", *moves, instruction, "EXIT"])
-
-
-# ---------------------------------------------------------------- vectors
-
-MODEL_OPS = {
-    "add": ("ADD", {32: "U32", 64: "U64"}), "umin": ("MIN", {32: "U32", 64: "U64"}), "umax": ("MAX", {32: "U32", 64: "U64"}),
-    "smin": ("MIN", {32: "S32", 64: "S64"}), "smax": ("MAX", {32: "S32", 64: "S64"}), "and": ("AND", {32: "32", 64: "64"}),
-    "or": ("OR", {32: "32", 64: "64"}), "xor": ("XOR", {32: "S32", 64: "U64"}), "inc_wrap": ("INC", {32: "U32"}),
-    "dec_wrap": ("DEC", {32: "U32"}), "fadd_ftz": ("ADD", {32: "F32.FTZ.RN"}), "fadd": ("ADD", {16: "F16x2.RN", 64: "F64.RN"}),
-}  # fmt: skip
-
-
-def vectors(name: str, bits: int) -> list[tuple[int, int, int]]:
-    with (DATA / "vectors_atomics.csv").open(newline="") as file:
-        found = [row for row in csv.DictReader(file) if row["model_op"] == name and int(row["bits"]) == bits]
-    return [(int(row["old"], 16), int(row["src0"], 16), int(row["new"], 16)) for row in found]
-
-
-@pytest.mark.parametrize(("name", "bits"), [(name, bits) for name, (_, sizes) in MODEL_OPS.items() for bits in sizes])
-def test_atomic_vectors(name, bits):
-    """One thread for each vector of an operation and width; halves come in pairs."""
-    op, sizes = MODEL_OPS[name]
-    rows = vectors(name, bits)
-    assert rows
-    if bits == 16:
-        rows = [(old * 0x10001, value * 0x10001, new * 0x10001) for old, value, new in rows]
-    kind = np.dtype("u8" if bits == 64 else "u4")
-    memory, values, expected = (np.array(column, kind) for column in zip(*rows, strict=True))
-    text = f""".kernel k
-    .param ptr out
-    .in R8 low
-    .in R9 high
-    S2R R0, SR_TID.X
-    SHL R1, R0, {3 if bits == 64 else 2}
-    IADD R2.CC, R1, c[0x0][0x140]
-    IADD.X R3, RZ, c[0x0][0x144]
-    RED.E.{op}.{sizes[bits]} [R2], R8
-    EXIT"""
-    wide = values.astype(np.uint64)
-    low, high = (wide & 0xFFFFFFFF).astype(np.uint32), (wide >> np.uint64(32)).astype(np.uint32)
-    launch(text, memory, low, high, threads=len(rows))
-    if name == "fadd" and bits == 64:
-        same = (memory == expected) | (np.isnan(memory.view("f8")) & np.isnan(expected.view("f8")))
-        assert same.all()
-    else:
-        assert memory.tolist() == expected.tolist()
 
 
 # ---------------------------------------------------------------- addresses
@@ -169,6 +119,25 @@ def test_windows_are_configurable():
         launch(text, shared_window="none", local_window="0x1000000:0x1000004")
     with pytest.raises(ptxemu.InputError, match="option shared_window is '5', not 'first:last' or 'none'"):
         launch(text, shared_window="5")
+
+
+@pytest.mark.parametrize("window", ["0x10000000:0x20000000", "0:0x40000000", "0xfffffffffe:0x10000000000", "0x10:0x10"])
+def test_no_buffer_lies_in_a_window(window):
+    """Spec 6: wherever the windows are, the loader gives buffers addresses outside them."""
+    buffer = device().to_device(np.zeros(2, np.uint32))
+    for options in ({"shared_window": window}, {"local_window": window}, {"local_window": window, "shared_window": "none"}):
+        launch(f"{ENTRY}MOV32I R6, 0x1\nRED.E.ADD [R2+4], R6\nEXIT", buffer, **options)
+    assert buffer.copy_to_host().tolist() == [0, 3]
+    for wrong in ("2:1", "0:0x10000000001", "-1:5", "1", "a:b", ""):
+        with pytest.raises(ptxemu.InputError, match="option shared_window is"):
+            launch(ENTRY, buffer, shared_window=wrong)
+
+
+def test_both_windows_may_be_disabled():
+    """Spec 6: then only the region test is left."""
+    for place in (0x01000000, 0x02000000):
+        with pytest.raises(ptxemu.Fault, match="illegal address"):
+            launch(on_registers("RED.ADD [R4], R6", R4=place), shared_window="none", local_window="none")
 
 
 def test_no_policy_aligns_an_address():

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-from itertools import groupby
-from pathlib import Path
-
 import atomic_model
 import numpy as np
 import pytest
 from sass_harness import device, memory, pairs, run
+from spec_vectors import rows, sass_accepts
 from surface_model import MISALIGNED, NONE, TRAP, ModelSurface
 
 import ptxemu
 from ptxemu.operations import OPERATIONS
 
-DATA = Path(__file__).parent / "data" / "spec"
 DIMS = {"1d": "1D", "1d_buffer": "1D_BUFFER", "a1d": "1D_ARRAY", "2d": "2D", "a2d": "2D_ARRAY", "3d": "3D"}
 CLAMPS = {"trap": ".TRAP", "clamp": "", "zero": ".IGN"}
 OUTCOMES = {"trap": TRAP, "misaligned": MISALIGNED, "zero_or_drop": NONE}
 FAULTS = {TRAP: "surface access out of bounds", MISALIGNED: "misaligned address"}
-
-
-def rows(name: str) -> list[dict[str, str]]:
-    with (DATA / name).open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def coordinates(dim: str, x: int, y: int = 0, z: int = 0, layer: int = 0) -> dict[str, int]:
@@ -88,7 +79,7 @@ def test_the_reference_example():
 
 # ---------------------------------------------------------------- vectors
 
-BOUNDS = [row for row in rows("vectors_bounds.csv") if row["access_bytes"] in ("4", "8")]
+BOUNDS = [row for row in rows("bounds") if sass_accepts(row)]
 
 
 def form(row: dict[str, str]) -> tuple[str, ...]:
@@ -138,35 +129,6 @@ def _shape(geom: str, extents: list[int]) -> tuple[int, ...]:
         "1d": (width,), "1d_buffer": (width,), "2d": (height, width), "3d": (depth, height, width), "a1d": (layers, width),
         "a2d": (layers, height, width),
     }[geom]  # fmt: skip
-
-
-MODEL_OPS = {
-    "add": ("ADD", {32: "U32", 64: "U64"}), "umin": ("MIN", {32: "U32", 64: "U64"}), "umax": ("MAX", {32: "U32", 64: "U64"}),
-    "smin": ("MIN", {32: "S32", 64: "S64"}), "smax": ("MAX", {32: "S32", 64: "S64"}), "and": ("AND", {32: "U32", 64: "U64"}),
-    "or": ("OR", {32: "U32", 64: "U64"}), "xor": ("XOR", {32: "U32", 64: "U64"}), "inc_wrap": ("INC", {32: "U32"}),
-    "dec_wrap": ("DEC", {32: "U32"}), "fadd_ftz": ("ADD", {32: "F32.FTZ.RN"}), "fadd": ("ADD", {16: "F16x2.RN"}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", MODEL_OPS)
-def test_atomic_vectors(name):
-    """Every vector of an operation and width that SURED has; halves come in pairs."""
-    op, sizes = MODEL_OPS[name]
-    chosen = [row for row in rows("vectors_atomics.csv") if row["model_op"] == name and int(row["bits"]) in sizes]
-    assert chosen
-    for bits, group in groupby(chosen, key=lambda row: int(row["bits"])):
-        for row in group:
-            old, value, new = (int(row[key], 16) for key in ("old", "src0", "new"))
-            if bits == 16:
-                old, value, new = (number * 0x10001 for number in (old, value, new))
-            surface = _texel(old)
-            run(f"SURED.D.1D.{op}.{sizes[bits]} [R4], R8, 0x52", {"R4": 0, **pairs(value)}, surface)
-            assert int(memory(surface)[:8].view("u8")[0]) == new, row
-
-
-def _texel(value: int):
-    data = np.array([value & 0xFFFFFFFF, value >> 32], np.uint32)
-    return device().surface(data, format="R32_UINT", geometry="1d", layout="linear")
 
 
 # ---------------------------------------------------------------- against the models

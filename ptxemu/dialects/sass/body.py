@@ -181,7 +181,7 @@ class Kernel:
         kind = ENGINE_TYPES[form.mods["size"]]
         value = self.operands.data(data, kind.bits)
         width = B64 if kind.bits == 64 else B32
-        mods = form.mods | {"windows": ",".join(map(str, self.windows)), "helper": str(self.helper)}
+        mods = form.mods | {"windows": ",".join(map(str, self.windows)), "helper": str(self.helper), "bias": str(self.banks.bias)}
         self.body.add(form.row, mods, (), (address, value), (), (B64, width), guard=guard)
 
 

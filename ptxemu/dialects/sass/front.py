@@ -11,7 +11,7 @@ from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line, Name
 from ptxemu.dialects.sass.body import Kernel
 from ptxemu.dialects.sass.grammar import parser
-from ptxemu.dialects.sass.memory import Banks, Pool
+from ptxemu.dialects.sass.memory import Banks, Pool, bias_of
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
 from ptxemu.ir import Module, Variable
@@ -19,6 +19,7 @@ from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
 
 TYPES = {"u32": "u32", "s32": "s32", "b32": "b32", "f32": "f32", "u64": "u64", "s64": "s64", "f64": "f64", "ptr": "u64"}
+ADDRESSES = 1 << 40
 
 
 def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:
@@ -27,7 +28,7 @@ def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: M
 
 
 def window(name: str, text: str) -> tuple[int, int]:
-    """``first:last``, the addresses of a window without the last, or ``none``."""
+    """``first:last``, the addresses of a window without the last, or ``none``. Addresses have 40 bits."""
     if text == "none":
         return 0, 0
     first, colon, last = text.partition(":")
@@ -35,7 +36,7 @@ def window(name: str, text: str) -> tuple[int, int]:
         bounds = int(first, 0), int(last, 0)
     except ValueError:
         bounds = 0, -1
-    if not colon or not 0 <= bounds[0] <= bounds[1] < 1 << 63:
+    if not colon or not 0 <= bounds[0] <= bounds[1] <= ADDRESSES:
         raise InputError(f"option {name} is {text!r}, not 'first:last' or 'none'")
     return bounds
 
@@ -48,7 +49,7 @@ class _Front(ProgramFront):
         super().__init__(module_of(source, "sm_50"), diagnostics, WORDS)
         self.windows = tuple(bound for name in ("shared_window", "local_window") for bound in window(name, options[name]))
         self.pool = Pool(self.module)
-        self.banks = Banks(self.pool)
+        self.banks = Banks(self.pool, bias_of(self.windows))
         self.kernel: Kernel | None = None
         self.directives = {
             "kernel": self._kernel, "param": self._param, "const": self._const, "bank": self._bank,

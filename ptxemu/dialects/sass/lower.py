@@ -1,7 +1,7 @@
 """Lowerings of what SASS has beyond PTX: header words, SURED, RED on the program's own address space.
 
 A device pointer becomes an address of the program's 40-bit space by its place in the arena: ``address = pointer -
-arena_base + BIAS``.  Below the bias lie the shared and local windows, so no buffer is in one (SURED and RED notes).
+arena_base + bias``.  The shared and local windows lie below the bias, so no buffer is in one (SURED and RED notes).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ptxemu.operations import find
 from ptxemu.types import B32, B64, U32, U64, ScalarType
 from ptxemu.variant import LANES
 
-BIAS = 1 << 26
 CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE_CLAMP_TRAP}
 GEOMETRIES = {
     "1D": lib.PE_GEOM_1D, "1D_BUFFER": lib.PE_GEOM_1D_BUFFER, "1D_ARRAY": lib.PE_GEOM_A1D, "2D": lib.PE_GEOM_2D,
@@ -34,7 +33,7 @@ PLACES: dict[str, tuple[int | None, ...]] = {
 @effect("sass_pointer")
 def pointer(ctx: Context, op: Op) -> None:
     """A device pointer as an address of the program; null stays null."""
-    shift = ctx.scalar.bin("sub", "i64", str(BIAS), ctx.field("arena_base"))
+    shift = ctx.scalar.bin("sub", "i64", op.mods["bias"], ctx.field("arena_base"))
     vector = op.dsts[0] is not None and not ctx.is_scalar(op.dsts[0])
     emitter = ctx.vector if vector else ctx.scalar
     value = ctx.vector_of(op.srcs[0], U64) if vector else ctx.scalar_of(op.srcs[0], U64)
@@ -122,7 +121,7 @@ def red(ctx: Context, op: Op) -> None:
     windows = ", ".join(f"i64 {value}" for value in map(int, op.mods["windows"].split(",")))
     site = ctx.constant(
         "{ i32, i16, i16, i16, i16, i32, i64, [4 x i64] } "
-        f"{{ {atom}, i32 {lib.PE_ATOM_FTZ if 'FTZ' in op.mods['size'] else 0}, i64 {BIAS}, [4 x i64] [{windows}] }}"
+        f"{{ {atom}, i32 {lib.PE_ATOM_FTZ if 'FTZ' in op.mods['size'] else 0}, i64 {op.mods['bias']}, [4 x i64] [{windows}] }}"
     )
     ctx.call(
         "void", "pe_red", ("ptr", "%w"), ("ptr", site), ("i32", _lanes(ctx, op)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ptxemu.dialects.build import Body, surface
 from ptxemu.dialects.sass.ast import Constant, Name
 from ptxemu.dialects.text import TextError
@@ -18,16 +20,23 @@ DRIVER_WORDS = {
 BANKS = 18
 BANK_BYTES = 1 << 16
 HEADERS = 1 << 20  # header pointers have 20 bits
+BIAS = 1 << 26
+"""Where device memory starts in a program's address space, if no window is in the way."""
 
 
 HEADER = Row("_sass_header", (), (), (1, 0), 0, "sass_header", frozenset(), "internal", "_sass_header")
 POINTER = Row("_sass_pointer", (), (), (1, 0), 0, "sass_pointer", frozenset(), "internal", "_sass_pointer")
 
 
-def program_address(body: Body, pointer: Reg) -> Reg:
+def bias_of(windows: Sequence[int]) -> int:
+    """Where device memory starts in a program's address space: behind its windows (first and last address of each)."""
+    return max(BIAS, -(-max(windows) // BIAS) * BIAS)
+
+
+def program_address(body: Body, pointer: Reg, bias: int) -> Reg:
     """A device pointer as an address of the program's own 40-bit space (:mod:`ptxemu.dialects.sass.lower`)."""
     address = body.temp("b64")
-    body.add(POINTER, {}, (address,), (pointer,), (U64,), (U64,))
+    body.add(POINTER, {"bias": str(bias)}, (address,), (pointer,), (U64,), (U64,))
     return address
 
 
@@ -75,8 +84,9 @@ class Pool:
 class Banks:
     """The constant banks of a kernel: words given by ``.const``, parameters, and what the driver puts before them."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, bias: int = BIAS) -> None:
         self.pool = pool
+        self.bias = bias  # of the program's address space
         self.words: dict[tuple[int, int], int] = {}
         self.params: list[tuple[int, Variable, bool]] = []  # offset in bank 0, whether it is a pointer
         self.header_bank = 0
@@ -85,7 +95,7 @@ class Banks:
 
     def fresh(self) -> Banks:
         """The banks of the next kernel: the words of the module, no parameters."""
-        made = Banks(self.pool)
+        made = Banks(self.pool, self.bias)
         made.words, made.header_bank = dict(self.words), self.header_bank
         return made
 
@@ -136,5 +146,5 @@ class Banks:
         if not pointer:
             return body.load_param(variable, "b32", offset - start)
         whole, low, high = body.load_param(variable, "u64"), body.temp("b32"), body.temp("b32")
-        body.emit("mov.b64", (low, high), program_address(body, whole))
+        body.emit("mov.b64", (low, high), program_address(body, whole, self.bias))
         return high if offset - start else low
