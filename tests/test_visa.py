@@ -98,10 +98,9 @@ def test_accepted(line):
         ("min (M1, 8) V40(0,0)<1> V40(0,0)<1;1,0> 1:d", "25: one source is signed, the other of type ud"),
         ("mov (M1, 8) V40(0,0)<1> 1.0:df", "25: 'mov' does not convert type df to ud"),
         ("sel (M1, 8) V40(0,0)<1> V40(0,0)<1;1,0> 1:ud", "1: 'sel' needs a predicate, (P1)"),
-        ("movs (M1, 1) T6(0) 5:ud", "14: 'movs' sets T252(0), by (M1, 1); other surfaces are bound by the host"),
+        ("movs (M1, 1) T6(0) 5:d", "20: an index of the binding table has type ud, not d"),
         ("movs (M1, 1) T252(0) 5:d", "22: a handle has type uq or ud, not d"),
         ("jmp (M1, 1) nowhere", "13: unknown label 'nowhere'"),
-        ("(P3) ret (M1, 8)", "15: 'ret' with a predicate has execution size 1"),
         (
             "mov (M1, 8) V40(0,0)<1> %local_id(0,0)<0;1,0>",
             "25: unknown predefined variable '%local_id'; did you mean '%local_id_",

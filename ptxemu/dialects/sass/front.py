@@ -59,7 +59,7 @@ class _Front(ProgramFront):
 
     def run(self, lines: Sequence[Line]) -> Module:
         module = super().run(lines)
-        self.pool.finish()
+        self.pool.finish(self.pool.maximum)
         return module
 
     def line(self, line: Line) -> None:

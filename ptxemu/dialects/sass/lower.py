@@ -1,4 +1,4 @@
-"""Lowerings of what SASS has beyond PTX: header words, SURED, RED on the program's own address space.
+"""Lowerings of what SASS has beyond PTX: SURED, RED on the program's own address space.
 
 A device pointer becomes an address of the program's 40-bit space by its place in the arena: ``address = pointer -
 arena_base + bias``.  The shared and local windows lie below the bias, so no buffer is in one (SURED and RED notes).
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.dialects.sass.table import ENGINE_TYPES
-from ptxemu.ir import Imm, Op, SymRef, Vec
+from ptxemu.ir import Op, Vec
 from ptxemu.lower.atomics import lane_data, type_code
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.special import symbol_value
 from ptxemu.lower.surfaces import site_constant
 from ptxemu.operations import find
-from ptxemu.types import B32, B64, U32, U64, ScalarType
-from ptxemu.variant import LANES
+from ptxemu.types import B32, B64, U64, ScalarType
 
 CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE_CLAMP_TRAP}
 GEOMETRIES = {
@@ -40,36 +38,6 @@ def pointer(ctx: Context, op: Op) -> None:
     moved = emitter.bin("add", "i64", value, ctx.splat("i64", shift) if vector else shift)
     null = emitter.icmp("eq", "i64", value, emitter.int(64, 0))
     ctx.define(op, 0, emitter.select(null, "i64", emitter.int(64, 0), moved))
-
-
-@effect("sass_header")
-def header(ctx: Context, op: Op) -> None:
-    """The surface handle of a header word, 0 for an invalid texture. Sampler bits do not count."""
-    dst = op.dsts[0]
-    assert dst is not None
-    indices = [int(word) for word in op.mods["headers"].split(",") if word]
-    word = op.srcs[0]
-    if isinstance(word, Imm):
-        index = word.bits & 0xFFFFF
-        found = op.srcs[1 + indices.index(index)] if index in indices else None
-        value = symbol_value(ctx, found) if isinstance(found, SymRef) else "0"
-        ctx.define(op, 0, value if ctx.is_scalar(dst) else ctx.splat("i64", value))
-        return
-    table = _pool(ctx, op, indices)
-    lanes = 1 if ctx.is_scalar(dst) else LANES
-    whole = f"<{lanes} x i32>" if lanes > 1 else "i32"
-    words, out = ctx.alloca(whole), ctx.alloca(f"<{lanes} x i64>")
-    source = ctx.scalar_of(word, U32) if lanes == 1 else ctx.vector_of(word, U32)
-    ctx.stmt(f"store {whole} {source}, ptr {words}, align 64")
-    ctx.call("void", "pe_headers", ("ptr", "%w"), ("ptr", table), ("i32", str(lanes)), ("ptr", words), ("ptr", out))
-    ctx.define(op, 0, ctx.inst(f"load {'i64' if lanes == 1 else f'<{lanes} x i64>'}, ptr {out}, align 64"))
-
-
-def _pool(ctx: Context, op: Op, indices: list[int]) -> str:
-    """A ``pe_header_pool``: the count, then header index and place in the module's table of handles of each."""
-    places = [ctx.layout.module.handle_index[item.symbol] for item in op.srcs[1:] if isinstance(item, SymRef)]  # type: ignore[index]
-    values = [len(indices), *(value for pair in zip(indices, places, strict=True) for value in pair)]
-    return ctx.constant(f"[{len(values)} x i32] [{', '.join(f'i32 {value}' for value in values)}]")
 
 
 @effect("sass_sured")

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from ptxemu.dialects.build import Body, surface
 from ptxemu.dialects.sass.ast import Constant, Name
+from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Module, Op, Operand, Reg, SReg, SymRef, Variable
+from ptxemu.ir import Module, Reg, SReg, Variable
 from ptxemu.isa.table import Row
 from ptxemu.syntax.ast import Int
-from ptxemu.types import TYPES, U32, U64
+from ptxemu.types import TYPES, U64
 
 PARAMETERS = 0x140  # where the kernel's parameters start in bank 0 (sm_50 to sm_62)
 PARAMETER_BYTES = 4096
@@ -24,7 +25,6 @@ BIAS = 1 << 26
 """Where device memory starts in a program's address space, if no window is in the way."""
 
 
-HEADER = Row("_sass_header", (), (), (1, 0), 0, "sass_header", frozenset(), "internal", "_sass_header")
 POINTER = Row("_sass_pointer", (), (), (1, 0), 0, "sass_pointer", frozenset(), "internal", "_sass_pointer")
 
 
@@ -40,18 +40,16 @@ def program_address(body: Body, pointer: Reg, bias: int) -> Reg:
     return address
 
 
-class Pool:
+class Pool(Slots):
     """The pool of texture headers: ``names`` by index. Each is a surface variable that the host binds.
 
     A header that nobody declared, or beyond MaximumIndex, is an invalid texture (SURED reference, "#tsPtrIdxU13").
     """
 
     def __init__(self, module: Module) -> None:
-        self.module = module
+        super().__init__(module)
         self.names: dict[int, Name] = {}
         self.maximum: int | None = None
-        self.variables: dict[int, Variable] = {}
-        self.lookups: list[Op] = []
 
     def add(self, index: Int, name: Name) -> None:
         if not 0 <= index.value < HEADERS:
@@ -67,18 +65,6 @@ class Pool:
         if not 0 <= index.value < HEADERS:
             raise TextError("a header index has 20 bits", index.pos, index.end)
         self.maximum = index.value
-
-    def lookup(self, body: Body, handle: Reg, word: Operand) -> None:
-        """Append the op that turns a header word into a handle; which headers there are is known at the end."""
-        self.lookups.append(body.add(HEADER, {}, (handle,), (word,), (U64,), (U32,)))
-
-    def finish(self) -> None:
-        """Tell every lookup the valid headers: their indices, ascending, and their surfaces."""
-        live = [index for index in sorted(self.variables) if self.maximum is None or index <= self.maximum]
-        for op in self.lookups:
-            op.mods = {"headers": ",".join(map(str, live))}
-            op.srcs = (op.srcs[0], *(SymRef(self.variables[index], 0) for index in live))
-            op.src_types = (U32, *(U64 for _ in live))
 
 
 class Banks:

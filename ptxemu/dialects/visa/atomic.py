@@ -96,9 +96,14 @@ def _operand(scope: Scope, kind: str, operand: Operand, size: int) -> Raw | None
 def _surface(scope: Scope, operand: Operand) -> SurfaceVariable:
     if not isinstance(operand, Name):
         raise TextError("expected a surface, such as T6", operand.pos, operand.end)
-    if operand.text == SHARED_MEMORY:
-        raise TextError("T0, the shared local memory, is no typed surface", operand.pos, operand.end)
-    return scope.surface(operand)
+    return surface_variable(scope, operand)
+
+
+def surface_variable(scope: Scope, name: Name) -> SurfaceVariable:
+    """A surface variable that is not the one of shared local memory."""
+    if name.text == SHARED_MEMORY:
+        raise TextError("T0, the shared local memory, is no typed surface", name.pos, name.end)
+    return scope.surface(name)
 
 
 def _check_size(item: Instruction, at: Span, strict: bool) -> None:

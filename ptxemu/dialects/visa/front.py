@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ptxemu.dialects.build import HANDLE, Body, module_of, surface
 from ptxemu.dialects.program import ProgramFront
+from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.visa.ast import Alias, Directive, Instruction, Label, Line, Name, Number, Text, Value, Word
+from ptxemu.dialects.visa.atomic import surface_variable
 from ptxemu.dialects.visa.declarations import declare, special
 from ptxemu.dialects.visa.grammar import parser, whole
-from ptxemu.dialects.visa.kernel import Kernel
-from ptxemu.dialects.visa.variables import CHANNELS, ELEMENT_TYPES, General, Predicate, write
+from ptxemu.dialects.visa.kernel import BINDLESS, TABLE_SLOTS, Kernel
+from ptxemu.dialects.visa.variables import CHANNELS, ELEMENT_TYPES, General, Predicate, SurfaceVariable, write
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Module, SymRef, Variable
 from ptxemu.names import closest
@@ -27,16 +29,39 @@ def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: M
     return _Front(source, diagnostics, strict, options).run(parser().parse(source, diagnostics))
 
 
+def divergent_kernels(lines: Sequence[Line]) -> set[int]:
+    """Where the kernels begin whose channels may go different ways: by ``goto``, or by ``ret`` of several channels."""
+    found: set[int] = set()
+    start = -1
+    for line in lines:
+        if isinstance(line, Directive) and line.name.text == ".kernel":
+            start = line.name.pos
+        elif isinstance(line, Instruction):
+            wide = line.execution is not None and line.execution.size.text != "1"
+            if line.opcode == "goto" or (line.opcode == "ret" and wide):
+                found.add(start)
+    return found
+
+
 class _Front(ProgramFront):
     def __init__(self, source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> None:
         super().__init__(module_of(source, "TGLLP"), diagnostics)
         self.strict = strict
         self.options = dict(options)
         self.kernel: Kernel | None = None
+        self.slots = Slots(self.module)
+        self.divergent: set[int] = set()
         self.directives: dict[str, Callable[[Directive], None]] = {
             "kernel": self._kernel, "decl": self._declare, "input": self._argument, "in": self._input, "out": self._output,
             "kernel_attr": self._attribute, "version": self._version, "em": self._mask,
+            "slot": self._slot,
         }  # fmt: skip
+
+    def run(self, lines: Sequence[Line]) -> Module:
+        self.divergent = divergent_kernels(lines)
+        module = super().run(lines)
+        self.slots.finish()
+        return module
 
     def line(self, line: Line) -> None:
         if isinstance(line, Directive):
@@ -75,7 +100,8 @@ class _Front(ProgramFront):
         self.finish_kernel()
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
-        self.kernel = Kernel(Body(self.module, name.text, name.pos), self.strict, self.options)
+        body = Body(self.module, name.text, name.pos)
+        self.kernel = Kernel(body, self.slots, item.name.pos in self.divergent, self.strict, self.options)
 
     def _attribute(self, item: Directive) -> None:
         """``.kernel_attr SimdSize=8``: the SIMD width; other attributes do not matter here."""
@@ -83,20 +109,37 @@ class _Front(ProgramFront):
         for name, value in item.attributes:
             if name.text != "SimdSize":
                 continue
+            self._before_start(kernel, item)
             width = whole(value) if isinstance(value, Number) else 0
             if width not in WIDTHS:
                 raise TextError(f"the SIMD width is one of {', '.join(map(str, WIDTHS))}", name.pos, _end(value))
             kernel.width = width
-            kernel.mask = [bit if channel < width else False for channel, bit in enumerate(kernel.mask)]
+            kernel.mask &= (1 << width) - 1
 
     def _mask(self, item: Directive) -> None:
         """``.em MASK``: the execution mask with which threads start."""
         (number,) = self._words(item, Number)
         assert isinstance(number, Number)
         kernel, bits = self._current(item.name), whole(number)
+        self._before_start(kernel, item)
         if not 0 <= bits < 1 << CHANNELS:
             raise TextError(f"an execution mask has {CHANNELS} bits", number.pos, number.end)
-        kernel.mask = [bit if bits >> channel & 1 else False for channel, bit in enumerate(kernel.mask)]
+        kernel.mask &= bits
+
+    def _before_start(self, kernel: Kernel, item: Directive) -> None:
+        if kernel.started:
+            raise TextError(f"'{item.name.text}' must precede the instructions of its kernel", item.name.pos, item.name.end)
+
+    def _slot(self, item: Directive) -> None:
+        """``.slot INDEX NAME``: a slot of the binding table holds a surface that the host binds."""
+        index, name = self._words(item, Number, Name)
+        assert isinstance(index, Number) and isinstance(name, Name)
+        number = whole(index)
+        if not 0 <= number < TABLE_SLOTS:
+            raise TextError(f"the binding table has {TABLE_SLOTS} slots", index.pos, index.end)
+        if number in self.slots.variables:
+            raise TextError(f"slot {number} is declared twice", index.pos, index.end)
+        self.slots.variables[number] = self._surface(name)
 
     def _declare(self, item: Directive) -> None:
         """``.decl V40 v_type=G type=ud num_elts=8``"""
@@ -114,14 +157,24 @@ class _Front(ProgramFront):
         return surface(self.module, name.text, name.pos)
 
     def _argument(self, item: Directive) -> None:
-        """``.input V34 offset=64 size=4``: an argument of the kernel, the same for all threads."""
-        variable, name = self._general(item)
+        """``.input V34 offset=64 size=4``: an argument of the kernel, the same for all threads.
+
+        That of a surface variable is its slot of the binding table, that of T252 a handle.
+        """
+        (name,) = self._words(item, Name, attributes=True)
+        assert isinstance(name, Name)
+        kernel = self._current(item.name)
+        found = kernel.scope.names.get(name.text)
+        if isinstance(found, SurfaceVariable):
+            self._surface_argument(kernel, item, name)
+            return
+        variable = kernel.scope.general(name)
         self._unused(item, ("offset", "size"))
         size = next((whole(value) for key, value in item.attributes if key.text == "size" and isinstance(value, Number)), None)
         if variable.count != 1 or variable.offset % 4 or size not in (None, variable.size):
             text = f"an argument is a scalar of up to {ARGUMENT_BYTES} bytes; a thread's values come by .in"
             raise TextError(text, name.pos, name.end)
-        body = self._current(item.name).body
+        body = kernel.body
         body.at(item.name.pos, name.end)
         kind = ELEMENT_TYPES[variable.type]
         parameter = self._parameter(body, variable.name, kind, name)
@@ -129,6 +182,15 @@ class _Front(ProgramFront):
         value = body.temp(width)
         body.emit(f"ld.param.{kind}" if variable.size < 4 else f"ld.param.{width}", value, Addr(SymRef(parameter, 0), 0))
         write(body, variable, 0, variable.size, value, None)
+
+    def _surface_argument(self, kernel: Kernel, item: Directive, name: Name) -> None:
+        self._unused(item, ("offset", "size"))
+        kernel.body.at(item.name.pos, name.end)
+        variable = surface_variable(kernel.scope, name)
+        bindless = variable.name == BINDLESS
+        parameter = self._parameter(kernel.body, variable.name, "u64" if bindless else "u32", name)
+        value = kernel.body.load_param(parameter, "b64" if bindless else "b32")
+        kernel.body.emit("mov.b64", variable.handle, value if bindless else kernel.slot(value))
 
     def _parameter(self, body: Body, text: str, kind: str, name: Name) -> Variable:
         if any(param.variable.name == text for param in body.function.params):
@@ -155,11 +217,6 @@ class _Front(ProgramFront):
             raise TextError("a register file has whole dwords", first.pos, first.end)
         kernel.body.at(item.name.pos, second.end)
         return variable, self._parameter(kernel.body, second.text, "u64", second)
-
-    def _general(self, item: Directive) -> tuple[General, Name]:
-        (name,) = self._words(item, Name, attributes=True)
-        assert isinstance(name, Name)
-        return self._current(item.name).scope.general(name), name
 
     def _unused(self, item: Directive, known: tuple[str, ...]) -> None:
         for key, _ in item.attributes:

@@ -3,43 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects import build
 from ptxemu.dialects.build import Body
+from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import alu
-from ptxemu.dialects.visa.ast import Instruction, Label, Name, Region
-from ptxemu.dialects.visa.atomic import typed_atomic
+from ptxemu.dialects.visa.ast import Instruction, Label, Name, Operand, Region
+from ptxemu.dialects.visa.atomic import surface_variable, typed_atomic
+from ptxemu.dialects.visa.control import Divergence
 from ptxemu.dialects.visa.masks import Bit, Span, channels, predication, span
 from ptxemu.dialects.visa.operands import source, target
 from ptxemu.dialects.visa.table import ALIASES, TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope, SurfaceVariable
-from ptxemu.ir import Addr, Reg, Variable
+from ptxemu.ir import Addr, Imm, Reg, Variable
 from ptxemu.names import closest
-from ptxemu.types import TYPES
+from ptxemu.types import B32, TYPES
 
 BINDLESS = "T252"  # holds a handle
+TABLE_SLOTS = 256  # of the binding table
 EPILOGUE = "<epilogue>"  # no label of a source
 
 
 class Kernel:
     """A kernel being read.
 
-    ``width`` is its SIMD width, ``mask`` the execution mask: what is known of each channel, or the predicate that says it.
+    ``width`` is its SIMD width, ``mask`` the execution mask with which threads start.  Channels of a ``divergent`` kernel
+    may go different ways.
     """
 
-    def __init__(self, body: Body, strict: bool, options: dict[str, str]) -> None:
+    def __init__(self, body: Body, slots: Slots, divergent: bool, strict: bool, options: dict[str, str]) -> None:
         self.body = body
+        self.slots = slots
+        self.divergent = divergent
+        self.started = False
+        self.flow: Divergence | None = None
         self.scope = Scope({BINDLESS: SurfaceVariable(BINDLESS, None, Reg(BINDLESS, TYPES["b64"]))})
         self.strict = strict
         self.options = options
         self.width = CHANNELS
-        self.mask: list[Bit] = [True] * CHANNELS
+        self.mask = (1 << CHANNELS) - 1
         self.labels: dict[str, Name] = {}
         self.targets: list[Name] = []
         self.outputs: list[tuple[General | Predicate, Variable]] = []
         self.index: Reg | None = None
+
+    def start(self) -> None:
+        """The first label or instruction: the mask with which threads start is known."""
+        if self.divergent and not self.started:
+            self.flow = Divergence(self.body, self.mask)
+        self.started = True
 
     def label(self, item: Label) -> None:
         name = item.name
@@ -47,10 +62,16 @@ class Kernel:
             raise TextError(f"label '{name.text}' is defined twice", name.pos, name.end)
         self.labels[name.text] = name
         self.body.at(name.pos, name.end)
-        self.body.label(name.text)
+        self.start()
+        if self.flow is None:
+            self.body.label(name.text)
+        else:
+            self.flow.join(name.text)
 
     def finish(self) -> list[TextError]:
         """Store the register files; what is wrong with the kernel as a whole."""
+        if self.flow is not None:
+            self.flow.finish()
         if self.outputs:
             self.body.label(EPILOGUE)
             index = self.body.thread_index()
@@ -74,6 +95,7 @@ class Kernel:
     def instruction(self, item: Instruction) -> None:
         form = form_of(item)
         self.body.at(item.name.pos, item.end)
+        self.start()
         patterns = form.row.operands
         if len(item.operands) != len(patterns):
             plural = "" if len(patterns) == 1 else "s"
@@ -86,7 +108,11 @@ class Kernel:
 
     def channels(self, item: Instruction, at: Span) -> list[tuple[int, build.Guard | None]]:
         predicate = predication(self.body, self.scope, item.guard, at) if item.guard is not None else None
-        return channels(self.body, self.mask, at, predicate)
+        return channels(self.body, self.enabled, at, predicate)
+
+    def enabled(self, channel: int) -> Bit:
+        """What is known of a channel, or the predicate that says whether it is enabled."""
+        return bool(self.mask >> channel & 1) if self.flow is None else self.flow.bit(channel)
 
     def _typed_atomic(self, form: Form, item: Instruction, at: Span) -> None:
         typed_atomic(self.body, self.scope, form, item, at, self.strict, self.options, self.channels(item, at))
@@ -127,17 +153,20 @@ class Kernel:
         where = target(self.scope, item.operands[0], at.size)
         spans = [(operand.pos, operand.end) for operand in item.operands]
         operation = alu.selection(where.type, sources, spans, chosen)
-        alu.run(self.body, operation, where, sources, channels(self.body, self.mask, at, None))
+        alu.run(self.body, operation, where, sources, channels(self.body, self.enabled, at, None))
 
     def _set_predicate(self, form: Form, item: Instruction, at: Span) -> None:
         """``setp (M1, 8) P1 a``: bit n of a predicate becomes bit 0 of element n of a region; of a scalar, its bit n."""
         name, operand = item.operands
+        unpredicated(item)
         if not isinstance(name, Name):
             raise TextError("expected a predicate", name.pos, name.end)
         bits = self._bits(name, at)
         given = source(self.scope, operand, at.size)
         alu.check_integer(given, (operand.pos, operand.end))
         scalar = alu.is_scalar(given)
+        if scalar:  # the execution mask does not count for a word of bits
+            at = replace(at, no_mask=True)
         for channel, guard in self.channels(item, at):
             bit = self.body.temp("b32")
             value = alu.reg(self.body, given.value(self.body, channel))
@@ -145,17 +174,43 @@ class Kernel:
             self.body.emit("setp.ne.u32", bits[channel], bit, 0, guard=guard)
 
     def _set_surface(self, form: Form, item: Instruction, at: Span) -> None:
-        """``movs (M1, 1) T252(0) V33(0,0)<0;1,0>``: the handle of the bindless surface."""
+        """``movs (M1, 1) T6(0) a``: the slot of the binding table that a surface variable selects; of T252, a handle."""
         place, operand = item.operands
-        if not isinstance(place, Region) or place.name.text != BINDLESS or (place.row, place.column) != (None, 0) or at.size != 1:
-            text = f"'movs' sets {BINDLESS}(0), by (M1, 1); other surfaces are bound by the host"
-            raise TextError(text, place.pos, place.end)
+        if not isinstance(place, Region) or (place.row, place.column) != (None, 0) or at.size != 1:
+            raise TextError("'movs' sets element 0 of a surface variable, such as T6(0), by (M1, 1)", place.pos, place.end)
+        unpredicated(item)
+        variable = surface_variable(self.scope, place.name)
+        handle = self._selected(variable, operand)
+        for _, guard in self.channels(item, at):
+            self.body.emit("mov.b64", variable.handle, handle, guard=guard)
+
+    def _selected(self, variable: SurfaceVariable, operand: Operand) -> Reg:
+        """The handle that a surface variable takes: another's, that of a slot, or a number."""
+        if isinstance(operand, Region) and operand.row is None:
+            if operand.column:
+                raise TextError("a surface variable has one element", operand.pos, operand.end)
+            return surface_variable(self.scope, operand.name).handle
         given = source(self.scope, operand, 1)
+        value = given.value(self.body, 0)
+        if variable.name != BINDLESS:
+            if given.type != "ud":
+                raise TextError(f"an index of the binding table has type ud, not {given.type}", operand.pos, operand.end)
+            return self.slot(value)
         if given.type not in ("uq", "ud"):
             raise TextError(f"a handle has type uq or ud, not {given.type}", operand.pos, operand.end)
-        guard = self._scalar_guard(item, at)
-        handle, value = self.scope.surface(place.name).handle, given.value(self.body, 0)
-        self.body.emit("mov.b64" if given.type == "uq" or isinstance(value, int) else "cvt.u64.u32", handle, value, guard=guard)
+        handle = self.body.temp("b64")
+        self.body.emit("mov.b64" if given.type == "uq" or isinstance(value, int) else "cvt.u64.u32", handle, value)
+        return handle
+
+    def slot(self, index: Reg | int) -> Reg:
+        """The handle of the surface in a slot of the binding table; beyond its end there is none."""
+        handle, inside = self.body.temp("b64"), self.body.temp("b32")
+        if isinstance(index, int):
+            self.slots.lookup(self.body, handle, Imm(min(index, TABLE_SLOTS), B32))
+            return handle
+        self.body.emit("min.u32", inside, index, TABLE_SLOTS)
+        self.slots.lookup(self.body, handle, inside)
+        return handle
 
     def _bits(self, name: Name, at: Span) -> tuple[Reg, ...]:
         found = self.scope.predicate(name)
@@ -169,14 +224,35 @@ class Kernel:
 
     def _jump(self, form: Form, item: Instruction, at: Span) -> None:
         """``(P1) jmp (M1, 1) label``: the thread jumps."""
+        place = self._target(item)
+        guard = self._scalar_guard(item, at)
+        self.body.branch(place.text, guard)
+
+    def _goto(self, form: Form, item: Instruction, at: Span) -> None:
+        """``(P1) goto (M1, 8) label``: channels jump; by ``(M1, 1)`` all that are enabled."""
+        place, jumping = self._target(item), self._leaving(item, at)
+        assert self.flow is not None
+        if place.text in self.labels:
+            self.flow.backward(place.text, jumping)
+        else:
+            self.flow.forward(place.text, jumping)
+
+    def _target(self, item: Instruction) -> Name:
         place = item.operands[0]
         if not isinstance(place, Name):
             raise TextError("expected a label", place.pos, place.end)
-        guard = self._scalar_guard(item, at)
         self.targets.append(place)
-        self.body.branch(place.text, guard)
+        return place
+
+    def _leaving(self, item: Instruction, at: Span) -> Reg:
+        assert self.flow is not None
+        return self.flow.leaving(at, predication(self.body, self.scope, item.guard, at) if item.guard is not None else None)
 
     def _leave(self, form: Form, item: Instruction, at: Span) -> None:
+        """``(P1) ret (M1, 1)``: the thread ends; of a larger size, its channels do."""
+        if at.size > 1 and self.flow is not None:
+            self.flow.disable(self._leaving(item, at))
+            return
         guard = self._scalar_guard(item, at)
         if self.outputs:
             self.body.branch(EPILOGUE, guard)
@@ -185,13 +261,18 @@ class Kernel:
 
     def _scalar_guard(self, item: Instruction, at: Span) -> build.Guard | None:
         """The guard of what a whole thread does; the execution mask does not count."""
-        if item.guard is None:
-            return None
         if at.size != 1:
             size = item.execution.size if item.execution is not None else item.name
-            raise TextError(f"'{item.opcode}' with a predicate has execution size 1", size.pos, size.end)
+            raise TextError(f"the execution size of '{item.opcode}' is 1, not {at.size}", size.pos, size.end)
+        if item.guard is None:
+            return None
         predicate = predication(self.body, self.scope, item.guard, at)
         return predicate.bit(0), predicate.inverted
+
+
+def unpredicated(item: Instruction) -> None:
+    if item.guard is not None:
+        raise TextError(f"'{item.opcode}' takes no predicate", item.pos, item.name.pos)
 
 
 def form_of(item: Instruction) -> Form:
@@ -247,5 +328,5 @@ def start_at(address: Addr, offset: int) -> Addr:
 Handler = Callable[[Kernel, Form, Instruction, Span], None]
 HANDLERS: dict[str, Handler] = {
     "typed_atomic": Kernel._typed_atomic, "cmp": Kernel._compare, "sel": Kernel._select, "setp": Kernel._set_predicate,
-    "movs": Kernel._set_surface, "jmp": Kernel._jump, "ret": Kernel._leave,
+    "movs": Kernel._set_surface, "jmp": Kernel._jump, "goto": Kernel._goto, "ret": Kernel._leave,
 }  # fmt: skip

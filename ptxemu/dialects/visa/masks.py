@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ptxemu.dialects import build
@@ -82,11 +83,13 @@ def predication(body: Body, scope: Scope, guard: Guard, at: Span) -> Predication
     return Predication((total,), guard.inverted)
 
 
-def channels(body: Body, mask: list[Bit], at: Span, predicate: Predication | None) -> list[tuple[int, build.Guard | None]]:
+def channels(
+    body: Body, mask: Callable[[int], Bit], at: Span, predicate: Predication | None
+) -> list[tuple[int, build.Guard | None]]:
     """The channels that may be enabled, ascending, and the guard of each."""
     found: list[tuple[int, build.Guard | None]] = []
     for channel in range(at.size):
-        enabled = True if at.no_mask else mask[at.offset + channel]
+        enabled = True if at.no_mask else mask(at.offset + channel)
         if enabled is False:
             continue
         if predicate is None:
