@@ -126,7 +126,7 @@ def model_of(surface: SurfaceObject) -> ModelSurface:
     d = inner.descriptor
     order = "swizzled" if d.gob_order == 0 else "linear"
     return ModelSurface(inner.geometry, d.elem_bytes, d.width, d.height, d.depth, d.layers, layout=inner.layout,
-                        bh=d.block_h_log2, bd=d.block_d_log2, gob_order=order)  # fmt: skip
+                        pitch=d.pitch, bh=d.block_h_log2, bd=d.block_d_log2, gob_order=order)  # fmt: skip
 
 
 # ---------------------------------------------------------------- SASS
