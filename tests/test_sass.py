@@ -44,7 +44,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("op", LEGAL)
 def test_legality_table(op):
-    """8 operations, 9 sizes, SURED and RED."""
+    """Spec 4: 8 operations, 9 sizes, SURED and RED."""
     for size, letters in zip(SIZES, LEGAL[op].split(), strict=True):
         for letter, text in (("S", f"SURED.D.1D.{op}.{size} [R4], R8, 0x52"), ("R", f"RED.{op}.{size} [R4], R8")):
             found = errors(HEAD + text)
@@ -55,6 +55,7 @@ def test_legality_table(op):
 
 @pytest.mark.parametrize("size", ["F16x2.FTZ.RN", "F16x2.RN"])
 def test_both_spellings_of_halves(size):
+    """Spec 4.1: both spellings of halves."""
     for op in ("ADD", "MIN", "MAX"):
         assert errors(f"{HEAD}SURED.D.1D.{op}.{size} [R4], R8, 0x52\nRED.{op}.{size} [R4], R8") == []
 
@@ -98,6 +99,7 @@ def test_a_new_operation_is_one_row(monkeypatch):
     ],
 )
 def test_accepted(line):
+    """Spec 1: accepted."""
     assert errors(HEAD + line) == []
 
 
@@ -151,10 +153,12 @@ def test_accepted(line):
     ],
 )
 def test_errors(line, message):
+    """Spec 1, 3.1: errors."""
     assert error_of(line).startswith(message)
 
 
 def test_errors_of_the_file():
+    """Spec 1: errors of the file."""
     assert errors("") == ["1:1: the file has no .kernel"]
     assert errors("MOV R1, R2") == ["1:1: this must follow a .kernel directive"]
     assert errors(".param u32 x\n.kernel k\nx: EXIT\nx: EXIT")[:2] == [
@@ -174,6 +178,7 @@ def test_a_register_file_that_is_too_short_is_a_fault():
 
 
 def test_mode_p_is_read_but_not_run():
+    """Spec 1: mode p is read but not run."""
     text = f"{HEAD}SURED.P.2D.ADD [R4], R8, 0x52\nEXIT"
     assert errors(text) == []
     with pytest.raises(ptxemu.UnsupportedError, match=r"<string>:4: instruction 'SURED.P.2D.ADD' is not supported"):
@@ -183,7 +188,7 @@ def test_mode_p_is_read_but_not_run():
 @settings(max_examples=80)
 @given(st.data())
 def test_wrong_text_is_diagnosed(data):
-    """No text makes anything but diagnostics."""
+    """Spec 1: no text makes anything but diagnostics."""
     lines = (HEAD + "L: @!P0 SURED.D.BA.2D.MAX.S32.IGN [R4], R7, 0x52 {&req_6}\nRED.E.ADD [R2+-0x4], R6\nBRA L").split("\n")
     for _ in range(data.draw(st.integers(1, 3))):
         number = data.draw(st.integers(0, len(lines) - 1))

@@ -193,6 +193,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("geometry", "shape", "options"), OPTIONS, ids=lambda value: value if isinstance(value, str) else None)
 def test_a_header_and_a_surface_are_the_same(geometry, shape, options):
+    """Spec 7: a header and a surface are the same."""
     made = device().surface(shape, format="R32_UINT", geometry=geometry, **options)
     again = surface_of(device(), header_of(made.surface))
     one, two = made.surface.descriptor, again.surface.descriptor
@@ -204,6 +205,7 @@ def test_a_header_and_a_surface_are_the_same(geometry, shape, options):
 
 
 def test_a_program_runs_on_a_packed_header():
+    """Spec 7: a program runs on a packed header."""
     words = device().empty(64, np.uint32)
     header = bits(components=(0, 0x0F), **uint_types(), low=(37, (words.address & 0xFFFFFFFF) >> 5),
                   high=(64, words.address >> 32), version=(85, 2), pitch=(96, 2), width=(128, 15), height=(160, 3),
@@ -218,7 +220,7 @@ def test_a_program_runs_on_a_packed_header():
 @pytest.mark.parametrize(("policy", "both"), [("other", 0x7FFF), ("keep_old", 0x7E00)])
 @pytest.mark.parametrize("op", ["MIN", "MAX"])
 def test_nan_policy_of_minimum_and_maximum(policy, both, op):
-    """A NaN loses to a number; of two NaNs the result is canonical, or with keep_old what memory has."""
+    """Spec 4.1: A NaN loses to a number; of two NaNs the result is canonical, or with keep_old what memory has."""
     for old, value, expected in ((0x7E00, 0x3C00, 0x3C00), (0x3C00, 0x7E00, 0x3C00), (0x7E00, 0x7C01, both)):
         start = np.full(1, old * 0x10001, np.uint32)
         surface, buffer = device().surface(start, format="R32_UINT", geometry="1d"), device().to_device(start)

@@ -34,6 +34,7 @@ def on_registers(instruction: str, **registers: int) -> str:
 
 
 def test_the_three_examples_of_the_reference():
+    """Spec 6: the three examples of the reference."""
     buffer = device().to_device(np.full(4096, 9, np.uint32))
     text = f"{ENTRY}MOV32I R4, 0x190\nIADD R0.CC, R2, R4\nIADD.X R1, R3, RZ\nMOV32I R5, 0x2\n"
     launch(f"{text}RED.E.MIN.U32  [R0 - 400], R5;\nEXIT", buffer)
@@ -45,6 +46,7 @@ def test_the_three_examples_of_the_reference():
 
 
 def test_a_32_bit_sum_wraps():
+    """Spec 6: a 32 bit sum wraps."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xffffff70,"):
         launch(on_registers("RED.ADD [R4-400], R6", R4=0x100, R6=1))
     buffer = device().to_device(np.zeros(4, np.uint32))
@@ -58,6 +60,7 @@ def test_a_32_bit_sum_wraps():
 
 
 def test_an_extended_sum_has_64_bits():
+    """Spec 6: an extended sum has 64 bits."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xfffffffc,"):
         launch(on_registers("RED.E.ADD [R4-4], R6", R4=0, R5=1, R6=1))
     with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xfffffffffffffffc,"):
@@ -72,17 +75,20 @@ def test_an_extended_sum_has_64_bits():
     ],
 )  # fmt: skip
 def test_absolute_addresses(text, seen):
+    """Spec 6: absolute addresses."""
     with pytest.raises(ptxemu.Fault, match=rf"illegal address.* 0x{seen:x},"):
         launch(on_registers(f"RED.ADD {text}, R6"))
 
 
 def test_an_absolute_extended_address_is_sign_extended():
+    """Spec 6: an absolute extended address is sign extended."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.* 0xffffffffffff0000,"):
         launch(on_registers("RED.E.ADD [0xf0000], R6"))
 
 
 @pytest.mark.parametrize("text", ["[0x100000]", "[0xfff7ffff]", "[R4+0x80000]", "[R4-0x80001]", "[-0x80001]"])
 def test_offsets_without_an_encoding(text):
+    """Spec 6: offsets without an encoding."""
     with pytest.raises(ptxemu.PtxError, match="does not fit 20 bits"):
         ptxemu.loads(on_registers(f"RED.ADD {text}, R6"), dialect="sass")
 
@@ -105,6 +111,7 @@ def test_offsets_without_an_encoding(text):
     ],
 )
 def test_faults(place, size, kind):
+    """Spec 6: faults."""
     op = "ADD"
     where = rf"at <string>:\d+: block \(0,0,0\), thread \(0,0,0\), \d-byte access to generic address 0x{place:x}"
     with pytest.raises(ptxemu.Fault, match=rf"{kind} in kernel `k` {where}, in the program's own address space$"):
@@ -112,6 +119,7 @@ def test_faults(place, size, kind):
 
 
 def test_windows_are_configurable():
+    """Spec 6: windows are configurable."""
     text = on_registers("RED.ADD [R4], R6", R4=0x01000000, R6=1)
     with pytest.raises(ptxemu.Fault, match="illegal address"):
         launch(text, shared_window="none")
@@ -141,11 +149,13 @@ def test_both_windows_may_be_disabled():
 
 
 def test_no_policy_aligns_an_address():
+    """Spec 6: no policy aligns an address."""
     with pytest.raises(ptxemu.Fault, match="misaligned"):
         launch(on_registers("RED.ADD [R4], R6", R4=0x03000002, R6=1), align="mask")
 
 
 def test_errors_leave_memory_untouched():
+    """Spec 6: errors leave memory untouched."""
     buffer = device().to_device(np.zeros(8, np.uint32))
     for shift in (1, 2, 3):
         with pytest.raises(ptxemu.Fault, match="misaligned"):
@@ -158,6 +168,7 @@ def test_errors_leave_memory_untouched():
 
 
 def test_the_whole_element_must_lie_in_one_region():
+    """Spec 6: the whole element must lie in one region."""
     buffer = device().to_device(np.zeros(5, np.uint32))
     launch(on_registers("RED.ADD.U64 [R4+8], R6", R4=address(buffer), R6=1, R7=2))
     launch(on_registers("RED.ADD [R4+16], R6", R4=address(buffer), R6=3))
@@ -168,6 +179,7 @@ def test_the_whole_element_must_lie_in_one_region():
 
 
 def test_lanes_before_the_fault_are_done():
+    """Spec 6: lanes before the fault are done."""
     buffer = device().to_device(np.zeros(8, np.uint32))
     text = (
         ENTRY.replace("MOV", ".in R4 offset\nMOV", 1)
@@ -180,11 +192,13 @@ def test_lanes_before_the_fault_are_done():
 
 
 def test_a_null_pointer_stays_null():
+    """Spec 6: a null pointer stays null."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.* 0x0,"):
         launch(f"{ENTRY}RED.E.ADD [R2], R6\nEXIT", None)
 
 
 def test_guarded_and_helper_lanes_do_nothing():
+    """Spec 1, 4.1: guarded and helper lanes do nothing."""
     buffer = device().to_device(np.zeros(4, np.uint32))
     text = f"{ENTRY}.helper 0x1\nS2R R0, SR_TID.X\nISETP.NE.AND P1, PT, R0, 0x2, PT\nMOV32I R6, 0x1\n@P1 RED.E.ADD [R2], R6\nEXIT"
     launch(text, buffer, threads=8)
@@ -193,12 +207,14 @@ def test_guarded_and_helper_lanes_do_nothing():
 
 @pytest.mark.parametrize(("size", "ftz", "result"), [("F16x2.RN", False, 0x00010002), ("F16x2.FTZ.RN", True, 0)])
 def test_halves_keep_subnormals_unless_they_say_ftz(size, ftz, result):
+    """Spec 4.1: halves keep subnormals unless they say ftz."""
     buffer = device().to_device(np.array([0x00000001], np.uint32))
     launch(f"{ENTRY}MOV32I R6, 0x10001\nRED.E.ADD.{size} [R2], R6\nEXIT", buffer)
     assert buffer.copy_to_host()[0] == result
 
 
 def test_many_threads_on_one_word():
+    """Spec 9: many threads on one word."""
     buffer = device().to_device(np.zeros(2, np.uint32))
     text = f"{ENTRY}MOV32I R6, 0x1\nMOV32I R7, 0x3\nRED.E.ADD [R2], R6\nRED.INC [R2+4], R7\nEXIT"
     module(text)["k"][20, 256](buffer)
