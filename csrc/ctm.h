@@ -25,13 +25,13 @@ typedef struct pe_ctm_site {
 void pe_ctm_load(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x, const uint32_t *y,
                  uint32_t *texels);
 
-/* Store the channels (4 bits a lane) of texel x, y. */
+/* Store the channels (4 bits a lane) of texel x, y.  The values are converted in place. */
 void pe_ctm_store(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x, const uint32_t *y,
-                  const uint32_t *values, const uint32_t *channels);
+                  uint32_t *values, const uint32_t *channels);
 
-/* UMRT writes: texel (green, blue) is updated with red. */
-void pe_ctm_umrt(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *values,
-                 const uint32_t *channels);
+/* UMRT writes: texel (green, blue) is updated with red.  Operands are one word a lane. */
+void pe_ctm_umrt(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *red,
+                 const uint32_t *green, const uint32_t *blue, const uint32_t *alpha, const uint32_t *channels);
 
 /* The lanes whose value passes the conditional test against texel x, y. */
 uint32_t pe_ctm_test(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x,

@@ -83,6 +83,7 @@ typedef struct pe_surface_desc {
   uint32_t layout, block_h_log2, block_d_log2, gob_order;
   uint32_t base_align, pitch_align;            /* required alignments; default 16 */
   uint32_t enum_family;
+  uint32_t inp_2x2;                            /* CTM: a read gives the texel and its neighbours */
   uint64_t pitch, slice_stride, layer_stride;
   uint8_t *base;
   uint64_t size;

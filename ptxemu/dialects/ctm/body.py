@@ -149,14 +149,21 @@ class Kernel:
         """Targets exist and fit the program; UMRT ignores that of the alpha unit."""
         for work in works:
             name, target = work.part.name, work.form.mods.get("target")
-            if "W_OMASK" in work.form.mods and ALPHA not in work.unit.channels:
-                raise TextError("W_OMASK belongs to the alpha unit", name.pos, name.end)
+            if "W_OMASK" in work.form.mods:
+                if ALPHA not in work.unit.channels:
+                    raise TextError("W_OMASK belongs to the alpha unit", name.pos, name.end)
+                self.warn_uncached("W_OMASK", name)
             if self.output.kind == "umrt" and work.unit.words == "a":
                 continue
             if OUT in work.writes and target is None:
                 raise TextError("a write of out needs a target, such as .RNDR_TGT_A", name.pos, name.end)
             if target is not None:
                 self.output.check_target(target, *target_span(name, target))
+
+    def warn_uncached(self, what: str, name: Name) -> None:
+        """UMRT writes leave before the output mask and the conditional test."""
+        if self.output.kind == "umrt":
+            self._warn(f"{what} has no effect on uncached output", name.pos, name.end)
 
     def _send(self, works: list[Work], item: Instruction) -> None:
         outs = [work for work in works if OUT in work.writes]
@@ -205,7 +212,7 @@ class Kernel:
         return problems
 
     def _warn_unsynced(self) -> None:
-        if self.output.kind != "umrt" or self.output.acquires:
+        if not self.output.scatters or self.output.acquires:
             return
         written = self.output.surfaces.get("A")
         for surface, name in self._reads:

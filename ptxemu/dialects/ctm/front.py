@@ -11,7 +11,7 @@ from ptxemu.dialects.ctm.body import Input, Kernel
 from ptxemu.dialects.ctm.grammar import float_bits, parser
 from ptxemu.dialects.ctm.memory import TILINGS
 from ptxemu.dialects.ctm.operands import INPUTS, PRED, constant, temporary
-from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS
+from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
 from ptxemu.dialects.program import ProgramFront
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
@@ -179,30 +179,35 @@ class _Front(ProgramFront):
 
     # ------------------------------------------------------------ output state
 
+    def _output_state(self, item: Directive) -> Output:
+        kernel = self._kernel_of(item)
+        kernel.warn_uncached(item.name.text, item.name)
+        return kernel.output
+
     def _out_mask(self, item: Directive) -> None:
         """``.set_out_mask MASK``"""
-        self._kernel_of(item).output.out_mask = self._one(item, 16)
+        self._output_state(item).out_mask = self._one(item, 16)
 
     def _test(self, item: Directive) -> None:
         """``.set_cond_test CONDITION``"""
-        self._kernel_of(item).output.conditional.test = self._one(item, ALWAYS + 1)
+        self._output_state(item).conditional.test = self._one(item, ALWAYS + 1)
 
     def _location(self, item: Directive) -> None:
         """``.set_cond_loc 0|1``: the value comes from the processors, or from the processing engine."""
-        self._kernel_of(item).output.conditional.location = self._one(item, 2)
+        self._output_state(item).conditional.location = self._one(item, 2)
 
     def _test_mask(self, item: Directive) -> None:
         """``.set_cond_out_mask MASK``"""
-        self._kernel_of(item).output.conditional.mask = self._one(item, 2)
+        self._output_state(item).conditional.mask = self._one(item, 2)
 
     def _buffer(self, item: Directive) -> None:
         """``.conditional NAME``: the conditional output buffer"""
-        self._kernel_of(item).output.conditional.buffer = self._surface(self._names(item, 1)[0])
+        self._output_state(item).conditional.buffer = self._surface(self._names(item, 1)[0])
 
     def _engine_value(self, item: Directive) -> None:
         """``.engine_value NUMBER``: what the processing engine compares"""
         value = self._arguments(item, (Int, Number))[0]
-        self._kernel_of(item).output.conditional.engine_value = self._bits(value)
+        self._output_state(item).conditional.engine_value = self._bits(value)
 
     # ------------------------------------------------------------ arguments
 

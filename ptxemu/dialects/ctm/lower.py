@@ -58,10 +58,10 @@ def store(ctx: Context, op: Op) -> None:
 
 @effect("_ctm_umrt")
 def umrt(ctx: Context, op: Op) -> None:
-    """Sources: surface, the four values, the mask of channels."""
+    """Sources: surface, red, green, blue, alpha, the mask of channels."""
     flags = lib.PE_CTM_SAME_INDEX if "same" in op.mods else 0
     site = _site(ctx, op.pos, flags=flags, op=int(op.mods["op"]), group=int(op.mods["group"]))
-    _call(ctx, op, "void", "pe_ctm_umrt", site, *_words(ctx, op, 1, 3))
+    _call(ctx, op, "void", "pe_ctm_umrt", site, *_words(ctx, op, 1, 6))
 
 
 @effect("_ctm_test")

@@ -85,4 +85,5 @@ def surface_of(
     made = Surface(
         device.arena, found.format, found.pitch, found.height, address=memory.address + found.base, size=size, **options
     )
+    made.descriptor.inp_2x2 = found.tiling.endswith("_INP_2X2")
     return SurfaceObject(made, device.surface_table)

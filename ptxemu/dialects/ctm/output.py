@@ -11,7 +11,7 @@ from ptxemu.dialects.ctm.operands import CHANNELS, OUT
 from ptxemu.dialects.ctm.registers import Registers
 from ptxemu.dialects.ctm.table import ACQUIRE, CACHED, SAME, uncached
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Reg, SymRef, Variable, Vec
+from ptxemu.ir import Operand, Reg, SymRef, Variable, Vec
 from ptxemu.types import B32, PRED, U64
 
 TARGETS = "ABCD"
@@ -58,7 +58,7 @@ class Output:
         self.surfaces: dict[str, Variable] = {}
         self.out_mask = ALL
         self.conditional = Conditional()
-        self.acquires = False
+        self.scatters = self.acquires = False
         self._targets: dict[str, Target] = {}
         self._value: Reg | None = None  # for the conditional test
 
@@ -93,12 +93,11 @@ class Output:
         self.body.emit("mov.b32", self._value, value, guard=gate)
 
     def finish(self) -> None:
-        """Send what the targets hold, if the conditional test passes."""
-        used = sorted(self._targets)
-        if not used or self.conditional.test == NEVER:
+        """Send what the targets hold, if the conditional test passes; the test has an effect of its own."""
+        if self.kind != KINDS[0] or self.conditional.test == NEVER:
             return
         passed = self._test()
-        for letter in used:
+        for letter in sorted(self._targets):
             target = self._targets[letter]
             gates: dict[int, Guard | None] = {
                 channel: (target.written[channel], False) for channel in range(4) if self.out_mask >> channel & 1
@@ -132,14 +131,15 @@ class Output:
 
     def umrt(self, target: str, write: Write) -> None:
         """Write at once. Channels that the instruction lacks make the write a partial one."""
+        self.scatters = True
         self.acquires |= target.endswith(ACQUIRE)
         nothing = self.registers.arithmetic.number(0)
-        values = Vec(tuple(write.values.get(channel, nothing) for channel in range(4)))
+        values = [write.values.get(channel, nothing) for channel in range(4)]
         mods = {"op": str(uncached()[target].code), "group": str(self.group)}
         if target.removesuffix(ACQUIRE).endswith(SAME):
             mods["same"] = "same"
-        sources = (SymRef(self.surfaces[TARGETS[0]], 0), values, self.registers.mask(write.gates))
-        self.body.add(UMRT, mods, (), sources, (), (U64, B32, B32))
+        sources: tuple[Operand, ...] = (SymRef(self.surfaces[TARGETS[0]], 0), *values, self.registers.mask(write.gates))
+        self.body.add(UMRT, mods, (), sources, (), (U64, *[B32] * 5))
 
 
 def target_span(name: Name, target: str) -> tuple[int, int]:
