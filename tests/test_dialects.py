@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu import dialects
+from ptxemu import dialects, operations
 from ptxemu._runtime import lib
 from ptxemu.cli import run
+from ptxemu.dialects.ctm import table as ctm_table
+from ptxemu.dialects.sass import table as sass_table
 from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
 from ptxemu.dialects.visa import table as visa_table
 from ptxemu.isa import rows
+from ptxemu.isa.table import Row, add_row
 from ptxemu.operations import OPERATIONS, find
 from ptxemu.types import TYPES
 
@@ -134,6 +137,8 @@ def test_every_table_refers_to_the_list():
             for size in slots["size"]:
                 entry = find("sass", slots["op"][0], ENGINE_TYPES[size])
                 assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{ENGINE_TYPES[size].name.upper()}"))
+    for target, entry in ctm_table.uncached().items():
+        assert "UMRT" in target and lib.pe_atom_legal(entry.code, lib.PE_TYPE_B32)
     for row in visa_table.TABLE[visa_table.ATOMIC]:
         entry = visa_table.entry_of(row.slots[0].values[0])
         for half in (False, True):
@@ -146,6 +151,53 @@ def test_the_list_and_the_engine_have_the_same_operations():
     assert sorted(codes) == list(range(lib.PE_ATOM_FMAX + 1))
     numbers = [entry.visa_code for entry in OPERATIONS if entry.visa]
     assert sorted(numbers) == [*range(0x0E), 0x10, 0x11, 0x12]
+
+
+PTX_LESS = """.version 8.0
+.target sm_80
+.address_size 64
+.entry k(.param .u64 p) { .reg .u64 %d; ld.param.u64 %d, [p]; red.global.less.u32 [%d], 7; ret; }"""
+LESS = {
+    "sass": ".header 3 image\n.kernel k\nMOV32I R10, 0x3\nMOV32I R8, 0x7\nSURED.D.2D.LESS [R4], R8, R10\nEXIT",
+    "visa": ".kernel k\n.decl U v_type=G type=ud num_elts=8\n.decl A v_type=G type=ud num_elts=8\n"
+            ".decl T6 v_type=T num_elts=1 v_name=image\nmov (M1, 1) A(0,0)<1> 0x7:ud\n"
+            "TYPED_ATOMIC.LESS (M1, 1) T6 U.0 U.0 V0 V0 A.0 V0 V0",
+    "ctm": ".kernel k umrt\n.output A image\n.const c0 = 0 0 0 0\n.const c1 = 0f00000007 0 0 0\n"
+           "OUTPUT MAX.OMOD_DISABLED.RNDR_TGT_UMRT_LESS_SAME_IDX out, c1.ra00, c1.ra00",
+}  # fmt: skip
+
+
+def test_a_new_operation_is_one_row_of_the_list(monkeypatch):
+    """No instruction set subtracts by this name; one row, which names an entry of the engine, and all of them do.
+
+    The rows of SASS, vISA and CTM follow the list; PTX has a row of its own for the types, versions and targets.
+    """
+    for dialect, text in {**LESS, "ptx": PTX_LESS}.items():
+        assert [item.severity for item in ptxemu.lint(text, dialect=dialect)] == ["error"]
+    monkeypatch.setattr(operations, "OPERATIONS", list(OPERATIONS))
+    operations.operation("SUB", "us", "less", "LESS", "less", 0x1F, sured="U32", red="U32", ctm="UMRT_LESS")
+    fresh: dict[str, dict[str, list[Row]]] = {"sass": {}, "visa": {}, "ptx": {}}
+    sass_table.build(fresh["sass"])
+    visa_table.build(fresh["visa"])
+    outputs: dict[str, dict[str, list[Row]]] = {"ALU": {}, "OUTPUT": {}}
+    ctm_table.build(outputs)
+    add_row(fresh["ptx"], "red", "space=global op=less type=u32", "[a]:type, b:type", lower="red", flags="memory")
+    fresh["ptx"]["red"] += rows()["red"]
+    for table, made in ((sass_table.TABLE, fresh["sass"]), (visa_table.TABLE, fresh["visa"]), (rows(), fresh["ptx"]),
+                        *((ctm_table.TABLES[kind], outputs[kind]) for kind in outputs)):  # fmt: skip
+        for opcode, forms in made.items():
+            monkeypatch.setitem(table, opcode, forms)
+    results = []
+    for dialect, text in LESS.items():
+        module = ptxemu.loads(text, dialect=dialect)
+        format = "R32_FLOAT" if dialect == "ctm" else "R32_UINT"
+        surface = module.device.surface((2, 4), format=format)
+        module.bind("image", surface)
+        module["k"][1, 1]()
+        results.append(surface.copy_to_host().view(np.uint32).ravel().tolist())
+    memory = np.zeros(8, np.uint32)
+    ptxemu.loads(PTX_LESS)["k"][1, 1](memory)
+    assert results == [[2**32 - 7, *[0] * 7]] * 3 and memory.tolist() == results[0]
 
 
 def test_ptx_is_a_dialect_too():

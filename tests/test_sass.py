@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from sass_harness import run
 
 import ptxemu
-from ptxemu import operations
 from ptxemu.compile import Options, emit, front
-from ptxemu.dialects.sass.table import TABLE, build
-from ptxemu.isa.table import Row
 
 HEAD = ".header 3 image\n.const c[0x0][0x148] = 0xABC00003\n.kernel k\n"
 
@@ -58,24 +55,6 @@ def test_both_spellings_of_halves(size):
     """Spec 4.1: both spellings of halves."""
     for op in ("ADD", "MIN", "MAX"):
         assert errors(f"{HEAD}SURED.D.1D.{op}.{size} [R4], R8, 0x52\nRED.{op}.{size} [R4], R8") == []
-
-
-def test_a_new_operation_is_one_row(monkeypatch):
-    """SASS has no SUB: one row of the list, which names an entry of the engine, is all that it takes to run it."""
-    text = f"{HEAD}MOV32I R8, 0x5\nSURED.D.1D.SUB [R4], R8, 0x52\nEXIT"
-    assert "unknown modifier '.SUB'" in errors(text)[0]
-    known = list(operations.OPERATIONS)
-    monkeypatch.setattr(operations, "OPERATIONS", known)
-    operations.operation("SUB", "us", sass="SUB", sured="U32", red="U32")
-    table: dict[str, list[Row]] = {}
-    build(table)
-    for opcode, rows in table.items():
-        monkeypatch.setitem(TABLE, opcode, rows)
-    module = ptxemu.loads(text, dialect="sass")
-    surface = module.device.surface(np.array([100], np.uint32), format="R32_UINT", geometry="1d")
-    module.bind("image", surface)
-    module["k"][1, 3]()
-    assert surface.copy_to_host().tolist() == [85]
 
 
 # ---------------------------------------------------------------- text
