@@ -49,6 +49,7 @@ class Pool(Slots):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names: dict[int, Name] = {}
+        self.spelled: set[str] = set()
         self.maximum: int | None = None
 
     def add(self, index: Int, name: Name) -> None:
@@ -56,9 +57,10 @@ class Pool(Slots):
             raise TextError("a header index has 20 bits", index.pos, index.end)
         if index.value in self.names:
             raise TextError(f"header {index.value} is declared twice", index.pos, index.end)
-        if any(other.text == name.text for other in self.names.values()):
+        if name.text in self.spelled:
             raise TextError(f"header '{name.text}' is declared twice", name.pos, name.end)
         self.names[index.value] = name
+        self.spelled.add(name.text)
         self.variables[index.value] = surface(self.module, name.text, name.pos)
 
     def set_maximum(self, index: Int) -> None:
