@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -14,6 +12,7 @@ from ptxemu.analysis.linear import Layout
 from ptxemu.analysis.meeting import parts_meet
 from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.collector import collector_paused
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Reg, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
@@ -100,18 +99,6 @@ def front(
         module = check.check(tree, source, diagnostics)
         diagnostics.raise_errors()
     return module
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Trees are large and have no cycles: the collector would only walk them again and again (half the time of a check)."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> CompiledKernel:

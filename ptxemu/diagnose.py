@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ptxemu import dialects
+from ptxemu.collector import collector_paused
 from ptxemu.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
 from ptxemu.source import SourceFile
 
@@ -15,7 +16,7 @@ def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect
     source = SourceFile(filename, text)
     diagnostics = Diagnostics(source, strict)
     language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
-    with suppress(UnsupportedError):
+    with suppress(UnsupportedError), collector_paused():
         if language is dialects.PTX:
             _check(source, diagnostics)
         else:

@@ -1,25 +1,35 @@
 """A fuzz target for the front end: no text, however malformed, may raise, hang or take much memory.
 
-    python tests/fuzz_front.py [--iterations N] [--seconds S] [--seed K]
+    python tests/fuzz_front.py [--iterations N] [--seconds S] [--seed K] [--workers W]
 
-Texts are mutations of real modules, truncations, deep nesting, long lines and random bytes. A failing text is written to a file.
+Texts are mutations of real modules and of the small modules that ptxas was asked about, truncations, deep nesting, long lines and
+random bytes. A failing text is written to a file.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
+import os
 import random
+import resource
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import ptxemu
 
-CORPUS = Path(__file__).resolve().parent / "data" / "corpus"
+DATA = Path(__file__).resolve().parent / "data"
 SEED = 20240
 SMALL = 6000  # characters of a corpus file that one iteration works on
+MEMORY = 4 << 30  # bytes of address space; a text that needs more fails
+HANG = 20  # seconds of CPU time after which a text counts as one that hangs
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 PIECES = [*"{}()[]<>;,:.@!%$_|+-*/&^~?=\"'\\#\0\r\n\t\f\v\ufeff\u00e9\u2028", "0x", "0f3F800000", "0d", "1e999",
           "99999999999999999999",
@@ -90,18 +100,40 @@ MUTATIONS: Sequence[Mutation] = (replace,) * 12 + (
 
 
 def texts() -> list[str]:
-    """The beginnings and ends of the corpus files: their headers and their bodies."""
-    whole = [path.read_text(encoding="utf-8") for path in sorted(CORPUS.glob("*.ptx"))]
-    return [text[:SMALL] for text in whole] + [HEADER + text[text.find(".visible .entry") :][:SMALL] for text in whole]
+    """The beginnings and ends of the corpus files, their headers and their bodies; and as many of the small modules."""
+    whole = [path.read_text(encoding="utf-8") for path in sorted((DATA / "corpus").glob("*.ptx"))]
+    parts = [text[:SMALL] for text in whole] + [HEADER + text[text.find(".visible .entry") :][:SMALL] for text in whole]
+    with gzip.open(DATA / "ptxas_agreement.jsonl.gz", "rt", encoding="utf-8") as file:
+        small = [json.loads(line)["text"][:SMALL] for line in file]
+    return parts * (len(small) // len(parts)) + small
 
 
 def mutated(rng: random.Random, sources: list[str]) -> str:
     text = rng.choice(sources)
     start = rng.randrange(len(text))
-    text = text if rng.random() < 0.2 else HEADER + text[start : start + 600]
+    text = text if len(text) < 1000 or rng.random() < 0.2 else HEADER + text[start : start + 600]
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         text = rng.choice(MUTATIONS)(rng, text)
     return text
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError in a block that takes more CPU time, where the system has such alarms."""
+
+    def expired(*_: object) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, expired)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def fuzz(seed: int, iterations: int, seconds: float) -> int:
@@ -112,7 +144,8 @@ def fuzz(seed: int, iterations: int, seconds: float) -> int:
             return done
         text = mutated(rng, sources)
         try:
-            ptxemu.lint(text, strict=done % 2 == 0)
+            with time_limit(HANG):
+                ptxemu.lint(text, strict=done % 2 == 0)
         except BaseException:
             with tempfile.NamedTemporaryFile("w", suffix=".ptx", delete=False, encoding="utf-8") as file:
                 file.write(text)
@@ -121,13 +154,25 @@ def fuzz(seed: int, iterations: int, seconds: float) -> int:
     return iterations
 
 
+def limit_memory() -> None:
+    """Make a MemoryError, with the text that asks for it, of what would else take all memory."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that share the iterations")
     options = parser.parse_args()
-    print(f"{fuzz(options.seed, options.iterations, options.seconds)} texts")
+    shares = [
+        options.iterations // options.workers + (at < options.iterations % options.workers) for at in range(options.workers)
+    ]
+    with ProcessPoolExecutor(options.workers, initializer=limit_memory) as pool:
+        seeds = range(options.seed, options.seed + options.workers)
+        done = sum(pool.map(fuzz, seeds, shares, [options.seconds] * options.workers))
+    print(f"{done} texts")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
+
 import pytest
 from fuzz_front import HEADER, SEED, fuzz
 
@@ -44,3 +47,19 @@ def test_truncated_at_every_character() -> None:
 def test_extreme_texts(text: str) -> None:
     ptxemu.lint(text)
     ptxemu.lint(text, strict=True)
+
+
+@pytest.mark.parametrize("read", [ptxemu.lint, lambda text: ptxemu.loads(text, strict=True)], ids=["lint", "loads"])
+def test_a_process_may_read_modules_for_ever(read: Callable[[str], object]) -> None:
+    """Old modules are garbage, and the collector finds it."""
+    text = HEADER + KERNEL.replace("add.u32 %r1, %r2, %r3;", "add.u32 %r1, %r2, %r3;\n" * 40)
+    gc.collect()
+
+    def grown(times: int) -> int:
+        before = len(gc.get_objects())
+        for _ in range(times):
+            read(text)
+        return len(gc.get_objects()) - before
+
+    once = grown(1)
+    assert grown(600) < 300 * once
