@@ -6,18 +6,43 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LEAST = 1_000_000
+
+
+class _Unsearched:
+    """How many objects were moved to the oldest generation without a search, and how many may be.
+
+    A full search comes when they are a quarter of what was alive at the last one, which is the collector's own rule.
+    """
+
+    def __init__(self) -> None:
+        self.objects, self.most = 0, LEAST
+
+    def settle(self) -> None:
+        """Move the young objects to the oldest generation, or search all. Not where the host has frozen objects."""
+        if gc.get_freeze_count():
+            return
+        self.objects += gc.get_count()[0]
+        due = self.objects > self.most
+        if due:
+            gc.collect()
+        gc.freeze()
+        if due:
+            self.objects, self.most = 0, max(LEAST, gc.get_freeze_count() // 4)
+        gc.unfreeze()
+
+
+_unsearched = _Unsearched()
+
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Trees are large and have no cycles: the collector would only walk them again and again (half the time of a check).
-
-    What the block makes is young when the block ends, so that the collector still finds what becomes garbage: a process that
-    reads modules for ever does not grow.
-    """
+    """Trees are large and live on: the collector would only walk them again and again (half the time of a check)."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            _unsearched.settle()
             gc.enable()

@@ -15,7 +15,6 @@ from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
-from ptxemu.syntax.parser import collector_paused
 
 __all__ = ["check"]
 
@@ -25,8 +24,7 @@ SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 
 def check(tree: ast.Module, source: SourceFile, diagnostics: Diagnostics) -> Module:
     """Resolve and type a module. Errors go to ``diagnostics``; the module is usable only if there are none."""
-    with collector_paused():
-        return _ModuleChecker(tree, source, diagnostics).run()
+    return _ModuleChecker(tree, source, diagnostics).run()
 
 
 class _ModuleChecker:

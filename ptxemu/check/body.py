@@ -63,7 +63,7 @@ class BodyChecker:
         self.register_outputs: list[tuple[Reg, Variable]] = []
 
     def check(self, body: ast.Block) -> list[Op | LabelMark]:
-        """The body as a flat list; what is wrong is reported and left out."""
+        """The body as a flat list; what is wrong is reported and left out. The checker is of no use afterwards."""
         formals = zip((*self.node.params, *self.node.returns), self._formal_variables())
         for index, (node, variable) in enumerate(formals):
             self._formal(node, variable, is_input=index < len(self.node.params))
@@ -72,7 +72,9 @@ class BodyChecker:
         self._statements(body)
         for reg, variable in self.register_outputs:
             self.items.append(self.transfer(reg, variable, load=False, like=None))
-        return self.items
+        items = self.items
+        vars(self).clear()  # its parts refer to it: without this the tree would wait for the collector
+        return items
 
     # ------------------------------------------------------------ statements
 

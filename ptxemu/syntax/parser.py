@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 
-from ptxemu.collector import collector_paused
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Module
@@ -20,6 +19,8 @@ def parse(source: SourceFile, diagnostics: Diagnostics, *, fast: bool = True) ->
     stream = TokenStream(source, diagnostics, fast)
     parser = copy(tables())
     parser.errorfunc = lambda token: stream.syntax_error(token, parser)
-    with collector_paused():
-        parser.parse(lexer=stream)
-    return stream.module
+    parser.parse(lexer=stream)
+    module = stream.module
+    for made in (parser, stream):
+        vars(made).clear()  # their parts refer to them: without this the tree would wait for the collector
+    return module
