@@ -163,8 +163,15 @@ typedef struct pe_surface_site {
   uint16_t flags;      /* PE_ATOM_FTZ ..., PE_SITE_* */
 } pe_surface_site;
 
-/* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says. */
-enum { PE_SITE_UNSIGNED_X = 256, PE_SITE_UVR = 512 };
+/* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:
+ * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault). */
+enum {
+  PE_SITE_UNSIGNED_X = 256,
+  PE_SITE_UVR = 512,
+  PE_SITE_SURPLUS_UVR = 1024,
+  PE_SITE_MISSING_UVR = 2048,
+  PE_SITE_FLAGS = PE_SITE_UNSIGNED_X | PE_SITE_UVR | PE_SITE_SURPLUS_UVR | PE_SITE_MISSING_UVR
+};
 
 /* handle[i], x[i] y[i] z[i] layer[i] of lane i (arrays that the geometry lacks may be NULL).
  * data: lane-major [lane][element], each element `element` bytes; written by suld, read by the others. */

@@ -205,7 +205,7 @@ static void reduce_lanes(const job *j, const run *r) {
   pe_atom_lanes lanes;
   lanes.op = pe_su_signed_op(r->desc, j->op, j->site->type, &(uint32_t){0});
   lanes.type = j->site->type;
-  lanes.flags = j->site->flags & ~(uint32_t)(PE_SITE_UNSIGNED_X | PE_SITE_UVR);
+  lanes.flags = j->site->flags & ~(uint32_t)PE_SITE_FLAGS;
   if (j->ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   lanes.count = 1;
   lanes.one_address = false;
@@ -232,18 +232,28 @@ LANES void execute(const job *j, const run *r) {
 
 /* ---- one run -------------------------------------------------------------------------------------------------------- */
 
+/* How many of u, v and r a surface has. */
+LANES uint32_t uvr_axes(const pe_surface_desc *desc) {
+  return 1 + pe_geom_has_y(desc->geom) + pe_geom_has_z(desc->geom) + pe_geom_is_array(desc->geom);
+}
+
 /* Coordinates u, v and r become what they mean on the surface. */
 LANES void place_uvr(job *j, const pe_surface_desc *desc) {
+  uint32_t axes = uvr_axes(desc);
+  if (axes < 2) j->y = zeros;
+  if (axes < 3) j->z = zeros;
   if (!pe_geom_is_array(desc->geom)) return;
   const int32_t **layer = pe_geom_has_y(desc->geom) ? &j->z : &j->y;
   j->layer = (const uint32_t *)*layer;
   *layer = zeros;
 }
 
-/* Does the instruction give just the coordinates that the surface has? */
+/* Does the instruction give just the coordinates that the surface has, or may it give more, or fewer? */
 LANES bool uvr_fits(const job *j, const pe_surface_desc *desc) {
-  uint32_t axes = 1 + pe_geom_has_y(desc->geom) + pe_geom_has_z(desc->geom) + pe_geom_is_array(desc->geom);
-  return (j->y != zeros) == (axes > 1) && (j->z != zeros) == (axes > 2);
+  uint32_t axes = uvr_axes(desc);
+  bool surplus = (j->y != zeros && axes < 2) || (j->z != zeros && axes < 3);
+  bool missing = (j->y == zeros && axes > 1) || (j->z == zeros && axes > 2);
+  return (!surplus || j->site->flags & PE_SITE_SURPLUS_UVR) && (!missing || j->site->flags & PE_SITE_MISSING_UVR);
 }
 
 /* Strict mode: integer operations on integers, those of floats on floats. */

@@ -322,17 +322,29 @@ def test_bounds_vectors(key):
 
 @pytest.mark.parametrize("geometry", ["1d", "a1d", "2d", "a2d", "3d", "cube"])
 def test_coordinates_must_be_those_of_the_surface(geometry):
-    """A variable where the surface has no coordinate, or none where it has one, is an error."""
-    surface = device().surface(SHAPES[geometry], format="R32_UINT", geometry=geometry)
+    """spec 5: a variable where the surface has no coordinate, or none where it has one, is an error.
+
+    The options ignore the first and take zero for the second; a surplus coordinate is then never out of bounds.
+    """
     right = len(AXES[geometry])
-    for given in (1, 2, 3):
-        text = atomic("inc", v="V.0" if given > 1 else "V0", r="R.0" if given > 2 else "V0")
-        values = {"U": 0, "V": 0, "R": 0, "D": 0}
-        if given == right:
-            run(text, values, surface)
-            continue
-        with pytest.raises(ptxemu.Fault, match="surface geometry mismatch"):
-            run(text, values, surface)
+    both = {"surplus_coordinate": "ignore", "missing_coordinate": "zero"}
+    for v, r in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        surplus, missing = (v and right < 2) or (r and right < 3), (not v and right > 1) or (not r and right > 2)
+        text = atomic("inc", v="V.0" if v else "V0", r="R.0" if r else "V0")
+        allowed = [both] + [{}] * (not surplus and not missing) + [{"surplus_coordinate": "ignore"}] * (not missing)
+        allowed += [{"missing_coordinate": "zero"}] * (not surplus)
+        for options in ({}, {"surplus_coordinate": "ignore"}, {"missing_coordinate": "zero"}, both):
+            surface = device().surface(SHAPES[geometry], format="R32_UINT", geometry=geometry)
+            values = {"U": LANES // 4, "V": LANES % 2 if right > 1 else 100, "R": 2 if right > 2 else 100, "D": 9}
+            if options not in allowed:
+                with pytest.raises(ptxemu.Fault, match="surface geometry mismatch"):
+                    run(text, values, surface, options=options)
+                continue
+            run(text, values, surface, options=options)
+            want = np.zeros(SHAPES[geometry], np.uint32)
+            place = (LANES // 4, LANES % 2 if v and right > 1 else 0 * LANES, 2 * bool(r) + 0 * LANES)[:right]
+            np.add.at(want, place[::-1], 1)
+            assert (surface.copy_to_host() == want).all(), (options, v, r)
 
 
 # ---------------------------------------------------------------- section 6: out of bounds and errors
@@ -399,3 +411,21 @@ def test_integers_on_floats_are_bits_unless_strict():
 def test_typed_float_operations_may_be_refused():
     with pytest.raises(ptxemu.PtxError, match=r"'\.fmax' is no operation on typed surfaces"):
         run(atomic("fmax"), {"U": 0, "A": 0, "D": 0}, options={"strict_typed_float": "reject"})
+
+
+# ---------------------------------------------------------------- section 8: raw operands
+
+
+def test_raw_operands_may_begin_anywhere():
+    """spec 8: an offset that begins no register is tolerated, by an option an error; what does not fit is one always."""
+    surface = texels(range(16))
+    head = ".decl W v_type=G type=ub num_elts=40\n.decl X v_type=G type=ud num_elts=8 alias=<W, 3>"
+    lines = ["mov (M1, 8) X(0,0)<1> U(0,0)<8;8,1>", atomic("add").replace("U.0", "W.3")]
+    got = run(lines, {"U": LANES, "A": 1, "D": 0}, surface, ["D"], head=head)["D"][0]
+    assert got.tolist() == LANES.tolist() and surface.copy_to_host().tolist() == [*range(1, 9), *range(8, 16)]
+    for place, byte in (("W.3", 3), ("X.0", 0)):
+        with pytest.raises(ptxemu.PtxError, match=f"byte {byte} of '{place[0]}' begins no register"):
+            run(atomic("add").replace("U.0", place), {"A": 1, "D": 0}, head=head, options={"raw_alignment": "register"})
+    run(atomic("add"), {"U": LANES, "A": 1, "D": 0}, surface, options={"raw_alignment": "register"})
+    with pytest.raises(ptxemu.PtxError, match="8 dwords from byte 9 on do not fit 'W', which has 40 bytes"):
+        run(atomic("add").replace("U.0", "W.9"), {"A": 1, "D": 0}, head=head)

@@ -72,6 +72,19 @@ def test_text_survives():
     assert [decode(encode(item)) for item in items] == texts
 
 
+def test_the_loader_keeps_the_map_of_names():
+    """spec 8: an index is one into the kernel's table of variables; spec 7: the finalizer's spellings, on request."""
+    table = {"coordinates": 1, "image": 2, "chosen": 3, "value": 4}
+    names = {index: name for name, index in table.items()}
+    text = "(!chosen.any) TYPED_ATOMIC.IMIN (M3_NM, 8) image coordinates.64 V0 V0 V0 value.0 V0 value.32"
+    (item,) = parser().parse(SourceFile("t.visa", text), Diagnostics(SourceFile("t.visa", text)))
+    code = encode(item, lambda name: table[name.text])
+    assert code[5] == 2 and int.from_bytes(code[3:5], "little") == 0xA003 and code[6:12] == bytes([1, 0, 0, 0, 64, 0])
+    assert decode(code, lambda kind, index: names[index]) == text
+    wanted = "(!P3.any) TYPED_ATOMIC.MINSINT (M3_NM, 8) T2 V1.64 %null.0 %null.0 %null.0 V4.0 %null.0 V4.32"
+    assert decode(code, finalizer=True) == wanted
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [

@@ -61,7 +61,13 @@ DIALECTS: dict[str, Dialect] = {
             "visa",
             "vISA",
             (".visa", ".visaasm"),
-            options={"strict_typed_float": ("accept", "reject"), "half_result": ("zero", "sign")},
+            options={
+                "strict_typed_float": ("accept", "reject"),
+                "half_result": ("zero", "sign"),
+                "surplus_coordinate": ("fault", "ignore"),
+                "missing_coordinate": ("fault", "zero"),
+                "raw_alignment": ("any", "register"),
+            },
             policy={"invalid_header": "drop"},
         ),
         Dialect(

@@ -12,7 +12,7 @@ from ptxemu.dialects.visa.ast import Instruction, Name, Operand
 from ptxemu.dialects.visa.masks import Span
 from ptxemu.dialects.visa.operands import Raw, raw
 from ptxemu.dialects.visa.table import entry_of
-from ptxemu.dialects.visa.variables import Scope, SurfaceVariable, read, write
+from ptxemu.dialects.visa.variables import GRF, Scope, SurfaceVariable, read, write
 from ptxemu.ir import Imm, Reg
 from ptxemu.operations import Operation
 from ptxemu.types import B32, U64
@@ -43,10 +43,14 @@ def typed_atomic(
     if strict:
         for place, (given, operand) in enumerate(zip(raws, item.operands[1:])):
             _check_type(entry, place, given, operand)
+    if options["raw_alignment"] == "register":
+        for given, operand in zip(raws, item.operands[1:]):
+            _check_alignment(given, operand)
     *sources, result = raws
     signed = options["half_result"] == "sign" and entry.classes == "s"
     present = "".join("0" if source is None else "1" for source in sources)
     mods = form.mods | {"given": present, "result": "sign" if signed else "zero"}
+    mods |= {"surplus": options["surplus_coordinate"], "missing": options["missing_coordinate"]}
     values = [[_value(body, source, channel, result) for source in sources] for channel in range(at.size)]
     for channel, guard in channels:
         _append(body, form, mods, surface, values[channel], result, channel, guard)
@@ -112,6 +116,11 @@ def _check_size(item: Instruction, at: Span, strict: bool) -> None:
         place = item.execution.size if item.execution is not None else item.name
         text = f"the execution size of TYPED_ATOMIC is {EXEC_SIZE}, not {at.size}"
         raise TextError(text, place.pos, place.end)
+
+
+def _check_alignment(given: Raw | None, operand: Operand) -> None:
+    if given is not None and (given.variable.offset + given.byte) % GRF:
+        raise TextError(f"byte {given.byte} of '{given.variable.name}' begins no register", operand.pos, operand.end)
 
 
 def _check_type(entry: Operation, place: int, given: Raw | None, operand: Operand) -> None:

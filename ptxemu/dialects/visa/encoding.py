@@ -15,7 +15,7 @@ from ptxemu.dialects.visa.ast import Guard, Instruction, Name, Operand
 from ptxemu.dialects.visa.kernel import form_of
 from ptxemu.dialects.visa.masks import Span, span
 from ptxemu.dialects.visa.operands import NULL, RAW
-from ptxemu.dialects.visa.table import ATOMIC, HALF, entry_of
+from ptxemu.dialects.visa.table import ALIASES, ATOMIC, HALF, entry_of
 from ptxemu.errors import InputError
 from ptxemu.operations import OPERATIONS
 
@@ -30,6 +30,8 @@ MOST_PREDICATES = 1 << 12
 SIZES = (1, 2, 4, 8)
 NUMBERED = re.compile(r"[PTV]([0-9]{1,9})")
 Index = Callable[[Name], int]
+NameOf = Callable[[str, int], str]
+SPELLINGS = {word: alias for alias, word in ALIASES.items()}
 
 
 def number(name: Name) -> int:
@@ -87,8 +89,16 @@ def _raw(operand: Operand, index: Index) -> bytes:
     return RAW_OPERAND.pack(_field(Name(found[1], operand.pos, operand.end), index, 0xFFFFFFFF), int(found[2]))
 
 
-def decode(code: bytes) -> str:
-    """The text of an instruction, variables by their indices. Raises InputError."""
+def numbered(kind: str, index: int) -> str:
+    """A variable's name by its index: ``V40`` is 40."""
+    return f"{kind}{index}"
+
+
+def decode(code: bytes, name_of: NameOf = numbered, *, finalizer: bool = False) -> str:
+    """The text of an instruction; ``name_of`` tells the name of a variable, of kind P, T or V, in the kernel's table.
+
+    Operations and the null variable are written as in the documents, or as the finalizer writes them. Raises InputError.
+    """
     if len(code) != SIZE:
         raise InputError(f"a TYPED_ATOMIC has {SIZE} bytes, not {len(code)}")
     opcode, op, execution, predicate, surface = HEAD.unpack_from(code)
@@ -100,15 +110,18 @@ def decode(code: bytes) -> str:
     if execution & 15 >= len(SIZES):
         raise InputError(f"execution size 0x{execution:02x} is reserved")
     size, mask = SIZES[execution & 15], f"M{(execution >> 4 & 7) + 1}{'_NM' if execution >> 7 else ''}"
-    name = f"TYPED_ATOMIC.{words[op & 0x1F].upper()}{'.16' if op & HALF_BIT else ''}"
+    word = SPELLINGS.get(words[op & 0x1F], words[op & 0x1F]) if finalizer else words[op & 0x1F]
+    name = f"TYPED_ATOMIC.{word.upper()}{'.16' if op & HALF_BIT else ''}"
+    null = "%null.0" if finalizer else "V0"
     raws = [RAW_OPERAND.unpack_from(code, HEAD.size + place * RAW_OPERAND.size) for place in range(7)]
-    operands = [f"V{index}.{offset}" if index else "V0" for index, offset in raws]
-    return " ".join([*_guard(predicate), name, f"({mask}, {size})", f"T{surface}", *operands])
+    operands = [f"{name_of('V', index)}.{offset}" if index else null for index, offset in raws]
+    return " ".join([*_guard(predicate, name_of), name, f"({mask}, {size})", name_of("T", surface), *operands])
 
 
-def _guard(predicate: int) -> list[str]:
+def _guard(predicate: int, name_of: NameOf) -> list[str]:
     control = predicate >> 13 & 3
     if predicate & MOST_PREDICATES or control == len(CONTROLS):
         raise InputError(f"predicate 0x{predicate:04x} is reserved")
     inverted = "!" if predicate & INVERTED else ""
-    return [f"({inverted}P{predicate & MOST_PREDICATES - 1}{CONTROLS[control]})"] if predicate & MOST_PREDICATES - 1 else []
+    index = predicate & MOST_PREDICATES - 1
+    return [f"({inverted}{name_of('P', index)}{CONTROLS[control]})"] if index else []

@@ -33,6 +33,8 @@ def typed_atomic(ctx: Context, op: Op) -> None:
     entry = entry_of(op.mods["op"])
     kind = element_type(entry, HALF in op.mods)
     flags = lib.PE_SITE_UVR | lib.PE_ATOM_QUIET_NAN
+    flags |= lib.PE_SITE_SURPLUS_UVR if op.mods["surplus"] == "ignore" else 0
+    flags |= lib.PE_SITE_MISSING_UVR if op.mods["missing"] == "zero" else 0
     site = site_constant(
         ctx, op.pos, lib.PE_SU_TYPED, lib.PE_GEOM_ANY, lib.PE_CLAMP_ZERO, kind.bytes, 1, entry.code, type_code(kind), flags,
     )  # fmt: skip
