@@ -14,7 +14,7 @@ from ptxemu.dialects.visa import alu
 from ptxemu.dialects.visa.ast import Instruction, Label, Name, Operand, Region
 from ptxemu.dialects.visa.atomic import surface_variable, typed_atomic
 from ptxemu.dialects.visa.control import Divergence
-from ptxemu.dialects.visa.masks import Bit, Span, channels, predication, span
+from ptxemu.dialects.visa.masks import Bit, Predication, Span, channels, predication, span
 from ptxemu.dialects.visa.operands import source, target
 from ptxemu.dialects.visa.table import ALIASES, TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope, SurfaceVariable
@@ -107,8 +107,10 @@ class Kernel:
         HANDLERS.get(item.opcode, Kernel._arithmetic)(self, form, item, at)
 
     def channels(self, item: Instruction, at: Span) -> list[tuple[int, build.Guard | None]]:
-        predicate = predication(self.body, self.scope, item.guard, at) if item.guard is not None else None
-        return channels(self.body, self.enabled, at, predicate)
+        return channels(self.body, self.enabled, at, self._predication(item, at))
+
+    def _predication(self, item: Instruction, at: Span) -> Predication | None:
+        return predication(self.body, self.scope, item.guard, at) if item.guard is not None else None
 
     def enabled(self, channel: int) -> Bit:
         """What is known of a channel, or the predicate that says whether it is enabled."""
@@ -230,8 +232,10 @@ class Kernel:
 
     def _goto(self, form: Form, item: Instruction, at: Span) -> None:
         """``(P1) goto (M1, 8) label``: channels jump; by ``(M1, 1)`` all that are enabled."""
-        place, jumping = self._target(item), self._leaving(item, at)
-        assert self.flow is not None
+        place = self._target(item)
+        if self.flow is None:
+            return  # a line of another kernel, whose directive is wrong
+        jumping = self.flow.leaving(at, self._predication(item, at))
         if place.text in self.labels:
             self.flow.backward(place.text, jumping)
         else:
@@ -244,14 +248,10 @@ class Kernel:
         self.targets.append(place)
         return place
 
-    def _leaving(self, item: Instruction, at: Span) -> Reg:
-        assert self.flow is not None
-        return self.flow.leaving(at, predication(self.body, self.scope, item.guard, at) if item.guard is not None else None)
-
     def _leave(self, form: Form, item: Instruction, at: Span) -> None:
         """``(P1) ret (M1, 1)``: the thread ends; of a larger size, its channels do."""
         if at.size > 1 and self.flow is not None:
-            self.flow.disable(self._leaving(item, at))
+            self.flow.disable(self.flow.leaving(at, self._predication(item, at)))
             return
         guard = self._scalar_guard(item, at)
         if self.outputs:
@@ -264,10 +264,8 @@ class Kernel:
         if at.size != 1:
             size = item.execution.size if item.execution is not None else item.name
             raise TextError(f"the execution size of '{item.opcode}' is 1, not {at.size}", size.pos, size.end)
-        if item.guard is None:
-            return None
-        predicate = predication(self.body, self.scope, item.guard, at)
-        return predicate.bit(0), predicate.inverted
+        predicate = self._predication(item, at)
+        return (predicate.bit(0), predicate.inverted) if predicate is not None else None
 
 
 def unpredicated(item: Instruction) -> None:
