@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from pathlib import Path
+
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import ptxemu
 from ptxemu import dialects, operations
 from ptxemu._runtime import lib
 from ptxemu.cli import run
+from ptxemu.compile import Options, find_entry, front, lower
 from ptxemu.dialects.ctm import table as ctm_table
 from ptxemu.dialects.sass import table as sass_table
 from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
@@ -204,3 +210,27 @@ def test_ptx_is_a_dialect_too():
     assert dialects.of_file("x.ptx") is dialects.of_file("x") is dialects.PTX
     module = ptxemu.loads(".version 8.0\n.target sm_80\n.address_size 64\n.entry k() { ret; }", dialect="ptx")
     module["k"][1, np.int64(1)]()
+
+
+# ---------------------------------------------------------------- other machines
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+PROGRAMS = sorted(path for path in SAMPLES.glob("*/kernel.*") if path.suffix in (".sass", ".visa", ".ctm"))
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.parent.name)
+def test_samples_compile_for_aarch64(path):
+    """Object code of every program, which calls nothing but the runtime and C's mathematics."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = front(path.read_text(), path.name, dialect=dialects.of_file(path.name).name)
+    triple = "aarch64-unknown-linux-gnu"
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", opt=0)
+    assert module.functions
+    for name in module.functions:
+        made = llvm.parse_assembly(lower(module, find_entry(module, name), "any", Options(cpu="generic")).text)
+        made.triple = triple
+        made.verify()
+        symbols = ELFFile(BytesIO(machine.emit_object(made))).get_section_by_name(".symtab")
+        outside = {item.name for item in symbols.iter_symbols() if item["st_shndx"] == "SHN_UNDEF" and item.name}
+        assert all(word.startswith("pe_") or word in ("memset", "memcpy", "fmaf") for word in outside), outside
