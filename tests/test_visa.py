@@ -53,6 +53,7 @@ def error_of(line: str, strict: bool = False) -> str:
     ],
 )
 def test_accepted(line):
+    """Spec 7: accepted."""
     assert errors(HEAD + line) == []
 
 
@@ -124,6 +125,7 @@ def test_accepted(line):
     ],
 )
 def test_errors(line, message):
+    """Spec 2, 4, 6, 7: errors."""
     assert error_of(line).startswith(message), error_of(line)
 
 
@@ -140,18 +142,20 @@ def test_errors(line, message):
     ],
 )
 def test_strict_errors(line, message):
+    """Spec 2, 4: strict errors."""
     assert errors(HEAD + line) == []
     assert error_of(line, strict=True).startswith(message)
 
 
 def test_offsets_stay_within_the_simd_width_in_strict_mode():
+    """Spec 4: offsets stay within the simd width in strict mode."""
     text = HEAD + ".kernel_attr SimdSize=16\nTYPED_ATOMIC.INC (M5, 8) T6 V40.0 V0 V0 V0 V0 V0 V0"
     assert errors(text) == []
     assert errors(text, strict=True) == [f"{FIRST + 1}:19: channels 16 to 23 exceed the 16 of the kernel"]
 
 
 def test_every_code_has_a_word():
-    """The 17 codes of the operation table and no others; fadd and fsub, which only the finalizer has, are errors."""
+    """Spec 2: The 17 codes of the operation table and no others; fadd and fsub, which only the finalizer has, are errors."""
     words = {row.slots[0].values[0] for row in TABLE[ATOMIC]}
     codes = {entry.visa: entry.visa_code for entry in operations.OPERATIONS if entry.visa}
     assert codes == {
@@ -290,7 +294,7 @@ def test_parts_of_registers(kind, size, is_signed):
 
 
 def test_raw_operands_need_no_alignment():
-    """Dwords from any byte offset (section 8: a misaligned offset is tolerated)."""
+    """Spec 8: Dwords from any byte offset (section 8: a misaligned offset is tolerated)."""
     data = np.arange(32, dtype=np.uint8)
     surface_less = [".decl W v_type=G type=ud num_elts=7 alias=<A, 3>", "mov (M1, 4) D(0,0)<1> W(0,0)<1;1,0>"]
     got = run(surface_less, {"A": data.view(np.uint32), "D": 0}, outputs=["D"])["D"][0, :4]

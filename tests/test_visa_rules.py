@@ -1,23 +1,12 @@
 """Rules of TYPED_ATOMIC that are tables of the notes on vISA, row by row.
 
-Where each section of the notes is shown:
-
-1     test_visa_atomic: vectors, surface types (unsigned coordinates)
-2     here: operands and types of every operation; test_visa: codes; test_visa_atomic: vectors, examples, edges
-2.1   test_visa_atomic: examples, a_nan_may_leave_memory; here: NaN rule in halves
-3     test_visa_atomic: half_example, only_the_element_changes, the_upper_half_of_a_result; test_visa_encoding: bytes
-4     here: mask table, sizes, legal offsets; test_visa_atomic: masks_and_predicates; test_visa_control: masks made by goto;
-      test_visa_encoding: execution bytes, predicate words, reserved bits
-5     test_visa_atomic: surface_types, level_example, coordinates, bounds vectors
-6     test_visa_atomic: out_of_bounds, formats; test_visa_surfaces: slots, T0, T252; here: formats in strict mode
-7     test_visa: accepted, errors; here: spellings; test_visa_encoding: names of the finalizer
-8     test_visa_encoding; test_visa_atomic: raw_operands_may_begin_anywhere
-9     test_visa_atomic: eight_channels_on_one_texel, results_may_overwrite_operands
-10    1, 2, 3: test_visa_atomic: vectors (with and without a destination), edges, examples; 4: surface_types; 5:
-      masks_and_predicates; 6: masks_and_predicates, out_of_bounds; 7: eight_channels_on_one_texel
+Docstrings of the tests of vISA begin with the sections of the notes that they show: ``Spec 2.1``.
 """
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +51,7 @@ def renamed(text: str, **names: str) -> str:
 
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_operands_of_every_operation(op):
-    """spec 2, table and attention points: src0 and src1 are a value, V0, or (predec) anything; dst may be V0 always."""
+    """Spec 2: src0 and src1 are a value, V0, or (predec) anything; dst may be V0 always."""
     code, first, second, kind = OPERATIONS[op]
     for place, need in (("src0", first), ("src1", second)):
         assert accepted(op, {place: "V0"}) == (need != "value")
@@ -74,7 +63,7 @@ def test_operands_of_every_operation(op):
 
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_types_of_every_operation(op):
-    """spec 2, operand type rule, in strict mode: D or UD, floats F too, everything else UD; no rule in lenient mode."""
+    """Spec 2: D or UD, floats F too, everything else UD; no rule in lenient mode."""
     _, first, second, kind = OPERATIONS[op]
     for place in ("u", "v", "r", "lod", "src0", "src1", "dst"):
         if (place == "src0" and first != "value") or (place == "src1" and second != "value"):
@@ -88,7 +77,7 @@ def test_types_of_every_operation(op):
 
 
 def test_typed_floats_may_be_refused():
-    """spec 2, option strict_typed_float: just fmax, fmin and fcmpwr."""
+    """Spec 2: just fmax, fmin and fcmpwr."""
     for op, (_, _, _, kind) in OPERATIONS.items():
         text = HEAD + "\n" + renamed(atomic(op), U="UD", A="UD", B="UD", D="UD")
         if kind == "f":
@@ -99,7 +88,7 @@ def test_typed_floats_may_be_refused():
 
 
 def test_predec_ignores_its_source():
-    """spec 2: predec accepts V0 or any operand."""
+    """Spec 2: predec accepts V0 or any operand."""
     for src0 in ("V0", "A.0"):
         surface = texels([0, 5] * 4)
         got = run(f"TYPED_ATOMIC.PREDEC (M1, 8) T6 U.0 V0 V0 V0 {src0} V0 D.0", {"U": LANES, "A": 3, "D": 9}, surface, ["D"])
@@ -107,7 +96,7 @@ def test_predec_ignores_its_source():
 
 
 def test_half_float_rules():
-    """spec 2.1 and 3: the NaN rule, its option, zeros and subnormals in halves."""
+    """Spec 2.1, 3: the NaN rule, its option, zeros and subnormals in halves."""
     olds = [0x7E01, 0x3C00, 0x7E01, 0x0000, 0x8000, 0x0001, 0xFC00, 0x8001]
     values = [0x3C00, 0x7E01, 0xFE01, 0x8000, 0x0000, 0x0002, 0x3C00, 0x8002]
     assert update("fmin", olds, values, half=True)[0] == [0x3C00, 0x3C00, 0x7E00, 0x8000, 0x8000, 0x0001, 0xFC00, 0x8002]
@@ -120,7 +109,7 @@ def test_half_float_rules():
 
 
 def test_mask_table():
-    """spec 4: the sixteen codes, both ways, and the channels that they choose."""
+    """Spec 4: the sixteen codes, both ways, and the channels that they choose."""
     predicate = 0x9ABCDE1F
     surface = texels([0] * 64)
     lines, want = [], np.zeros(64, np.uint32)
@@ -135,7 +124,7 @@ def test_mask_table():
 
 
 def test_sizes_and_offsets():
-    """spec 4: 1, 2, 4 and 8 in lenient mode, 8 in strict mode, at offsets that are multiples of 8 there."""
+    """Spec 4: 1, 2, 4 and 8 in lenient mode, 8 in strict mode, at offsets that are multiples of 8 there."""
     for size in (1, 2, 4, 8, 16, 32):
         for number in range(1, 9):
             for suffix in ("", "_NM"):
@@ -147,7 +136,7 @@ def test_sizes_and_offsets():
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_formats_in_every_mode(strict):
-    """spec 6: 32-bit operations need one component of four bytes, those of 16 bits one of two."""
+    """Spec 6: 32-bit operations need one component of four bytes, those of 16 bits one of two."""
     formats = {"R32_UINT": 4, "R32_SINT": 4, "R32_FLOAT": 4, "R16_UINT": 2, "R16_SINT": 2, "R16_FLOAT": 2, "R16G16_UINT": 0,
                "R8_UINT": 0, "R8G8B8A8_UINT": 0, "R32G32_UINT": 0, "R8G8_UINT": 0}  # fmt: skip
     for format, size in formats.items():
@@ -163,7 +152,7 @@ def test_formats_in_every_mode(strict):
 
 
 def test_spellings():
-    """spec 7: any case of opcode, operation and mask; both names of the signed minimum and maximum; four nulls; names."""
+    """Spec 7: any case of opcode, operation and mask; both names of the signed minimum and maximum; four nulls; names."""
     texts = [
         "TYPED_ATOMIC.IMIN (M1, 8) T6 U.0 V0 V0 V0 A.0 V0 D.0", "typed_atomic.imin (m1, 8) T6 U.0 V0.0 V0 V0 A.0 V0 D.0",
         "Typed_Atomic.minsint (8) image U.0 %null.0 V0 V0 A.0 %null.0 D.0",
@@ -180,3 +169,10 @@ def test_spellings():
 def test_no_text_breaks_anything():
     """A short run of the fuzz target; some mutations still run."""
     assert fuzz(SEED, 30, 60.0)[1] > 0
+
+
+def test_every_section_has_tests():
+    """Sections 1 to 10 of the notes are named by tests that show them."""
+    texts = [path.read_text() for path in Path(__file__).parent.glob("test_visa*.py")]
+    sections = {part for text in texts for found in re.findall(r'"""Spec ([\d., ]+):', text) for part in found.split(", ")}
+    assert sections == {"1", "2", "2.1", "3", "4", "5", "6", "7", "8", "9", "10"}
