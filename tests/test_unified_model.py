@@ -14,8 +14,11 @@ from sass_harness import memory
 
 import ptxemu
 from ptxemu.device import Device
+from ptxemu.isa import rows
+from ptxemu.operations import OPERATIONS, find
 from ptxemu.surface import Surface
 from ptxemu.surface_object import SurfaceObject
+from ptxemu.types import TYPES
 
 
 def device() -> Device:
@@ -227,3 +230,91 @@ def test_guard_bands(front, layout):
         at = start - buffer.address + surface.offset(x, y)
         before[at : at + 4] = 1
     assert len(inside) == 4 and (buffer.copy_to_host() == before).all()
+
+
+# ---------------------------------------------------------------- section 5: which instruction set has which operation
+
+# Operation: types of sured.b, sured.p, red and atom; sizes of SURED and RED; the word of TYPED_ATOMIC.
+HALF = "f16 f16x2 bf16 bf16x2"
+SASS_HALF = "F16x2.RN F16x2.FTZ.RN"
+OPERATION_TABLE = {
+    "ADD": ("u32 s32 u64", "b32", "u32 s32 u64", "u32 s32 u64", "U32 S32 SD32 U64", "U32 S32 U64", "add"),
+    "SUB": ("", "", "", "", "", "", "sub"),
+    "UMIN": ("u32 u64", "b32 b64", "u32 u64", "u32 u64", "U32 U64 SD32 SD64", "U32 U64", "min"),
+    "UMAX": ("u32 u64", "b32 b64", "u32 u64", "u32 u64", "U32 U64 SD32 SD64", "U32 U64", "max"),
+    "SMIN": ("s32 s64", "", "s32 s64", "s32 s64", "S32 S64", "S32 S64", "imin"),
+    "SMAX": ("s32 s64", "", "s32 s64", "s32 s64", "S32 S64", "S32 S64", "imax"),
+    "AND": ("b32", "b32", "b32 b64", "b32 b64", "U32 S32 SD32 U64", "U32 S32 U64", "and"),
+    "OR": ("b32", "b32", "b32 b64", "b32 b64", "U32 S32 SD32 U64", "U32 S32 U64", "or"),
+    "XOR": ("", "", "b32 b64", "b32 b64", "U32 S32 SD32 U64", "U32 S32 U64", "xor"),
+    "INC_WRAP": ("", "", "u32", "u32", "U32", "U32", ""),
+    "DEC_WRAP": ("", "", "u32", "u32", "U32", "U32", ""),
+    "INC": ("", "", "", "", "", "", "inc"),
+    "DEC": ("", "", "", "", "", "", "dec"),
+    "PREDEC": ("", "", "", "", "", "", "predec"),
+    "XCHG": ("", "", "", "b32 b64 b128", "", "", "xchg"),
+    "CAS": ("", "", "", "b16 b32 b64 b128", "", "", "cmpxchg"),
+    "FCAS": ("", "", "", "", "", "", "fcmpwr"),
+    "FADD": ("", "", f"f32 f64 {HALF}", f"f32 f64 {HALF}", f"F32.FTZ.RN {SASS_HALF}", f"F32.FTZ.RN F64.RN {SASS_HALF}", ""),
+    "FMIN": ("", "", HALF, HALF, SASS_HALF, SASS_HALF, "fmin"),
+    "FMAX": ("", "", HALF, HALF, SASS_HALF, SASS_HALF, "fmax"),
+}
+
+
+def ptx_operations(opcode: str, mode: str = "") -> dict[str, set[str]]:
+    """The types that the rows of an opcode give each operation of the list."""
+    found: dict[str, set[str]] = {name: set() for name in OPERATION_TABLE}
+    for row in rows()[opcode]:
+        slots = {slot.name: slot.values for slot in row.slots}
+        if "async" in slots or mode not in slots.get("mode", ("",)):
+            continue
+        for word in slots["op"]:
+            for kind in slots["type"]:
+                found[find("ptx", word, TYPES[kind]).name].add(kind)
+    return found
+
+
+def test_the_table_of_operations():
+    """Unified 5: every cell of the table; what it leaves empty is in no instruction table."""
+    columns = [ptx_operations("sured", "b"), ptx_operations("sured", "p"), ptx_operations("red"), ptx_operations("atom")]
+    assert {entry.name for entry in OPERATIONS} == set(OPERATION_TABLE)
+    for entry in OPERATIONS:
+        *ptx, sured, red, visa = OPERATION_TABLE[entry.name]
+        for column, cell in zip(columns, ptx, strict=True):
+            assert column[entry.name] == set(cell.split()), entry.name
+        assert (set(entry.sured), set(entry.red), entry.visa) == (set(sured.split()), set(red.split()), visa)
+
+
+# ---------------------------------------------------------------- section 1: creation
+
+HAS = {"1d": "width", "1d_buffer": "width", "2d": "width height", "3d": "width height depth", "a1d": "width layers",
+       "a2d": "width height layers", "cube": "width height layers", "acube": "width height layers"}  # fmt: skip
+
+
+@pytest.mark.parametrize("geometry", HAS)
+def test_extents_of_geometries(geometry):
+    """Unified 1: an axis that a geometry lacks is 1; no extent is 0; linear is for 1d; levels end at the largest extent."""
+    extents = {axis: 1 for axis in ("width", "height", "depth", "layers")} | {axis: 4 for axis in HAS[geometry].split()}
+    if "cube" in geometry:
+        extents["layers"] = 6
+    layout = "linear" if geometry == "1d_buffer" else "pitch"
+
+    def make(**changes: object) -> Surface:
+        return Surface(device().arena, "R32_UINT", **{"geometry": geometry, "layout": layout, **extents, **changes})  # type: ignore
+
+    make()
+    for axis in extents:
+        with pytest.raises(ptxemu.InputError):
+            make(**{axis: 0})
+        if axis not in HAS[geometry]:
+            with pytest.raises(ptxemu.InputError):
+                make(**{axis: 2})
+    if geometry in ("1d", "1d_buffer"):
+        make(layout="linear")
+    else:
+        with pytest.raises(ptxemu.InputError, match="linear layout is for 1d"):
+            make(layout="linear")
+    most = 1 if geometry == "1d_buffer" else 3
+    make(levels=most)
+    with pytest.raises(ptxemu.InputError):
+        make(levels=most + 1)
