@@ -191,6 +191,10 @@ def test_commands(tmp_path, capfd):
     assert run(["disassemble", "0xebf97fffc1000406", "eb5a052602870407"]) == 0
     assert capfd.readouterr().out == "@P0 RED.E.MAX [R4+0x7fffc], R6 ;\nSURED.D.BA.2D.MAX [R4], R7, 0x52 ;\n"
     assert run(["disassemble", "hello"]) == 2
+    for line in ("MOV R300, R1", "@P9 NOP", "IADD R1, R2, -R400", "ISETP.LT.AND P8, PT, R1, R2, PT", "MOV R1.CC, R2"):
+        path.write_text(f".kernel k\n{line}\n")
+        assert run(["assemble", str(path)]) == 2
+    assert "is not a register" in capfd.readouterr().err
     path.write_text(".kernel k\n RED.E.ADD.F64.RN [R2], R4\n RED.ADD [R3")
     assert run(["assemble", "--sm", "50", str(path)]) == 2
     shown = capfd.readouterr().err

@@ -8,7 +8,7 @@ from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.sass.ast import Address, Instruction, Name, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
-from ptxemu.dialects.sass.operands import COORDINATES, Operands, Source, check_operands, form_of
+from ptxemu.dialects.sass.operands import COORDINATES, Operands, Source, check_operands, form_of, has_carry, without_carry
 from ptxemu.dialects.sass.table import ENGINE_TYPES
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Imm, Reg, Variable, Vec
@@ -32,6 +32,7 @@ class Kernel:
         self.outputs: list[tuple[Name, Reg, Variable]] = []
         self.index: Reg | None = None
         self.started = False
+        self.carries = False  # the instruction at hand gives its carry
         self.operands = Operands(body, banks)
         self.labels: dict[str, Name] = {}
         self.targets: list[Name] = []
@@ -79,7 +80,8 @@ class Kernel:
         self.body.at(item.pos, item.end)
         check_operands(form, item)
         guard = None if item.guard is None else self.operands.guard(*item.guard)
-        HANDLERS[item.opcode](self, form, item.operands, guard)
+        self.carries = has_carry(item)
+        HANDLERS[item.opcode](self, form, without_carry(item), guard)
 
     # ------------------------------------------------------------ moves and arithmetic
 
@@ -96,9 +98,8 @@ class Kernel:
 
     def add(self, form: Form, operands: tuple[Operand, ...], guard: Guard | None) -> None:
         """IADD, with the carry out of ``Rd.CC`` and the carry in of ``.X``."""
-        carry_out = isinstance(operands[0], Name) and operands[0].text.endswith(".CC")
         name = "addc" if "X" in form.mods else "add"
-        self.write(f"{name}.cc.u32" if carry_out else f"{name}.u32", operands, guard)
+        self.write(f"{name}.cc.u32" if self.carries else f"{name}.u32", operands, guard)
 
     def multiply_add(self, form: Form, operands: tuple[Operand, ...], guard: Guard | None) -> None:
         self.write("mad.lo.u32", operands, guard)

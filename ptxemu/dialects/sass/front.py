@@ -11,7 +11,7 @@ from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line, Name
 from ptxemu.dialects.sass.body import Kernel
 from ptxemu.dialects.sass.grammar import parser
-from ptxemu.dialects.sass.memory import Banks, Pool, bias_of
+from ptxemu.dialects.sass.memory import BANKS, Banks, Pool, bias_of
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
 from ptxemu.ir import Module, Variable
@@ -114,6 +114,8 @@ class _Front(ProgramFront):
         """``.bank NUMBER``: where the index of a SURED is looked up (bundle state)."""
         number = self._arguments(item, Int)[0]
         assert isinstance(number, Int)
+        if not 0 <= number.value < BANKS:
+            raise TextError(f"there are banks 0 to {BANKS - 1}", number.pos, number.end)
         self.banks.header_bank = number.value
 
     def _header(self, item: Directive) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects.build import Body, Guard
@@ -19,6 +20,9 @@ from ptxemu.types import PRED, TYPES
 Source = Reg | SReg | int
 LAST_REGISTER, LAST_PREDICATE = 254, 6
 ZERO, TRUE = "RZ", "PT"
+CARRY = ".CC"
+ADDITIONS = ("IADD", "IADD32I")
+"""What can give its carry."""
 SPECIAL = {"SR_LANEID": "laneid", "SR_WARPID": "warpid"} | {
     f"SR_{sass}.{axis}": f"{ptx}.{axis.lower()}" for sass, ptx in (("TID", "tid"), ("CTAID", "ctaid")) for axis in "XYZ"
 }
@@ -71,6 +75,8 @@ def _modifier_span(item: Instruction, words: tuple[str, ...], index: int | None)
 def check_operands(form: Form, item: Instruction) -> None:
     """Raise TextError unless the operands are of the row's kinds and in the registers that it takes."""
     patterns = form.row.operands
+    if item.guard is not None:
+        predicate_number(item.guard[0])
     if item.opcode == "SURED" and [type(operand) for operand in item.operands[2:]] == [Int, Int]:
         bank = item.operands[2]
         raise TextError(f"a bank before the index {LATER}", bank.pos, item.operands[3].end)
@@ -78,7 +84,7 @@ def check_operands(form: Form, item: Instruction) -> None:
         plural = "" if len(patterns) == 1 else "s"
         message = f"'{item.opcode}' takes {len(patterns)} operand{plural}, not {len(item.operands)}"
         raise TextError(message, item.name.pos, item.name.end)
-    for pattern, operand in zip(patterns, item.operands):
+    for pattern, operand in zip(patterns, without_carry(item)):
         problem = _problem(pattern.type, operand)
         if problem is not None:
             raise TextError(problem, operand.pos, operand.end)
@@ -117,9 +123,17 @@ def check_address(form: Form, operand: Operand) -> None:
         check_pair(operand.base, number)
 
 
-def check_word(form: Form, operand: Operand) -> None:
-    if isinstance(operand, Name):
-        register_number(operand)
+def check_register(form: Form, operand: Operand) -> None:
+    """A register, if it is not a number or a constant."""
+    name = operand.name if isinstance(operand, Negative) else operand
+    if isinstance(name, Name):
+        register_number(name)
+
+
+def check_predicate(form: Form, operand: Operand) -> None:
+    name = operand.name if isinstance(operand, Not) else operand
+    assert isinstance(name, Name)
+    predicate_number(name)
 
 
 def check_pair(name: Name, number: int) -> None:
@@ -128,18 +142,33 @@ def check_pair(name: Name, number: int) -> None:
 
 
 REGISTER_RULES: dict[str, Callable[[Form, Operand], None]] = {
-    "data": check_data, "coordinates": check_coordinates, "address": check_address, "word": check_word,
+    "data": check_data, "coordinates": check_coordinates, "address": check_address, "word": check_register,
+    "reg": check_register, "source": check_register, "pred": check_predicate, "test": check_predicate,
 }  # fmt: skip
 
 
 def register_number(name: Name) -> int | None:
     """A register's number, None for RZ."""
-    text = name.text.removesuffix(".CC")
-    if text == ZERO:
+    if name.text == ZERO:
         return None
-    if not is_register(text):
+    if not is_register(name.text):
         raise TextError(f"'{name.text}' is not a register; there are R0 to R{LAST_REGISTER} and RZ", name.pos, name.end)
-    return int(text[1:])
+    return int(name.text[1:])
+
+
+def has_carry(item: Instruction) -> bool:
+    """Does the destination give the carry, ``Rd.CC``?"""
+    first = item.operands[0] if item.operands else None
+    return item.opcode in ADDITIONS and isinstance(first, Name) and first.text.endswith(CARRY)
+
+
+def without_carry(item: Instruction) -> tuple[Operand, ...]:
+    """The operands, the destination without ``.CC``."""
+    if not has_carry(item):
+        return item.operands
+    first = item.operands[0]
+    assert isinstance(first, Name)
+    return replace(first, text=first.text.removesuffix(CARRY)), *item.operands[1:]
 
 
 def predicate_number(name: Name) -> int | None:
@@ -325,6 +354,4 @@ def _problem(kind: str, operand: Operand) -> str | None:
         return "the header word may not be RZ"
     if isinstance(operand, Int) and not -(2**31) <= operand.value < 2**32:
         return "the number does not fit 32 bits"
-    if isinstance(operand, Name) and operand.text.endswith(".CC") and kind != "reg":
-        return "only a destination has .CC"
     return None
