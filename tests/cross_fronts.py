@@ -26,7 +26,7 @@ AXES = {"1d": "x", "2d": "xy", "3d": "xyz", "a1d": "xl", "a2d": "xyl"}
 class Step:
     """Lane i: ``op`` on the element of ``type`` at texel ``where[i]`` (x, y, z, layer in units of 4 bytes) with ``values[i]``.
 
-    Places outside the surface are dropped.
+    ``exch`` is a store.  Places outside the surface are dropped.
     """
 
     op: str
@@ -104,13 +104,38 @@ def ptx_sured(surface: SurfaceObject, step: Step) -> bool:
 
 def ptx_red(surface: SurfaceObject, step: Step) -> bool:
     """``red.global`` at the addresses that the layout's formula gives."""
-    legal = {"add": ("u32", "s32", "u64", "f32"), "inc": ("u32",), "dec": ("u32",)}
+    legal = {"add": ("u32", "s32", "u64", "f32"), "inc": ("u32",), "dec": ("u32",), "exch": ()}
     if step.type not in legal.get(step.op, ("u32", "s32", "u64", "s64")):
         return False
     wide = "64" if step.bytes == 8 else "32"
     kind = f"b{wide}" if step.op in ("and", "or", "xor") else step.type
     addresses = np.array(addresses_of(surface, step), np.uint64)
     run_ptx(surface, step, f"@%p red.global.{step.op}.{kind} [%a],", addresses)
+    return True
+
+
+def ptx_sust(surface: SurfaceObject, step: Step) -> bool:
+    """``sust.b``."""
+    if step.op != "exch" or surface.surface.geometry not in PTX_GEOMETRY:
+        return False
+    geometry, wide = surface.surface.geometry, 8 * step.bytes
+    tuple_ = {"1d": "{%x}", "2d": "{%x,%y}", "3d": "{%x,%y,%z,%z}"}[geometry]
+    run_ptx(surface, step, f"sust.b.{geometry}.b{wide}.zero [%s, {tuple_}],", np.zeros(len(step.values), np.uint64))
+    return True
+
+
+def ptx_st(surface: SurfaceObject, step: Step) -> bool:
+    """``st.global`` at the addresses that the layout's formula gives."""
+    return step.op == "exch" and at_addresses(surface, step, f"st.global.b{8 * step.bytes} [%a],")
+
+
+def ptx_atom(surface: SurfaceObject, step: Step) -> bool:
+    """``atom.exch``, whose old value nobody reads."""
+    return step.op == "exch" and at_addresses(surface, step, f"atom.global.exch.b{8 * step.bytes} _, [%a],")
+
+
+def at_addresses(surface: SurfaceObject, step: Step, instruction: str) -> bool:
+    run_ptx(surface, step, f"@%p {instruction}", np.array(addresses_of(surface, step), np.uint64))
     return True
 
 
@@ -144,7 +169,7 @@ def sass_module(instruction: str, axes: str) -> ptxemu.Module:
 
 def sass_legal(step: Step) -> bool:
     bits = ("u32", "s32", "u64")
-    legal = {"add": (*bits, "f32"), "and": bits, "or": bits, "xor": bits, "inc": ("u32",), "dec": ("u32",)}
+    legal = {"add": (*bits, "f32"), "and": bits, "or": bits, "xor": bits, "inc": ("u32",), "dec": ("u32",), "exch": ()}
     return step.type in legal.get(step.op, ("u32", "s32", "u64", "s64"))
 
 
@@ -198,7 +223,7 @@ def visa_module(op: str, operands: str) -> ptxemu.Module:
 
 def visa_typed_atomic(surface: SurfaceObject, step: Step) -> bool:
     """``TYPED_ATOMIC`` in a thread for each eight lanes; the channels that are left over lie outside."""
-    words = {"add": "add", "and": "and", "or": "or", "xor": "xor"}
+    words = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
     words |= {"min": "imin", "max": "imax"} if step.type == "s32" else {"min": "min", "max": "max"}
     if step.op not in words or step.type not in ("u32", "s32"):
         return False
@@ -216,10 +241,40 @@ def visa_typed_atomic(surface: SurfaceObject, step: Step) -> bool:
     return True
 
 
+# ---------------------------------------------------------------- CTM
+
+
+@cache
+def ctm_module() -> ptxemu.Module:
+    text = """.kernel k umrt
+    .in r0 points
+    .output A image
+    OUTPUT MOV.OMOD_DISABLED.RNDR_TGT_UMRT_PER_PROCESSOR_IDX out, r0
+    """
+    return ptxemu.loads(text, dialect="ctm", device=device(), opt=1)
+
+
+def ctm_umrt(surface: SurfaceObject, step: Step) -> bool:
+    """UMRT writes: stores to two-dimensional ``FLOAT32_1`` targets, at coordinates that are floats."""
+    where = np.array(step.where, np.int64).reshape(-1, 4)
+    words = step.op == "exch" and step.type in ("u32", "s32", "f32")
+    if not words or surface.surface.geometry != "2d" or surface.surface.format.name != "R32_FLOAT":
+        return False
+    if (where.astype(np.float32) != where).any():
+        return False
+    points = np.zeros((len(where), 4), np.uint32)
+    points[:, 0] = columns(step)["low"]
+    points[:, 1:3] = where[:, :2].astype(np.float32).view(np.uint32)
+    module = ctm_module()
+    module.bind("image", surface)
+    module["k"][1, len(where)](points)
+    return True
+
+
 Front = Callable[[SurfaceObject, Step], bool]
 FRONTS: dict[str, Front] = {
     "ptx sured": ptx_sured, "ptx red": ptx_red, "sass sured": sass_sured, "sass red": sass_red,
-    "visa typed_atomic": visa_typed_atomic,
+    "visa typed_atomic": visa_typed_atomic, "ptx sust": ptx_sust, "ptx st": ptx_st, "ptx atom": ptx_atom, "ctm umrt": ctm_umrt,
 }  # fmt: skip
 """Each runs a step and returns True, or returns False for what its instruction set cannot say."""
 
