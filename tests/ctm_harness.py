@@ -80,4 +80,5 @@ def target(format: str, data: Any = None, width: int = 4, height: int = 1, *, pi
     dtype = {"UINT16_1": np.uint16, "UINT8_4": np.uint8}.get(format, np.float32)
     shape = (height, width, components) if components > 1 else (height, width)
     texels = np.zeros(shape, dtype) if data is None else np.ascontiguousarray(np.broadcast_to(np.asarray(data, dtype), shape))
-    return device().surface(texels, format=FORMATS[format], pitch=pitch, pitch_align=16 if pitch == 0 else 4)
+    align = 16 if pitch == 0 else texels.itemsize * components
+    return device().surface(texels, format=FORMATS[format], pitch=pitch, pitch_align=align)

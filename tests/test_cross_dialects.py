@@ -56,6 +56,27 @@ def test_stores_reach_the_same_places(layout):
     assert ran == ["visa typed_atomic", "ptx sust", "ptx st", "ptx atom", "ctm umrt"]
 
 
+@pytest.mark.parametrize("pitch", [64, 80, 192])
+def test_stores_leave_the_padding(pitch):
+    """Rows of 13 texels and padding: all stores write the same texels and no other byte."""
+    rng = np.random.default_rng(pitch)
+    where = tuple((int(x), int(y), 0, 0) for x, y in zip(rng.integers(-2, 16, 32), rng.integers(-2, 6, 32), strict=True))
+
+    def make():
+        made = device().surface((4, 13), format="R32_FLOAT", pitch=pitch)
+        device().arena.view(made.surface.address, made.surface.total_bytes)[:] = 0xA5
+        return made
+
+    steps = [Step("exch", "u32", where, (0,) * 32)]
+    assert agree(make, steps)[-1] == "ctm umrt"
+    found = np.frombuffer(final_bytes(FRONTS["ctm umrt"], make, steps) or b"", np.uint8)
+    expected = np.full(found.size, 0xA5, np.uint8)
+    for x, y, *_ in where:
+        if 0 <= x < 13 and 0 <= y < 4:
+            expected[y * pitch + 4 * x :][:4] = 0
+    assert (found == expected).all()
+
+
 def test_layouts_hold_equal_texels():
     """The same program on pitch, linear-GOB and swizzled-GOB surfaces."""
     rng = np.random.default_rng(3)

@@ -44,6 +44,7 @@ def test_format_vectors(kind, bits, format):
     assert (found.view(f"u{bits // 8}") == np.array(expected)[:, None]).all()
 
 
+NAMES = {"2": "UINT16_1", "4": "FLOAT32_1", "8": "FLOAT32_2", "16": "FLOAT32_4"}
 BOUNDS = [
     row for row in rows("vectors_bounds.csv")
     if (row["x_mode"], row["access_bytes"], row["clamp"]) in {("sample_scaled", "4", "zero"), ("byte", "4", "zero")}
@@ -60,8 +61,8 @@ def test_bounds_vectors():
         surface = target("FLOAT32_1", width=width, height=height)
         x = int(row["x"]) if row["x_mode"] == "sample_scaled" else int(row["x"]) // 4
         point = np.array([[7, x, int(row["y"]) if row["geom"] == "2d" else 0, 0]], np.float32)
-        if np.abs(point).max() > 2**24:
-            continue  # no float coordinate says so much
+        if int(point[0, 1]) != x:
+            continue  # no float says so much
         result = run(f"OUTPUT MOV.{OWN} out, r0", {"r0": point}, kind="umrt", surfaces={"a": surface}, head=[".output A a"])
         expected = np.zeros((height, width), np.float32)
         if row["outcome"] == "ok":
@@ -70,19 +71,60 @@ def test_bounds_vectors():
         assert result["result"].umrt_dropped == (row["outcome"] != "ok")
 
 
-def test_addressing_vectors():
-    """Texels of pitch surfaces of 4-byte elements, written by UMRT."""
-    chosen = [
-        row for row in rows("vectors_addressing.csv") if (row["layout"], row["geom"], row["elem_bytes"]) == ("pitch", "2d", "4")
-    ]
+WIDE = [
+    row for row in rows("vectors_bounds.csv")
+    if row["geom"] in ("1d", "2d") and row["access_bytes"] in NAMES and row["clamp"] == "zero" and row["align_policy"] == "fault"
+    and row["outcome"] != "misaligned" and int(row["width_bytes"]) % int(row["access_bytes"]) == 0
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", NAMES)
+def test_bounds_vectors_of_cached_output(size):
+    """Elements of 2 to 16 bytes at the point's own place; points are not negative, and as many as a domain may have."""
+    chosen = [row for row in WIDE if row["access_bytes"] == size]
+    assert len(chosen) >= 3
+    for width_bytes in {row["width_bytes"] for row in chosen}:
+        width, unit = int(width_bytes) // int(size), int(size)
+        height = 4 if size == "4" and width > 1 else 1
+        surface = target(NAMES[size], width=width, height=height, pitch=int(width_bytes) + 64)
+        memory = device().arena.view(surface.surface.address, surface.surface.total_bytes)
+        memory[:] = 0xA5
+        run("OUTPUT MOV.RNDR_TGT_A out, 0", {"r9": [[0.0] * 4] * 160}, surfaces={"a": surface}, head=[".output A a"],
+            grid=(1, 5), block=32)  # fmt: skip
+        for row in (row for row in chosen if row["width_bytes"] == width_bytes and int(row["height"]) == height):
+            scale = unit if row["x_mode"] == "sample_scaled" else 1
+            x, y = int(row["x"]) * scale, int(row["y"]) if row["geom"] == "2d" else 0
+            if 0 <= x < 32 * unit and 0 <= y < height and y * (int(width_bytes) + 64) + x < memory.size:
+                place = y * (int(width_bytes) + 64) + x
+                assert (memory[place : place + unit] == (0 if row["outcome"] == "ok" else 0xA5)).all(), row
+
+
+def addressing(layout: str, size: str) -> list[dict[str, str]]:
+    chosen = rows("vectors_addressing.csv")
+    return [row for row in chosen if (row["layout"], row["geom"], row["elem_bytes"]) == (layout, "2d", size)]
+
+
+@pytest.mark.parametrize(("layout", "size"), [("pitch", "4"), ("blocklinear", "4"), ("blocklinear", "16")])
+def test_addressing_vectors(layout, size):
+    """Texels of the layouts: those of 4 bytes by UMRT, those of 16 by cached output; the host may bind block linear surfaces."""
+    chosen = addressing(layout, size)
     assert len(chosen) == 5
-    for row in chosen:
-        width, height, pitch = int(row["width"]), int(row["height"]), int(row["pitch"])
-        surface = target("FLOAT32_1", width=width, height=height, pitch=pitch)
-        point = np.array([[7, int(row["x_elem"]), int(row["y"]), 0]], np.float32)
-        run(f"OUTPUT MOV.{OWN} out, r0", {"r0": point}, kind="umrt", surfaces={"a": surface}, head=[".output A a"])
-        memory = device().arena.view(surface.surface.address, surface.surface.total_bytes).view(np.float32)
-        assert np.flatnonzero(memory).tolist() == [int(row["byte_offset"]) // 4]
+    width, height = int(chosen[0]["width"]), int(chosen[0]["height"])
+    places = {"pitch": int(chosen[0]["pitch"])} if layout == "pitch" else {
+        "layout": "block_linear", "block_height_log2": int(chosen[0]["req_block_h_log2"])}  # fmt: skip
+    surface = device().surface((height, width), format="R32_FLOAT" if size == "4" else "R32G32B32A32_FLOAT", **places)
+    memory = device().arena.view(surface.surface.address, surface.surface.total_bytes).view(np.float32)
+    memory[:] = -1
+    offsets = [int(row["byte_offset"]) // 4 for row in chosen]
+    points = np.array([[7, int(row["x_elem"]), int(row["y"]), 0] for row in chosen], np.float32)
+    if size == "4":
+        run(f"OUTPUT MOV.{OWN} out, r0", {"r0": points}, kind="umrt", surfaces={"a": surface}, head=[".output A a"])
+        assert np.flatnonzero(memory != -1).tolist() == sorted(offsets)
+        return
+    run("OUTPUT MOV.RNDR_TGT_A out, r0.rg01", {"r9": [[0.0] * 4] * 64 * height}, surfaces={"a": surface},
+        head=[".output A a", ".point r0"], grid=(2, height), block=32)  # fmt: skip
+    for offset, point in zip(offsets, points, strict=True):
+        assert memory[offset : offset + 4].tolist() == [point[1], point[2], 0, 1]
 
 
 # ---------------------------------------------------------------- registers
