@@ -100,9 +100,8 @@ class _ModuleChecker:
             raise UnsupportedError(f"{self.module.source.name}:{line}: 32-bit addresses are not supported")
 
     def _gates(self) -> Gates | None:
-        if not self.strict:
-            return None
-        return self.tree.version or (0, 0), *target_parts(self.tree.target)
+        number, suffix = target_parts(self.tree.target)
+        return (self.tree.version or (0, 0), number, suffix) if self.strict and number else None
 
     def _reachable(self, callee: Function, call: Op) -> None:
         if callee.body is None and callee.name not in SYSTEM_CALLS:

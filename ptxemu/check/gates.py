@@ -10,16 +10,21 @@ Gates = tuple[tuple[int, int], int, str]
 """Version, number of the target and its suffix (``a`` or ``f``, mostly empty)."""
 
 OPERANDS = {"|": "a second destination", "+": "an optional operand"}
+INDIRECT = "*"  # given: a texture, sampler or surface by a handle in a register
+INDIRECT_NEEDS = (3, 1), 20
 UNSYNCED_VERSION, UNSYNCED_TARGET = (6, 4), 70  # that have no warp instructions without .sync
 BLACKWELL = range(100, 110)
+HOPPER, ADA_VERSION = 90, (8, 1)  # sm_89 got its instructions later than sm_90
 
 
 def gate_errors(row: Row, mods: dict[str, str], gates: Gates, given: Iterable[str] = ()) -> list[str]:
     """What the row, its modifiers and the optional operands ``given`` need that ``.version`` and ``.target`` do not give."""
     version, target, suffix = gates
     needs = [(f"'{row.opcode}'", row.ptx, row.sm)]
-    needs += [(f"'.{word}'", *row.gates[word]) for word in mods.values() if word in row.gates]
+    words = set(mods.values())
+    needs += [(f"'.{gate.replace('&', '.')}'", *least) for gate, least in row.gates.items() if words.issuperset(gate.split("&"))]
     needs += [(f"{OPERANDS[name[0]]} of '{row.opcode}'", *row.gates[name]) for name in given if name in row.gates]
+    needs += [("a handle in a register", *INDIRECT_NEEDS)] if INDIRECT in given else []
     errors = []
     for name, ptx, sm in needs:
         lacks = [f"PTX {ptx[0]}.{ptx[1]} (.version is {version[0]}.{version[1]})"] if ptx > version else []
@@ -37,6 +42,8 @@ def _special(row: Row, version: tuple[int, int], target: int, suffix: str) -> li
         return [f"this form of '{row.opcode}' needs sm_100a or sm_103a (.target is sm_{target}{suffix})"]
     if "unsynced" in row.flags and version >= UNSYNCED_VERSION and target >= UNSYNCED_TARGET:
         return [f"'{row.opcode}' without '.sync' exists before PTX 6.4 or before sm_70 only"]
+    if "ada" in row.flags and target < HOPPER and version < ADA_VERSION:
+        return [f"this form of '{row.opcode}' needs PTX 8.1 for sm_{target} (.version is {version[0]}.{version[1]})"]
     if "narrow" in row.flags:
         return [f"this form of '{row.opcode}' needs 32-bit addresses"]
     return []

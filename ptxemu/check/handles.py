@@ -34,6 +34,12 @@ def surface(opcode: str, index: int, geometry: str | None, value: Value) -> Part
     return Part("surface", (U64, B32), COORDINATES[geometry])
 
 
+def indirect(value: Value) -> bool:
+    """Whether an operand has its handle in a register."""
+    base = value[0] if isinstance(value, tuple) else value
+    return isinstance(base, Addr) and isinstance(base.base, Reg)
+
+
 def query(opcode: str, index: int, what: str, value: Value) -> Part:
     """``[texture]`` or ``[sampler]``."""
     if isinstance(value, tuple):

@@ -38,9 +38,9 @@ def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> No
     if tree.version and tree.target:
         known = len(diagnostics.records)
         _order(tree, diagnostics)
-        if strict and len(diagnostics.records) == known:
+        if strict:
             _version(tree.version, tree, diagnostics)
-            _target(tree.version, tree, diagnostics)
+            _target(tree.version, tree, diagnostics, ordered=len(diagnostics.records) == known)
 
 
 def _next_item(tree: ast.Module, diagnostics: Diagnostics, after: str = "") -> int:
@@ -72,16 +72,14 @@ def _version(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostic
         diagnostics.error(f"there is no PTX version {major}.{minor}", tree.version_pos)
 
 
-def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics) -> None:
+def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics, ordered: bool) -> None:
     name, *options = tree.target
     match = TARGET.match(name)
-    least = TARGETS.get(match.group(1) + match.group(2)) if match else None
-    if match is None or least is None:
+    for word in tree.target:
+        _architecture(word, version, tree, diagnostics, ordered)
+    if match is None:
         diagnostics.error(f"unknown target '{name}'", tree.target_pos)
         return
-    if version < least and diagnostics.until is None:
-        text = f"'{name}' needs PTX {least[0]}.{least[1]} (.version is {version[0]}.{version[1]})"
-        diagnostics.error(text, tree.target_pos)
     for option in options:
         if option not in OPTIONS and not TARGET.match(option):
             diagnostics.error(f"unknown target option '{option}'", tree.target_pos)
@@ -89,3 +87,16 @@ def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics
         diagnostics.error("'texmode_unified' and 'texmode_independent' exclude each other", tree.target_pos)
     if "map_f64_to_f32" in options and int(match.group(1)) >= 13:
         diagnostics.error(f"'map_f64_to_f32' is for targets without f64; {name} has it", tree.target_pos)
+
+
+def _architecture(word: str, version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics, ordered: bool) -> None:
+    """A word that names an architecture must name one that exists, and that the version of the module knows."""
+    match = TARGET.match(word)
+    if match is None:
+        return
+    least = TARGETS.get(match.group(1) + match.group(2))
+    if least is None:
+        diagnostics.error(f"unknown target '{word}'", tree.target_pos)
+    elif version < least and ordered and diagnostics.until is None:
+        text = f"'{word}' needs PTX {least[0]}.{least[1]} (.version is {version[0]}.{version[1]})"
+        diagnostics.error(text, tree.target_pos)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ptxemu import isa
 from ptxemu.check import handles, typerules
+from ptxemu.check.gates import INDIRECT
 from ptxemu.check.modifiers import Form
 from ptxemu.check.names import written
 from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
@@ -29,7 +30,7 @@ UNRELAXED = frozenset(  # instruction types that take that back
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
 )
 SYMBOL_SOURCES = frozenset({"mov", "cvta", "mapa", "getctarank"})
-SPECIAL_SOURCES = frozenset({"mov", "cvt"})
+SPECIAL_SOURCES = frozenset({"mov", "cvt.int"})  # lowerings: a conversion to or from a float takes none
 WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
@@ -106,7 +107,8 @@ class _Matcher:
         """The optional operands that are there."""
         names = [f"+{pattern.name}" for pattern in patterns if pattern.optional]
         seconds = (p.second.name for p, value in zip(patterns, self.values) if p.second and isinstance(value, Both))
-        return (*names, *(f"|{name}" for name in seconds))
+        indirect = any(p.type in handles.OPAQUE and handles.indirect(value) for p, value in zip(patterns, self.values))
+        return (*names, *(f"|{name}" for name in seconds), *([INDIRECT] if indirect else []))
 
     def patterns(self) -> list[OperandPattern]:
         """The patterns of the operands present, optional ones left out from the right until the number fits."""
@@ -365,7 +367,7 @@ class _Matcher:
         return f"operand {index + 1} of '{opcode}' must be a register or a literal"
 
     def special_problem(self, kind: ScalarType, value: SReg) -> str | None:
-        if self.row.opcode not in SPECIAL_SOURCES:
+        if self.row.lower not in SPECIAL_SOURCES:
             return f"a special register cannot be an operand of '{self.row.opcode}'; copy it with mov"
         types = SPECIAL_REGISTERS[value.name]
         if typerules.special_fits(kind, types):

@@ -51,7 +51,7 @@ class Plan:
     literals: tuple[tuple[int, ScalarType], ...]
     limits: tuple[tuple[int, tuple[range, ...]], ...] = ()  # the values that immediates may have
     orders: tuple[tuple[int, int], ...] = ()  # immediates that may not exceed others
-    given: tuple[str, ...] = ()  # optional operands that are there: ``+name``, or ``|name`` for a second destination
+    given: tuple[str, ...] = ()  # optional operands that are there: ``+name``, ``|name`` for a second destination, or INDIRECT
     remarks: tuple[tuple[str, str], ...] = ()  # (severity, message) for each use
 
     def assemble(self, values: list[Value]) -> tuple[tuple[Reg | None, ...], tuple[Operand, ...]]:

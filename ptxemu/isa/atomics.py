@@ -70,5 +70,7 @@ for _op, _types in _ASYNC:
     row("red", f"async sem=relaxed scope=cluster space?=shared::cluster completion=mbarrier::complete_tx::bytes {_op} "
         f"type={_types}", "[a]:type, b:type, [m]:b64", ptx="8.1", sm=90, lower="red_async", flags="widened",
         chapter=CHAPTER)  # fmt: skip
-    row("red", f"async mmio? sem=relaxed,release scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type",
-        ptx="8.6", sm=100, lower="red_async", flags="widened", chapter=CHAPTER, gates="release@8.7@100 mmio@8.7@100")  # fmt: skip
+    for _order, _ptx, _sm in (("sem=relaxed scope=gpu,sys", "8.1", 90), ("sem=relaxed scope=gpu,sys space=global", "8.7", 100),
+                              ("mmio? sem=release scope=gpu,sys space?=global", "8.7", 100)):  # fmt: skip
+        row("red", f"async {_order} {_op} type={_types}", "[a]:type, b:type", ptx=_ptx, sm=_sm, lower="red_async",
+            flags="widened", chapter=CHAPTER)  # fmt: skip

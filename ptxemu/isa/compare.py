@@ -44,8 +44,9 @@ def _setp() -> None:
 
 def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "set") -> None:
     chapter = HALF_CHAPTER if "f16" in dtypes + stypes else CHAPTER
+    gates = "u16@6.5@53 s16@6.5@53 u32@6.5@53 s32@6.5@53" if stypes in ("f16", "f16x2") else ""
     types = f"dtype={dtypes} stype={stypes}"
-    row("set", f"{cmp} {types}", "d:dtype, a:stype, b:stype", ptx=ptx, sm=sm, lower=lower, chapter=chapter)
+    row("set", f"{cmp} {types}", "d:dtype, a:stype, b:stype", ptx=ptx, sm=sm, lower=lower, chapter=chapter, gates=gates)
     row(
         "set",
         f"{cmp} {BOOL} {types}",
@@ -54,6 +55,7 @@ def _set(cmp: str, dtypes: str, stypes: str, ptx: str, sm: int, lower: str = "se
         sm=sm,
         lower=lower,
         chapter=chapter,
+        gates=gates,
     )
 
 

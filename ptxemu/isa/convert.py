@@ -22,8 +22,8 @@ SATFINITE = "satfinite@8.1@80"
 
 
 def cvt(slots: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "") -> None:
-    gates = SATFINITE if "satfinite?" in slots and "tf32" not in slots and sm == 80 else ""
-    gates += BRAIN_FTZ if "ftz? dtype=f32 atype=bf16" in slots and "round" in slots else ""
+    gates = SATFINITE if "satfinite?" in slots and sm == 80 else ""
+    gates += BRAIN_FTZ if "ftz? dtype=f32 atype=bf16" in slots else ""
     row("cvt", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags)
 
 
@@ -57,8 +57,8 @@ def _integers_and_floats() -> None:
 def _floats() -> None:
     cvt("ftz? sat? dtype=f32 atype=f32", lower="cvt.float")
     cvt(f"{INTEGER_ROUND} ftz? sat? dtype=f32 atype=f32", lower="cvt.float")
-    for t, ptx, sm in (("f16", "4.2", 53), ("f64", "1.0", 13)):
-        cvt(f"round?=rni,rzi,rmi,rpi sat? dtype={t} atype={t}", lower="cvt.float", ptx=ptx, sm=sm)
+    for t, sm in (("f16", 10), ("f64", 13)):
+        cvt(f"round?=rni,rzi,rmi,rpi sat? dtype={t} atype={t}", lower="cvt.float", sm=sm)
     cvt("ftz? sat? dtype=f32 atype=f16", lower="cvt.float")
     cvt("sat? dtype=f64 atype=f16", lower="cvt.float", sm=13)
     cvt("ftz? sat? dtype=f64 atype=f32", lower="cvt.float", sm=13)
@@ -70,7 +70,9 @@ def _floats() -> None:
 def _brain_floats() -> None:
     cvt("ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.1", sm=80)
     cvt(f"{FLOAT_ROUND} ftz? dtype=f32 atype=bf16", lower="cvt.float", ptx="7.1", sm=80)
-    cvt(f"{NEAR_ROUND} relu? satfinite? dtype=f16,bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
+    cvt(f"{NEAR_ROUND} satfinite dtype=f16 atype=f32", lower="cvt.float", ptx="8.1", sm=70)
+    cvt(f"{NEAR_ROUND} relu satfinite? dtype=f16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
+    cvt(f"{NEAR_ROUND} relu? satfinite? dtype=bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
     cvt(f"{FLOAT_ROUND} ftz? dtype=bf16 atype=f32", lower="cvt.float", ptx="7.0", sm=80)
     cvt(f"{FLOAT_ROUND} dtype=bf16 atype=f16,f64", lower="cvt.float", ptx="7.8", sm=90)
     cvt(f"{FLOAT_ROUND} dtype=f16 atype=bf16", lower="cvt.float", ptx="7.8", sm=90)
@@ -89,7 +91,7 @@ def _narrow_floats() -> None:
     """The formats of eight bits and fewer, always in pairs."""
     eight, small = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
     for types, from_half, ptx, sm in ((eight, eight, "7.8", 89), (small, "e2m1x2", "8.6", 100)):
-        flags = "accelerated" if types == small else ""
+        flags = "accelerated" if types == small else "ada"
         cvt(f"round=rn satfinite relu? dtype={types} atype=f32", PAIR, lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
         cvt(f"round=rn satfinite relu? dtype={from_half} atype=f16x2", lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
         cvt(f"round=rn relu? dtype=f16x2 atype={types}", lower="cvt.from_narrow", ptx=ptx, sm=sm, flags=flags)

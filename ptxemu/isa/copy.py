@@ -22,9 +22,9 @@ def _row(slots: str, operands: str, *, ptx: str = "8.0", sm: int = 90, lower: st
 
 for _cop, _sizes in (("ca", "4,8,16"), ("cg", "16")):
     _slots = f"async cop={_cop} dst=shared,shared::cta src=global {HINT} prefetch?=L2::64B,L2::128B,L2::256B"
-    for _part in ("given:u32<immsize>?", "ignore:pred"):
-        _row(_slots, f"{SIDES}, immsize:u32({_sizes}), {_part}, policy:u64?hint", ptx="7.0", sm=80, lower="copy",
-             gates="shared::cta@7.8@80 L2::cache_hint@7.4@80 L2::64B@7.4@80 L2::128B@7.4@80 L2::256B@7.4@80")  # fmt: skip
+    for _part, _ptx in (("given:u32<immsize>?", "7.0"), ("ignore:pred", "7.5")):
+        _row(_slots, f"{SIDES}, immsize:u32({_sizes}), {_part}, policy:u64?hint", ptx=_ptx, sm=80, lower="copy",
+             gates="L2::cache_hint@7.4@80 L2::64B@7.4@80 L2::128B@7.4@80 L2::256B@7.4@80")  # fmt: skip
 _row("async commit_group", "", ptx="7.0", sm=80, lower="copies_done")
 _row("async wait_group", "immN:b32", ptx="7.0", sm=80, lower="copies_done")
 _row("async wait_all", "", ptx="7.0", sm=80, lower="copies_done")

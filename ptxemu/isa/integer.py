@@ -11,7 +11,7 @@ EXTENDED = "9.7.2 Extended-Precision Integer Arithmetic Instructions"
 ALL = "type=u16,u32,u64,s16,s32,s64"
 DOT_OPERANDS = "d:dot(atype,btype), a:atype, b:btype, c:dot(atype,btype)"
 CARRY_TYPE = "type=u32,s32,u64,s64"
-CARRY_GATES = "u64@4.3@20 s64@4.3@20"
+CARRY_GATES = "cc&u64@4.3@20 cc&s64@4.3@20"
 
 for opcode in ("add", "sub"):
     row(opcode, ALL, "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)

@@ -118,7 +118,6 @@ for _variant in ("", "variant=sp::ordered_metadata "):
 SPACE = "space?=global,shared,shared::cta"
 CTA_GATE = "shared::cta@7.8@30"
 HALF_SHAPES = "m16n16k16,m8n32k16,m32n8k16"
-HALF_GATES = f"m8n32k16@6.1@70 m32n8k16@6.1@70 {CTA_GATE}"
 HALF_REGISTERS = 8  # of every f16 multiplicand, whatever its shape
 LAYOUTS = {"s4": ("row", "col"), "u4": ("row", "col"), "b1": ("row", "col")}  # of a and b, where they are fixed
 
@@ -158,14 +157,14 @@ def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
         gates=BIT_GATES if type == "b1" else "", lower="mma", flags="varying", chapter=CHAPTER)  # fmt: skip
 
 
-_load("a,b", "row,col", HALF_SHAPES, "f16", HALF_REGISTERS, "6.0", 70, HALF_GATES)
-for _accumulator, _ptx, _sm in (("f16", "6.0", 70), ("f32", "6.0", 70), ("s32", "6.3", 72)):
-    _in_memory(HALF_SHAPES, _accumulator, registers(256, _accumulator), _ptx, _sm, HALF_GATES)
+_load("a,b", "row,col", HALF_SHAPES, "f16", HALF_REGISTERS, "6.3", 70)
+for _accumulator, _sm in (("f16", 70), ("f32", 70), ("s32", 72)):
+    _in_memory(HALF_SHAPES, _accumulator, registers(256, _accumulator), "6.3", _sm)
 for _dtype in ("f16", "f32"):
     for _ctype in ("f16", "f32"):
         row("wmma", f"mma sync aligned alayout=row,col blayout=row,col shape={HALF_SHAPES} dtype={_dtype} ctype={_ctype}",
             f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*8, b:f16x2*8, "
-            f"c:{REGISTERS[_ctype]}*{registers(256, _ctype)}", ptx="6.0", sm=70, gates=HALF_GATES, lower="mma",
+            f"c:{REGISTERS[_ctype]}*{registers(256, _ctype)}", ptx="6.3", sm=70, lower="mma",
             flags="varying", chapter=CHAPTER)  # fmt: skip
 for _shapes, _pair, _accumulator, _ptx, _sm in WMMA:
     for _shape in _shapes.split(","):

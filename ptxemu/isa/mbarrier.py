@@ -9,25 +9,31 @@ CHAPTER = "Parallel Synchronization and Communication Instructions"
 OWN = "space?=shared,shared::cta"
 CLUSTER = "space=shared::cluster"
 ANY = "space?=shared,shared::cta,shared::cluster"
-GATES = "shared::cta@7.8@80 relaxed@8.0@90 cluster@8.0@90"
+GATES = "shared::cta@7.8@80 cluster@8.0@90 "
+RELAXED = "relaxed@8.6@90"  # of arrivals and waits; transactions are always relaxed
+COUNTED = "+count@7.8@90"
+COUNT = "count:u32<1..4294967295>"
 ORDERS = ("", "sem={} scope=cta,cluster ")  # both or neither
 
 
-def _row(slots: str, operands: str, *, ptx: str = "7.0", sm: int = 80, lower: str = "mbarrier", flags: str = "") -> None:
-    row("mbarrier", slots, operands, ptx=ptx, sm=sm, lower=lower, flags=flags, chapter=CHAPTER, gates=GATES)
+def _row(slots: str, operands: str, *, ptx: str = "7.0", sm: int = 80, lower: str = "mbarrier", flags: str = "",
+         gates: str = RELAXED) -> None:  # fmt: skip
+    row("mbarrier", slots, operands, ptx=ptx, sm=sm, lower=lower, flags=flags, chapter=CHAPTER, gates=GATES + gates)
 
 
 def _arrivals(name: str) -> None:
     """An arrival gives the state, but at an object that may be another CTA's."""
     for order in ORDERS:
         sem = order.format("release,relaxed")
-        ptx, sm = ("8.0", 90) if sem else ("7.0", 80)
-        _row(f"{name} {sem}{OWN} type=b64", "d_:type, [a]:type, count:u32?", ptx=ptx, sm=sm, flags="varying")
-        _row(f"{name} {sem}{CLUSTER} type=b64", "_:type, [a]:type, count:u32?", ptx="8.0", sm=90)
+        _row(f"{name} {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}?", ptx="8.0" if sem else "7.0", flags="varying",
+             gates=f"{RELAXED} {COUNTED}")  # fmt: skip
+        _row(f"{name} {sem}{CLUSTER} type=b64", f"_:type, [a]:type, {COUNT}?", ptx="8.0", sm=90)
         _row(f"{name} expect_tx {sem}{OWN} type=b64", "d_:type, [a]:type, tx:u32", ptx="8.0", sm=90, flags="varying")
         _row(f"{name} expect_tx {sem}{CLUSTER} type=b64", "_:type, [a]:type, tx:u32", ptx="8.0", sm=90)
     for sem in ("", "sem=release scope=cta "):
-        _row(f"{name} noComplete {sem}{OWN} type=b64", "d_:type, [a]:type, count:u32", flags="varying")
+        _row(
+            f"{name} noComplete {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}", ptx="8.0" if sem else "7.0", flags="varying"
+        )
 
 
 _row(f"init {OWN} type=b64", "[a]:type, count:u32")
@@ -36,14 +42,13 @@ _arrivals("arrive")
 _arrivals("arrive_drop")
 for _name in ("expect_tx", "complete_tx"):
     for _order in ORDERS:
-        _row(f"{_name} {_order.format('relaxed')}{ANY} type=b64", "[a]:type, tx:u32", ptx="8.0", sm=90)
+        _row(f"{_name} {_order.format('relaxed')}{ANY} type=b64", "[a]:type, tx:u32", ptx="8.0", sm=90, gates="")
 for _order in ORDERS:
     _sem = _order.format("acquire,relaxed")
-    _ptx, _sm = ("8.0", 90) if _sem else ("7.0", 80)
-    for _name, _hint, _least, _target in (("test_wait", "", _ptx, _sm), ("try_wait", ", hint:u32?", "7.8", 90)):
-        _least = max(_least, _ptx)
+    for _name, _hint, _least, _target in (("test_wait", "", "7.0", 80), ("try_wait", ", hint:u32?", "7.8", 90)):
+        _least = "8.0" if _sem else _least
         _row(f"{_name} {_sem}{OWN} type=b64", f"d:pred, [a]:type, state:type{_hint}", ptx=_least, sm=_target,
              lower="mbarrier_wait", flags="suspends")  # fmt: skip
-        _row(f"{_name} parity {_sem}{OWN} type=b64", f"d:pred, [a]:type, phase:u32{_hint}", ptx=max(_least, "7.1"),
+        _row(f"{_name} parity {_sem}{OWN} type=b64", f"d:pred, [a]:type, phase:u32<0..1>{_hint}", ptx=max(_least, "7.1"),
              sm=_target, lower="mbarrier_wait", flags="suspends")  # fmt: skip
 _row("pending_count type=b64", "d:u32, state:type", lower="mbarrier_pending_count")

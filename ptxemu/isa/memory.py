@@ -21,8 +21,9 @@ HINT = "hint?=L2::cache_hint"
 PREFETCH = "prefetch?=L2::64B,L2::128B,L2::256B"
 GATES = (
     "ca@2.0@20 cg@2.0@20 cs@2.0@20 lu@2.0@20 cv@2.0@20 wb@2.0@20 wt@2.0@20 weak@6.0@70 relaxed@6.0@70 acquire@6.0@70 "
-    "release@6.0@70  cluster@7.8@90 shared::cta@7.8@10 shared::cluster@7.8@90 param::entry@8.3@10 "
-    "param::func@8.3@10 nc@3.1@32 b128@8.3@70 L2::cache_hint@7.4@80 L2::64B@7.4@75 L2::128B@7.4@75 L2::256B@7.4@80 "
+    "release@6.0@70 cluster@7.8@90 shared::cta@7.8@10 shared::cluster@7.8@90 param::entry@8.3@10 "
+    "param::func@8.3@10 nc@3.1@32 b128@8.3@70 sys&b128@8.4@70 "
+    "L2::cache_hint@7.4@80 L2::64B@7.4@75 L2::128B@7.4@75 L2::256B@7.4@80 "
     "L1::evict_normal@7.4@70 L1::evict_unchanged@7.4@70 L1::evict_first@7.4@70 L1::evict_last@7.4@70 "
     "L1::no_allocate@7.4@70 L2::evict_normal@8.8@100 L2::evict_first@8.8@100 L2::evict_last@8.8@100"
 )

@@ -22,12 +22,12 @@ row("bar", "warp sync", "membermask:u32", ptx="6.0", sm=30, lower="bar_warp_sync
 
 def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
     row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="memory widened", chapter=CHAPTER,
-        gates="cluster@7.8@90 acquire@8.6@90 release@8.6@90")  # fmt: skip
+        gates="cluster@7.8@90")  # fmt: skip
 
 
 _fence("level=cta,gl", opcode="membar", ptx="1.4", sm=10)
 _fence("level=sys", opcode="membar", ptx="2.0", sm=20)
-_fence("proxy kind=alias", opcode="membar", ptx="7.5")
+_fence("proxy kind=alias", opcode="membar", ptx="7.5", sm=60)
 _fence("sem?=sc,acq_rel,acquire,release scope=cta,cluster,gpu,sys")
 _fence("sem=acquire restrict=sync_restrict::shared::cluster scope=cluster", ptx="8.6", sm=90)
 _fence("sem=release restrict=sync_restrict::shared::cta scope=cluster", ptx="8.6", sm=90)

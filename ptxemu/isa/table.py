@@ -119,10 +119,10 @@ class Row:
     (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
     ``uniform`` (the results are, unless a membermask is varying); ``unified`` (not in independent texturing mode);
     ``widened`` (addresses of 32 bits are valid in any state space); and those that say which versions and targets have the row
-    (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``narrow``.
+    (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``ada``, ``narrow``.
 
-    ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of an optional
-    operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
+    ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
+    (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
     """
 
     opcode: str
