@@ -47,6 +47,7 @@ def test_what_has_no_meaning_changes_nothing():
     spelled = [
         "/* both at\n once */ first: { @PT SURED.D.1D.ADD.U32.NEAR [R4], R8, 0x52 {&req_6} {&rd3} {?sched} ; # add",
         "  @!P6  SURED.D.1D.MAX.NEAR.U32 [ R4 ] , R4 , +82 &req={0,1} &wr=0x1 &rd=0x2 ?WAIT4_END_GROUP ?sched ; } // max",
+        "@!PT SURED.D.1D.INC [R4], R8, 0x52 { &req = 6 } & req_6 {& req_6 } &wr = 0x1 & rd={ 0, 1 } { ? sched }\t? sched ;",
         "{", "}", ";",
     ]  # fmt: skip
     results = []

@@ -13,6 +13,8 @@ from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_charact
 
 tokens = ("WORD", "DOTTED", "INTEGER", "ANNOTATION")
 start = "line"
+BLANKS = r"[ \t]*"
+ANNOTATION = rf"[&?]{BLANKS}\w+(?:{BLANKS}={BLANKS}(?:\w+|\{{[\w, \t]*\}}))?"
 
 
 class Rules:
@@ -21,7 +23,7 @@ class Rules:
     tokens = tokens
     literals = "[]{}(),;:@!+-=`"
     t_ignore = " \t\r\f"
-    t_ANNOTATION = r"\{[ \t]*[&?]\w+(?:=\w+|=\{[\w, \t]*\})?[ \t]*\}|[&?]\w+(?:=\w+|=\{[\w, \t]*\})?"
+    t_ANNOTATION = rf"\{{{BLANKS}{ANNOTATION}{BLANKS}\}}|{ANNOTATION}"
     t_INTEGER = r"[0-9]\w*"
     t_DOTTED = r"\.[A-Za-z_$]\w*"
     t_WORD = r"[A-Za-z_$][\w$]*(?:\.\w+)*"
