@@ -171,6 +171,8 @@ static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t fla
   return lanes;
 }
 
+static uint32_t after(uint32_t mask, int32_t lane) { return mask & ~((2u << lane) - 1); }
+
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
                void *old) {
   uint32_t size = pe_atom_bytes(site->type) * site->count;
@@ -181,7 +183,10 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   verdict v = locate_all(w, site, mask, size, addr, &lanes);
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
   if (v.global) run_global(w, &lanes, v.global);
-  if (v.lane >= 0) pe_fault(w, v.kind, site->pos, v.lane, site->space, addr[v.lane], size);
+  if (v.lane < 0) return;
+  pe_record fault = {.kind = v.kind, .pos = site->pos, .lane = v.lane, .space = site->space, .address = addr[v.lane], .size = size};
+  PE_FOR_LANES(i, after(mask, v.lane)) fault.others += locate(w, site->space, addr[i], size, site->count, &(place){0}) != PE_OK;
+  pe_fault_at(w, &fault);
 }
 
 /* Does one allocation hold the element?  `known` is the last one that did. */
@@ -220,6 +225,9 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     live |= 1u << i;
   }
   if (live) run_global(w, &lanes, live);
-  if (failed >= 0)
-    pe_fault_note(w, kind, site->atom.pos, failed, PE_GENERIC, addr[failed], size, "in the program's own address space");
+  if (failed < 0) return;
+  pe_record fault = {.kind = kind, .pos = site->atom.pos, .lane = failed, .space = PE_GENERIC, .address = addr[failed],
+                     .size = size, .note = "in the program's own address space"};
+  PE_FOR_LANES(i, after(mask, failed)) fault.others += locate_own(w, site, addr[i], size, &region, &(place){0}) != PE_OK;
+  pe_fault_at(w, &fault);
 }

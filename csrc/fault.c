@@ -7,7 +7,7 @@
 
 void pe_record_fault(pe_warp *w, const pe_record *fault) {
   pe_launch *launch = w->launch;
-  if (atomic_fetch_add(&launch->faults, 1) == 0) {
+  if (atomic_fetch_add(&launch->faults, 1 + fault->others) == 0) {
     launch->record = *fault;
     launch->record.warp = w->warpid;
     uint32_t lane = fault->lane < 0 ? 0 : (uint32_t)fault->lane;
@@ -41,7 +41,11 @@ noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lan
                             uint32_t size, const char *note) {
   pe_record fault = {.kind = kind, .pos = pos, .lane = lane, .space = space, .address = address, .size = size};
   strncpy(fault.note, note, sizeof fault.note - 1);
-  pe_record_fault(w, &fault);
+  pe_fault_at(w, &fault);
+}
+
+noreturn void pe_fault_at(pe_warp *w, const pe_record *fault) {
+  pe_record_fault(w, fault);
   pe_leave();
 }
 
@@ -49,8 +53,7 @@ noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t 
                                const int64_t coord[4], uint32_t size) {
   pe_record fault = {.kind = kind, .pos = pos, .lane = lane, .size = size, .slot = slot, .has_coordinates = 1};
   memcpy(fault.coordinates, coord, sizeof fault.coordinates);
-  pe_record_fault(w, &fault);
-  pe_leave();
+  pe_fault_at(w, &fault);
 }
 
 noreturn void pe_stack_overflow(pe_warp *w, uint32_t mask) {

@@ -68,6 +68,8 @@ typedef struct pe_record {
   uint32_t slot;            /* surface faults: slot and coordinates */
   uint32_t has_coordinates;
   int64_t coordinates[4];
+  uint32_t channel;         /* of the lane's hardware thread, from 1; 0: it has none */
+  uint32_t others;          /* lanes that fail beside it in the same instruction, as far as that is known */
   char note[1024];          /* more about it, or empty */
 } pe_record;
 

@@ -34,6 +34,9 @@ struct pe_su_context *pe_launch_surfaces(const pe_warp *w);
 int pe_exclusive_begin(pe_warp *w);
 void pe_exclusive_end(pe_warp *w);
 
+/* Record a fault and leave the kernel. */
+noreturn void pe_fault_at(pe_warp *w, const pe_record *fault);
+
 /* pe_fault with the slot and the coordinates x, y, z, layer of a surface access. */
 noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot,
                                const int64_t coord[4], uint32_t size);

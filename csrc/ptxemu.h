@@ -161,6 +161,7 @@ typedef struct pe_surface_site {
   uint16_t op;         /* PE_ATOM_* of a reduction */
   uint16_t type;       /* PE_TYPE_* of a reduction */
   uint16_t flags;      /* PE_ATOM_FTZ ..., PE_SITE_* */
+  uint16_t channel;    /* of the hardware threads that the lanes are, from 1; 0: a lane is a thread */
 } pe_surface_site;
 
 /* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:

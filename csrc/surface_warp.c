@@ -283,11 +283,26 @@ static pe_su_coord coord_of(const job *j, uint32_t lane) {
                        j->layer[lane], j->level ? j->level[lane] : 0};
 }
 
-static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t lane, uint32_t kind) {
+/* How many of the lanes fault. */
+static uint32_t failing(const job *j, const run *r, uint32_t lanes) {
+  uint32_t count = 0;
+  PE_FOR_LANES(i, lanes) {
+    pe_su_coord coord = coord_of(j, i);
+    uint8_t *addr;
+    int status = pe_su_resolve(j->ctx, r->desc, &r->access, &coord, &addr);
+    count += status != PE_OK && status != PE_SU_NONE;
+  }
+  return count;
+}
+
+/* Of the lanes outside the surface, all before `lane` have gone ahead. */
+static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t outside, uint32_t lane, uint32_t kind) {
   pe_su_coord at = coord_of(j, lane);
-  int64_t coord[4] = {at.x, at.y, at.z, at.layer};
   uint32_t size = r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
-  pe_fault_surface(j->w, kind, j->site->pos, (int32_t)lane, (uint32_t)handle & 0xfffff, coord, size);
+  pe_record fault = {.kind = kind, .pos = j->site->pos, .lane = (int32_t)lane, .size = size, .channel = j->site->channel,
+                     .slot = (uint32_t)handle & 0xfffff, .has_coordinates = 1, .coordinates = {at.x, at.y, at.z, at.layer}};
+  fault.others = failing(j, r, outside & ~((2u << lane) - 1));
+  pe_fault_at(j->w, &fault);
 }
 
 /* Resolve the lanes of `outside` in order, up to the first that faults: returns its kind and ends the run before it. */
@@ -348,7 +363,7 @@ PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t
   }
   int status = outside ? resolve_lanes(j, &r, outside, &lane) : PE_OK;
   execute(j, &r);
-  if (status != PE_OK) raise_fault(j, &r, first, lane, (uint32_t)status);
+  if (status != PE_OK) raise_fault(j, &r, first, outside, lane, (uint32_t)status);
   return lanes & ~mask;
 }
 

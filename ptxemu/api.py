@@ -223,6 +223,8 @@ class Launcher:
                 workers=device.workers,
                 timeout=_checked_timeout(timeout),
                 locate=module.locate,
+                dialect=module.program.settings.dialect,
+                surface_name=resident.surface_name,
                 printf=printf,
             )
             arguments.copy_out()

@@ -118,7 +118,11 @@ class UnsupportedError(Error):
 
 
 class Fault(Error):
-    """A launch was stopped by a fault; ``record`` is a dict with kind, code, kernel, line, block, thread, space, address ..."""
+    """A launch was stopped by a fault; ``record`` is a dict that describes the first one.
+
+    kind, code (``cudaError_t``), dialect, kernel, where (``file:line``), line, pos and pc; block, thread, warp, lane and
+    channel (of a vISA thread); size, with space and address or surface (its name), slot and coordinates; note; and count.
+    """
 
     exit_code = 1
 

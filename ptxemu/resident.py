@@ -13,6 +13,7 @@ from ptxemu.errors import InputError
 from ptxemu.names import closest
 from ptxemu.scalars import dtype_of_type
 from ptxemu.signature import CONST, GLOBAL, HandleInfo, ModuleInfo
+from ptxemu.slots import MAX_SLOT, SLOT_STEP
 from ptxemu.surface import SurfaceTable
 from ptxemu.surface_object import SurfaceObject
 from ptxemu.texture import TextureTable
@@ -72,6 +73,15 @@ class Resident:
         else:
             self._device.texture_table.bind(handle, item.texture if isinstance(item, TextureObject) else item.sampler, index)
 
+    def surface_name(self, slot: int) -> str | None:
+        """The ``.surfref`` (or its element ``name[k]``) that has a slot of the device's surface table."""
+        for name, handle in self._declared.items():
+            item = self._info.handles[name]
+            index, rest = divmod(slot - (handle & MAX_SLOT), SLOT_STEP)
+            if item.type == "surfref" and not rest and 0 <= index < item.count:
+                return name if item.count == 1 else f"{name}[{index}]"
+        return None
+
     def _declare(self, item: HandleInfo) -> int:
         fields = (*item.fields, *({},) * (item.count - len(item.fields)))
         if item.type == "surfref":
@@ -87,7 +97,7 @@ class Resident:
         for name, handle in self._declared.items():
             item = self._info.handles[name]
             for index in range(item.count):
-                table[item.first + index] = handle + 8 * index
+                table[item.first + index] = handle + SLOT_STEP * index
         return table
 
 

@@ -131,11 +131,14 @@ def launch(
     workers: int = 0,
     timeout: float | None = None,
     locate: Callable[[Record], str],
+    dialect: str = "ptx",
+    surface_name: Callable[[int], str | None] = lambda slot: None,
     printf: Callable[[str], None] | None = None,
 ) -> LaunchResult:
     """Run the kernel at ``address`` over the grid and wait for its end.
 
-    ``locate`` turns a fault record's ``pos`` (or, where that is None, its ``pc``) into ``file:line``, or "".
+    ``locate`` turns a fault record's ``pos`` (or, where that is None, its ``pc``) into ``file:line``, or "";
+    ``surface_name`` says by which name the program knows a slot of the surface table.
     ``printf`` takes the kernel's output as it comes; by default it goes to ``sys.stdout``.
     Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has
     been stopped by then.
@@ -150,20 +153,29 @@ def launch(
     config.handles, config.surfaces = handles, ffi.NULL if surfaces is None else surfaces
     config.suspends, config.workers = suspends or spins or cooperative, workers
     config.spins, config.cooperative = spins, cooperative
-    run = _Run(arena, kernel_name, locate, printf or sys.stdout.write)
+    origin = _Origin(dialect, kernel_name, locate, surface_name)
+    run = _Run(arena, origin, printf or sys.stdout.write)
     with arena.in_use() as memory:
         return run.execute(memory, config, timeout)
+
+
+@dataclass(slots=True, frozen=True)
+class _Origin:
+    """What faults call the places of a program."""
+
+    dialect: str
+    kernel_name: str
+    locate: Callable[[Record], str]
+    surface_name: Callable[[int], str | None]
 
 
 class _Run:
     """One launch in flight."""
 
-    def __init__(
-        self, arena: Arena, kernel_name: str, locate: Callable[[Record], str], printf: Callable[[str], None] | Any
-    ) -> None:
+    def __init__(self, arena: Arena, origin: _Origin, printf: Callable[[str], None] | Any) -> None:
         self.arena = arena
-        self.kernel_name = kernel_name
-        self.locate = locate
+        self.origin = origin
+        self.kernel_name = origin.kernel_name
         self.printf = printf
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.chunk = ffi.new("char[]", OUTPUT_BYTES)
@@ -229,12 +241,14 @@ class _Run:
         record: Record = {
             "kind": KINDS.get(raw.kind, "arithmetic trap in compiled code"),
             "code": CODES.get(raw.kind, LAUNCH_FAILURE),
+            "dialect": self.origin.dialect,
             "kernel": self.kernel_name,
             "pos": None if raw.pos == lib.PE_NO_POS else raw.pos,
             "pc": raw.pc,
             "block": tuple(raw.ctaid),
             "thread": None if raw.lane < 0 else tuple(raw.tid),
             "lane": raw.lane,
+            "channel": raw.channel - 1 if raw.channel else None,
             "warp": raw.warp,
             "space": None,
             "address": None,
@@ -246,18 +260,23 @@ class _Run:
             record["space"], record["address"] = SPACES[raw.space], raw.address
         if raw.has_coordinates:
             record["slot"], record["coordinates"] = raw.slot, tuple(raw.coordinates)
-        record["where"] = self.locate(record)
+            record["surface"] = self.origin.surface_name(raw.slot)
+        where = self.origin.locate(record)
+        line = where.rpartition(":")[2]
+        record["where"], record["line"] = where, int(line) if line.isdecimal() else None
         return record
 
     def _message(self, raw: Any, record: Record) -> str:
         where = f" at {record['where']}" if record["where"] else ""
         unit = f"warp {raw.warp}" if raw.lane < 0 else f"thread {_dim(raw.tid)}"
+        unit += f", channel {raw.channel - 1}" if raw.channel else ""
         parts = [f"{record['kind']} in kernel `{self.kernel_name}`{where}: block {_dim(raw.ctaid)}, {unit}"]
         if raw.kind in MEMORY_KINDS:
             parts.append(self._access(raw))
         if raw.has_coordinates:
             x, y, z, layer = raw.coordinates
-            parts.append(f"{raw.size}-byte access of surface {raw.slot} at x={x}, y={y}, z={z}, layer={layer}")
+            surface = raw.slot if record["surface"] is None else f"`{record['surface']}`"
+            parts.append(f"{raw.size}-byte access of surface {surface} at x={x}, y={y}, z={z}, layer={layer}")
         if record["note"]:
             parts.append(str(record["note"]))
         if raw.kind == lib.PE_ARITHMETIC:

@@ -60,9 +60,10 @@ def site_constant(
     op: int = 0,
     type: int = 0,
     flags: int = 0,
+    channel: int = 0,
 ) -> str:
     """The address of a ``pe_surface_site``."""
-    fields = (kind, geometry, clamp, size, count, op, type, flags)
+    fields = (kind, geometry, clamp, size, count, op, type, flags, channel)
     types = ", ".join(["i32"] + ["i16"] * len(fields))
     return ctx.constant(f"{{ {types} }} {{ i32 {pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
 

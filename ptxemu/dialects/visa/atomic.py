@@ -53,7 +53,8 @@ def typed_atomic(
     mods |= {"surplus": options["surplus_coordinate"], "missing": options["missing_coordinate"]}
     values = [[_value(body, source, channel, result) for source in sources] for channel in range(at.size)]
     for channel, guard in channels:
-        _append(body, form, mods, surface, values[channel], result, channel, guard)
+        numbered = mods | {"channel": str(at.offset + channel + 1)}
+        _append(body, form, numbered, surface, values[channel], result, channel, guard)
 
 
 def _append(
