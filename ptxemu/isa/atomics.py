@@ -14,7 +14,8 @@ SPACES = "space?=global,shared,shared::cta,shared::cluster"
 SEMANTICS = {"atom": "sem?=relaxed,acquire,release,acq_rel", "red": "sem?=relaxed,release"}
 GATES = (
     "relaxed@6.0@70 acquire@6.0@70 release@6.0@70 acq_rel@6.0@70 cta@5.0@60 gpu@5.0@60 sys@5.0@60 cluster@7.8@90 "
-    "shared::cta@7.8@10 shared::cluster@7.8@90 L2::cache_hint@7.4@80"
+    "shared::cta@7.8@10 shared::cluster@7.8@90 L2::cache_hint@7.4@80 "
+    + " ".join(f"{op}&{type}@3.1@32" for op in ("min", "max", "and", "or", "xor") for type in ("u64", "s64", "b64"))
 )
 
 # (operation and type slots, minimum version, minimum target)
@@ -70,7 +71,6 @@ for _op, _types in _ASYNC:
     row("red", f"async sem=relaxed scope=cluster space?=shared::cluster completion=mbarrier::complete_tx::bytes {_op} "
         f"type={_types}", "[a]:type, b:type, [m]:b64", ptx="8.1", sm=90, lower="red_async", flags="widened",
         chapter=CHAPTER)  # fmt: skip
-    for _order, _ptx, _sm in (("sem=relaxed scope=gpu,sys", "8.1", 90), ("sem=relaxed scope=gpu,sys space=global", "8.7", 100),
-                              ("mmio? sem=release scope=gpu,sys space?=global", "8.7", 100)):  # fmt: skip
-        row("red", f"async {_order} {_op} type={_types}", "[a]:type, b:type", ptx=_ptx, sm=_sm, lower="red_async",
-            flags="widened", chapter=CHAPTER)  # fmt: skip
+    for _order, _ptx, _sm in (("sem=relaxed", "8.1", 90), ("mmio? sem=release", "8.7", 100)):
+        row("red", f"async {_order} scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type", ptx=_ptx, sm=_sm,
+            lower="red_async", flags="widened", chapter=CHAPTER, gates="global@8.7@100")  # fmt: skip

@@ -65,9 +65,9 @@ for _global, _space, _vec, _ptx, _sm in (
         _load(f"space=global nc {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
         _store(f"sem?=weak {_space} {_evict}{HINT} {_vec}", ptx=_least[0], sm=_least[1])
 row("ld", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, flags="memory",
-    chapter=CHAPTER)  # fmt: skip
+    chapter=CHAPTER, gates="b128@8.4@70")  # fmt: skip
 row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, flags="memory",
-    chapter=CHAPTER)  # fmt: skip
+    chapter=CHAPTER, gates="b128@8.4@70")  # fmt: skip
 
 row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", flags="memory",
     chapter=CHAPTER)  # fmt: skip
