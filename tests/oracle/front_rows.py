@@ -362,3 +362,19 @@ def row_cases(seed: int, count: int) -> list[Case]:
         if changed is not None:
             cases.append(changed.case(rule))
     return cases
+
+
+def gate_cases(seed: int) -> list[Case]:
+    """A form of every row where it should just be accepted: the least version and target, and one below each."""
+    rng = random.Random(seed)
+    cases: list[Case] = []
+    for row in (row for opcode in sorted(rows()) for row in rows()[opcode] if not row.any_operands):
+        form = drawn(rng, row)
+        ptx, sm = _needs(form)
+        target = next(target for target in TARGETS if target >= sm)
+        versions = [v for v in VERSIONS if _number(v) >= _number(FIRST_VERSION[target])]
+        at = min(len(versions) - 1, bisect_left([_number(v) for v in versions], ptx))
+        suffix = "a" if form.target.endswith("a") else ""
+        places = {(versions[at], target), (versions[max(0, at - 1)], target), ("9.0", TARGETS[max(0, TARGETS.index(target) - 1)])}
+        cases += [replace(form, version=v, target=f"sm_{t}{suffix * (t >= 90)}").case("gates") for v, t in sorted(places)]
+    return cases

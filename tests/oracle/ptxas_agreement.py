@@ -26,7 +26,7 @@ from front_corpus import corpus_cases
 from front_forms import mutations
 from front_modules import modules
 from front_random import random_cases
-from front_rows import row_cases
+from front_rows import gate_cases, row_cases
 
 import ptxemu
 
@@ -128,13 +128,13 @@ def main() -> None:
         compare(read(options.save or DATA))
     elif options.action == "record":
         recorded = [*modules(), *mutations(SEED, COUNT), *random_cases(SEED, RANDOM), *corpus_cases(SEED, CHANGED)]
-        records = verdicts([*recorded, *row_cases(SEED, FORMS)])
+        records = verdicts([*recorded, *row_cases(SEED, FORMS), *gate_cases(SEED)])
         write(records)
         compare(records)
     else:
         count, seed = options.numbers
         mutated = [*mutations(seed, count // 4), *random_cases(seed, count // 52), *corpus_cases(seed, count // 4)]
-        records = verdicts([*mutated, *row_cases(seed, count // 4)])
+        records = verdicts([*mutated, *row_cases(seed, count // 4), *gate_cases(seed)])
         if options.save:
             write(records, options.save)
         compare(records)
