@@ -35,7 +35,8 @@ static const char *check_geometry(const pe_surface_desc *d) {
 
 static bool kind_legal(uint32_t kind, uint32_t bits) {
   switch (bits) {
-    case 8: return kind <= PE_KIND_SINT;
+    case 8:
+    case 10: return kind <= PE_KIND_SINT;
     case 16: return kind <= PE_KIND_FLOAT;
     case 32: return kind >= PE_KIND_UINT && kind <= PE_KIND_FLOAT;
     default: return false;
@@ -43,6 +44,7 @@ static bool kind_legal(uint32_t kind, uint32_t bits) {
 }
 
 static bool order_legal(const pe_surface_desc *d) {
+  if (d->bits == 10) return d->order == PE_ORDER_RGB10A2 && d->components == 4;
   switch (d->order) {
     case PE_ORDER_R: return d->components == 1;
     case PE_ORDER_RG: return d->components == 2;
@@ -76,7 +78,7 @@ const char *pe_surface_layout(pe_surface_desc *desc) {
   if (wrong) return wrong;
   if (!kind_legal(desc->kind, desc->bits) || !order_legal(desc)) return "no such surface format";
   if (desc->enum_family > PE_ENUM_CUDA) return "unknown enumeration family";
-  desc->elem_bytes = desc->components * desc->bits / 8;
+  desc->elem_bytes = desc->order == PE_ORDER_RGB10A2 ? 4 : desc->components * desc->bits / 8;
   if (!desc->base_align) desc->base_align = DEFAULT_ALIGN;
   if (!desc->pitch_align) desc->pitch_align = DEFAULT_ALIGN;
   if ((wrong = check_layout(desc)) || (wrong = check_levels(desc))) return wrong;
@@ -92,6 +94,12 @@ const char *pe_surface_check(const pe_surface_desc *desc) {
   if ((uintptr_t)desc->base % desc->base_align) return "base address is not aligned";
   if (desc->size < desc->total_bytes) return "memory is smaller than the surface";
   return NULL;
+}
+
+/* Both enumerations know packed components as UNORM only. */
+static uint32_t packed_type(const pe_surface_desc *d) {
+  if (d->kind != PE_KIND_UNORM) return 0;
+  return d->enum_family == PE_ENUM_CUDA ? 0x50 : 0x10E0;
 }
 
 static uint32_t opencl_type(const pe_surface_desc *d) {
@@ -111,8 +119,13 @@ static uint32_t cuda_type(const pe_surface_desc *d) {
   return (d->kind == PE_KIND_SNORM || d->kind == PE_KIND_SINT ? 0x08 : 0x01) + wide;
 }
 
+static uint32_t channel_type(const pe_surface_desc *d) {
+  if (d->order == PE_ORDER_RGB10A2) return packed_type(d);
+  return d->enum_family == PE_ENUM_CUDA ? cuda_type(d) : opencl_type(d);
+}
+
 static uint32_t channel_order(const pe_surface_desc *d) {
-  static const uint32_t opencl[] = {0x10B0, 0x10B2, 0x10B5, 0x10B6, 0x10B1};
+  static const uint32_t opencl[] = {0x10B0, 0x10B2, 0x10B5, 0x10B6, 0x10B1, 0x10B5};
   return d->enum_family == PE_ENUM_CUDA ? d->components : opencl[d->order];
 }
 
@@ -125,7 +138,7 @@ uint32_t pe_su_query(const pe_su_context *ctx, const pe_surface_desc *desc, uint
     case PE_SUQ_WIDTH: return desc->width;
     case PE_SUQ_HEIGHT: return pe_geom_has_y(desc->geom) ? desc->height : absent;
     case PE_SUQ_DEPTH: return pe_geom_has_z(desc->geom) ? desc->depth : absent;
-    case PE_SUQ_CHANNEL_DATA_TYPE: return desc->enum_family == PE_ENUM_CUDA ? cuda_type(desc) : opencl_type(desc);
+    case PE_SUQ_CHANNEL_DATA_TYPE: return channel_type(desc);
     case PE_SUQ_CHANNEL_ORDER: return channel_order(desc);
     case PE_SUQ_ARRAY_SIZE: return pe_geom_is_array(desc->geom) ? desc->layers : 0;
     default: return desc->layout != PE_LAYOUT_BLOCK_LINEAR;

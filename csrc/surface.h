@@ -37,8 +37,9 @@ enum { PE_CLAMP_TRAP, PE_CLAMP_NEAREST, PE_CLAMP_ZERO };
 /* The unit of the x coordinate: bytes, access sizes, texels (the access size is then the texel's). */
 enum { PE_COORD_BYTE, PE_COORD_SCALED, PE_COORD_TEXEL };
 
-/* Which formats an access takes: any, one component of the access size, integers only in strict mode. */
-enum { PE_FORMAT_ANY, PE_FORMAT_SINGLE, PE_FORMAT_INTEGER, PE_FORMAT_NEVER /* no format will do */ };
+/* Which formats an access takes: any, one component of the access size, integers only in strict mode, those that it can
+ * convert to. */
+enum { PE_FORMAT_ANY, PE_FORMAT_SINGLE, PE_FORMAT_INTEGER, PE_FORMAT_CONVERTED, PE_FORMAT_NEVER /* no format will do */ };
 
 /* suq queries. */
 enum {
@@ -49,7 +50,10 @@ enum {
 /* Descriptor fields. */
 enum { PE_SURFACE_INVALID, PE_SURFACE_VALID, PE_SURFACE_DISABLED, PE_SURFACE_UNBOUND };
 enum { PE_KIND_UNORM, PE_KIND_SNORM, PE_KIND_UINT, PE_KIND_SINT, PE_KIND_FLOAT };
-enum { PE_ORDER_R, PE_ORDER_RG, PE_ORDER_RGBA, PE_ORDER_BGRA, PE_ORDER_A };
+enum {
+  PE_ORDER_R, PE_ORDER_RG, PE_ORDER_RGBA, PE_ORDER_BGRA, PE_ORDER_A,
+  PE_ORDER_RGB10A2 /* R, G and B of 10 bits and A of 2 in one word, R lowest: moved, never converted */
+};
 enum { PE_LAYOUT_LINEAR, PE_LAYOUT_PITCH, PE_LAYOUT_BLOCK_LINEAR };
 enum { PE_GOB_SWIZZLED, PE_GOB_LINEAR };
 enum { PE_ENUM_OPENCL, PE_ENUM_CUDA };
@@ -79,7 +83,7 @@ typedef struct pe_surface_level {
 typedef struct pe_surface_desc {
   uint32_t state, geom;
   uint32_t width, height, depth, layers, levels;
-  uint32_t components, bits, kind, order;      /* bits of one component: 8 16 32 */
+  uint32_t components, bits, kind, order;      /* bits of one component: 8 16 32; 10 of RGB10A2 */
   uint32_t layout, block_h_log2, block_d_log2, gob_order;
   uint32_t base_align, pitch_align;            /* required alignments; default 16 */
   uint32_t enum_family;

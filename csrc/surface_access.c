@@ -7,6 +7,7 @@ static int admit_format(pe_su_context *ctx, const pe_surface_desc *desc, const p
   if (access->format == PE_FORMAT_NEVER) return PE_FORMAT_MISMATCH;
   if (access->format == PE_FORMAT_SINGLE && (desc->components != 1 || desc->elem_bytes != access->size))
     return PE_FORMAT_MISMATCH;
+  if (access->format == PE_FORMAT_CONVERTED && desc->order == PE_ORDER_RGB10A2) return PE_UNSUPPORTED_FORMAT;
   if (access->format == PE_FORMAT_INTEGER && desc->kind != PE_KIND_UINT && desc->kind != PE_KIND_SINT) {
     if (ctx->policy.strict) return PE_FORMAT_MISMATCH;
     __atomic_fetch_add(&ctx->format_mismatches, 1, __ATOMIC_RELAXED);
@@ -109,7 +110,9 @@ int pe_su_store_fmt(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su
                     const uint32_t *v, uint32_t channels) {
   uint8_t *addr;
   uint32_t components[4] = {0};
-  int status = pe_su_resolve(ctx, desc, access, coord, &addr);
+  pe_su_access converted = *access;
+  converted.format = PE_FORMAT_CONVERTED;
+  int status = pe_su_resolve(ctx, desc, &converted, coord, &addr);
   if (status != PE_OK) return status;
   for (uint32_t i = 0; i < 4; i++)
     if (channels >> i & 1) components[i] = v[i];

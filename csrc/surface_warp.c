@@ -270,7 +270,9 @@ LANES pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
   if (site->kind == PE_SU_TYPED) {
     access.format = !desc || kind_fits(j, desc) ? PE_FORMAT_SINGLE : PE_FORMAT_NEVER;
     if (desc && site->flags & PE_SITE_UVR && !uvr_fits(j, desc)) access.geom = PE_GEOM_NEVER;
-  } else if (site->kind >= PE_SURED_B)
+  } else if (site->kind == PE_SUST_P)
+    access.format = PE_FORMAT_CONVERTED;
+  else if (site->kind >= PE_SURED_B)
     pe_su_signed_op(desc, j->op, site->type, &access.format);
   return access;
 }
@@ -331,6 +333,7 @@ LANES bool is_plain(const job *j, const run *r) {
   const pe_su_policy *p = &j->ctx->policy;
   if (!d || d->state != PE_SURFACE_VALID || !pe_geom_fits(r->access.geom, d->geom)) return false;
   if (r->access.format == PE_FORMAT_NEVER) return false;
+  if (r->access.format == PE_FORMAT_CONVERTED && d->order == PE_ORDER_RGB10A2) return false;
   if (r->access.format == PE_FORMAT_SINGLE && (d->components != 1 || d->elem_bytes != r->access.size)) return false;
   PE_FOR_LANES(i, j->level ? r->mask : 0) if (j->level[i]) return false;
   if (r->access.format == PE_FORMAT_INTEGER && d->kind != PE_KIND_UINT && d->kind != PE_KIND_SINT) return false;

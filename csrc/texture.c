@@ -24,6 +24,7 @@ const char *pe_texture_check(const pe_texture *texture) {
   bool scaled = texture->kind == PE_KIND_UNORM || texture->kind == PE_KIND_SNORM;
   if (scaled && (texture->memory.bits > 16 || texture->memory.kind == PE_KIND_FLOAT))
     return "only 8- and 16-bit integers can be read as normalized floats";
+  if (texture->memory.order == PE_ORDER_RGB10A2) return "packed components cannot be read";
   if (texture->srgb && (texture->kind != PE_KIND_UNORM || texture->memory.bits != 8))
     return "only 8-bit texels that read as normalized floats can be sRGB";
   if (!texture->samples || texture->memory.layers % texture->samples) return "the layers are not a multiple of the samples";

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.errors import Error, Fault, InputError, InternalError, LaunchTimeout
+from ptxemu.errors import Error, Fault, InputError, InternalError, LaunchTimeout, UnsupportedError
 from ptxemu.memory import Arena
 
 Dim3 = tuple[int, int, int]
@@ -50,6 +50,7 @@ KINDS: dict[int, str] = {
     lib.PE_UMRT_ALPHA: "UMRT write whose alpha is not zero",
     lib.PE_PARTIAL_UMRT: "UMRT write of some channels only",
     lib.PE_UMRT_INDEX: "UMRT writes of one group with different indices",
+    lib.PE_UNSUPPORTED_FORMAT: "unsupported: a formatted store to packed components",
 }
 
 CODES: dict[int, int] = {
@@ -235,6 +236,8 @@ class _Run:
         message = self._message(raw, record)
         if raw.kind == lib.PE_ARITHMETIC:
             return InternalError(message)
+        if raw.kind == lib.PE_UNSUPPORTED_FORMAT:
+            return UnsupportedError(message)
         return Fault(message, record)
 
     def _record(self, raw: Any, count: int) -> Record:

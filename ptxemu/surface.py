@@ -189,8 +189,8 @@ class Surface:
             shape.insert(0, int(at.depth))
         if self.geometry in ("a1d", "a2d", "cube", "acube"):
             shape.insert(0, int(self.descriptor.layers))
-        if self.format.components > 1:
-            shape.append(self.format.components)
+        if self.format.elements > 1:
+            shape.append(self.format.elements)
         return tuple(shape)
 
     def upload(self, array: NDArray[Any], level: int = 0) -> None:
@@ -199,7 +199,7 @@ class Surface:
         array = np.asarray(array)
         if array.dtype != self.format.dtype:
             raise InputError(f"a surface of {self.format} takes {self.format.dtype} components, not {array.dtype}")
-        if array.shape not in (shape, (*shape, 1) if self.format.components == 1 else shape):
+        if array.shape not in (shape, (*shape, 1) if self.format.elements == 1 else shape):
             raise InputError(f"the surface's shape is {shape}, the array's {array.shape}")
         dense = np.ascontiguousarray(array)
         self.require_memory()

@@ -9,27 +9,41 @@ import numpy as np
 
 from ptxemu.errors import InputError
 
+PACKED = "RGB10A2"
+
 
 @dataclass(frozen=True, slots=True)
 class SurfaceFormat:
     """A texel format such as ``R8G8B8A8_UNORM``: component letters in memory order, bits of each, and their kind."""
 
     name: str
-    order: str  # memory order: R RG RGBA BGRA A
-    bits: int  # of one component
+    order: str  # memory order: R RG RGBA BGRA A, or RGB10A2
+    bits: int  # of one component; of RGB10A2, of the first three
     kind: str  # UNORM SNORM UINT SINT FLOAT
 
     @property
+    def packed(self) -> bool:
+        """Whether components share a word: such texels are moved as words and never converted."""
+        return self.order == PACKED
+
+    @property
     def components(self) -> int:
-        return len(self.order)
+        return 4 if self.packed else len(self.order)
+
+    @property
+    def elements(self) -> int:
+        """How many elements of :attr:`dtype` a texel is in arrays."""
+        return 1 if self.packed else self.components
 
     @property
     def texel_bytes(self) -> int:
-        return self.components * self.bits // 8
+        return self.elements * self.dtype.itemsize
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type of one component as it lies in memory."""
+        """The NumPy type of one component as it lies in memory, or of the word that holds them all."""
+        if self.packed:
+            return np.dtype(np.uint32)
         letter = {"UNORM": "u", "UINT": "u", "SNORM": "i", "SINT": "i", "FLOAT": "f"}[self.kind]
         return np.dtype(f"{letter}{self.bits // 8}")
 
@@ -46,6 +60,7 @@ def _formats() -> dict[str, SurfaceFormat]:
         for kind in kinds[bits].split()
     ]
     rows.append(SurfaceFormat("A8_UNORM", "A", 8, "UNORM"))
+    rows += [SurfaceFormat(f"R10G10B10A2_{kind}", PACKED, 10, kind) for kind in kinds[8].split()]
     return {row.name: row for row in rows}
 
 

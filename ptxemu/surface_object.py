@@ -88,7 +88,7 @@ def make_surface_object(
     if array is not None:
         surface.upload(array)
     elif len(shape) > len(AXES[geometry]) and shape != surface.shape():
-        raise InputError(f"a surface of {surface.format} has {surface.format.components} components, not {shape[-1]}")
+        raise InputError(f"a surface of {surface.format} has {surface.format.elements} components, not {shape[-1]}")
     return SurfaceObject(surface, table)
 
 

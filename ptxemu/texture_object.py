@@ -117,8 +117,8 @@ def _surface(arena: Any, data: object, format: str | None, geometry: str, option
         layout = "linear" if geometry in ("1d", "1d_buffer") else "pitch"
         options = {"layout": layout, "address": data.address, "size": data.nbytes, **options}
     chosen = surface_format(format or _format(data, shape[len(axes) :]))
-    if len(shape) > len(axes) and shape[-1] != chosen.components:
-        raise InputError(f"a texture of {chosen} has {chosen.components} components, not {shape[-1]}")
+    if len(shape) > len(axes) and shape[-1] != chosen.elements:
+        raise InputError(f"a texture of {chosen} has {chosen.elements} components, not {shape[-1]}")
     try:
         return Surface(arena, chosen, **extents, geometry=geometry, **options), samples
     except TypeError as error:

@@ -10,6 +10,7 @@ import ptxemu
 from ptxemu.cli import run as command
 from ptxemu.dialects.sass.memory import BIAS
 from ptxemu.dialects.sass.texture_header import describe, header_of, surface_of
+from ptxemu.surface import Surface
 from ptxemu.surface_format import FORMATS
 
 
@@ -73,7 +74,6 @@ def test_the_depth_holds_the_layers(kind, depth, geometry, layers):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"components": (0, 0x09)}, "A2B10G10R10 are not supported"),
         ({"components": (0, 0x02)}, "2 is no component sizes"),
         ({"version": (85, 1)}, "1 is no version"),
         ({"version": (85, 4)}, "4 is no version"),
@@ -97,8 +97,8 @@ def test_headers_of_no_surface(change, message):
         describe([0] * 7)
 
 
-SIZES = {0x01: "R32G32B32A32", 0x03: "R16G16B16A16", 0x04: "R32G32", 0x08: "R8G8B8A8", 0x0C: "R16G16", 0x0F: "R32",
-         0x18: "R8G8", 0x1B: "R16", 0x1D: "R8"}  # fmt: skip
+SIZES = {0x01: "R32G32B32A32", 0x03: "R16G16B16A16", 0x04: "R32G32", 0x08: "R8G8B8A8", 0x09: "R10G10B10A2", 0x0C: "R16G16",
+         0x0F: "R32", 0x18: "R8G8", 0x1B: "R16", 0x1D: "R8"}  # fmt: skip
 KINDS = {1: "SNORM", 2: "UNORM", 3: "SINT", 4: "UINT", 7: "FLOAT"}
 
 
@@ -117,6 +117,64 @@ def test_component_sizes_and_types(kind):
             again = header_of(surface.surface)
             assert describe(again)["format"] == format
             assert [again[0] >> at & 7 for at in (19, 22, 25, 28)] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if not name.startswith(("B", "A"))])
+def test_raw_reductions_on_every_size(format):
+    """Spec 3.2, 7: data is raw, whatever the size code and the data type; a surface and its header reach the same bytes."""
+    made = device().surface((2, 16), format=format, pitch=max(32, 16 * FORMATS[format].texel_bytes))
+    again = surface_of(device(), header_of(made.surface))
+    run("SURED.D.BA.2D.ADD.TRAP [R4], R8, 0x52", {"R4": [0, 4, 12], "R5": [0, 1, 1], "R8": [0x01020304, 5, 6]}, again)
+    words = made.surface.arena.view(made.surface.address, made.surface.total_bytes).view(np.uint32)
+    row = len(words) // 2
+    assert words[[0, row + 1, row + 3]].tolist() == [0x01020304, 5, 6] and np.count_nonzero(words) == 3
+
+
+def test_what_a_header_cannot_hold():
+    """Spec 7: pitches and addresses of pitch headers are multiples of 32."""
+    buffer = device().empty(256, np.uint8)
+    for options in ({"pitch": 48}, {"pitch": 64, "address": buffer.address + 16}):
+        with pytest.raises(ptxemu.InputError, match="which is no multiple of 32"):
+            header_of(Surface(device().arena, "R32_UINT", 4, 2, **options))
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("SINT", 0xFFFFFFFF), ("UINT", 1)])
+def test_packed_components_are_words(kind, expected):
+    """Spec 4, 7: A2B10G10R10 has four bytes, arrays of words, and the sign of its data type; R10G10B10A2 cannot be float."""
+    surface = device().surface(np.full((1, 4), 0xFFFFFFFF, np.uint32), format=f"R10G10B10A2_{kind}")
+    run("SURED.D.2D.MIN.SD32 [R4], R8, 0x52", {"R4": 2, "R5": 0, "R8": 1}, surface)
+    assert surface.copy_to_host().tolist() == [[0xFFFFFFFF, 0xFFFFFFFF, expected, 0xFFFFFFFF]]
+    with pytest.raises(ptxemu.InputError, match="no surface format is named 'R10G10B10A2_FLOAT'"):
+        device().surface((1, 4), format="R10G10B10A2_FLOAT")
+
+
+PACKED = """.version 8.8
+.target sm_90
+.address_size 64
+.entry raw(.param .u64 s, .param .u64 p) { .reg .b64 %s, %p; .reg .b32 %r;
+ld.param.u64 %s, [s]; ld.param.u64 %p, [p];
+suld.b.2d.b32.trap %r, [%s, {4, 0}]; st.global.b32 [%p], %r; sust.b.2d.b32.trap [%s, {8, 0}], %r;
+suq.channel_data_type.b32 %r, [%s]; st.global.b32 [%p+4], %r; suq.channel_order.b32 %r, [%s]; st.global.b32 [%p+8], %r; ret; }
+.entry converted(.param .u64 s) { .reg .b64 %s; ld.param.u64 %s, [s];
+sust.p.2d.v4.b32.zero [%s, {0, 0}], {1, 1, 1, 1}; ret; }
+"""
+
+
+QUERIES = [("UNORM", "opencl", 0x10E0, 0x10B5), ("UNORM", "cuda", 0x50, 4), ("SNORM", "opencl", 0, 0x10B5)]
+
+
+@pytest.mark.parametrize(("kind", "family", "type", "order"), QUERIES)
+def test_packed_components_are_moved_and_never_converted(kind, family, type, order):
+    """Spec 7: PTX moves the words; a formatted store is unsupported, and says so with its line; textures are refused."""
+    surface = device().surface(np.array([[1, 0x80000002, 0, 0]], np.uint32), format=f"R10G10B10A2_{kind}", enum_family=family)
+    module, words = ptxemu.loads(PACKED, device=device()), np.zeros(3, np.uint32)
+    module["raw"][1, 1](surface, words)
+    assert words.tolist() == [0x80000002, type, order]
+    with pytest.raises(ptxemu.UnsupportedError, match=r"unsupported: a formatted store .* at <string>:9: .* 4-byte access"):
+        module["converted"][1, 1](surface)
+    assert surface.copy_to_host().tolist() == [[1, 0x80000002, 0x80000002, 0]]
+    with pytest.raises(ptxemu.InputError, match="packed components cannot be read"):
+        device().texture(surface)
 
 
 def test_fields_that_a_type_has_not():

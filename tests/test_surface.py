@@ -23,8 +23,11 @@ def arena() -> Any:
 
 
 def test_formats() -> None:
-    assert len(FORMATS) == 3 * (4 + 5 + 3) + 4 + 1
+    assert len(FORMATS) == 3 * (4 + 5 + 3) + 4 + 1 + 4
     for name, texel in FORMATS.items():
+        if texel.packed:
+            assert (texel.components, texel.elements, texel.texel_bytes, texel.dtype) == (4, 1, 4, np.uint32)
+            continue
         assert texel.texel_bytes == texel.components * texel.bits // 8 == texel.components * texel.dtype.itemsize
         assert str(texel) == texel.name == name
     assert FORMATS["B8G8R8A8_UNORM"].order == "BGRA"

@@ -107,7 +107,7 @@ def extents(rng: np.random.Generator, geometry: str) -> dict[str, int]:
 def random_case(rng: np.random.Generator, geometry: str, **fixed: Any) -> Case:
     """A texture of random format, extents, contents and sampler; ``fixed`` options are taken as they are."""
     width = fixed.pop("width", None)
-    format = FORMATS[fixed.pop("format", None) or str(rng.choice(list(FORMATS)))]
+    format = FORMATS[fixed.pop("format", None) or str(rng.choice([name for name in FORMATS if not FORMATS[name].packed]))]
     options: dict[str, Any] = {
         "filter": str(rng.choice(["point", "linear"])),
         "address": [str(mode) for mode in rng.choice(ADDRESSES, 3)],

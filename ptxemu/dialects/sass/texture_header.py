@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ptxemu.device import Device
-from ptxemu.errors import InputError, UnsupportedError
+from ptxemu.errors import InputError
 from ptxemu.surface import Surface
 from ptxemu.surface_object import SurfaceObject
 
@@ -28,10 +28,9 @@ ADDRESSES = {BUFFER: (32, 32, 0), PITCH_LINEAR: (37, 27, 5), BLOCK_LINEAR: (41, 
 """Of each header version: lowest bit, bits, and the lowest bit of the address that they hold."""
 LAYOUTS = {BUFFER: "linear", PITCH_LINEAR: "pitch", BLOCK_LINEAR: "block_linear"}
 SIZES = {
-    0x01: "R32G32B32A32", 0x03: "R16G16B16A16", 0x04: "R32G32", 0x08: "R8G8B8A8", 0x0C: "R16G16", 0x0F: "R32", 0x18: "R8G8",
-    0x1B: "R16", 0x1D: "R8",
+    0x01: "R32G32B32A32", 0x03: "R16G16B16A16", 0x04: "R32G32", 0x08: "R8G8B8A8", 0x09: "R10G10B10A2", 0x0C: "R16G16",
+    0x0F: "R32", 0x18: "R8G8", 0x1B: "R16", 0x1D: "R8",
 }  # fmt: skip
-PACKED_TEN = 0x09  # A2B10G10R10: no format of the model
 KINDS = {1: "SNORM", 2: "UNORM", 3: "SINT", 4: "UINT", 7: "FLOAT"}
 GEOMETRIES = {0: "1d", 1: "2d", 2: "3d", 3: "cube", 4: "a1d", 5: "a2d", 6: "1d_buffer", 7: "2d", 8: "acube"}
 WITHOUT_LEVELS = (6, 7)  # types whose headers have no mip levels
@@ -50,8 +49,6 @@ def describe(words: Sequence[int]) -> dict[str, Any]:
     version = field(HEADER_VERSION)
     geometry = _choice(GEOMETRIES, field(TEXTURE_TYPE), "type")
     layout = _choice(LAYOUTS, version, "version")
-    if field(COMPONENTS) == PACKED_TEN:
-        raise UnsupportedError("texture header: surfaces of A2B10G10R10 are not supported")
     size = _choice(SIZES, field(COMPONENTS), "component sizes")
     kinds = {field(place) for place in DATA_TYPES[: size.count("R") + size.count("G") + size.count("B") + size.count("A")]}
     if len(kinds) != 1:
@@ -108,6 +105,7 @@ def header_of(surface: Surface) -> tuple[int, ...]:
     }  # fmt: skip
     codes |= dict.fromkeys(DATA_TYPES, _code(KINDS, kind)) | dict(zip(SOURCES, READ_SOURCES, strict=True))
     low, count, shift = ADDRESSES[version]
+    _check_multiple("address", surface.address, 1 << shift)
     codes |= {HIGH_ADDRESS: surface.address >> 32, (low, count): (surface.address & 0xFFFFFFFF) >> shift}
     if version == BUFFER:
         codes[PITCH] = d.width - 1 >> 16
@@ -115,10 +113,16 @@ def header_of(surface: Surface) -> tuple[int, ...]:
     layers = d.layers // 6 if "cube" in surface.geometry else d.layers
     codes |= {HEIGHT: d.height - 1, DEPTH: max(d.depth, layers) - 1, MAX_MIP_LEVEL: d.levels - 1}
     if version == PITCH_LINEAR:
+        _check_multiple("pitch", d.pitch, PITCH_UNIT)
         codes[PITCH] = d.pitch // PITCH_UNIT
     else:
         codes |= {GOBS_HEIGHT: d.block_h_log2, GOBS_DEPTH: d.block_d_log2}
     return _words(codes)
+
+
+def _check_multiple(what: str, value: int, unit: int) -> None:
+    if value % unit:
+        raise InputError(f"a texture header cannot describe {what} 0x{value:x}, which is no multiple of {unit}")
 
 
 def _code(table: dict[int, str], text: str) -> int:
