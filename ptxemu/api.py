@@ -18,7 +18,7 @@ from ptxemu.cache import Cache
 from ptxemu.device import Device, default_device
 from ptxemu.diagnose import read_ptx
 from ptxemu.errors import InputError
-from ptxemu.limits import Shape, check_kernel, check_shared, shape_of
+from ptxemu.limits import Shape, check_kernel, check_shared, rows_of, shape_of
 from ptxemu.names import closest
 from ptxemu.program import Program, Settings
 from ptxemu.resident import Bindable, Resident
@@ -63,7 +63,7 @@ def loads(
     language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
     given = dict(options or {})
     policy = {name: given.pop(name) for name in list(given) if name in POLICY_FIELDS}
-    if strict and language is not dialects.PTX:
+    if language is not dialects.PTX and (strict := strict or bool(policy.get("strict"))):
         policy.setdefault("strict", True)
     chosen = language.check_options({name: str(value) for name, value in given.items()})
     settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())))
@@ -195,7 +195,7 @@ class Launcher:
         """
         module, info = self.kernel.module, self.kernel.info
         device = module.device
-        arguments = Arguments(info, args, device)
+        arguments = Arguments(info, args, device, rows_of(info, self.shape))
         code, loaded = module.program.load(info.name, self.shape.block)
         dynamic = check_shared(info, code.static_shared, shared)
         resident, surfaces = module.resident(), module.surface_context()

@@ -35,13 +35,14 @@ class _Group:
 
 
 class Arguments:
-    """The checked arguments of one launch. Nothing is copied before ``copy_in``."""
+    """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``."""
 
-    def __init__(self, kernel: KernelInfo, values: Sequence[object], device: Device) -> None:
+    def __init__(self, kernel: KernelInfo, values: Sequence[object], device: Device, rows: int) -> None:
         if len(values) != len(kernel.parameters):
             raise InputError(_count_message(kernel, len(values)))
         self._kernel = kernel
         self._device = device
+        self._rows = rows
         self._groups: list[_Group] = []
         self._arrays: list[tuple[Parameter, Array]] = []
         self._params = bytearray(kernel.param_bytes)
@@ -95,7 +96,9 @@ class Arguments:
         if isinstance(value, Buffer):
             return self._pack_buffer(parameter, value, where)
         if isinstance(value, np.ndarray) and value.ndim > 0:
-            self._arrays.append((parameter, _checked_array(parameter, value, where)))
+            array = _checked_array(parameter, value, where)
+            self._check_file(parameter, array, where)
+            self._arrays.append((parameter, array))
             return None
         if value is None and parameter.type in POINTER_TYPES:
             return bytes(8)
@@ -116,7 +119,19 @@ class Arguments:
             raise InputError(f"{where}: is .{parameter.type}, which cannot hold a pointer")
         if buffer.freed or not buffer.belongs_to(self._device.arena):
             raise InputError(f"{where}: the buffer is freed or belongs to another device")
+        self._check_file(parameter, buffer, where)
         return buffer.address.to_bytes(8, "little")
+
+    def _check_file(self, parameter: Parameter, array: Array | Buffer, where: str) -> None:
+        """A register file has elements of the register's size, enough for every thread."""
+        if parameter.row is None:
+            return
+        size, count = parameter.row
+        if array.dtype.itemsize != size and array.dtype.names is None:
+            raise InputError(f"{where}: is a register file with elements of {size} bytes, not {array.dtype.name}")
+        if array.nbytes < self._rows * count * size:
+            wanted = f"{self._rows} x {count} elements" if count > 1 else f"{self._rows} elements"
+            raise InputError(f"{where}: the register file needs {wanted} of {size} bytes, not {list(array.shape)}")
 
     def _make_groups(self) -> None:
         """Arrays that share memory share a copy, so that the kernel sees the aliasing it would see on the host."""

@@ -46,7 +46,8 @@ def _parameter(param: Param) -> Parameter:
     variable = param.variable
     array = bool(variable.dims) or variable.vector > 1
     elements = variable.size // variable.type.bytes if array else None
-    return Parameter(variable.name, variable.type.name, variable.size, variable.align, param.offset, elements, param.ptr)
+    return Parameter(variable.name, variable.type.name, variable.size, variable.align, param.offset, elements, param.ptr,
+                     param.row)  # fmt: skip
 
 
 def _variable(variable: Variable, layout: ModuleLayout) -> VariableInfo:

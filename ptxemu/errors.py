@@ -22,11 +22,14 @@ class Diagnostic:
 
     def render(self) -> str:
         head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
-        lead = "".join("\t" if ch == "\t" else " " for ch in self.text[: self.column - 1])
-        caret = "^" + "~" * max(0, min(self.end_column - self.column, len(self.text) - self.column + 1) - 1)
-        return "\n".join([head, "  " + self.text, "  " + lead + caret, *(f"  note: {note}" for note in self.notes)])
+        first = max(0, self.column - SHOWN // 2) if len(self.text) > SHOWN else 0
+        text, column = self.text[first : first + SHOWN], self.column - first
+        lead = "".join("\t" if ch == "\t" else " " for ch in text[: column - 1])
+        caret = "^" + "~" * max(0, min(self.end_column - self.column, len(text) - column + 1) - 1)
+        return "\n".join([head, "  " + text, "  " + lead + caret, *(f"  note: {note}" for note in self.notes)])
 
 
+SHOWN = 300  # characters of a line; of a longer one, those around the error
 MAX_ERRORS = 20
 
 

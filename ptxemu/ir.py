@@ -90,11 +90,15 @@ class Variable:
 
 @dataclass(slots=True, eq=False)
 class Param:
-    """A parameter of an ``.entry``/``.func``: the variable and, for entries, its byte ``offset`` in the buffer."""
+    """A parameter of an ``.entry``/``.func``: the variable and, for entries, its byte ``offset`` in the buffer.
+
+    ``row`` are the size and the number of the elements that each thread has in a register file of a dialect.
+    """
 
     variable: Variable
     offset: int
     ptr: tuple[str, int] | None = None
+    row: tuple[int, int] | None = None
 
 
 Symbol = Union[Variable, "Function"]

@@ -27,7 +27,12 @@ class Shape:
 
     @property
     def threads(self) -> int:
+        """Of a block."""
         return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
 
 
 def shape_of(grid: object, block: object) -> Shape:
@@ -49,6 +54,18 @@ def check_kernel(kernel: KernelInfo, shape: Shape) -> None:
         x, y, z = _padded(most)
         if shape.threads > x * y * z:
             raise InputError(f"kernel {kernel.name} takes at most {x * y * z} threads (.maxntid), not {shape.threads}")
+    domain = kernel.limits.get("domain")
+    if domain is not None:
+        launched = tuple(grid * block for grid, block in zip(shape.grid, shape.block))
+        if launched[0] < domain[0] or launched[1] < domain[1]:
+            points = f"{_text(domain)} points (.domain)"
+            raise InputError(f"kernel {kernel.name} works on {points}, more than the {_text(launched[:2])} threads")
+
+
+def rows_of(kernel: KernelInfo, shape: Shape) -> int:
+    """How many rows the register files of a kernel have: one for each thread, or for each point of its domain."""
+    domain = kernel.limits.get("domain")
+    return shape.blocks * shape.threads if domain is None else domain[0] * domain[1]
 
 
 def check_shared(kernel: KernelInfo, static: int, dynamic: object) -> int:
@@ -85,5 +102,5 @@ def _padded(numbers: Iterable[int]) -> Extent:
     return x, y, z
 
 
-def _text(extent: Extent) -> str:
+def _text(extent: Iterable[int]) -> str:
     return " x ".join(map(str, extent))

@@ -15,7 +15,10 @@ GLOBAL, CONST, HANDLE = "global", "const", "handle"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of an entry. ``elements`` is None for a scalar, else the element count of an array (a struct)."""
+    """A parameter of an entry. ``elements`` is None for a scalar, else the element count of an array (a struct).
+
+    ``row`` is not None for a register file of a dialect: the size and the number of each thread's elements.
+    """
 
     name: str
     type: str
@@ -24,6 +27,7 @@ class Parameter:
     offset: int
     elements: int | None
     pointer: tuple[str, int] | None
+    row: tuple[int, int] | None = None
 
     @property
     def opaque(self) -> bool:
@@ -32,7 +36,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """An entry: its parameters and the performance directives that bind a launch (``maxntid``, ``reqntid`` ...)."""
+    """An entry: its parameters and what binds a launch: performance directives (``maxntid``, ``reqntid`` ...), and
+    ``domain``, the extents of the points of a dialect's program."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -141,7 +146,7 @@ class ModuleInfo:
 def _kernel_from_json(data: dict[str, Any]) -> KernelInfo:
     parameters = []
     for item in data["parameters"]:
-        pointer = item.pop("pointer")
-        parameters.append(Parameter(**item, pointer=tuple(pointer) if pointer else None))
+        pairs = {key: tuple(item[key]) if item[key] else None for key in ("pointer", "row")}
+        parameters.append(Parameter(**{**item, **pairs}))
     limits = {name: tuple(values) for name, values in data["limits"].items()}
     return KernelInfo(data["name"], tuple(parameters), data["param_bytes"], limits)

@@ -43,6 +43,20 @@ def test_every_mask_on_every_format(name):
         assert (texels == expected).all(), (static, outer)
 
 
+def test_a_launch_covers_the_domain():
+    """Every point of the domain runs, or nothing does; surplus threads are no points, and have no rows."""
+    text = ".kernel k cached\n.domain 2 1 5 3\n.point r0\n.out r0 z\nOUTPUT NOP\n"
+    kernel = ptxemu.loads(text, filename="x.ctm", device=device())["k"]
+    places = np.zeros((3, 4, 4), np.float32)
+    kernel[1, (32, 4)](places)
+    y, x = np.mgrid[1:4, 2:6]
+    assert (places[..., 0] == x).all() and (places[..., 1] == y).all()
+    for grid, block in ((1, (3, 3)), (1, (4, 2)), ((3, 2), 1)):
+        with pytest.raises(ptxemu.InputError, match=r"works on 4 x 3 points \(.domain\), more than the . x . threads"):
+            kernel[grid, block](places)
+    assert lint(".kernel k\n") == ["1: error: '.kernel' takes a name and a kind, cached or umrt"]
+
+
 def test_a_last_output_that_writes_nothing():
     """spec 2: the last instruction is an OUTPUT, even one that writes nothing; the strict rule holds for each kernel."""
     text = ".kernel one umrt\n.output A a\nALU MOV r0, 1\n.kernel two cached\nOUTPUT MOV r0, 1\n.kernel three cached\nALU NOP\n"

@@ -128,6 +128,64 @@ def test_faults_name_file_and_line(program):
 # ---------------------------------------------------------------- one list of operations
 
 
+FILES = {
+    "sass": (".kernel k\n.in R4 x\n.out R4 y\nIADD32I R4, R4, 0x1\nEXIT", np.uint32, (90,)),
+    "visa": (
+        '.kernel "k"\n.decl V40 v_type=G type=uw num_elts=8\n.in V40 x\n.out V40 y\n'
+        "add (M1, 8) V40(0,0)<1> V40(0,0)<8;8,1> 0x1:uw\nret (M1, 1)",
+        np.uint16,
+        (90, 8),
+    ),
+    "ctm": (".kernel k cached\n.in r0 x\n.out r0 y\nALU ADD r0, r0, 1\nOUTPUT NOP", np.float32, (90, 4)),
+}
+
+
+@pytest.mark.parametrize("dialect", FILES)
+def test_register_files_are_checked_before_the_launch(dialect):
+    """One row for each thread, of elements as large as the register's; the same array may go in and come out."""
+    text, kind, shape = FILES[dialect]
+    kernel = ptxemu.loads(text, dialect=dialect, device=ptxemu.Device("64 MiB", workers=2))["k"][2, 45]
+    first = np.arange(np.prod(shape), dtype=kind).reshape(shape)
+    both = first.copy()
+    kernel(both, both)
+    assert (both == first + 1).all()
+    wrong = np.zeros(shape, np.float64)
+    for arrays in ((first[:89], both), (both, first[:-1])):
+        with pytest.raises(ptxemu.InputError, match="the register file needs 90"):
+            kernel(*arrays)
+        with pytest.raises(ptxemu.InputError, match="the register file needs 90"):
+            kernel(*map(kernel.kernel.module.device.to_device, arrays))
+    for arrays in ((wrong, both), (both, wrong)):
+        with pytest.raises(ptxemu.InputError, match=f"elements of {both.itemsize} bytes, not float64"):
+            kernel(*arrays)
+    assert (both == first + 1).all()
+
+
+STRICT = {
+    "visa": '.kernel "k"\n.decl V40 v_type=G type=ud num_elts=8\n.decl T6 v_type=T num_elts=1\n'
+    "TYPED_ATOMIC.INC (M2, 8) T6 V40.0 V0 V0 V0 V0 V0 V0\nret (M1, 1)",
+    "ctm": ".kernel k cached\nALU MOV r0, 1",
+}
+
+
+@pytest.mark.parametrize("dialect", STRICT)
+def test_strict_is_one_switch(dialect):
+    """Whether ``strict`` is an argument, of a case or a call, or an option: text and launches are strict together."""
+    ptxemu.loads(STRICT[dialect], dialect=dialect, options={"strict": False})
+    for given in ({"strict": True}, {"options": {"strict": True}}):
+        with pytest.raises(ptxemu.PtxError, match="error"):
+            ptxemu.loads(STRICT[dialect], dialect=dialect, **given)
+    assert ptxemu.lint(STRICT[dialect], dialect=dialect, strict=True)
+
+
+@pytest.mark.parametrize(("dialect", "start"), [("sass", "MOV R1, "), ("visa", "mov (M1, 1) "), ("ctm", "MOV r1, ")])
+@pytest.mark.parametrize("junk", ["x ", "r2, "])
+def test_the_longest_lines_cost_their_length(dialect, start, junk):
+    """Very long lines are read, or refused, and a message shows only the place."""
+    found = ptxemu.lint(start + junk * (1 << 16), dialect=dialect)
+    assert found and all(len(item.render()) < 1000 for item in found)
+
+
 def test_every_table_refers_to_the_list():
     """No table knows an operation that the list lacks, and every pair of the tables is one that the engine runs."""
     for opcode in ("sured", "red", "atom"):

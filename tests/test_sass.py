@@ -158,13 +158,14 @@ def test_errors_of_the_file():
     assert len(errors(".kernel k\n" + "FOO\n" * 100)) == 20
 
 
-def test_a_register_file_that_is_too_short_is_a_fault():
+def test_a_register_file_that_lies_elsewhere_is_a_fault():
+    """A register file may be an address, of which nothing is known before the launch."""
     text = ".kernel k\n.in R4 x\n.out R4 y\nEXIT"
     module = ptxemu.loads(text, dialect="sass", device=ptxemu.Device("64 MiB", workers=1))
-    module["k"][1, 32](np.zeros(32, np.uint32), np.zeros(32, np.uint32))
-    for lengths, line in (((1, 2048), 2), ((2048, 1), 3)):
-        with pytest.raises(ptxemu.Fault, match=rf"illegal address in kernel `k` at <string>:{line}"):
-            module["k"][4, 512](*(np.zeros(length, np.uint32) for length in lengths))
+    buffer = module.device.to_device(np.zeros(2048, np.uint32))
+    for values, line in (((0x40, buffer), 2), ((buffer, 0x40), 3)):
+        with pytest.raises(ptxemu.Fault, match=rf"null pointer in kernel `k` at <string>:{line}"):
+            module["k"][4, 512](*values)
 
 
 def test_mode_p_is_read_but_not_run():

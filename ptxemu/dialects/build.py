@@ -44,21 +44,22 @@ class Body:
         """The source of the ops that follow: faults name its line."""
         self.pos, self.end = pos, end
 
-    def param(self, name: str, type: str, pos: int, offset: int | None = None) -> Variable:
+    def param(self, name: str, type: str, pos: int, offset: int | None = None, row: tuple[int, int] | None = None) -> Variable:
         """Add a parameter, which launches and cases pass as they pass those of PTX kernels.
 
-        ``offset`` is its place in the parameter buffer, by default the next one that is aligned.
+        ``offset`` is its place in the parameter buffer, by default the next one that is aligned;
+        ``row`` the size and the number of each thread's elements, if the parameter is a register file.
         """
         kind = TYPES[type]
         size = kind.bytes
         end = self.function.param_bytes
         variable = Variable(name, "param", kind, 1, (), size, size, None, [], "", pos, owner=self.function.name)
         at = -(-end // size) * size if offset is None else offset
-        self.function.params.append(Param(variable, at))
+        self.function.params.append(Param(variable, at, row=row))
         return variable
 
     def limit(self, name: str, *values: int) -> None:
-        """A performance directive of PTX that binds launches: ``reqntid``, ``maxntid``."""
+        """What binds launches: the performance directives ``reqntid`` and ``maxntid`` of PTX, or ``domain``."""
         self.function.limits[name] = values
 
     def variable(self, name: str, space: str, size: int, align: int = 16) -> Variable:

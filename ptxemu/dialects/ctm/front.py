@@ -10,8 +10,9 @@ from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
 from ptxemu.dialects.ctm.body import Input, Kernel
 from ptxemu.dialects.ctm.grammar import float_bits, parser
 from ptxemu.dialects.ctm.memory import TILINGS
-from ptxemu.dialects.ctm.operands import INPUTS, PRED, constant, temporary
+from ptxemu.dialects.ctm.operands import CHANNELS, INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
+from ptxemu.dialects.ctm.registers import WORD_BYTES
 from ptxemu.dialects.program import ProgramFront
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
@@ -68,6 +69,8 @@ class _Front(ProgramFront):
 
     def _start(self, item: Directive) -> None:
         """``.kernel NAME cached|umrt``"""
+        if len(item.arguments) != 2:
+            raise TextError(f"'.kernel' takes a name and a kind, {' or '.join(KINDS)}", item.name.pos, item.name.end)
         name, kind = self._names(item, 2)
         self.finish_kernel()
         self._kernel = None
@@ -97,23 +100,23 @@ class _Front(ProgramFront):
         """``.in REGISTER NAME``: the register, or ``pred``, starts with the point's element of an array parameter."""
         kernel, (register, name) = self._kernel_of(item), self._names(item, 2)
         self._check_file(register)
-        kernel.registers.load_file(register, self._array(kernel, name))
+        kernel.registers.load_file(register, self._array(kernel, name, _row(register)))
 
     def _out(self, item: Directive) -> None:
         """``.out REGISTER NAME``: the point's element of an array parameter gets the register at the end."""
         kernel, (register, name) = self._kernel_of(item), self._names(item, 2)
         self._check_file(register)
-        kernel.files.append((register, self._array(kernel, name)))
+        kernel.files.append((register, self._array(kernel, name, _row(register))))
 
     def _check_file(self, register: Name) -> None:
         if register.text != PRED:
             temporary(register)
 
-    def _array(self, kernel: Kernel, name: Name) -> Variable:
+    def _array(self, kernel: Kernel, name: Name, row: tuple[int, int] | None = None) -> Variable:
         if name.text in kernel.params:
             raise TextError(f"'{name.text}' is declared twice", name.pos, name.end)
         kernel.params.add(name.text)
-        return kernel.body.param(name.text, "u64", name.pos)
+        return kernel.body.param(name.text, "u64", name.pos, row=row)
 
     def _const(self, item: Directive) -> None:
         """``.const REGISTER = RED GREEN BLUE ALPHA``, or one number for all"""
@@ -231,3 +234,8 @@ class _Front(ProgramFront):
 
     def _arguments(self, item: Directive, *kinds: type | tuple[type, ...], least: int | None = None) -> list[Argument]:
         return self.arguments(item, kinds, least)
+
+
+def _row(register: Name) -> tuple[int, int]:
+    """What each point has in the file of a register: words, and how many of them."""
+    return WORD_BYTES, 1 if register.text == PRED else len(CHANNELS)

@@ -10,7 +10,7 @@ import re
 import struct
 
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Name, Number, Operand, Pair, Part, Source
-from ptxemu.dialects.rules import p_arguments  # noqa: F401  (a production)
+from ptxemu.dialects.rules import listed, p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
 
 tokens = ("WORD", "DOTTED", "NUMBER", "KIND", "UNIT")
@@ -83,7 +83,7 @@ def p_end(p: Rule) -> None:
 def p_parts(p: Rule) -> None:
     """parts : part
     | parts ';' part"""
-    p[0] = [p[1]] if len(p) == 2 else [*p[1], p[3]]
+    p[0] = listed(p)
 
 
 def p_part(p: Rule) -> None:
@@ -126,7 +126,7 @@ def p_pair(p: Rule) -> None:
 def p_sources(p: Rule) -> None:
     """sources : source
     | sources ',' source"""
-    p[0] = [p[1]] if len(p) == 2 else [*p[1], p[3]]
+    p[0] = listed(p)
 
 
 def p_source(p: Rule) -> None:

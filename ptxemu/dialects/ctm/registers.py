@@ -132,7 +132,9 @@ class Registers:
     def set_domain(self, first_x: int, first_y: int, last_x: int, last_y: int) -> None:
         """Only points of a rectangle run; the first thread's is the first corner."""
         self.domain = first_x, first_y, last_x, last_y
-        for axis, count in (("x", last_x - first_x + 1), ("y", last_y - first_y + 1)):
+        extents = last_x - first_x + 1, last_y - first_y + 1
+        self.body.limit("domain", *extents)
+        for axis, count in zip("xy", extents):
             outside = self.body.temp("pred")
             self.body.emit("setp.ge.u32", outside, self._thread(axis), count)
             self.body.emit("exit", guard=(outside, False))

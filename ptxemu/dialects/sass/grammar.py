@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ptxemu.dialects.rules import p_arguments  # noqa: F401  (a production)
+from ptxemu.dialects.rules import listed, p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.sass.ast import Address, Constant, Directive, Instruction, Line, Name, Negative, Not, Operand
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
 
@@ -111,7 +111,7 @@ def p_operands(p: Rule) -> None:
 def p_list(p: Rule) -> None:
     """list : operand
     | list ',' operand"""
-    p[0] = [p[1]] if len(p) == 2 else [*p[1], p[3]]
+    p[0] = listed(p)
 
 
 def p_operand(p: Rule) -> None:

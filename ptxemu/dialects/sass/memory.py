@@ -111,7 +111,7 @@ class Banks:
         """An array parameter that no constant bank shows."""
         self._new_name(name)
         self.files += 1
-        return body.param(name.text, "u64", name.pos, PARAMETER_BYTES + 8 * self.files)
+        return body.param(name.text, "u64", name.pos, PARAMETER_BYTES + 8 * self.files, row=(4, 1))
 
     def _new_name(self, name: Name) -> None:
         if name.text in self.names:

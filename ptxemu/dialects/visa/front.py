@@ -22,6 +22,7 @@ from ptxemu.source import SourceFile
 
 ARGUMENT_BYTES = 8
 WIDTHS = (8, 16, 32)
+PREDICATE_BYTES = 4  # in a register file
 
 
 def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:
@@ -192,10 +193,10 @@ class _Front(ProgramFront):
         value = kernel.body.load_param(parameter, "b64" if bindless else "b32")
         kernel.body.emit("mov.b64", variable.handle, value if bindless else kernel.slot(value))
 
-    def _parameter(self, body: Body, text: str, kind: str, name: Name) -> Variable:
+    def _parameter(self, body: Body, text: str, kind: str, name: Name, row: tuple[int, int] | None = None) -> Variable:
         if any(param.variable.name == text for param in body.function.params):
             raise TextError(f"'{text}' is a parameter already", name.pos, name.end)
-        return body.param(text, kind, name.pos)
+        return body.param(text, kind, name.pos, row=row)
 
     def _input(self, item: Directive) -> None:
         """``.in V40 name``: each thread's first value of a variable is a row of an array parameter."""
@@ -216,7 +217,8 @@ class _Front(ProgramFront):
         if isinstance(variable, General) and (variable.bytes % 4 or variable.offset % 4):
             raise TextError("a register file has whole dwords", first.pos, first.end)
         kernel.body.at(item.name.pos, second.end)
-        return variable, self._parameter(kernel.body, second.text, "u64", second)
+        row = (variable.size, variable.count) if isinstance(variable, General) else (PREDICATE_BYTES, 1)
+        return variable, self._parameter(kernel.body, second.text, "u64", second, row)
 
     def _unused(self, item: Directive, known: tuple[str, ...]) -> None:
         for key, _ in item.attributes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ptxemu.dialects.rules import listed
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
 from ptxemu.dialects.visa.ast import Alias, Directive, Execution, Guard, Instruction, Label, Name, Number, Region, Text
 
@@ -53,7 +54,7 @@ def p_directive(p: Rule) -> None:
 def p_arguments(p: Rule) -> None:
     """arguments : argument
     | arguments argument"""
-    p[0] = [p[1]] if len(p) == 2 else [*p[1], p[2]]
+    p[0] = listed(p)
 
 
 def p_argument(p: Rule) -> None:
@@ -112,7 +113,7 @@ def p_execution(p: Rule) -> None:
 def p_operands(p: Rule) -> None:
     """operands :
     | operands operand"""
-    p[0] = [*p[1], p[2]] if len(p) == 3 else []
+    p[0] = [] if len(p) == 1 else listed(p)
 
 
 def p_operand(p: Rule) -> None:
