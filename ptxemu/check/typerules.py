@@ -26,9 +26,9 @@ def register_fits(instruction: ScalarType, register: ScalarType, relaxed: bool) 
         return False
     if kind == "b":
         return True
-    if kind in "us" or instruction.name in INTEGER_PAIRS:
+    if kind in "us":
         return held in "usb"
-    return held == "b"
+    return held == "b" or (instruction.name in INTEGER_PAIRS and register.name == "f16x2")
 
 
 def special_fits(instruction: ScalarType, types: tuple[ScalarType, ...]) -> bool:
