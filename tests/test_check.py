@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import ptxemu
 from ptxemu import isa
 from ptxemu.check import check
 from ptxemu.errors import Diagnostics, UnsupportedError
@@ -432,6 +433,7 @@ def test_sizes_and_alignments() -> None:
     ("declaration", "data"),
     [
         (".global .u8 x[] = {1, 2, -1};", b"\x01\x02\xff"),
+        (".global .u8 x[0] = {1, 2, -1};", b"\x01\x02\xff"),
         (".global .u8 x[2][2] = {{1, 2}, {3}};", b"\x01\x02\x03\x00"),
         (".global .u16 x = 65537;", b"\x01\x00"),
         (".const .f32 x[2] = {1.5, 0fBF800000};", struct.pack("<2f", 1.5, -1.0)),
@@ -474,6 +476,22 @@ def test_function_scope_variables() -> None:
     found = {v.name: (v.space, v.size, v.owner) for v in module.functions["k"].variables}
     assert found == {"k.a": ("shared", 4, "k"), "k.b": ("local", 24, "k"), "k.c.1": ("param", 4, "k")}
     assert module.variables == {}
+
+
+@pytest.mark.parametrize("declaration", [".u32 x = 1", ".surfref x = {}"])
+def test_extern_variables_have_no_initial_value(declaration: str) -> None:
+    _, diagnostics = diagnose(HEADER + f".extern .global {declaration};")
+    assert [record.message for record in diagnostics.records] == ["'x' is .extern and cannot have an initial value"]
+
+
+def test_an_unknown_target_is_one_error() -> None:
+    records = ptxemu.lint(".version 9.0\n.target sm_81\n.address_size 64\n.entry k() { mov.b32 %r1, 0; ret; }", strict=True)
+    assert [record.line for record in records] == [2, 4]
+
+
+def test_every_architecture_of_the_target_is_looked_at() -> None:
+    records = ptxemu.lint(".version 5.0\n.target sm_50, sm_80\n.entry k() { ret; }", strict=True)
+    assert [record.message for record in records] == ["'sm_80' needs PTX 7.0 (.version is 5.0)"]
 
 
 def test_extern_beside_its_definition() -> None:

@@ -87,7 +87,7 @@ class _ModuleChecker:
                 if isinstance(item, Op) and item.call is not None and isinstance(item.call.callee, Function):
                     self._reachable(item.call.callee, item)
         for variable in self.module.variables.values():
-            if variable.linkage == "extern" and variable.space != "shared" and None in variable.dims:
+            if variable.linkage == "extern" and variable.space != "shared" and {None, 0} & set(variable.dims):
                 self.diagnostics.error(f"'{variable.name}' is .extern and not defined", variable.pos)
 
     # ------------------------------------------------------------ header

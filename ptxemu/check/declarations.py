@@ -59,7 +59,9 @@ class Declarer:
         return Variable(name, space, kind, node.vector, dims, size, align, None, [], node.linkage, node.pos, [], owner)
 
     def _legal(self, node: ast.Variable, kind: ScalarType, space: str, owner: str | None) -> bool:
-        if kind.kind == "opaque":
+        if node.init is not None and node.linkage == "extern":
+            self.error(f"'{node.name}' is .extern and cannot have an initial value", node)
+        elif kind.kind == "opaque":
             if space == "param" or (space == "global" and owner is None):
                 return True
             self.error(f"a {kind} must be a module-scope .global variable or a kernel parameter", node)
@@ -69,21 +71,21 @@ class Declarer:
             self.error(f"the alignment {max(node.align, 0)} of '{node.name}' is not a power of two", node)
         elif node.init is not None and space not in INITIALISED:
             self.error(f"'{node.name}' in .{space} space cannot have an initial value", node)
-        elif node.init is not None and node.linkage == "extern":
-            self.error(f"'{node.name}' is .extern and cannot have an initial value", node)
         else:
             return True
         return False
 
     def _extents(self, node: ast.Variable) -> tuple[int | None, ...] | None:
-        """The extents, an open first one closed by the initialiser; None if that is not possible."""
+        """The extents, an open first one (or one of 0, as ptxas has it) closed by the initialiser; None if impossible."""
         if None in node.dims[1:]:
             self.error(f"only the first extent of '{node.name}' may be left out", node)
             return None
-        if not node.dims or node.dims[0] is not None:
+        if not node.dims or node.dims[0]:
             return node.dims
         if isinstance(node.init, ast.InitList) and node.init.items:
             return (len(node.init.items), *node.dims[1:])
+        if node.dims[0] is not None:
+            return node.dims
         if node.linkage == "extern" or node.space == "param":
             return node.dims
         self.error(f"'{node.name}' has no size: give its extent, an initial value or .extern", node)

@@ -86,7 +86,8 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f"'{name}' is an array and cannot be a register"
     if node.space == "reg" and node.init is not None:
         yield f"'{name}' in .reg space cannot have an initial value"
-    if node.linkage != "extern" and any(extent is not None and extent <= 0 for extent in node.dims):
+    sized = isinstance(node.init, ast.InitList) and bool(node.init.items) and node.dims[:1] == (0,)
+    if node.linkage != "extern" and any(extent is not None and extent <= 0 for extent in node.dims[sized:]):
         yield f"'{name}' has an extent of {min(extent for extent in node.dims if extent is not None)}"
     if node.ptr is not None and (node.ptr[1] & (node.ptr[1] - 1)):
         yield f"the alignment {max(node.ptr[1], 0)} of '{name}' is not a power of two"
