@@ -199,6 +199,7 @@ class Launcher:
         code, loaded = module.program.load(info.name, self.shape.block)
         dynamic = check_shared(info, code.static_shared, shared)
         resident, surfaces = module.resident(), module.surface_context()
+        unsynced = resident.overlapping(info.unsynced)
         try:
             params = arguments.copy_in()
             result = launch(
@@ -236,6 +237,7 @@ class Launcher:
             format_mismatches=surfaces.format_mismatches,
             umrt_dropped=surfaces.umrt_dropped,
             umrt_partial=surfaces.umrt_partial,
+            unsynced_reads=unsynced,
         )
 
 

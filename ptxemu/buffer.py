@@ -48,6 +48,13 @@ class Buffer:
             return cls(arena, 0, shape, dtype)
         return cls(arena, arena.alloc(size, name=name), shape, dtype, owned=True)
 
+    def part(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Buffer:
+        """A buffer over a part of this one, from a byte on; it keeps this one."""
+        made = Buffer(self._arena, self.address + offset, shape, dtype, keeps=self)
+        if offset < 0 or offset + made.nbytes > self.nbytes:
+            raise InputError(f"bytes {offset} to {offset + made.nbytes} do not lie in a buffer of {self.nbytes}")
+        return made
+
     @property
     def array(self) -> Array:
         """The device memory as a NumPy array, not a copy."""

@@ -39,7 +39,7 @@ def describe(module: Module) -> ModuleInfo:
 
 def _kernel(function: Function) -> KernelInfo:
     parameters = tuple(_parameter(param) for param in function.params)
-    return KernelInfo(function.name, parameters, function.param_bytes, dict(function.limits))
+    return KernelInfo(function.name, parameters, function.param_bytes, dict(function.limits), function.unsynced)
 
 
 def _parameter(param: Param) -> Parameter:

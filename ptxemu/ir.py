@@ -226,6 +226,8 @@ class Function:
     limits: dict[str, tuple[int, ...]]
     pos: int
     noreturn: bool = False
+    unsynced: tuple[tuple[str, str], ...] = ()
+    """CTM: a surface that UMRT writes and one that is read, by name, of each read that no write acquires for."""
 
     @property
     def param_bytes(self) -> int:

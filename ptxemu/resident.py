@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -72,6 +73,12 @@ class Resident:
             self._device.surface_table.bind(handle, item.surface, index)
         else:
             self._device.texture_table.bind(handle, item.texture if isinstance(item, TextureObject) else item.sampler, index)
+
+    def overlapping(self, pairs: Iterable[tuple[str, str]]) -> int:
+        """How many pairs of ``.surfref`` names are bound to surfaces that share memory."""
+        table = self._device.surface_table
+        bound = [[table.surface(self._declared[name]) for name in pair] for pair in pairs]
+        return sum(one is not None and two is not None and one.overlaps(two) for one, two in bound)
 
     def surface_name(self, slot: int) -> str | None:
         """The ``.surfref`` (or its element ``name[k]``) that has a slot of the device's surface table."""

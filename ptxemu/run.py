@@ -84,7 +84,8 @@ class LaunchResult:
 
     ``output_dropped`` are bytes of printf output beyond the buffer, ``surface_drops`` accesses through a bad surface handle
     or header that the policy drops, ``format_mismatches`` reductions whose signedness the surface's format does not give,
-    ``umrt_dropped`` and ``umrt_partial`` UMRT writes of CTM out of bounds, and of some channels only, which write nothing.
+    ``umrt_dropped`` and ``umrt_partial`` UMRT writes of CTM out of bounds, and of some channels only, which write nothing,
+    ``unsynced_reads`` instructions of CTM that read, by another name, the surface that UMRT writes, unsynchronized.
     """
 
     seconds: float
@@ -95,6 +96,7 @@ class LaunchResult:
     format_mismatches: int = 0
     umrt_dropped: int = 0
     umrt_partial: int = 0
+    unsynced_reads: int = 0
 
     @property
     def warnings(self) -> list[str]:
@@ -105,6 +107,7 @@ class LaunchResult:
             (self.format_mismatches, "surface reductions took a format that is no integer for unsigned"),
             (self.umrt_dropped, "UMRT writes out of bounds were dropped"),
             (self.umrt_partial, "UMRT writes of some channels only were skipped"),
+            (self.unsynced_reads, "UNSYNCED_READ: reads of what UMRT writes, which no write acquires the texture semaphore for"),
         )
         return [f"{count} {text}" for count, text in counts if count]
 

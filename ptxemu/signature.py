@@ -37,12 +37,16 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
     """An entry: its parameters and what binds a launch: performance directives (``maxntid``, ``reqntid`` ...), and
-    ``domain``, the extents of the points of a dialect's program."""
+    ``domain``, the extents of the points of a dialect's program.
+
+    ``unsynced`` are pairs of surfaces, one written and one read, whose memory should not be the same.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     param_bytes: int
     limits: dict[str, tuple[int, ...]]
+    unsynced: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +153,5 @@ def _kernel_from_json(data: dict[str, Any]) -> KernelInfo:
         pairs = {key: tuple(item[key]) if item[key] else None for key in ("pointer", "row")}
         parameters.append(Parameter(**{**item, **pairs}))
     limits = {name: tuple(values) for name, values in data["limits"].items()}
-    return KernelInfo(data["name"], tuple(parameters), data["param_bytes"], limits)
+    unsynced = tuple((written, read) for written, read in data["unsynced"])
+    return KernelInfo(data["name"], tuple(parameters), data["param_bytes"], limits, unsynced)

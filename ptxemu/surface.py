@@ -231,6 +231,10 @@ class Surface:
             raise InputError(f"the surface has no mip level {level}")
         return self.descriptor.level[level]
 
+    def overlaps(self, other: Surface) -> bool:
+        """Whether two surfaces share memory."""
+        return self.address < other.address + other.total_bytes and other.address < self.address + self.total_bytes
+
     def require_memory(self) -> None:
         """Raise InputError if the surface is closed."""
         if self._memory is None:
@@ -367,6 +371,11 @@ class SurfaceTable:
             slot = self._slots.slot(handle, index)
             self._set(slot, handle, surface.descriptor)
             self._bound[slot] = surface
+
+    def surface(self, handle: int) -> Surface | None:
+        """What a handle is bound to."""
+        with self._lock:
+            return self._bound.get(self._slots.slot(handle, 0))
 
     def remove(self, handle: int) -> None:
         """Retire a handle: further accesses through it are INVALID_SURFACE."""

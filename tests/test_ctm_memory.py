@@ -11,8 +11,9 @@ from ctm_harness import device, module, run, target
 
 import ptxemu
 from ptxemu import operations
+from ptxemu.cli import run as command
 from ptxemu.dialects.ctm import table
-from ptxemu.dialects.ctm.memory import describe, register_words, surface_of
+from ptxemu.dialects.ctm.memory import constants_of, describe, register_words, surface_of
 from ptxemu.isa.table import Row
 
 DATA = Path(__file__).parent / "data" / "spec"
@@ -225,3 +226,69 @@ def test_a_new_operation_is_one_row(monkeypatch):
     loaded.bind("a", surface)
     loaded["k"][2, 16]()
     assert surface.copy_to_host().view(np.uint32).tolist() == [[160]]
+
+
+# ---------------------------------------------------------------- constants
+
+
+@pytest.mark.parametrize("low", [0, 0x7FF])
+def test_constants_described_by_registers(low):
+    """spec 6: the words of base and format find float constants in memory; the low 11 bits of the base do not count."""
+    memory = device().to_device(np.arange(0x1020 // 4, dtype=np.float32))
+    loaded = module(".kernel k cached\n.constants float values\n.out r0 out\nALU ADD r0, c0, c1\n")
+    found = np.zeros((1, 4), np.float32)
+    loaded["k"][1, 1](constants_of(memory, 0x1000 | low, 0x04000000 | low & 0x1FFC), found)
+    assert found.tolist() == [[2 * (0x400 + channel) + 4 for channel in range(4)]]
+
+
+def test_how_many_constants_there_are():
+    """spec 6: as many as the memory holds, c0 to c255 at most."""
+    memory = device().empty(0x1810, np.uint8)
+    assert [constants_of(memory, base, 0x04000000).shape for base in (0, 0x800, 0x1000, 0x1800)] == [
+        (256, 4), (256, 4), (129, 4), (1, 4)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "error", "message"),
+    [
+        ((0, 0x02000000), "float", ptxemu.InputError, "FLOAT32_4 in layout LINEAR, not FLOAT32_1"),
+        ((0, 0x04020000), "float", ptxemu.InputError, "not FLOAT32_4 in layout LINEAR_INP_2X2"),
+        ((0, 0x04010000), "float", ptxemu.InputError, "UNSUPPORTED_TILING"),
+        ((0, 0x05000000), "float", ptxemu.InputError, "data format 5 is reserved"),
+        ((0, 0x84000000), "float", ptxemu.InputError, "reserved and must be zero"),
+        ((0x800, 0x04000000), "float", ptxemu.InputError, "lie beyond the 2048 bytes"),
+        ((0, 0x04000000), "int", ptxemu.UnsupportedError, "kind int steer flow control"),
+        ((0, 0x04000000), "bool", ptxemu.UnsupportedError, "kind bool steer flow control"),
+        ((0, 0x04000000), "half", ptxemu.InputError, "are float, int, bool, not 'half'"),
+    ],
+)
+def test_words_of_no_constants(words, kind, error, message):
+    """spec 6: float constants only, in the one format that a constant register has."""
+    with pytest.raises(error, match=message):
+        constants_of(device().empty(2048, np.uint8), *words, kind=kind)
+
+
+CONSTANT_CASE = """
+program = "p.ctm"
+grid = 1
+block = 2
+[args]
+values = {}
+out = {{ zeros = {{ dtype = "f32", shape = [2, 4] }} }}
+[buffers]
+memory = {{ arange = {{ dtype = "f32", shape = [1024] }} }}
+[expect.outputs.out]
+expression = "np.tile(memory[512:516], (2, 1))"
+"""
+
+
+def test_constants_of_a_case(tmp_path, capfd):
+    (tmp_path / "p.ctm").write_text(".kernel k cached\n.constants values\n.out r0 out\nALU MOV r0, c0\n")
+    words = '{{ memory = "{}", registers = {{ base = 0x800, format = 0x04000000 }}, kind = "{}" }}'
+    for memory, kind, status, message in (
+        ("memory", "float", 0, ""), ("memory", "bool", 3, "kind bool"), ("memori", "float", 2, "no buffer 'memori'"),
+    ):  # fmt: skip
+        (tmp_path / "case.toml").write_text(CONSTANT_CASE.format(words.format(memory, kind)))
+        assert command(["run", str(tmp_path)]) == status
+        assert message in capfd.readouterr().err

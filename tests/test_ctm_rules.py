@@ -11,6 +11,8 @@ from ctm_harness import FORMATS, bits, device, module, run, target
 import ptxemu
 from ptxemu.dialects.ctm.memory import FORMATS as CODES
 from ptxemu.dialects.ctm.memory import describe, surface_of
+from ptxemu.surface import Surface
+from ptxemu.surface_object import SurfaceObject
 
 OWN, SHARED = "RNDR_TGT_UMRT_PER_PROCESSOR_IDX", "RNDR_TGT_UMRT_SAME_IDX"
 UMRT = [".output A a"]
@@ -219,6 +221,22 @@ def test_reads_of_what_nothing_writes_are_synchronized():
     assert [item[:26] for item in lint(f"{head}{read}{write}")] == ["5: warning: UNSYNCED_READ:"]
     for quiet in (read, f"{write}TEX r1, r0, inp1\n", f"{write}{read}OUTPUT MOV.{SHARED}_TEX_SEM_ACQUIRE out, r0\n"):
         assert lint(f"{head}{quiet}OUTPUT NOP\n") == []
+
+
+def test_reads_by_another_name_are_counted():
+    """spec 3: UNSYNCED_READ by another name shows when both names are bound to memory that overlaps."""
+    head = [".output A a", ".input 0 b", ".input 1 c"]
+    lines = [f"OUTPUT MOV.{OWN} out, r0", "TEX r1, r0, inp0", "TEX r2, r0, inp1", "TEX r3, r0, inp0"]
+    one, two = (target("FLOAT32_1", height=2) for _ in range(2))
+    memory = one.surface
+    row = SurfaceObject(Surface(memory.arena, "R32_FLOAT", 4, address=memory.address + 16), device().surface_table)
+    for b, c, count in ((two, two, 0), (one, two, 2), (two, one, 1), (one, one, 3), (row, two, 2)):
+        result = run(lines, {"r0": [[5.0, 1, 0, 0]]}, kind="umrt", surfaces={"a": one, "b": b, "c": c}, head=head)["result"]
+        assert result.unsynced_reads == count
+        assert [text[:15] for text in result.warnings] == [f"{count} UNSYNCED_READ"] * (count > 0)
+    synced = [*lines, f"OUTPUT MOV.{SHARED}_TEX_SEM_ACQUIRE out, r0"]
+    result = run(synced, {"r0": [[5.0, 1, 0, 0]]}, kind="umrt", surfaces={"a": one, "b": one, "c": one}, head=head)["result"]
+    assert result.unsynced_reads == 0
 
 
 def test_state_of_cached_output_means_nothing_to_umrt():

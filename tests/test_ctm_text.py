@@ -109,6 +109,8 @@ def test_accepted(line):
         (".input 0 again", "8: error: input 0 is declared twice"),
         (".input 16 c", "8: error: expected a number from 0 to 15"),
         (".const c1 = 1 2", "1: error: a constant has four numbers, or one for all"),
+        (".constants int values", "12: error: constants of kind 'int' steer flow control, which programs have not"),
+        (".constants half values", "12: error: constants of kind 'half' do not exist"),
         (".const r1 = 1", "8: error: 'r1' is no constant; there are c0 to c255"),
         (".domain 0 0 0", "1: error: '.domain' takes a whole number"),
         (".domain 4 0 3 9", "1: error: the last point lies before the first"),

@@ -46,6 +46,16 @@ class RegisterSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantSpec:
+    """Constants in the buffer ``memory``, as the registers of CTM describe them: base and format."""
+
+    memory: str
+    words: tuple[int, int]
+    kind: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextureSpec:
     """A texture: over zeros, an array, one array for each mip level, or the buffer or surface that ``data`` names."""
 
@@ -89,6 +99,16 @@ def _read_registers(table: Table) -> RegisterSpec:
     words.finish()
     options = {name: table.need(name, str) for name in ("tiling", "ctm_uint") if name in table}
     spec = RegisterSpec(table.need("memory", str), (base, format, height), options, table.where())
+    table.finish()
+    return spec
+
+
+def read_constants(table: Table) -> ConstantSpec:
+    """The constants that a table describes."""
+    words = table.table("registers")
+    base, format = (words.need(name, int) for name in ("base", "format"))
+    words.finish()
+    spec = ConstantSpec(table.need("memory", str), (base, format), table.get("kind", str, "float"), table.where())
     table.finish()
     return spec
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from ptxemu.buffer import Buffer
 from ptxemu.case.arrays import Array
-from ptxemu.case.images import RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec
+from ptxemu.case.images import ConstantSpec, RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec
 from ptxemu.case.schema import Case
 from ptxemu.device import Device
-from ptxemu.dialects.ctm.memory import surface_of
+from ptxemu.dialects.ctm.memory import constants_of, surface_of
 from ptxemu.errors import InputError
 from ptxemu.names import closest
 from ptxemu.surface_object import AXES, SurfaceObject
@@ -55,12 +55,20 @@ class Resources:
         self.inputs[name] = surface.copy_to_host()
         return surface
 
+    def constants(self, spec: ConstantSpec) -> Buffer:
+        """The constants of CTM that registers describe in a buffer."""
+        with _placed(spec.where):
+            return constants_of(self._memory(spec.memory), *spec.words, kind=spec.kind)
+
     def _described(self, spec: RegisterSpec) -> SurfaceObject:
         with _placed(spec.where):
-            if spec.memory not in self.hosts:
-                raise InputError(f"there is no buffer '{spec.memory}'{closest(spec.memory, self.hosts)}")
             base, format, height = spec.words
-            return surface_of(self.device, self.buffer(spec.memory), base, format, height, **spec.options)
+            return surface_of(self.device, self._memory(spec.memory), base, format, height, **spec.options)
+
+    def _memory(self, name: str) -> Buffer:
+        if name not in self.hosts:
+            raise InputError(f"there is no buffer '{name}'{closest(name, self.hosts)}")
+        return self.buffer(name)
 
     def _own(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
         data: object = spec.data.make() if spec.data is not None else _shape(spec, "surface", AXES.get(spec.geometry, ()))

@@ -15,6 +15,7 @@ from ptxemu.api import Kernel, Module, load
 from ptxemu.case.arrays import Array, save_array
 from ptxemu.case.bindings import in_order
 from ptxemu.case.compare import Comparison, compare
+from ptxemu.case.images import ConstantSpec
 from ptxemu.case.reference import evaluate, run_script
 from ptxemu.case.resources import Resources
 from ptxemu.case.schema import Argument, Case, LaunchSpec, Name, Output
@@ -87,7 +88,9 @@ class _Run:
             self._value(argument, parameter.elements is not None)
             for argument, parameter in zip(args, kernel.info.parameters, strict=True)
         ]
-        self.resources.inputs.update({key: value for key, value in spec.args.items() if not isinstance(value, Name)})
+        self.resources.inputs.update(
+            {key: value for key, value in spec.args.items() if not isinstance(value, Name | ConstantSpec)}
+        )
         limit = timeout if spec.timeout is None else spec.timeout
         try:
             launcher = kernel[spec.grid, spec.block]
@@ -110,6 +113,8 @@ class _Run:
         return next(iter(self.module.values()))
 
     def _value(self, argument: Argument, by_value: bool) -> object:
+        if isinstance(argument, ConstantSpec):
+            return self.resources.constants(argument)
         return self.resources.argument(argument.name, by_value) if isinstance(argument, Name) else argument
 
 

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.images import RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec, read_sampler, read_surface, read_texture
+from ptxemu.case.images import (
+    ConstantSpec,
+    RegisterSpec,
+    SamplerSpec,
+    SurfaceSpec,
+    TextureSpec,
+    read_constants,
+    read_sampler,
+    read_surface,
+    read_texture,
+)
 from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.dialects import DIALECTS
@@ -22,7 +32,7 @@ class Name:
     name: str
 
 
-Argument = Name | bytes | int | float
+Argument = Name | ConstantSpec | bytes | int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +212,8 @@ def _argument(table: Table, key: str, buffers: dict[str, ArraySpec], folder: Pat
         return Name(value)
     if isinstance(value, dict) and "bytes" in value:
         return _bytes(table, key)
+    if isinstance(value, dict) and "registers" in value:
+        return read_constants(table.table(key))
     if key in buffers:
         raise table.fail(key, f'the case has an array of this name; say {key} = "{key}" to use it')
     buffers[key] = read_array(table.table(key), folder)

@@ -214,11 +214,15 @@ class Kernel:
     def _warn_unsynced(self) -> None:
         if not self.output.scatters or self.output.acquires:
             return
-        written = self.output.surfaces.get("A")
+        written = self.output.surfaces["A"]
+        others = []
         for surface, name in self._reads:
             if surface is written:
                 message = "UNSYNCED_READ: this reads what UMRT writes, and no write acquires the texture semaphore"
                 self._warn(message, name.pos, name.end)
+            else:
+                others.append((written.name, surface.name))
+        self.body.function.unsynced = tuple(others)
 
 
 def _check_units(item: Instruction) -> None:

@@ -9,7 +9,7 @@ from ptxemu.dialects.build import Body, module_of, surface
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
 from ptxemu.dialects.ctm.body import Input, Kernel
 from ptxemu.dialects.ctm.grammar import float_bits, parser
-from ptxemu.dialects.ctm.memory import TILINGS
+from ptxemu.dialects.ctm.memory import CONSTANT_KINDS, TILINGS
 from ptxemu.dialects.ctm.operands import CHANNELS, INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
 from ptxemu.dialects.ctm.registers import WORD_BYTES
@@ -132,8 +132,13 @@ class _Front(ProgramFront):
         kernel.registers.literals[number] = bits * (4 // len(bits))
 
     def _constants(self, item: Directive) -> None:
-        """``.constants NAME``: an array parameter of four floats for each constant register that has no number"""
-        kernel, name = self._kernel_of(item), self._names(item, 1)[0]
+        """``.constants [float] NAME``: an array parameter of four floats for each constant register that has no number"""
+        kernel, names = self._kernel_of(item), self._arguments(item, Name, Name, least=1)
+        kind, name = names[0] if len(names) > 1 else None, names[-1]
+        assert isinstance(name, Name)
+        if isinstance(kind, Name) and kind.text != CONSTANT_KINDS[0]:
+            reason = "steer flow control, which programs have not" if kind.text in CONSTANT_KINDS[1:] else "do not exist"
+            raise TextError(f"constants of kind '{kind.text}' {reason}", kind.pos, kind.end)
         if kernel.registers.array is not None:
             raise TextError("there is one array of constants", name.pos, name.end)
         kernel.registers.array = self._array(kernel, name)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ptxemu.buffer import Buffer
 from ptxemu.device import Device
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, UnsupportedError
 from ptxemu.surface import Surface
 from ptxemu.surface_format import surface_format
 from ptxemu.surface_object import SurfaceObject
@@ -19,6 +21,8 @@ FORMATS = {
 """The data formats by code: the guide's names, and those of surfaces."""
 TILINGS = ("LINEAR", "TILED", "LINEAR_INP_2X2", "TILED_INP_2X2")
 WORD = 0xFFFFFFFF
+CONSTANTS, CONSTANT_BYTES = 256, 16
+CONSTANT_KINDS = ("float", "int", "bool")
 BASE, PITCH, TILING, FORMAT, HEIGHT = 0xFFFFF800, 0x1FFC, 0x30000, 0x7000000, 0x1FFF
 """The bits of the fields."""
 
@@ -70,6 +74,25 @@ def register_words(name: str, pitch: int, height: int, base: int = 0, tiling: st
     if pitch & ~PITCH or height & ~HEIGHT or base & ~BASE:
         raise InputError("a pitch is a multiple of 4 below 8192, a height below 8192, a base a multiple of 2048 below 2^32")
     return base, pitch | TILINGS.index(tiling) << 16 | codes[name] << 24, height
+
+
+def constants_of(memory: Buffer, base: int, format: int, *, kind: str = "float") -> Buffer:
+    """The constant registers that two words describe in ``memory``, whose first byte has address zero: an array for
+    ``.constants``, from c0 on, as many as there are up to c255.
+
+    The words are those of ``set_out_fmt``; constants are one row of FLOAT32_4, so that the pitch does not matter.
+    """
+    if kind not in CONSTANT_KINDS:
+        raise InputError(f"constants are {', '.join(CONSTANT_KINDS)}, not {kind!r}")
+    if kind != CONSTANT_KINDS[0]:
+        raise UnsupportedError(f"constants of kind {kind} steer flow control, which programs have not")
+    found = describe(base, format | PITCH, 1)
+    if (found.name, found.tiling) != ("FLOAT32_4", "LINEAR"):
+        raise InputError(f"constants are FLOAT32_4 in layout LINEAR, not {found.name} in layout {found.tiling}")
+    count = min((memory.nbytes - found.base) // CONSTANT_BYTES, CONSTANTS)
+    if count < 1:
+        raise InputError(f"constants at 0x{found.base:x} lie beyond the {memory.nbytes} bytes of memory")
+    return memory.part(found.base, (count, 4), np.dtype(np.float32))
 
 
 def surface_of(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects.ctm.ast import Name, Number, Operand, Pair, Part, Source
+from ptxemu.dialects.ctm.memory import CONSTANTS
 from ptxemu.dialects.ctm.table import TABLES
 from ptxemu.dialects.text import TextError
 from ptxemu.names import closest
@@ -13,7 +14,7 @@ from ptxemu.names import closest
 CHANNELS = "rgba"
 NO_CHANNELS = "none"
 CONSTANT_SELECTS = {"0": 0, "h": 0x3F000000, "1": 0x3F800000}
-LAST_TEMPORARY, LAST_CONSTANT = 127, 255
+LAST_TEMPORARY, LAST_CONSTANT = 127, CONSTANTS - 1
 INPUTS = 16
 PRED, OUT = "pred", "out"
 
