@@ -538,3 +538,58 @@ SAMPLES = sorted((Path(__file__).parent.parent / "samples").rglob("*.ptx"))
 def test_samples_check(path: Path) -> None:
     module, diagnostics = diagnose(path.read_text())
     assert diagnostics.records == [] and module.entries
+
+
+def test_alignment_may_stand_before_the_state_space() -> None:
+    module = load(".align 16 .global .u32 a; .visible .align 8 .global .b8 b[4]; .entry k(.align 8 .param .b8 p[16]) { ret; }")
+    assert [module.variables[name].align for name in "ab"] == [16, 8]
+    assert module.functions["k"].params[0].variable.align == 8
+
+
+def test_fourth_component_of_a_special_register_is_zero() -> None:
+    (op,) = ops("mov.u32 %r1, %tid.w;")
+    assert isinstance(op.srcs[0], Imm) and op.srcs[0].bits == 0
+    assert ops("mov.u32 %r1, %ctaid.b;")[0].srcs == (SReg("ctaid.z"),)
+
+
+def test_what_only_ptxas_takes_is_unsupported() -> None:
+    (op,) = ops("testp.f32 %p1, %f1;")
+    assert not op.row.supported
+    with pytest.raises(UnsupportedError):
+        operation("mov.u16 %h1, s;", before=".shared .b32 s;")
+
+
+def test_debug_targets_have_a_section() -> None:
+    text = ".version 8.0\n.target sm_90, debug\n.address_size 64\n.entry k() { ret; }\n"
+    assert [record.line for record in diagnose(text, strict=True)[1].errors] == [2]
+    assert diagnose(text + ".section .debug_str { .b8 1 }\n", strict=True)[1].errors == []
+    assert diagnose(text)[1].errors == []
+
+
+def test_long_addresses() -> None:
+    text = ".version 8.0\n.target sm_90\n.address_size 32\n.entry k() { ret; }\n"
+    assert [record.line for record in diagnose(text, strict=True)[1].errors] == [3]
+    with pytest.raises(UnsupportedError):
+        diagnose(text)
+
+
+@pytest.mark.parametrize(("version", "accepted"), [("5.0", False), ("5.1", True), ("6.0", True)])
+def test_version_5_1_is_6_0(version: str, accepted: bool) -> None:
+    text = f".version {version}\n.target sm_60\n.address_size 64\n.entry k() {{ barrier.sync 0; ret; }}\n"
+    assert (diagnose(text, strict=True)[1].errors == []) is accepted
+
+
+def test_unknown_label_before_a_syntax_error_outside() -> None:
+    diagnostics = Diagnostics(SourceFile("test.ptx", HEADER + ".entry k()\n{\nbra L;\n}\nret;\n"))
+    tree = parse(diagnostics.source, diagnostics)
+    diagnostics.before_first_error()
+    check(tree, diagnostics.source, diagnostics)
+    assert sorted(record.line for record in diagnostics.errors)[0] == 6
+
+
+def test_layouts_keep_their_order() -> None:
+    form = (
+        "mma.sync.aligned.m16n8k16.{}.f32.f16.f16.f32 {{%f1,%f2,%f3,%f4}}, {{%r1,%r2,%r3,%r4}}, {{%r5,%r6}}, {{%f1,%f2,%f3,%f4}};"
+    )
+    assert errors(f".entry k() {{{REGISTERS}{form.format('row.col')}}}") == []
+    assert len(errors(f".entry k() {{{REGISTERS}{form.format('col.row')}}}")) == 1

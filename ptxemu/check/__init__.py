@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ptxemu.check.body import BodyChecker, Context
 from ptxemu.check.capacity import check_constants, check_parameters, check_shared
 from ptxemu.check.declarations import Declarer, same_signature
@@ -10,6 +12,7 @@ from ptxemu.check.header import check_header, target_parts
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.operands import TooManyErrors
 from ptxemu.check.placement import after_head, function_problems, pragma_problem
+from ptxemu.check.sections import check_sections
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.names import closest
@@ -18,6 +21,8 @@ from ptxemu.syntax import ast
 
 __all__ = ["check"]
 
+LONG_ADDRESSES = 90  # the first target without 32-bit addresses
+PARAMETERS_END = re.compile(r"[\s(]*\)")
 SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions that the driver provides."""
 
@@ -62,6 +67,8 @@ class _ModuleChecker:
                     function.body = BodyChecker(context, function, node).check(node.body)
             if self.diagnostics.until is None:
                 self._limits()
+            if self.strict:
+                check_sections(self.tree, self.diagnostics)
         except TooManyErrors:
             pass
         if context.unsupported is not None and not self.diagnostics.errors:
@@ -95,13 +102,16 @@ class _ModuleChecker:
     def _header(self) -> None:
         tree = self.tree
         check_header(tree, self.diagnostics, self.strict)
-        if tree.address_size == 32:
+        if tree.address_size == 32 and self.strict and target_parts(tree.target)[0] >= LONG_ADDRESSES:
+            self.diagnostics.error(f"'{tree.target[0]}' has no 32-bit addresses", tree.address_size_pos)
+        elif tree.address_size == 32:
             line = self.module.source.line(tree.address_size_pos)
             raise UnsupportedError(f"{self.module.source.name}:{line}: 32-bit addresses are not supported")
 
     def _gates(self) -> Gates | None:
         number, suffix = target_parts(self.tree.target)
-        return (self.tree.version or (0, 0), number, suffix) if self.strict and number else None
+        version = (6, 0) if self.tree.version == (5, 1) else self.tree.version or (0, 0)  # two names of one version to ptxas
+        return (version, number, suffix) if self.strict and number else None
 
     def _reachable(self, callee: Function, call: Op) -> None:
         if callee.body is None and callee.name not in SYSTEM_CALLS:
@@ -146,17 +156,17 @@ class _ModuleChecker:
             if not same_signature(old, function) or self._other_linkage(old, node):
                 line = self.module.source.line(self.declared_at[node.name])
                 message, notes = f"'{node.name}' is declared differently before", (f"the declaration is on line {line}",)
-                self.diagnostics.error(message, *after_head(node), notes)
+                self.diagnostics.error(message, *self._head_read(node), notes)
                 return
             if any(known is old for known, _ in self.bodies):
-                self.diagnostics.error(f"function '{node.name}' is defined twice", function.pos)
+                self.diagnostics.error(f"function '{node.name}' is defined twice", *self._head_read(node))
                 return
             if node.body is None:
                 return
             self._complete(old, function)
             function = old
         elif node.name in self.symbols:
-            self.diagnostics.error(f"'{node.name}' is declared twice", function.pos)
+            self.diagnostics.error(f"'{node.name}' is declared twice", *self._head_read(node))
             return
         self.module.functions[node.name] = function
         self.symbols[node.name] = SymRef(function, 0)
@@ -168,6 +178,17 @@ class _ModuleChecker:
         if node.body is None:
             return not any(known is old for known, _ in self.bodies) and old.linkage != node.linkage
         return old.linkage == "extern" or node.linkage not in ("", old.linkage)
+
+    def _head_read(self, node: ast.Function) -> tuple[int, int]:
+        """Where a function is known: a kernel at the end of its parameters, a device function at what follows its head."""
+        source, start = self.diagnostics.source, node.name_pos or node.pos
+        name = start, start + len(node.name)
+        closed = PARAMETERS_END.match(source.text, node.params[-1].end if node.params else name[1])
+        if node.kind == "func" or (closed is None and not node.directives):
+            pos = after_head(node)[0]
+        else:
+            pos = closed.end() - 1 if closed else node.directives[0].pos
+        return name if source.line(pos) == source.line(start) else (pos, pos + 1)
 
     def _sampler(self, node: ast.Variable) -> None:
         if node.type == "samplerref" and not node.dims and "texmode_independent" not in self.tree.target:

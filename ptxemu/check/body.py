@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,12 +12,12 @@ from typing import Any
 from ptxemu.check.calls import CallChecker
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.flow import HANDLERS, label
-from ptxemu.check.gates import Gates, gate_errors
+from ptxemu.check.gates import Gates, gate_errors, special_register_errors
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.check.names import Code, Names
-from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
+from ptxemu.check.operands import ACCESSES, Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Mismatch, Plan
 from ptxemu.check.subscripts import element, sum_of
 from ptxemu.check.typerules import literal_number, literal_value
@@ -27,6 +28,8 @@ from ptxemu.names import closest
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
+ARGUMENTS = frozenset({"[&param]", "[&param+]"})  # kinds of addresses of variables that a call passes or returns
+SPECIAL = re.compile(r"%([\w.]+)")  # in the kind of an operand
 BARRIERS = 16  # per CTA
 WARP = 32
 
@@ -322,7 +325,7 @@ class BodyChecker:
             self._gated(ins, forms[0])
             source = self.diagnostics.source
             raise UnsupportedError(f"{source.name}:{source.line(ins.pos)}: {problem}") from None
-        plan.remarks = self._remarks(plan)
+        plan.remarks = self._remarks(plan, key)
         self.context.plans[key] = plan
         return plan
 
@@ -335,20 +338,27 @@ class BodyChecker:
         if errors:
             raise Rejected
 
-    def _remarks(self, plan: Plan) -> tuple[tuple[str, str], ...]:
+    def _remarks(self, plan: Plan, kinds: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
         remarks = [
             ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}") for slot in plan.defaults
         ]
         if self.context.gates is not None:
             remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.context.gates, plan.given)]
+            special = (name for kind in kinds if isinstance(kind, str) for name in SPECIAL.findall(kind))
+            remarks += [("error", text) for name in special for text in special_register_errors(name, self.context.gates)]
         if "barrier" in plan.row.flags:
             remarks.append(("barrier", ""))
+        if plan.row.opcode in ACCESSES and not ARGUMENTS.isdisjoint(kinds):
+            remarks.append(("guard", "an argument or result of a call must be accessed without a guard"))
         return tuple(remarks)
 
     def _remark(self, plan: Plan, ins: ast.Instruction) -> None:
         for severity, message in plan.remarks:
             if severity == "barrier":
                 self._barrier_literals(plan, ins)
+            elif severity == "guard":
+                if ins.guard is not None:
+                    self.diagnostics.extension(message, ins.opcode_pos, ins.opcode_end)
             else:
                 self.diagnostics.add(severity, message, ins.opcode_pos, ins.opcode_end)
 

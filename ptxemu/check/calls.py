@@ -137,7 +137,8 @@ class CallChecker:
         if isinstance(value, SymRef) and isinstance(operand, ast.Offset):
             raise self.resolver.error("a parameter is passed whole, without an offset", operand)
         if isinstance(value, SymRef) and isinstance(value.symbol, Variable) and value.symbol.space == "param":
-            if not _same_shape(formal, value.symbol):
+            strict = self.declarer.gates is not None
+            if not _same_shape(formal, value.symbol) or (strict and _alignment(formal) != _alignment(value.symbol)):
                 name, given = written(value.symbol.name), _describe(value.symbol)
                 raise self.resolver.error(f"'{name}' is {given}; the parameter is {_describe(formal)}", operand)
             return value.symbol
@@ -170,7 +171,12 @@ def _same_shape(formal: Variable, actual: Variable) -> bool:
     return formal.type.kind == "b" or actual.type.kind == "b" or formal.type.is_float == actual.type.is_float
 
 
+def _alignment(variable: Variable) -> int:
+    """The alignment declared, or that of the type if it is greater. ptxas wants the same of parameter and argument."""
+    return max(variable.align, variable.type.bytes)
+
+
 def _describe(variable: Variable) -> str:
     extent = "".join(f"[{extent}]" for extent in variable.dims)
-    align = f".align {variable.align} " if variable.dims else ""
+    align = f".align {variable.align} " if variable.dims or variable.align != variable.type.bytes else ""
     return f"{align}.{variable.type}{extent}"

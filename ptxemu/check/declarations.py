@@ -10,6 +10,7 @@ from ptxemu.syntax import ast
 from ptxemu.types import PRED, TYPES, ScalarType
 
 DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
+PARAMETER_SPACES = frozenset({"param", "reg"})
 INITIALISED = frozenset({"global", "const"})
 TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 
@@ -39,9 +40,20 @@ class Declarer:
         if gated is not None:
             self.error(gated, node)
         problem = declaration_problem(node, scope)
-        if problem is not None:
+        if problem is not None and scope in ("func", "prototype") and node.space not in PARAMETER_SPACES:
+            self._late_error(problem, node)
+        elif problem is not None:
             self.error(problem, node)
         return problem is None
+
+    def _late_error(self, message: str, node: ast.Variable) -> None:
+        """Report at a parameter, or at what follows it if that is on another line: there ptxas knows all of it."""
+        source, start = self.diagnostics.source, node.end
+        following = len(source.text) - len(source.text[start:].lstrip())
+        if source.line(following) == source.line(node.pos):
+            self.error(message, node)
+        else:
+            self.diagnostics.error(message, following)
 
     def variable(self, node: ast.Variable, name: str, owner: str | None) -> Variable | None:
         """A variable outside registers, without its initial value; None if the declaration is wrong."""
@@ -120,7 +132,7 @@ class Declarer:
             return None
         kind = TYPES.get(node.type)
         if scope == "entry" and node.space != "param":
-            self.error(f"the kernel parameter '{node.name}' must be .param", node)
+            self._late_error(f"the kernel parameter '{node.name}' must be .param", node)
             return None
         if kind is not None and kind.kind == "opaque" and scope == "func":
             self.error(f"a {kind} cannot be a parameter of a .func", node)

@@ -25,7 +25,8 @@ def label(checker: BodyChecker, operand: ast.Operand) -> str:
         found = names.code.get(operand.text)
         if isinstance(found, str) and not names.is_numbered(operand.text):
             return found
-        if found is None and checker.diagnostics.until is not None:
+        until = checker.diagnostics.until
+        if found is None and until is not None and checker.node.end > until:
             raise Rejected  # it may stand after the syntax error
         if found is None and names.lookup(operand.text) is None:
             known = [name for name, entity in names.code.items() if isinstance(entity, str)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ptxemu.isa.special import GATES
 from ptxemu.isa.table import Row
 
 Gates = tuple[tuple[int, int], int, str]
@@ -25,13 +26,23 @@ def gate_errors(row: Row, mods: dict[str, str], gates: Gates, given: Iterable[st
     needs += [(f"'.{gate.replace('&', '.')}'", *least) for gate, least in row.gates.items() if words.issuperset(gate.split("&"))]
     needs += [(f"{OPERANDS[name[0]]} of '{row.opcode}'", *row.gates[name]) for name in given if name in row.gates]
     needs += [("a handle in a register", *INDIRECT_NEEDS)] if INDIRECT in given else []
-    errors = []
+    errors: list[str] = []
     for name, ptx, sm in needs:
-        lacks = [f"PTX {ptx[0]}.{ptx[1]} (.version is {version[0]}.{version[1]})"] if ptx > version else []
-        lacks += [f"sm_{sm} (.target is sm_{target}{suffix})"] if sm > target else []
-        if lacks:
-            errors.append(f"{name} needs {' and '.join(lacks)}")
+        errors += _lacks(name, ptx, sm, gates)
     return errors or _special(row, version, target, suffix)
+
+
+def special_register_errors(name: str, gates: Gates) -> list[str]:
+    """What a special register, or a component of one, needs that ``.version`` and ``.target`` do not give."""
+    base = name.partition(".")[0]
+    return _lacks(f"'%{base}'", *GATES.get(base, ((0, 0), 0)), gates)
+
+
+def _lacks(name: str, ptx: tuple[int, int], sm: int, gates: Gates) -> list[str]:
+    version, target, suffix = gates
+    lacks = [f"PTX {ptx[0]}.{ptx[1]} (.version is {version[0]}.{version[1]})"] if ptx > version else []
+    lacks += [f"sm_{sm} (.target is sm_{target}{suffix})"] if sm > target else []
+    return [f"{name} needs {' and '.join(lacks)}"] if lacks else []
 
 
 def _special(row: Row, version: tuple[int, int], target: int, suffix: str) -> list[str]:

@@ -14,7 +14,7 @@ LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 0}  # of each m
 # The first version that knows a target.
 TARGETS: dict[str, tuple[int, int]] = {
     "10": (1, 0), "11": (1, 0), "12": (1, 2), "13": (1, 2), "20": (2, 0), "21": (2, 0), "30": (3, 0), "32": (4, 0), "35": (3, 1),
-    "37": (4, 1), "50": (4, 0), "52": (4, 1), "53": (4, 2), "60": (5, 0), "61": (5, 0), "62": (5, 0), "70": (6, 0), "72": (6, 1),
+    "37": (4, 1), "50": (4, 0), "52": (4, 1), "53": (4, 2), "60": (5, 0), "61": (5, 0), "62": (5, 0), "70": (5, 1), "72": (6, 1),
     "75": (6, 3), "80": (7, 0), "86": (7, 1), "87": (7, 4), "88": (9, 0), "89": (7, 8), "90": (7, 8), "90a": (8, 0),
     "100": (8, 6), "100a": (8, 6), "100f": (8, 8), "103": (8, 8), "103a": (8, 8), "103f": (8, 8), "110": (9, 0), "110a": (9, 0),
     "110f": (9, 0), "120": (8, 7), "120a": (8, 7), "120f": (8, 8), "121": (8, 8), "121a": (8, 8), "121f": (8, 8),
@@ -41,6 +41,8 @@ def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> No
         if strict:
             _version(tree.version, tree, diagnostics)
             _target(tree.version, tree, diagnostics, ordered=len(diagnostics.records) == known)
+            if tree.address_size is not None and tree.version < (2, 3):
+                diagnostics.error("'.address_size' needs PTX 2.3", tree.address_size_pos)
 
 
 def _next_item(tree: ast.Module, diagnostics: Diagnostics, after: str = "") -> int:

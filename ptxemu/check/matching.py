@@ -37,6 +37,7 @@ NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addres
 PACKED_LENGTHS = (1, 2, 4)
 FRAGMENTS = frozenset({"mma", "wmma_load", "wmma_store"})  # lowerings of vectors whose typed elements agree
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
+KEPT = frozenset({"shfl"})  # whose first result cannot be ``_`` beside a second one
 OPAQUE_ROLES = frozenset({"surface", "texture"})
 
 
@@ -226,6 +227,8 @@ class _Matcher:
                 return Part("dst", types)
         if isinstance(value, tuple) and self.joined(index, types[0], value):
             return Part("dst", types)
+        if isinstance(value, tuple) and all(item is None for item in value):
+            raise Mismatch(f"the destination of '{self.row.opcode}' needs at least one register", index)
         for position, item in enumerate(value if isinstance(value, tuple) else (value,)):
             if item is not None or not isinstance(value, tuple):
                 path = (index, position) if isinstance(value, tuple) else (index,)
@@ -243,6 +246,8 @@ class _Matcher:
         types = (kind, self.type(second.type))
         if value[-1] is None and not second.optional:
             raise Mismatch(f"the second destination of '{self.row.opcode}' must be a register", index, 1)
+        if value[0] is None and self.row.opcode in KEPT:
+            raise Mismatch(f"the result of '{self.row.opcode}' cannot be discarded", index, 0)
         for position, (wanted, item) in enumerate(zip(types, value)):
             if item is not None:
                 self.register(wanted, item, (index, position))
@@ -388,6 +393,8 @@ class _Matcher:
         narrow = not isinstance(symbol, Variable) or symbol.space in NARROW_SPACES
         if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and narrow)):
             return None
+        if opcode == "mov" and kind.name in ("u16", "s16", "b16"):
+            raise UnsupportedError(f"the low 16 bits of the address of '{written(symbol.name)}' are not supported")
         return f"the address of '{written(symbol.name)}' does not fit type {kind}"
 
     def misfit(self, kind: ScalarType, held: ScalarType, index: int) -> str:

@@ -34,7 +34,8 @@ OPCODE_WORDS: dict[str, frozenset[str]] = {
     "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
 }  # fmt: skip
 """Modifiers that are part of an opcode's name: they follow it directly, in the order of the row."""
-ORDERED_SLOTS = (TYPE_SLOTS, frozenset({"dst", "src"}))  # whose values keep the order of the row
+ORDERED_SLOTS = (TYPE_SLOTS, frozenset({"dst", "src"}), frozenset({"alayout", "blayout"}))
+"""Slots whose values keep the order of the row."""
 MAX_VECTOR_BITS = 128
 WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows of their own
 

@@ -245,6 +245,10 @@ def _builtin(name: str) -> Entity | None:
         return None
     if name[1:] in SPECIAL_REGISTERS:
         return SReg(name[1:])
-    if name[1:] in TRIPLES:
-        return VectorName((*(SReg(f"{name[1:]}.{axis}") for axis in "xyz"), ast.Int(0, False, 0, 0)))
-    return None
+    base, _, member = name[1:].partition(".")
+    if base not in TRIPLES:
+        return None
+    items: tuple[SReg | ast.Int, ...] = (*(SReg(f"{base}.{axis}") for axis in "xyz"), ast.Int(0, False, 0, 0))
+    if not member:
+        return VectorName(items)
+    return next((item for item, letters in zip(items, COMPONENTS) if member in letters), None)

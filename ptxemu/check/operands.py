@@ -135,6 +135,8 @@ class Resolver:
             return entity.type.name + COMPUTED, self.sum(entity, operand.offset)
         if not isinstance(entity, SymRef):
             raise self.error(f"'{operand.base.text}' takes no offset: it is neither a variable nor an integer register", operand)
+        if not isinstance(entity.symbol, Variable):
+            raise self.error(f"the function '{operand.base.text}' takes no offset", operand)
         return self.symbol_kind(entity), SymRef(entity.symbol, operand.offset)
 
     def _index(self, operand: ast.Index) -> tuple[str, Value]:

@@ -93,7 +93,7 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f"the alignment {max(node.ptr[1], 0)} of '{name}' is not a power of two"
     if node.ptr is not None and (scope not in ("entry", "prototype") or node.ptr[0] in ("reg", "param")):
         yield "'.ptr' is for kernel parameters that point to global, const, shared or local memory"
-    if scope in ("entry", "func") and node.vector and node.space == "param":
+    if scope in ("entry", "func", "body") and node.vector and node.space == "param":
         yield f"'{name}' in .param space cannot be a vector; use an aligned array"
     if scope == "entry" and None in node.dims:
         yield f"the kernel parameter '{name}' has no size"

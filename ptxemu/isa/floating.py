@@ -82,6 +82,8 @@ row(
     sm=20,
     chapter=CHAPTER,
 )
+# ptxas takes one without an operation, which the manual does not describe.
+row("testp", "type=f32,f64", "d:pred, a:type", ptx="2.0", sm=20, lower=UNSUPPORTED, chapter=CHAPTER)
 for opcode in ("min", "max"):
     lower = f"{opcode}.fp"
     nan = "NaN@7.0@80"

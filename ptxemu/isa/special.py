@@ -16,6 +16,21 @@ WORDS = (
 LONGS = ("clock64", "globaltimer", "current_graph_exec")
 
 
+GATES: dict[str, tuple[tuple[int, int], int]] = {
+    **dict.fromkeys(("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank",
+                     "is_explicit_cluster"), ((7, 8), 90)),
+    **dict.fromkeys(("laneid", "warpid", "smid", "pm0", "pm1", "pm2", "pm3"), ((1, 3), 10)),
+    **dict.fromkeys(("nwarpid", "nsmid", "clock64"), ((2, 0), 20)),
+    **{f"lanemask_{relation}": ((2, 0), 20) for relation in ("eq", "le", "lt", "ge", "gt")},
+    **{f"pm{i}": ((3, 0), 20) for i in range(4, 8)}, **{f"pm{i}_64": ((4, 0), 50) for i in range(8)},
+    **dict.fromkeys(("globaltimer", "globaltimer_lo", "globaltimer_hi"), ((3, 1), 30)),
+    **dict.fromkeys(("total_smem_size", "dynamic_smem_size"), ((4, 1), 20)), "aggr_smem_size": ((8, 1), 90),
+    **{f"reserved_smem_offset_{which}": ((7, 6), 80) for which in ("begin", "end", "cap", "0", "1")},
+    "clock_hi": ((5, 0), 20), "current_graph_exec": ((8, 0), 50),
+}  # fmt: skip
+"""The first version and target of those that not all have; of a triple, by its name."""
+
+
 def _table() -> dict[str, tuple[ScalarType, ...]]:
     """Each register with the types it may be read as; one type allows every integer type of its width."""
     narrow = (U32, TYPES["u16"])  # the first PTX versions had 16-bit thread and block indices

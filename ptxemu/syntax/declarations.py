@@ -138,6 +138,8 @@ def function(stream: TokenStream, header: FunctionHeader, body: tuple[Block | No
     block, end = body
     if block is None and any(item.name not in DECLARED_DIRECTIVES for item in header.directives):
         stream.error(f"expected the body of '{header.name.text}' before ';': a declaration has no such directives", end - 1, end)
+    if block is not None and header.kind == "func" and any(item.name == "pragma" for item in header.directives):
+        stream.extension(f"the pragma of '{header.name.text}' must stand in its body", block.pos, block.pos + 1)
     return Function(
         kind=header.kind,
         name=header.name.text,

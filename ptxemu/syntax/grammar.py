@@ -143,11 +143,11 @@ def p_parameters(p: Rule) -> None:
 
 
 def p_parameters_one(p: Rule) -> None:
-    """parameters : SPACE specs TYPE pointer declarator"""
-    parameter = declare.variable(p.lexer, "", p[1], p[2], p[3], p[4], p[5], None)
+    """parameters : leading SPACE specs TYPE pointer declarator"""
+    parameter = declare.variable(p.lexer, "", p[2], [*p[1], *p[3]], p[4], p[5], p[6], None)
     declare.one_dimension(p.lexer, parameter)
     p[0] = [parameter]
-    p.lexer.learn(parameter, p.lexpos(1), parameter.end, PARAMETER)
+    p.lexer.learn(parameter, p.lexpos(2), parameter.end, PARAMETER)
 
 
 def p_pointer(p: Rule) -> None:
@@ -188,11 +188,18 @@ def p_body(p: Rule) -> None:
 
 
 def p_declaration(p: Rule) -> None:
-    """declaration : linkage SPACE specs TYPE
-    | linkage SPACE specs TYPE variables"""
-    items = p[5] if len(p) == 6 else declare.nothing(p.lexer, p[4], p.lexpos(4))
-    p[0] = [declare.variable(p.lexer, p[1][0], p[2], p[3], p[4], None, *item) for item in items]
-    p.set_lexpos(0, p.lexpos(2))
+    """declaration : linkage leading SPACE specs TYPE
+    | linkage leading SPACE specs TYPE variables"""
+    items = p[6] if len(p) == 7 else declare.nothing(p.lexer, p[5], p.lexpos(5))
+    p[0] = [declare.variable(p.lexer, p[1][0], p[3], [*p[2], *p[4]], p[5], None, *item) for item in items]
+    p.set_lexpos(0, p.lexpos(3))
+
+
+def p_leading(p: Rule) -> None:
+    """leading :
+    | leading ALIGN constant
+    | leading attribute"""
+    p[0] = appended(p)
 
 
 def p_specs(p: Rule) -> None:
