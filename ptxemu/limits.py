@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from ptxemu.errors import InputError
@@ -54,18 +55,24 @@ def check_kernel(kernel: KernelInfo, shape: Shape) -> None:
         x, y, z = _padded(most)
         if shape.threads > x * y * z:
             raise InputError(f"kernel {kernel.name} takes at most {x * y * z} threads (.maxntid), not {shape.threads}")
-    domain = kernel.limits.get("domain")
-    if domain is not None:
-        launched = tuple(grid * block for grid, block in zip(shape.grid, shape.block))
-        if launched[0] < domain[0] or launched[1] < domain[1]:
-            points = f"{_text(domain)} points (.domain)"
-            raise InputError(f"kernel {kernel.name} works on {points}, more than the {_text(launched[:2])} threads")
+    if (domain := kernel.limits.get("domain")) is not None:
+        _check_domain(kernel, domain, shape)
+
+
+def _check_domain(kernel: KernelInfo, domain: tuple[int, ...], shape: Shape) -> None:
+    """A program of points works on all of its domain, which has two dimensions; without extents the grid is the domain."""
+    launched = [grid * block for grid, block in zip(shape.grid, shape.block)]
+    if launched[2] > 1:
+        raise InputError(f"kernel {kernel.name} works on points (x, y): z of grid and block must be 1")
+    if any(have < wanted for have, wanted in zip(launched, domain)):
+        points = f"{_text(domain)} points (.domain)"
+        raise InputError(f"kernel {kernel.name} works on {points}, more than the {_text(launched[:2])} threads")
 
 
 def rows_of(kernel: KernelInfo, shape: Shape) -> int:
     """How many rows the register files of a kernel have: one for each thread, or for each point of its domain."""
     domain = kernel.limits.get("domain")
-    return shape.blocks * shape.threads if domain is None else domain[0] * domain[1]
+    return prod(domain) if domain else shape.blocks * shape.threads
 
 
 def check_shared(kernel: KernelInfo, static: int, dynamic: object) -> int:

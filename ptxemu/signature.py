@@ -37,7 +37,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
     """An entry: its parameters and what binds a launch: performance directives (``maxntid``, ``reqntid`` ...), and
-    ``domain``, the extents of the points of a dialect's program.
+    ``domain`` for programs of points: the extents of their rectangle, or nothing for as many as the grid has.
 
     ``unsynced`` are pairs of surfaces, one written and one read, whose memory should not be the same.
     """

@@ -56,6 +56,10 @@ def test_a_launch_covers_the_domain():
     for grid, block in ((1, (3, 3)), (1, (4, 2)), ((3, 2), 1)):
         with pytest.raises(ptxemu.InputError, match=r"works on 4 x 3 points \(.domain\), more than the . x . threads"):
             kernel[grid, block](places)
+    whole = ptxemu.loads(".kernel k cached\n.out r0 z\nOUTPUT NOP\n", filename="x.ctm", device=device())["k"]
+    for grid, block in (((1, 1, 2), (2, 2)), (1, (2, 1, 2))):
+        with pytest.raises(ptxemu.InputError, match=r"works on points \(x, y\): z of grid and block must be 1"):
+            whole[grid, block](np.zeros((8, 4), np.float32))
     assert lint(".kernel k\n") == ["1: error: '.kernel' takes a name and a kind, cached or umrt"]
 
 

@@ -178,7 +178,7 @@ def _show_kernel(kernel: dict[str, Any]) -> None:
     click.echo(f"\nkernel {kernel['name']}" + ("" if kernel["supported"] else "  (not supported)"))
     for number, item in enumerate(kernel["parameters"]):
         click.echo(f"  {number}: {item['type']} {item['name']}")
-    limits = "".join(f", .{name} {' x '.join(map(str, values))}" for name, values in kernel["limits"].items())
+    limits = "".join(f", .{name} {' x '.join(map(str, values))}" for name, values in kernel["limits"].items() if values)
     dynamic = " + dynamic" if kernel["dynamic_shared"] else ""
     memory = f"{kernel['static_shared']}{dynamic} bytes shared, {kernel['local']} bytes local a thread"
     click.echo(f"  {kernel['parameter_bytes']} bytes of parameters, {memory}{limits}")

@@ -79,6 +79,7 @@ class _Front(ProgramFront):
         if kind.text not in KINDS:
             raise TextError(f"the kind of a program is {' or '.join(KINDS)}", kind.pos, kind.end)
         body = Body(self.module, name.text, name.pos)
+        body.limit("domain")
         self._kernel = Kernel(body, kind.text, self.options, self.diagnostics.warning)
 
     def _domain(self, item: Directive) -> None:
