@@ -144,7 +144,7 @@ class _ModuleChecker:
         self.declared_at.setdefault(node.name, node.pos)
         for formal in node.params:
             self._sampler(formal)
-        for message, pos, end in function_problems(node, self._gates()):
+        for message, pos, end in function_problems(node, self._gates(), self.diagnostics.source):
             self.diagnostics.error(message, pos, end)
         function = self.declarer.function(node)
         if function is None:

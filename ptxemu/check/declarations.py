@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.check.gates import Gates
-from ptxemu.check.placement import declaration_problem, gate_problem
+from ptxemu.check.placement import TRIPLE_DIRECTIVES, declaration_problem, gate_problem
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Param, Variable
 from ptxemu.syntax import ast
@@ -12,7 +12,6 @@ from ptxemu.types import PRED, TYPES, ScalarType
 DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
 PARAMETER_SPACES = frozenset({"param", "reg"})
 INITIALISED = frozenset({"global", "const"})
-TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 
 
 class Declarer:
@@ -40,7 +39,8 @@ class Declarer:
         if gated is not None:
             self.error(gated, node)
         problem = declaration_problem(node, scope)
-        if problem is not None and scope in ("func", "prototype") and node.space not in PARAMETER_SPACES:
+        misplaced = scope in ("func", "prototype") and node.space not in PARAMETER_SPACES
+        if problem is not None and (misplaced or (scope == "entry" and None in node.dims)):
             self._late_error(problem, node)
         elif problem is not None:
             self.error(problem, node)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from ptxemu import isa
@@ -37,6 +37,7 @@ NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addres
 PACKED_LENGTHS = (1, 2, 4)
 FRAGMENTS = frozenset({"mma", "wmma_load", "wmma_store"})  # lowerings of vectors whose typed elements agree
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
+ALIKE = frozenset({"ld", "ldu", "st", "mov"})  # whose vectors do not mix types
 KEPT = frozenset({"shfl"})  # whose first result cannot be ``_`` beside a second one
 OPAQUE_ROLES = frozenset({"surface", "texture"})
 
@@ -307,6 +308,8 @@ class _Matcher:
             raise Mismatch("the elements of a vector must have one size", index)
         if self.row.lower in FRAGMENTS:
             self.fragment(index, types, value)
+        elif self.row.opcode in ALIKE:
+            self.alike(index, value)
         mixed = any(isinstance(item, ast.Float) and item.width == 32 for item in value)
         if mixed and any(isinstance(item, ast.Int) for item in value):
             raise Mismatch("a vector cannot hold integer and 0f literals", index)
@@ -314,6 +317,13 @@ class _Matcher:
             return False
         bits = next(iter(types)).bits
         return f"b{bits}" in TYPES and typerules.register_fits(kind, TYPES[f"b{bits}"], self.relaxed)
+
+    def alike(self, index: int, value: tuple[Value, ...]) -> None:
+        """Registers side by side are both integers, both of one floating-point type, or one of them is untyped."""
+        held = [item.type if isinstance(item, Reg) else B32 for item in value]
+        words = ["integer" if kind.kind in "us" else "" if kind.kind == "b" else kind.name for kind in held]
+        if any(one and other and one != other for one, other in pairwise(words)):
+            raise Mismatch("the elements of a vector must have one type", index)
 
     def fragment(self, index: int, types: set[ScalarType], value: tuple[Value, ...]) -> None:
         """Registers of one type, but for untyped ones; a lone element is a register."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ptxemu.check.gates import Gates
 from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
+from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
@@ -19,6 +20,7 @@ DIRECTIVE_NEEDS = {
     "blocksareclusters": ((9, 0), 90),
 }  # fmt: skip
 BODY_PRAGMAS = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
+TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 
@@ -101,11 +103,15 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f"the parameter '{name}' cannot be a range"
 
 
-def function_problems(node: ast.Function, gates: Gates | None) -> Iterator[tuple[str, int, int]]:
+def function_problems(node: ast.Function, gates: Gates | None, source: SourceFile) -> Iterator[tuple[str, int, int]]:
     """What is wrong with the head of a function, and where."""
-    for directive in node.directives:
+    for index, directive in enumerate(node.directives):
         problem = _directive_problem(node, directive, gates)
-        if problem:
+        if problem and directive.name in TRIPLE_DIRECTIVES and len(directive.values) < 3:  # another value might have followed
+            following = node.directives[index + 1].pos if index + 1 < len(node.directives) else after_head(node)[0]
+            same_line = source.line(following) == source.line(directive.pos)
+            yield problem, *((directive.pos, directive.end) if same_line else (following, following + 1))
+        elif problem:
             yield problem, directive.pos, directive.end
     given = {directive.name: directive for directive in node.directives}
     for first, second in CONFLICTS:

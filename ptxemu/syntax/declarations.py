@@ -159,6 +159,10 @@ def tuning(stream: TokenStream, name: str, values: list[int], pos: int, end: int
     most = TUNING[name]
     if not min(most, 1) <= len(values) <= most:
         takes = ("no value", "one integer", "", "one to three integers")[most]
+        source = stream.diagnostics.source
+        following = len(source.text) - len(source.text[end:].lstrip())
+        if not values and source.line(following) != source.line(pos):
+            pos, end = following, following + 1  # where a value is missing
         stream.error(f"'.{name}' takes {takes}", pos, end)
     return Directive(name, tuple(values), pos, end)
 
