@@ -161,6 +161,31 @@ def test_register_files_are_checked_before_the_launch(dialect):
     assert (both == first + 1).all()
 
 
+ONCE = {  # the directives that give a first value, and an instruction
+    "sass": (".kernel k\n", (".in R4 x", ".in R4 y"), "NOP"),
+    "visa": (
+        '.kernel "k"\n.decl V1 v_type=G type=ud num_elts=1\n.decl T6 v_type=T num_elts=1\n',
+        (".in V1 x", ".in V1 y", ".input V1 offset=0 size=4"),
+        "mov (M1, 1) V1(0,0)<1> 1:ud",
+    ),
+    "ctm": (".kernel k cached\n", (".in r0 x", ".in r0 y", ".point r0"), "NOP"),
+}
+
+
+@pytest.mark.parametrize("dialect", ONCE)
+def test_a_register_has_one_first_value(dialect):
+    """Nothing overwrites what a directive gave, and no directive what an instruction wrote."""
+    head, directives, instruction = ONCE[dialect]
+    line = head.count("\n") + 2
+    for first in directives:
+        assert ptxemu.lint(f"{head}{first}\n{instruction}", dialect=dialect) == []
+        for second in set(directives) - {first}:
+            found = ptxemu.lint(f"{head}{first}\n{second}", dialect=dialect)
+            assert [(item.line, "has a first value already" in item.message) for item in found] == [(line, True)]
+        found = ptxemu.lint(f"{head}{instruction}\n{first}", dialect=dialect)
+        assert [(item.line, item.message) for item in found] == [(line, "register files are read before the first instruction")]
+
+
 STRICT = {
     "visa": '.kernel "k"\n.decl V40 v_type=G type=ud num_elts=8\n.decl T6 v_type=T num_elts=1\n'
     "TYPED_ATOMIC.INC (M2, 8) T6 V40.0 V0 V0 V0 V0 V0 V0\nret (M1, 1)",

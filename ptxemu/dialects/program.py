@@ -13,6 +13,15 @@ from ptxemu.ir import Module
 from ptxemu.names import closest
 
 
+def first_value(given: set[str], register: str, name: Any, started: bool) -> None:
+    """A directive gives ``register``, at ``name``, its first value: before the first instruction, and once."""
+    if started:
+        raise TextError("register files are read before the first instruction", name.pos, name.end)
+    if register in given:
+        raise TextError(f"'{register}' has a first value already", name.pos, name.end)
+    given.add(register)
+
+
 class ProgramFront(ABC):
     """Lines to a module; an error costs one line. ``directives`` gives the handler of each ``.name``,
     ``words`` what messages call the kinds of their arguments."""

@@ -63,6 +63,7 @@ class Kernel:
         self.files: list[tuple[Name, Variable]] = []
         self.params: set[str] = set()
         self.last: Instruction | None = None
+        self.given: set[str] = set()  # registers whose first value is known
         self._warn = warn
         self._reads: list[tuple[Variable, Name]] = []
 

@@ -13,7 +13,7 @@ from ptxemu.dialects.ctm.memory import CONSTANT_KINDS, TILINGS
 from ptxemu.dialects.ctm.operands import CHANNELS, INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
 from ptxemu.dialects.ctm.registers import WORD_BYTES
-from ptxemu.dialects.program import ProgramFront
+from ptxemu.dialects.program import ProgramFront, first_value
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Module, Variable
@@ -95,12 +95,15 @@ class _Front(ProgramFront):
     def _point(self, item: Directive) -> None:
         """``.point REGISTER``: its red and green start as the point's coordinates."""
         kernel = self._kernel_of(item)
-        kernel.registers.set_point(self._names(item, 1)[0])
+        register = self._names(item, 1)[0]
+        first_value(kernel.given, register.text, register, kernel.last is not None)
+        kernel.registers.set_point(register)
 
     def _in(self, item: Directive) -> None:
         """``.in REGISTER NAME``: the register, or ``pred``, starts with the point's element of an array parameter."""
         kernel, (register, name) = self._kernel_of(item), self._names(item, 2)
         self._check_file(register)
+        first_value(kernel.given, register.text, register, kernel.last is not None)
         kernel.registers.load_file(register, self._array(kernel, name, _row(register)))
 
     def _out(self, item: Directive) -> None:

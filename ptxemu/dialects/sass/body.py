@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.program import first_value
 from ptxemu.dialects.sass.ast import Address, Instruction, Name, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
-from ptxemu.dialects.sass.operands import COORDINATES, Operands, Source, check_operands, form_of, has_carry, without_carry
+from ptxemu.dialects.sass.operands import COORDINATES, ZERO, Operands, Source, check_operands, form_of, has_carry, without_carry
 from ptxemu.dialects.sass.table import ENGINE_TYPES
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Imm, Reg, Variable, Vec
@@ -32,6 +33,7 @@ class Kernel:
         self.outputs: list[tuple[Name, Reg, Variable]] = []
         self.index: Reg | None = None
         self.started = False
+        self.given = {ZERO}  # registers whose first value is known
         self.carries = False  # the instruction at hand gives its carry
         self.operands = Operands(body, banks)
         self.labels: dict[str, Name] = {}
@@ -47,8 +49,7 @@ class Kernel:
 
     def add_input(self, name: Name, array: Variable) -> None:
         """Load a register from a register file."""
-        if self.started:
-            raise TextError("register files are read before the first instruction", name.pos, name.end)
+        first_value(self.given, name.text, name, self.started)
         self.body.at(name.pos, name.end)
         self.body.emit("ld.global.b32", self.operands.target(name), self.body.element(array, self.thread_index(), 4))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ptxemu.dialects.build import HANDLE, Body, module_of, surface
-from ptxemu.dialects.program import ProgramFront
+from ptxemu.dialects.program import ProgramFront, first_value
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
@@ -170,6 +170,7 @@ class _Front(ProgramFront):
             self._surface_argument(kernel, item, name)
             return
         variable = kernel.scope.general(name)
+        first_value(kernel.given, variable.name, name, kernel.started)
         self._unused(item, ("offset", "size"))
         size = next((whole(value) for key, value in item.attributes if key.text == "size" and isinstance(value, Number)), None)
         if variable.count != 1 or variable.offset % 4 or size not in (None, variable.size):
@@ -188,6 +189,7 @@ class _Front(ProgramFront):
         self._unused(item, ("offset", "size"))
         kernel.body.at(item.name.pos, name.end)
         variable = surface_variable(kernel.scope, name)
+        first_value(kernel.given, variable.name, name, kernel.started)
         bindless = variable.name == BINDLESS
         parameter = self._parameter(kernel.body, variable.name, "u64" if bindless else "u32", name)
         value = kernel.body.load_param(parameter, "b64" if bindless else "b32")
@@ -201,7 +203,9 @@ class _Front(ProgramFront):
     def _input(self, item: Directive) -> None:
         """``.in V40 name``: each thread's first value of a variable is a row of an array parameter."""
         variable, array = self._register_file(item)
-        self._current(item.name).add_input(variable, array)
+        kernel = self._current(item.name)
+        first_value(kernel.given, variable.name, item.name, kernel.started)
+        kernel.add_input(variable, array)
 
     def _output(self, item: Directive) -> None:
         """``.out V40 name``: the last value of a variable goes to the thread's row of an array parameter."""

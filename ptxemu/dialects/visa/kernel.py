@@ -39,6 +39,7 @@ class Kernel:
         self.slots = slots
         self.divergent = divergent
         self.started = False
+        self.given: set[str] = set()  # variables whose first value is known
         self.flow: Divergence | None = None
         self.scope = Scope({BINDLESS: SurfaceVariable(BINDLESS, None, Reg(BINDLESS, TYPES["b64"]))})
         self.strict = strict
