@@ -122,7 +122,7 @@ class Kernel:
         library = llvm.JITLibraryBuilder().add_ir(llvm.parse_assembly(str(module)))
         for name in SIGNATURES:
             library.import_symbol(name, SYMBOLS[name])
-        self._jit = llvm.create_lljit_compiler(machine)
+        self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
         self._tracker = library.export_symbol("kernel").link(self._jit, f"test{next(_numbers)}")
         self.address = self._tracker["kernel"]
 
