@@ -22,6 +22,7 @@ bench: $(READY)
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/test_fuzz.py
 	$(BIN)/python tests/fuzz_front.py --iterations 1000000
+	$(BIN)/python tests/fuzz_dialects.py --seconds 600
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py address && $(BIN)/python tests/sanitize.py thread

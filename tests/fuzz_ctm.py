@@ -1,29 +1,16 @@
-"""A fuzz target for CTM: no text may raise, hang or crash, in lint or in a launch.
-
-    python tests/fuzz_ctm.py [--iterations N] [--seconds S] [--seed K]
-
-Texts are mutations of the samples and of the programs below; what fails is printed.
-"""
+"""What the fuzz target of CTM changes and does; ``fuzz_dialects.py`` runs it."""
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
-import sys
-import time
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
-import fuzz_front
-import numpy as np
+from fuzz_dialects import Target, device, launch, lint
 
 import ptxemu
 from ptxemu.errors import Error
 
-SAMPLES = Path(__file__).resolve().parent.parent / "samples"
-SEED = 9
 PROGRAMS = [
     """.kernel k umrt
 .domain 1 0 3 2
@@ -63,83 +50,23 @@ PIECES = [
 FORMATS = ("R32_FLOAT", "R32_FLOAT", "R32G32_FLOAT", "R32G32B32A32_FLOAT", "R8G8B8A8_UNORM", "R16_UNORM", "R32_UINT")
 
 
-def insert(rng: random.Random, text: str) -> str:
-    at = rng.randrange(len(text) + 1)
-    return text[:at] + rng.choice(PIECES) + text[at + rng.choice((0, 0, 1, 2, 5)) :]
-
-
-def exchange(rng: random.Random, text: str) -> str:
-    """One word becomes another of the text, or a piece."""
-    words = re.findall(r"\w+|\W", text) or [""]
-    words[rng.randrange(len(words))] = rng.choice(words if rng.random() < 0.6 else PIECES)
-    return "".join(words)
-
-
-def move_line(rng: random.Random, text: str) -> str:
-    lines = text.split("\n")
-    lines.insert(rng.randrange(len(lines) + 1), rng.choice(lines))
-    return "\n".join(lines)
-
-
-MUTATIONS: list[Callable[[random.Random, str], str]] = [insert, exchange, exchange, exchange, move_line, move_line]
-MUTATIONS += [fuzz_front.swap, fuzz_front.drop_line, fuzz_front.drop_line, fuzz_front.repeat, fuzz_front.truncate]
-
-
-@cache
-def device() -> ptxemu.Device:
-    return ptxemu.Device("64 MiB", workers=1)
-
-
 @cache
 def surface(format: str) -> ptxemu.SurfaceObject:
     return device().surface((3, 4), format=format)
 
 
-def check_text(rng: random.Random, text: str) -> bool:
-    """Lint and, if it is a program, run a text with sixteen points; was it one?"""
+def check(rng: random.Random, text: str) -> bool:
+    """Lint and, if it is a program, run a text with sixteen points."""
     strict = rng.random() < 0.3
-    for item in ptxemu.lint(text, dialect="ctm", strict=strict):
-        assert item.render()
+    lint(text, "ctm", strict)
     try:
         module = ptxemu.loads(text, dialect="ctm", device=device(), strict=strict, opt=0, options={"tiling": "ignore"})
         for name in set(re.findall(r"\.(?:input\s+\d+|output\s+\w|conditional)\s+(\w+)", text)):
             module.bind(name, surface(rng.choice(FORMATS)))
-        for kernel in module:
-            arguments = [np.zeros(2048, np.uint32) for _ in module.info.kernels[kernel].parameters]
-            module[kernel][(1, 2), 8](*arguments, timeout=1)
+        launch(module, (1, 2), 8)
     except Error:
         return False
     return True
 
 
-def fuzz(seed: int, iterations: int, seconds: float) -> tuple[int, int]:
-    """Run until one of the limits; how many texts were tried, and how many ran. Raises what fails, the text printed."""
-    sources = [path.read_text() for path in sorted(SAMPLES.glob("ctm_*/*.ctm"))] + PROGRAMS
-    stop, ran = time.monotonic() + seconds, 0
-    for done in range(iterations):
-        if time.monotonic() > stop:
-            return done, ran
-        rng = random.Random(seed * 1_000_000 + done)
-        text = rng.choice(sources)
-        for _ in range(rng.choice((1, 1, 2, 4))):
-            text = rng.choice(MUTATIONS)(rng, text)
-        try:
-            ran += check_text(rng, text)
-        except BaseException:
-            print(f"iteration {done} of seed {seed} failed:\n{text}", file=sys.stderr)
-            raise
-    return iterations, ran
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iterations", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--seed", type=int, default=SEED)
-    options = parser.parse_args()
-    tried, ran = fuzz(options.seed, options.iterations, options.seconds)
-    print(f"{tried} texts, of which {ran} ran")
-
-
-if __name__ == "__main__":
-    main()
+TARGET = Target("ctm", PIECES, check, PROGRAMS)

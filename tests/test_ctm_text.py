@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import fuzz_ctm
 import numpy as np
 import pytest
 
@@ -220,9 +219,3 @@ def test_verbs(tmp_path, capfd):
     program.write_text(PROGRAM.replace("ADD", "ADDD"))
     assert command("lint", program) == 2
     assert f"{program}:5:5: error: unknown operation 'ADDD'" in capfd.readouterr().out
-
-
-def test_mutated_programs_end_in_a_message_or_a_result():
-    """A few of the texts of fuzz_ctm.py."""
-    tried, ran = fuzz_ctm.fuzz(fuzz_ctm.SEED, 60, 60)
-    assert tried and ran

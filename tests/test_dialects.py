@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 
+import fuzz_dialects
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
@@ -317,3 +318,10 @@ def test_samples_compile_for_aarch64(path):
         symbols = ELFFile(BytesIO(machine.emit_object(made))).get_section_by_name(".symtab")
         outside = {item.name for item in symbols.iter_symbols() if item["st_shndx"] == "SHN_UNDEF" and item.name}
         assert all(word.startswith("pe_") or word in ("memset", "memcpy", "fmaf") for word in outside), outside
+
+
+@pytest.mark.parametrize(("dialect", "texts"), [("sass", 80), ("visa", 40), ("ctm", 60)])
+def test_no_text_breaks_anything(dialect: str, texts: int) -> None:
+    """A short run of each fuzz target; some mutations still run."""
+    tried, ran = fuzz_dialects.target(dialect).fuzz(texts, 60)
+    assert tried and ran

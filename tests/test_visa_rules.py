@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz_visa import SEED, fuzz
 from test_visa_atomic import LANES, atomic, texels, update
 from test_visa_encoding import encoded
 from visa_harness import device, errors, run
@@ -164,11 +163,6 @@ def test_spellings():
         got = run(text, {"U": LANES, "A": -number & 0xFFFFFFFF, "D": 1}, surface, ["D"])["D"][0]
         assert surface.copy_to_host().tolist() == [-number] * 8
         assert got.astype(np.int32).tolist() == [9 if number == 0 else 1 - number] * 8
-
-
-def test_no_text_breaks_anything():
-    """A short run of the fuzz target; some mutations still run."""
-    assert fuzz(SEED, 30, 60.0)[1] > 0
 
 
 def test_every_section_has_tests():
