@@ -30,8 +30,8 @@ sanitize: $(READY)
 clean:
 	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so ptxemu/_runtime.c ptxemu/syntax/_tables.py
 
-# Everything is installed into a virtual environment, again whenever the build's inputs change.
-$(READY): pyproject.toml setup.py runtime/build.py $(wildcard csrc/*)
+# Everything is installed into a virtual environment, again whenever the build's inputs change: the C runtime, the grammar's tables.
+$(READY): pyproject.toml setup.py ptxemu/syntax/grammar.py $(wildcard runtime/*.* csrc/*)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip && $(BIN)/pip install --quiet -e '.[dev]'
 	touch $@
