@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
@@ -58,6 +59,6 @@ def nodes(root: object) -> Iterator[object]:
         node = stack.pop()
         if isinstance(node, list | tuple):
             stack.extend(node)
-        elif is_dataclass(node):
+        elif isinstance(node, Struct):
             yield node
-            stack.extend(getattr(node, field.name) for field in fields(node))
+            stack.extend(getattr(node, name) for name in node.__struct_fields__)
