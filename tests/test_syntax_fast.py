@@ -96,6 +96,14 @@ def test_windows_of_a_large_module() -> None:
         ("A: ret;", "A.x: ret;"),
         ("foo %a;", "bar %a;"),
         ("ret;", "ret ;"),
+        ("add.s32 %a, %b, 1;", "ld.volatile.shared::cta.v2.u32 %a, %b, 1;"),
+        ("add.s32 %a, %b;", "add .s32 %a, %b;"),
+        ("bra.uni A;", "call.uni A;"),
+        ("mov.s32 (%a), b;", "call.uni (%a), b;"),
+        ("mov.b32 %a, foo.x;", "mov.b32 %a, foo.other;"),
+        ("mov.b32 %a, foo.x;", "mov.b32 %a, foo.x.b0;"),
+        ("@foo.x add.s32 %a, %b;", "@foo.reg add.s32 %a, %b;"),
+        ("mad.lo.s32 %a;", "mad..s32 %a;"),
         ("mov.u32 %a, %b;", "mov.u32 %a, %b\u00a0;"),
         ("mov.u32 %a, %b;", "\u2028mov.u32 %a, %b;"),
         ("mov.u32 %a, %b;", "mov.u32 %a, \x01;"),
@@ -123,7 +131,7 @@ def test_a_template_is_refused_where_a_part_does_not_come_from_one_leaf() -> Non
     assert isinstance(instruction, ast.Instruction)
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"[%\w.]+", text) if instruction.pos <= m.start() < instruction.end]
     texts, starts, ends = map(list, zip(*words, strict=True))
-    leaves = templates.Leaves(text, texts, starts, ends, {1, 2, 3})
+    leaves = templates.Leaves(text, texts, starts, ends, {0, 1, 2, 3}, {0})
     assert templates.compile_template(instruction, leaves) is None
 
 

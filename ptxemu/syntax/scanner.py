@@ -42,12 +42,13 @@ BARE_OPCODES = frozenset(("bra", "brkpt", "call", "exit", "pmevent", "ret", "tra
 _LEAF = re.compile(r"([%.\w$][\w$.]*(?:::[\w.]+)*)", re.ASCII)
 _NAME = re.compile(IDENTIFIER, re.ASCII)
 _MEMBER = re.compile(r"%[A-Za-z0-9_$]+\.[xyzwrgba]", re.ASCII)
+_OPCODE = re.compile(r"(?!call\.)[A-Za-z][A-Za-z0-9_$]*(?:\.\w+(?:::\w+)*)+", re.ASCII)  # call has operands of its own
 _COMMA = re.compile(r"[ \t\r\n]*,")
 _PARAMETER = re.compile(r"[^,();{]*[^,();{\s](?=\s*[,)])", re.ASCII)
 _BLANKS = " \t\r\n"
 _LABEL = re.compile(r"\x01[ \t]*:(?!:|\s*\.(?:branchtargets|calltargets|callprototype))")
 
-NAME, INT, UNSIGNED, FLOAT32, FLOAT64, DECIMAL, MEMBER = _KINDS = "\x01\x02\x03\x04\x05\x06\x07"
+NAME, INT, UNSIGNED, FLOAT32, FLOAT64, DECIMAL, MEMBER, OPCODE = _KINDS = "\x01\x02\x03\x04\x05\x06\x07\x08"
 _LONGEST_INT = 17  # beyond, a literal may not fit .s64, where a sign means something else
 
 _templates: dict[str, tuple[Builder, int]] = {}
@@ -66,7 +67,7 @@ def _kind(text: str) -> str:
     if not text[0].isdigit():
         if _NAME.fullmatch(text):
             return text if text in BARE_OPCODES or text == "WARP_SZ" else NAME
-        return MEMBER if _MEMBER.fullmatch(text) else text
+        return MEMBER if _MEMBER.fullmatch(text) else OPCODE if _OPCODE.fullmatch(text) else text
     integer = INTEGER.fullmatch(text)
     if integer:
         return text if len(text) > _LONGEST_INT else UNSIGNED if integer[1] else INT
@@ -115,8 +116,10 @@ class _Window:
 
     def leaves(self, source: str, start: int, end: int) -> Leaves:
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
-        free = {index - first for index in range(first, last) if self.pieces[2 * index + 1] in _KINDS}
-        return Leaves(source, self.texts[first:last], self.starts[first:last], self.ends[first:last], free)
+        kinds = self.pieces[2 * first + 1 : 2 * last : 2]
+        free = {index for index, kind in enumerate(kinds) if kind in _KINDS}
+        opcodes = {index for index, kind in enumerate(kinds) if kind == OPCODE}
+        return Leaves(source, self.texts[first:last], self.starts[first:last], self.ends[first:last], free, opcodes)
 
 
 class Scanner:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import TypeVar, get_args
 
 from ptxemu.syntax import ast
 from ptxemu.syntax.declarations import EXPLICIT_ZERO
@@ -20,17 +20,18 @@ Builder = Callable[[list[str], list[int], list[int], int, int], ast.Instruction 
 """``build(texts, starts, ends, first, loc)``: the node whose leaves begin at index ``first`` of the three lists."""
 
 
+T = TypeVar("T")
 _SIGNS = {"": "", "-": "-", "+": "", "+-": "-"}
 _COMPUTED = re.compile(r"[-+~!(*]")
 
 
-class _Memo(dict[str, int]):
-    """Values of number literals. Bounded: a module may hold any number of them."""
+class _Memo(dict[str, T]):
+    """What leaf texts mean. Bounded: a module may hold any number of them."""
 
-    def __init__(self, convert: Callable[[str], int]) -> None:
+    def __init__(self, convert: Callable[[str], T]) -> None:
         self._convert = convert
 
-    def __missing__(self, text: str) -> int:
+    def __missing__(self, text: str) -> T:
         value = self._convert(text)
         if len(self) < 10_000:
             self[text] = value
@@ -41,6 +42,8 @@ _NAMESPACE: dict[str, object] = {
     **{kind.__name__: kind for kind in (*get_args(ast.Operand), ast.Instruction, ast.Variable)},
     "integer": _Memo(integer_value),
     "float_": _Memo(lambda text: float_bits(text)[0]),
+    "opcode": _Memo(lambda text: text.partition(".")[0]),
+    "modifiers": _Memo(lambda text: tuple(text.split(".")[1:])),
 }
 
 
@@ -58,6 +61,8 @@ class Leaves:
     ends: list[int]
     free: set[int]
     """Indices of those that may differ between texts of the shape."""
+    opcodes: set[int]
+    """Indices of those in ``free`` that are an opcode with its modifiers, or look like one."""
 
 
 def compile_template(node: ast.Instruction | ast.Variable, leaves: Leaves) -> Builder | None:
@@ -93,6 +98,8 @@ class _Writer:
 
     def text(self, index: int) -> str:
         """The text of a leaf, as data of the function."""
+        if index in self.leaves.opcodes:
+            raise NoTemplate
         self.used.add(index)
         return f"texts[{_at(index)}]"
 
@@ -134,8 +141,15 @@ class _Writer:
         operands = self.sequence(node.operands)
         guard = f"({self.operand(node.guard[0])}, {node.guard[1]})" if node.guard else "None"
         opcode = f"{self.position(node.opcode_pos)}, {self.position(node.opcode_end)}"
-        words = f"{node.opcode!r}, {node.modifiers!r}"
-        return f"Instruction({words}, {operands}, {guard}, {self.span(node)}, {opcode}, loc)"
+        return f"Instruction({self.words(node)}, {operands}, {guard}, {self.span(node)}, {opcode}, loc)"
+
+    def words(self, node: ast.Instruction) -> str:
+        """The opcode and its modifiers: of one leaf where no blanks come between."""
+        index = self.by_start.get(node.opcode_pos)
+        if index not in self.leaves.opcodes or self.leaves.ends[index] != node.opcode_end:
+            return f"{node.opcode!r}, {node.modifiers!r}"
+        self.used.add(index)
+        return f"opcode[texts[{_at(index)}]], modifiers[texts[{_at(index)}]]"
 
     def variable(self, node: ast.Variable) -> str:
         """A lone register, parameter or array: no initialiser, no linkage."""
