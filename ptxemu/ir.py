@@ -7,8 +7,9 @@ in SSA form every :class:`Reg` simply has one definition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Union
+
+from msgspec import Struct, field
 
 from ptxemu.types import ScalarType
 
@@ -33,23 +34,20 @@ class Reg:
         return self.name
 
 
-@dataclass(slots=True, frozen=True)
-class Imm:
+class Imm(Struct, frozen=True):
     """A constant; ``bits`` is its bit pattern, 0 <= bits < 2**type.bits."""
 
     bits: int
     type: ScalarType
 
 
-@dataclass(slots=True, frozen=True)
-class SReg:
+class SReg(Struct, frozen=True):
     """A special register without its ``%``: ``tid.x``, ``laneid``, ``clock64`` ..."""
 
     name: str
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class Reloc:
+class Reloc(Struct, frozen=True, eq=False):
     """``size`` bytes at ``offset`` of a variable hold the (generic if ``generic``) address of ``target`` + ``addend``.
 
     ``shift`` selects a byte of the address for the ``0xff00(sym)`` forms (``size`` is 1 then), else 0.
@@ -63,8 +61,7 @@ class Reloc:
     shift: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class Variable:
+class Variable(Struct, eq=False):
     """A variable in ``global const shared local param``, or an opaque ``texref samplerref surfref`` in ``global``/``param``.
 
     ``name`` is unique in the module (function-scope names are prefixed with their function).
@@ -88,8 +85,7 @@ class Variable:
     owner: str | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Param:
+class Param(Struct, eq=False):
     """A parameter of an ``.entry``/``.func``: the variable and, for entries, its byte ``offset`` in the buffer.
 
     ``row`` are the size and the number of the elements that each thread has in a register file of a dialect.
@@ -104,24 +100,21 @@ class Param:
 Symbol = Union[Variable, "Function"]
 
 
-@dataclass(slots=True, frozen=True)
-class SymRef:
+class SymRef(Struct, frozen=True):
     """The address of a variable or function plus ``offset`` bytes (in the variable's own space)."""
 
     symbol: Symbol
     offset: int
 
 
-@dataclass(slots=True, frozen=True)
-class Addr:
+class Addr(Struct, frozen=True):
     """``[base+offset]``. ``base`` is a Reg, a SymRef (its own offset folded into it, ``offset`` 0) or an Imm address."""
 
     base: Reg | SymRef | Imm
     offset: int
 
 
-@dataclass(slots=True, frozen=True)
-class Vec:
+class Vec(Struct, frozen=True):
     """``{a, b}`` as a source."""
 
     items: tuple[Operand, ...]
@@ -133,8 +126,7 @@ Operand = Reg | Imm | SReg | SymRef | Addr | Vec
 # ---------------------------------------------------------------- operations
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(Struct, eq=False):
     """Extra data of a ``call``: ``callee`` is a Function or a Reg; ``args``/``returns`` are param Variables, Regs or Imms.
 
     ``targets`` lists the functions an indirect call may reach (``.calltargets``), None when unknown; passes/routines.py
@@ -164,8 +156,7 @@ class Call:
         return [param.variable for param in self.callee.params], self.callee.returns
 
 
-@dataclass(slots=True, eq=False)
-class Op:
+class Op(Struct, eq=False):
     """One instruction.
 
     ``mods`` maps a slot of the row to the modifier as written (``{"type": "f32", "round": "rn", "ftz": "ftz"}``);
@@ -202,14 +193,12 @@ class Op:
         return TYPES[self.mods[slot]]
 
 
-@dataclass(slots=True, frozen=True)
-class LabelMark:
+class LabelMark(Struct, frozen=True):
     name: str
     pos: int
 
 
-@dataclass(slots=True, eq=False)
-class Function:
+class Function(Struct, eq=False):
     """A checked ``.entry`` or ``.func``.
 
     ``body`` is None for declarations.  ``limits`` holds performance directives (``{"maxntid": (x, y, z)}``).
@@ -234,8 +223,7 @@ class Function:
         return max((param.offset + param.variable.size for param in self.params), default=0)
 
 
-@dataclass(slots=True, eq=False)
-class Module:
+class Module(Struct, eq=False):
     """A checked module: module-scope variables and functions by name."""
 
     source: SourceFile

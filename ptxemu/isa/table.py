@@ -56,9 +56,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 UNSUPPORTED = "unsupported"
 
@@ -77,16 +78,14 @@ LITERAL_FAMILIES = frozenset({None, "part"})
 """Families of operands that may be literals."""
 
 
-@dataclass(slots=True, frozen=True)
-class Slot:
+class Slot(Struct, frozen=True):
     name: str
     values: tuple[str, ...]
     required: bool
     default: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class OperandPattern:
+class OperandPattern(Struct, frozen=True):
     """One operand: ``role`` is ``dst``, ``src`` or ``mem``; ``second`` is the pattern after a bar.
 
     ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
@@ -112,8 +111,7 @@ class OperandPattern:
     most: str | None = None
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class Row:
+class Row(Struct, frozen=True, eq=False):
     """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are free words for the checker and
     the passes: ``branch``, ``call``, ``return``, ``barrier``; ``suspends`` (a warp may have to wait for others), ``exits``
     (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
@@ -134,7 +132,7 @@ class Row:
     flags: frozenset[str]
     chapter: str
     text: str
-    by_modifier: dict[str, Slot] = field(compare=False, default_factory=dict)
+    by_modifier: dict[str, Slot] = field(default_factory=dict)
     gates: Mapping[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
     any_modifiers: bool = False
     any_operands: bool = False

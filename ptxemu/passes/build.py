@@ -5,7 +5,7 @@ Guards stay on plain ops; on anything that transfers control, waits or calls the
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.ir import Call, LabelMark, Op, Operand, Reg
 from ptxemu.passes.graph import Block, Graph

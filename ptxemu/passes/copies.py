@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.lower.emit import ELEMENTWISE
@@ -63,10 +63,10 @@ def _substitute(op: Op, mapping: dict[Reg, Operand]) -> Op:
         guard = (predicate, guard[1]) if isinstance(predicate, Reg) else guard
     if call is not None:
         args = tuple(mapping.get(a, a) if isinstance(a, Reg) else a for a in call.args)
-        call = replace(call, args=args)  # type: ignore[arg-type]
+        call = replace(call, args=args)
     old = tuple(mapping.get(kept, kept) if isinstance(kept, Reg) else kept for kept in op.old)
     srcs = tuple(substitute(source, mapping) for source in op.srcs)
-    return replace(op, srcs=srcs, guard=guard, call=call, old=old)  # type: ignore[arg-type]
+    return replace(op, srcs=srcs, guard=guard, call=call, old=old)
 
 
 def _sweep(graph: Graph) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.internal import INVALID_CALL, branch, is_function, marker, param_access

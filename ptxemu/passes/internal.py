@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef, Variable
 from ptxemu.isa.table import Row

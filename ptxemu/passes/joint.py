@@ -7,7 +7,7 @@ the places share, and takes its results from others.  Whatever place completes t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.passes.graph import Graph

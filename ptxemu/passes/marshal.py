@@ -8,7 +8,8 @@ converts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Function, Imm, Op, Reg, SymRef, Variable
 from ptxemu.passes.internal import ARGUMENTS, PARAM_LOAD, PARAM_STORE, RESULTS, deposit, extract, marker, move

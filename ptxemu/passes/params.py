@@ -7,7 +7,7 @@ passes/marshal.py does the same for the parameters of calls that are not inlined
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Call, Function, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.graph import Graph
@@ -160,4 +160,4 @@ def _call(call: Call, registers: dict[Variable, dict[int, Reg]]) -> Call:
             return registers[actual][0]
         return actual
 
-    return replace(call, args=tuple(map(value, call.args)), returns=tuple(map(value, call.returns)))  # type: ignore[arg-type]
+    return replace(call, args=tuple(map(value, call.args)), returns=tuple(map(value, call.returns)))

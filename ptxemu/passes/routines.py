@@ -6,7 +6,9 @@ Everything else is inlined, except where that would make the code of a kernel ex
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Variable, Vec

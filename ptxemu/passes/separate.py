@@ -7,7 +7,7 @@ lanes meet begins a block, because that is where lanes wait.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.lower.emit import ELEMENTWISE
@@ -111,10 +111,10 @@ def _renamed(op: Op, mapping: dict[Reg, Operand]) -> Op:
         guard = (mapping.get(guard[0], guard[0]), guard[1])  # type: ignore[assignment]
     if call is not None:
         args = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.args)
-        call = replace(call, args=args)  # type: ignore[arg-type]
+        call = replace(call, args=args)
     old = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in op.old)
     srcs = tuple(substitute(source, mapping) for source in op.srcs)
-    return replace(op, srcs=srcs, guard=guard, call=call, old=old)  # type: ignore[arg-type]
+    return replace(op, srcs=srcs, guard=guard, call=call, old=old)
 
 
 def _wanted_elsewhere(graph: Graph) -> set[Reg]:

@@ -6,7 +6,7 @@ divergent loop in different iterations, and these phis are where each lane keeps
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptxemu.analysis.dominators import Dominance
 from ptxemu.ir import Imm, Op, Operand, Reg
@@ -175,7 +175,7 @@ class _Renamer:
             old = tuple(None if dst is None else self.current(dst) for dst in op.dsts)  # type: ignore[misc]
         if call is not None:
             args = tuple(mapping.get(a, a) if isinstance(a, Reg) else a for a in call.args)
-            call = replace(call, args=args)  # type: ignore[arg-type]
+            call = replace(call, args=args)
         dsts = tuple(None if dst is None else self.define(dst, defined) for dst in op.dsts)
         if call is not None:
             returns = tuple(self.define(r, defined) if isinstance(r, Reg) else r for r in call.returns)
