@@ -74,14 +74,15 @@ def sort_modifiers(rows: list[Row], modifiers: tuple[str, ...], strict: bool) ->
     misplaced = _misplaced(rows[0].opcode, modifiers)
     if misplaced is not None:
         return misplaced
-    found = [_sort(row, modifiers) for row in rows]
+    known = set(modifiers)
+    found = [_sort(row, modifiers) for row in rows if row.any_modifiers or row.by_modifier.keys() >= known]
     fitting = [one for one in found if not one.surplus and (not one.missing or _defaulted(one, strict))]
     wide = [one for one in fitting if _too_wide(one.row, one.mods)]
     if fitting and len(wide) == len(fitting):
         vector = modifiers.index(fitting[0].mods["vec"])
         return Misfit(f"a vector of {fitting[0].mods['type']} this long exceeds {MAX_VECTOR_BITS} bits", vector)
     forms = [_form(one) for one in fitting if one not in wide]
-    return forms or _explain(rows[0].opcode, modifiers, found)
+    return forms or _explain(rows[0].opcode, modifiers, [_sort(row, modifiers) for row in rows])
 
 
 def _misplaced(opcode: str, modifiers: tuple[str, ...]) -> Misfit | None:
