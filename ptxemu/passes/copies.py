@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.lower.emit import ELEMENTWISE
-from ptxemu.passes.graph import Graph, reads, substitute
+from ptxemu.passes.graph import Graph, reading, reads
 
 
 def propagate(graph: Graph) -> None:
@@ -45,28 +45,13 @@ def _forward(graph: Graph) -> None:
         return
     final = {reg: resolve(reg) for reg in mapping}
     for block in graph.blocks:
-        block.ops = [_substitute(op, final) for op in block.ops]
+        block.ops = [reading(op, final) for op in block.ops]
         for phi in block.phis:
             phi.args = {pred: final.get(arg, arg) if isinstance(arg, Reg) else arg for pred, arg in phi.args.items()}  # type: ignore[misc]
         if block.cond is not None:
             cond = final.get(block.cond, block.cond)
             if isinstance(cond, Reg):
                 block.cond = cond
-
-
-def _substitute(op: Op, mapping: dict[Reg, Operand]) -> Op:
-    if not any(reg in mapping for reg in reads(op)):
-        return op
-    guard, call = op.guard, op.call
-    if guard is not None and guard[0] in mapping:
-        predicate = mapping[guard[0]]
-        guard = (predicate, guard[1]) if isinstance(predicate, Reg) else guard
-    if call is not None:
-        args = tuple(mapping.get(a, a) if isinstance(a, Reg) else a for a in call.args)
-        call = replace(call, args=args)
-    old = tuple(mapping.get(kept, kept) if isinstance(kept, Reg) else kept for kept in op.old)
-    srcs = tuple(substitute(source, mapping) for source in op.srcs)
-    return replace(op, srcs=srcs, guard=guard, call=call, old=old)
 
 
 def _sweep(graph: Graph) -> None:

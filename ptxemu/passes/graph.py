@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, Variable, Vec
 
 
@@ -116,3 +118,18 @@ def substitute(operand: Operand, mapping: dict[Reg, Operand]) -> Operand:
     if isinstance(operand, Vec):
         return Vec(tuple(substitute(item, mapping) for item in operand.items))
     return operand
+
+
+def reading(op: Op, mapping: dict[Reg, Operand]) -> Op:
+    """``op`` with the registers that it reads replaced; a guard is replaced by a register only."""
+    if not any(reg in mapping for reg in reads(op)):
+        return op
+    guard, call = op.guard, op.call
+    if guard is not None and isinstance(predicate := mapping.get(guard[0], guard[0]), Reg):
+        guard = (predicate, guard[1])
+    if call is not None:
+        args = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.args)
+        call = replace(call, args=args)
+    old = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in op.old)
+    srcs = tuple(substitute(source, mapping) for source in op.srcs)
+    return replace(op, srcs=srcs, guard=guard, call=call, old=old)

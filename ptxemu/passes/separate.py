@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.lower.emit import ELEMENTWISE
-from ptxemu.passes.graph import Block, Graph, reads, substitute
+from ptxemu.passes.graph import Block, Graph, reading, reads
 from ptxemu.passes.internal import BARRIER_JOIN, BARRIER_LEAVE, KEEP, keep
 from ptxemu.passes.joint import share
 from ptxemu.passes.meetings import counts_threads, meets
@@ -69,7 +69,7 @@ def _keep_values(graph: Graph) -> None:
         here: dict[Reg, Operand] = {}
         ops: list[Op] = []
         for op in block.ops:
-            op = _renamed(op, here)
+            op = reading(op, here)
             kept: dict[Reg, Reg] = {}
             for reg in _results(op):
                 if reg in wanted and reg not in fixed and op.row is not KEEP:
@@ -100,21 +100,6 @@ def _with_results(op: Op, mapping: dict[Reg, Reg]) -> Op:
         returns = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.returns)
         call = replace(call, returns=returns)
     return replace(op, dsts=tuple(None if dst is None else mapping.get(dst, dst) for dst in op.dsts), call=call)
-
-
-def _renamed(op: Op, mapping: dict[Reg, Operand]) -> Op:
-    """The op reading renamed registers."""
-    if not mapping or not any(reg in mapping for reg in reads(op)):
-        return op
-    guard, call = op.guard, op.call
-    if guard is not None:
-        guard = (mapping.get(guard[0], guard[0]), guard[1])  # type: ignore[assignment]
-    if call is not None:
-        args = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.args)
-        call = replace(call, args=args)
-    old = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in op.old)
-    srcs = tuple(substitute(source, mapping) for source in op.srcs)
-    return replace(op, srcs=srcs, guard=guard, call=call, old=old)
 
 
 def _wanted_elsewhere(graph: Graph) -> set[Reg]:

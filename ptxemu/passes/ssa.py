@@ -9,8 +9,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.analysis.dominators import Dominance
-from ptxemu.ir import Imm, Op, Operand, Reg
-from ptxemu.passes.graph import Block, Graph, Phi, reads, substitute
+from ptxemu.ir import Imm, Op, Reg
+from ptxemu.passes.graph import Block, Graph, Phi, reading, reads
 from ptxemu.passes.internal import MOVE, move
 
 
@@ -166,18 +166,12 @@ class _Renamer:
         return reg
 
     def op(self, op: Op, defined: list[Reg]) -> Op:
-        mapping: dict[Reg, Operand] = {reg: self.current(reg) for reg in reads(op)}
-        srcs = tuple(substitute(source, mapping) for source in op.srcs)
-        guard, call, old = op.guard, op.call, op.old
-        if guard is not None:
-            predicate = mapping[guard[0]]
-            guard = (predicate, guard[1])  # type: ignore[assignment]
+        made = reading(op, {reg: self.current(reg) for reg in reads(op)})
+        call, old = made.call, made.old
+        if op.guard is not None:
             old = tuple(None if dst is None else self.current(dst) for dst in op.dsts)  # type: ignore[misc]
-        if call is not None:
-            args = tuple(mapping.get(a, a) if isinstance(a, Reg) else a for a in call.args)
-            call = replace(call, args=args)
         dsts = tuple(None if dst is None else self.define(dst, defined) for dst in op.dsts)
         if call is not None:
             returns = tuple(self.define(r, defined) if isinstance(r, Reg) else r for r in call.returns)
             call = replace(call, returns=returns)
-        return replace(op, srcs=srcs, dsts=dsts, guard=guard, call=call, old=old)
+        return replace(made, dsts=dsts, call=call, old=old)
