@@ -5,9 +5,9 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir import Op, Operand, Vec
 from ptxemu.lower import consecutive
+from ptxemu.lower.access import SPACES, access, note_position, space_of, vector_addresses
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.memory import SPACES, access, note_position, space_of, vector_addresses
 from ptxemu.operations import find
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES

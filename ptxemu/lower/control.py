@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir import Op
+from ptxemu.lower.access import local_bases, space_of
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, elementwise, source_type
-from ptxemu.lower.memory import local_bases, space_of
 from ptxemu.types import B64, U32
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir import Imm, Op, Operand, Vec
+from ptxemu.lower.access import SPACES, access, space_of, vector_addresses
 from ptxemu.lower.atomics import atomic, operation, type_code
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.mbarrier import lane_words, update
-from ptxemu.lower.memory import SPACES, access, space_of, store, vector_addresses
+from ptxemu.lower.memory import store
 from ptxemu.types import B64, PRED, TYPES, U32
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from ptxemu._runtime import lib
 from ptxemu.ir import Imm, Op, Operand, Vec
 from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.lower.access import SPACES, Access, access, note_position, space_of, vector_addresses
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.fragments import Slots
-from ptxemu.lower.memory import SPACES, Access, access, note_position, space_of, vector_addresses
 from ptxemu.types import B32, ScalarType
 from ptxemu.variant import LANES
 

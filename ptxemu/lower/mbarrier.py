@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir import Imm, Op, Operand
+from ptxemu.lower.access import SPACES, access, space_of, vector_addresses
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, elementwise
-from ptxemu.lower.memory import SPACES, access, space_of, vector_addresses
 from ptxemu.types import B64, U32
 from ptxemu.variant import LANES
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxemu.ir import Function, Imm, Op, Reg
+from ptxemu.lower.access import frame_address, note_position
 from ptxemu.lower.context import MASK, WORD, Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, elementwise, source_type
-from ptxemu.lower.memory import frame_address, note_position
 from ptxemu.lower.sync import poll_stop
 from ptxemu.types import B32, B64, U64, ScalarType
 from ptxemu.variant import LANES

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir import Addr, Op, Reg
+from ptxemu.lower.access import Access, pattern_test, scalar_base, space_of
 from ptxemu.lower.context import Context
-from ptxemu.lower.memory import Access, pattern_test, scalar_base, space_of
 from ptxemu.passes.graph import reads
 from ptxemu.types import ScalarType
 

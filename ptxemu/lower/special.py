@@ -94,7 +94,7 @@ def _part(ctx: Context, value: str, stem: str, family: str) -> tuple[str, int]:
 
 def symbol_value(ctx: Context, symbol: SymRef) -> str:
     """The value of a symbol used as an operand: an address in its space, or a surface or texture handle; i64."""
-    from ptxemu.lower.memory import symbol_address
+    from ptxemu.lower.access import symbol_address
 
     variable = symbol.symbol
     if not isinstance(variable, Variable):

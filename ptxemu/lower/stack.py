@@ -8,10 +8,10 @@ is free again when it returns.
 from __future__ import annotations
 
 from ptxemu.ir import Imm, Op
+from ptxemu.lower.access import frame_address, note_position
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, source_type
-from ptxemu.lower.memory import frame_address, note_position
 from ptxemu.types import U64
 
 DEFAULT_ALIGN = 8

@@ -1,0 +1,280 @@
+"""Addresses of memory accesses, and the test that each of them passes before memory is touched.
+
+Addresses that form a pattern are tested by one scalar compare (aligned, in range), varying ones as vectors; the runtime
+decides where that fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxemu._runtime import lib
+from ptxemu.analysis.shape import Shape
+from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SymRef, Variable
+from ptxemu.lower.context import WORD, Context
+from ptxemu.lower.gather import outside
+from ptxemu.lower.literals import offsets_literal
+from ptxemu.types import B32, B64
+from ptxemu.variant import LANES
+
+SPACES = {
+    "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
+    "const": lib.PE_CONST, "param": lib.PE_PARAM,
+}  # fmt: skip
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
+WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
+
+
+@dataclass(slots=True)
+class Access:
+    """One access: ``size`` bytes a lane at ``base`` (a scalar i64 when ``shape`` is a pattern, else a vector).
+
+    ``base`` is the address as the program sees it (an offset in shared and local space).
+    ``safe``: known to be aligned and in range without a test.
+    """
+
+    op: Op
+    address: Addr
+    space: str
+    base: str
+    shape: Shape | None
+    size: int
+    safe: bool = False
+
+    @property
+    def strong(self) -> bool:
+        """Whether other threads may take part: made exactly as written, and every element at once."""
+        return not STRONG.isdisjoint(self.op.mods.values())
+
+    @property
+    def volatile(self) -> str:
+        """The LLVM keyword of an access to many elements."""
+        return "volatile " if self.strong else ""
+
+
+def space_of(op: Op, slot: str = "space") -> str:
+    """The state space that a slot of a memory op gives, without its ``::cta`` refinement."""
+    return op.mods.get(slot, "generic").split("::")[0]
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def access(ctx: Context, op: Op, address: Operand, size: int, slot: str = "space") -> Access:
+    """Evaluate an address operand of a memory op, in the space that ``slot`` gives."""
+    space = space_of(op, slot)
+    assert isinstance(address, Addr)
+    shape = ctx.shape(address)
+    if isinstance(address.base, SymRef):
+        base = symbol_address(ctx, address.base, address.offset)
+        return Access(op, address, space, base, shape, size, safe=_static(ctx, space, address, size))
+    if isinstance(address.base, Imm):
+        return Access(op, address, space, str(address.base.bits + address.offset), shape, size)
+    return Access(op, address, space, _computed(ctx, op, address, shape), shape, size, safe=op in ctx.trusted)
+
+
+def scalar_base(ctx: Context, base: Reg) -> str:
+    """A uniform or pattern base register as a 64-bit address."""
+    kind = B64 if base.type.bits == 64 else B32
+    return ctx.scalar.cast("zext", kind.llvm, ctx.scalar_of(base, kind), "i64")
+
+
+def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None) -> str:
+    """Register plus constant, zero-extended to 64 bits (32-bit sums wrap, except where a test has ruled that out)."""
+    emitter = ctx.scalar if shape is not None else ctx.vector
+    assert isinstance(address.base, Reg)
+    if op in ctx.trusted:
+        return ctx.scalar.bin("add", "i64", scalar_base(ctx, address.base), str(address.offset))
+    kind = B64 if address.base.type.bits == 64 else B32
+    base = ctx.scalar_of(address.base, kind) if shape is not None else ctx.vector_of(address.base, kind)
+    if address.offset:
+        base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
+    return emitter.cast("zext", kind.llvm, base, "i64")
+
+
+def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
+    """The address of a variable in its own space, as a scalar i64."""
+    variable = symbol.symbol
+    assert isinstance(variable, Variable)
+    total = symbol.offset + offset
+    layout = ctx.layout
+    if variable in layout.shared:
+        return str(layout.shared[variable] + total)
+    if variable in layout.local:
+        return frame_address(ctx, layout.local[variable] + total)
+    if variable in layout.params:
+        field, start = "param_base", layout.params[variable]
+    else:
+        field = "const_base" if variable.space == "const" else "global_base"
+        start = layout.module.offsets[variable]
+    return ctx.scalar.bin("add", "i64", ctx.field(field), str(start + total))
+
+
+def frame_address(ctx: Context, offset: int) -> str:
+    """An address in the function's frame of local memory. There is room for the frame: lower/routines.py has seen to that."""
+    if not ctx.layout.framed:
+        return str(offset)
+    align = ctx.layout.local_align
+    past = ctx.once("frame.past", f"add i64 %stack, {align - 1}")
+    return ctx.scalar.bin("add", "i64", ctx.once("frame", f"and i64 {past}, {-align}"), str(offset))
+
+
+def _static(ctx: Context, space: str, address: Addr, size: int) -> bool:
+    """A constant address inside a variable of known size needs no test."""
+    assert isinstance(address.base, SymRef)
+    variable = address.base.symbol
+    if not isinstance(variable, Variable) or space == "generic" or space != variable.space:
+        return False
+    offset = address.base.offset + address.offset
+    aligned = max(variable.align, 1) % size == 0 or variable in ctx.layout.shared or variable in ctx.layout.local
+    placed = ctx.layout.shared.get(variable, ctx.layout.local.get(variable, 0))
+    return offset >= 0 and offset + size <= variable.size and aligned and (placed + offset) % size == 0
+
+
+# ---------------------------------------------------------------- tests
+
+
+def _rotated(ctx: Context, value: str, size: int) -> str:
+    """Rotate right by log2(size): a misaligned offset becomes huge, so one compare tests alignment and range."""
+    if size == 1:
+        return value
+    return ctx.scalar.intrinsic("fshr", "i64", value, value, ctx.scalar.int(64, size.bit_length() - 1))
+
+
+def _limit(ctx: Context, space: str, span: int, size: int) -> str:
+    """How many ``size``-byte units may start an access that covers ``span`` more bytes; kept in the entry block."""
+    shift = size.bit_length() - 1
+    if space in ("generic", "global"):
+        return ctx.once(f"arena>>{shift}", f"lshr i64 {ctx.field('arena_size')}, {shift}")
+    window = ctx.field(WINDOWS[space])
+    key = f"{space}-{span}-{size}"
+    ctx.declare("llvm.usub.sat.i64", "declare i64 @llvm.usub.sat.i64(i64, i64)")
+    room = ctx.once(key + "r", f"call i64 @llvm.usub.sat.i64(i64 {window}, i64 {span + size - 1})")
+    up = ctx.once(key + "u", f"add i64 {room}, {size - 1}")
+    return ctx.once(key, f"lshr i64 {up}, {shift}")
+
+
+def _start(ctx: Context, space: str) -> str:
+    """Where what the range test is about starts."""
+    field = {"generic": "arena_base", "global": "arena_base", "const": "const_base", "param": "param_base"}.get(space)
+    return ctx.field(field) if field else "0"
+
+
+def pattern_test(ctx: Context, found: Access) -> str:
+    """i1: the whole pattern is aligned and in range (lanes that are off included)."""
+    shape = found.shape
+    assert shape is not None
+    low, high = shape.spread
+    start = ctx.scalar.bin("sub", "i64", found.base, _start(ctx, found.space))
+    exact = found.space in WINDOWS
+    if exact and low:
+        start = ctx.scalar.bin("add", "i64", start, str(low))
+    limit = _limit(ctx, found.space, high - low if exact else 0, found.size)
+    good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, start, found.size), limit)
+    if shape.sites:
+        fine = ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")
+        good = ctx.scalar.bin("and", "i1", good, fine)
+    return good
+
+
+def verify(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+    """Test every active lane of a vector of addresses; the runtime raises the fault."""
+    limit = _limit(ctx, found.space, 0, found.size)
+    wild = outside(ctx, addresses, _start(ctx, found.space), limit, found.size.bit_length() - 1)
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(mask), wild), "0")
+
+    def raise_fault() -> list[str]:
+        check(ctx, found, addresses, mask)
+        return []
+
+    ctx.when(failed, raise_fault, None, [], likely=False)
+
+
+def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+    """The runtime's exact test of every active lane."""
+    ctx.call(
+        "void", "pe_check", ("ptr", "%w"), ("i32", str(found.op.pos)), ("i32", str(SPACES[found.space])),
+        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", ctx.in_memory("i64", addresses)), attributes="cold",
+    )  # fmt: skip
+
+
+def assure(ctx: Context, found: Access, mask: str) -> None:
+    """Test a uniform access; the runtime raises the fault and does not return."""
+
+    def fail() -> list[str]:
+        check(ctx, found, vector_addresses(ctx, found), mask)
+        return []
+
+    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found), "true")
+    ctx.when(bad, fail, None, [], likely=False)
+
+
+def note_position(ctx: Context, op: Op) -> None:
+    """Leave position and space for the fault handler: an access in the arena may hit an unmapped page."""
+    offset, _ = ctx.layout.warp_field("pos")
+    pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
+    ctx.stmt(f"store volatile i64 {SPACES[space_of(op)] << 32 | op.pos}, ptr {pointer}, align 4")
+
+
+# ---------------------------------------------------------------- address forms
+
+
+def vector_addresses(ctx: Context, found: Access) -> str:
+    """All lanes' addresses as the program sees them."""
+    if found.shape is None:
+        return found.base
+    address = found.address
+    if isinstance(address.base, Reg) and any(found.shape.offsets):
+        kind = B64 if address.base.type.bits == 64 else B32
+        value = ctx.vector_of(address.base, kind)
+        if address.offset:
+            value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
+        return ctx.vector.cast("zext", kind.llvm, value, "i64")
+    value = ctx.splat("i64", found.base)
+    return ctx.vector.bin("add", "i64", value, offsets_literal(found.shape.offsets, "i64"))
+
+
+def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
+    """Host addresses of all lanes."""
+    if found.space == "shared":
+        return ctx.vector.bin("add", "i64", addresses, ctx.splat("i64", ctx.field("shared_base")))
+    if found.space == "local":
+        return ctx.vector.bin("add", "i64", addresses, local_bases(ctx))
+    return addresses
+
+
+def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
+    """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
+    addresses = vector_addresses(ctx, found)
+    if rare and not found.safe:
+        check(ctx, found, addresses, mask)
+    elif not found.safe and found.shape is not None and found.shape.uniform:
+        assure(ctx, found, mask)
+    elif not found.safe:
+        verify(ctx, found, addresses, mask)
+    return physical_lanes(ctx, found, addresses)
+
+
+def local_bases(ctx: Context) -> str:
+    """The address of every lane's local window."""
+
+    def everywhere(key: str, value: str) -> str:
+        first = ctx.once(f"{key}.first", f"insertelement {WORD} poison, i64 {value}, i64 0")
+        return ctx.once(f"{key}.all", f"shufflevector {WORD} {first}, {WORD} poison, <{LANES} x i32> zeroinitializer")
+
+    size, base = everywhere("local.size", ctx.field("local_size")), everywhere("local.base", ctx.field("local_base"))
+    strides = ctx.once("local.strides", f"mul {WORD} {size}, {offsets_literal(range(LANES), 'i64')}")
+    return ctx.once("local.bases", f"add {WORD} {strides}, {base}")
+
+
+def host_pointer(ctx: Context, found: Access, offset: int) -> str:
+    """A host pointer ``offset`` bytes past the base of a uniform or pattern access."""
+    address = found.base
+    if found.space == "shared":
+        address = ctx.scalar.bin("add", "i64", address, ctx.field("shared_base"))
+    pointer = ctx.inst(f"inttoptr i64 {address} to ptr")
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
+
+
+def contiguous(shape: Shape, step: int) -> bool:
+    return shape.offsets == tuple(range(shape.offsets[0], shape.offsets[0] + LANES * step, step))
