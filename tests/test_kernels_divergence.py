@@ -390,3 +390,19 @@ def test_lanes_that_go_round_a_loop_early() -> None:
     counts = [expected(t) for t in range(64)]
     assert list(out[:64]) == [kept * 1000 + total for kept, total in counts]
     assert out[64] == sum(kept for kept, _ in counts)
+
+
+def test_a_predicate_that_was_never_written_is_false() -> None:
+    out = np.zeros(33, np.uint32)
+    body = f"""{GLOBAL_INDEX}
+      mov.u32 %r1, 1;
+      @%p1 add.u32 %r1, %r1, 2;
+      @!%p1 add.u32 %r1, %r1, 4;
+      @%p1 bra SKIP;
+      add.u32 %r1, %r1, 8;
+    SKIP:
+      ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1; mad.wide.u32 %rd1, %r0, 4, %rd1;
+      @!%p2 st.global.u32 [%rd1], %r1;
+    """
+    run(kernel(body), 1, 33, out)
+    assert set(out.tolist()) == {13}

@@ -167,11 +167,12 @@ class _Renamer:
 
     def op(self, op: Op, defined: list[Reg]) -> Op:
         made = reading(op, {reg: self.current(reg) for reg in reads(op)})
-        call, old = made.call, made.old
+        guard, call, old = made.guard, made.call, made.old
         if op.guard is not None:
+            guard = (self.current(op.guard[0]), op.guard[1])  # type: ignore[assignment]  # zero if it was never written
             old = tuple(None if dst is None else self.current(dst) for dst in op.dsts)  # type: ignore[misc]
         dsts = tuple(None if dst is None else self.define(dst, defined) for dst in op.dsts)
         if call is not None:
             returns = tuple(self.define(r, defined) if isinstance(r, Reg) else r for r in call.returns)
             call = replace(call, returns=returns)
-        return replace(made, dsts=dsts, call=call, old=old)
+        return replace(made, dsts=dsts, guard=guard, call=call, old=old)
