@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptxemu.syntax.ast import Int
 
 
-@dataclass(slots=True, frozen=True)
-class Name:
+class Name(Struct, frozen=True, gc=False):
     """A word: a register with its channels (``r0.rgb``), an instruction with its modifiers, a name."""
 
     text: str
@@ -25,8 +24,7 @@ class Name:
         return self.text.partition(".")[2]
 
 
-@dataclass(slots=True, frozen=True)
-class Number:
+class Number(Struct, frozen=True, gc=False):
     """A literal with the bits of the float that it stands for."""
 
     bits: int
@@ -34,8 +32,7 @@ class Number:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Source:
+class Source(Struct, frozen=True, gc=False):
     """``-|r0.rgb|``"""
 
     value: Name | Number
@@ -45,8 +42,7 @@ class Source:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Pair:
+class Pair(Struct, frozen=True, gc=False):
     """``r0.rgb|pred.rg`` or one of both: what an instruction writes."""
 
     names: tuple[Name, ...]
@@ -57,8 +53,7 @@ class Pair:
 Operand = Pair | Source
 
 
-@dataclass(slots=True, frozen=True)
-class Part:
+class Part(Struct, frozen=True, gc=False):
     """What one unit does, or both do: ``RGB MAD.OMOD_U2 r0.rgb, r1, r2, r3``; ``unit`` is None for both."""
 
     unit: Name | None
@@ -76,8 +71,7 @@ class Part:
         return tuple(self.name.suffix.split(".")) if self.name.suffix else ()
 
 
-@dataclass(slots=True, frozen=True)
-class Instruction:
+class Instruction(Struct, frozen=True, gc=False):
     """``ALU`` or ``OUTPUT`` and the parts of its units."""
 
     kind: Name | None
@@ -86,8 +80,7 @@ class Instruction:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Directive:
+class Directive(Struct, frozen=True, gc=False):
     """``.word arguments``"""
 
     name: Name

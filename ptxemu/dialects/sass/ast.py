@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from ptxemu.syntax.ast import Int
-
-
-@dataclass(slots=True, frozen=True)
-class Name:
-    """A register, predicate, special register or label."""
-
-    text: str
-    pos: int
-    end: int
+from ptxemu.syntax.ast import Int, Name, Not
 
 
-@dataclass(slots=True, frozen=True)
-class Not:
-    """``!P0`` as an operand."""
-
-    name: Name
-    pos: int
-    end: int
-
-
-@dataclass(slots=True, frozen=True)
-class Negative:
+class Negative(Struct, frozen=True, gc=False):
     """``-R0``."""
 
     name: Name
@@ -34,8 +15,7 @@ class Negative:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Address:
+class Address(Struct, frozen=True, gc=False):
     """``[Ra + imm]``; ``base`` is None for a bare literal."""
 
     base: Name | None
@@ -44,8 +24,7 @@ class Address:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Constant:
+class Constant(Struct, frozen=True, gc=False):
     """``c[bank][offset]``."""
 
     bank: int
@@ -57,8 +36,7 @@ class Constant:
 Operand = Name | Not | Negative | Address | Constant | Int
 
 
-@dataclass(slots=True, frozen=True)
-class Instruction:
+class Instruction(Struct, frozen=True, gc=False):
     """``@!P0 OPCODE.MODIFIERS operands``; the mnemonic lies at ``name.pos``."""
 
     guard: tuple[Name, bool] | None
@@ -76,16 +54,14 @@ class Instruction:
         return tuple(self.name.text.split(".")[1:])
 
 
-@dataclass(slots=True, frozen=True)
-class Directive:
+class Directive(Struct, frozen=True, gc=False):
     """``.word arguments``."""
 
     name: Name
     arguments: tuple[Operand, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class Line:
+class Line(Struct, frozen=True, gc=False):
     """One line: a label, an instruction after it, or a directive."""
 
     label: Name | None

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.program import first_value
-from ptxemu.dialects.sass.ast import Address, Instruction, Name, Operand
+from ptxemu.dialects.sass.ast import Address, Instruction, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
 from ptxemu.dialects.sass.operands import COORDINATES, ZERO, Operands, Source, check_operands, form_of, has_carry, without_carry
 from ptxemu.dialects.sass.table import ENGINE_TYPES
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Imm, Reg, Variable, Vec
 from ptxemu.names import closest
-from ptxemu.syntax.ast import Int
+from ptxemu.syntax.ast import Int, Name
 from ptxemu.types import B32, B64
 
 WORD_BYTES = 4

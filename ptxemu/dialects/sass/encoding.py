@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ptxemu.check.modifiers import Form
-from ptxemu.dialects.sass.ast import Address, Instruction, Name
+from ptxemu.dialects.sass.ast import Address, Instruction
 from ptxemu.dialects.sass.operands import (
     LAST_PREDICATE,
     LAST_REGISTER,
@@ -25,7 +25,7 @@ from ptxemu.dialects.sass.operands import (
 from ptxemu.dialects.sass.table import CLAMPS, DEFAULT_SIZE, DIMS
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import InputError
-from ptxemu.syntax.ast import Int
+from ptxemu.syntax.ast import Int, Name
 
 OPS = ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR")
 SURED_SIZES = ("U32", "S32", "U64", "F32.FTZ.RN", "F16x2.RN", "S64", "SD32", "SD64")

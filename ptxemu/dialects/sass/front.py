@@ -8,7 +8,7 @@ from typing import Any
 from ptxemu.dialects.build import Body, module_of
 from ptxemu.dialects.program import ProgramFront
 from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
-from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line, Name
+from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line
 from ptxemu.dialects.sass.body import Kernel
 from ptxemu.dialects.sass.grammar import parser
 from ptxemu.dialects.sass.memory import BANKS, Banks, Pool, bias_of
@@ -16,7 +16,7 @@ from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
 from ptxemu.ir import Module, Variable
 from ptxemu.source import SourceFile
-from ptxemu.syntax.ast import Int
+from ptxemu.syntax.ast import Int, Name
 
 TYPES = {"u32": "u32", "s32": "s32", "b32": "b32", "f32": "f32", "u64": "u64", "s64": "s64", "f64": "f64", "ptr": "u64"}
 ADDRESSES = 1 << 40

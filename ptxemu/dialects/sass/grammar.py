@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 
 from ptxemu.dialects.rules import listed, p_arguments  # noqa: F401  (a production)
-from ptxemu.dialects.sass.ast import Address, Constant, Directive, Instruction, Line, Name, Negative, Not, Operand
+from ptxemu.dialects.sass.ast import Address, Constant, Directive, Instruction, Line, Negative, Operand
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
+from ptxemu.syntax.ast import Name, Not
 
 tokens = ("WORD", "DOTTED", "INTEGER", "ANNOTATION")
 start = "line"

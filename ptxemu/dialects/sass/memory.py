@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptxemu.dialects.build import Body, surface
-from ptxemu.dialects.sass.ast import Constant, Name
+from ptxemu.dialects.sass.ast import Constant
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Module, Reg, SReg, Variable
 from ptxemu.isa.table import Row
-from ptxemu.syntax.ast import Int
+from ptxemu.syntax.ast import Int, Name
 from ptxemu.types import TYPES, U64
 
 PARAMETERS = 0x140  # where the kernel's parameters start in bank 0 (sm_50 to sm_62)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects.build import Body, Guard
-from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Name, Negative, Not, Operand
+from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Negative, Operand
 from ptxemu.dialects.sass.grammar import LATER
 from ptxemu.dialects.sass.memory import Banks
 from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, TABLE
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Reg, SReg
 from ptxemu.names import closest
-from ptxemu.syntax.ast import Int
+from ptxemu.syntax.ast import Int, Name, Not
 from ptxemu.types import PRED, TYPES
 
 Source = Reg | SReg | int
@@ -131,7 +132,7 @@ def check_register(form: Form, operand: Operand) -> None:
 
 
 def check_predicate(form: Form, operand: Operand) -> None:
-    name = operand.name if isinstance(operand, Not) else operand
+    name = operand.operand if isinstance(operand, Not) else operand
     assert isinstance(name, Name)
     predicate_number(name)
 
@@ -268,7 +269,7 @@ class Operands:
 
     def predicate(self, operand: Operand) -> Reg:
         """The value of ``P0`` or ``!P0``."""
-        name = operand.name if isinstance(operand, Not) else operand
+        name = operand.operand if isinstance(operand, Not) else operand
         assert isinstance(name, Name)
         number = predicate_number(name)
         value = self.body.temp("pred")

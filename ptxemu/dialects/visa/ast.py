@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
+
+from ptxemu.syntax.ast import Name
 
 
-@dataclass(slots=True, frozen=True)
-class Name:
-    """A variable, raw operand (``V40.0``), predicate, surface, label or other word."""
-
-    text: str
-    pos: int
-    end: int
-
-
-@dataclass(slots=True, frozen=True)
-class Number:
+class Number(Struct, frozen=True, gc=False):
     """An immediate, ``-1:d``; its type may be missing."""
 
     text: str
@@ -24,8 +16,7 @@ class Number:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Text:
+class Text(Struct, frozen=True, gc=False):
     """``"..."``, without the quotation marks."""
 
     text: str
@@ -33,8 +24,7 @@ class Text:
     end: int
 
 
-@dataclass(slots=True, frozen=True)
-class Region:
+class Region(Struct, frozen=True, gc=False):
     """``(-)V40(row, column)<vertical; width, horizontal>``; ``strides`` are empty where no region is written.
 
     ``row`` is None for ``T6(0)``.
@@ -52,8 +42,7 @@ class Region:
 Operand = Name | Number | Region
 
 
-@dataclass(slots=True, frozen=True)
-class Guard:
+class Guard(Struct, frozen=True, gc=False):
     """``(!P3.any)``"""
 
     name: Name
@@ -61,16 +50,14 @@ class Guard:
     pos: int
 
 
-@dataclass(slots=True, frozen=True)
-class Execution:
+class Execution(Struct, frozen=True, gc=False):
     """``(M3, 8)``; no ``mask`` is M1."""
 
     mask: Name | None
     size: Number
 
 
-@dataclass(slots=True, frozen=True)
-class Instruction:
+class Instruction(Struct, frozen=True, gc=False):
     """``(P3) OPCODE.MODIFIERS (M1, 8) operands``; opcode and modifiers are in lower case."""
 
     guard: Guard | None
@@ -89,8 +76,7 @@ class Instruction:
         return tuple(self.name.text.lower().split(".")[1:])
 
 
-@dataclass(slots=True, frozen=True)
-class Alias:
+class Alias(Struct, frozen=True, gc=False):
     """``alias=<V41, 32>``"""
 
     name: Name
@@ -101,8 +87,7 @@ Word = Name | Number | Text
 Value = Word | Alias
 
 
-@dataclass(slots=True, frozen=True)
-class Directive:
+class Directive(Struct, frozen=True, gc=False):
     """``.decl V40 v_type=G``: the word of the directive, plain words, and attributes."""
 
     name: Name
@@ -110,8 +95,7 @@ class Directive:
     attributes: tuple[tuple[Name, Value], ...]
 
 
-@dataclass(slots=True, frozen=True)
-class Label:
+class Label(Struct, frozen=True, gc=False):
     """``name:``"""
 
     name: Name

@@ -8,13 +8,14 @@ from ptxemu.check.modifiers import Form
 from ptxemu.dialects import build
 from ptxemu.dialects.build import Body
 from ptxemu.dialects.text import TextError
-from ptxemu.dialects.visa.ast import Instruction, Name, Operand
+from ptxemu.dialects.visa.ast import Instruction, Operand
 from ptxemu.dialects.visa.masks import Span
 from ptxemu.dialects.visa.operands import Raw, raw
 from ptxemu.dialects.visa.table import entry_of
 from ptxemu.dialects.visa.variables import GRF, Scope, SurfaceVariable, read, write
 from ptxemu.ir import Imm, Reg
 from ptxemu.operations import Operation
+from ptxemu.syntax.ast import Name
 from ptxemu.types import B32, U64
 
 EXEC_SIZE = 8

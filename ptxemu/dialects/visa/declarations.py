@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ptxemu.dialects.build import Body
 from ptxemu.dialects.text import TextError
-from ptxemu.dialects.visa.ast import Alias, Name, Number, Text, Value
+from ptxemu.dialects.visa.ast import Alias, Number, Text, Value
 from ptxemu.dialects.visa.grammar import whole
 from ptxemu.dialects.visa.variables import (
     CHANNELS,
@@ -24,6 +24,7 @@ from ptxemu.dialects.visa.variables import (
 from ptxemu.ir import SReg, SymRef, Variable
 from ptxemu.isa.table import Row
 from ptxemu.names import closest
+from ptxemu.syntax.ast import Name
 from ptxemu.types import TYPES, U64
 
 Attributes = Sequence[tuple[Name, Value]]

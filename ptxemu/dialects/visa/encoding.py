@@ -11,13 +11,14 @@ import struct
 from collections.abc import Callable
 
 from ptxemu.dialects.text import TextError
-from ptxemu.dialects.visa.ast import Guard, Instruction, Name, Operand
+from ptxemu.dialects.visa.ast import Guard, Instruction, Operand
 from ptxemu.dialects.visa.kernel import form_of
 from ptxemu.dialects.visa.masks import Span, span
 from ptxemu.dialects.visa.operands import NULL, RAW
 from ptxemu.dialects.visa.table import ALIASES, ATOMIC, HALF, entry_of
 from ptxemu.errors import InputError
 from ptxemu.operations import OPERATIONS
+from ptxemu.syntax.ast import Name
 
 OPCODE = 0x73
 HALF_BIT = 0x20

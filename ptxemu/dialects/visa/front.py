@@ -9,7 +9,7 @@ from ptxemu.dialects.program import ProgramFront, first_value
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
-from ptxemu.dialects.visa.ast import Alias, Directive, Instruction, Label, Line, Name, Number, Text, Value, Word
+from ptxemu.dialects.visa.ast import Alias, Directive, Instruction, Label, Line, Number, Text, Value, Word
 from ptxemu.dialects.visa.atomic import surface_variable
 from ptxemu.dialects.visa.declarations import declare, special
 from ptxemu.dialects.visa.grammar import parser, whole
@@ -19,6 +19,7 @@ from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Module, SymRef, Variable
 from ptxemu.names import closest
 from ptxemu.source import SourceFile
+from ptxemu.syntax.ast import Name
 
 ARGUMENT_BYTES = 8
 WIDTHS = (8, 16, 32)

@@ -9,7 +9,8 @@ import re
 
 from ptxemu.dialects.rules import listed
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
-from ptxemu.dialects.visa.ast import Alias, Directive, Execution, Guard, Instruction, Label, Name, Number, Region, Text
+from ptxemu.dialects.visa.ast import Alias, Directive, Execution, Guard, Instruction, Label, Number, Region, Text
+from ptxemu.syntax.ast import Name
 
 tokens = ("WORD", "DOTTED", "NUMBER", "STRING", "MODIFIER")
 start = "line"

@@ -11,7 +11,7 @@ from ptxemu.dialects.build import Body
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import alu
-from ptxemu.dialects.visa.ast import Instruction, Label, Name, Operand, Region
+from ptxemu.dialects.visa.ast import Instruction, Label, Operand, Region
 from ptxemu.dialects.visa.atomic import surface_variable, typed_atomic
 from ptxemu.dialects.visa.control import Divergence
 from ptxemu.dialects.visa.masks import Bit, Predication, Span, channels, predication, span
@@ -20,6 +20,7 @@ from ptxemu.dialects.visa.table import ALIASES, TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope, SurfaceVariable
 from ptxemu.ir import Addr, Imm, Reg, Variable
 from ptxemu.names import closest
+from ptxemu.syntax.ast import Name
 from ptxemu.types import B32, TYPES
 
 BINDLESS = "T252"  # holds a handle

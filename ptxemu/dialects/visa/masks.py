@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from ptxemu.dialects import build
 from ptxemu.dialects.build import Body
 from ptxemu.dialects.text import TextError
-from ptxemu.dialects.visa.ast import Execution, Guard, Name
+from ptxemu.dialects.visa.ast import Execution, Guard
 from ptxemu.dialects.visa.grammar import whole
 from ptxemu.dialects.visa.variables import CHANNELS, Scope
 from ptxemu.ir import Reg
+from ptxemu.syntax.ast import Name
 
 MASK = re.compile(r"M([1-8])(_NM)?", re.IGNORECASE)
 SIZES = (1, 2, 4, 8, 16, 32)

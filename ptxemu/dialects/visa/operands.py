@@ -10,9 +10,10 @@ import numpy as np
 
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.text import INTEGER, TextError
-from ptxemu.dialects.visa.ast import Name, Number, Operand, Region
+from ptxemu.dialects.visa.ast import Number, Operand, Region
 from ptxemu.dialects.visa.variables import ELEMENT_TYPES, GRF, NULL_NAMES, General, Scope, read, write
 from ptxemu.ir import Reg
+from ptxemu.syntax.ast import Name
 from ptxemu.types import TYPES
 
 NULL = re.compile(rf"(?:{'|'.join(map(re.escape, NULL_NAMES))})(?:\.0)?")

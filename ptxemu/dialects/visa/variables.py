@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.text import TextError
-from ptxemu.dialects.visa.ast import Name
 from ptxemu.ir import Reg, Variable
 from ptxemu.names import closest
+from ptxemu.syntax.ast import Name
 from ptxemu.types import PRED, TYPES
 
 GRF = 32  # bytes of a register: the unit of a region's row
