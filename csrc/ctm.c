@@ -72,10 +72,10 @@ static uint8_t *place(const target *t, uint32_t lane, int64_t x, int64_t y) {
   return address;
 }
 
-/* The whole part of a coordinate; -1, which lies outside, for NaN, infinities and what no surface reaches. */
+/* The whole part of a coordinate; for NaN, infinities and what no surface reaches one that lies outside, as its neighbours do. */
 static int64_t coordinate(uint32_t bits) {
   float value = pe_float(bits);
-  return value > -0x1p31f && value < 0x1p31f ? (int64_t)value : -1;
+  return value > -0x1p31f && value < 0x1p31f ? (int64_t)value : INT32_MIN;
 }
 
 static uint32_t component(const target *t, const uint8_t *texel, uint32_t index) {

@@ -292,6 +292,20 @@ def test_tilings_of_registers_and_directives(tiling):
         assert memory.array[512:520].tolist() == [0.5, *range(2, 9)]
 
 
+def test_neighbours_of_no_place():
+    """spec 3, 6: NaN, infinite and huge coordinates lie outside, and so do their neighbours; those of -1 are the first texels."""
+    surface = target("FLOAT32_1", np.arange(16.0).reshape(4, 4) + 1, width=4, height=4)
+    nowhere = [np.nan, np.inf, -np.inf, 3e9, -3e9]
+    points = [*((x, 0) for x in nowhere), *((0, y) for y in nowhere), (-1, 0), (0, -1), (-1, -1)]
+    found = run(
+        "TEX r1, r0, inp0", {"r0": [[x, y, 0, 0] for x, y in points]}, ["r1"], surfaces={"a": surface},
+        head=[".input 0 a LINEAR_INP_2X2"],
+    )  # fmt: skip
+    texels = found["r1"].view(np.float32).tolist()
+    assert texels[: len(points) - 3] == [[0] * 4] * (len(points) - 3)
+    assert texels[-3:] == [[1, 0, 5, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
+
+
 # ---------------------------------------------------------------- section 7: the conditional test
 
 
