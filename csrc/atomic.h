@@ -87,8 +87,8 @@ PE_INLINE int64_t pe_float_order(pe_float_kind k, uint64_t x) {
 PE_INLINE uint64_t pe_float_extreme(uint32_t type, uint32_t flags, uint64_t old, uint64_t a, bool largest) {
   pe_float_kind k = pe_float_kind_of(type);
   bool old_nan = pe_float_nan(k, old), a_nan = pe_float_nan(k, a);
-  if (flags & PE_ATOM_FTZ) old = pe_float_flush(k, old), a = pe_float_flush(k, a);
   if (a_nan && flags & PE_ATOM_KEEP_OLD) return old;
+  if (flags & PE_ATOM_FTZ) old = pe_float_flush(k, old), a = pe_float_flush(k, a);
   if (a_nan) return old_nan ? pe_float_default_nan(k, flags) : old;
   if (old_nan) return a;
   return (pe_float_order(k, a) > pe_float_order(k, old)) == largest ? a : old;

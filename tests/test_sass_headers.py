@@ -288,6 +288,18 @@ def test_nan_policy_of_minimum_and_maximum(policy, both, op):
         assert int(surface.copy_to_host()[0]) == int(buffer.copy_to_host()[0]) == expected * 0x10001
 
 
+@pytest.mark.parametrize("op", ["MIN", "MAX"])
+def test_nan_source_leaves_subnormals(op):
+    """Unified model 4, fminmax_nan=keep_old: a NaN source leaves memory, also where .FTZ would flush it."""
+    start = np.array([0x80010001, 0x3C008001], np.uint32)
+    surface, buffer = device().surface(start, format="R32_UINT", geometry="1d"), device().to_device(start)
+    places = np.arange(2)
+    registers = {"R4": places, "R8": 0x7E007C01, "R10": buffer.address - device().arena.base + BIAS + 4 * places}
+    text = [f"SURED.D.1D.{op}.F16x2.FTZ.RN [R4], R8, 0x52", f"RED.{op}.F16x2.FTZ.RN [R10], R8"]
+    run(text, registers, surface, options={"fminmax_nan": "keep_old"})
+    assert surface.copy_to_host().tolist() == buffer.copy_to_host().tolist() == start.tolist()
+
+
 # ---------------------------------------------------------------- register files on the command line
 
 
@@ -336,3 +348,6 @@ def test_options_of_a_case(tmp_path, capfd):
     (tmp_path / "case.toml").write_text(CASE.replace('"fault"', "[1]"))
     assert command(["run", str(tmp_path)]) == 2
     assert "options.invalid_header: must be a text, a number or a truth value" in capfd.readouterr().err
+    (tmp_path / "case.toml").write_text(CASE.replace("invalid_header", "colour"))
+    assert command(["run", str(tmp_path)]) == 2
+    assert "case.toml: SASS has no option 'colour'; there are shared_window" in capfd.readouterr().err
