@@ -65,7 +65,7 @@ def loads(
     policy = {name: given.pop(name) for name in list(given) if name in POLICY_FIELDS}
     if language is not dialects.PTX and (strict := strict or bool(policy.get("strict"))):
         policy.setdefault("strict", True)
-    chosen = language.check_options({name: str(value) for name, value in given.items()})
+    chosen = language.check_options({name: str(value) for name, value in given.items()}, POLICY_FIELDS)
     settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())))
     program = Program(text, filename, settings, Cache.from_environment())
     return Module(program, device, {**language.policy, **policy})

@@ -64,7 +64,7 @@ class Resident:
     def bind(self, name: str, item: Bindable, index: int) -> None:
         """Bind a surface, texture or sampler to element ``index`` of a ``.surfref``, ``.texref`` or ``.samplerref``."""
         if name not in self._declared:
-            raise InputError(f"the module has no .surfref, .texref or .samplerref '{name}'{closest(name, self._declared)}")
+            raise InputError(f"the module has no surface, texture or sampler '{name}'{closest(name, self._declared)}")
         type, handle = self._info.handles[name].type, self._declared[name]
         kind, what = BINDABLE[type]
         if not isinstance(item, kind) or not item.belongs_to(self._table(name)):

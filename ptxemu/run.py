@@ -262,7 +262,7 @@ class _Run:
             "note": ffi.string(raw.note).decode(errors="replace"),
             "count": count,
         }
-        if raw.kind in MEMORY_KINDS:
+        if raw.kind in MEMORY_KINDS and not raw.has_coordinates:
             record["space"], record["address"] = SPACES[raw.space], raw.address
         if raw.has_coordinates:
             record["slot"], record["coordinates"] = raw.slot, tuple(raw.coordinates)
@@ -277,7 +277,7 @@ class _Run:
         unit = f"warp {raw.warp}" if raw.lane < 0 else f"thread {_dim(raw.tid)}"
         unit += f", channel {raw.channel - 1}" if raw.channel else ""
         parts = [f"{record['kind']} in kernel `{self.kernel_name}`{where}: block {_dim(raw.ctaid)}, {unit}"]
-        if raw.kind in MEMORY_KINDS:
+        if raw.kind in MEMORY_KINDS and not raw.has_coordinates:
             parts.append(self._access(raw))
         if raw.has_coordinates:
             x, y, z, layer = raw.coordinates

@@ -202,7 +202,7 @@ def test_wrong_tables(run, text, message):
         ('bind = { "named[2]" = "t" }', "bind.named[2]: "),
         (
             'bind = { names = "t" }',
-            "bind.names: the module has no .surfref, .texref or .samplerref 'names'; did you mean 'named'?",
+            "bind.names: the module has no surface, texture or sampler 'names'; did you mean 'named'?",
         ),
         ('bind = { named = "s" }', "bind.named: 'named' can only be bound to an open texture"),
     ],

@@ -152,6 +152,7 @@ def test_mixed_programs_are_refused():
     """No program does cached and uncached output."""
     found = records(f"{UMRT}OUTPUT MOV.{OWN} out, r0\nOUTPUT MOV.RNDR_TGT_A out, r0\n")
     assert found == ["5:11: error: MIXED_OUTPUT: a program of kind umrt cannot write RNDR_TGT_A"]
+    assert records(f"{UMRT}OUTPUT MOV out, r1\n")[0].endswith("needs a target, such as .RNDR_TGT_UMRT_SAME_IDX")
 
 
 def test_a_program_ends_in_an_output():

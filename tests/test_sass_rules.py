@@ -65,6 +65,36 @@ def test_aliases_of_sizes():
     assert "unknown modifier '.64'" in errors(HEAD + "SURED.D.1D.ADD.64 [R4], R8, 0x52")[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "SURED.D.1D.ADD.S64 [R4], R8, 0x52",
+            "15: ILLEGAL_OP_TYPE: 'SURED.ADD' has no type .S64, only .U32, .S32, .SD32, .U64, .F32",
+        ),
+        ("SURED.D.1D.DEC.S32 [R4], R8, 0x52", "15: ILLEGAL_OP_TYPE: 'SURED.DEC' has no type .S32, only .U32"),
+        ("SURED.D.1D.ADD.F64.RN [R4], R8, 0x52", "15: ILLEGAL_OP_TYPE: 'SURED.ADD' has no type .F64.RN, only"),
+        ("@P1 RED.E.MIN.SD64 [R4], R8", "14: ILLEGAL_OP_TYPE: 'RED.MIN' has no type .SD64, only"),
+        ("RED.XOR.64 [R4], R8", "ok"),
+        ("RED.OR.F16x2.RN [R4], R8", "7: ILLEGAL_OP_TYPE: 'RED.OR' has no type .F16x2.RN, only .U32, .S32 or .U64"),
+    ],
+)
+def test_illegal_pairs_have_their_name(line, message):
+    """Spec 4: a pair outside the table is the assemble error ILLEGAL_OP_TYPE, at the type."""
+    found = errors(HEAD + line)
+    assert not found if message == "ok" else message in found[0], found
+
+
+def test_a_misaligned_coordinate_has_no_address():
+    """Spec 5: the fault of a byte coordinate names surface and coordinates, and no address."""
+    with pytest.raises(ptxemu.Fault) as caught:
+        run("SURED.D.BA.1D.ADD [R4], R8, 0x52", {"R4": 6, "R8": 1}, cells([0] * 4))
+    record = caught.value.record
+    assert (record["kind"], record["code"], record["coordinates"]) == ("misaligned address", 716, (6, 0, 0, 0))
+    assert (record["space"], record["address"]) == (None, None)
+    assert "address 0x" not in str(caught.value) and "4-byte access of surface" in str(caught.value)
+
+
 def updated_red(op):
     buffer = device().to_device(np.full(2, 0xFFFFFFFF, np.uint32))
     run(f"RED.{op} [R6], R8", {"R6": buffer.address - device().arena.base + BIAS, "R8": 2, "R9": 0})

@@ -75,7 +75,12 @@ class _Run:
     """A case's program and what it works on, on a device."""
 
     def __init__(self, case: Case, device: Device) -> None:
-        self.module: Module = load(case.program, strict=case.strict, device=device, dialect=case.dialect, options=case.options)
+        try:
+            self.module: Module = load(
+                case.program, strict=case.strict, device=device, dialect=case.dialect, options=case.options
+            )
+        except InputError as error:
+            raise InputError(f"{case.path}: {error}") from None
         self.resources = Resources(case, device)
 
     def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:

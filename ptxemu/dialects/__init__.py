@@ -8,7 +8,7 @@ start needs, so it imports none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
@@ -32,11 +32,11 @@ class Dialect:
     options: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
     policy: Mapping[str, str | int] = field(default_factory=dict)
 
-    def check_options(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Every option's value. Raises InputError for a name or value that does not exist."""
+    def check_options(self, given: Mapping[str, str], others: Iterable[str] = ()) -> dict[str, str]:
+        """Every option's value. Raises InputError for a name or value that does not exist; ``others`` exist elsewhere."""
         for name, value in given.items():
             if name not in self.options:
-                known = ", ".join(self.options) or "none"
+                known = ", ".join([*self.options, *others]) or "none"
                 raise InputError(f"{self.title} has no option '{name}'; there are {known}")
             values = self.options[name]
             if not isinstance(values, str) and value not in values:

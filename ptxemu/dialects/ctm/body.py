@@ -157,7 +157,8 @@ class Kernel:
             if self.output.kind == "umrt" and work.unit.words == "a":
                 continue
             if OUT in work.writes and target is None:
-                raise TextError("a write of out needs a target, such as .RNDR_TGT_A", name.pos, name.end)
+                example = "RNDR_TGT_UMRT_SAME_IDX" if self.output.kind == "umrt" else "RNDR_TGT_A"
+                raise TextError(f"a write of out needs a target, such as .{example}", name.pos, name.end)
             if target is not None:
                 self.output.check_target(target, *target_span(name, target))
 

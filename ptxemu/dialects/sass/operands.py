@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
+from ptxemu.check.modifiers import Form, Misfit, alternatives, sort_modifiers
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Negative, Operand
 from ptxemu.dialects.sass.grammar import LATER
 from ptxemu.dialects.sass.memory import Banks
-from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, TABLE
+from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, SIZES, TABLE
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Reg, SReg
 from ptxemu.names import closest
@@ -44,6 +44,7 @@ def form_of(item: Instruction) -> Form:
     words = joined(item.modifiers)
     if opcode == "RED":
         words = tuple(ALIASES.get(word, word) for word in words)
+    _check_size(item, words)
     forms = sort_modifiers(TABLE[opcode], words, False)
     if isinstance(forms, Misfit):
         raise TextError(forms.message, *_modifier_span(item, words, forms.index))
@@ -59,6 +60,18 @@ def joined(words: tuple[str, ...]) -> tuple[str, ...]:
         found.append(".".join(words[at : at + length]))
         at += length
     return tuple(found)
+
+
+def _check_size(item: Instruction, words: tuple[str, ...]) -> None:
+    """An operation of SURED or RED takes the sizes that the reference lists for it."""
+    operation = next((word for word in words if (item.opcode, word) in SIZES), None)
+    size = next((index for index, word in enumerate(words) if word in ENGINE_TYPES), None)
+    if operation is None or size is None:
+        return
+    sizes = SIZES[item.opcode, operation]
+    if words[size] not in sizes:
+        text = f"ILLEGAL_OP_TYPE: '{item.opcode}.{operation}' has no type .{words[size]}, only {alternatives(list(sizes))}"
+        raise TextError(text, *_modifier_span(item, words, size))
 
 
 def _modifier_span(item: Instruction, words: tuple[str, ...], index: int | None) -> tuple[int, int]:

@@ -29,6 +29,19 @@ ENGINE_TYPES: dict[str, ScalarType] = {
 }  # fmt: skip
 
 
+def _listed(opcode: str, op: str) -> set[str]:
+    entries = [entry for entry in operations.OPERATIONS if entry.sass == op]
+    return {size for entry in entries for size in (entry.sured if opcode == "SURED" else entry.red)}
+
+
+# What the reference lists for each operation of SURED and RED.
+SIZES: dict[tuple[str, str], tuple[str, ...]] = {
+    (opcode, op): tuple(size for size in ENGINE_TYPES if size in _listed(opcode, op))
+    for opcode in ("SURED", "RED")
+    for op in dict.fromkeys(entry.sass for entry in operations.OPERATIONS if entry.sass)
+}
+
+
 def build(table: dict[str, list[Row]]) -> None:
     """Add the rows of SURED and RED to a table: one for each operation that SASS has a word for."""
     dims, clamps = ",".join(DIMS), ",".join(CLAMPS)
