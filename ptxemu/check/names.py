@@ -44,11 +44,16 @@ WARP_SZ = ast.Int(32, False, 0, 0)
 
 @dataclass(slots=True)
 class _Scope:
-    """``declared`` gives the position of each declaration; ``undo`` lists (table, name, what it meant before) in order."""
+    """``declared`` gives the position of each declaration; ``undo`` lists (table, name, what it meant before) in order.
+
+    ``ranges`` gives the count of each range by its prefix, ``numbered`` the declared names that end in digits by what
+    precedes these.
+    """
 
     suffix: str
     declared: dict[str, int] = field(default_factory=dict)
-    prefixes: list[str] = field(default_factory=list)
+    ranges: dict[str, int] = field(default_factory=dict)
+    numbered: dict[str, list[str]] = field(default_factory=dict)
     undo: list[tuple[dict[str, Any], str, Any]] = field(default_factory=list)
 
 
@@ -89,7 +94,7 @@ class Names:
                 table.pop(name, None)
             else:
                 table[name] = old
-        for prefix in scope.prefixes:
+        for prefix in scope.ranges:
             self._ranges[prefix].pop()
 
     # ------------------------------------------------------------ declarations
@@ -114,9 +119,10 @@ class Names:
     def declare_range(self, prefix: str, count: int, type: ScalarType, vector: int = 0, pos: int = 0) -> bool:
         """Declare ``prefix0`` to ``prefix<count-1>``; False if the scope has such a range already."""
         scope = self._scopes[-1]
-        if prefix in scope.prefixes or any(_in_range(name, prefix, count) for name in scope.declared):
+        alike = scope.numbered.get(prefix.rstrip(DIGITS), ())
+        if prefix in scope.ranges or any(_in_range(name, prefix, count) for name in alike):
             return False
-        scope.prefixes.append(prefix)
+        scope.ranges[prefix] = count
         scope.declared[prefix + "<"] = pos
         self._ranges.setdefault(prefix, []).append(_Range(type, vector, count, scope))
         if len(self._scopes) > 1:
@@ -126,19 +132,16 @@ class Names:
     def _declare(self, table: dict[str, Any], other: dict[str, Any], name: str, entity: object, pos: int) -> bool:
         """Enter a name in ``table`` and hide what it means in the ``other`` one."""
         scope = self._scopes[-1]
-        if name in scope.declared or (table is self.entities and self._range_holds(scope, name)):
+        if name in scope.declared or (table is self.entities and _range_holds(scope, name)):
             return False
         scope.declared[name] = pos
+        if name[-1:] in DIGITS:
+            scope.numbered.setdefault(name.rstrip(DIGITS), []).append(name)
         scope.undo.append((table, name, table.get(name)))
         table[name] = entity
         if name in other:
             scope.undo.append((other, name, other.pop(name)))
         return True
-
-    def _range_holds(self, scope: _Scope, name: str) -> bool:
-        """Whether a range that the scope has declared includes the name."""
-        ends = name[-1:].isdecimal()
-        return ends and any(_in_range(name, prefix, self._ranges[prefix][-1].count) for prefix in scope.prefixes)
 
     def _hide(self, prefix: str, count: int, scope: _Scope) -> None:
         """Forget registers that a range of an inner scope hides, until the scope ends."""
@@ -224,6 +227,12 @@ class Names:
         }
         ranges = [f"{prefix}{index}" for prefix, count in counts.items() for index in range(count)]
         return [*known, *ranges, *self._module, *(f"%{name}" for name in (*SPECIAL_REGISTERS, *TRIPLES))]
+
+
+def _range_holds(scope: _Scope, name: str) -> bool:
+    """Whether a range that the scope has declared includes the name."""
+    ends = range(max(len(name.rstrip(DIGITS)), len(name) - MOST_DIGITS), len(name))
+    return any(int(name[end:]) < scope.ranges.get(name[:end], 0) for end in ends)
 
 
 def _in_range(name: str, prefix: str, count: int) -> bool:

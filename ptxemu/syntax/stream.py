@@ -52,6 +52,7 @@ class TokenStream:
         self._scanner = Scanner(self.text, self) if fast else None
         self._pending: deque[Token] = deque()
         self._location_positions: list[int] = []
+        self._locations: set[tuple[int, ...]] = set()
         self._locations_before = 0  # how many .loc precede the function that is being read
         self._count = 0  # tokens of the statement so far
         self._braces = 0  # braces open inside the statement: vectors, initialisers
@@ -157,12 +158,13 @@ class TokenStream:
         file, line, column = map(int, match.groups()[:3])
         if not self.scopes:
             self.extension("'.loc' stands outside of a function", pos, pos + len(".loc"))
-        elif match[4] and tuple(map(int, match[4].split())) not in self.module.locs:
+        elif match[4] and tuple(map(int, match[4].split())) not in self._locations:
             self.extension(
                 f"no '.loc' before gives the location {match[4]} that this is inlined at", match.start(4) + pos, pos + len(text)
             )
         positions.append(pos)
         self.module.locs.append((file, line, column))
+        self._locations.add((file, line, column))
 
     def location_at(self, pos: int) -> int:
         """The ``Instruction.loc`` of an instruction at ``pos`` of the current function."""
