@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ptxemu import check, dialects, isa, jit
+from ptxemu import dialects, isa, jit
 from ptxemu.analysis.branches import branches_meet
 from ptxemu.analysis.linear import Layout
 from ptxemu.analysis.meeting import parts_meet
 from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.collector import collector_paused
+from ptxemu.diagnose import check_ptx
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op, Reg, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
@@ -31,7 +32,6 @@ from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.separate import separate
 from ptxemu.passes.ssa import construct
 from ptxemu.source import SourceFile
-from ptxemu.syntax import parse
 from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
@@ -94,9 +94,11 @@ def front(
             module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
             diagnostics.raise_errors()
             return module
-        tree = parse(source, diagnostics)
-        diagnostics.raise_errors()
-        module = check.check(tree, source, diagnostics)
+        try:
+            module = check_ptx(source, diagnostics)
+        except UnsupportedError:
+            diagnostics.raise_errors()
+            raise
         diagnostics.raise_errors()
     return module
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptxemu import dialects
 from ptxemu.collector import collector_paused
 from ptxemu.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
 from ptxemu.source import SourceFile
+
+if TYPE_CHECKING:
+    from ptxemu.ir import Module
 
 
 def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect: str | None = None) -> list[Diagnostic]:
@@ -18,23 +22,23 @@ def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect
     language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
     with suppress(UnsupportedError), collector_paused():
         if language is dialects.PTX:
-            _check(source, diagnostics)
+            check_ptx(source, diagnostics)
         else:
             dialects.front(language.name, source, diagnostics, strict, language.check_options({}))
     return diagnostics.records
 
 
-def _check(source: SourceFile, diagnostics: Diagnostics) -> None:
+def check_ptx(source: SourceFile, diagnostics: Diagnostics) -> Module:
+    """The typed module of a PTX text, of use only if there are no errors. All errors are reported."""
     from ptxemu.check import check
     from ptxemu.syntax import parse
 
     tree = parse(source, diagnostics)
-    if diagnostics.errors:
-        diagnostics.before_first_error()
+    diagnostics.next_stage()
     try:
-        check(tree, source, diagnostics)
+        return check(tree, source, diagnostics)
     finally:
-        diagnostics.sort()
+        diagnostics.finish()
 
 
 def read_ptx(path: Path) -> str:

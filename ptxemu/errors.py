@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ptxemu.damage import Damage
 from ptxemu.source import SourceFile
 
 
@@ -43,18 +44,20 @@ class Diagnostics:
     source: SourceFile
     strict: bool = False
     records: list[Diagnostic] = field(default_factory=list)
-    until: int | None = None
-    """Where a syntax error is: what follows it is misunderstood, so only what precedes it is reported."""
+    damage: Damage = field(default_factory=Damage)
+    _earlier: list[Diagnostic] = field(default_factory=list)
     _seen: set[tuple[str, int]] = field(default_factory=set)
+    _count: int = 0  # of the errors in ``records``
 
     def add(self, severity: str, message: str, pos: int, end: int = -1, notes: tuple[str, ...] = ()) -> None:
-        if self.until is not None and pos >= self.until:
-            return
         pos = min(max(pos, 0), len(self.source.text))
+        if self.damage.holds(pos) or (severity == "error" and self.full):
+            return
         line, column = self.source.line_column(pos)
         if (message, line) in self._seen:
             return
         self._seen.add((message, line))
+        self._count += severity == "error"
         text = self.source.line_text(line)
         width = max(1, end - pos)
         self.records.append(Diagnostic(severity, message, line, column, column + width, self.source.name, text, notes))
@@ -70,14 +73,20 @@ class Diagnostics:
         if self.strict:
             self.add("error", message, pos, end)
 
-    def before_first_error(self) -> None:
-        """From now on, take only what is reported before the first error."""
-        first = min((record.line, record.column) for record in self.errors)
-        self.until = self.source.starts[first[0] - 1] + first[1] - 1
+    def next_stage(self) -> None:
+        """What follows is found by another stage, in the order of the source again."""
+        self.damage.seal()
+        self._earlier, self.records, self._count = self.records, [], 0
 
-    def sort(self) -> None:
-        """Put the messages into the order of the source."""
-        self.records.sort(key=lambda record: (record.line, record.column))
+    def finish(self) -> None:
+        """Put the messages of both stages into the order of the source; the first errors stay."""
+        merged = sorted(self._earlier + self.records, key=lambda record: (record.line, record.column))
+        errors = [record for record in merged if record.severity == "error"]
+        if len(errors) > MAX_ERRORS:
+            last = errors[MAX_ERRORS - 1]
+            kept = merged.index(last) + 1
+            merged = merged[:kept]
+        self._earlier, self.records, self._count = [], merged, len(errors)
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -85,7 +94,7 @@ class Diagnostics:
 
     @property
     def full(self) -> bool:
-        return len(self.errors) >= MAX_ERRORS
+        return self._count >= MAX_ERRORS
 
     def raise_errors(self) -> None:
         if self.errors:

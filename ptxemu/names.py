@@ -8,14 +8,30 @@ from itertools import islice
 LONGEST = 100  # characters of a name that is compared
 MOST = 4000  # names that are compared: the hint must not take longer than the check
 SLACK = 3  # characters by which lengths may differ
+CANDIDATES = 4
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The known name that ``name`` was probably meant to be: among equals, one that begins alike."""
+    from difflib import SequenceMatcher, get_close_matches
+
+    if len(name) > LONGEST:
+        return None
+    alike = list(islice((other for other in known if abs(len(other) - len(name)) <= SLACK), MOST))
+    folded = name.lower()
+    for other in alike:
+        if other.lower() == folded:
+            return other
+    found = get_close_matches(name, alike, CANDIDATES, cutoff)
+    return max(found, key=lambda other: _likeness(SequenceMatcher(None, other, name).ratio(), other, name), default=None)
+
+
+def _likeness(ratio: float, one: str, other: str) -> tuple[float, int]:
+    pairs = zip(one, other)
+    return ratio, next((index for index, (a, b) in enumerate(pairs) if a != b), len(one))
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """``"; did you mean 'x'?"`` for the known name nearest to ``name``, else an empty text."""
-    from difflib import get_close_matches
-
-    if len(name) > LONGEST:
-        return ""
-    alike = (other for other in known if abs(len(other) - len(name)) <= SLACK)
-    found = get_close_matches(name, list(islice(alike, MOST)), n=1, cutoff=cutoff)
-    return f"; did you mean '{found[0]}'?" if found else ""
+    found = nearest(name, known, cutoff)
+    return f"; did you mean '{found}'?" if found else ""

@@ -89,7 +89,7 @@ def test_registers_are_shared_within_a_function() -> None:
 def test_huge_register_range_is_lazy() -> None:
     items = body(".reg .b32 %x<1000000000>; mov.u32 %x999999999, %x0;")
     assert len(items) == 1
-    assert errors(".entry k() { .reg .b32 %x<5>; mov.u32 %x5, %x0; }") == ["unknown name '%x5'; did you mean '%x4'?"]
+    assert errors(".entry k() { .reg .b32 %x<5>; mov.u32 %x5, %x0; }") == ["unknown name '%x5'; '.reg %x<5>' declares %x0 to %x4"]
 
 
 def test_number_of_a_register_is_all_the_digits_at_its_end() -> None:
@@ -582,7 +582,7 @@ def test_version_5_1_is_6_0(version: str, accepted: bool) -> None:
 def test_unknown_label_before_a_syntax_error_outside() -> None:
     diagnostics = Diagnostics(SourceFile("test.ptx", HEADER + ".entry k()\n{\nbra L;\n}\nret;\n"))
     tree = parse(diagnostics.source, diagnostics)
-    diagnostics.before_first_error()
+    diagnostics.next_stage()
     check(tree, diagnostics.source, diagnostics)
     assert sorted(record.line for record in diagnostics.errors)[0] == 6
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu.check import check
+from ptxemu.diagnose import check_ptx
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
-from ptxemu.syntax import parse
 
 FILES = sorted((Path(__file__).parent / "errors").glob("*.ptx"))
 ANNOUNCED = re.compile(r"// (error|warning): (.+)$")
@@ -25,9 +24,7 @@ def diagnose(path: Path) -> Diagnostics:
     text = path.read_text()
     source = SourceFile(path.name, text)
     diagnostics = Diagnostics(source, strict=text.startswith("// strict"))
-    tree = parse(source, diagnostics)
-    if not diagnostics.errors:
-        check(tree, source, diagnostics)
+    check_ptx(source, diagnostics)
     return diagnostics
 
 

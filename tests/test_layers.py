@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ptxemu"
 
 # From the bottom to the top. A name stands for a module, or for a package with all in it that is not named itself.
 LAYERS: list[set[str]] = [
-    {"_runtime", "collector", "names", "source", "target", "types", "variant"},
+    {"_runtime", "collector", "damage", "names", "source", "target", "types", "variant"},
     {"errors", "operations"},
     {"cache", "ir", "memory", "isa", "signature", "slots", "surface_format"},
     {"handle", "limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph", "lower.emit"},

@@ -18,6 +18,7 @@ from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.names import closest
 from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
+from ptxemu.syntax.declarations import UNNAMED
 
 __all__ = ["check"]
 
@@ -44,6 +45,7 @@ class _ModuleChecker:
         self.declared_early: set[str] = set()
         self.declared_at: dict[str, int] = {}  # where a name was declared first
         self.bodies: list[tuple[Function, ast.Function]] = []
+        self.defined: set[Function] = set()
 
     def run(self) -> Module:
         self._header()
@@ -58,21 +60,22 @@ class _ModuleChecker:
                 self.diagnostics.extension(problem, item.pos, item.end)
         encoder = Encoder(self.diagnostics, self._symbol)
         for variable, init in self.initialised:
-            encoder.encode(variable, init)
+            self.declarer.initialise(encoder, variable, init)
         independent = "texmode_independent" in self.tree.target
         context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent)
         try:
             for function, node in self.bodies:
                 if node.body is not None:
                     function.body = BodyChecker(context, function, node).check(node.body)
-            if self.diagnostics.until is None:
+            if not self.diagnostics.damage:
                 self._limits()
             if self.strict:
                 check_sections(self.tree, self.diagnostics)
         except TooManyErrors:
             pass
-        if context.unsupported is not None and not self.diagnostics.errors:
-            raise context.unsupported
+        unsupported = self.declarer.unsupported or context.unsupported
+        if unsupported is not None and not self.diagnostics.errors:
+            raise unsupported
         return self.module
 
     def _limits(self) -> None:
@@ -80,7 +83,8 @@ class _ModuleChecker:
         check_constants(self.module, self.diagnostics)
         check_shared(self.module.functions.values(), self.module.variables.values(), self.diagnostics)
         for function, node in self.bodies:
-            check_parameters(function, node.end - 1, version, target, self.diagnostics)
+            if function in self.defined:
+                check_parameters(function, node.end - 1, version, target, self.diagnostics)
         if self.strict and not self.diagnostics.errors:
             self._unresolved()
 
@@ -111,7 +115,7 @@ class _ModuleChecker:
     def _gates(self) -> Gates | None:
         number, suffix = target_parts(self.tree.target)
         version = (6, 0) if self.tree.version == (5, 1) else self.tree.version or (0, 0)  # two names of one version to ptxas
-        return (version, number, suffix) if self.strict and number else None
+        return (version, number, suffix) if self.strict and number and self.tree.version else None
 
     def _reachable(self, callee: Function, call: Op) -> None:
         if callee.body is None and callee.name not in SYSTEM_CALLS:
@@ -131,6 +135,7 @@ class _ModuleChecker:
             return
         variable = self.declarer.variable(node, node.name, None) if self.declarer.placed(node, "module") else None
         if variable is None:
+            self.diagnostics.damage.names.add(node.name)
             return
         if old is not None and isinstance(old.symbol, Variable) and node.linkage == "extern":
             return
@@ -141,14 +146,24 @@ class _ModuleChecker:
             self.initialised.append((variable, node.init))
 
     def _function(self, node: ast.Function) -> None:
-        self.declared_at.setdefault(node.name, node.pos)
-        for formal in node.params:
-            self._sampler(formal)
-        for message, pos, end in function_problems(node, self._gates(), self.diagnostics.source):
-            self.diagnostics.error(message, pos, end)
-        function = self.declarer.function(node)
-        if function is None:
+        if node.name != UNNAMED:
+            self.declared_at.setdefault(node.name, node.pos)
+            for formal in node.params:
+                self._sampler(formal)
+            for message, pos, end in function_problems(node, self._gates(), self.diagnostics.source):
+                self.diagnostics.error(message, pos, end)
+        function, complete = self.declarer.function(node)
+        if node.body is not None:
+            self.bodies.append((function, node))  # to be checked, whatever is wrong with its head
+        if node.name == UNNAMED:
             return
+        if not complete:
+            self.diagnostics.damage.names.add(node.name)
+            return
+        self._head(node, function)
+
+    def _head(self, node: ast.Function, function: Function) -> None:
+        """Give a function its name, unless that means something else."""
         old = self.module.functions.get(node.name)
         if node.body is None:
             self.declared_early.add(node.name)
@@ -158,12 +173,13 @@ class _ModuleChecker:
                 message, notes = f"'{node.name}' is declared differently before", (f"the declaration is on line {line}",)
                 self.diagnostics.error(message, *self._head_read(node), notes)
                 return
-            if any(known is old for known, _ in self.bodies):
+            if old in self.defined:
                 self.diagnostics.error(f"function '{node.name}' is defined twice", *self._head_read(node))
                 return
             if node.body is None:
                 return
             self._complete(old, function)
+            self.bodies[-1] = (old, node)
             function = old
         elif node.name in self.symbols:
             self.diagnostics.error(f"'{node.name}' is declared twice", *self._head_read(node))
@@ -171,12 +187,12 @@ class _ModuleChecker:
         self.module.functions[node.name] = function
         self.symbols[node.name] = SymRef(function, 0)
         if node.body is not None:
-            self.bodies.append((function, node))
+            self.defined.add(function)
 
     def _other_linkage(self, old: Function, node: ast.Function) -> bool:
         """A second declaration repeats the linkage of the first; a definition does, or has none."""
         if node.body is None:
-            return not any(known is old for known, _ in self.bodies) and old.linkage != node.linkage
+            return old not in self.defined and old.linkage != node.linkage
         return old.linkage == "extern" or node.linkage not in ("", old.linkage)
 
     def _head_read(self, node: ast.Function) -> tuple[int, int]:
@@ -217,9 +233,9 @@ class _ModuleChecker:
 
     def _symbol(self, name: ast.Name) -> SymRef | None:
         found = self.symbols.get(name.text)
-        if found is None:
+        if found is None and not self.diagnostics.damage.hides(name.text):
             self.diagnostics.error(f"unknown name '{name.text}'{closest(name.text, self.symbols)}", name.pos, name.end)
-        elif self.declared_at.get(name.text, 0) > name.pos:
+        elif found is not None and self.declared_at.get(name.text, 0) > name.pos:
             self.diagnostics.extension(f"'{name.text}' must be declared before it is used here", name.pos, name.end)
         return found
 

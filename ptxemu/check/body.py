@@ -13,6 +13,7 @@ from ptxemu.check.calls import CallChecker
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.flow import HANDLERS, label
 from ptxemu.check.gates import Gates, gate_errors, special_register_errors
+from ptxemu.check.hints import instruction_hint
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
@@ -24,8 +25,8 @@ from ptxemu.check.typerules import literal_number, literal_value
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
 from ptxemu.isa import rows
-from ptxemu.names import closest
 from ptxemu.syntax import ast
+from ptxemu.syntax.words import SPACES
 from ptxemu.types import TYPES
 
 ARGUMENTS = frozenset({"[&param]", "[&param+]"})  # kinds of addresses of variables that a call passes or returns
@@ -59,6 +60,7 @@ class BodyChecker:
         self.names = Names(context.symbols)
         self.items: list[Op | LabelMark] = []
         roles = {param.variable: "input" for param in function.params} | dict.fromkeys(function.returns, "output")
+        self.opcodes = rows()
         self.resolver = Resolver(self.names, context.diagnostics, roles, partial(element, self), partial(sum_of, self))
         self.calls = CallChecker(self.resolver, context.declarer, function.name)
         self.encoder = Encoder(context.diagnostics, self._symbol)
@@ -70,6 +72,9 @@ class BodyChecker:
         formals = zip((*self.node.params, *self.node.returns), self._formal_variables())
         for index, (node, variable) in enumerate(formals):
             self._formal(node, variable, is_input=index < len(self.node.params))
+        if len(self.function.params) < len(self.node.params):
+            for node in (*self.node.params, *self.node.returns):
+                self.names.forget(node.name)
         for reg, variable in self.register_inputs:
             self.items.append(self.transfer(reg, variable, load=True, like=None))
         self._statements(body)
@@ -156,7 +161,7 @@ class BodyChecker:
                 self.names.forget(node.name)
                 return
             if node.init is not None:
-                self.encoder.encode(variable, node.init)
+                self.context.declarer.initialise(self.encoder, variable, node.init)
             self.function.variables.append(variable)
             fresh = self.names.declare(node.name, SymRef(variable, 0), node.pos)
         if not fresh:
@@ -217,6 +222,8 @@ class BodyChecker:
     def _instruction(self, ins: ast.Instruction) -> None:
         self.resolver.instruction = ins
         try:
+            if ins.opcode not in self.opcodes:
+                raise self._unknown(ins)
             handler = HANDLERS.get(ins.opcode)
             op = self.operation(ins) if handler is None else handler(self, ins)
         except Rejected:
@@ -227,6 +234,18 @@ class BodyChecker:
             self.context.unsupported = self.context.unsupported or error
             return
         self.items.append(op)
+
+    def _unknown(self, ins: ast.Instruction) -> Rejected:
+        """An instruction that there is not; what it would declare as a directive is known nevertheless."""
+        opcode, end = ins.opcode, ins.opcode_pos + len(ins.opcode)
+        hint = instruction_hint(opcode, self.opcodes)
+        if opcode in SPACES:
+            hint = f"; did you mean '.{opcode}'?"
+            for operand in ins.operands:
+                if isinstance(operand, ast.Name):
+                    self.names.forget(operand.text)
+        self.diagnostics.error(f"unknown instruction '{opcode}'{hint}", ins.opcode_pos, end)
+        return Rejected()
 
     def operation(self, ins: ast.Instruction) -> Op:
         kinds: list[Any] = [ins.opcode, ins.modifiers]
@@ -288,11 +307,6 @@ class BodyChecker:
         return forms
 
     def checked_forms(self, ins: ast.Instruction) -> list[Form]:
-        if ins.opcode not in rows():
-            hint = closest(ins.opcode, rows(), 0.6)
-            end = ins.opcode_pos + len(ins.opcode)
-            self.diagnostics.error(f"unknown instruction '{ins.opcode}'{hint}", ins.opcode_pos, end)
-            raise Rejected
         forms = self.forms(ins.opcode, ins.modifiers)
         if isinstance(forms, Misfit):
             self.diagnostics.error(forms.message, *self._modifier_span(ins, forms.index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.check.gates import Gates
+from ptxemu.check.initialisers import Encoder
 from ptxemu.check.placement import TRIPLE_DIRECTIVES, declaration_problem, gate_problem
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Param, Variable
@@ -20,6 +21,7 @@ class Declarer:
     def __init__(self, diagnostics: Diagnostics, gates: Gates | None = None) -> None:
         self.diagnostics = diagnostics
         self.gates = gates
+        self.unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
 
     def error(self, message: str, node: ast.Variable | ast.Function) -> None:
         self.diagnostics.error(message, node.pos, node.end)
@@ -103,16 +105,22 @@ class Declarer:
         self.error(f"'{node.name}' has no size: give its extent, an initial value or .extern", node)
         return None
 
+    def initialise(self, encoder: Encoder, variable: Variable, init: ast.Init | ast.InitList) -> None:
+        try:
+            encoder.encode(variable, init)
+        except UnsupportedError as problem:
+            self.unsupported = self.unsupported or problem
+
     # ------------------------------------------------------------ functions
 
-    def function(self, node: ast.Function) -> Function | None:
-        """The signature of a function, its body still None."""
+    def function(self, node: ast.Function) -> tuple[Function, bool]:
+        """The signature of a function, its body still None; and whether all of its parameters are right."""
         params: list[Param] = []
         offset = 0
         for formal in node.params:
             variable = self.formal(formal, node.name, node.kind)
             if variable is None:
-                return None
+                continue
             offset = -(-offset // variable.align) * variable.align
             params.append(Param(variable, offset, formal.ptr))
             offset += variable.size
@@ -120,8 +128,11 @@ class Declarer:
         limits = {directive.name: _limit(directive) for directive in node.directives}
         noreturn = limits.pop("noreturn", None) is not None
         kept = [variable for variable in returns if variable is not None]
+        complete = len(params) == len(node.params) and len(kept) == len(node.returns)
+        if not complete:
+            params, kept = [], []
         position = node.name_pos or node.pos
-        return Function(node.name, node.kind, node.linkage, params, kept, None, [], limits, position, noreturn)
+        return Function(node.name, node.kind, node.linkage, params, kept, None, [], limits, position, noreturn), complete
 
     def formal(self, node: ast.Variable, owner: str, scope: str) -> Variable | None:
         """A formal parameter of an ``entry``, ``func`` or ``prototype``.
@@ -139,7 +150,9 @@ class Declarer:
             return None
         if kind is PRED and (scope == "prototype" or (scope == "func" and node.space == "reg")):
             source = self.diagnostics.source
-            raise UnsupportedError(f"{source.name}:{source.line(node.pos)}: parameters of type .pred are not supported")
+            problem = f"{source.name}:{source.line(node.pos)}: parameters of type .pred are not supported"
+            self.unsupported = self.unsupported or UnsupportedError(problem)
+            return None
         variable = self.variable(node, node.name, owner)
         if variable is not None:
             variable.space = "param"

@@ -25,9 +25,9 @@ def label(checker: BodyChecker, operand: ast.Operand) -> str:
         found = names.code.get(operand.text)
         if isinstance(found, str) and not names.is_numbered(operand.text):
             return found
-        until = checker.diagnostics.until
-        if found is None and until is not None and checker.node.end > until:
-            raise Rejected  # it may stand after the syntax error
+        damage = checker.diagnostics.damage
+        if found is None and (damage.hides(operand.text) or damage.unbalances(checker.node.pos, checker.node.end)):
+            raise Rejected  # it may stand in what was not read
         if found is None and names.lookup(operand.text) is None:
             known = [name for name, entity in names.code.items() if isinstance(entity, str)]
             raise resolver.error(f"unknown label '{operand.text}'{closest(operand.text, known)}", operand)

@@ -29,6 +29,9 @@ def target_parts(words: tuple[str, ...]) -> tuple[int, str]:
 
 def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> None:
     """Report missing directives; in strict mode also versions and targets that do not exist or do not go together."""
+    hides = diagnostics.damage.hides
+    if (tree.version is None and hides("version")) or (not tree.target and hides("target")):
+        return
     if tree.version is None:
         diagnostics.error("the module has no .version directive", _next_item(tree, diagnostics, after="target"))
     elif not tree.target:
@@ -99,6 +102,6 @@ def _architecture(word: str, version: tuple[int, int], tree: ast.Module, diagnos
     least = TARGETS.get(match.group(1) + match.group(2))
     if least is None:
         diagnostics.error(f"unknown target '{word}'", tree.target_pos)
-    elif version < least and ordered and diagnostics.until is None:
+    elif version < least and ordered and not diagnostics.damage:
         text = f"'{word}' needs PTX {least[0]}.{least[1]} (.version is {version[0]}.{version[1]})"
         diagnostics.error(text, tree.target_pos)

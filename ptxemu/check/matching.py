@@ -258,9 +258,10 @@ class _Matcher:
         """``{a, b}|p``, the predicate optional."""
         items: Value = value
         extra: tuple[ScalarType, ...] = ()
+        path: tuple[int, ...] = (index,)
         if isinstance(value, Both):
-            items, extra = value[0], (self.type(second.type),)
-            self.register(extra[0], value[1], (index,))
+            items, extra, path = value[0], (self.type(second.type),), (index, 0)
+            self.register(extra[0], value[1], (index, 1))
         if not isinstance(items, tuple):
             raise Mismatch(
                 f"operand {index + 1} of '{self.row.opcode}' must be a vector of {self.length(pattern)} elements", index
@@ -268,7 +269,7 @@ class _Matcher:
         types = self.elements(index, pattern, kind, items)
         for position, item in enumerate(items):
             if item is not None:
-                self.register(types[position], item, (index, position))
+                self.register(types[position], item, (*path, position))
         return Part("dst", types + extra)
 
     def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:

@@ -120,14 +120,16 @@ class Names:
         """Declare ``prefix0`` to ``prefix<count-1>``; False if the scope has such a range already."""
         scope = self._scopes[-1]
         alike = scope.numbered.get(prefix.rstrip(DIGITS), ())
-        if prefix in scope.ranges or any(_in_range(name, prefix, count) for name in alike):
+        if prefix in scope.ranges:
             return False
+        fresh = not any(_in_range(name, prefix, count) for name in alike)
         scope.ranges[prefix] = count
-        scope.declared[prefix + "<"] = pos
+        if fresh:
+            scope.declared[prefix + "<"] = pos
         self._ranges.setdefault(prefix, []).append(_Range(type, vector, count, scope))
         if len(self._scopes) > 1:
             self._hide(prefix, count, scope)
-        return True
+        return fresh
 
     def _declare(self, table: dict[str, Any], other: dict[str, Any], name: str, entity: object, pos: int) -> bool:
         """Enter a name in ``table`` and hide what it means in the ``other`` one."""
@@ -218,6 +220,15 @@ class Names:
     def forget(self, name: str) -> None:
         """Note that an unknown name has been reported."""
         self.entities[name] = UNKNOWN
+
+    def range_hint(self, name: str) -> str:
+        """For a number beyond those that ``%r<n>`` declares: which these are."""
+        prefix = name.rstrip(DIGITS)
+        found = self._ranges.get(prefix)
+        if not found or prefix == name or not found[-1].count:
+            return ""
+        count = found[-1].count
+        return f"; '.reg {prefix}<{count}>' declares {prefix}0 to {prefix}{count - 1}"
 
     def visible(self) -> list[str]:
         """Names to suggest in place of a misspelt one."""

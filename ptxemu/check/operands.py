@@ -93,7 +93,12 @@ class Resolver:
         entity = self.names.lookup(name.text)
         if entity is None:
             self.names.forget(name.text)
-            raise self.error(f"unknown name '{name.text}'{closest(name.text, self.names.visible(), 0.6)}", name)
+            if self.diagnostics.damage.hides(name.text):
+                raise Rejected
+            if name.text in self.names.code:
+                raise self.error(f"'{name.text}' is a label, which only branches take", name)
+            hint = self.names.range_hint(name.text) or closest(name.text, self.names.visible(), 0.6)
+            raise self.error(f"unknown name '{name.text}'{hint}", name)
         if entity is UNKNOWN:
             raise Rejected
         return entity

@@ -18,7 +18,7 @@ from ply import lex, yacc
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
-from ptxemu.syntax.messages import acceptable
+from ptxemu.syntax.repair import acceptable
 
 Token = Any  # ply.lex.LexToken, which is untyped
 Rule = Any  # ply.yacc.YaccProduction

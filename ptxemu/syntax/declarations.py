@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 EXPLICIT_ZERO = -1
 """The alignment of ``.align 0``, which is an error, to tell it from none."""
 
+UNNAMED = "?"
+"""The name of a function whose head was not read."""
+
 MOST_REGISTERS = (1 << 32) - 1
 MOST_TARGETS = 65536
 DECLARED_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control", "pragma"})

@@ -36,6 +36,9 @@ WARP_SIZE = 32
 LARGEST = (1 << 64) - 1
 MEMBER = re.compile(r"[^.]+(?:\.[xyzwrgba])?(?:\.[bh][0-7]{1,4})?", re.ASCII)  # the last part selects bytes (video instructions)
 
+LABEL = re.compile(r"(?:^|[;{}:])\s*[\w$%]+\s*$", re.ASCII)
+"""A word without a dot that is all of a statement."""
+
 
 def name(stream: TokenStream, text: str, pos: int) -> Operand:
     """A lone word: a register or symbol, ``_`` or ``WARP_SZ``."""
@@ -44,7 +47,10 @@ def name(stream: TokenStream, text: str, pos: int) -> Operand:
         return Sink(pos, end)
     if text == "WARP_SZ":
         return Int(WARP_SIZE, False, pos, end)
-    if not MEMBER.fullmatch(text):
+    if not MEMBER.fullmatch(text) and stream.starts_line(pos):
+        wanted = "':' or ';'" if LABEL.search(stream.text[:pos]) else "';'"
+        stream.error(f"expected {wanted} before '{text}'", pos, end, stream.line_ended(wanted, pos))
+    elif not MEMBER.fullmatch(text):
         stream.error(f"'{text}' is not an operand: expected a register, a symbol or a vector member", pos, end)
     return Name(text, pos, end)
 

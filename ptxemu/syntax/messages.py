@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ply import yacc
+from ptxemu.names import closest
+from ptxemu.types import TYPES
 
-_LOOK_BACK = 1000  # how much of the stack is copied; a long one comes from a deep expression
+_LIKENESS = 0.7
 _CLOSERS = (";", "]", ")", "}", ">")
 _WANTED: tuple[tuple[str, str], ...] = (
     ("TYPE", "a type"),
@@ -16,39 +17,26 @@ _WANTED: tuple[tuple[str, str], ...] = (
     ("SPACE", "a state space"),
     ("MODIFIER", "an attribute"),
 )
-_MALFORMED = {
+MALFORMED = {
     ".loc": "expected a file, a line and a column after '.loc'",
     ".section": "malformed or unterminated '.section'",
 }
+_BRANCH = "a guard makes an instruction conditional: @%p bra label"
+_DATA = "data are declared with a state space and a type, as in .reg .s32 x or .global .f32 x"
+FOREIGN = {
+    **dict.fromkeys(("if", "else", "for", "while", "do", "switch"), _BRANCH),
+    **dict.fromkeys(("int", "float", "double", "char", "short", "long", "unsigned", "signed", "bool", "static"), _DATA),
+    **dict.fromkeys(("void", "__global__", "__device__"), "functions are declared with .entry or .func"),
+    **dict.fromkeys(("struct", "union", "enum", "typedef"), "arrays of bytes take the place of structures: .align 8 .b8 x[16]"),
+}
+"""Words that begin statements of C, and what PTX has instead."""
 
 
-def acceptable(parser: yacc.LRParser) -> set[str]:
-    """The token types that the parser could take where it stands.
+def expectation(expected: Collection[str], on_new_line: bool = False) -> str:
+    """What may come next, in words, given the token types that the parser's state takes.
 
-    An entry of an LALR table may stand for reductions that lead nowhere, so each is played out on a copy of the stack.
+    ``on_new_line``: what was found begins a line, so a list has ended.
     """
-    return {kind for kind in parser.action[parser.statestack[-1]] if _shifts(parser, kind)}
-
-
-def _shifts(parser: yacc.LRParser, kind: str) -> bool:
-    stack: list[int] = list(parser.statestack[-_LOOK_BACK:])
-    while stack:
-        action = parser.defaulted_states.get(stack[-1]) or parser.action[stack[-1]].get(kind)
-        if action is None:
-            return False
-        if action >= 0:
-            return True
-        production = parser.productions[-action]
-        if production.len >= len(stack):
-            return True  # reduces beyond what was copied: believe the table
-        if production.len:
-            del stack[-production.len :]
-        stack.append(parser.goto[stack[-1]][production.name])
-    return True
-
-
-def expectation(expected: Collection[str]) -> str:
-    """What may come next, in words, given the token types that the parser's state takes."""
     if "RUN" in expected:
         return "an instruction, a declaration or '}'"
     if "TUNING" in expected and "{" in expected:
@@ -63,7 +51,8 @@ def expectation(expected: Collection[str]) -> str:
         return "a parameter"
     for closer in _CLOSERS:
         if closer in expected:
-            return f"',' or '{closer}'" if closer != ";" and "," in expected else f"'{closer}'"
+            listed = "," in expected and not (closer == ";" and on_new_line)
+            return f"',' or '{closer}'" if listed else f"'{closer}'"
     for kind, words in _WANTED:
         if kind in expected:
             return words
@@ -72,10 +61,25 @@ def expectation(expected: Collection[str]) -> str:
 
 def unknown_word(text: str, expected: Collection[str]) -> str | None:
     """The message for a dotted word that is not a directive where one could be, or None."""
-    if text in _MALFORMED:
-        return _MALFORMED[text]
+    if text in MALFORMED:
+        return MALFORMED[text]
     if "TYPE" in expected:
-        return f"unknown type '{text}'"
+        hint = closest(text, (f".{name}" for name in TYPES), _LIKENESS)
+        return f"unknown type '{text}'{hint}"
     if "RUN" in expected or "ADDRESS_SIZE" in expected or "TUNING" in expected:
         return f"unknown directive '{text}'"
     return None
+
+
+def advice(kind: str, expected: Collection[str]) -> tuple[str, ...]:
+    """A note on what PTX has instead of what was found."""
+    if kind == "=" and ";" in expected:
+        return ("PTX has no assignments: an instruction such as mov writes its first operand",)
+    if kind == ";" and "ADDRESS_SIZE" in expected:
+        return ("directives and functions of a module do not end with ';'",)
+    return ()
+
+
+def shown(text: str) -> str:
+    """A part of the source in quotes, a long one cut."""
+    return f"'{text[:40]}...'" if len(text) > 40 else f"'{text}'"

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from ptxemu.syntax.ast import Instruction, Label, Statement, Variable
 from ptxemu.syntax.lexer import IDENTIFIER, LOC
 from ptxemu.syntax.literals import DECIMAL_FLOAT, EXACT_FLOAT, INTEGER, is_representable
+from ptxemu.syntax.repair import BARE_OPCODES
 from ptxemu.syntax.templates import Builder, Leaves, compile_template
 
 if TYPE_CHECKING:
-    from ptxemu.syntax.stream import TokenStream
+    from ptxemu.syntax.tokens import Tokens
 
 WINDOW = 1 << 16
 """Characters that are cut at once: bounds the memory of the fast path."""
@@ -35,9 +36,6 @@ PARAMETER = "("
 
 MAX_SHAPES = 8192
 """Bounds the shapes that a process remembers."""
-
-BARE_OPCODES = frozenset(("bra", "brkpt", "call", "exit", "pmevent", "ret", "trap"))
-"""Words without a dot that are no leaf of their statement; missing one here costs time, nothing else."""
 
 _LEAF = re.compile(r"([%.\w$][\w$.]*(?:::[\w.]+)*)", re.ASCII)
 _NAME = re.compile(IDENTIFIER, re.ASCII)
@@ -125,7 +123,7 @@ class _Window:
 class Scanner:
     """Recognises known statements in one (blanked) text."""
 
-    def __init__(self, text: str, stream: TokenStream) -> None:
+    def __init__(self, text: str, stream: Tokens) -> None:
         self._text = text
         self._stream = stream
         self._kinds = _KindOf()

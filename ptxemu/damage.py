@@ -1,0 +1,54 @@
+"""What a syntax error costs the reader of a text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+_WORD = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
+_DIGITS = "0123456789"
+
+
+@dataclass(slots=True)
+class Damage:
+    """The parts of a source that its syntax errors made unreadable, so that nobody reports what follows from that."""
+
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    """What may have been declared there."""
+    unbalanced: list[int] = field(default_factory=list)
+    """Where braces do not match: what belongs to which function there is a guess."""
+    _sealed: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.spans or self.unbalanced)
+
+    def lose(self, text: str) -> None:
+        """Note the words of a text that was not read."""
+        self.names.update(_WORD.findall(text))
+
+    def seal(self) -> None:
+        """Make the spans ready for :meth:`holds`: sorted, without overlaps."""
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(self.spans):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((start, end))
+        self.spans = merged
+        self._sealed = True
+
+    def holds(self, pos: int) -> bool:
+        """Whether a position lies in a part that was not read; no before :meth:`seal`."""
+        if not self._sealed:
+            return False
+        at = bisect_right(self.spans, (pos, 1 << 62)) - 1
+        return at >= 0 and pos < self.spans[at][1]
+
+    def hides(self, name: str) -> bool:
+        """Whether a name may have been declared in what was not read: itself, or as ``%r<n>`` if it is ``%r1``."""
+        return name in self.names or name.partition(".")[0].rstrip(_DIGITS) in self.names
+
+    def unbalances(self, start: int, end: int) -> bool:
+        return any(start <= pos <= end for pos in self.unbalanced)
