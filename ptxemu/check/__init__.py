@@ -22,7 +22,6 @@ from ptxemu.syntax.declarations import UNNAMED
 
 __all__ = ["check"]
 
-LONG_ADDRESSES = 90  # the first target without 32-bit addresses
 PARAMETERS_END = re.compile(r"[\s(]*\)")
 SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions that the driver provides."""
@@ -43,6 +42,8 @@ class _ModuleChecker:
         self.declarer = Declarer(diagnostics, self._gates())
         self.initialised: list[tuple[Variable, ast.Init | ast.InitList]] = []
         self.declared_early: set[str] = set()
+        self.spaces: dict[str, list[str]] = {}  # of the parameters of a function, in its first declaration
+        self.aliases: set[str] = set()
         self.declared_at: dict[str, int] = {}  # where a name was declared first
         self.bodies: list[tuple[Function, ast.Function]] = []
         self.defined: set[Function] = set()
@@ -106,8 +107,8 @@ class _ModuleChecker:
     def _header(self) -> None:
         tree = self.tree
         check_header(tree, self.diagnostics, self.strict)
-        if tree.address_size == 32 and self.strict and target_parts(tree.target)[0] >= LONG_ADDRESSES:
-            self.diagnostics.error(f"'{tree.target[0]}' has no 32-bit addresses", tree.address_size_pos)
+        if tree.address_size == 32 and self.strict:
+            self.diagnostics.error("32-bit addresses are not supported any more", tree.address_size_pos)
         elif tree.address_size == 32:
             line = self.module.source.line(tree.address_size_pos)
             raise UnsupportedError(f"{self.module.source.name}:{line}: 32-bit addresses are not supported")
@@ -168,7 +169,8 @@ class _ModuleChecker:
         if node.body is None:
             self.declared_early.add(node.name)
         if old is not None:
-            if not same_signature(old, function) or self._other_linkage(old, node):
+            spaces = [formal.space for formal in (*node.params, *node.returns)]
+            if not same_signature(old, function) or self.spaces[node.name] != spaces or self._other_linkage(old, node):
                 line = self.module.source.line(self.declared_at[node.name])
                 message, notes = f"'{node.name}' is declared differently before", (f"the declaration is on line {line}",)
                 self.diagnostics.error(message, *self._head_read(node), notes)
@@ -185,6 +187,7 @@ class _ModuleChecker:
             self.diagnostics.error(f"'{node.name}' is declared twice", *self._head_read(node))
             return
         self.module.functions[node.name] = function
+        self.spaces.setdefault(node.name, [formal.space for formal in (*node.params, *node.returns)])
         self.symbols[node.name] = SymRef(function, 0)
         if node.body is not None:
             self.defined.add(function)
@@ -223,11 +226,16 @@ class _ModuleChecker:
             self.diagnostics.error(f"'{node.target.text}' is not a function", node.target.pos, node.target.end)
             return
         declared = self.module.functions.get(node.name.text)
-        known = declared is not None and declared.body is None and same_signature(declared, function)
+        defined = any(known is declared for known, _ in self.bodies) or node.name.text in self.aliases
+        known = declared is not None and not defined and same_signature(declared, function)
         if not known and (declared is not None or self.strict):
             message = f"'{node.name.text}' must be declared before, like '{node.target.text}' and without a body"
             self.diagnostics.error(message, node.name.pos, node.name.end)
             return
+        if function.linkage == "weak":
+            message = f"'{node.target.text}' is .weak and cannot have an alias"
+            self.diagnostics.extension(message, node.target.pos, node.target.end)
+        self.aliases.add(node.name.text)
         self.module.functions[node.name.text] = function
         self.symbols[node.name.text] = SymRef(function, 0)
 

@@ -237,14 +237,16 @@ class BodyChecker:
 
     def _unknown(self, ins: ast.Instruction) -> Rejected:
         """An instruction that there is not; what it would declare as a directive is known nevertheless."""
-        opcode, end = ins.opcode, ins.opcode_pos + len(ins.opcode)
+        opcode = ins.opcode
+        pos, end = self.resolver.place(ins)
+        end = min(end, pos + len(opcode))
         hint = instruction_hint(opcode, self.opcodes)
         if opcode in SPACES:
             hint = f"; did you mean '.{opcode}'?"
             for operand in ins.operands:
                 if isinstance(operand, ast.Name):
                     self.names.forget(operand.text)
-        self.diagnostics.error(f"unknown instruction '{opcode}'{hint}", ins.opcode_pos, end)
+        self.diagnostics.error(f"unknown instruction '{opcode}'{hint}", pos, end)
         return Rejected()
 
     def operation(self, ins: ast.Instruction) -> Op:
@@ -316,7 +318,7 @@ class BodyChecker:
     def _modifier_span(self, ins: ast.Instruction, index: int | None) -> tuple[int, int]:
         """Where modifier ``index`` stands in the source, with its dot."""
         if index is None:
-            return ins.opcode_pos, ins.opcode_end
+            return self.resolver.place(ins)
         text, at = self.diagnostics.source.text, ins.opcode_pos + len(ins.opcode)
         for word in ins.modifiers[: index + 1]:
             start = text.find("." + word, at, ins.opcode_end)
@@ -333,7 +335,7 @@ class BodyChecker:
             node = _operand_at(ins, mismatch.path)
             if node is not None:
                 raise self.resolver.error(mismatch.message, node) from None
-            self.diagnostics.error(mismatch.message, ins.opcode_pos, ins.opcode_end)
+            self.diagnostics.error(mismatch.message, *self.resolver.place(ins))
             raise Rejected from None
         except UnsupportedError as problem:
             self._gated(ins, forms[0])
@@ -347,7 +349,7 @@ class BodyChecker:
         """What is wrong with an instruction whose operands are valid but not supported."""
         errors = [] if self.context.gates is None else gate_errors(form.row, form.mods, self.context.gates)
         for text in errors:
-            self.diagnostics.error(text, ins.opcode_pos, ins.opcode_end)
+            self.diagnostics.error(text, *self.resolver.place(ins))
         self.guard(ins)
         if errors:
             raise Rejected
@@ -372,9 +374,9 @@ class BodyChecker:
                 self._barrier_literals(plan, ins)
             elif severity == "guard":
                 if ins.guard is not None:
-                    self.diagnostics.extension(message, ins.opcode_pos, ins.opcode_end)
+                    self.diagnostics.extension(message, *self.resolver.place(ins))
             else:
-                self.diagnostics.add(severity, message, ins.opcode_pos, ins.opcode_end)
+                self.diagnostics.add(severity, message, *self.resolver.place(ins))
 
     def _limited(self, ins: ast.Instruction, index: int, allowed: tuple[range, ...]) -> None:
         """A constant must have one of the values that its row lists."""

@@ -40,11 +40,11 @@ def _form(checker: BodyChecker, ins: ast.Instruction, count: int) -> Form:
     if count and len(ins.operands) != count:
         plural = "s" if count > 1 else ""
         message = f"'{ins.opcode}' takes {count} operand{plural}, not {len(ins.operands)}"
-        checker.diagnostics.error(message, ins.opcode_pos, ins.opcode_end)
+        checker.diagnostics.error(message, *checker.resolver.place(ins))
         raise Rejected
     if checker.context.gates is not None:
         for text in gate_errors(form.row, form.mods, checker.context.gates):
-            checker.diagnostics.error(text, ins.opcode_pos, ins.opcode_end)
+            checker.diagnostics.error(text, *checker.resolver.place(ins))
     return form
 
 

@@ -18,7 +18,7 @@ from ptxemu.check.names import written
 from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
 from ptxemu.check.plan import Mismatch, Part, Plan
 from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Addr, Reg, SReg, SymRef, Variable
+from ptxemu.ir import Addr, Function, Reg, SReg, SymRef, Variable
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
 from ptxemu.syntax import ast
@@ -30,6 +30,10 @@ UNRELAXED = frozenset(  # instruction types that take that back
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
 )
 SYMBOL_SOURCES = frozenset({"mov", "cvta", "mapa", "getctarank"})
+CLUSTER_OPCODES = frozenset({"mapa", "getctarank"})
+SIZED = frozenset({"bar", "barrier", "nanosleep"})  # where the width of a sum counts
+SHIFTS, SHIFT_COUNT = frozenset({"shl", "shr"}), 2
+NO_FUNCTIONS = frozenset({"shl", "shr", "bar", "barrier", "nanosleep", "cvta"})  # whose operands cannot be functions
 SPECIAL_SOURCES = frozenset({"mov", "cvt.int"})  # lowerings: a conversion to or from a float takes none
 WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
@@ -79,6 +83,7 @@ class _Matcher:
             raise Mismatch(f"'{self.row.opcode}{self.written()}' takes a sampler where '.target texmode_independent' is set", 1)
         if "hint" in self.mods and self.space() == "shared":
             raise Mismatch("'.L2::cache_hint' cannot be applied to .shared space", 0)
+        self.unpacked()
         patterns = self.patterns()
         parts = tuple(self.part(i, pattern, value) for i, (pattern, value) in enumerate(zip(patterns, self.values)))
         dst_types = tuple(kind for part in parts if part.role == "dst" for kind in part.types)
@@ -288,6 +293,8 @@ class _Matcher:
         kind = self.type(pattern.type)
         if isinstance(value, tuple):
             types = self.elements(index, pattern, kind, value)
+            if any(isinstance(item, (SymRef, Computed)) for item in value):
+                raise Mismatch("an element of a vector is a register or a literal", index)
             if not self.joined(index, types[0], value):
                 for position, (wanted, item) in enumerate(zip(types, value)):
                     if not isinstance(item, SReg) or not typerules.special_fits(wanted, SPECIAL_REGISTERS[item.name]):
@@ -343,6 +350,11 @@ class _Matcher:
             raise Mismatch(f"operand {index + 1} of '{self.row.opcode}' must be a vector of {length} elements", index)
         return length
 
+    def unpacked(self) -> None:
+        """One side of a mov that packs or unpacks is no vector."""
+        if self.row.opcode == "mov" and "vec" not in self.mods and [type(value) for value in self.values] == [tuple, tuple]:
+            raise Mismatch("'mov' needs '.v2' or '.v4' to copy a vector to a vector", 1)
+
     def elements(self, index: int, pattern: OperandPattern, kind: ScalarType, value: Value) -> tuple[ScalarType, ...]:
         """The element types of a braced operand."""
         length = self.length(pattern)
@@ -368,6 +380,8 @@ class _Matcher:
 
     def source_problem(self, kind: ScalarType, value: Value, index: int) -> str | None:
         opcode = self.row.opcode
+        if isinstance(value, Computed):
+            return self.sum_problem(kind, value, index)
         if isinstance(value, Reg):
             return None if self.fits(kind, value.type) else self.misfit(kind, value.type, index)
         if isinstance(value, (ast.Int, ast.Float)):
@@ -382,6 +396,17 @@ class _Matcher:
             return f"'{opcode}' takes a value here, not an address in brackets"
         return f"operand {index + 1} of '{opcode}' must be a register or a literal"
 
+    def sum_problem(self, kind: ScalarType, value: Computed, index: int) -> str | None:
+        """``%r1+4``, whose width ptxas does not look at."""
+        held = value.type
+        mixed = held.kind not in "usb" if kind.kind in "us" else held.kind in "us" and kind.kind != "b"
+        sized = self.row.opcode in SIZED or (self.row.opcode in SHIFTS and index == SHIFT_COUNT)
+        if mixed or kind.kind == "pred" or (kind.kind == "packed" and held.is_float) or (sized and not self.fits(kind, held)):
+            return self.misfit(kind, held, index)
+        if held.kind not in "usb" or held.bits == 8 or not self.fits(kind, held):
+            raise UnsupportedError(f"the sum of a register of type {held} and a constant is not supported as {kind}")
+        return None
+
     def special_problem(self, kind: ScalarType, value: SReg) -> str | None:
         if self.row.lower not in SPECIAL_SOURCES:
             return f"a special register cannot be an operand of '{self.row.opcode}'; copy it with mov"
@@ -392,17 +417,26 @@ class _Matcher:
 
     def symbol_problem(self, kind: ScalarType, value: SymRef) -> str | None:
         opcode, symbol = self.row.opcode, value.symbol
+        if isinstance(symbol, Function) and opcode not in NO_FUNCTIONS and (opcode != "mov" or kind.bits < 32 or kind.is_float):
+            raise UnsupportedError(f"the address of a function as an operand of '{opcode}' is not supported")
+        narrow = isinstance(symbol, Variable) and symbol.space == "global" and kind.bits < 64
+        if value.offset and kind.kind in "usb" and (narrow or opcode not in SYMBOL_SOURCES):
+            raise UnsupportedError(f"the address of a variable with an offset as an operand of '{opcode}' is not supported")
         if opcode not in SYMBOL_SOURCES or "to" in self.mods:
             name = written(symbol.name)
             return f"the name of a variable cannot be an operand of '{opcode}'; write [{name}] or use mov"
+        if opcode == "cvta" and isinstance(symbol, Function):
+            return f"'{symbol.name}' is a function, not a variable"
+        if opcode in CLUSTER_OPCODES and not (isinstance(symbol, Variable) and symbol.space == "shared"):
+            return f"'{written(symbol.name)}' is not in .shared space"
         if opcode == "cvta" and isinstance(symbol, Variable) and symbol.space != self.space():
             return f"'{written(symbol.name)}' is in .{symbol.space} space, not .{self.space()}"
         if isinstance(symbol, Variable) and symbol.type.kind == "opaque" and kind.name != "u64":
             return f"the handle of a {symbol.type} has type u64, not {kind}"
         if isinstance(symbol, Variable) and symbol.space == "param" and symbol not in self.roles:
             return f"the address of '{written(symbol.name)}' cannot be taken: it is only passed to or returned by a call"
-        narrow = not isinstance(symbol, Variable) or symbol.space in NARROW_SPACES
-        if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and narrow)):
+        short = not isinstance(symbol, Variable) or symbol.space in NARROW_SPACES
+        if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and short)):
             return None
         if opcode == "mov" and kind.name in ("u16", "s16", "b16"):
             raise UnsupportedError(f"the low 16 bits of the address of '{written(symbol.name)}' are not supported")

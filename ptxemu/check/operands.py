@@ -67,6 +67,8 @@ ACCESSES = frozenset({"ld", "ldu", "st"})  # where an element of an array stands
 FindElement = Callable[[ast.Index, Variable], SymRef | Reg]
 MakeSum = Callable[[Reg, int], Reg]
 COMPUTED = "+"  # in the kind of a register that only the checker names
+COPIES = frozenset({"mov", "cvt"})  # which read special registers
+BLANKS = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.ASCII | re.DOTALL)
 SELECTED = re.compile(r"(.+)\.([bh][0-7]{1,4})")
 Value = Any  # Reg | SReg | SymRef | Addr | Negated | Selected | ast.Int | ast.Float | None (``_``) | tuple of values
 
@@ -83,6 +85,7 @@ class Resolver:
         self.element = element
         self.sum = sum
         self.instruction: ast.Instruction | None = None  # the one being checked
+        self.in_braces = False  # where a name that is not known is reported where it stands
 
     def resolve(self, operand: ast.Operand) -> tuple[str, Value]:
         """The kind and value of an operand; reports what cannot be resolved and raises Rejected."""
@@ -108,11 +111,24 @@ class Resolver:
         pos, end = node.pos, node.end
         notes: tuple[str, ...] = ()
         ins, source = self.instruction, self.diagnostics.source
-        if ins is not None and "\n" in source.text[ins.opcode_pos : pos]:
+        if ins is not None and not self.in_braces and "\n" in source.text[ins.opcode_pos : pos]:
             line, column = source.line_column(pos)
-            pos, end, notes = ins.opcode_pos, ins.opcode_end, (f"the operand is on line {line}, column {column}",)
+            pos, end = self.place(ins)
+            if source.line(pos) != line:
+                notes = (f"the operand is on line {line}, column {column}",)
         self.diagnostics.error(message, pos, end, notes)
         return Rejected()
+
+    def place(self, ins: ast.Instruction) -> tuple[int, int]:
+        """Where to report what is wrong with a whole instruction: its opcode, or what follows that on a later line.
+
+        So does ptxas, which has read one token more when it knows the opcode, unless there is a guard.
+        """
+        text, name_end = self.diagnostics.source.text, ins.opcode_pos + len(ins.opcode)
+        following = BLANKS.match(text, name_end)
+        if following is None or "\n" not in following[0] or ins.guard is not None:
+            return ins.opcode_pos, ins.opcode_end
+        return following.end(), following.end() + 1
 
     # ------------------------------------------------------------ one method for each kind of node
 
@@ -121,6 +137,8 @@ class Resolver:
         if selected:
             return self.selected(ast.Name(selected[1], operand.pos, operand.end), selected[2], negative=False)
         entity = self.name(operand)
+        if isinstance(entity, ast.Int) and operand.text[0] == "%" and self.instruction and self.instruction.opcode not in COPIES:
+            raise self.error(f"a special register cannot be an operand of '{self.instruction.opcode}'; copy it with mov", operand)
         if isinstance(entity, VectorName):
             parts = [_entity_kind(item) for item in entity.items]
             return "{" + ",".join(parts) + "}", entity.items
@@ -138,8 +156,10 @@ class Resolver:
         entity = self.name(operand.base)
         if isinstance(entity, Reg) and entity.type.kind in "usb" and entity.type.bits in (16, 32, 64):
             return entity.type.name + COMPUTED, self.sum(entity, operand.offset)
+        if isinstance(entity, Reg) and entity.type.kind != "pred":
+            return entity.type.name + COMPUTED, Computed(entity.name, entity.type)
         if not isinstance(entity, SymRef):
-            raise self.error(f"'{operand.base.text}' takes no offset: it is neither a variable nor an integer register", operand)
+            raise self.error(f"'{operand.base.text}' takes no offset: it is neither a variable nor a register of data", operand)
         if not isinstance(entity.symbol, Variable):
             raise self.error(f"the function '{operand.base.text}' takes no offset", operand)
         return self.symbol_kind(entity), SymRef(entity.symbol, operand.offset)
@@ -187,12 +207,16 @@ class Resolver:
         return f"{first[0]}|{second[0]}", Both((first[1], second[1]))
 
     def _vector(self, operand: ast.Vector) -> tuple[str, Value]:
-        parts = [self.resolve(item) for item in operand.items]
+        self.in_braces = True
+        try:
+            parts = [self.resolve(item) for item in operand.items]
+        finally:
+            self.in_braces = False
         return "{" + ",".join([kind for kind, _ in parts]) + "}", tuple([value for _, value in parts])
 
     def _group(self, operand: ast.Group) -> tuple[str, Value]:
-        kind, value = self._vector(operand)  # type: ignore[arg-type]
-        return f"({kind})", value
+        parts = [self.resolve(item) for item in operand.items]
+        return f"({{{','.join([kind for kind, _ in parts])}}})", tuple([value for _, value in parts])
 
     def _sink(self, operand: ast.Sink) -> tuple[str, Value]:
         return "_", None

@@ -13,16 +13,16 @@ from ptxemu.types import TYPES
 TYPE_NEEDS: dict[str, tuple[tuple[int, int], int]] = {"b128": ((8, 3), 70)}
 INSTRUCTION_TYPES = frozenset(["bf16", "tf32", *(name for name, kind in TYPES.items() if kind.kind == "packed")]) - {"f16x2"}
 MAX_VECTOR_BITS = 128
+MAX_PARAMETER_ALIGN = 128
 FUNCTION_DIRECTIVES = frozenset({"noreturn", "attribute", "abi_preserve", "abi_preserve_control", "pragma"})
 CLUSTER = ((7, 8), 90)
 DIRECTIVE_NEEDS = {
     "explicitcluster": CLUSTER, "reqnctapercluster": CLUSTER, "maxclusterrank": CLUSTER, "noreturn": ((6, 4), 30),
-    "blocksareclusters": ((9, 0), 90),
+    "blocksareclusters": ((9, 0), 90), "abi_preserve": ((9, 0), 80), "abi_preserve_control": ((9, 0), 80),
 }  # fmt: skip
 BODY_PRAGMAS = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
 TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
-CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 
 
 def declaration_problem(node: ast.Variable, scope: str) -> str | None:
@@ -89,6 +89,8 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
     if node.space == "reg" and node.init is not None:
         yield f"'{name}' in .reg space cannot have an initial value"
     sized = isinstance(node.init, ast.InitList) and bool(node.init.items) and node.dims[:1] == (0,)
+    if scope == "func" and node.space == "param" and node.dims == (0,):
+        return  # as ptxas has it
     if node.linkage != "extern" and any(extent is not None and extent <= 0 for extent in node.dims[sized:]):
         yield f"'{name}' has an extent of {min(extent for extent in node.dims if extent is not None)}"
     if node.ptr is not None and (node.ptr[1] & (node.ptr[1] - 1)):
@@ -99,6 +101,8 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f"'{name}' in .param space cannot be a vector; use an aligned array"
     if scope == "entry" and None in node.dims:
         yield f"the kernel parameter '{name}' has no size"
+    if scope in ("func", "body") and node.space == "param" and node.align > MAX_PARAMETER_ALIGN:
+        yield f"the alignment {node.align} of the parameter '{name}' exceeds {MAX_PARAMETER_ALIGN}"
     if scope in ("entry", "func") and node.count is not None:
         yield f"the parameter '{name}' cannot be a range"
 
@@ -107,20 +111,19 @@ def function_problems(node: ast.Function, gates: Gates | None, source: SourceFil
     """What is wrong with the head of a function, and where."""
     for index, directive in enumerate(node.directives):
         problem = _directive_problem(node, directive, gates)
-        if problem and directive.name in TRIPLE_DIRECTIVES and len(directive.values) < 3:  # another value might have followed
-            following = node.directives[index + 1].pos if index + 1 < len(node.directives) else after_head(node)[0]
-            same_line = source.line(following) == source.line(directive.pos)
-            yield problem, *((directive.pos, directive.end) if same_line else (following, following + 1))
-        elif problem:
-            yield problem, directive.pos, directive.end
-    given = {directive.name: directive for directive in node.directives}
-    for first, second in CONFLICTS:
-        if first in given and second in given:
-            yield f"'.{first}' and '.{second}' exclude each other", node.end - 1, node.end
+        if problem:
+            yield problem, *_directive_read(node, index, source)
+    given = {directive.name: index for index, directive in enumerate(node.directives)}
+    if {"maxntid", "reqntid"} <= set(given):
+        yield "'.maxntid' and '.reqntid' exclude each other", node.end - 1, node.end
+    if {"reqnctapercluster", "maxclusterrank"} <= set(given):
+        second = max(given["reqnctapercluster"], given["maxclusterrank"])
+        yield "'.reqnctapercluster' and '.maxclusterrank' exclude each other", *_directive_read(node, second, source)
     if "blocksareclusters" in given and not {"reqntid", "reqnctapercluster"} <= set(given):
         yield "'.blocksareclusters' needs .reqntid and .reqnctapercluster", node.end - 1, node.end
     if [directive.name for directive in node.directives].count("noreturn") > 1:
-        yield "'.noreturn' is given twice", node.name_pos or node.pos, node.end
+        last = node.directives[given["noreturn"]]
+        yield "'.noreturn' is given twice", last.pos, last.end
     at = node.name_pos or node.pos, (node.name_pos or node.pos) + len(node.name)
     if node.linkage == "common":
         yield "'.common' cannot be given to a function", *at
@@ -134,6 +137,16 @@ def function_problems(node: ast.Function, gates: Gates | None, source: SourceFil
         yield f"'{node.name}' has several results, which must be .reg", *after_head(node)
     if any(None in item.dims for item in node.params[:-1]):
         yield f"only the last parameter of '{node.name}' may have no size", *at
+
+
+def _directive_read(node: ast.Function, index: int, source: SourceFile) -> tuple[int, int]:
+    """Where a directive has been read: at what follows, on another line, if a kernel's might have had another value."""
+    directive = node.directives[index]
+    if node.kind == "entry" and directive.name in TRIPLE_DIRECTIVES and len(directive.values) < 3:
+        following = node.directives[index + 1].pos if index + 1 < len(node.directives) else after_head(node)[0]
+        if source.line(following) != source.line(directive.pos):
+            return following, following + 1
+    return directive.pos, directive.end
 
 
 def after_head(node: ast.Function) -> tuple[int, int]:

@@ -19,6 +19,10 @@ def check_sections(tree: ast.Module, diagnostics: Diagnostics) -> None:
     text = diagnostics.source.text
     found = [match for match in SECTION.finditer(text) if match[1] is not None] if ".section" in text else []
     for section in found:
+        if any(item.pos < section.start() < item.end for item in tree.items if isinstance(item, ast.Function)):
+            diagnostics.error("a '.section' cannot stand in a function", section.start(), section.start() + len(".section"))
+        if (stray := text.find(";", section.start(1), section.end(1))) >= 0:
+            diagnostics.error("the data of a section have no ';'", stray, stray + 1)
         for data in DATA.finditer(text, section.start(1), section.end(1)):
             _data(data, diagnostics)
     if "debug" in tree.target and not found and not diagnostics.errors:

@@ -36,7 +36,7 @@ def sum_of(checker: BodyChecker, reg: Reg, offset: int) -> Reg:
     kind = TYPES[f"u{reg.type.bits}"]
     forms, ins = checker.forms("add", (kind.name,)), checker.resolver.instruction
     assert isinstance(forms, list) and ins is not None
-    add, result = forms[0], Computed("sum", TYPES[f"b{reg.type.bits}"])
+    add, result = forms[0], Computed("sum", reg.type)
     sources = (reg, Imm(offset & ((1 << kind.bits) - 1), kind))
     checker.items.append(Op(add.row, add.mods, (result,), sources, (kind,), (kind, kind), ins.pos, ins.end, loc=ins.loc))
     return result

@@ -51,4 +51,4 @@ for _order in ORDERS:
              lower="mbarrier_wait", flags="suspends")  # fmt: skip
         _row(f"{_name} parity {_sem}{OWN} type=b64", f"d:pred, [a]:type, phase:u32<0..1>{_hint}", ptx=max(_least, "7.1"),
              sm=_target, lower="mbarrier_wait", flags="suspends")  # fmt: skip
-_row("pending_count type=b64", "d:u32, state:type", lower="mbarrier_pending_count")
+_row("pending_count type=b64", "d:u32, state:u64", lower="mbarrier_pending_count")

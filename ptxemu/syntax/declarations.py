@@ -35,6 +35,7 @@ MOST_REGISTERS = (1 << 32) - 1
 MOST_TARGETS = 65536
 DECLARED_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control", "pragma"})
 PROTOTYPE_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control"})
+ABI_VERSION = (9, 0)  # of .abi_preserve and .abi_preserve_control
 WARP_SIZE_NAME = "WARP_SZ"
 
 Attribute = tuple[list[str], int, int]
@@ -131,15 +132,16 @@ class FunctionHeader:
 def function(stream: TokenStream, header: FunctionHeader, body: tuple[Block | None, int]) -> Function:
     """``.entry`` or ``.func``; its attributes come first among the directives."""
     plain_name(stream, header.name, "function")
-    if header.kind == "entry" and header.returns:
-        stream.error("an '.entry' cannot return values", header.returns[0].pos, header.returns[0].end)
     for formal in (*header.returns, *header.params):
         if formal.name == "_" and header.kind == "func":
             stream.error(f"a parameter of '{header.name.text}' must have a name", formal.pos, formal.end)
     given = [Directive("attribute", tuple(texts), at, stop) for texts, at, stop in header.attributes]
     linkage, start = header.linkage
     block, end = body
-    if block is None and any(item.name not in DECLARED_DIRECTIVES for item in header.directives):
+    stray = next((item for item in header.directives if item.name not in DECLARED_DIRECTIVES), None)
+    if block is None and stray is not None and header.kind == "func":
+        stream.error(f"'.{stray.name}' is for kernels", stray.pos, stray.end)
+    elif block is None and stray is not None:
         stream.error(f"expected the body of '{header.name.text}' before ';': a declaration has no such directives", end - 1, end)
     if block is not None and header.kind == "func" and any(item.name == "pragma" for item in header.directives):
         stream.extension(f"the pragma of '{header.name.text}' must stand in its body", block.pos, block.pos + 1)
@@ -162,10 +164,8 @@ def tuning(stream: TokenStream, name: str, values: list[int], pos: int, end: int
     most = TUNING[name]
     if not min(most, 1) <= len(values) <= most:
         takes = ("no value", "one integer", "", "one to three integers")[most]
-        source = stream.diagnostics.source
-        following = len(source.text) - len(source.text[end:].lstrip())
-        if not values and source.line(following) != source.line(pos):
-            pos, end = following, following + 1  # where a value is missing
+        if not values:  # one is missing from what follows
+            pos, end = stream.seen(pos, end)
         stream.error(f"'.{name}' takes {takes}", pos, end)
     return Directive(name, tuple(values), pos, end)
 
@@ -187,6 +187,8 @@ def prototype(
             stream.error(f"'.{item.name}' is not for prototypes", item.pos, item.end)
         if [other.name for other in directives].count(item.name) > 1:
             stream.error(f"'.{item.name}' is given twice", item.pos, item.end)
+        if item.name != "noreturn" and (stream.module.version or ABI_VERSION) < ABI_VERSION:
+            stream.extension(f"'.{item.name}' needs PTX {ABI_VERSION[0]}.{ABI_VERSION[1]}", item.pos, item.end)
         if item.name == "noreturn" and returns:
             stream.error("a prototype with a result cannot be .noreturn", item.pos, item.end)
     noreturn = any(item.name == "noreturn" for item in directives)
@@ -243,11 +245,11 @@ def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:
     return [Name(f"{prefix.text}{index}", prefix.pos, prefix.end) for index in range(count)]
 
 
-def file(stream: TokenStream, index: int, name: str, pos: int) -> None:
+def file(stream: TokenStream, index: int, name: str, pos: int, end: int) -> None:
     """``.file index "name"``, in module scope."""
     files = stream.module.files
     if index in files:
-        stream.extension(f"'.file' {index} is given twice", pos, pos + len(".file"))
+        stream.extension(f"'.file' {index} is given twice", *stream.seen(pos, end))
     elif stream.module.version is None:
         stream.extension("'.version' must be the first directive", pos, pos + len(".file"))
     elif stream.scopes:

@@ -91,7 +91,7 @@ def binary(stream: TokenStream, left: Operand, symbol: str, right: Operand) -> O
     if symbol in ("+", "-") and isinstance(left, Name | Offset):
         value = unwrap(right)
         if isinstance(value, Int):
-            if symbol == "-":
+            if symbol == "-" and not isinstance(left, Offset):
                 stream.extension(f"write '+-{value.value}': an address takes a constant after '+' only", pos, end)
             base, offset = (left.base, left.offset) if isinstance(left, Offset) else (left, 0)
             return Offset(base, offset + (value.value if symbol == "+" else -value.value), pos, end)

@@ -90,7 +90,7 @@ def p_file(p: Rule) -> None:
     """file : FILE INTEGER STRING
     | FILE INTEGER STRING ',' INTEGER
     | FILE INTEGER STRING ',' INTEGER ',' INTEGER"""
-    declare.file(p.lexer, integer_value(p[2]), string_value(p[3]), p.lexpos(1))
+    declare.file(p.lexer, integer_value(p[2]), string_value(p[3]), p.lexpos(1), p.lexpos(len(p) - 1) + len(p[len(p) - 1]))
 
 
 def p_pragma(p: Rule) -> None:
@@ -109,10 +109,15 @@ def p_function(p: Rule) -> None:
 
 
 def p_header(p: Rule) -> None:
-    """entry : linkage ENTRY attributes returns NAME accepts directives
-    device_function : linkage FUNC attributes returns NAME accepts directives %prec HEADER"""
+    """device_function : linkage FUNC attributes returns NAME accepts directives %prec HEADER"""
     name = word(p, 5)
     p[0] = declare.FunctionHeader(p[1], p[2][1:], p.lexpos(2), p[3], p[4], name, p[6], p[7], name.pos + len(name.text))
+
+
+def p_entry(p: Rule) -> None:
+    """entry : linkage ENTRY attributes NAME accepts directives"""
+    name = word(p, 4)
+    p[0] = declare.FunctionHeader(p[1], p[2][1:], p.lexpos(2), p[3], [], name, p[5], p[6], name.pos + len(name.text))
 
 
 def p_linkage(p: Rule) -> None:
@@ -168,7 +173,7 @@ def p_directives(p: Rule) -> None:
 
 def p_directive(p: Rule) -> None:
     """directive : TUNING
-    | TUNING constants"""
+    | TUNING integers"""
     values, end = p[2] if len(p) == 3 else ([], p.lexpos(1) + len(p[1]))
     p[0] = declare.tuning(p.lexer, p[1][1:], values, p.lexpos(1), end)
 

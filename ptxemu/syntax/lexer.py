@@ -40,6 +40,8 @@ literals_ = ";:,{}[]()<>+-*/%!~|&^=@?"
 
 IDENTIFIER = r"(?:[A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+)"
 _DOTTED = IDENTIFIER + r"(?:\.\w+(?:::\w+)*+)*+"
+SAFE_INTEGER = 17
+"""Characters of an integer that fits 64 bits whatever its base is."""
 _FRACTION = r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)"
 _NUMBER = rf"0[xXbBfFdD]\w*|{_FRACTION}|[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?\w*"
 _LOC = r"\.loc[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})"
@@ -95,6 +97,10 @@ class _Rules:
 
     @_matches(_DOTTED)
     def t_NAME(self, t: Token) -> Token:
+        """A directive is no modifier: one that follows a name at once is a token of its own."""
+        if "." in t.value and (found := _DIRECTIVE.search(t.value)):
+            t.value = t.value[: found.start()]
+            t.lexer.lexpos = t.lexpos + len(t.value)
         return t
 
     @_matches(_NUMBER)
@@ -105,6 +111,9 @@ class _Rules:
             t.type, t.value = "INTEGER", "0"
         elif literals.INTEGER.fullmatch(text):
             t.type = "INTEGER"
+            if len(text) > SAFE_INTEGER and literals.overflows(text):
+                stream_of(t).error("this number does not fit 64 bits", t.lexpos, t.lexpos + len(text))
+                t.value = "0"
         elif literals.EXACT_FLOAT.fullmatch(text) or literals.DECIMAL_FLOAT.fullmatch(text):
             t.type = "FLOAT"
         else:
@@ -136,6 +145,9 @@ class _Rules:
         stream_of(t).bad_text(t.lexpos)
 
 
+_MODIFIERS = ("SPACE", "TYPE", "VECTOR", "ALIGN", "LINKAGE")  # which directives and instructions share
+_NOT_MODIFIERS = "|".join(word for word, kind in DIRECTIVES.items() if kind not in _MODIFIERS)
+_DIRECTIVE = re.compile(rf"\.(?:{_NOT_MODIFIERS}|section|loc)(?![\w:])")
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
 

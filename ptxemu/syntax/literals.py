@@ -32,6 +32,19 @@ def integer_value(text: str) -> int:
     return int(digits)
 
 
+def overflows(text: str) -> bool:
+    """Whether ptxas finds a literal too large: a digit follows when 64 bits, in which it calculates, hold 2^63 or more."""
+    digits, base = text.rstrip("U").lower(), 10
+    if digits[0] == "0":
+        base, digits = {"0x": (16, digits[2:]), "0b": (2, digits[2:])}.get(digits[:2], (8, digits[1:]))
+    value = 0
+    for digit in digits:
+        if value >> 63:
+            return True
+        value = (value * base + int(digit, 16)) & ((1 << 64) - 1)
+    return False
+
+
 def float_bits(text: str) -> tuple[int, int]:
     """(bits, width) of a literal that matches :data:`EXACT_FLOAT` or :data:`DECIMAL_FLOAT`."""
     prefix = text[:2].lower()

@@ -9,7 +9,7 @@ from ply import yacc
 
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
-from ptxemu.syntax import messages, repair
+from ptxemu.syntax import messages, misplaced, repair
 from ptxemu.syntax.declarations import UNNAMED, Header
 from ptxemu.syntax.tokens import FIRST_WORD, Token, Tokens, made
 from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS, MODULE_ONLY
@@ -104,6 +104,12 @@ class TokenStream(Tokens):
             if self.scopes[-1] not in self._supposed:
                 self.error(f"expected '}}' before '{text}'", pos, end, self._opened())
             return
+        earlier = misplaced.fault_before(self.text, self._previous_end, self.module, expected)
+        if earlier is not None:
+            self.error(*earlier)
+            return
+        if stop := misplaced.unfinished(self.text, pos, in_body=bool(self.scopes)):
+            pos, end = self.seen(pos, stop)
         message = messages.unknown_word(text, expected) if token.type == "MODIFIER" else None
         if message is None and token.type == "}" and not self._before[0] and "ADDRESS_SIZE" in expected:
             message = "unmatched '}'"

@@ -30,7 +30,7 @@ _MOST_ERRORS = 100  # with those that repeat one on the same line, which are rep
 _WIDEST_INDENT = 256
 _STATEMENT_END = re.compile(r"[;{}]|\Z")
 FIRST_WORD = re.compile(r"[\s.]*([A-Za-z_$%][\w$]*)", re.ASCII)
-_PREPROCESSOR = re.compile(r"^[ \t]*#(?!\s*[0-9])", re.MULTILINE | re.ASCII)
+_PREPROCESSOR = re.compile(r"^[ \t]*#(?!(?:line)?[ \t]*[0-9]+[ \t]*\")", re.MULTILINE | re.ASCII)
 
 Token = Any  # ply.lex.LexToken, which is untyped
 
@@ -67,6 +67,9 @@ class Tokens:
         self._errors = 0
         self._stopped = False
         self._plain = True  # the statement so far is one that ptxas reads too
+        if diagnostics.strict and not source.text.isascii():
+            first = next(index for index, char in enumerate(source.text) if char > "\x7f")
+            self.error("PTX is written in ASCII", first, first + 1)
         if diagnostics.strict and "#" in source.text:
             self._reject_preprocessor_lines(source.text)
 
@@ -241,6 +244,15 @@ class Tokens:
             return ()
         line, column = self.diagnostics.source.line_column(end)
         return (f"{wanted} may be missing at the end of line {line}, column {column}",)
+
+    def seen(self, pos: int, end: int) -> tuple[int, int]:
+        """Where the parser finds a fault in ``pos`` to ``end`` that another token might have mended: at the next one.
+
+        That counts only if it is on a later line.
+        """
+        following = len(self.text) - len(self.text[end:].lstrip())
+        same = self.diagnostics.source.line(following) == self.diagnostics.source.line(pos)
+        return (pos, end) if same else (following, following + 1)
 
     def extension(self, message: str, pos: int, end: int = -1) -> None:
         """What ptxas does not read: an error in strict mode. The statement is not learnt, so that each is seen."""

@@ -190,6 +190,15 @@ def p_constants(p: Rule) -> None:
     p[0] = (values, value.end)
 
 
+def p_integers(p: Rule) -> None:
+    """integers : INTEGER
+    | integers ',' INTEGER"""
+    values = p[1][0] if len(p) == 4 else []
+    last = len(p) - 1
+    values.append(integer_value(p[last]))
+    p[0] = (values, p.lexpos(last) + len(p[last]))
+
+
 def p_names(p: Rule) -> None:
     """names : NAME
     | names ',' NAME"""

@@ -27,6 +27,7 @@ from front_forms import mutations
 from front_modules import modules
 from front_random import random_cases
 from front_rows import gate_cases, row_cases
+from front_statements import statement_cases
 
 import ptxemu
 
@@ -35,7 +36,7 @@ REPORTED = re.compile(r", line (\d+); (?:error|fatal)")
 TARGET = re.compile(r"\.target\s+sm_(\d+[af]?)")
 OLDEST, NEWEST = 75, "100"
 SEED, COUNT = 4, 1400
-RANDOM, CHANGED, FORMS = 60, 350, 1500  # cases of each class of random modules; changed modules; forms of rows
+RANDOM, CHANGED, FORMS = 60, 350, 1700  # cases of each class of random modules; changed modules; forms of rows
 TIMEOUT = 60
 
 
@@ -127,7 +128,13 @@ def main() -> None:
     if options.action == "compare":
         compare(read(options.save or DATA))
     elif options.action == "record":
-        recorded = [*modules(), *mutations(SEED, COUNT), *random_cases(SEED, RANDOM), *corpus_cases(SEED, CHANGED)]
+        recorded = [
+            *modules(),
+            *statement_cases(),
+            *mutations(SEED, COUNT),
+            *random_cases(SEED, RANDOM),
+            *corpus_cases(SEED, CHANGED),
+        ]
         records = verdicts([*recorded, *row_cases(SEED, FORMS), *gate_cases(SEED)])
         write(records)
         compare(records)
