@@ -68,8 +68,7 @@ class _ModuleChecker:
             for function, node in self.bodies:
                 if node.body is not None:
                     function.body = BodyChecker(context, function, node).check(node.body)
-            if not self.diagnostics.damage:
-                self._limits()
+            self._limits()
             if self.strict:
                 check_sections(self.tree, self.diagnostics)
         except TooManyErrors:
@@ -86,7 +85,7 @@ class _ModuleChecker:
         for function, node in self.bodies:
             if function in self.defined:
                 check_parameters(function, node.end - 1, version, target, self.diagnostics)
-        if self.strict and not self.diagnostics.errors:
+        if self.strict and not (self.diagnostics.errors or self.diagnostics.damage):
             self._unresolved()
 
     def _unresolved(self) -> None:

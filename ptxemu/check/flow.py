@@ -25,10 +25,10 @@ def label(checker: BodyChecker, operand: ast.Operand) -> str:
         found = names.code.get(operand.text)
         if isinstance(found, str) and not names.is_numbered(operand.text):
             return found
-        damage = checker.diagnostics.damage
-        if found is None and (damage.hides(operand.text) or damage.unbalances(checker.node.pos, checker.node.end)):
-            raise Rejected  # it may stand in what was not read
         if found is None and names.lookup(operand.text) is None:
+            damage = checker.diagnostics.damage
+            if damage.hides(operand.text) or damage.unbalances(checker.node.pos, checker.node.end):
+                raise Rejected  # it may stand in what was not read
             known = [name for name, entity in names.code.items() if isinstance(entity, str)]
             raise resolver.error(f"unknown label '{operand.text}'{closest(operand.text, known)}", operand)
     raise resolver.error("the target of a branch must be a label", operand)

@@ -96,10 +96,10 @@ class Resolver:
         entity = self.names.lookup(name.text)
         if entity is None:
             self.names.forget(name.text)
-            if self.diagnostics.damage.hides(name.text):
-                raise Rejected
             if name.text in self.names.code:
                 raise self.error(f"'{name.text}' is a label, which only branches take", name)
+            if self.diagnostics.damage.hides(name.text):
+                raise Rejected
             hint = self.names.range_hint(name.text) or closest(name.text, self.names.visible(), 0.6)
             raise self.error(f"unknown name '{name.text}'{hint}", name)
         if entity is UNKNOWN:

@@ -62,7 +62,12 @@ class TokenStream(Tokens):
             return None
         mending = None if token.type in MODULE_ONLY and self.scopes else self._mending(token, parser, expected)
         self._report(token, expected, mending)
-        if self._stopped or self._foreign(token.lexpos):
+        if self._enough:
+            self._pending.append(made("RESYNC", "", token.lexpos))
+            self._end_here()
+        if self._stopped:
+            return None
+        if self._foreign(token.lexpos):
             return None
         mended = mending and self._mend(token, mending, parser)
         if mended:
@@ -230,16 +235,6 @@ class TokenStream(Tokens):
         self._end_statement()
         self._lose(start, self._lexer.lexpos)
         self._pending.append(made("RESYNC", "", self._lexer.lexpos))
-
-    def _lose(self, start: int, end: int) -> None:
-        """Note what was not read, and which names it may have declared: all of a declaration, the label of a statement."""
-        damage = self.diagnostics.damage
-        damage.spans.append((start, end))
-        first = FIRST_WORD.match(self.text, start, end)
-        if first and (first[0].lstrip()[0] == "." or first[1] in DIRECTIVES):
-            damage.lose(self.text[start:end])
-        elif first:
-            damage.lose(first[1])
 
     def _must_reread(self, token: Token, depth: int, first: bool) -> bool:
         """Whether ``token`` starts (or ends) what the parser shall read next."""

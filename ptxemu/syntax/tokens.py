@@ -20,7 +20,7 @@ from ptxemu.syntax import messages
 from ptxemu.syntax.ast import Instruction, Module, Variable
 from ptxemu.syntax.scanner import Scanner
 from ptxemu.syntax.trivia import blank
-from ptxemu.syntax.words import ITEM_STARTS
+from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS
 
 MAX_NESTING = 256
 """Deepest nesting of braces; later stages may recurse on it."""
@@ -66,6 +66,7 @@ class Tokens:
         self._last_error = -1
         self._errors = 0
         self._stopped = False
+        self._enough = False  # errors: what follows the statement is not read
         self._plain = True  # the statement so far is one that ptxas reads too
         if diagnostics.strict and not source.text.isascii():
             first = next(index for index, char in enumerate(source.text) if char > "\x7f")
@@ -79,6 +80,9 @@ class Tokens:
         """The next token, or None at the end."""
         if self._pending:
             return self._pending.popleft()
+        if self._enough and not (self._count or self._stopped):
+            self._end_here()
+            return self.token()
         if self._stopped:
             return None
         return (self._ready_made(self._scanner) if self._scanner else None) or self._read()
@@ -219,13 +223,33 @@ class Tokens:
             self._damaged(pos)
             self._last_error = pos
             self._errors += 1
-            self._stopped = self.diagnostics.full or self._errors >= _MOST_ERRORS
+            self._enough = self.diagnostics.full
+            self._stopped = self._errors >= _MOST_ERRORS
 
     def _follows(self, pos: int) -> bool:
         """Whether an error in the statement and line of ``pos`` has been reported."""
         last = self._last_error
         first, second = min(last, pos), max(last, pos)
         return last == pos or (self._statement_start <= last and "\n" not in self.text[first:second])
+
+    def _end_here(self) -> None:
+        """Enough errors: the functions end here, so that what precedes can be checked."""
+        pos = self._lexer.lexpos
+        self._stopped = True
+        self._lose(self._statement_start, len(self.text))
+        self.diagnostics.damage.unbalanced.append(pos)
+        self._pending.extend(made("}", "}", pos) for _ in self.scopes)
+        self.scopes.clear()
+
+    def _lose(self, start: int, end: int) -> None:
+        """Note what was not read, and which names it may have declared: all of a declaration, the label of a statement."""
+        damage = self.diagnostics.damage
+        damage.spans.append((start, end))
+        first = FIRST_WORD.match(self.text, start, end)
+        if first and (first[0].lstrip()[0] == "." or first[1] in DIRECTIVES):
+            damage.lose(self.text[start:end])
+        elif first:
+            damage.lose(first[1])
 
     def _damaged(self, pos: int) -> None:
         """What else is wrong in this statement may follow from the error at ``pos``."""
@@ -269,6 +293,8 @@ class Tokens:
     def bad_text(self, pos: int) -> None:
         """Called by the lexer at a character that starts no token; skips the offending text."""
         text = self.text
+        if not self._count:
+            self._statement_start = self._previous_end
         if text[pos] == '"':
             end = text.find("\n", pos)
             self.error("unterminated string", pos, pos + 1)
