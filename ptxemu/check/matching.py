@@ -128,6 +128,7 @@ class _Matcher:
         least, most = len(all_patterns) - len(optional), len(all_patterns)
         wanted = f"{least}" if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
         plural = "" if wanted == "1" else "s"
+        wanted = "no" if wanted == "0" else wanted
         raise Mismatch(f"'{self.row.opcode}' takes {wanted} operand{plural}, not {len(self.values)}{self.hint()}")
 
     def hint(self) -> str:
@@ -368,6 +369,11 @@ class _Matcher:
         width = kind.bits // len(value)
         if self.row.opcode == "mov" and kind.kind == "b" and len(value) in PACKED_LENGTHS and width >= 8:
             return (TYPES[f"b{width}"],) * len(value)
+        if self.row.opcode == "mov" and kind.kind == "b":
+            raise Mismatch(f"{len(value)} elements cannot make up {kind}; there may be 2 or 4", index)
+        if all(isinstance(item, (SReg, ast.Int)) for item in value) and isinstance(value[0], SReg):
+            name = value[0].name.partition(".")[0]
+            raise Mismatch(f"'%{name}' has several components: write %{name}.x, %{name}.y or %{name}.z", index)
         raise Mismatch(f"operand {index + 1} of '{self.row.opcode}{self.written()}' must not be a vector", index)
 
     def written(self) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cache
 
-from ptxemu.isa.table import Row, Slot
+from ptxemu.isa.table import ROWS, Row, Slot
+from ptxemu.names import nearest as nearest_name
 from ptxemu.types import TYPES
 
 SLOT_NAMES = {
@@ -37,6 +38,8 @@ OPCODE_WORDS: dict[str, frozenset[str]] = {
 ORDERED_SLOTS = (TYPE_SLOTS, frozenset({"dst", "src"}), frozenset({"alayout", "blayout"}))
 """Slots whose values keep the order of the row."""
 MAX_VECTOR_BITS = 128
+MOST_LISTED = 10  # words in one message
+COMMON_TYPES = ("u32", "s32", "f32", "u64", "f64")
 WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows of their own
 
 
@@ -155,15 +158,62 @@ def _explain(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> M
     words = {value for one in found for slot in one.row.slots for value in slot.values}
     for index, word in enumerate(modifiers):
         if word not in words:
-            close = get_close_matches(word, words, 1, 0.5)
-            return Misfit(f"unknown modifier '.{word}' for '{opcode}'{_hint(close)}", index)
+            return Misfit(_unknown(opcode, word, found, words), index)
     nearest = min(found, key=lambda one: (one.faults, not _wrong_type(one, modifiers)))
     tied = [one for one in found if one.faults == nearest.faults and one.surplus == nearest.surplus]
     if not nearest.surplus:
         return _missing(opcode, tied)
     if _wrong_type(nearest, modifiers):
-        return _type(opcode, modifiers, nearest.surplus[0], [one for one in tied if _wrong_type(one, modifiers)])
+        rounding = _wrong_rounding(opcode, modifiers, found)
+        typed = [one for one in tied if _wrong_type(one, modifiers)]
+        return rounding or _type(opcode, modifiers, nearest.surplus[0], typed)
     return _surplus(opcode, modifiers, nearest)
+
+
+def _unknown(opcode: str, word: str, found: list[_Sorted], words: set[str]) -> str:
+    """A word that no row of the opcode has: misspelt, or one of other instructions."""
+    slots = [slot for one in found for slot in one.row.slots]
+    typed = dict.fromkeys(value for slot in slots if slot.name in TYPE_SLOTS for value in slot.values)
+    if word in TYPES and typed:
+        return f"'{opcode}' cannot have type .{word}{_other_type(word, list(typed))}"
+    slot = next((slot for slot in slots if word in _values(slot.name)), None)
+    if slot is not None:
+        values = dict.fromkeys(value for other in slots if other.name == slot.name for value in other.values)
+        return f"'{opcode}' cannot have the {slot_name(slot)} .{word}, only {alternatives(list(values))}"
+    proposal = nearest_name(word, words)
+    return f"unknown modifier '.{word}' for '{opcode}'" + (f"; did you mean '.{proposal}'?" if proposal else "")
+
+
+def _other_type(word: str, types: list[str]) -> str:
+    """The type of the same size that was meant, or a short list of all."""
+    alike = [] if word == "pred" else [name for name in types if name in TYPES and TYPES[name].bits == TYPES[word].bits]
+    bits = f"b{TYPES[word].bits}"
+    proposal = bits if TYPES[word].is_float and bits in alike else nearest_name(word, alike)
+    if proposal:
+        return f"; did you mean '.{proposal}'?"
+    return f", only {alternatives(types)}" if len(types) <= MOST_LISTED else ""
+
+
+@cache
+def _values(slot: str) -> frozenset[str]:
+    """All that instructions may have in the slots of a name that says what they hold."""
+    if slot not in SLOT_NAMES or slot in TYPE_SLOTS or slot == "mode":
+        return frozenset()
+    forms = (form for rows in ROWS.values() for form in rows)
+    return frozenset(word for form in forms for one in form.slots if one.name == slot for word in one.values)
+
+
+def _wrong_rounding(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> Misfit | None:
+    """A rounding mode that the types do not take, where they take others or none."""
+    modes = _values("round")
+    index = next((index for index, word in enumerate(modifiers) if word in modes), None)
+    if index is None:
+        return None
+    others = modifiers[:index] + modifiers[index + 1 :]
+    without = [_sort(one.row, others) for one in found]
+    if not any(not one.surplus and {slot.name for slot in one.missing} <= {"round"} for one in without):
+        return None
+    return Misfit(f"'.{modifiers[index]}' cannot be combined with '{_without(opcode, modifiers, index)}'", index)
 
 
 def _wrong_type(one: _Sorted, modifiers: tuple[str, ...]) -> bool:
@@ -183,10 +233,6 @@ def _without(opcode: str, modifiers: tuple[str, ...], index: int) -> str:
     return opcode + "".join(f".{word}" for position, word in enumerate(modifiers) if position != index)
 
 
-def _hint(close: list[str]) -> str:
-    return f"; did you mean '.{close[0]}'?" if close else ""
-
-
 def _surplus(opcode: str, modifiers: tuple[str, ...], one: _Sorted) -> Misfit:
     index = one.surplus[0]
     word = modifiers[index]
@@ -203,14 +249,25 @@ def _surplus(opcode: str, modifiers: tuple[str, ...], one: _Sorted) -> Misfit:
 
 def _missing(opcode: str, rows: list[_Sorted]) -> Misfit:
     slot = rows[0].missing[0]
-    values: dict[str, None] = {}
-    for one in rows:
-        for other in one.missing:
-            if other.name == slot.name:
-                values |= dict.fromkeys(other.values)
+    names = {one.missing[0].name for one in rows}
+    if len(names) > 1 and len(rows[0].missing) == 1:
+        values = dict.fromkeys(value for one in rows for value in one.missing[0].values)
+        if len(values) <= MOST_LISTED and not values.keys() & TYPES.keys():
+            return Misfit(f"'{opcode}' needs a modifier: {alternatives(list(values))}", None)
+    values = dict.fromkeys(value for one in rows for other in one.missing if other.name == slot.name for value in other.values)
     name = slot_name(slot)
+    if slot.name in TYPE_SLOTS and any(other in TYPE_SLOTS for other in rows[0].mods):
+        name = "second type"
     article = "an" if name[0] in "aeiou" else "a"
-    return Misfit(f"'{opcode}' needs {article} {name}: {alternatives(list(values))}", None)
+    return Misfit(f"'{opcode}' needs {article} {name}: {_some(list(values))}", None)
+
+
+def _some(words: list[str]) -> str:
+    """All words, or the most common types if they are many."""
+    common = [word for word in COMMON_TYPES if word in words]
+    if len(words) <= MOST_LISTED or not common:
+        return alternatives(words)
+    return ", ".join(f".{word}" for word in common) + ", or another one"
 
 
 def slot_name(slot: Slot) -> str:

@@ -117,7 +117,8 @@ class _Rules:
         elif literals.EXACT_FLOAT.fullmatch(text) or literals.DECIMAL_FLOAT.fullmatch(text):
             t.type = "FLOAT"
         else:
-            stream_of(t).error(f"invalid number {text[:40]!r}", t.lexpos, t.lexpos + len(text))
+            problem = f"invalid number {text[:40]!r}{literals.why_invalid(text)}"
+            stream_of(t).error(problem, t.lexpos, t.lexpos + len(text))
             t.type, t.value = "INTEGER", "0"
         return t
 

@@ -14,6 +14,7 @@ DECIMAL_FLOAT = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+
 LONGEST_NUMBER = 800
 """Characters of the longest number that is read: Python's conversions are quadratic, and no exact double is longer."""
 
+_EXACT_DIGITS = {"0f": 8, "0d": 16}
 _DIGIT = re.compile(r"[1-9]", re.ASCII)
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -61,6 +62,18 @@ def is_representable(text: str) -> bool:
         return True
     value = float(text)
     return sys.float_info.min <= value < math.inf or (value == 0 and not _DIGIT.search(text.lower().partition("e")[0]))
+
+
+def why_invalid(text: str) -> str:
+    """What is wrong with a number, as the end of a message; empty if that is not clear."""
+    prefix, digits = text[:2].lower(), text[2:]
+    if prefix in _EXACT_DIGITS and len(digits) != _EXACT_DIGITS[prefix]:
+        return f": {prefix} takes {_EXACT_DIGITS[prefix]} hexadecimal digits, not {len(digits)}"
+    if text[-1] in "fFlL" and text[:-1].replace(".", "").isdecimal():
+        return f": numbers have no suffix '{text[-1]}'"
+    if text[0] == "0" and text.isdecimal():
+        return ": a number that begins with 0 is octal"
+    return ""
 
 
 def double_to_bits(value: float) -> int:
