@@ -115,12 +115,13 @@ def test_reserved_codes(place, value, message):
         "TYPED_ATOMIC.ADD (M1, 8) image V40.0 V0 V0 V0 V42.0 V0 V0",
         "TYPED_ATOMIC.ADD (M1, 8) T6 V40.65536 V0 V0 V0 V42.0 V0 V0",
         "(P4096) TYPED_ATOMIC.ADD (M1, 8) T6 V40.0 V0 V0 V0 V42.0 V0 V0",
+        "(P0) TYPED_ATOMIC.ADD (M1, 8) T6 V40.0 V0 V0 V0 V42.0 V0 V0",
         "TYPED_ATOMIC.ADD (M1, 16) T6 V40.0 V0 V0 V0 V42.0 V0 V0",
         "TYPED_ATOMIC.ADD T6 V40.0 V0 V0 V0 V42.0 V0 V0",
         "add (M1, 8) V40(0,0)<1> V40(0,0)<1;1,0> 1:ud",
     ],
 )
 def test_what_has_no_encoding(text):
-    """Spec 8: what has no encoding."""
+    """Spec 8: what has no encoding; spec 4: predicate 0 stands for none, as V0 does for no variable."""
     with pytest.raises(TextError):
         encoded(text)

@@ -69,14 +69,15 @@ def _predicate(guard: Guard | None, index: Index) -> int:
     control = f".{word.lower()}" if word else ""
     if control not in CONTROLS:
         raise TextError(f"'{control}' is neither .any nor .all", name.end, guard.name.end)
-    return _field(name, index, MOST_PREDICATES - 1) | CONTROLS.index(control) << 13 | INVERTED * guard.inverted
+    return _field(name, index, MOST_PREDICATES - 1, 1) | CONTROLS.index(control) << 13 | INVERTED * guard.inverted
 
 
-def _field(operand: Operand, index: Index, most: int) -> int:
+def _field(operand: Operand, index: Index, most: int, least: int = 0) -> int:
+    """An operand's index; of predicates and variables, 0 stands for none."""
     if not isinstance(operand, Name):
         raise TextError("expected a name", operand.pos, operand.end)
     value = index(operand)
-    if not 0 <= value <= most:
+    if not least <= value <= most:
         raise TextError(f"index {value} does not fit its field", operand.pos, operand.end)
     return value
 
@@ -87,7 +88,7 @@ def _raw(operand: Operand, index: Index) -> bytes:
     found = RAW.fullmatch(operand.text) if isinstance(operand, Name) else None
     if found is None or int(found[2]) > 0xFFFF:
         raise TextError("expected a raw operand, such as V40.0, or the null variable V0", operand.pos, operand.end)
-    return RAW_OPERAND.pack(_field(Name(found[1], operand.pos, operand.end), index, 0xFFFFFFFF), int(found[2]))
+    return RAW_OPERAND.pack(_field(Name(found[1], operand.pos, operand.end), index, 0xFFFFFFFF, 1), int(found[2]))
 
 
 def numbered(kind: str, index: int) -> str:
