@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.program import first_value
-from ptxemu.dialects.sass.ast import Address, Instruction, Operand
+from ptxemu.dialects.sass.ast import Address, Instruction, Negative, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
 from ptxemu.dialects.sass.operands import COORDINATES, ZERO, Operands, Source, check_operands, form_of, has_carry, without_carry
 from ptxemu.dialects.sass.table import ENGINE_TYPES
@@ -100,6 +100,9 @@ class Kernel:
     def add(self, form: Form, operands: tuple[Operand, ...], guard: Guard | None) -> None:
         """IADD, with the carry out of ``Rd.CC`` and the carry in of ``.X``."""
         name = "addc" if "X" in form.mods else "add"
+        negated = next((operand for operand in operands if isinstance(operand, Negative)), None)
+        if negated is not None and (self.carries or name == "addc"):
+            raise TextError("a sum with a carry takes no negated register: its carry is not documented", negated.pos, negated.end)
         self.write(f"{name}.cc.u32" if self.carries else f"{name}.u32", operands, guard)
 
     def multiply_add(self, form: Form, operands: tuple[Operand, ...], guard: Guard | None) -> None:

@@ -157,7 +157,7 @@ def check_pair(name: Name, number: int) -> None:
 
 REGISTER_RULES: dict[str, Callable[[Form, Operand], None]] = {
     "data": check_data, "coordinates": check_coordinates, "address": check_address, "word": check_register,
-    "reg": check_register, "source": check_register, "pred": check_predicate, "test": check_predicate,
+    "reg": check_register, "term": check_register, "source": check_register, "pred": check_predicate, "test": check_predicate,
 }  # fmt: skip
 
 
@@ -341,6 +341,7 @@ def is_predicate(text: str) -> bool:
 
 KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "reg": ((Name,), "a register"),
+    "term": ((Name, Negative), "a register"),
     "data": ((Name,), "a register"),
     "source": ((Name, Negative, Int, Constant), "a register, a number or c[bank][offset]"),
     "literal": ((Int,), "a number"),

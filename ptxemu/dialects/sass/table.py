@@ -1,9 +1,9 @@
 """The instruction table of SASS, in the row language of :mod:`ptxemu.isa.table`.
 
-The types of operands are kinds of SASS operands: ``reg``, ``data`` (one register or an even pair), ``source`` (register,
-literal or constant), ``literal``, ``pred``, ``test`` (a predicate that may be inverted), ``special``, ``word`` (register or
-13-bit literal), ``coordinates`` and ``address`` (in brackets), ``label``.  SURED and RED follow the list of operations; the
-reference documents mode D only.
+The types of operands are kinds of SASS operands: ``reg``, ``term`` (a register that may be negated), ``data`` (one register
+or an even pair), ``source`` (``term``, literal or constant), ``literal``, ``pred``, ``test`` (a predicate that may be
+inverted), ``special``, ``word`` (register or 13-bit literal), ``coordinates`` and ``address`` (in brackets), ``label``.
+SURED and RED follow the list of operations; the reference documents mode D only.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ build(TABLE)
 add_row(TABLE, "MOV", "", "d:reg, a:source")
 add_row(TABLE, "MOV32I", "", "d:reg, a:literal")
 add_row(TABLE, "S2R", "", "d:reg, a:special")
-add_row(TABLE, "IADD", "X?", "d:reg, a:reg, b:source")
-add_row(TABLE, "IADD32I", "", "d:reg, a:reg, b:literal")
-add_row(TABLE, "IMAD", "", "d:reg, a:reg, b:source, c:source")
+add_row(TABLE, "IADD", "X?", "d:reg, a:term, b:source")
+add_row(TABLE, "IADD32I", "", "d:reg, a:term, b:literal")
+add_row(TABLE, "IMAD", "", "d:reg, a:term, b:source, c:source")
 add_row(TABLE, "SHL", "", "d:reg, a:reg, b:source")
 add_row(TABLE, "SHR", "size=U32,S32!S32", "d:reg, a:reg, b:source")
 add_row(TABLE, "LOP", "op=AND,OR,XOR", "d:reg, a:reg, b:source")
