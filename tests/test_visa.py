@@ -226,6 +226,8 @@ ARITHMETIC = {
     "max {d} {a} {b}": np.maximum,
     "min {d} {sa} {sb}": lambda a, b: np.minimum(signed(a), signed(b)),
     "max {d} {sa} (abs){sb}": lambda a, b: np.maximum(signed(a), signed(np.abs(signed(b)) & 0xFFFFFFFF)),
+    "add {d} {a} (abs){b}": lambda a, b: a + b,
+    "add {d} {a} (-abs){b}": lambda a, b: a - b,
     "cmp.lt {d} {a} {b}": lambda a, b: -(a < b).astype(np.int64),
     "cmp.ge {d} {sa} {sb}": lambda a, b: -(signed(a) >= signed(b)).astype(np.int64),
 }

@@ -204,10 +204,10 @@ def _restricted_float(byte: int) -> int:
 
 
 def _modified(body: Body, value: Reg, modifier: str, kind: str) -> Reg:
-    """``(-)``, ``(abs)``, ``(-abs)`` and ``(~)``."""
+    """``(-)``, ``(abs)``, ``(-abs)`` and ``(~)``; unsigned numbers are their own absolute values."""
     form = "f32" if kind == "f" else "s32"
     for word, text in (("abs", f"abs.{form}"), ("-", f"neg.{form}"), ("~", "not.b32")):
-        if word in modifier:
+        if word in modifier and (word, kind) != ("abs", "ud"):
             before, value = value, body.temp("b32")
             body.emit(text, value, before)
     return value
