@@ -47,7 +47,12 @@ def read_ptx(path: Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    return decoded(data, str(path))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """The text of a program from its bytes; InputError if they are none."""
     try:
         return data.removesuffix(b"\0").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file (byte {error.start} is no UTF-8)") from None
+        raise InputError(f"{name}: not a text file (byte {error.start} is no UTF-8)") from None

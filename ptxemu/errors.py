@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from unicodedata import combining, east_asian_width
 
 from ptxemu.damage import Damage
 from ptxemu.source import SourceFile
@@ -10,7 +12,7 @@ from ptxemu.source import SourceFile
 
 @dataclass(slots=True, frozen=True)
 class Diagnostic:
-    """One message about a source. Lines and columns are 1-based; ``end_column`` is exclusive."""
+    """One message about a source. Lines and columns are 1-based, 0 for the file as a whole; ``end_column`` is exclusive."""
 
     severity: str  # "error" | "warning"
     message: str
@@ -22,16 +24,36 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
 
     def render(self) -> str:
-        head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
+        """The message, the line with a caret under the fault, and the notes; safe to print on a terminal."""
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        lines = [f"{place}: {self.severity}: {self.message}"]
+        if self.text.strip():
+            lines += self._excerpt()
+        return "\n".join([printable(line) for line in (*lines, *(f"  note: {note}" for note in self.notes))])
+
+    def _excerpt(self) -> list[str]:
         first = max(0, self.column - SHOWN // 2) if len(self.text) > SHOWN else 0
         text, column = self.text[first : first + SHOWN], self.column - first
-        lead = "".join("\t" if ch == "\t" else " " for ch in text[: column - 1])
-        caret = "^" + "~" * max(0, min(self.end_column - self.column, len(text) - column + 1) - 1)
-        return "\n".join([head, "  " + text, "  " + lead + caret, *(f"  note: {note}" for note in self.notes)])
+        lead = "".join("\t" if ch == "\t" else " " * _columns(ch) for ch in text[: column - 1])
+        width = sum(map(_columns, text[column - 1 : self.end_column - first - 1]))
+        return ["  " + text, "  " + lead + "^" + "~" * (width - 1)]
+
+
+def printable(text: str) -> str:
+    """``text`` without the control characters that a terminal would obey."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def _columns(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if char.isascii():
+        return 1
+    return 0 if combining(char) else 1 + (east_asian_width(char) in "WF")
 
 
 SHOWN = 300  # characters of a line; of a longer one, those around the error
 MAX_ERRORS = 20
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -118,6 +140,9 @@ class PtxError(Error):
         self.diagnostics = diagnostics
         super().__init__("\n".join(record.render() for record in diagnostics[: MAX_ERRORS + 5]))
 
+    def __reduce__(self) -> tuple[type, tuple[list[Diagnostic]]]:
+        return type(self), (self.diagnostics,)
+
 
 class UnsupportedError(Error):
     """The PTX is valid but ptxemu does not run it; names the first such instruction and its line."""
@@ -141,6 +166,9 @@ class Fault(Error):
     def __init__(self, message: str, record: dict[str, object]) -> None:
         self.record = record
         super().__init__(message)
+
+    def __reduce__(self) -> tuple[type, tuple[str, dict[str, object]]]:
+        return type(self), (str(self), self.record)
 
 
 class LaunchTimeout(Error):

@@ -14,6 +14,10 @@ class SourceFile:
     text: str
     _starts: list[int] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"the text of a program must be a str, not {type(self.text).__name__}")
+
     @property
     def starts(self) -> list[int]:
         if not self._starts:

@@ -21,7 +21,7 @@ MAX_COPY = 64 << 20
 def save_reproducer(error: BaseException, arguments: list[str]) -> int:
     """Write the command, its input files and the traceback to a new folder and say so; exit code 70."""
     folder = Path(tempfile.mkdtemp(prefix="ptxemu-bug-"))
-    (folder / "report.txt").write_text(_report(error, arguments), encoding="utf-8")
+    (folder / "report.txt").write_text(_report(error, arguments), encoding="utf-8", errors="backslashreplace")
     for argument in arguments:
         _copy_input(Path(argument.partition("=")[2].removeprefix("@") or argument), folder)
     summary = f"{type(error).__name__}: {error}".splitlines()[0]

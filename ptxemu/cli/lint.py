@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 import ptxemu
-from ptxemu.diagnose import lint, read_ptx
+from ptxemu.diagnose import decoded, lint, read_ptx
 from ptxemu.errors import Diagnostic, InputError
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 WRONG = 2
+STANDARD_INPUT = "-"
 
 
 @click.command("lint")
@@ -23,17 +27,19 @@ WRONG = 2
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
 @click.option("--strict", is_flag=True, help="Also check what .version and .target allow, and all that ptxas rejects.")
 def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
-    """Report every error and warning of programs. The exit code is 2 if there are errors."""
+    """Report every error and warning of programs, ``-`` being standard input. The exit code is 2 if there are errors."""
     records = [record for path in paths for record in _check(path, strict)]
     FORMATS[style](records)
     return WRONG if any(record.severity == "error" for record in records) else 0
 
 
 def _check(path: Path, strict: bool) -> list[Diagnostic]:
+    name = "<stdin>" if str(path) == STANDARD_INPUT else str(path)
     try:
-        return lint(read_ptx(path), filename=str(path), strict=strict)
+        text = decoded(sys.stdin.buffer.read(), name) if name != str(path) else read_ptx(path)
     except InputError as error:
-        return [Diagnostic("error", str(error).removeprefix(f"{path}: "), 1, 1, 2, str(path), "")]
+        return [Diagnostic("error", str(error).removeprefix(f"{name}: "), 0, 0, 0, name, "")]
+    return lint(text, filename=name, strict=strict)
 
 
 def _text(records: list[Diagnostic]) -> None:
@@ -58,10 +64,16 @@ def _sarif(records: list[Diagnostic]) -> None:
 
 
 def _result(record: Diagnostic) -> dict[str, Any]:
-    region = {"startLine": record.line, "startColumn": record.column, "endColumn": record.end_column}
-    place = {"artifactLocation": {"uri": Path(record.file).as_posix()}, "region": region}
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(record.file)}}
+    if record.line:
+        place["region"] = {"startLine": record.line, "startColumn": record.column, "endColumn": record.end_column}
     text = "\n".join([record.message, *record.notes])
     return {"level": record.severity, "message": {"text": text}, "locations": [{"physicalLocation": place}]}
+
+
+def _uri(file: str) -> str:
+    path = Path(file)
+    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
 
 
 FORMATS: dict[str, Callable[[list[Diagnostic]], None]] = {"text": _text, "json": _json, "sarif": _sarif}
