@@ -41,7 +41,6 @@ class _ModuleChecker:
         self.symbols: dict[str, SymRef] = {}
         self.declarer = Declarer(diagnostics, self._gates())
         self.initialised: list[tuple[Variable, ast.Init | ast.InitList]] = []
-        self.declared_early: set[str] = set()
         self.spaces: dict[str, list[str]] = {}  # of the parameters of a function, in its first declaration
         self.aliases: set[str] = set()
         self.declared_at: dict[str, int] = {}  # where a name was declared first
@@ -63,7 +62,8 @@ class _ModuleChecker:
         for variable, init in self.initialised:
             self.declarer.initialise(encoder, variable, init)
         independent = "texmode_independent" in self.tree.target
-        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent)
+        declared_at = self.declared_at if self.strict else {}
+        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent, declared_at)
         try:
             for function, node in self.bodies:
                 if node.body is not None:
@@ -91,7 +91,7 @@ class _ModuleChecker:
     def _unresolved(self) -> None:
         """What a program of one module cannot resolve: ptxas links what it assembles."""
         for function in self.module.functions.values():
-            if function.body is None and function.linkage != "extern":
+            if function.body is None and function.linkage != "extern" and function.name not in SYSTEM_CALLS:
                 message = f"'{function.name}' is declared but not defined"
                 self.diagnostics.error(message, function.pos, function.pos + len(function.name))
             for item in function.body or ():
@@ -120,8 +120,6 @@ class _ModuleChecker:
     def _reachable(self, callee: Function, call: Op) -> None:
         if callee.body is None and callee.name not in SYSTEM_CALLS:
             self.diagnostics.error(f"'{callee.name}' is declared but not defined", call.pos, call.end)
-        elif callee.pos > call.pos and callee.name not in self.declared_early:
-            self.diagnostics.error(f"'{callee.name}' must be declared before it is called", call.pos, call.end)
 
     # ------------------------------------------------------------ declarations
 
@@ -165,8 +163,6 @@ class _ModuleChecker:
     def _head(self, node: ast.Function, function: Function) -> None:
         """Give a function its name, unless that means something else."""
         old = self.module.functions.get(node.name)
-        if node.body is None:
-            self.declared_early.add(node.name)
         if old is not None:
             spaces = [formal.space for formal in (*node.params, *node.returns)]
             if not same_signature(old, function) or self.spaces[node.name] != spaces or self._other_linkage(old, node):
@@ -201,6 +197,9 @@ class _ModuleChecker:
         """Where a function is known: a kernel at the end of its parameters, a device function at what follows its head."""
         source, start = self.diagnostics.source, node.name_pos or node.pos
         name = start, start + len(node.name)
+        if node.body is None and not source.text.startswith(";", node.end - 1):  # a declaration of an early compiler
+            pos = len(source.text) - len(source.text[node.end :].lstrip())
+            return name if source.line(pos) == source.line(start) else (pos, pos + 1)
         closed = PARAMETERS_END.match(source.text, node.params[-1].end if node.params else name[1])
         if node.kind == "func" or (closed is None and not node.directives):
             pos = after_head(node)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +44,7 @@ class Context:
     symbols: dict[str, SymRef]
     gates: Gates | None  # in strict mode
     independent: bool  # samplers are operands of their own
+    declared_at: Mapping[str, int]  # in strict mode: where names of the module are declared first
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
     forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class BodyChecker:
         self.diagnostics = context.diagnostics
         self.function = function
         self.node = node
-        self.names = Names(context.symbols)
+        self.names = Names(context.symbols, context.declared_at)
         self.items: list[Op | LabelMark] = []
         roles = {param.variable: "input" for param in function.params} | dict.fromkeys(function.returns, "output")
         self.opcodes = rows()

@@ -6,7 +6,9 @@ A declaration such as ``.reg .b32 %r<100000>`` is only a range: registers come t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from ptxemu.ir import Reg, SReg, SymRef
@@ -68,10 +70,11 @@ class _Range:
 class Names:
     """What names mean at one point of a function. ``entities`` may be read directly; on a miss call ``lookup``."""
 
-    def __init__(self, module: dict[str, SymRef]) -> None:
+    def __init__(self, module: dict[str, SymRef], module_at: Mapping[str, int] = MappingProxyType({})) -> None:
         self.entities: dict[str, Entity] = {}
         self.code: dict[str, Code] = {}
         self._module = module
+        self._module_at = module_at  # where names of the module are declared first, if that matters
         self._ranges: dict[str, list[_Range]] = {}
         self._scopes = [_Scope("")]
         self._serial = 0
@@ -98,6 +101,10 @@ class Names:
             self._ranges[prefix].pop()
 
     # ------------------------------------------------------------ declarations
+
+    def is_later(self, name: str, entity: SymRef, pos: int) -> bool:
+        """Whether the module declares ``entity``, which ``name`` stands for, after ``pos`` only."""
+        return self._module_at.get(name, 0) > pos and self._module.get(name) is entity
 
     def declare(self, name: str, entity: Entity, pos: int = 0) -> bool:
         """Give ``name`` a meaning in the innermost scope; False if that scope has declared it already."""

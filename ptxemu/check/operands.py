@@ -104,6 +104,8 @@ class Resolver:
             raise self.error(f"unknown name '{name.text}'{hint}", name)
         if entity is UNKNOWN:
             raise Rejected
+        if isinstance(entity, SymRef) and self.names.is_later(name.text, entity, name.pos):
+            raise self.error(f"'{name.text}' must be declared before it is used", name)
         return entity
 
     def error(self, message: str, node: Any) -> Rejected:

@@ -25,7 +25,7 @@ def check_sections(tree: ast.Module, diagnostics: Diagnostics) -> None:
             diagnostics.error("the data of a section have no ';'", stray, stray + 1)
         for data in DATA.finditer(text, section.start(1), section.end(1)):
             _data(data, diagnostics)
-    if "debug" in tree.target and not found and not diagnostics.errors:
+    if "debug" in tree.target and not (found or diagnostics.damage or diagnostics.errors):
         diagnostics.error("'.target debug' needs a debug section", tree.target_pos)
 
 

@@ -166,6 +166,8 @@ def tuning(stream: TokenStream, name: str, values: list[int], pos: int, end: int
         takes = ("no value", "one integer", "", "one to three integers")[most]
         if not values:  # one is missing from what follows
             pos, end = stream.seen(pos, end)
+        elif "\n" in stream.text[pos:end]:
+            pos = end - 1
         stream.error(f"'.{name}' takes {takes}", pos, end)
     return Directive(name, tuple(values), pos, end)
 
@@ -246,7 +248,7 @@ def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:
 
 
 def file(stream: TokenStream, index: int, name: str, pos: int, end: int) -> None:
-    """``.file index "name"``, in module scope."""
+    """``.file index "name"``, in module scope; ``end`` is where more might have followed."""
     files = stream.module.files
     if index in files:
         stream.extension(f"'.file' {index} is given twice", *stream.seen(pos, end))

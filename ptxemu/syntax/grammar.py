@@ -90,7 +90,8 @@ def p_file(p: Rule) -> None:
     """file : FILE INTEGER STRING
     | FILE INTEGER STRING ',' INTEGER
     | FILE INTEGER STRING ',' INTEGER ',' INTEGER"""
-    declare.file(p.lexer, integer_value(p[2]), string_value(p[3]), p.lexpos(1), p.lexpos(len(p) - 1) + len(p[len(p) - 1]))
+    end = p.lexpos(1) if len(p) == 8 else p.lexpos(len(p) - 1) + len(p[len(p) - 1])
+    declare.file(p.lexer, integer_value(p[2]), string_value(p[3]), p.lexpos(1), end)
 
 
 def p_pragma(p: Rule) -> None:

@@ -109,11 +109,11 @@ class TokenStream(Tokens):
             if self.scopes[-1] not in self._supposed:
                 self.error(f"expected '}}' before '{text}'", pos, end, self._opened())
             return
-        earlier = misplaced.fault_before(self.text, self._previous_end, self.module, expected)
+        earlier = misplaced.fault_before(self.text, self._previous_end, self.module, expected, self.diagnostics.strict)
         if earlier is not None:
             self.error(*earlier)
             return
-        if stop := misplaced.unfinished(self.text, pos, in_body=bool(self.scopes)):
+        if stop := misplaced.unfinished(self.text, pos, expected):
             pos, end = self.seen(pos, stop)
         message = messages.unknown_word(text, expected) if token.type == "MODIFIER" else None
         if message is None and token.type == "}" and not self._before[0] and "ADDRESS_SIZE" in expected:
@@ -150,6 +150,8 @@ class TokenStream(Tokens):
             self._last = made(mending.type, mending.text, token.lexpos)
             self._in_parentheses = self._before[3]
             return self._last
+        if mending.type == ";" and self.diagnostics.strict:  # ptxas would not have understood the statement before
+            self.diagnostics.damage.spans.append((self._cut_start, token.lexpos))
         if mending.type:
             self._unread(token)
             self._last = inserted = made(mending.type, mending.text, token.lexpos)

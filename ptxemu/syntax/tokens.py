@@ -61,6 +61,7 @@ class Tokens:
         self._before = (0, 0, 0, False, False)  # scopes, braces, count, parentheses and value before the last token
         self._last_scope = 0  # the scope that the last token closed
         self._statement_start = 0
+        self._cut_start = 0  # of the statement before, if what starts an item has ended it
         self._function_end: int | None = None  # where the last body was closed
         self._functions = 0  # how many bodies have been
         self._last_error = -1
@@ -114,9 +115,9 @@ class Tokens:
     def _track(self, token: Token) -> None:
         kind = token.type
         if not self._count:
-            self._statement_start = self._previous_end
+            self._cut_start = self._statement_start = self._previous_end
         elif kind in ITEM_STARTS and not (self.scopes or self._in_parentheses) and self.starts_line(token.lexpos):
-            self._statement_start = token.lexpos
+            self._cut_start, self._statement_start = self._statement_start, token.lexpos
         self._count += 1
         if kind == ";":
             self._end_statement()
@@ -186,6 +187,7 @@ class Tokens:
         match = lexing.LOC.match(text)
         assert match
         file, line, column = map(int, match.groups()[:3])
+        self._statement_start = pos
         if not self.scopes:
             self.extension("'.loc' stands outside of a function", pos, pos + len(".loc"))
         elif match[4] and tuple(map(int, match[4].split())) not in self._locations:

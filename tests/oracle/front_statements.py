@@ -12,7 +12,7 @@ FUNCTIONS = ".func fn() { ret; }\n"
 
 
 def statement_cases() -> Iterator[Case]:
-    for maker in (_lines, _numbers, _operands, _vectors, _heads, _directives, _aliases):
+    for maker in (_lines, _numbers, _operands, _vectors, _heads, _directives, _aliases, _later, _spoiled):
         yield from maker()
 
 
@@ -142,3 +142,28 @@ def _aliases() -> Iterator[Case]:
         ".weak .func b() { ret; } .func a(); .alias a, b;", ".visible .func b() { ret; } .weak .func a(); .alias a, b;", ".func b() { ret; } .func a(); .func c(); .alias a, b; .alias c, a;",
     ):  # fmt: skip
         yield module("linkage", text, f"{text}\n{KERNEL}")
+
+
+def _later() -> Iterator[Case]:
+    """Names of the module that a body uses before they are declared, and names that it may use."""
+    uses = {
+        "ld.global.u32 %r1, [g];": ".global .u32 g;", "mov.u64 %d1, g;": ".global .u32 g;", "suld.b.1d.b32.trap %r1, [g, {%r2}];": ".global .surfref g;", "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [g, {%r2}];": ".global .texref g;",
+        "txq.width.b32 %r1, [g];": ".global .texref g;", "call g;": ".func g() { ret; }", "call.uni g, ();": ".func g();\n.func g() { ret; }", "mov.u64 %d2, g;": ".func g() { ret; }", "mov.u64 %d3, g;": ".entry g() { ret; }",
+        "ld.shared.u32 %r1, [g];": ".shared .u32 g;", "st.global.u32 [g+4], 1;": ".global .u32 g[4];", "ld.global.u32 %r1, g[1];": ".global .u32 g[4];", "list: .calltargets g; ret;": ".func g() { ret; }", "mov.u64 %d4, g;": ".func b() { ret; } .func g(); .alias g, b;",
+        "call g; ret;": ".func b() { ret; } .func g(); .alias g, b;", "ret; call g;": ".func g(); .func b() { ret; } .alias g, b;", ".reg .u32 g; mov.u32 g, 1;": ".global .u32 g;",
+    }  # fmt: skip
+    for use, declaration in uses.items():
+        kernel = f".visible .entry k()\n{{\n.reg .b32 %r<4>; .reg .b64 %d<8>; .reg .f32 %f<8>;\n{use}\nret;\n}}"
+        yield module("scopes", f"{use} before {declaration}", f"{kernel}\n{declaration}")
+        yield module("scopes", f"{use} after {declaration}", f"{declaration}\n{kernel}")
+
+
+def _spoiled() -> Iterator[Case]:
+    """What is reported of a module that has a syntax error as well."""
+    for name, text in {
+        "label in what is spoiled": ".entry k()\n{\nbra L;\n:\nret;\n}", "label and a syntax error": ".entry k()\n{\nbra L;\nadd.u32 ,;\nret;\n}", "pragma without semicolon": f'.pragma "a"\n{KERNEL}', "debug target": f".entry q() {{ ret; ) }}\n{KERNEL}",
+        "wrong operand before": ".entry k()\n{\n.reg .u32 r;\nadd.u32 r, r, 1.0;\nadd.u32 ,;\nret;\n}", "wrong declaration before": ".shared .u32 a = 1;\n.global .u32 b\n.entry k() { ret; }", "wrong operand after": ".entry k()\n{\nadd.u32 ,;\nadd.u32 r, r, 1.0;\nret;\n}",
+        "location without line": ".entry k()\n{\n.loc  3 5\nret;\n}", "location with a comma": ".entry k()\n{\n.loc 1, 3 5\nret;\n}", "inlined without numbers": ".file 1 \"a\"\n.entry k()\n{\n.loc 1 3 5, function_name a, inlined_at 1 2\nret;\n}",
+        "four values": ".entry k()\n.maxntid 1, 1, 1\n456\n{\nret;\n}", "function declared twice": ".func f() { ret; }\n.func f()\n.entry k() { ret; }", "no version": f".entry q(\n{KERNEL}", "several errors": ".entry k()\n{\n.reg .u32 r;\nfoo;\nadd.u32 r, r, 1.0;\nbra L;\nmov.u32 r, x;\nret;\n}",
+    }.items():  # fmt: skip
+        yield module("syntax", name, text)
