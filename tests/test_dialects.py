@@ -102,6 +102,19 @@ def test_commands(program, tmp_path, capfd):
     assert "SASS for sm_50" in shown and "SURED.D.2D.ADD.IGN     1" in shown
 
 
+def test_info_counts_instructions_alone(tmp_path, capfd):
+    """Labels and the lines of register files are no instructions of a vISA program."""
+    path = tmp_path / "k.visa"
+    path.write_text(
+        '.kernel "k"\n.decl V40 v_type=G type=ud num_elts=8\n.decl P1 v_type=P num_elts=8\n.in V40 x\n.out V40 y\n'
+        "cmp.lt (M1, 8) P1 V40(0,0)<8;8,1> 5:ud\n(P1) goto (M1, 8) DONE\nDONE:\nret (M1, 8)\n"
+    )
+    assert run(["info", str(path)]) == 0
+    shown = capfd.readouterr().out.splitlines()
+    assert [line.split() for line in shown[-3:]] == [["cmp.lt", "1"], ["goto", "1"], ["ret", "1"]], shown
+    assert "bytes of parameters" in shown[-4]
+
+
 def test_an_error_costs_one_line(tmp_path, capfd):
     path = tmp_path / "bad.sass"
     path.write_text(".kernel k\n MOV R1, , R2\n MVO R1, R2\n SURED.D.2D.ADD [R4 R5\n EXIT\n")

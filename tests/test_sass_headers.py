@@ -310,6 +310,10 @@ def test_register_files_are_npy(tmp_path, capfd):
     launch = ["--grid", "2", "--block", "32", "--arg", f"x=@{x}", "--arg", "y=zeros:u32:64", "--out", f"y={y}"]
     assert command(["run", str(program), *launch]) == 0
     assert (np.load(y) == 2 * np.arange(64)).all()
+    capfd.readouterr()
+    assert command(["info", str(program)]) == 0
+    shown = capfd.readouterr().out.splitlines()
+    assert [line.split() for line in shown[-2:]] == [["EXIT", "1"], ["IADD", "1"]], "directives are no instructions"
 
 
 CASE = """

@@ -20,6 +20,7 @@ from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.layout import place
 from ptxemu.lower.calls import is_runtime_call
 from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
+from ptxemu.source import SourceFile
 
 
 @dataclass(slots=True)
@@ -111,6 +112,8 @@ def instructions(module: Module, entry: Function) -> list[Use]:
     first: dict[str, tuple[int, bool]] = {}
     for op in (op for function in reachable(entry) for op in _statements(function)):
         name = written(module.source, op)
+        if _is_mark(module.source, name, op):
+            continue
         supported = op.row.supported and not _calls_unknown(op)
         counts[name] += 1
         known = first.setdefault(name, (module.source.line(op.pos), supported))
@@ -130,6 +133,11 @@ def _statements(function: Function) -> Iterator[Op]:
         if kept.row.supported and not op.row.supported:
             seen[op.pos] = op
     return iter(seen.values())
+
+
+def _is_mark(source: SourceFile, name: str, op: Op) -> bool:
+    """A directive or a label of a dialect: what register files and the return of channels need is no instruction."""
+    return name.startswith(".") or source.text[op.end : op.end + 1] == ":"
 
 
 def _calls_unknown(op: Op) -> bool:

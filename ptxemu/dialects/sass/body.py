@@ -30,7 +30,7 @@ class Kernel:
         self.pool = pool
         self.windows = windows
         self.helper = 0
-        self.outputs: list[tuple[Name, Reg, Variable]] = []
+        self.outputs: list[tuple[tuple[int, int], Reg, Variable]] = []
         self.index: Reg | None = None
         self.started = False
         self.given = {ZERO}  # registers whose first value is known
@@ -50,12 +50,11 @@ class Kernel:
     def add_input(self, name: Name, array: Variable) -> None:
         """Load a register from a register file."""
         first_value(self.given, name.text, name, self.started)
-        self.body.at(name.pos, name.end)
         self.body.emit("ld.global.b32", self.operands.target(name), self.body.element(array, self.thread_index(), 4))
 
     def add_output(self, name: Name, array: Variable) -> None:
         """Store a register to a register file at the end."""
-        self.outputs.append((name, self.operands.target(name), array))
+        self.outputs.append(((self.body.pos, self.body.end), self.operands.target(name), array))
 
     def thread_index(self) -> Reg:
         if self.index is None:
@@ -67,8 +66,8 @@ class Kernel:
         if self.outputs:
             self.body.label(EPILOGUE)
             index = self.body.thread_index()
-            for name, register, array in self.outputs:
-                self.body.at(name.pos, name.end)
+            for place, register, array in self.outputs:
+                self.body.at(*place)
                 self.body.emit("st.global.b32", self.body.element(array, index, 4), register)
         unknown = [name for name in self.targets if name.text not in self.labels]
         return [

@@ -151,6 +151,7 @@ class _Front(ProgramFront):
         assert isinstance(register, Name) and isinstance(name, Name)
         if self.kernel is None:
             raise TextError("register files belong to a kernel", item.name.pos, name.end)
+        self.kernel.body.at(item.name.pos, name.end)
         add(self.kernel, register, self.banks.add_register_file(self.kernel.body, name))
 
     def _arguments(self, item: Directive, *kinds: type, least: int | None = None) -> tuple[Name | Int | Constant, ...]:
