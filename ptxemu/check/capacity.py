@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ptxemu.check.names import written
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Function, Module, Op, SymRef, Variable
 
@@ -77,4 +78,5 @@ def _exceeds(variables: list[Variable], most: int, what: str, diagnostics: Diagn
         size = -(-size // variable.align) * variable.align + variable.size
     if size > most:
         last = variables[-1]
-        diagnostics.error(f"{what} takes {size} bytes; there are {most}", last.pos, last.pos + 1)
+        name = written(last.name)
+        diagnostics.error(f"{what} takes {size} bytes; there are {most}", last.pos, last.pos + len(name))

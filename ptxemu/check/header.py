@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from ptxemu.errors import Diagnostics
+from ptxemu.names import closest
 from ptxemu.syntax import ast
 
 TARGET = re.compile(r"(?:sm|compute)_0*(\d+)\w*?([af]?)$", re.ASCII)  # ptxas ignores what stands between number and suffix
+LIKENESS = 0.8
 OPTIONS = frozenset({"texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"})
 LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 0}  # of each major version
 
@@ -66,15 +68,28 @@ def _order(tree: ast.Module, diagnostics: Diagnostics) -> None:
         diagnostics.error("'.target' must come before every declaration", first)
     if tree.address_size is not None:
         if tree.address_size_pos < tree.target_pos:
-            diagnostics.error("'.address_size' must follow '.target'", tree.address_size_pos)
+            _report("'.address_size' must follow '.target'", ".address_size", tree.address_size_pos, diagnostics)
         elif first is not None and first < tree.address_size_pos:
-            diagnostics.error("'.address_size' must come before every declaration", tree.address_size_pos)
+            _report("'.address_size' must come before every declaration", ".address_size", tree.address_size_pos, diagnostics)
 
 
 def _version(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics) -> None:
     major, minor = version
     if minor > LAST_MINOR.get(major, -1):
-        diagnostics.error(f"there is no PTX version {major}.{minor}", tree.version_pos)
+        text = f"there is no PTX version {major}.{minor}; the last one is {_last(major)}"
+        _report(text, f"{major}.{minor}", tree.version_pos, diagnostics)
+
+
+def _last(major: int) -> str:
+    """The last version of a major version, or of all."""
+    known = major if major in LAST_MINOR else max(LAST_MINOR)
+    return f"{known}.{LAST_MINOR[known]}"
+
+
+def _report(message: str, word: str, directive: int, diagnostics: Diagnostics) -> None:
+    """Report at a word of the directive that begins at ``directive``."""
+    pos = max(diagnostics.source.text.find(word, directive), directive)
+    diagnostics.error(message, pos, pos + len(word))
 
 
 def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics, ordered: bool) -> None:
@@ -83,15 +98,16 @@ def _target(version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics
     for word in tree.target:
         _architecture(word, version, tree, diagnostics, ordered)
     if match is None:
-        diagnostics.error(f"unknown target '{name}'", tree.target_pos)
+        _report(_unknown_target(name), name, tree.target_pos, diagnostics)
         return
     for option in options:
         if option not in OPTIONS and not TARGET.match(option):
-            diagnostics.error(f"unknown target option '{option}'", tree.target_pos)
+            text = f"unknown target option '{option}'{closest(option, OPTIONS)}"
+            _report(text, option, tree.target_pos, diagnostics)
     if {"texmode_unified", "texmode_independent"} <= set(options):
-        diagnostics.error("'texmode_unified' and 'texmode_independent' exclude each other", tree.target_pos)
+        _report("'texmode_unified' and 'texmode_independent' exclude each other", ".target", tree.target_pos, diagnostics)
     if "map_f64_to_f32" in options and int(match.group(1)) >= 13:
-        diagnostics.error(f"'map_f64_to_f32' is for targets without f64; {name} has it", tree.target_pos)
+        _report(f"'map_f64_to_f32' is for targets without f64; {name} has it", "map_f64_to_f32", tree.target_pos, diagnostics)
 
 
 def _architecture(word: str, version: tuple[int, int], tree: ast.Module, diagnostics: Diagnostics, ordered: bool) -> None:
@@ -101,7 +117,11 @@ def _architecture(word: str, version: tuple[int, int], tree: ast.Module, diagnos
         return
     least = TARGETS.get(match.group(1) + match.group(2))
     if least is None:
-        diagnostics.error(f"unknown target '{word}'", tree.target_pos)
+        _report(_unknown_target(word), word, tree.target_pos, diagnostics)
     elif version < least and ordered and not diagnostics.damage:
         text = f"'{word}' needs PTX {least[0]}.{least[1]} (.version is {version[0]}.{version[1]})"
-        diagnostics.error(text, tree.target_pos)
+        _report(text, word, tree.target_pos, diagnostics)
+
+
+def _unknown_target(word: str) -> str:
+    return f"unknown target '{word}'{closest(word, [f'sm_{number}' for number in TARGETS], LIKENESS)}"

@@ -70,8 +70,7 @@ class Tokens:
         self._enough = False  # errors: what follows the statement is not read
         self._plain = True  # the statement so far is one that ptxas reads too
         if diagnostics.strict and not source.text.isascii():
-            first = next(index for index, char in enumerate(source.text) if char > "\x7f")
-            self.error("PTX is written in ASCII", first, first + 1)
+            self._reject_other_alphabets(source.text)
         if diagnostics.strict and "#" in source.text:
             self._reject_preprocessor_lines(source.text)
 
@@ -286,11 +285,18 @@ class Tokens:
         if self.diagnostics.strict:
             self.error(message, pos, end)
 
+    def _reject_other_alphabets(self, source: str) -> None:
+        """The first character outside of ASCII, if it is in a comment or string: elsewhere the lexer reports it."""
+        first = next(index for index, char in enumerate(source) if not char.isascii())
+        line = self.text[self.text.rfind("\n", 0, first) + 1 : first]
+        if self.text[first] == " " or line.count('"') % 2:
+            self.diagnostics.error("PTX is written in ASCII", first, first + 1)
+
     def _reject_preprocessor_lines(self, source: str) -> None:
         """Line markers (``# 1 "a.cu"``) are part of PTX; other lines for a preprocessor are not."""
         for match in _PREPROCESSOR.finditer(source):
             if self.text[match.end() - 1] == " ":  # blank: not in a string
-                self.error("preprocessor lines are not part of PTX", match.end() - 1, match.end())
+                self.diagnostics.error("preprocessor lines are not part of PTX", match.end() - 1, match.end())
 
     def bad_text(self, pos: int) -> None:
         """Called by the lexer at a character that starts no token; skips the offending text."""
