@@ -29,8 +29,6 @@ def label(checker: BodyChecker, operand: ast.Operand) -> str:
             damage = checker.diagnostics.damage
             if damage.hides(operand.text) or damage.unbalances(checker.node.pos, checker.node.end):
                 raise Rejected  # it may stand in what was not read
-            if checker.diagnostics.strict and damage.follows(operand.pos):
-                raise Rejected  # ptxas looks for labels when all is read
             known = [name for name, entity in names.code.items() if isinstance(entity, str)]
             raise resolver.error(f"unknown label '{operand.text}'{closest(operand.text, known)}", operand)
     raise resolver.error("the target of a branch must be a label", operand)
