@@ -17,6 +17,8 @@ from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS, MODULE_ONLY
 _READY_MADE = ("RUN", "PARAMETERS", "INTEGERS")
 _NOT_FIRST_AT_MODULE_SCOPE = (".param", ".reg")
 _NOT_FIRST_OUTSIDE = (*_NOT_FIRST_AT_MODULE_SCOPE, ".local")
+_MOST_FOLLOWERS = 5
+"""After so many errors that follow from one, mending has no sense."""
 _STRAY = (",", ")", "]")
 _NEXT_PARAMETER = re.compile(r";\s*\.(?:param|reg)\b", re.ASCII)
 _HEAD = re.compile(r"\.(entry|func)\b")
@@ -69,7 +71,7 @@ class TokenStream(Tokens):
             return None
         if self._foreign(token.lexpos):
             return None
-        mended = mending and self._mend(token, mending, parser)
+        mended = mending and self._followers < _MOST_FOLLOWERS and self._mend(token, mending, parser)
         if mended:
             parser.errok()
             return mended

@@ -66,6 +66,7 @@ class Tokens:
         self._functions = 0  # how many bodies have been
         self._last_error = -1
         self._errors = 0
+        self._followers = 0  # errors that follow from the last one
         self._stopped = False
         self._enough = False  # errors: what follows the statement is not read
         self._plain = True  # the statement so far is one that ptxas reads too
@@ -219,7 +220,10 @@ class Tokens:
             word = statement[1]
             message, notes = f"'{word}' is a word of C, not of PTX", (messages.FOREIGN[word],)
             pos, end = statement.span(1)
-        if not (self._stopped or self._follows(pos)):
+        if self._follows(pos):
+            self._followers += 1
+        elif not self._stopped:
+            self._followers = 0
             self.diagnostics.error(message, pos, end, notes)
             self._damaged(pos)
             self._last_error = pos
