@@ -98,7 +98,7 @@ class _Rules:
     @_matches(_DOTTED)
     def t_NAME(self, t: Token) -> Token:
         """A directive is no modifier: one that follows a name at once is a token of its own."""
-        if "." in t.value and (found := _DIRECTIVE.search(t.value)):
+        if "." in t.value and (found := DIRECTIVE.search(t.value)):
             t.value = t.value[: found.start()]
             t.lexer.lexpos = t.lexpos + len(t.value)
         return t
@@ -127,7 +127,7 @@ class _Rules:
         t.type = DIRECTIVES.get(t.value[1:], "MODIFIER")
         return t
 
-    @_matches(r'"(?:[^"\\\n]|\\[^\n])*"')
+    @_matches(r'"(?:[^"\\\n]++|\\[^\n])*+"')
     def t_STRING(self, t: Token) -> Token:
         return t
 
@@ -148,7 +148,7 @@ class _Rules:
 
 _MODIFIERS = ("SPACE", "TYPE", "VECTOR", "ALIGN", "LINKAGE")  # which directives and instructions share
 _NOT_MODIFIERS = "|".join(word for word, kind in DIRECTIVES.items() if kind not in _MODIFIERS)
-_DIRECTIVE = re.compile(rf"\.(?:{_NOT_MODIFIERS}|section|loc)(?![\w:])")
+DIRECTIVE = re.compile(rf"\.(?:{_NOT_MODIFIERS}|section|loc)(?![\w:])")
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
 

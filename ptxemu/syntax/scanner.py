@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ptxemu.syntax.ast import Instruction, Label, Statement, Variable
-from ptxemu.syntax.lexer import IDENTIFIER, LOC
+from ptxemu.syntax.lexer import DIRECTIVE, IDENTIFIER, LOC
 from ptxemu.syntax.literals import DECIMAL_FLOAT, EXACT_FLOAT, INTEGER, is_representable
 from ptxemu.syntax.repair import BARE_OPCODES
 from ptxemu.syntax.templates import Builder, Leaves, compile_template
@@ -65,7 +65,8 @@ def _kind(text: str) -> str:
     if not text[0].isdigit():
         if _NAME.fullmatch(text):
             return text if text in BARE_OPCODES or text == "WARP_SZ" else NAME
-        return MEMBER if _MEMBER.fullmatch(text) else OPCODE if _OPCODE.fullmatch(text) else text
+        is_opcode = _OPCODE.fullmatch(text) and not DIRECTIVE.search(text)
+        return MEMBER if _MEMBER.fullmatch(text) else OPCODE if is_opcode else text
     integer = INTEGER.fullmatch(text)
     if integer:
         return text if len(text) > _LONGEST_INT else UNSIGNED if integer[1] else INT
