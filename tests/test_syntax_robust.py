@@ -39,12 +39,14 @@ def repeated(piece: str) -> str:
         HEADER + ".global .b8 x[] = {" + repeated("-1, ") + "1};",
         HEADER + ".entry k(" + ", ".join(f".param .u32 p{n}" for n in range(10_000)) + ") { ret; }",
         HEADER + ".global .u32 " + "a" * LENGTH + ";",
+        HEADER + ".global .u32 a" + repeated("[1]") + ";",
+        HEADER + '.file 1 "' + repeated("\\\\x") + '"',
         "/*" + " *" * LENGTH + "*/",
         repeated("@@DWARF .byte 1\n"),
         repeated("\n# 1"),
         "\r\n" * LENGTH,
     ],
-    ids=range(22),
+    ids=range(24),
 )
 def test_long_texts_parse(text: str) -> None:
     assert parse_text(text)[1] == []

@@ -262,7 +262,7 @@ def p_declarator(p: Rule) -> None:
     | NAME '<' INTEGER '>'"""
     if len(p) == 3:
         dims, end = p[2]
-        p[0] = (p[1], p.lexpos(1), end or p.lexpos(1) + len(p[1]), dims, None)
+        p[0] = (p[1], p.lexpos(1), end or p.lexpos(1) + len(p[1]), tuple(dims), None)
     else:
         p[0] = (p[1], p.lexpos(1), p.lexpos(4) + 1, (), declare.count(p.lexer, integer_value(p[3]), p.lexpos(3)))
 
@@ -272,10 +272,11 @@ def p_dims(p: Rule) -> None:
     | dims '[' ']'
     | dims '[' expression ']'"""
     if len(p) == 1:
-        p[0] = ((), 0)
+        p[0] = ([], 0)
     else:
-        extent = build.integer(p.lexer, p[3]) if len(p) == 5 else None
-        p[0] = ((*p[1][0], extent), p.lexpos(len(p) - 1) + 1)
+        dims = p[1][0]
+        dims.append(build.integer(p.lexer, p[3]) if len(p) == 5 else None)
+        p[0] = (dims, p.lexpos(len(p) - 1) + 1)
 
 
 # ---------------------------------------------------------------- statements

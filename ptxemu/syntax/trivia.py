@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_STRING = r'"(?:[^"\\\n]|\\[^\n])*+"?'
+_STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"?'
 _COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
 _COMMENTS = re.compile(f"{_STRING}|{_COMMENT}")
 _SECTION = r"\.section\b[ \t]*\.[\w.$]+\s*\{[^{}]*+\}"
