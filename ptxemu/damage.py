@@ -50,9 +50,5 @@ class Damage:
         """Whether a name may have been declared in what was not read: itself, or as ``%r<n>`` if it is ``%r1``."""
         return name in self.names or name.partition(".")[0].rstrip(_DIGITS) in self.names
 
-    def follows(self, pos: int) -> bool:
-        """Whether there is something after ``pos`` that was not read."""
-        return any(end > pos for _, end in self.spans)
-
     def unbalances(self, start: int, end: int) -> bool:
         return any(start <= pos <= end for pos in self.unbalanced)
