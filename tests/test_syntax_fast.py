@@ -104,6 +104,7 @@ def test_windows_of_a_large_module() -> None:
         ("mov.b32 %a, foo.x;", "mov.b32 %a, foo.x.b0;"),
         ("@foo.x add.s32 %a, %b;", "@foo.reg add.s32 %a, %b;"),
         ("mad.lo.s32 %a;", "mad..s32 %a;"),
+        ("fence.proxy.async;", "fence.proxy.alias;"),
         ("mad.lo.s32 %a;", "mad.reg.s32 %a;"),
         ("mad.lo.s32 %a;", "mad.loc 1 2 3;"),
         ("mov.u32 %a, %b;", "mov.u32 %a, %b\u00a0;"),

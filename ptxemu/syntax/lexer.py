@@ -146,7 +146,7 @@ class _Rules:
         stream_of(t).bad_text(t.lexpos)
 
 
-_MODIFIERS = ("SPACE", "TYPE", "VECTOR", "ALIGN", "LINKAGE")  # which directives and instructions share
+_MODIFIERS = ("SPACE", "TYPE", "VECTOR", "ALIGN", "ALIAS", "LINKAGE")  # which directives and instructions share
 _NOT_MODIFIERS = "|".join(word for word, kind in DIRECTIVES.items() if kind not in _MODIFIERS)
 DIRECTIVE = re.compile(rf"\.(?:{_NOT_MODIFIERS}|section|loc)(?![\w:])")
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
