@@ -51,6 +51,8 @@ def _special(row: Row, version: tuple[int, int], target: int, suffix: str) -> li
         return [f"this form of '{row.opcode}' needs a target with the suffix a or f, such as sm_{target}a"]
     if "blackwell" in row.flags and target not in BLACKWELL:
         return [f"this form of '{row.opcode}' needs sm_100a or sm_103a (.target is sm_{target}{suffix})"]
+    if "hopper" in row.flags and target != HOPPER:
+        return [f"'{row.opcode}' exists on sm_90a only (.target is sm_{target}{suffix})"]
     if "unsynced" in row.flags and version >= UNSYNCED_VERSION and target >= UNSYNCED_TARGET:
         return [f"'{row.opcode}' without '.sync' exists before PTX 6.4 or before sm_70 only"]
     if "ada" in row.flags and target < HOPPER and version < ADA_VERSION:

@@ -38,6 +38,7 @@ SPECIAL_SOURCES = frozenset({"mov", "cvt.int"})  # lowerings: a conversion to or
 WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
+COLUMNS = re.compile(r"n(\d+)")  # in the shape of a matrix
 PACKED_LENGTHS = (1, 2, 4)
 FRAGMENTS = frozenset({"mma", "wmma_load", "wmma_store"})  # lowerings of vectors whose typed elements agree
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
@@ -170,7 +171,10 @@ class _Matcher:
             return None
         if pattern.count.isdecimal():
             return int(pattern.count)
-        word = self.mods.get(pattern.count)
+        slot, _, divisor = pattern.count.partition("/")
+        word = self.mods.get(slot)
+        if divisor and word:
+            return int(COLUMNS.findall(word)[0]) // int(divisor)
         return int(word[1:]) if word else 1
 
     def part(self, index: int, pattern: OperandPattern, value: Value) -> Part:

@@ -32,6 +32,9 @@ OPCODE_WORDS: dict[str, frozenset[str]] = {
                            "parity", "pending_count"}),
     "wmma": frozenset({"load", "store", "mma", "a", "b", "c", "d"}),
     "tex": frozenset({"base", "level", "grad"}), "txq": frozenset({"level"}),
+    "multimem": frozenset({"ld_reduce", "st", "red"}), "tensormap": frozenset({"replace", "cp_fenceproxy"}),
+    "clusterlaunchcontrol": frozenset({"try_cancel", "query_cancel"}),
+    "wgmma": frozenset({"fence", "commit_group", "wait_group", "mma_async", "sp"}),
     "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
 }  # fmt: skip
 """Modifiers that are part of an opcode's name: they follow it directly, in the order of the row."""

@@ -37,7 +37,7 @@ def _well_formed(form: Row, pattern: OperandPattern) -> bool:
     slots = {slot.name for slot in form.slots}
     kinds = pattern.type.removeprefix("wide(").removeprefix("dot(").removesuffix(")").split(",")
     known = all(kind in WORDS or kind in TYPES or kind in slots for kind in kinds)
-    counted = pattern.count is None or pattern.count in slots or pattern.count.isdecimal()
+    counted = pattern.count is None or pattern.count.partition("/")[0] in slots or pattern.count.isdecimal()
     conditional = pattern.when is None or pattern.when in slots
     placed = pattern.space == "space" or pattern.space in slots or pattern.space in SPACES
     return known and counted and conditional and placed and (pattern.second is None or _well_formed(form, pattern.second))

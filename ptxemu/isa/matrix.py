@@ -181,13 +181,16 @@ for _num in (1, 2, 4):
         ptx="6.5", sm=75, gates=CTA_GATE, flags="varying widened", chapter=CHAPTER)  # fmt: skip
     row("stmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"[p]:, a:b32*{_num}",
         ptx="7.8", sm=90, flags="widened", chapter=CHAPTER)  # fmt: skip
-_PACKED = "dst=b8x16 src=b6x16_p32,b4x16_p64"
-for _form in ("shape=m16n16 num=x1,x2 trans", "shape=m8n16 num=x1,x2,x4"):
-    row("ldmatrix", f"sync aligned {_form} space?=shared,shared::cta {_PACKED}", "...", ptx="8.6", sm=100,
-        lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
-row("ldmatrix", "sync aligned shape=m16n16 num=x1,x2 trans space?=shared,shared::cta type=b8", "...", ptx="8.6", sm=100,
-    lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
-row("stmatrix", "sync aligned shape=m16n8 num=x1,x2,x4 trans space?=shared,shared::cta type=b8", "...", ptx="8.6", sm=100,
-    lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
+_SMALL = "sync aligned"  # matrices of 8 bits and less
+for _types in ("type=b8", "dst=b8x16 src=b6x16_p32,b4x16_p64"):
+    for _num, _registers in ((1, 2), (2, 4)):
+        row("ldmatrix", f"{_SMALL} shape=m16n16 num=x{_num} trans space?=shared,shared::cta {_types}",
+            f"d:b32*{_registers}, [p]:", ptx="8.6", sm=100, lower=UNSUPPORTED,
+            flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
+for _num in (1, 2, 4):
+    row("ldmatrix", f"{_SMALL} shape=m8n16 num=x{_num} space?=shared,shared::cta dst=b8x16 src=b6x16_p32,b4x16_p64",
+        f"d:b32*{_num}, [p]:", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
+    row("stmatrix", f"{_SMALL} shape=m16n8 num=x{_num} trans space?=shared,shared::cta type=b8", f"[p]:, a:b32*{_num}", ptx="8.6",
+        sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
 row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a.whole:b32", ptx="7.8", sm=75, flags="varying",
     chapter=CHAPTER)  # fmt: skip

@@ -34,6 +34,7 @@ Operand patterns, separated by commas, in written order::
     [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
     v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
     v:T*4      vector of exactly so many elements, always in braces
+    v:T*shape/2   vector of half as many elements as the shape of slot ``shape`` has columns
     a.S:T      register that may have a selector of family S (see SELECTORS), kept as the modifier ``asel``
     d.S!:T     the same, but it must have one
     -a:T       source that may be negated; ``aneg`` is then among the modifiers; ``a.whole:T`` is a register, never a literal
@@ -117,7 +118,7 @@ class Row(Struct, frozen=True, eq=False):
     (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
     ``uniform`` (the results are, unless a membermask is varying); ``unified`` (not in independent texturing mode);
     ``widened`` (addresses of 32 bits are valid in any state space); and those that say which versions and targets have the row
-    (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``ada``, ``narrow``.
+    (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``hopper``, ``ada``, ``narrow``.
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
     (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).

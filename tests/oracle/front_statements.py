@@ -12,7 +12,7 @@ FUNCTIONS = ".func fn() { ret; }\n"
 
 
 def statement_cases() -> Iterator[Case]:
-    for maker in (_lines, _numbers, _operands, _vectors, _heads, _directives, _aliases, _later, _spoiled):
+    for maker in (_lines, _numbers, _operands, _vectors, _heads, _directives, _aliases, _later, _spoiled, _unrun):
         yield from maker()
 
 
@@ -167,3 +167,31 @@ def _spoiled() -> Iterator[Case]:
         "four values": ".entry k()\n.maxntid 1, 1, 1\n456\n{\nret;\n}", "function declared twice": ".func f() { ret; }\n.func f()\n.entry k() { ret; }", "no version": f".entry q(\n{KERNEL}", "several errors": ".entry k()\n{\n.reg .u32 r;\nfoo;\nadd.u32 r, r, 1.0;\nbra L;\nmov.u32 r, x;\nret;\n}",
     }.items():  # fmt: skip
         yield module("syntax", name, text)
+
+
+UNRUN = (
+    ("multimem.ld_reduce.relaxed.gpu.global.add.u32 %r1, [%d1];", "sm_90"), ("multimem.ld_reduce.weak.add.acc::f32.v2.f16x2 {%r1, %r2}, [%d1];", "sm_90"), ("multimem.st.release.sys.global.b64 [%d1], %d2;", "sm_90"),
+    ("multimem.red.relaxed.sys.global.add.v4.f32 [%d1], {%f1, %f2, %f3, %f4};", "sm_90"), ("multimem.ld_reduce.min.v4.e4m3 {%b1, %b2, %b3, %b4}, [%d1];", "sm_100a"),
+    ("tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2;", "sm_90a"), ("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [sbuf], 0, %r2;", "sm_90a"),
+    ("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [sbuf], 128;", "sm_90"), ("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;", "sm_100"),
+    ("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1], [%r2];", "sm_100"), ("clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r1, %q1;", "sm_100"),
+    ("wgmma.fence.sync.aligned;", "sm_90a"), ("wgmma.wait_group.sync.aligned 3;", "sm_90a"), ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, %p1, 1, -1, 0, 1;", "sm_90a"),
+    ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, %d2, 1, 1, 1;", "sm_90a"), ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8 {%r1, %r2, %r3, %r4}, %d1, %d2, %r5, 0, %p1;", "sm_90a"),
+    ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3];", "sm_100a"), ("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 {%r1, %r2}, [%r3];", "sm_100a"), ("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%r3], {%r1, %r2};", "sm_100a"),
+)  # fmt: skip
+
+
+def _unrun() -> Iterator[Case]:
+    """Instructions that are checked but not run, and what may be wrong with them."""
+    for text, target in UNRUN:
+        opcode, _, operands = text.rstrip(";").partition(" ")
+        words = opcode.split(".")
+        changes = {
+            "right": text, "an operand more": text.replace(";", ", %r1;"), "unknown modifier": f"{opcode}.foo {operands};", "first modifier twice": f"{'.'.join(words[:2] + words[1:])} {operands};",
+            "last modifier missing": f"{'.'.join(words[:-1])} {operands};", "first modifier missing": f"{'.'.join(words[:1] + words[2:])} {operands};", "no operands": f"{opcode};", "first operand wrong": f"{opcode} %e1{operands[operands.find(','):] if ',' in operands else ''};",
+            "last operand wrong": f"{opcode} {operands.rpartition(',')[0]}, %g1;", "last operand an address": f"{opcode} {operands.rpartition(',')[0]}, [cbuf];",
+        }  # fmt: skip
+        for name, changed in changes.items():
+            yield line("unsupported instructions", f"{name}: {text}", changed, target=target)
+        yield line("unsupported instructions", f"older target: {text}", text, target="sm_80")
+        yield line("unsupported instructions", f"older version: {text}", text, target="sm_80", version="7.8")
