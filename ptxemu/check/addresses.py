@@ -1,0 +1,77 @@
+"""Addresses: in brackets, of a state space or generic, and in registers (PTX ISA, "Addresses as Operands")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxemu.check.candidate import Candidate
+from ptxemu.check.names import written
+from ptxemu.check.operands import Value
+from ptxemu.check.plan import Mismatch, Part
+from ptxemu.errors import UnsupportedError
+from ptxemu.ir import Addr, Reg, SymRef, Variable
+from ptxemu.isa.table import OperandPattern
+from ptxemu.syntax import ast
+from ptxemu.types import TYPES
+
+WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
+GENERIC_SPACES = frozenset({"global", "shared", "local"})
+NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
+
+
+def in_brackets(form: Candidate, index: int, pattern: OperandPattern, value: Value) -> Part:
+    if not isinstance(value, Addr):
+        raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be an address in brackets", index)
+    types = (form.type(pattern.type),) if pattern.type else ()
+    base = value.base
+    if isinstance(base, SymRef):
+        _symbol(form, index, pattern.space, base.symbol)
+    elif isinstance(base, Reg):
+        _register(form, index, base, form.space(pattern.space))
+    elif form.space(pattern.space) != "local":
+        raise Mismatch("a literal address is allowed in .local space only", index)
+    return Part("mem", types)
+
+
+def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
+    space, name = form.space(slot), written(symbol.name)
+    if not isinstance(symbol, Variable):
+        raise Mismatch(f"'{name}' is a function, not a variable", index)
+    if symbol.type.kind == "opaque":
+        raise Mismatch(f"'{name}' is a {symbol.type}, which has no readable memory", index)
+    if space and symbol.space != space:
+        raise Mismatch(f"'{name}' is in .{symbol.space} space, not .{space}", index)
+    if form.roles.get(symbol) == "input" and form.row.lower == "st":
+        raise Mismatch(f"'{name}' is an input parameter and cannot be written", index)
+    if form.roles.get(symbol) == "output" and form.row.lower == "ld":
+        raise Mismatch(f"'{name}' is the result of the function and cannot be read", index)
+    if not space and symbol.space not in GENERIC_SPACES:
+        raise Mismatch(f"'{name}' is in .{symbol.space} space: write '{form.row.opcode}.{symbol.space}'", index)
+    allowed = next((one.values for one in form.row.slots if one.name == slot), None)
+    if not space and allowed is not None:
+        if symbol.space not in allowed:
+            text = f"'{form.row.opcode}{form.written()}' cannot access .{symbol.space} space"
+            raise Mismatch(text, index) if form.row.opcode == "mbarrier" else UnsupportedError(text)
+        form.mods = form.mods | {slot: symbol.space}
+
+
+def _register(form: Candidate, index: int, base: Reg, space: str) -> None:
+    kind = base.type
+    if kind.kind not in "usb" or kind.bits > 64:
+        raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
+    widened = "widened" in form.row.flags
+    if kind.bits < 32 and widened and space not in NARROW_SPACES:
+        raise Mismatch(f"an address has 32 or 64 bits; '{written(base.name)}' has type {kind}", index)
+    if (kind.bits < 32 and form.row.opcode not in WIDE_ADDRESSES) or (widened and kind.bits == 32 and space not in NARROW_SPACES):
+        raise UnsupportedError(f"addresses of {kind.bits} bits are not supported here")
+    if kind.bits == 32 and space not in NARROW_SPACES:
+        named = f".{space}" if space else "generic"
+        raise Mismatch(f"a {named} address has 64 bits; '{written(base.name)}' has type {kind}", index)
+
+
+def in_register(form: Candidate, index: int, value: Value) -> Part:
+    if isinstance(value, Reg) and value.type.kind in "usb" and value.type.bits in (32, 64):
+        return Part("src", (value.type,))
+    if isinstance(value, ast.Int) and form.row.opcode == "isspacep":
+        return Part("src", (TYPES["u64"],))
+    raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be a 32- or 64-bit integer register", index)

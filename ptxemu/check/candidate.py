@@ -1,0 +1,73 @@
+"""A form of an instruction whose operands are being matched, and what its modifiers say of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ptxemu import isa
+from ptxemu.check import typerules
+from ptxemu.check.modifiers import Form
+from ptxemu.check.operands import Value
+from ptxemu.ir import Variable
+from ptxemu.isa.table import OperandPattern
+from ptxemu.types import B32, TYPES, ScalarType
+
+RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust", "sured"})  # registers may be wider than the instruction type
+UNRELAXED = frozenset(  # instruction types that take that back
+    {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
+)
+COLUMNS = re.compile(r"n(\d+)")  # in the shape of a matrix
+
+
+class Candidate:
+    """``mods`` grows while operands are matched: by selectors, and by the state space that a symbol implies."""
+
+    def __init__(self, form: Form, values: list[Value], roles: Mapping[Variable, str]) -> None:
+        self.row = form.row
+        self.mods = form.mods
+        self.defaults = form.defaults
+        self.values = values
+        self.roles = roles
+        self.typed = False  # whether the operand at hand has a type that a modifier gives
+        self.relaxed = self.row.opcode in RELAXED and not UNRELAXED.intersection(self.mods.values())
+
+    def written(self) -> str:
+        return "".join(f".{word}" for word in self.mods.values())
+
+    def type(self, name: str) -> ScalarType:
+        if name.startswith("wide("):
+            narrow = self.type(name[5:-1])
+            return TYPES[narrow.name.rstrip("0123456789") + str(narrow.bits * 2)]
+        if name.startswith("dot("):
+            unsigned = all(self.type(part).kind == "u" for part in name[4:-1].split(","))
+            return TYPES["u32" if unsigned else "s32"]
+        return TYPES[self.mods.get(name, name)]
+
+    def length(self, pattern: OperandPattern) -> int | None:
+        """How many elements a pattern has; None where braces are not allowed."""
+        if pattern.count is None:
+            return None
+        if pattern.count.isdecimal():
+            return int(pattern.count)
+        slot, _, divisor = pattern.count.partition("/")
+        word = self.mods.get(slot)
+        if divisor and word:
+            return int(COLUMNS.findall(word)[0]) // int(divisor)
+        return int(word[1:]) if word else 1
+
+    def space(self, slot: str = "space") -> str:
+        """The state space that a slot gives or that is named instead of a slot, ``""`` for generic."""
+        named = slot in isa.SPACES and slot not in self.mods
+        return slot if named else self.mods.get(slot, "").partition("::")[0]
+
+    def fits(self, kind: ScalarType, held: ScalarType) -> bool:
+        """Whether a register may be this operand; one of type f16x2 may also where a modifier gives an integer type."""
+        if self.typed and held.name == "f16x2" and kind.kind in "usp":
+            held = B32
+        return typerules.register_fits(kind, held, self.relaxed)
+
+    def misfit(self, kind: ScalarType, held: ScalarType, index: int) -> str:
+        wanted = f"{kind} or wider" if self.relaxed and held.bits < kind.bits else kind
+        name = self.row.opcode + self.written()
+        return f"operand {index + 1} of '{name}' must be {wanted}, not a register of type {held}"
