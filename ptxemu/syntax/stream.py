@@ -118,7 +118,7 @@ class TokenStream(Tokens):
         if stop := misplaced.unfinished(self.text, pos, expected):
             pos, end = self.seen(pos, stop)
         message = messages.unknown_word(text, expected) if token.type == "MODIFIER" else None
-        if message is None and token.type == "}" and not self._before[0] and "ADDRESS_SIZE" in expected:
+        if message is None and token.type == "}" and not self._before.depth and "ADDRESS_SIZE" in expected:
             message = "unmatched '}'"
         notes = messages.advice(token.type, expected)
         if message is None:
@@ -137,7 +137,7 @@ class TokenStream(Tokens):
         word = repair.meant(token.type, text, expected)
         if word is not None and repair.shifts(parser, DIRECTIVES[word[1:]]):
             return Mending(DIRECTIVES[word[1:]], word, replaces=True)
-        if self._before[3] and _NEXT_PARAMETER.match(self.text, token.lexpos) and repair.shifts(parser, ","):
+        if self._before.in_parentheses and _NEXT_PARAMETER.match(self.text, token.lexpos) and repair.shifts(parser, ","):
             return Mending(",", ",", replaces=True)
         before = repair.missing(parser, token.type, text, self.starts_line(token.lexpos))
         if before is not None:
@@ -150,7 +150,7 @@ class TokenStream(Tokens):
         """The token that the parser takes next, or None if it cannot."""
         if mending.type and mending.replaces:
             self._last = made(mending.type, mending.text, token.lexpos)
-            self._in_parentheses = self._before[3]
+            self._in_parentheses = self._before.in_parentheses
             return self._last
         if mending.type == ";" and self.diagnostics.strict:  # ptxas would not have understood the statement before
             self.diagnostics.damage.spans.append((self._cut_start, token.lexpos))
@@ -174,11 +174,11 @@ class TokenStream(Tokens):
 
     def _resume(self, token: Token) -> None:
         """Skip to a place where a statement or an item can start; then say RESYNC."""
-        start, depth, first = self._statement_start, self._before[0], True
+        start, depth, first = self._statement_start, self._before.depth, True
         skipped = token.type == "{" and self._braces and self._skip_braces()
         queue = [made("RESYNC", "", token.lexpos)]
         while token is not None and not (skipped or self._stopped):
-            if not (depth or self._before[0]) and token.type == "{" and (head := _HEAD.search(self.text, start, token.lexpos)):
+            if not (depth or self._before.depth) and token.type == "{" and (head := _HEAD.search(self.text, start, token.lexpos)):
                 self._unread(token)
                 queue += [made(head[1].upper(), head[0], head.start()), made("NAME", UNNAMED, head.end())]
                 break
@@ -207,9 +207,9 @@ class TokenStream(Tokens):
         end = self.text.find("\n", pos)
         end = len(self.text) if end < 0 else end
         line = self.text[self._statement_start : end].rstrip()
-        if line.endswith("{") and self._before[0]:
+        if line.endswith("{") and self._before.depth:
             end = self._statement_start + len(line) - 1
-        del self.scopes[self._before[0] :]
+        del self.scopes[self._before.depth :]
         self._end_statement()
         self._lexer.lexpos = end
         self._lose(self._statement_start, end)

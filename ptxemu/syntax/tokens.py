@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 from ply import lex
 
@@ -35,6 +35,20 @@ _PREPROCESSOR = re.compile(r"^[ \t]*#(?!(?:line)?[ \t]*[0-9]+[ \t]*\")", re.MULT
 Token = Any  # ply.lex.LexToken, which is untyped
 
 
+class Place(NamedTuple):
+    """Where in its statement a token stands."""
+
+    depth: int = 0
+    """How many scopes are open."""
+    braces: int = 0
+    """How many braces are open inside the statement: vectors, initialisers."""
+    position: int = 0
+    """How many tokens of the statement precede it."""
+    in_parentheses: bool = False
+    in_value: bool = False
+    """After the ``=`` of an initialiser."""
+
+
 class Tokens:
     """The lexer of one parse: PLY's ``token()`` protocol over a source text."""
 
@@ -58,7 +72,7 @@ class Tokens:
         self._in_value = False  # after the '=' of an initialiser
         self._previous_end = 0
         self._last: Token = None
-        self._before = (0, 0, 0, False, False)  # scopes, braces, count, parentheses and value before the last token
+        self._before = Place()  # of the last token
         self._last_scope = 0  # the scope that the last token closed
         self._statement_start = 0
         self._cut_start = 0  # of the statement before, if what starts an item has ended it
@@ -107,7 +121,7 @@ class Tokens:
         self._previous_end = self._lexer.lexpos
         token = self._lexer.token()
         self._last = token
-        self._before = len(self.scopes), self._braces, self._count, self._in_parentheses, self._in_value
+        self._before = Place(len(self.scopes), self._braces, self._count, self._in_parentheses, self._in_value)
         if token is not None and not self._stopped:
             self._track(token)
         return None if self._stopped else token
