@@ -9,6 +9,7 @@ LONGEST = 100  # characters of a name that is compared
 MOST = 4000  # names that are compared: the hint must not take longer than the check
 SLACK = 3  # characters by which lengths may differ
 CANDIDATES = 4
+ALIKE = 0.6  # of instructions: short names are soon alike
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:

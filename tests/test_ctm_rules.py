@@ -60,7 +60,7 @@ def test_a_launch_covers_the_domain():
     for grid, block in (((1, 1, 2), (2, 2)), (1, (2, 1, 2))):
         with pytest.raises(ptxemu.InputError, match=r"works on points \(x, y\): z of grid and block must be 1"):
             whole[grid, block](np.zeros((8, 4), np.float32))
-    assert lint(".kernel k\n") == ["1: error: '.kernel' takes a name and a kind, cached or umrt"]
+    assert lint(".kernel k\n") == ["1: error: expected .kernel NAME cached|umrt"]
 
 
 def test_a_last_output_that_writes_nothing():

@@ -61,12 +61,12 @@ def test_accepted(line):
         ("OUTPUT TEX r0, r1, inp0", "8: error: 'TEX' is no operation of OUTPUT instructions"),
         ("ALU MAD r0, r1, r2", "5: error: 'MAD' takes 4 operands, not 3"),
         ("ALU MOV.OMOD_U3 r0, r1", "8: error: unknown modifier '.OMOD_U3' for 'MOV'; did you mean '.OMOD_U8'?"),
-        ("ALU ADD.OMOD_DISABLED r0, r1, r2", "8: error: unknown modifier '.OMOD_DISABLED' for 'ADD'"),
-        ("ALU FRC.OMOD_DISABLED r0, r1", "8: error: unknown modifier '.OMOD_DISABLED' for 'FRC'"),
+        ("ALU ADD.OMOD_DISABLED r0, r1, r2", "8: error: '.OMOD_DISABLED' is a modifier of MOV, MIN, MAX, CND, CMP, not of 'ADD'"),
+        ("ALU FRC.OMOD_DISABLED r0, r1", "8: error: '.OMOD_DISABLED' is a modifier of MOV, MIN, MAX, CND, CMP, not of 'FRC'"),
         ("ALU MOV.OMOD_DISABLED.CLAMP r0, r1", "5: error: a MOV that clamps cannot disable the output modifier"),
-        ("ALU MOV.OMOD_U2.OMOD_U4 r0, r1", "16: error: '.OMOD_U4' and '.OMOD_U2' both give the modifier of 'MOV'"),
-        ("ALU MOV.RNDR_TGT_A r0, r1", "8: error: unknown modifier '.RNDR_TGT_A' for 'MOV'"),
-        ("OUTPUT MOV.PRED_OP_LESS out, r1", "11: error: unknown modifier '.PRED_OP_LESS' for 'MOV'"),
+        ("ALU MOV.OMOD_U2.OMOD_U4 r0, r1", "16: error: '.OMOD_U4' and '.OMOD_U2' both give the output modifier of 'MOV'"),
+        ("ALU MOV.RNDR_TGT_A r0, r1", "8: error: '.RNDR_TGT_A' is a modifier of OUTPUT instructions, not of 'MOV'"),
+        ("OUTPUT MOV.PRED_OP_LESS out, r1", "11: error: '.PRED_OP_LESS' is a modifier of ALU instructions, not of 'MOV'"),
         ("ALU MOV out, r1", "9: error: ALU instructions do not write 'out'"),
         ("OUTPUT MOV.RNDR_TGT_A pred, r1", "23: error: OUTPUT instructions do not write 'pred'"),
         ("ALU MOV pred, r1", "5: error: a write of pred needs a test, such as .PRED_OP_EQUAL"),
@@ -100,7 +100,12 @@ def test_accepted(line):
         ("TEX r0, r1, -inp0", "13: error: expected an input, inp0 to inp15"),
         ("ALU MOV r0, ~r1", "13: error: unexpected character '~'"),
         ("ALU MOV r0, r1 /* never closed", "16: error: this comment never ends"),
-        (".outptu C c", "1: error: unknown directive '.outptu'; did you mean 'output'?"),
+        ("output MOV.RNDR_TGT_A out, r1", "1: error: unknown kind of instruction 'output'; did you mean 'OUTPUT'?"),
+        ("rgb MOV r0, r1", "1: error: unknown kind of instruction 'rgb'; did you mean 'RGB'?"),
+        ("OUTPUTS RGB MOV out, r1", "1: error: unknown kind of instruction 'OUTPUTS'; did you mean 'OUTPUT'?"),
+        ("MOV r0 r1", "8: error: expected ',', found 'r1'"),
+        ("MOV RGB MOV r0, r1", "5: error: expected a name, found 'RGB'"),
+        (".outptu C c", "1: error: unknown directive '.outptu'; did you mean '.output'?"),
         (".output E e", "9: error: the outputs are A, B, C, D"),
         (".output A again", "9: error: output A is declared twice"),
         (".output C c TILED", "13: error: UNSUPPORTED_TILING: the layout of tiles is not known"),
@@ -111,7 +116,7 @@ def test_accepted(line):
         (".constants int values", "12: error: constants of kind 'int' steer flow control, which programs have not"),
         (".constants half values", "12: error: constants of kind 'half' do not exist"),
         (".const r1 = 1", "8: error: 'r1' is no constant; there are c0 to c255"),
-        (".domain 0 0 0", "1: error: '.domain' takes a whole number"),
+        (".domain 0 0 0", "1: error: expected .domain X0 Y0 X1 Y1"),
         (".domain 4 0 3 9", "1: error: the last point lies before the first"),
         (".point c0", "8: error: 'c0' cannot be written"),
         (".kernel k cached", "9: error: kernel 'k' is defined twice"),
@@ -143,8 +148,10 @@ def test_kernels_and_their_order():
     assert records(".domain 0 0 1 1\n") == ["1:1: error: this must follow a .kernel directive"]
     late = records(HEAD + "ALU MOV r0, 0\n.domain 0 0 1 1\n")
     assert late == ["6:1: error: the domain comes first in a kernel, once"]
+    twice = records(".kernel k cached\n.conditional x\n.conditional y\nOUTPUT NOP\n")
+    assert twice == ["3:14: error: there is one conditional output buffer"]
     assert records(".kernel k cached\n.set_cond_test 3\nOUTPUT NOP\n") == [
-        "1:9: error: the conditional test needs a buffer: give it by .conditional"
+        "2:1: error: the conditional test needs a buffer: give it by .conditional"
     ]
 
 

@@ -123,12 +123,12 @@ def test_an_error_costs_one_line(tmp_path, capfd):
         f"{path}:2:10: error: expected an operand, found ','",
         "   MOV R1, , R2",
         "           ^",
-        f"{path}:4:21: error: expected ']', found 'R5'",
-        "   SURED.D.2D.ADD [R4 R5",
-        "                      ^~",
         f"{path}:3:2: error: unknown instruction 'MVO'; did you mean 'MOV'?",
         "   MVO R1, R2",
         "   ^~~",
+        f"{path}:4:21: error: expected ']', found 'R5'",
+        "   SURED.D.2D.ADD [R4 R5",
+        "                      ^~",
     ]
 
 
@@ -338,3 +338,38 @@ def test_no_text_breaks_anything(dialect: str, texts: int) -> None:
     """A short run of each fuzz target; some mutations still run."""
     tried, ran = fuzz_dialects.target(dialect).fuzz(texts, 60)
     assert tried and ran
+
+
+@pytest.mark.parametrize(
+    ("dialect", "line", "found"),
+    [
+        ("sass", ".kernal k", "1:1 unknown directive '.kernal'; did you mean '.kernel'?"),
+        ("sass", ".kernel", "1:1 expected .kernel NAME"),
+        ("sass", "// none", "2:1 this must follow a .kernel directive"),
+        ("visa", '.kernal "k"', "1:1 unknown directive '.kernal'; did you mean '.kernel'?"),
+        ("visa", '.kernel "k', "1:9 this text never ends"),
+        ("visa", "// none", "2:1 this must follow a .kernel directive"),
+        ("ctm", ".kernal k umrt", "1:1 unknown directive '.kernal'; did you mean '.kernel'?"),
+        ("ctm", ".kernel k", "1:1 expected .kernel NAME cached|umrt"),
+        ("ctm", ".kernel umrt k", "1:14 the kind of a program is cached or umrt"),
+        ("ctm", "// none", "2:1 this must follow a .kernel directive"),
+    ],
+)
+def test_what_follows_a_wrong_kernel_line_is_not_blamed_for_it(dialect, line, found):
+    """Issue 5, "Bad programs get line, column and a caret": one report for a fault, and the rest is checked."""
+    body = {
+        "sass": "L:\nBRA L\nMOV R0\nEXIT\n",
+        "visa": "L:\ngoto (M1, 8) L\nmov (M1, 8)\nret (M1, 1)\n",
+        "ctm": ".output A a\nOUTPUT MOV.RNDR_TGT_UMRT_SAME_IDX out, r0\nMOV r0\nOUTPUT NOP\n",
+    }[dialect]
+    errors = [one for one in ptxemu.lint(f"{line}\n{body}", dialect=dialect) if one.severity == "error"]
+    first, second = [f"{one.line}:{one.column} {one.message}" for one in errors]
+    assert first == found
+    assert second.startswith("4:1 '") and "operand" in second
+
+
+def test_two_kernels_of_one_name_are_both_checked():
+    """A kernel that is defined twice is an error once; labels and parameters of the two do not meet."""
+    text = ".kernel k\n.in R0 a\nL:\nBRA M\n.kernel k\n.in R0 a\nL:\nBRA L\nEXIT R0\n"
+    found = [f"{one.line}: {one.message}" for one in ptxemu.lint(text, dialect="sass")]
+    assert found == ["4: unknown label 'M'", "5: kernel 'k' is defined twice", "9: 'EXIT' takes 0 operands, not 1"]

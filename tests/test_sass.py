@@ -116,6 +116,11 @@ def test_accepted(line):
         ("MOV R1, ~", "9: unexpected character '~'"),
         ("MOV R1, R2 /* never closed", "12: this comment never ends"),
         (".shader x", "1: unknown directive '.shader'"),
+        (".const c[0x0][0x8] = 1", "8: the extents of the launch lie here"),
+        ("RED.ADD [R4+R5], R6", "13: expected a number, found 'R5'"),
+        ("SURED.D.ADD [R2], R4, R6", "1: 'SURED' needs a dimension: .1D, .1D_BUFFER, .1D_ARRAY, .2D, .2D_ARRAY or .3D"),
+        ("SURED.D.2D.ADD.MIN [R2], R4, R6", "15: '.MIN' and '.ADD' both give the operation of 'SURED'"),
+        (".param u32", "1: expected .param TYPE NAME [OFFSET]"),
         (".header 3 again", "9: header 3 is declared twice"),
         (".param u32 x 0x148", "12: 'x' overlaps another parameter or constant"),
         (".param u64 x 0x144", "12: 'x' must lie at a multiple of 8 in the parameters (from 0x140 on, 4096 bytes)"),
@@ -124,7 +129,7 @@ def test_accepted(line):
         (".kernel k", "9: kernel 'k' is defined twice"),
         (".bank 18", "7: there are banks 0 to 17"),
         (".bank -1", "7: there are banks 0 to 17"),
-        (".helper 0x100000000", "1: helper lanes are a mask of 32 bits in a kernel"),
+        (".helper 0x100000000", "9: helper lanes are a mask of 32 bits"),
         (".maxheader 0x100000", "12: a header index has 20 bits"),
         ("MOV R1.CC, R2", "5: 'R1.CC' is not a register"),
         ("IADD R1, R2.CC, R3", "10: 'R2.CC' is not a register"),
@@ -349,3 +354,10 @@ EXIT"""
 def test_compiles_for_every_machine(cpu, variant):
     module = front(PROGRAM, "t.sass", dialect="sass")
     assert emit(module, "k", Options(cpu=cpu, opt=1, variant=variant), "obj")
+
+
+def test_a_constant_is_given_once():
+    """Spec 3.3: what a constant bank holds is clear; a kernel may replace a word of the module, once."""
+    text = ".const c[0x1][0x8] = 1\n.kernel one\n.const c[0x1][0x8] = 2\nEXIT\n.kernel two\n.const c[0x1][0x8] = 3\nEXIT\n"
+    assert errors(text) == []
+    assert errors(text + ".const c[0x1][0x8] = 4\n") == ["8:8: c[0x1][0x8] is given twice"]

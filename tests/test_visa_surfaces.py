@@ -104,7 +104,7 @@ def test_a_disabled_surface_acts_as_out_of_bounds():
     [
         (".slot 256 x", "7: the binding table has 256 slots"),
         (".slot 5 x", "7: slot 5 is declared twice"),
-        (".slot five x", "1: '.slot' takes a number, a name"),
+        (".slot five x", "1: expected .slot INDEX NAME"),
         ("movs (M1, 1) T6(1) 5:ud", "14: 'movs' sets element 0 of a surface variable"),
         ("movs (M1, 2) T6(0) 5:ud", "14: 'movs' sets element 0 of a surface variable"),
         ("movs (M1, 1) X(0,0)<1> T6(0)", "14: 'movs' sets element 0 of a surface variable"),

@@ -14,7 +14,8 @@ SLOT_NAMES = {
     "cmp": "comparison", "round": "rounding mode", "vec": "vector length", "clamp": "clamp mode", "geom": "geometry",
     "cop": "cache operator", "op": "operation", "sem": "memory ordering", "space": "state space", "scope": "scope",
     "mode": "mode", "query": "query", "shape": "matrix shape", "layout": "layout", "num": "number of matrices",
-    "level": "level", "evict": "eviction priority", "bool": "boolean operation",
+    "level": "level", "evict": "eviction priority", "bool": "boolean operation", "dim": "dimension",
+    "omod": "output modifier", "sel": "predicate", "test": "test", "target": "target",
 }  # fmt: skip
 TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
 REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does
@@ -170,7 +171,7 @@ def _explain(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> M
         rounding = _wrong_rounding(opcode, modifiers, found)
         typed = [one for one in tied if _wrong_type(one, modifiers)]
         return rounding or _type(opcode, modifiers, nearest.surplus[0], typed)
-    return _surplus(opcode, modifiers, nearest)
+    return _second_operation(opcode, modifiers, nearest, found) or _surplus(opcode, modifiers, nearest)
 
 
 def _unknown(opcode: str, word: str, found: list[_Sorted], words: set[str]) -> str:
@@ -234,6 +235,16 @@ def _type(opcode: str, modifiers: tuple[str, ...], index: int, rows: list[_Sorte
 
 def _without(opcode: str, modifiers: tuple[str, ...], index: int) -> str:
     return opcode + "".join(f".{word}" for position, word in enumerate(modifiers) if position != index)
+
+
+def _second_operation(opcode: str, modifiers: tuple[str, ...], one: _Sorted, found: list[_Sorted]) -> Misfit | None:
+    """Two operations, each of which has rows of its own."""
+    index = one.surplus[0]
+    word, first = modifiers[index], one.mods.get("op")
+    known = {value for other in found for slot in other.row.slots if slot.name == "op" for value in slot.values}
+    if first is None or word not in known or word in one.row.by_modifier:
+        return None
+    return Misfit(f"'.{word}' and '.{first}' both give the operation of '{opcode}'", index)
 
 
 def _surplus(opcode: str, modifiers: tuple[str, ...], one: _Sorted) -> Misfit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -10,7 +11,10 @@ from typing import Any
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Module
-from ptxemu.names import closest
+from ptxemu.names import nearest
+
+KERNEL = "kernel"
+USAGE = re.compile(r"``(\.[^`]+)``")
 
 
 def first_value(given: set[str], register: str, name: Any, started: bool) -> None:
@@ -22,9 +26,16 @@ def first_value(given: set[str], register: str, name: Any, started: bool) -> Non
     given.add(register)
 
 
+class Outside(TextError):
+    """A line that belongs to a kernel stands before the first one."""
+
+    def __init__(self, place: Any, message: str = "this must follow a .kernel directive") -> None:
+        super().__init__(message, place.pos, place.end)
+
+
 class ProgramFront(ABC):
-    """Lines to a module; an error costs one line. ``directives`` gives the handler of each ``.name``,
-    ``words`` what messages call the kinds of their arguments."""
+    """Lines to a module; an error costs one line. ``directives`` gives the handler of each ``.name``, whose docstring
+    begins with how it is written; ``words`` is what messages call the kinds of their arguments."""
 
     directives: Mapping[str, Callable[[Any], None]]
 
@@ -37,14 +48,23 @@ class ProgramFront(ABC):
         for line in lines:
             if self.diagnostics.full:
                 break
-            try:
-                self.line(line)
-            except TextError as error:
-                self._report(error)
+            self._read(line)
         self.finish_kernel()
         if not self.module.functions and not self.diagnostics.errors:
             self.diagnostics.error("the file has no .kernel", 0)
+        self.diagnostics.records.sort(key=lambda record: (record.line, record.column))
         return self.module
+
+    def _read(self, line: Any) -> None:
+        try:
+            self.line(line)
+        except Outside as error:
+            if not any(record.text.lstrip().startswith(f".{KERNEL}") for record in self.diagnostics.records):
+                self._report(error)
+            self.nameless_kernel(error.pos)
+            self._read(line)
+        except TextError as error:
+            self._report(error)
 
     @abstractmethod
     def line(self, line: Any) -> None:
@@ -54,6 +74,10 @@ class ProgramFront(ABC):
     def last_errors(self) -> Iterable[TextError]:
         """Complete the kernel that is being read, if there is one; what only shows at its end."""
 
+    @abstractmethod
+    def nameless_kernel(self, pos: int) -> None:
+        """A kernel for lines behind a ``.kernel`` that is wrong or missing: they are checked, and not blamed for it."""
+
     def finish_kernel(self) -> None:
         for error in self.last_errors():
             self._report(error)
@@ -62,20 +86,33 @@ class ProgramFront(ABC):
         """Serve a directive, whose ``name`` is ``.word``."""
         word = item.name.text[1:]
         handler = self.directives.get(word)
-        if handler is None:
-            raise TextError(f"unknown directive '.{word}'{closest(word, self.directives)}", item.name.pos, item.name.end)
-        handler(item)
+        meant = word if handler else nearest(word, self.directives)
+        try:
+            if handler is None:
+                proposal = f"; did you mean '.{meant}'?" if meant else ""
+                raise TextError(f"unknown directive '.{word}'{proposal}", item.name.pos, item.name.end)
+            handler(item)
+        except TextError:
+            if meant == KERNEL:
+                self.finish_kernel()
+                self.nameless_kernel(item.name.pos)
+            raise
 
     def arguments(self, item: Any, kinds: Sequence[Any], least: int | None = None) -> list[Any]:
         """The arguments of a directive, of the ``kinds`` (keys of ``words``) that it takes, ``least`` of them or all."""
         given = list(item.arguments)
         if not (len(kinds) if least is None else least) <= len(given) <= len(kinds):
-            wanted = ", ".join(self.words[kind] for kind in kinds)
-            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
+            raise TextError(self.usage(item), item.name.pos, item.name.end)
         for kind, argument in zip(kinds, given):
             if not isinstance(argument, kind):
                 raise TextError(f"expected {self.words[kind]}", argument.pos, argument.end)
         return given
+
+    def usage(self, item: Any) -> str:
+        """How a directive is written."""
+        found = USAGE.search(self.directives[item.name.text[1:]].__doc__ or "")
+        assert found is not None
+        return f"expected {found[1]}"
 
     def _report(self, error: TextError) -> None:
         self.diagnostics.error(error.message, error.pos, error.end)

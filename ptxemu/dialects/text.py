@@ -41,8 +41,8 @@ class LineParser:
 
     ``rules`` is an object with PLY's ``tokens``, ``literals`` and ``t_`` rules, whose token values stay texts; ``grammar``
     a module with ``p_`` productions and ``start``; ``comments`` matches what is blanked before, over several lines if need
-    be; ``words`` says how messages call the tokens that may come next, the most telling first; ``refused`` is what belongs to
-    another language, and the message for it.
+    be; ``words`` says how messages call the tokens that may come next, the most telling first, a pair where both may come;
+    ``refused`` is what belongs to another language, and the message for it.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class LineParser:
         rules: object,
         grammar: ModuleType,
         comments: re.Pattern[str],
-        words: Mapping[str, str],
+        words: Mapping[str, str] | Mapping[str | tuple[str, str], str],
         refused: tuple[re.Pattern[str], str] | None = None,
     ) -> None:
         self._rules = rules
@@ -91,7 +91,8 @@ class LineParser:
 
     def _syntax_error(self, parser: Any, token: Token | None, end: int) -> None:
         expected = acceptable(parser)
-        wanted = next((words for kind, words in self._words.items() if kind in expected), "the end of the line")
+        kinds = ((key if isinstance(key, tuple) else (key,), words) for key, words in self._words.items())
+        wanted = next((words for kind, words in kinds if expected.issuperset(kind)), "the end of the line")
         if token is None:
             raise TextError(f"expected {wanted} before the end of the line", end)
         raise TextError(f"expected {wanted}, found '{token.value}'", token.lexpos, token.lexpos + len(token.value))

@@ -206,7 +206,7 @@ class Kernel:
         self._warn_unsynced()
         pos = self.body.function.pos
         end = pos + len(self.body.function.name)
-        problems = [TextError(problem, pos, end)] if (problem := self.output.problem()) else []
+        problems = [problem] if (problem := self.output.problem()) else []
         kind = self.last.kind if self.last else None
         if strict and (kind is None or kind.text != "OUTPUT"):
             where = (self.last.pos, self.last.end) if self.last else (pos, end)

@@ -13,7 +13,7 @@ from ptxemu.dialects.ctm.memory import CONSTANT_KINDS, TILINGS
 from ptxemu.dialects.ctm.operands import CHANNELS, INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
 from ptxemu.dialects.ctm.registers import WORD_BYTES
-from ptxemu.dialects.program import ProgramFront, first_value
+from ptxemu.dialects.program import Outside, ProgramFront, first_value
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Module, Variable
@@ -21,6 +21,7 @@ from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
 
 COORDINATES = 1 << 12  # of a domain
+UNCACHED = "RNDR_TGT_UMRT"  # how the names of targets of uncached output begin
 Argument = Name | Int | Number
 
 
@@ -48,17 +49,17 @@ class _Front(ProgramFront):
 
     def line(self, line: Line) -> None:
         if isinstance(line, Instruction):
-            self._current(line.pos, line.end).instruction(line)
+            self._current(line).instruction(line)
         else:
             self.directive(line)
 
-    def _current(self, pos: int, end: int) -> Kernel:
+    def _current(self, place: Instruction | Name) -> Kernel:
         if self._kernel is None:
-            raise TextError("this must follow a .kernel directive", pos, end)
+            raise Outside(place)
         return self._kernel
 
     def _kernel_of(self, item: Directive) -> Kernel:
-        kernel = self._current(item.name.pos, item.name.end)
+        kernel = self._current(item.name)
         kernel.body.at(item.name.pos, item.name.end)
         return kernel
 
@@ -69,18 +70,23 @@ class _Front(ProgramFront):
 
     def _start(self, item: Directive) -> None:
         """``.kernel NAME cached|umrt``"""
-        if len(item.arguments) != 2:
-            raise TextError(f"'.kernel' takes a name and a kind, {' or '.join(KINDS)}", item.name.pos, item.name.end)
         name, kind = self._names(item, 2)
-        self.finish_kernel()
-        self._kernel = None
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
         if kind.text not in KINDS:
             raise TextError(f"the kind of a program is {' or '.join(KINDS)}", kind.pos, kind.end)
-        body = Body(self.module, name.text, name.pos)
+        self.finish_kernel()
+        self._begin(name.text, name.pos, kind.text)
+
+    def _begin(self, name: str, pos: int, kind: str) -> None:
+        body = Body(self.module, name, pos)
         body.limit("domain")
-        self._kernel = Kernel(body, kind.text, self.options, self.diagnostics.warning)
+        self._kernel = Kernel(body, kind, self.options, self.diagnostics.warning)
+
+    def nameless_kernel(self, pos: int) -> None:
+        """The kind is that of the targets that the file names."""
+        kind = KINDS[UNCACHED in self.module.source.text]
+        self._begin(f".kernel {pos}", pos, kind)
 
     def _domain(self, item: Directive) -> None:
         """``.domain X0 Y0 X1 Y1``: the first and the last point of the rectangle of points."""
@@ -202,7 +208,8 @@ class _Front(ProgramFront):
 
     def _test(self, item: Directive) -> None:
         """``.set_cond_test CONDITION``"""
-        self._output_state(item).conditional.test = self._one(item, ALWAYS + 1)
+        conditional = self._output_state(item).conditional
+        conditional.test, conditional.place = self._one(item, ALWAYS + 1), item.name
 
     def _location(self, item: Directive) -> None:
         """``.set_cond_loc 0|1``: the value comes from the processors, or from the processing engine."""
@@ -214,7 +221,10 @@ class _Front(ProgramFront):
 
     def _buffer(self, item: Directive) -> None:
         """``.conditional NAME``: the conditional output buffer"""
-        self._output_state(item).conditional.buffer = self._surface(self._names(item, 1)[0])
+        name, conditional = self._names(item, 1)[0], self._output_state(item).conditional
+        if conditional.buffer is not None:
+            raise TextError("there is one conditional output buffer", name.pos, name.end)
+        conditional.buffer = self._surface(name)
 
     def _engine_value(self, item: Directive) -> None:
         """``.engine_value NUMBER``: what the processing engine compares"""

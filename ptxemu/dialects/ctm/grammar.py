@@ -10,8 +10,10 @@ import re
 import struct
 
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Name, Number, Operand, Pair, Part, Source
+from ptxemu.dialects.ctm.table import TABLES
 from ptxemu.dialects.rules import listed, p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
+from ptxemu.names import closest
 
 tokens = ("WORD", "DOTTED", "NUMBER", "KIND", "UNIT")
 start = "line"
@@ -100,6 +102,16 @@ def p_core(p: Rule) -> None:
     """core : word
     | word operands"""
     p[0] = (p[1], p[2] if len(p) == 3 else [])
+
+
+def p_core_unknown(p: Rule) -> None:
+    """core : word word operands
+    | word UNIT core"""
+    name, found = p[1], _name(p, 2) if isinstance(p[2], str) else p[3][0].names[0]
+    if any(name.text.partition(".")[0] in table for table in TABLES.values()):
+        wanted = "a name" if isinstance(p[2], str) else "','"
+        raise TextError(f"expected {wanted}, found '{found.text}'", found.pos, found.end)
+    raise TextError(f"unknown kind of instruction '{name.text}'{closest(name.text, (*KINDS, *UNITS))}", name.pos, name.end)
 
 
 def _part(unit: Name | None, name: Name, operands: list[Operand]) -> Part:

@@ -9,7 +9,7 @@ from ptxemu.dialects.ctm.ast import Name, Number, Operand, Pair, Part, Source
 from ptxemu.dialects.ctm.memory import CONSTANTS
 from ptxemu.dialects.ctm.table import TABLES
 from ptxemu.dialects.text import TextError
-from ptxemu.names import closest
+from ptxemu.names import ALIKE, closest
 
 CHANNELS = "rgba"
 NO_CHANNELS = "none"
@@ -51,7 +51,8 @@ def form_of(kind: str, part: Part) -> Form:
         end = name.pos + len(opcode)
         if any(opcode in other for other in TABLES.values()):
             raise TextError(f"'{opcode}' is no operation of {kind} instructions", name.pos, end)
-        raise TextError(f"unknown operation '{opcode}'{closest(opcode, table)}", name.pos, end)
+        raise TextError(f"unknown operation '{opcode}'{closest(opcode, table, ALIKE)}", name.pos, end)
+    _check_modifiers(kind, part)
     forms = sort_modifiers(table[opcode], part.modifiers, False)
     if isinstance(forms, Misfit):
         raise TextError(forms.message, *_modifier_span(part, forms.index))
@@ -60,6 +61,17 @@ def form_of(kind: str, part: Part) -> Form:
         plural = "" if count == 1 else "s"
         raise TextError(f"'{opcode}' takes {count} operand{plural}, not {len(part.operands)}", name.pos, name.end)
     return forms[0]
+
+
+def _check_modifiers(kind: str, part: Part) -> None:
+    """Modifiers that other operations or instructions have."""
+    (row,) = TABLES[kind][part.opcode]
+    for index, word in enumerate(part.modifiers):
+        owners = {other: [name for name, (one,) in table.items() if word in one.by_modifier] for other, table in TABLES.items()}
+        if word in row.by_modifier or not any(owners.values()):
+            continue
+        of = f"{', '.join(owners[kind])}" if owners[kind] else f"{next(other for other in owners if owners[other])} instructions"
+        raise TextError(f"'.{word}' is a modifier of {of}, not of '{part.opcode}'", *_modifier_span(part, index))
 
 
 def _modifier_span(part: Part, index: int | None) -> tuple[int, int]:

@@ -29,6 +29,7 @@ class Conditional:
     mask: int = 1
     buffer: Variable | None = None
     engine_value: int = 0
+    place: Name | None = None  # where the test is set
 
 
 @dataclass(slots=True)
@@ -121,10 +122,11 @@ class Output:
         self.body.add(TEST, mods, (passed,), sources, (PRED,), (U64, B32, B32, B32))
         return passed, False
 
-    def problem(self) -> str | None:
+    def problem(self) -> TextError | None:
         """What is wrong with the state as a whole."""
-        if self.conditional.buffer is None and self.conditional.test not in (NEVER, ALWAYS):
-            return "the conditional test needs a buffer: give it by .conditional"
+        place = self.conditional.place
+        if place is not None and self.conditional.buffer is None and self.conditional.test not in (NEVER, ALWAYS):
+            return TextError("the conditional test needs a buffer: give it by .conditional", place.pos, place.end)
         return None
 
     # ------------------------------------------------------------ UMRT

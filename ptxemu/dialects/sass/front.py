@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ptxemu.dialects.build import Body, module_of
-from ptxemu.dialects.program import ProgramFront
+from ptxemu.dialects.program import Outside, ProgramFront
 from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line
 from ptxemu.dialects.sass.body import Kernel
@@ -70,7 +70,7 @@ class _Front(ProgramFront):
         if place is None:
             return
         if self.kernel is None:
-            raise TextError("this must follow a .kernel directive", place.pos, place.end)
+            raise Outside(place)
         if line.label is not None:
             self.kernel.label(line.label)
         if isinstance(line.statement, Instruction):
@@ -85,18 +85,24 @@ class _Front(ProgramFront):
         """``.kernel NAME``"""
         name = self._arguments(item, Name)[0]
         assert isinstance(name, Name)
-        self.finish_kernel()
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
+        self.finish_kernel()
+        self._start(name.text, name.pos)
+
+    def _start(self, name: str, pos: int) -> None:
         self.banks = self.banks.fresh()
-        self.kernel = Kernel(Body(self.module, name.text, name.pos), self.banks, self.pool, self.windows)
+        self.kernel = Kernel(Body(self.module, name, pos), self.banks, self.pool, self.windows)
+
+    def nameless_kernel(self, pos: int) -> None:
+        self._start(f".kernel {pos}", pos)
 
     def _param(self, item: Directive) -> None:
         """``.param TYPE NAME [OFFSET]``: the offset is that in constant bank 0."""
         kind, name, *rest = self._arguments(item, Name, Name, Int, least=2)
         assert isinstance(kind, Name) and isinstance(name, Name)
         if self.kernel is None:
-            raise TextError("parameters belong to a kernel", item.name.pos, item.name.end)
+            raise Outside(item.name, "parameters belong to a kernel")
         if kind.text not in TYPES:
             raise TextError(f"unknown type '{kind.text}'; there are {', '.join(TYPES)}", kind.pos, kind.end)
         offset = rest[0].value if rest and isinstance(rest[0], Int) else None
@@ -134,8 +140,10 @@ class _Front(ProgramFront):
         """``.helper MASK``: the lanes of each warp that are helper or killed pixels, in the kernel that follows."""
         mask = self._arguments(item, Int)[0]
         assert isinstance(mask, Int)
-        if self.kernel is None or not 0 <= mask.value < 1 << 32:
-            raise TextError("helper lanes are a mask of 32 bits in a kernel", item.name.pos, mask.end)
+        if self.kernel is None:
+            raise Outside(item.name, "helper lanes belong to a kernel")
+        if not 0 <= mask.value < 1 << 32:
+            raise TextError("helper lanes are a mask of 32 bits", mask.pos, mask.end)
         self.kernel.helper = mask.value
 
     def _input(self, item: Directive) -> None:
@@ -150,7 +158,7 @@ class _Front(ProgramFront):
         register, name = self._arguments(item, Name, Name)
         assert isinstance(register, Name) and isinstance(name, Name)
         if self.kernel is None:
-            raise TextError("register files belong to a kernel", item.name.pos, name.end)
+            raise Outside(item.name, "register files belong to a kernel")
         self.kernel.body.at(item.name.pos, name.end)
         add(self.kernel, register, self.banks.add_register_file(self.kernel.body, name))
 

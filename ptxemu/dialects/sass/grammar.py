@@ -200,9 +200,9 @@ def p_error(token: Token) -> None:
 
 
 COMMENTS = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
-WORDS = {
-    "INTEGER": "an operand", "DOTTED": "an instruction or a directive", "WORD": "a name", "]": "']'", ",": "',' or ';'",
-    ":": "':'", "[": "'['",
+WORDS: dict[str | tuple[str, str], str] = {
+    ("INTEGER", "WORD"): "an operand", "INTEGER": "a number", "DOTTED": "an instruction or a directive", "WORD": "a name",
+    "]": "']'", ",": "',' or ';'", ":": "':'", "[": "'['",
 }  # fmt: skip
 
 

@@ -76,6 +76,7 @@ class Banks:
         self.pool = pool
         self.bias = bias  # of the program's address space
         self.words: dict[tuple[int, int], int] = {}
+        self.given: set[tuple[int, int]] = set()  # words of this kernel, or of the module: a kernel may replace those
         self.params: list[tuple[int, Variable, bool]] = []  # offset in bank 0, whether it is a pointer
         self.header_bank = 0
         self.names: set[str] = set()
@@ -92,6 +93,11 @@ class Banks:
             raise TextError(f"there are banks 0 to {BANKS - 1} of 64 KiB; words lie at multiples of 4", place.pos, place.end)
         if place.bank == 0 and self._param_at(place.offset) is not None:
             raise TextError("a parameter lies here", place.pos, place.end)
+        if place.bank == 0 and place.offset in DRIVER_WORDS:
+            raise TextError("the extents of the launch lie here", place.pos, place.end)
+        if (place.bank, place.offset) in self.given:
+            raise TextError(f"c[0x{place.bank:x}][0x{place.offset:x}] is given twice", place.pos, place.end)
+        self.given.add((place.bank, place.offset))
         self.words[place.bank, place.offset] = value
 
     def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> None:

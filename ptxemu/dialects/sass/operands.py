@@ -14,7 +14,7 @@ from ptxemu.dialects.sass.memory import Banks
 from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, SIZES, TABLE
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Reg, SReg
-from ptxemu.names import closest
+from ptxemu.names import ALIKE, closest
 from ptxemu.syntax.ast import Int, Name, Not
 from ptxemu.types import PRED, TYPES
 
@@ -40,7 +40,7 @@ def form_of(item: Instruction) -> Form:
     """The row of an instruction and what its modifiers mean; raises TextError."""
     opcode, name = item.opcode, item.name
     if opcode not in TABLE:
-        raise TextError(f"unknown instruction '{opcode}'{closest(opcode, TABLE)}", name.pos, name.pos + len(opcode))
+        raise TextError(f"unknown instruction '{opcode}'{closest(opcode, TABLE, ALIKE)}", name.pos, name.pos + len(opcode))
     words = joined(item.modifiers)
     if opcode == "RED":
         words = tuple(ALIASES.get(word, word) for word in words)

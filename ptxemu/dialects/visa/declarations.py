@@ -63,7 +63,7 @@ def special(body: Body, scope: Scope, name: Name) -> None:
     if text in NULL_NAMES or text in scope.names:
         return
     if text not in PREDEFINED:
-        raise TextError(f"unknown predefined variable '{text}'{closest(text, PREDEFINED)}", name.pos, name.end)
+        raise TextError(f"unknown predefined variable '{text}'{closest(text, (*PREDEFINED, *NULL_NAMES))}", name.pos, name.end)
     words = new_words(text, 4)
     body.emit("mov.u32", words[0], SReg(PREDEFINED[text]))
     scope.names[text] = General(text, "ud", 1, words)
@@ -91,7 +91,7 @@ def _count(given: dict[str, tuple[Name, Value]], name: Name, most: int) -> int:
     key, value = given["num_elts"]
     count = whole(value) if isinstance(value, Number) else 0
     if not 1 <= count <= most:
-        raise TextError(f"num_elts is from 1 to {most}", key.pos, key.end)
+        raise TextError("num_elts is 1" if most == 1 else f"num_elts is from 1 to {most}", key.pos, key.end)
     return count
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ptxemu.dialects.build import HANDLE, Body, module_of, surface
-from ptxemu.dialects.program import ProgramFront, first_value
+from ptxemu.dialects.program import Outside, ProgramFront, first_value
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
@@ -77,7 +77,7 @@ class _Front(ProgramFront):
 
     def _current(self, name: Name) -> Kernel:
         if self.kernel is None:
-            raise TextError("this must follow a .kernel directive", name.pos, name.end)
+            raise Outside(name)
         return self.kernel
 
     def last_errors(self) -> Iterable[TextError]:
@@ -99,11 +99,16 @@ class _Front(ProgramFront):
     def _kernel(self, item: Directive) -> None:
         """``.kernel "name"``"""
         (name,) = self._words(item, (Name, Text))
-        self.finish_kernel()
         if name.text in self.module.functions:
             raise TextError(f"kernel '{name.text}' is defined twice", name.pos, name.end)
-        body = Body(self.module, name.text, name.pos)
-        self.kernel = Kernel(body, self.slots, item.name.pos in self.divergent, self.strict, self.options)
+        self.finish_kernel()
+        self._start(name.text, name.pos, item.name.pos in self.divergent)
+
+    def _start(self, name: str, pos: int, divergent: bool) -> None:
+        self.kernel = Kernel(Body(self.module, name, pos), self.slots, divergent, self.strict, self.options)
+
+    def nameless_kernel(self, pos: int) -> None:
+        self._start(f".kernel {pos}", pos, True)
 
     def _attribute(self, item: Directive) -> None:
         """``.kernel_attr SimdSize=8``: the SIMD width; other attributes do not matter here."""
@@ -234,8 +239,7 @@ class _Front(ProgramFront):
         """The plain words of a directive, which must be of these kinds."""
         right = len(item.words) == len(kinds) and all(map(isinstance, item.words, kinds))
         if not right or (item.attributes and not attributes):
-            wanted = ", ".join("a number" if kind is Number else "a name" for kind in kinds)
-            raise TextError(f"'{item.name.text}' takes {wanted}", item.name.pos, item.name.end)
+            raise TextError(self.usage(item), item.name.pos, item.name.end)
         return item.words
 
 

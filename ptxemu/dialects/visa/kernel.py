@@ -19,7 +19,7 @@ from ptxemu.dialects.visa.operands import source, target
 from ptxemu.dialects.visa.table import ALIASES, TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope, SurfaceVariable
 from ptxemu.ir import Addr, Imm, Reg, Variable
-from ptxemu.names import closest
+from ptxemu.names import ALIKE, closest
 from ptxemu.syntax.ast import Name
 from ptxemu.types import B32, TYPES
 
@@ -279,7 +279,8 @@ def form_of(item: Instruction) -> Form:
     """The row of an instruction and what its modifiers mean; raises TextError."""
     opcode, name = item.opcode, item.name
     if opcode not in TABLE:
-        raise TextError(f"unknown instruction '{opcode}'{closest(opcode, TABLE)}", name.pos, name.pos + len(opcode))
+        written = name.text[: len(opcode)]
+        raise TextError(f"unknown instruction '{written}'{closest(opcode, TABLE, ALIKE)}", name.pos, name.pos + len(opcode))
     words = tuple(ALIASES.get(word, word) for word in item.modifiers)
     forms = sort_modifiers(TABLE[opcode], words, False)
     if isinstance(forms, Misfit):

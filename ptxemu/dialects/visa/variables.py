@@ -72,7 +72,9 @@ class Scope:
     names: dict[str, Declared] = field(default_factory=dict)
 
     def add(self, name: Name, declared: Declared) -> None:
-        if name.text in self.names or name.text in NULL_NAMES:
+        if name.text in NULL_NAMES:
+            raise TextError(f"'{name.text}' is the null variable", name.pos, name.end)
+        if name.text in self.names:
             raise TextError(f"'{name.text}' is declared twice", name.pos, name.end)
         self.names[name.text] = declared
 
@@ -93,6 +95,8 @@ class Scope:
 
     def _find(self, name: Name, kind: type) -> Declared:
         found = self.names.get(name.text)
+        if found is None and name.text in NULL_NAMES:
+            raise TextError(f"'{name.text}' is the null variable, not {KINDS[kind]}", name.pos, name.end)
         if found is None:
             alike = (text for text, item in self.names.items() if isinstance(item, kind))
             raise TextError(f"'{name.text}' is not declared{closest(name.text, alike)}", name.pos, name.end)
