@@ -1,7 +1,8 @@
-"""What all tests share: a private cache, so that no test sees the user's, and hypothesis profiles."""
+"""What all tests share: a private cache, so that no test sees the user's, interrupts, and hypothesis profiles."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,13 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PTXEMU_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Shells start background jobs with interrupts ignored; tests of Ctrl-C run in those too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -164,10 +164,13 @@ def test_interrupts_are_130(folder):
     command = [sys.executable, "-m", "ptxemu", "run", "endless.ptx", "--grid", "8", "--block", "64"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "hello\n"  # the kernel runs
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "hello\n"  # the kernel runs
+            child.send_signal(signal.SIGINT)
+            _, err = child.communicate(timeout=60)
+        finally:
+            child.kill()
     assert child.returncode == 130
     assert err.strip() == "interrupted"
 
