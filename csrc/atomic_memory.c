@@ -206,6 +206,22 @@ static int locate_own(const pe_warp *w, const pe_red_site *site, uint64_t addres
   return locate(w, PE_GLOBAL, host, size, 1, out);
 }
 
+/* Are all lanes plainly in one allocation, and in no window?  Then fill lanes->addr. */
+static bool locate_together(const pe_warp *w, const pe_red_site *site, uint32_t mask, uint32_t size, const uint64_t *addr,
+                            pe_allocation *region, pe_atom_lanes *lanes) {
+  uint64_t shift = w->arena_base - site->bias; /* from the program's addresses to those of the host */
+  span s = span_of(mask, addr);
+  if (!plain(s, size) || (uint64_t)s.least < site->bias) return false;
+  for (int i = 0; i < 4; i += 2)
+    if (!apart(s, site->window[i], site->window[i + 1] - site->window[i])) return false;
+  span host = {(int64_t)((uint64_t)s.least + shift), (int64_t)((uint64_t)s.greatest + shift), 0};
+  if (!all_global(w, host, size) || !in_region(w, region, (uint64_t)host.least, size)) return false;
+  if ((uint64_t)host.greatest - region->address > region->size - size) return false;
+  lanes->one_address = s.least == s.greatest && mask & (mask - 1);
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) lanes->addr[i] = addr[i] + shift;
+  return true;
+}
+
 void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
   uint32_t size = pe_atom_bytes(site->atom.type), live = 0, kind = PE_OK;
   int32_t failed = -1;
@@ -213,6 +229,11 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   const pe_su_context *ctx = pe_launch_surfaces(w);
   pe_atom_lanes lanes = lanes_of(w, &site->atom, site->flags, a, NULL, NULL);
   if (ctx && ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
+  if (!mask) return;
+  if (locate_together(w, site, mask, size, addr, &region, &lanes)) {
+    run_global(w, &lanes, mask);
+    return;
+  }
   lanes.one_address = false;
   PE_FOR_LANES(i, mask) {
     place at;

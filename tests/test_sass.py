@@ -121,6 +121,8 @@ def test_accepted(line):
         ("SURED.D.ADD [R2], R4, R6", "1: 'SURED' needs a dimension: .1D, .1D_BUFFER, .1D_ARRAY, .2D, .2D_ARRAY or .3D"),
         ("SURED.D.2D.ADD.MIN [R2], R4, R6", "15: '.MIN' and '.ADD' both give the operation of 'SURED'"),
         (".param u32", "1: expected .param TYPE NAME [OFFSET]"),
+        ('NOP "x"', "5: unexpected character '\"'"),
+        ('NOP "x', "5: this text never ends"),
         (".header 3 again", "9: header 3 is declared twice"),
         (".param u32 x 0x148", "12: 'x' overlaps another parameter or constant"),
         (".param u64 x 0x144", "12: 'x' must lie at a multiple of 8 in the parameters (from 0x140 on, 4096 bytes)"),

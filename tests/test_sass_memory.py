@@ -178,6 +178,32 @@ def test_the_whole_element_must_lie_in_one_region():
             launch(on_registers(text, R4=address(buffer), R6=3))
 
 
+def test_lanes_may_go_to_several_regions_but_not_between():
+    """Spec 6: each lane's element lies in an allocated region; that its neighbours' do says nothing."""
+    first, second = sorted((device().to_device(np.zeros(5, np.uint32)) for _ in range(2)), key=lambda one: one.address)
+    text = ".kernel k\n.in R4 place\nMOV32I R6, 0x1\nRED.ADD [R4], R6\nEXIT"
+    inside = [address(first), address(first) + 16, address(second) + 4, address(second) + 16]
+    launch(text, np.array(inside, np.uint32), threads=4)
+    assert first.copy_to_host().tolist() == [1, 0, 0, 0, 1] and second.copy_to_host().tolist() == [0, 1, 0, 0, 1]
+    between = [address(first), address(first) + 20, address(second), address(first) + 20]
+    with pytest.raises(ptxemu.Fault, match=r"illegal address.*thread \(1,0,0\)") as fault:
+        launch(text, np.array(between, np.uint32), threads=4)
+    assert fault.value.record["count"] == 2
+    assert first.copy_to_host()[0] == 2 and second.copy_to_host()[0] == 0
+
+
+def test_all_lanes_at_one_address():
+    """Spec 6: the exact total, and floats in the order of lanes."""
+    buffer = device().to_device(np.zeros(2, np.uint32))
+    launch(f"{ENTRY}MOV32I R6, 0x3\nRED.E.ADD [R2+4], R6\nEXIT", buffer, threads=1000)
+    assert buffer.copy_to_host().tolist() == [0, 3000]
+    sums = device().to_device(np.zeros(1, np.float32))
+    values = np.geomspace(1, 1e8, 32, dtype=np.float32)
+    text = f"{ENTRY.replace('MOV', '.in R6 value' + chr(10) + 'MOV', 1)}RED.E.ADD.F32.FTZ.RN [R2], R6\nEXIT"
+    launch(text, sums, values, threads=32)
+    assert sums.copy_to_host()[0] == np.add.accumulate(values)[-1]
+
+
 def test_lanes_before_the_fault_are_done():
     """Spec 6: lanes before the fault are done."""
     buffer = device().to_device(np.zeros(8, np.uint32))

@@ -118,10 +118,11 @@ class _Line:
 def bad_character(token: Token) -> None:
     """The ``t_error`` of every dialect."""
     pos = token.lexer.start + token.lexpos
-    if token.value.startswith(("/*", '"')):
-        what = "comment" if token.value[0] == "/" else "text"
+    rest = token.value
+    if rest.startswith("/*") or (rest[0] == '"' and '"' not in rest[1:]):
+        what = "comment" if rest[0] == "/" else "text"
         raise TextError(f"this {what} never ends", pos, pos + 2)
-    raise TextError(f"unexpected character {token.value[0]!r}", pos, pos + 1)
+    raise TextError(f"unexpected character {rest[0]!r}", pos, pos + 1)
 
 
 def integer(text: str, pos: int) -> Int:
