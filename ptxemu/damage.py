@@ -50,5 +50,10 @@ class Damage:
         """Whether a name may have been declared in what was not read: itself, or as ``%r<n>`` if it is ``%r1``."""
         return name in self.names or name.partition(".")[0].rstrip(_DIGITS) in self.names
 
+    def mentions(self, name: str, text: str, start: int, end: int) -> bool:
+        """Whether a name stands in a part of ``text`` from ``start`` to ``end`` that was not read."""
+        lost = (text[max(pos, start) : min(stop, end)] for pos, stop in self.spans if pos < end and stop > start)
+        return any(name in _WORD.findall(part) for part in lost)
+
     def unbalances(self, start: int, end: int) -> bool:
         return any(start <= pos <= end for pos in self.unbalanced)

@@ -14,7 +14,12 @@ from ptxemu.isa.table import OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
-WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu"})  # which take no address of 8 or 16 bits
+WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu", "applypriority"})  # which take no address of 8 or 16 bits
+ONLY_NAMED_SPACES = frozenset({"mbarrier", "atom"})  # opcodes whose generic addresses are of the spaces that they could name
+OPAQUE_MEMORY = {  # whose addresses ptxas takes, by opcode
+    **dict.fromkeys(("cp", "ldmatrix", "stmatrix"), frozenset({"texref", "surfref"})),
+    **dict.fromkeys(("red", "prefetch", "prefetchu", "discard", "applypriority"), frozenset({"surfref"})),
+}
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
 
@@ -37,6 +42,8 @@ def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
     space, name = form.space(slot), written(symbol.name)
     if not isinstance(symbol, Variable):
         raise Mismatch(f"'{name}' is a function, not a variable", index)
+    if symbol.type.name in OPAQUE_MEMORY.get(form.row.opcode, ()):
+        raise UnsupportedError(f"'{name}' is a {symbol.type}, whose memory '{form.row.opcode}' cannot access here")
     if symbol.type.kind == "opaque":
         raise Mismatch(f"'{name}' is a {symbol.type}, which has no readable memory", index)
     if space and symbol.space != space:
@@ -51,7 +58,7 @@ def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
     if not space and allowed is not None:
         if symbol.space not in allowed:
             text = f"'{form.row.opcode}{form.written()}' cannot access .{symbol.space} space"
-            raise Mismatch(text, index) if form.row.opcode == "mbarrier" else UnsupportedError(text)
+            raise Mismatch(text, index) if form.row.opcode in ONLY_NAMED_SPACES else UnsupportedError(text)
         form.mods = form.mods | {slot: symbol.space}
 
 
@@ -60,9 +67,12 @@ def _register(form: Candidate, index: int, base: Reg, space: str) -> None:
     if kind.kind not in "usb" or kind.bits > 64:
         raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
     widened = "widened" in form.row.flags
+    if kind.bits < 32 and form.row.opcode in WIDE_ADDRESSES:
+        raise Mismatch(f"an address has 64 bits; '{written(base.name)}' has type {kind}", index)
     if kind.bits < 32 and widened and space not in NARROW_SPACES:
         raise Mismatch(f"an address has 32 or 64 bits; '{written(base.name)}' has type {kind}", index)
-    if (kind.bits < 32 and form.row.opcode not in WIDE_ADDRESSES) or (widened and kind.bits == 32 and space not in NARROW_SPACES):
+    short = (widened or form.row.opcode == "cp") and kind.bits == 32 and space not in NARROW_SPACES
+    if kind.bits < 32 or short:
         raise UnsupportedError(f"addresses of {kind.bits} bits are not supported here")
     if kind.bits == 32 and space not in NARROW_SPACES:
         named = f".{space}" if space else "generic"

@@ -33,6 +33,7 @@ ARGUMENTS = frozenset({"[&param]", "[&param+]"})  # kinds of addresses of variab
 SPECIAL = re.compile(r"%([\w.]+)")  # in the kind of an operand
 BARRIERS = 16  # per CTA
 WARP = 32
+MOST_REGISTERS = (1 << 32) - 1
 
 
 @dataclass(slots=True)
@@ -172,6 +173,10 @@ class BodyChecker:
     def _register(self, node: ast.Variable) -> bool:
         kind = self.context.declarer.scalar_type(node)
         if kind is None:
+            self.names.forget(node.name)
+            return True
+        if node.count is not None and node.count > MOST_REGISTERS:
+            self.diagnostics.error(f"{node.count} registers are too many", node.pos, node.end)
             self.names.forget(node.name)
             return True
         if node.count is not None:

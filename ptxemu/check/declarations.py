@@ -83,6 +83,8 @@ class Declarer:
             self.error(f"'{node.name}' of type {kind} must be a register", node)
         elif node.align & (node.align - 1):
             self.error(f"the alignment {max(node.align, 0)} of '{node.name}' is not a power of two", node)
+        elif node.align >= 1 << 32:
+            self.error(f"the alignment {node.align} of '{node.name}' does not fit 32 bits", node)
         elif node.init is not None and space not in INITIALISED:
             self.error(f"'{node.name}' in .{space} space cannot have an initial value", node)
         else:

@@ -67,8 +67,7 @@ def gradient(opcode: str, index: int, geometry: str, value: Value) -> Part:
     wanted = 4 if AXES[geometry] == 3 else AXES[geometry]
     if not isinstance(value, tuple) or len(value) != wanted:
         raise Mismatch(f"a gradient of geometry .{geometry} is a vector of {wanted}", index)
-    for item in value:
-        _element(index, item, TYPES["f32"], "gradient")
+    _elements(index, value, (TYPES["f32"],) * wanted, "gradient", integers=False)
     return Part("src", (TYPES["f32"],) * wanted)
 
 
@@ -79,8 +78,7 @@ def offset(opcode: str, index: int, geometry: str, value: Value) -> Part:
     if len(value) < AXES[geometry] or len(value) not in TUPLE_LENGTHS:
         wanted = 4 if AXES[geometry] == 3 else AXES[geometry]
         raise Mismatch(f"an offset of geometry .{geometry} is a vector of {wanted}, not {len(value)}", index)
-    for item in value:
-        _element(index, item, TYPES["s32"], "offset")
+    _elements(index, value, (TYPES["s32"],) * len(value), "offset")
     return Part("src", (TYPES["s32"],) * len(value))
 
 
@@ -116,9 +114,23 @@ def _coordinates(index: int, geometry: str, value: Value, kind: ScalarType) -> t
         wanted = {1: "1 coordinate", 2: "2 coordinates"}.get(needed, "4 coordinates")
         raise Mismatch(f"geometry .{geometry} needs {wanted}, not {len(value)}", index)
     types = (U32 if geometry in INDEXED else kind, *(kind,) * (len(value) - 1))
-    for item, wanted_type in zip(value, types):
-        _element(index, item, wanted_type, "coordinate" if wanted_type is kind else "layer index")
+    if geometry in INDEXED:
+        _element(index, value[0], U32, "layer index")
+        untyped = all(not isinstance(item, Reg) or item.type.bits == 32 for item in value[1:])
+        for item in value[1:]:
+            _element(index, item, B32 if untyped and isinstance(item, Reg) else kind, "coordinate")
+    else:
+        _elements(index, value, types, "coordinate")
     return types
+
+
+def _elements(index: int, values: tuple[Value, ...], types: tuple[ScalarType, ...], what: str, *, integers: bool = True) -> None:
+    """The elements of a tuple fit, each or all together."""
+    held = [item.type for item in values if isinstance(item, Reg)]
+    together = bool(held) and typerules.vector_fits(types[0], held, integers=integers)
+    for item, kind in zip(values, types):
+        if not (together and isinstance(item, Reg)):
+            _element(index, item, kind, what)
 
 
 def _element(index: int, item: Value, kind: ScalarType, what: str) -> None:

@@ -14,6 +14,7 @@ from ptxemu.check.gates import INDIRECT
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
 from ptxemu.check.plan import Mismatch, Part, Plan
+from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Reg, SReg, SymRef, Variable
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
@@ -55,7 +56,7 @@ class _Matcher(Candidate):
             raise Mismatch("'.L2::cache_hint' cannot be applied to .shared space", 0)
         vectors.unpacked(self)
         patterns = self.patterns()
-        parts = tuple(self.part(i, pattern, value) for i, (pattern, value) in enumerate(zip(patterns, self.values)))
+        parts = self.parts(patterns)
         dst_types = tuple(kind for part in parts if part.role == "dst" for kind in part.types)
         src_types: list[ScalarType | None] = []
         for part in parts:
@@ -73,6 +74,18 @@ class _Matcher(Candidate):
             self.row, self.mods, self.defaults, parts, dst_types, tuple(src_types), self.negs(), *shape, limits,
             self.orders(patterns), self.given(patterns),
         )  # fmt: skip
+
+    def parts(self, patterns: list[OperandPattern]) -> tuple[Part, ...]:
+        """Those of all operands. What is wrong with one of them counts more than what is not supported of another."""
+        parts, unsupported = [], None
+        for index, (pattern, value) in enumerate(zip(patterns, self.values)):
+            try:
+                parts.append(self.part(index, pattern, value))
+            except UnsupportedError as error:
+                unsupported = unsupported or error
+        if unsupported is not None:
+            raise unsupported
+        return tuple(parts)
 
     def orders(self, patterns: list[OperandPattern]) -> tuple[tuple[int, int], ...]:
         """Constants that may not exceed other constants."""

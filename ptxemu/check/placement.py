@@ -50,6 +50,8 @@ def _problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f".{node.type} is a type of instructions only; declare '{name}' with a .b type"
     if scope == "module" and space in ("reg", "local", "param"):
         yield f"'{name}' in .{space} space must be declared in a function"
+    if node.linkage == "common" and kind is not None and kind.kind == "opaque":
+        yield f"'{name}' of type {kind} cannot be .common"
     if space == "sreg":
         yield "special registers cannot be declared"
     if space == "tex":
@@ -135,6 +137,8 @@ def function_problems(node: ast.Function, gates: Gates | None, source: SourceFil
         yield from _extensions(node)
     if len(node.returns) > 1 and any(item.space != "reg" for item in node.returns):
         yield f"'{node.name}' has several results, which must be .reg", *after_head(node)
+    if any(None in item.dims for item in node.returns):
+        yield f"the result of '{node.name}' has no size", *at
     if any(None in item.dims for item in node.params[:-1]):
         yield f"only the last parameter of '{node.name}' may have no size", *at
 
@@ -193,6 +197,8 @@ def _directive_problem(node: ast.Function, directive: ast.Directive, gates: Gate
         return f"'{node.name}' has a result and cannot be .noreturn"
     if name == "maxnctapersm":
         return "'.maxnctapersm' was removed in PTX 2.1; use .minnctapersm"
+    if any(isinstance(value, int) and value >= 1 << 32 for value in directive.values):
+        return f"the value of '.{name}' does not fit 32 bits"
     if name in POSITIVE and any(isinstance(value, int) and value <= 0 for value in directive.values):
         return f"'.{name}' needs positive values"
     if gates is not None and name in DIRECTIVE_NEEDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from ptxemu.ir import Imm
 from ptxemu.syntax import ast
@@ -29,6 +30,18 @@ def register_fits(instruction: ScalarType, register: ScalarType, relaxed: bool) 
     if kind in "us":
         return held in "usb"
     return held == "b" or (instruction.name in INTEGER_PAIRS and register.name == "f16x2")
+
+
+def vector_fits(kind: ScalarType, held: Sequence[ScalarType], *, integers: bool = True) -> bool:
+    """Whether registers side by side fit because they are untyped together.
+
+    They are if their types differ, but integers and floats do not go together; and ``integers`` are in a vector of floats.
+    """
+    if any(one.kind in ("pred", "opaque") or one.bits != kind.bits for one in held):
+        return False
+    classes = {"integer" if one.kind in "us" else one.kind for one in held} - {"b"}
+    several = len(set(held)) > 1
+    return len(classes) < 2 and (several or (integers and kind.is_float and classes == {"integer"}))
 
 
 def special_fits(instruction: ScalarType, types: tuple[ScalarType, ...]) -> bool:

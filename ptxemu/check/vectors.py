@@ -17,7 +17,6 @@ from ptxemu.types import B32, TYPES, ScalarType
 SURFACES = frozenset({"suld", "sust"})
 PACKED_LENGTHS = (1, 2, 4)
 FRAGMENTS = frozenset({"mma", "wmma_load", "wmma_store"})  # lowerings of vectors whose typed elements agree
-ALIKE = frozenset({"ld", "ldu", "st", "mov"})  # whose vectors do not mix types
 
 
 def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ...]) -> bool:
@@ -30,12 +29,16 @@ def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ..
         raise Mismatch("the elements of a vector must have one size", index)
     if form.row.lower in FRAGMENTS:
         _fragment(form, index, types, value)
-    elif form.row.opcode in ALIKE:
+    else:
         _alike(index, value)
     mixed = any(isinstance(item, ast.Float) and item.width == 32 for item in value)
     if mixed and any(isinstance(item, ast.Int) for item in value):
         raise Mismatch("a vector cannot hold integer and 0f literals", index)
-    if len(types) < 2 or any(not isinstance(item, Reg) or isinstance(item, Computed) for item in value):
+    if any(not isinstance(item, Reg) or isinstance(item, Computed) for item in value):
+        return False
+    if form.row.lower not in FRAGMENTS and len(value) > 1 and typerules.vector_fits(kind, [item.type for item in value]):
+        return True
+    if len(types) < 2:
         return False
     bits = next(iter(types)).bits
     return f"b{bits}" in TYPES and typerules.register_fits(kind, TYPES[f"b{bits}"], form.relaxed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,8 @@ EXPLICIT_ZERO = -1
 UNNAMED = "?"
 """The name of a function whose head was not read."""
 
-MOST_REGISTERS = (1 << 32) - 1
 MOST_TARGETS = 65536
+_HEAD_END = re.compile(r"[{;]")
 DECLARED_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control", "pragma"})
 PROTOTYPE_DIRECTIVES = frozenset({"noreturn", "abi_preserve", "abi_preserve_control"})
 ABI_VERSION = (9, 0)  # of .abi_preserve and .abi_preserve_control
@@ -73,6 +74,8 @@ class Header:
         if size not in (32, 64):
             self.stream.error("'.address_size' must be 32 or 64", number, end)
         elif self._first("address_size", self.module.address_size, pos):
+            if self.module.files:
+                self.stream.extension("'.address_size' must come before '.file'", pos, pos + len(".address_size"))
             self.module.address_size, self.module.address_size_pos = size, pos
 
     def _first(self, directive: str, given: object, pos: int) -> bool:
@@ -226,16 +229,24 @@ def nothing(stream: TokenStream, type_word: str, pos: int) -> list[tuple[Declara
     return []
 
 
+def without_space(stream: TokenStream, declarators: list[Declarator]) -> None:
+    """``.u32 x;``: nobody knows what its variables are."""
+    for name, pos, _, _, _ in declarators:
+        stream.error(f"'{name}' has no state space: expected .reg, .global or the like before its type", pos, pos + len(name))
+        stream.diagnostics.damage.names.add(name)
+
+
+def parameter_without_space(stream: TokenStream, declarator: Declarator) -> None:
+    """ptxas finds it at its name if the function has a body, else at what follows."""
+    name, pos, end, _, _ = declarator
+    head = _HEAD_END.search(stream.text, end)
+    place = (pos, end) if head and head[0] == "{" else stream.seen(pos, end)
+    stream.error(f"the parameter '{name}' has no state space: expected .param before its type", *place)
+
+
 def one_dimension(stream: TokenStream, parameter: Variable) -> None:
     if len(parameter.dims) > 1:
         stream.extension(f"the parameter '{parameter.name}' has several extents; it may have one", parameter.pos, parameter.end)
-
-
-def count(stream: TokenStream, value: int, pos: int) -> int:
-    """The n of ``%r<n>``."""
-    if value > MOST_REGISTERS:
-        stream.error(f"{value} registers are too many", pos)
-    return min(value, MOST_REGISTERS)
 
 
 def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:
@@ -250,12 +261,12 @@ def numbered(stream: TokenStream, prefix: Name, count: int) -> list[Name]:
 def file(stream: TokenStream, index: int, name: str, pos: int, end: int) -> None:
     """``.file index "name"``, in module scope; ``end`` is where more might have followed."""
     files = stream.module.files
-    if index in files:
+    if stream.scopes:
+        stream.extension("'.file' stands inside a function", pos, pos + len(".file"))
+    elif index in files:
         stream.extension(f"'.file' {index} is given twice", *stream.seen(pos, end))
     elif stream.module.version is None:
         stream.extension("'.version' must be the first directive", pos, pos + len(".file"))
-    elif stream.scopes:
-        stream.extension("'.file' stands inside a function", pos, pos + len(".file"))
     files[index] = name
 
 

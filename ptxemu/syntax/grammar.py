@@ -156,6 +156,12 @@ def p_parameters_one(p: Rule) -> None:
     p.lexer.learn(parameter, p.lexpos(2), parameter.end, PARAMETER)
 
 
+def p_parameters_spaceless(p: Rule) -> None:
+    """parameters : leading TYPE pointer declarator"""
+    declare.parameter_without_space(p.lexer, p[4])
+    p[0] = [declare.variable(p.lexer, "", ".param", p[1], p[2], p[3], p[4], None)]
+
+
 def p_pointer(p: Rule) -> None:
     """pointer :
     | PTR
@@ -199,6 +205,16 @@ def p_declaration(p: Rule) -> None:
     items = p[6] if len(p) == 7 else declare.nothing(p.lexer, p[5], p.lexpos(5))
     p[0] = [declare.variable(p.lexer, p[1][0], p[3], [*p[2], *p[4]], p[5], None, *item) for item in items]
     p.set_lexpos(0, p.lexpos(3))
+
+
+def p_declaration_spaceless(p: Rule) -> None:
+    """declaration : linkage leading TYPE
+    | linkage leading TYPE variables"""
+    if len(p) == 4:
+        declare.nothing(p.lexer, p[3], p.lexpos(3))
+    else:
+        declare.without_space(p.lexer, [declarator for declarator, _ in p[4]])
+    p[0] = []
 
 
 def p_leading(p: Rule) -> None:
@@ -264,7 +280,7 @@ def p_declarator(p: Rule) -> None:
         dims, end = p[2]
         p[0] = (p[1], p.lexpos(1), end or p.lexpos(1) + len(p[1]), tuple(dims), None)
     else:
-        p[0] = (p[1], p.lexpos(1), p.lexpos(4) + 1, (), declare.count(p.lexer, integer_value(p[3]), p.lexpos(3)))
+        p[0] = (p[1], p.lexpos(1), p.lexpos(4) + 1, (), integer_value(p[3]))
 
 
 def p_dims(p: Rule) -> None:
@@ -335,10 +351,12 @@ def p_statement_targets(p: Rule) -> None:
     """statement : NAME ':' BRANCHTARGETS targets ';'
     | NAME ':' CALLTARGETS names ';'"""
     p[0] = [TargetList(p[1], p[3][1:], tuple(p[4]), p.lexpos(1), p.lexpos(5) + 1)]
+    declare.plain_name(p.lexer, word(p, 1), "label")
 
 
 def p_statement_prototype(p: Rule) -> None:
     """statement : NAME ':' CALLPROTOTYPE returns NAME accepts directives ';'"""
+    declare.plain_name(p.lexer, word(p, 1), "label")
     p[0] = [declare.prototype(p.lexer, word(p, 1), p[4], word(p, 5), p[6], p[7], p.lexpos(8) + 1)]
 
 

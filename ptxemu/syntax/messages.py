@@ -10,8 +10,8 @@ from ptxemu.types import TYPES
 _LIKENESS = 0.7
 _CLOSERS = (";", "]", ")", "}", ">")
 _WANTED: tuple[tuple[str, str], ...] = (
-    ("TYPE", "a type"),
     ("FUNC", "a variable or a function"),
+    ("TYPE", "a type"),
     ("STRING", "a string"),
     ("NAME", "a name"),
     ("SPACE", "a state space"),
@@ -63,11 +63,11 @@ def unknown_word(text: str, expected: Collection[str]) -> str | None:
     """The message for a dotted word that is not a directive where one could be, or None."""
     if text in MALFORMED:
         return MALFORMED[text]
-    if "TYPE" in expected:
-        hint = closest(text, (f".{name}" for name in TYPES), _LIKENESS)
-        return f"unknown type '{text}'{hint}"
     if "RUN" in expected or "ADDRESS_SIZE" in expected or "TUNING" in expected:
         return f"unknown directive '{text}'"
+    if "TYPE" in expected and "PARAMETERS" not in expected:
+        hint = closest(text, (f".{name}" for name in TYPES), _LIKENESS)
+        return f"unknown type '{text}'{hint}"
     return None
 
 

@@ -21,6 +21,8 @@ _MOST_FOLLOWERS = 5
 """After so many errors that follow from one, mending has no sense."""
 _STRAY = (",", ")", "]")
 _NEXT_PARAMETER = re.compile(r";\s*\.(?:param|reg)\b", re.ASCII)
+_DECLARED = r"(?:\.func\b[^{};]*;\s*(?:\.(?:extern|visible|weak|common)\s+)?)*+"
+_DEVICE_BODY = re.compile(_DECLARED + r"(?:\.func\b[^{};]*\{|\.entry\b)", re.ASCII)
 _HEAD = re.compile(r"\.(entry|func)\b")
 
 
@@ -109,6 +111,9 @@ class TokenStream(Tokens):
         pos, end = token.lexpos, token.lexpos + len(text)
         if token.type in MODULE_ONLY and self.scopes:
             if self.scopes[-1] not in self._supposed:
+                body = _DEVICE_BODY.match(self.text, pos) if self.diagnostics.strict else None
+                if body:  # a function may be declared in another
+                    pos, end = body.end() - 1, body.end()
                 self.error(f"expected '}}' before '{text}'", pos, end, self._opened())
             return
         earlier = misplaced.fault_before(self.text, self._previous_end, self.module, expected, self.diagnostics.strict)

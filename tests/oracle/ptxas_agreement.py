@@ -24,6 +24,7 @@ from pathlib import Path
 from front_cases import Case
 from front_corpus import corpus_cases
 from front_forms import mutations
+from front_joined import joined_cases
 from front_modules import modules
 from front_random import random_cases
 from front_rows import gate_cases, row_cases
@@ -134,6 +135,7 @@ def main() -> None:
             *mutations(SEED, COUNT),
             *random_cases(SEED, RANDOM),
             *corpus_cases(SEED, CHANGED),
+            *joined_cases(),
         ]
         records = verdicts([*recorded, *row_cases(SEED, FORMS), *gate_cases(SEED)])
         write(records)
