@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -150,7 +150,7 @@ def target_machine(cpu: str = "", triple: str = "") -> llvm.TargetMachine:
     return target.create_target_machine(cpu=cpu or llvm.get_host_cpu_name(), features=features, opt=1)
 
 
-@cache
+@lru_cache(maxsize=64)  # machine code of all forms would take gigabytes
 def compiled(form: Form, lanes: int, cpu: str = "") -> tuple[llvm.ExecutionEngine, int, Op]:
     text, op = module_text(form, lanes)
     module = llvm.parse_assembly(text)

@@ -179,7 +179,7 @@ def test_surface_errors():
     module = ptxemu.loads(ptx.SURFACES)
     with pytest.raises(Fault, match="unbound surface"):
         module["by_name"][1, 32]()
-    with pytest.raises(InputError, match=r"no \.surfref, .* 'nam'; did you mean 'named'"):
+    with pytest.raises(InputError, match=r"no surface, texture or sampler 'nam'; did you mean 'named'"):
         module.bind("nam", surface())
     with pytest.raises(InputError, match=r"expects a surface \(.surfref\), not int"):
         module["by_param"][1, 32](5)

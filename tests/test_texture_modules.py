@@ -140,7 +140,7 @@ def test_unbound_and_misbound_variables() -> None:
     with pytest.raises(Fault, match="unbound texture or sampler"):
         module["k"][1, 8](x, out, sampler)
     for name, item, message in (
-        ("s", texture, "open sampler"), ("t", sampler, "open texture"), ("nothing", texture, "no .surfref"),
+        ("s", texture, "open sampler"), ("t", sampler, "open texture"), ("nothing", texture, "no surface, texture or sampler"),
         ("t", device.surface((4,), format="R8_UINT", geometry="1d"), "open texture"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
