@@ -380,6 +380,44 @@ def test_arguments_and_predefined_variables():
         assert out[thread].tolist() == [7, 0x55667788, 0x11223344, 0xFFFFFFFE, thread % 3, thread // 3, 3, 2]
 
 
+@pytest.mark.parametrize(
+    ("type", "argument", "low", "high"),
+    [
+        ("ub", 200, 200, 0), ("b", -3, 0xFD, 0), ("uw", 65535, 0xFFFF, 0), ("w", -2, 0xFFFE, 0), ("hf", 1.5, 0x3E00, 0),
+        ("ud", 4294967295, 0xFFFFFFFF, 0), ("d", -5, 0xFFFFFFFB, 0), ("f", -1.5, 0xBFC00000, 0),
+        ("uq", 0x123456789ABCDEF0, 0x9ABCDEF0, 0x12345678), ("q", -2, 0xFFFFFFFE, 0xFFFFFFFF), ("df", 1.0, 0, 0x3FF00000),
+    ],
+)  # fmt: skip
+def test_arguments_of_every_type(type, argument, low, high):
+    """Spec 7, ``.input``: the bits of an argument are those of its variable."""
+    size = {"b": 1, "w": 2, "hf": 2, "q": 8, "df": 8}.get(type.removeprefix("u"), 4)
+    shown = {1: "ub", 2: "uw"}.get(size, "ud")
+    count = max(1, size // 4)
+    text = f""".kernel "k"
+    .decl V33 v_type=G type={type} num_elts=1
+    .decl V34 v_type=G type={shown} num_elts={count} alias=<V33, 0>
+    .decl V40 v_type=G type=ud num_elts=2
+    .input V33 offset=64 size={size}
+    .out V40 out
+    mov (M1_NM, {count}) V40(0,0)<1> V34(0,0)<1;1,0>
+    """
+    out = np.zeros((1, 2), np.uint32)
+    ptxemu.loads(text, dialect="visa")["k"][1, 1](argument, out)
+    assert out[0].tolist() == [low, high]
+
+
+def test_wide_immediates_are_cut():
+    """Spec 7, ``mov`` between integers of 64 and of 32 bits, and back."""
+    lines = [
+        ".decl Q v_type=G type=uq num_elts=1", ".decl S v_type=G type=ud num_elts=2 alias=<Q, 0>",
+        "mov (M1, 1) D(0,0)<1> 0x1122334455667788:uq", "mov (M1, 1) D(0,1)<1> -2:q", "mov (M1, 1) Q(0,0)<1> -3:w",
+        "mov (M1, 2) D(0,2)<1> S(0,0)<1;1,0>", "mov (M1, 1) Q(0,0)<1> 0x8000000000000001:q",
+        "mov (M1, 2) D(0,4)<1> S(0,0)<1;1,0>",
+    ]  # fmt: skip
+    got = run(lines, {"D": 0}, outputs=["D"])["D"][0]
+    assert got.tolist() == [0x55667788, 0xFFFFFFFE, 0xFFFFFFFD, 0xFFFFFFFF, 1, 0x80000000, 0, 0]
+
+
 # ---------------------------------------------------------------- machines
 
 PROGRAM = f"""{HEAD}.in V40 x

@@ -136,12 +136,12 @@ def is_scalar(given: Source) -> bool:
 # ---------------------------------------------------------------- values
 
 
-def reg(body: Body, value: Reg | int) -> Reg:
+def reg(body: Body, value: Reg | int, type: str = "b32") -> Reg:
     """A value in a register."""
     if isinstance(value, Reg):
         return value
-    made = body.temp("b32")
-    body.emit("mov.b32", made, value)
+    made = body.temp(type)
+    body.emit(f"mov.{type}", made, value)
     return made
 
 
@@ -203,8 +203,8 @@ def _same(bits: int) -> Emit:
 
 def _convert(text: str, type: str) -> Emit:
     def emit(body: Body, values: Values, channel: int) -> Reg:
-        given, value = values[0], body.temp(type)
-        body.emit(text, value, reg(body, given) if isinstance(given, int) else given)
+        value = body.temp(type)
+        body.emit(text, value, reg(body, values[0], "b64" if text.endswith("64") else "b32"))
         return value
 
     return emit

@@ -184,11 +184,9 @@ class _Front(ProgramFront):
             raise TextError(text, name.pos, name.end)
         body = kernel.body
         body.at(item.name.pos, name.end)
-        kind = ELEMENT_TYPES[variable.type]
-        parameter = self._parameter(body, variable.name, kind, name)
-        width = "b64" if variable.size == 8 else "b32"
-        value = body.temp(width)
-        body.emit(f"ld.param.{kind}" if variable.size < 4 else f"ld.param.{width}", value, Addr(SymRef(parameter, 0), 0))
+        parameter = self._parameter(body, variable.name, ELEMENT_TYPES[variable.type], name)
+        value = body.temp("b64" if variable.size == 8 else "b32")
+        body.emit(f"ld.param.u{8 * variable.size}", value, Addr(SymRef(parameter, 0), 0))
         write(body, variable, 0, variable.size, value, None)
 
     def _surface_argument(self, kernel: Kernel, item: Directive, name: Name) -> None:
