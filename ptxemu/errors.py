@@ -110,6 +110,10 @@ class Diagnostics:
             merged = merged[:kept]
         self._earlier, self.records, self._count = [], merged, len(errors)
 
+    def sort(self) -> None:
+        """Put the messages into the order of the source."""
+        self.records.sort(key=lambda record: (record.line, record.column))
+
     @property
     def errors(self) -> list[Diagnostic]:
         return [record for record in self.records if record.severity == "error"]

@@ -198,4 +198,8 @@ def test_commands(tmp_path, capfd):
     path.write_text(".kernel k\n RED.E.ADD.F64.RN [R2], R4\n RED.ADD [R3")
     assert run(["assemble", "--sm", "50", str(path)]) == 2
     shown = capfd.readouterr().err
-    assert "x.sass:2:2: error: size .F64.RN needs sm_60" in shown and "x.sass:3:13: error" in shown
+    assert shown.index("x.sass:2:2: error: size .F64.RN needs sm_60") < shown.index("x.sass:3:13: error")
+    other = tmp_path / "x.VISA"
+    other.write_text('.kernel "k"\nret (M1, 1)\n')
+    assert run(["assemble", str(other)]) == 2
+    assert "x.VISA is a file of vISA: only the instructions of SASS have words here" in capfd.readouterr().err

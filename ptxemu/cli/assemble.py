@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from ptxemu.diagnose import read_ptx
+from ptxemu.dialects import of_file
 from ptxemu.dialects.sass.listing import assemble
-from ptxemu.errors import Diagnostics
+from ptxemu.errors import Diagnostics, InputError
 from ptxemu.source import SourceFile
 
 
@@ -17,6 +18,9 @@ from ptxemu.source import SourceFile
 @click.option("--sm", type=click.IntRange(50, 62), default=60, show_default=True, help="The target.")
 def command(path: Path, sm: int) -> None:
     """Print the 64-bit words of the SURED and RED instructions of a SASS file, each with its line and text."""
+    dialect = of_file(str(path))
+    if path.suffix.lower() in dialect.suffixes and dialect.name != "sass":
+        raise InputError(f"{path} is a file of {dialect.title}: only the instructions of SASS have words here")
     source = SourceFile(str(path), read_ptx(path))
     diagnostics = Diagnostics(source)
     items = assemble(source, diagnostics, sm)

@@ -52,7 +52,7 @@ class ProgramFront(ABC):
         self.finish_kernel()
         if not self.module.functions and not self.diagnostics.errors:
             self.diagnostics.error("the file has no .kernel", 0)
-        self.diagnostics.records.sort(key=lambda record: (record.line, record.column))
+        self.diagnostics.sort()
         return self.module
 
     def _read(self, line: Any) -> None:

@@ -23,6 +23,7 @@ def assemble(source: SourceFile, diagnostics: Diagnostics, sm: int = 60) -> list
             found.append((item, _word(item, sm)))
         except TextError as error:
             diagnostics.error(error.message, error.pos, error.end)
+    diagnostics.sort()
     return found
 
 
