@@ -9,6 +9,7 @@ from ptxemu.check import typerules
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.names import written
 from ptxemu.check.operands import Rejected, Resolver
+from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
@@ -37,10 +38,14 @@ class CallChecker:
         returns = _group(operands)
         callee = operands.pop(0) if operands else None
         if not isinstance(callee, ast.Name):
-            raise self.resolver.error("call needs the name of a function or a register", callee or ins)
+            place = callee or ins
+            raise self.misplaced("call needs the name of a function or a register", place.pos, place.end)
         args = _group(operands)
         if len(operands) > 1:
-            raise self.resolver.error("call has too many operands", operands[1])
+            raise self.misplaced("call has too many operands", operands[0].end, operands[1].end)
+        for operand in (*returns, *args):
+            if isinstance(operand, ast.Offset) and self.declarer.gates is not None:
+                raise self.misplaced("what is passed to a call cannot be a sum", operand.pos, operand.end)
         target = self.resolver.name(callee)
         uniform = "uni" in ins.modifiers
         if isinstance(target, Reg):
@@ -55,6 +60,11 @@ class CallChecker:
             raise self.resolver.error("a direct call takes no prototype", operands[0])
         results, actuals = self.bind(callee, _signature(function), returns, args)
         return Call(function, results, actuals, uniform)
+
+    def misplaced(self, message: str, pos: int, end: int) -> Rejected:
+        """Report where it stands what the syntax of ptxas does not allow; other errors are found at the instruction."""
+        self.resolver.diagnostics.error(message, pos, end)
+        return Rejected()
 
     # ------------------------------------------------------------ indirect calls
 
@@ -113,6 +123,8 @@ class CallChecker:
     ) -> tuple[tuple[Variable | Reg, ...], tuple[Actual, ...]]:
         """The actual results and arguments, checked against the formal ones."""
         for what, formals, actuals in (("argument", signature.params, args), ("result", signature.returns, returns)):
+            if len(formals) == len(actuals) + 1 and None in formals[-1].dims:
+                raise UnsupportedError(f"calls of '{callee.text}' without its last argument are not supported")
             if len(formals) != len(actuals):
                 plural = "" if len(formals) == 1 else "s"
                 message = f"'{callee.text}' has {len(formals)} {what}{plural}, not {len(actuals)}"
@@ -124,6 +136,8 @@ class CallChecker:
     def result(self, formal: Variable, operand: ast.Operand) -> Variable | Reg:
         if isinstance(operand, ast.Sink) and not formal.dims:
             return Reg("_", TYPES[f"b{formal.type.bits}"])
+        if isinstance(operand, ast.Float):
+            raise self.resolver.error("a result must be a register or a .param variable", operand)
         result = self.actual(formal, operand)
         if isinstance(result, Imm):
             raise self.resolver.error("a result must be a register or a .param variable", operand)
@@ -147,6 +161,8 @@ class CallChecker:
             return value
         if kind is not None and isinstance(value, (ast.Int, ast.Float)) and typerules.literal_fits(kind, value):
             return typerules.literal_value(kind, value)
+        if kind is not None and kind.kind == "b" and isinstance(value, ast.Float):
+            raise UnsupportedError(f"a floating-point literal is not supported as a parameter of type {kind}")
         raise self.resolver.error(f"this does not fit the parameter, which is {_describe(formal)}", operand)
 
 

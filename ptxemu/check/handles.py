@@ -9,6 +9,7 @@ from ptxemu.check import typerules
 from ptxemu.check.names import written
 from ptxemu.check.operands import Value
 from ptxemu.check.plan import Mismatch, Part
+from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Imm, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, U32, U64, ScalarType
@@ -52,14 +53,27 @@ def texture(opcode: str, index: int, mods: dict[str, str], value: Value, indepen
     """``[texture, coordinates]``, in independent mode ``[texture, sampler, coordinates]``."""
     (base, *rest) = value if isinstance(value, tuple) else (value,)
     _bracketed(opcode, index, "texture", base)
-    if len(rest) != 1 + independent:
+    ignored = not independent and len(rest) == 2 and _sampler_ignored(index, rest[0])
+    if len(rest) != 1 + (independent or ignored):
         mode = "a sampler and a coordinate tuple" if independent else "one coordinate tuple"
         note = ", as '.target texmode_independent' is set" if independent else ""
         raise Mismatch(f"'{opcode}' needs {mode} after the texture{note}", index)
     if independent:
         _handle(index, "sampler", rest[0])
     types = _coordinates(index, mods["geom"], rest[-1], TYPES[mods["ctype"]])
+    if ignored and not isinstance(rest[-1], tuple):
+        raise Mismatch("a coordinate after a sampler must be in braces", index)
+    if ignored:
+        raise UnsupportedError("a sampler beside a texture needs '.target texmode_independent'")
     return Part("texture", (U64, U64, *types), COORDINATES[mods["geom"]])
+
+
+def _sampler_ignored(index: int, value: Value) -> bool:
+    """In unified mode ptxas takes a register, a texture or a surface in place of a sampler."""
+    if isinstance(value, Reg):
+        _handle(index, "sampler", value)
+    symbol = value.symbol if isinstance(value, SymRef) else None
+    return isinstance(value, Reg) or (isinstance(symbol, Variable) and symbol.type.kind == "opaque")
 
 
 def gradient(opcode: str, index: int, geometry: str, value: Value) -> Part:

@@ -238,6 +238,10 @@ class _Matcher(Candidate):
                 f"operand {index + 1} of '{self.row.opcode}' must be a vector of {self.length(pattern)} elements", index
             )
         types = vectors.elements(self, index, pattern, kind, items)
+        if vectors.joined(self, index, kind, items):
+            return Part("dst", types + extra)
+        if all(item is None for item in items):
+            raise Mismatch(f"the destination of '{self.row.opcode}' needs at least one register", index)
         for position, item in enumerate(items):
             if item is not None:
                 self.register(types[position], item, (*path, position))

@@ -113,7 +113,9 @@ def function_problems(node: ast.Function, gates: Gates | None, source: SourceFil
     """What is wrong with the head of a function, and where."""
     for index, directive in enumerate(node.directives):
         problem = _directive_problem(node, directive, gates)
-        if problem:
+        if any(isinstance(value, int) and value >= 1 << 32 for value in directive.values):
+            yield f"the value of '.{directive.name}' does not fit 32 bits", directive.pos, directive.end
+        elif problem:
             yield problem, *_directive_read(node, index, source)
     given = {directive.name: index for index, directive in enumerate(node.directives)}
     if {"maxntid", "reqntid"} <= set(given):
@@ -197,8 +199,6 @@ def _directive_problem(node: ast.Function, directive: ast.Directive, gates: Gate
         return f"'{node.name}' has a result and cannot be .noreturn"
     if name == "maxnctapersm":
         return "'.maxnctapersm' was removed in PTX 2.1; use .minnctapersm"
-    if any(isinstance(value, int) and value >= 1 << 32 for value in directive.values):
-        return f"the value of '.{name}' does not fit 32 bits"
     if name in POSITIVE and any(isinstance(value, int) and value <= 0 for value in directive.values):
         return f"'.{name}' needs positive values"
     if gates is not None and name in DIRECTIVE_NEEDS:

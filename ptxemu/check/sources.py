@@ -9,13 +9,19 @@ from ptxemu.check.names import written
 from ptxemu.check.operands import Computed, Negated, Value
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Function, Reg, SReg, SymRef, Variable
+from ptxemu.isa import video
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.syntax import ast
 from ptxemu.types import ScalarType
 
 SYMBOL_SOURCES = frozenset({"mov", "cvta", "mapa", "getctarank"})
 CLUSTER_OPCODES = frozenset({"mapa", "getctarank"})
-SIZED = frozenset({"bar", "barrier", "nanosleep"})  # where the width of a sum counts
+SIZED = frozenset({"bar", "barrier", "nanosleep", "bmsk", "redux", "mbarrier"})  # where the width of a sum counts
+UNSIZED = {  # operands where it does not, although they have always the same type
+    **dict.fromkeys(("fns", "lop3", "prmt"), (1, 2, 3)), "shf": (1, 2), "shfl": (2, 3),
+}  # fmt: skip
+DOT_PRODUCTS, SUMMAND = frozenset({"dp2a", "dp4a"}), 3
+DIVISIONS = frozenset({"div", "rem"})
 SHIFTS, SHIFT_COUNT = frozenset({"shl", "shr"}), 2
 NO_FUNCTIONS = frozenset({"shl", "shr", "bar", "barrier", "nanosleep", "cvta"})  # whose operands cannot be functions
 SPECIAL_SOURCES = frozenset({"mov", "cvt.int"})  # lowerings: a conversion to or from a float takes none
@@ -34,7 +40,7 @@ def problem(form: Candidate, kind: ScalarType, value: Value, index: int) -> str 
     if isinstance(value, SReg):
         return _special(form, kind, value)
     if isinstance(value, SymRef):
-        return _symbol(form, kind, value)
+        return _symbol(form, kind, value, index)
     if isinstance(value, Addr):
         return f"'{opcode}' takes a value here, not an address in brackets"
     return f"operand {index + 1} of '{opcode}' must be a register or a literal"
@@ -44,12 +50,33 @@ def _sum(form: Candidate, kind: ScalarType, value: Computed, index: int) -> str 
     """``%r1+4``, whose width ptxas does not look at."""
     held = value.type
     mixed = held.kind not in "usb" if kind.kind in "us" else held.kind in "us" and kind.kind != "b"
-    sized = form.row.opcode in SIZED or (form.row.opcode in SHIFTS and index == SHIFT_COUNT)
+    sized = _sized(form, kind, index) or (form.row.opcode in SHIFTS and index == SHIFT_COUNT)
+    if _no_sums(form, kind, index):
+        return f"an operand of '{form.row.opcode}' cannot be a sum"
     if mixed or kind.kind == "pred" or (kind.kind == "packed" and held.is_float) or (sized and not form.fits(kind, held)):
         return form.misfit(kind, held, index)
     if held.kind not in "usb" or held.bits == 8 or not form.fits(kind, held):
         raise UnsupportedError(f"the sum of a register of type {held} and a constant is not supported as {kind}")
     return None
+
+
+def _sized(form: Candidate, kind: ScalarType, index: int) -> bool:
+    """Whether ptxas looks at the size of what a sum or a function is: if no modifier gives the type of the operand, for one."""
+    opcode = form.row.opcode
+    if index in UNSIZED.get(opcode, ()) or (kind.kind == "pred" and opcode == "vote"):
+        return False
+    return not form.typed or opcode in SIZED or kind.name in ("bf16", "bf16x2") or (opcode in DOT_PRODUCTS and index == SUMMAND)
+
+
+def _composed(form: Candidate, kind: ScalarType) -> bool:
+    """Whether ptxas writes the instruction in terms of others, which do not take sums and functions."""
+    row = form.row
+    long_division = row.opcode in DIVISIONS and kind.bits == 64 and not kind.is_float
+    return long_division or row.opcode == "createpolicy" or (row.chapter == video.CHAPTER and row.opcode[-1] in "24")
+
+
+def _no_sums(form: Candidate, kind: ScalarType, index: int) -> bool:
+    return _composed(form, kind) or (form.row.chapter == video.CHAPTER and index < SUMMAND)
 
 
 def _special(form: Candidate, kind: ScalarType, value: SReg) -> str | None:
@@ -61,12 +88,13 @@ def _special(form: Candidate, kind: ScalarType, value: SReg) -> str | None:
     return f"'%{value.name}' has type {types[0]}, which does not fit '{form.row.opcode}{form.written()}'"
 
 
-def _symbol(form: Candidate, kind: ScalarType, value: SymRef) -> str | None:
+def _symbol(form: Candidate, kind: ScalarType, value: SymRef, index: int) -> str | None:
     opcode, symbol = form.row.opcode, value.symbol
-    if isinstance(symbol, Function) and opcode not in NO_FUNCTIONS and (opcode != "mov" or kind.bits < 32 or kind.is_float):
+    impossible = opcode in NO_FUNCTIONS or (opcode not in SYMBOL_SOURCES and (_sized(form, kind, index) or _composed(form, kind)))
+    if isinstance(symbol, Function) and not impossible and (opcode != "mov" or kind.bits < 32 or kind.is_float):
         raise UnsupportedError(f"the address of a function as an operand of '{opcode}' is not supported")
     narrow = isinstance(symbol, Variable) and symbol.space == "global" and kind.bits < 64
-    if value.offset and kind.kind in "usb" and (narrow or opcode not in SYMBOL_SOURCES):
+    if value.offset and kind.kind in "usb" and not _no_sums(form, kind, index) and (narrow or opcode not in SYMBOL_SOURCES):
         raise UnsupportedError(f"the address of a variable with an offset as an operand of '{opcode}' is not supported")
     if opcode not in SYMBOL_SOURCES or "to" in form.mods:
         name = written(symbol.name)

@@ -34,9 +34,10 @@ def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ..
     mixed = any(isinstance(item, ast.Float) and item.width == 32 for item in value)
     if mixed and any(isinstance(item, ast.Int) for item in value):
         raise Mismatch("a vector cannot hold integer and 0f literals", index)
-    if any(not isinstance(item, Reg) or isinstance(item, Computed) for item in value):
+    present = [item for item in value if item is not None]
+    if not present or any(not isinstance(item, Reg) or isinstance(item, Computed) for item in present):
         return False
-    if form.row.lower not in FRAGMENTS and len(value) > 1 and typerules.vector_fits(kind, [item.type for item in value]):
+    if form.row.lower not in FRAGMENTS and len(value) > 1 and typerules.vector_fits(kind, [item.type for item in present]):
         return True
     if len(types) < 2:
         return False
@@ -46,7 +47,7 @@ def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ..
 
 def _alike(index: int, value: tuple[Value, ...]) -> None:
     """Registers side by side are both integers, both of one floating-point type, or one of them is untyped."""
-    held = [item.type if isinstance(item, Reg) else B32 for item in value]
+    held = [item.type if isinstance(item, Reg) else B32 for item in value if item is not None]
     words = ["integer" if kind.kind in "us" else "" if kind.kind == "b" else kind.name for kind in held]
     if any(one and other and one != other for one, other in pairwise(words)):
         raise Mismatch("the elements of a vector must have one type", index)

@@ -18,6 +18,7 @@ GATES = "a1d@2.3@20 a2d@2.3@20 cube@2.3@20 acube@3.0@20 2dms@3.2@30 a2dms@3.2@30
 OPERAND_GATES = " |p@7.1@60 +e@4.3@20"
 RESULTS = ("vec=v4 dtype=u32,s32,f32,f16", "vec=v2 dtype=f16x2")
 RESULT = "d:dtype*vec|p:pred?, t:texture*geom"
+DEPTHS = ("f:f32", "f:b32")
 LOD, GRADIENTS, OFFSET = "lod:ctype", "x:gradient*geom, y:gradient*geom", "e:offset*geom?"
 
 
@@ -40,12 +41,13 @@ _tex(f"mode=grad geom={CUBES} * ctype=f32", GRADIENTS, ptx="4.3")
 # What integer coordinates mean beside gradients is not documented.
 _tex(f"mode=grad geom={FLAT} * ctype=s32", GRADIENTS, OFFSET, ptx="3.1", supported=False)
 for _mode, _middle in (("mode?=base", ()), ("mode=level", (LOD,)), ("mode=grad", (GRADIENTS,))):
-    _tex(f"{_mode} geom={COMPARED} * ctype=f32", *_middle, OFFSET, "f:f32", ptx="4.3", supported=False)
-    _tex(f"{_mode} geom={CUBES} * ctype=f32", *_middle, "f:f32", ptx="4.3", supported=False)
+    for _depth in DEPTHS:
+        _tex(f"{_mode} geom={COMPARED} * ctype=f32", *_middle, OFFSET, _depth, ptx="4.3", supported=False)
+        _tex(f"{_mode} geom={CUBES} * ctype=f32", *_middle, _depth, ptx="4.3", supported=False)
 
 TLD4 = "comp=r,g,b,a geom={} vec=v4 dtype=u32,s32,f32 ctype=f32"
 for _geometries, _offset in (("2d,a2d", [OFFSET]), (CUBES, [])):
-    for _compare in ([], ["f:f32"]):
+    for _compare in ([], *([depth] for depth in DEPTHS)):
         row("tld4", TLD4.format(_geometries), ", ".join([RESULT, *_offset, *_compare]), ptx="4.3" if _compare else "2.2",
             sm=20, chapter=CHAPTER, flags="memory varying", gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20" + OPERAND_GATES,
             lower=UNSUPPORTED if _compare else "tld4")  # fmt: skip

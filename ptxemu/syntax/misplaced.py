@@ -13,6 +13,8 @@ _BEFORE_VERSION = re.compile(r"\s*+(?!\.version)(\S)", re.ASCII)
 _HEADER = re.compile(r"\.(version|target|address_size)$", re.ASCII)
 _DOTTED = re.compile(rf"{IDENTIFIER}(\.\w+)+$", re.ASCII)
 _LONGEST_WORD = 200
+_LONGEST_CALL = 2000
+_UNOPENED = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^()]*\)\s*,\s*)?{IDENTIFIER}\s*,\s*{IDENTIFIER}(?=\s*,)", re.ASCII)
 _INLINED = r"[ \t]*,[ \t]*function_name[ \t]+[\w$]+[ \t]*,[ \t]*inlined_at(?:[ \t]+[0-9]+){0,2}"
 _LOC = re.compile(rf"\.loc(?:[ \t]+[0-9]+){{0,3}}(?:{_INLINED})?", re.ASCII)
 _SECTION = re.compile(r"\.section(?:[ \t]*\.[\w.$]+)?", re.ASCII)
@@ -23,7 +25,9 @@ Fault = tuple[str, int, int]
 
 def fault_before(text: str, end: int, module: Module, expected: Collection[str], strict: bool) -> Fault | None:
     """What is wrong with what comes before a token that ``end`` precedes, if that explains the error better."""
-    return _value(text, end, module) or (_order(text, module) if strict else None) or _name(text, end, expected)
+    return (
+        _value(text, end, module) or _call(text, end) or (_order(text, module) if strict else None) or _name(text, end, expected)
+    )
 
 
 def unfinished(text: str, pos: int, expected: Collection[str]) -> int:
@@ -38,6 +42,13 @@ def _value(text: str, end: int, module: Module) -> Fault | None:
     if found and (found[1] == "version" or getattr(module, found[1])):
         return f"expected a value after '{found[0]}'", found.start(), found.end()
     return None
+
+
+def _call(text: str, end: int) -> Fault | None:
+    """A comma after the second name of a call whose arguments have no opening parenthesis."""
+    start = max(text.rfind(stop, max(0, end - _LONGEST_CALL), end) for stop in ";{}")
+    found = _UNOPENED.search(text, start + 1, end)
+    return ("expected '(' before the arguments of the call", found.end(), found.end() + 1) if found else None
 
 
 def _order(text: str, module: Module) -> Fault | None:

@@ -29,6 +29,7 @@ from front_modules import modules
 from front_random import random_cases
 from front_rows import gate_cases, row_cases
 from front_statements import statement_cases
+from front_sums import sum_cases
 
 import ptxemu
 
@@ -136,6 +137,7 @@ def main() -> None:
             *random_cases(SEED, RANDOM),
             *corpus_cases(SEED, CHANGED),
             *joined_cases(),
+            *sum_cases(),
         ]
         records = verdicts([*recorded, *row_cases(SEED, FORMS), *gate_cases(SEED)])
         write(records)
