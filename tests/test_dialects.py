@@ -373,3 +373,14 @@ def test_two_kernels_of_one_name_are_both_checked():
     text = ".kernel k\n.in R0 a\nL:\nBRA M\n.kernel k\n.in R0 a\nL:\nBRA L\nEXIT R0\n"
     found = [f"{one.line}: {one.message}" for one in ptxemu.lint(text, dialect="sass")]
     assert found == ["4: unknown label 'M'", "5: kernel 'k' is defined twice", "9: 'EXIT' takes 0 operands, not 1"]
+
+
+@pytest.mark.parametrize(
+    "text", [".kernel k\nEXIT\n", '.kernel "k"\nret (M1, 1)\n', ".kernel k cached\nOUTPUT NOP\n"], ids=["sass", "visa", "ctm"]
+)
+def test_a_byte_order_mark_is_no_text(text, request):
+    """Editors write it; it is ignored as in PTX, at the beginning alone."""
+    dialect = request.node.callspec.id
+    assert ptxemu.lint(f"\ufeff{text}", dialect=dialect) == []
+    (error,) = ptxemu.lint(f"\ufeff\ufeff{text}", dialect=dialect)
+    assert (error.line, error.column) == (1, 2) and error.message.startswith("unexpected character")

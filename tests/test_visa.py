@@ -406,6 +406,11 @@ def test_arguments_of_every_type(type, argument, low, high):
     assert out[0].tolist() == [low, high]
 
 
+def test_numbers_of_many_digits():
+    """They are no crash, though Python converts no more than 4300."""
+    assert error_of(f"mov (M1, 8) V40(0,0)<1> {'9' * 5000}:ud") == f"25: invalid number '{'9' * 40}'"
+
+
 def test_wide_immediates_are_cut():
     """Spec 7, ``mov`` between integers of 64 and of 32 bits, and back."""
     lines = [

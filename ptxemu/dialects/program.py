@@ -59,7 +59,7 @@ class ProgramFront(ABC):
         try:
             self.line(line)
         except Outside as error:
-            if not any(record.text.lstrip().startswith(f".{KERNEL}") for record in self.diagnostics.records):
+            if not any(f".{KERNEL}" in record.text for record in self.diagnostics.records):
                 self._report(error)
             self.nameless_kernel(error.pos)
             self._read(line)

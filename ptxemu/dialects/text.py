@@ -24,6 +24,7 @@ Token = Any  # ply.lex.LexToken, which is untyped
 Rule = Any  # ply.yacc.YaccProduction
 INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)", re.ASCII)
 LONGEST_NUMBER = 20
+BYTE_ORDER_MARK = "\ufeff"
 
 
 class TextError(Exception):
@@ -69,7 +70,8 @@ class LineParser:
 
     def parse(self, source: SourceFile, diagnostics: Diagnostics) -> list[Any]:
         """What the productions made of each line, empty lines left out."""
-        text = self._comments.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source.text)
+        blank = " " if source.text.startswith(BYTE_ORDER_MARK) else ""
+        text = self._comments.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), blank + source.text[len(blank) :])
         parser = copy(self._tables)
         found = []
         start = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxemu.dialects.build import Body, Guard
-from ptxemu.dialects.text import INTEGER, TextError
+from ptxemu.dialects.text import TextError, integer
 from ptxemu.dialects.visa.ast import Number, Operand, Region
 from ptxemu.dialects.visa.variables import ELEMENT_TYPES, GRF, NULL_NAMES, General, Scope, read, write
 from ptxemu.ir import Reg
@@ -162,9 +162,7 @@ def immediate(number: Number) -> Constant:
         raise TextError(f"{words}: one of {', '.join((*ELEMENT_TYPES, *PACKED))}", number.pos, number.end)
     if kind in FLOATS and not number.text.lower().lstrip("+-").startswith("0x"):
         return Constant(kind, (_float_bits(number),))
-    if not INTEGER.fullmatch(number.text):
-        raise TextError(f"invalid number '{number.text[:40]}'", number.pos, number.end)
-    value = int(number.text, 16) if "x" in number.text.lower() else int(number.text)
+    value = integer(number.text, number.pos).value
     bits = 32 if kind in PACKED else TYPES[ELEMENT_TYPES[kind]].bits
     if not -(1 << bits - 1) <= value < 1 << bits:
         raise TextError(f"the number does not fit type {kind}", number.pos, number.end)
