@@ -25,7 +25,7 @@ WORD = re.compile(r"%\w+")
 HEAD = ".func (.reg .b32 o) g(.reg .b32 i) { mov.b32 o, i; ret; }\n.func w(.reg .u32 i) { ret; }\n.func v(.param .b32 a, .param .b8 rest[]) { ret; }\n"
 CALLS = (
     "call (r), g, (a+1);", "call (r), g, (1.0);", "call (1.0), g, (a);", "call w, (1.0);", "call w, (1);", "call (r),\n\n(\na\n);", "call (r),\n(a);", "call (r), g,\n\na, a\n);", "call w,\na, a, a\n);", "call\nr,\ng,\n(\na\n);",
-    "call (r), (g), (a);", "call;", "call 5;", "call v, (p);", "call v, (p, q);", "call v, ();", "call (r),\ng\n(\na\n);", "call (r)\ng,\n(\na\n);", "call (r),\ng,\n(\na,\na\n);",
+    "call (r), g, a;", "call g, (a);", "call (r) g (a);", "call (r), g, ();", "call.uni\n(r), g,\n(a, a);", "call (r), (g), (a);", "call;", "call 5;", "call v, (p);", "call v, (p, q);", "call v, ();", "call (r),\ng\n(\na\n);", "call (r)\ng,\n(\na\n);", "call (r),\ng,\n(\na,\na\n);",
 )  # fmt: skip
 DEPTHS = ("%f5", "%r5", "%u1", "%s1", "%h1", "%d1", "1", "-1", "1.0", "0f3F800000")
 TEXTURES = (
