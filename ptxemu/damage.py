@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
+_NAMELESS = re.compile(r"\s*[^\w\s$%:]*(?:\.\w+)?:", re.ASCII)
 _DIGITS = "0123456789"
 
 
@@ -50,10 +51,10 @@ class Damage:
         """Whether a name may have been declared in what was not read: itself, or as ``%r<n>`` if it is ``%r1``."""
         return name in self.names or name.partition(".")[0].rstrip(_DIGITS) in self.names
 
-    def mentions(self, name: str, text: str, start: int, end: int) -> bool:
-        """Whether a name stands in a part of ``text`` from ``start`` to ``end`` that was not read."""
+    def labels(self, name: str, text: str, start: int, end: int) -> bool:
+        """Whether a part of ``text`` from ``start`` to ``end`` that was not read may hold a label."""
         lost = (text[max(pos, start) : min(stop, end)] for pos, stop in self.spans if pos < end and stop > start)
-        return any(name in _WORD.findall(part) for part in lost)
+        return any(_NAMELESS.match(part) or name in _WORD.findall(part) for part in lost)
 
     def unbalances(self, start: int, end: int) -> bool:
         return any(start <= pos <= end for pos in self.unbalanced)

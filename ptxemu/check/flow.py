@@ -29,7 +29,7 @@ def label(checker: BodyChecker, operand: ast.Operand) -> str:
             damage = checker.diagnostics.damage
             if damage.hides(operand.text) or damage.unbalances(checker.node.pos, checker.node.end):
                 raise Rejected  # it may stand in what was not read
-            if damage.mentions(operand.text, checker.diagnostics.source.text, checker.node.pos, checker.node.end):
+            if damage.labels(operand.text, checker.diagnostics.source.text, checker.node.pos, checker.node.end):
                 raise Rejected
             known = [name for name, entity in names.code.items() if isinstance(entity, str)]
             raise resolver.error(f"unknown label '{operand.text}'{closest(operand.text, known)}", operand)

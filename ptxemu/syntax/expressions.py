@@ -36,6 +36,10 @@ WARP_SIZE = 32
 LARGEST = (1 << 64) - 1
 MEMBER = re.compile(r"[^.]+(?:\.[xyzwrgba])?(?:\.[bh][0-7]{1,4})?", re.ASCII)  # the last part selects bytes (video instructions)
 
+WIDEST_GAP = 200
+DANGLING = re.compile(r"[%$A-Za-z_][\w$]*\s*([-*/&|^])\s*$", re.ASCII)
+"""An operator at the end of a line, after a name."""
+
 LABEL = re.compile(r"(?:^|[;{}:])\s*[\w$%]+\s*$", re.ASCII)
 """A word without a dot that is all of a statement."""
 
@@ -49,6 +53,8 @@ def name(stream: TokenStream, text: str, pos: int) -> Operand:
         return Int(WARP_SIZE, False, pos, end)
     if not MEMBER.fullmatch(text) and stream.starts_line(pos):
         wanted = "':' or ';'" if LABEL.search(stream.text[:pos]) else "';'"
+        if dangling := DANGLING.search(stream.text, max(0, pos - WIDEST_GAP), pos):  # only sums have a name on their left
+            stream.error(f"expected ';' before '{dangling[1]}'", dangling.start(1), dangling.end(1))
         stream.error(f"expected {wanted} before '{text}'", pos, end, stream.line_ended(wanted, pos))
     elif not MEMBER.fullmatch(text):
         stream.error(f"'{text}' is not an operand: expected a register, a symbol or a vector member", pos, end)
@@ -95,7 +101,8 @@ def binary(stream: TokenStream, left: Operand, symbol: str, right: Operand) -> O
                 stream.extension(f"write '+-{value.value}': an address takes a constant after '+' only", pos, end)
             base, offset = (left.base, left.offset) if isinstance(left, Offset) else (left, 0)
             return Offset(base, offset + (value.value if symbol == "+" else -value.value), pos, end)
-        stream.error(f"expected a constant after '{symbol}'", value.pos, value.end)
+        place = value.pos if symbol == "+" else left.end
+        stream.error(f"expected a constant after '{symbol}'", place, value.end)
         return left
     if isinstance(left, Offset) and not isinstance(right, Name | Sink):
         return _displaced(left, fold(stream, symbol, _constant(left), right, pos=pos, end=end), end)

@@ -66,6 +66,8 @@ class TokenStream(Tokens):
             return None
         mending = None if token.type in MODULE_ONLY and self.scopes else self._mending(token, parser, expected)
         self._report(token, expected, mending)
+        if token.type == "}" and not self.starts_line(token.lexpos):
+            self.diagnostics.damage.unbalanced.append(token.lexpos)  # it may not be meant to close anything
         if self._enough:
             self._pending.append(made("RESYNC", "", token.lexpos))
             self._end_here()

@@ -34,7 +34,8 @@ TOPS = (
 )  # fmt: skip
 BODIES = (
     ".u32 x;", ".u32\n x;", ".pred;", ".u32 x, y;\nmov.u32 x, y;", "bra L;\nadd.u32 %r1, %r1, 1\nL:", "bra L;\nadd.u32 %r1, %r1, 1|\nL:", "bra L;\n5 L:", "bra L;\n:L", "bra L;\nL.x:", ".file 1 \"a.cu\"",
-    "p.q: .callprototype _ ();", "p.q: .branchtargets L;\nL:", *(f".reg .b32 x<{number}>;" for number in LARGE[1:]), *(f".shared .align {number} .b8 v[4];" for number in LARGE),
+    "add.u32 %r1, %r2, %r3-\nmov.u32 %r1, 1;", "add.u32 %r1, %r2, %r3|\nmov.u32 %r1, 1;", "add.u32 %r1, %r2, %r3-\n%r1;", "add.u32 %r1, %r2, 3-\nmov.u32 %r1, 1;", "add.u32 %r1, %r2, %r3+\nmov.u32 %r1, 1;",
+    "bra L;\n:\nadd.u32 %r1, %r1, 1;", "bra L;\n!:\nadd.u32 %r1, %r1, 1;", "bra L;\n.u32:\nadd.u32 %r1, %r1, 1;", "bra L;\nadd.u32 %r1, %r1}, 1;\nL:", "p.q: .callprototype _ ();", "p.q: .branchtargets L;\nL:", *(f".reg .b32 x<{number}>;" for number in LARGE[1:]), *(f".shared .align {number} .b8 v[4];" for number in LARGE),
 )  # fmt: skip
 
 
