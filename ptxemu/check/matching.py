@@ -19,10 +19,11 @@ from ptxemu.ir import Reg, SReg, SymRef, Variable
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
 from ptxemu.syntax import ast
-from ptxemu.types import B32, TYPES, ScalarType
+from ptxemu.types import B32, PRED, TYPES, ScalarType
 
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
 KEPT = frozenset({"shfl"})  # whose first result cannot be ``_`` beside a second one
+INTEGER_RESULTS = frozenset({"bmsk", "createpolicy", "match", "mbarrier", "redux", "dp2a", "dp4a"})  # whatever type is written
 OPAQUE_ROLES = frozenset({"surface", "texture"})
 
 
@@ -250,7 +251,8 @@ class _Matcher(Candidate):
     def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
         if not isinstance(value, Reg) or isinstance(value, Computed):
             raise Mismatch(f"the destination of '{self.row.opcode}' must be a register", *path)
-        if not self.fits(kind, value.type):
+        integer = self.row.opcode in INTEGER_RESULTS or (self.row.opcode == "cvt" and "pack" in self.mods.values())
+        if not self.fits(kind, value.type) or (integer and value.type.kind not in "usb" and not kind.is_float and kind != PRED):
             raise Mismatch(self.misfit(kind, value.type, path[0]), *path)
 
     def source(self, index: int, pattern: OperandPattern, value: Value) -> Part:

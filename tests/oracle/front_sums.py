@@ -27,6 +27,10 @@ CALLS = (
     "call (r), g, (a+1);", "call (r), g, (1.0);", "call (1.0), g, (a);", "call w, (1.0);", "call w, (1);", "call (r),\n\n(\na\n);", "call (r),\n(a);", "call (r), g,\n\na, a\n);", "call w,\na, a, a\n);", "call\nr,\ng,\n(\na\n);",
     "call (r), g, a;", "call g, (a);", "call (r) g (a);", "call (r), g, ();", "call.uni\n(r), g,\n(a, a);", "call (r), (g), (a);", "call;", "call 5;", "call v, (p);", "call v, (p, q);", "call v, ();", "call (r),\ng\n(\na\n);", "call (r)\ng,\n(\na\n);", "call (r),\ng,\n(\na,\na\n);",
 )  # fmt: skip
+RESULTS = (
+    "bmsk.clamp.b32 D, %r2, %r3;", "szext.clamp.u32 D, %r2, %r3;", "dp2a.lo.u32.u32 D, %r2, %r3, %r4;", "dp4a.u32.s32 D, %r2, %r3, %r4;", "redux.sync.add.u32 D, %r2, %r3;", "match.all.sync.b32 D, %r2, %r3;", "match.any.sync.b64 D, %d2, %r3;",
+    "cvt.pack.sat.s16.s32 D, %r2, %r3;", "createpolicy.fractional.L2::evict_last.b64 D, 0.5;", "mbarrier.arrive.b64 D, [%d1];", "mbarrier.arrive_drop.shared.b64 D, [%d1];", "mbarrier.pending_count.b64 D, %d1;", "popc.b32 D, %r2;", "bfind.u32 D, %r2;", "vote.sync.ballot.b32 D, %p1, %r2;",
+)  # fmt: skip
 DEPTHS = ("%f5", "%r5", "%u1", "%s1", "%h1", "%d1", "1", "-1", "1.0", "0f3F800000")
 TEXTURES = (
     "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, %d2, {%f5}];", "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, surf, {%f5}];", "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, %r2, {%f5}];",
@@ -49,5 +53,8 @@ def sum_cases() -> Iterator[Case]:
     for text in CALLS:
         kernel = f".visible .entry k() {{\n.reg .b32 r, a;\n.param .b32 p; .param .b8 q[4];\n{text}\nret;\n}}"
         yield module("syntax of calls", text, HEAD + kernel)
+    for form in RESULTS:
+        for result in ("%r1", "%d1", "%f1", "%g1", "%e1"):
+            yield line("types of results", form.replace("D", result), form.replace("D", result))
     for text in TEXTURES:
         yield line("textures", text, text)
