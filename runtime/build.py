@@ -17,6 +17,9 @@ def declarations(path: str) -> str:
         return "\n".join(CDEF.findall(file.read()))
 
 
+# -Wno-psabi: vectors are passed inside of one file only, so that their ABI does not matter.
+WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
+
 ffi = FFI()
 public = [path for path in HEADERS if declarations(path)]
 for header in public:
@@ -29,6 +32,6 @@ ffi.set_source(
     include_dirs=["csrc"],
     define_macros=[("_GNU_SOURCE", "1")],
     libraries=["m"],
-    extra_compile_args=["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
+    extra_compile_args=["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *WARNINGS],
     extra_link_args=["-pthread"],
 )
