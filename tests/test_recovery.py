@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 import ptxemu
 from ptxemu.errors import MAX_ERRORS
+from ptxemu.syntax.stream import TokenStream
+from ptxemu.syntax.tokens import made
 
 HEAD = """.version 8.8
 .target sm_90
@@ -157,3 +160,18 @@ def test_valid_code_after_errors_that_ptxemu_cannot_run_is_no_error() -> None:
         ptxemu.loads(text)
     with pytest.raises(ptxemu.PtxError):
         ptxemu.loads(text + ".global .foo x;\n")
+
+
+def test_a_stray_parenthesis_before_a_block() -> None:
+    """The block is one of its own: braces are counted alike where they are read and where they are skipped."""
+    text = HEAD + ".func f() { ret; ) { ret; a);\n.global { ret; }\n.func g() { ret; }\n" + KERNEL + TAIL
+    assert lines_at_fault(text) == [9, 9, 10, 11]
+
+
+def test_recovery_that_comes_back_to_one_place_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stay(self: TokenStream, token: Any) -> None:
+        self._unread(token)
+        self._pending.append(made("RESYNC", "", token.lexpos))
+
+    monkeypatch.setattr(TokenStream, "_resume", stay)
+    assert len(lines_at_fault(HEAD + KERNEL + "mov.u32 %r1 = 5;\n" + TAIL)) == 1

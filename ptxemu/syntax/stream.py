@@ -11,7 +11,7 @@ from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
 from ptxemu.syntax import messages, misplaced, repair
 from ptxemu.syntax.declarations import UNNAMED, Header
-from ptxemu.syntax.tokens import FIRST_WORD, Token, Tokens, made
+from ptxemu.syntax.tokens import FIRST_WORD, MAX_NESTING, Token, Tokens, made
 from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS, MODULE_ONLY
 
 _READY_MADE = ("RUN", "PARAMETERS", "INTEGERS")
@@ -19,6 +19,7 @@ _NOT_FIRST_AT_MODULE_SCOPE = (".param", ".reg")
 _NOT_FIRST_OUTSIDE = (*_NOT_FIRST_AT_MODULE_SCOPE, ".local")
 _MOST_FOLLOWERS = 5
 """After so many errors that follow from one, mending has no sense."""
+_MOST_VISITS = 2 * MAX_NESTING
 _STRAY = (",", ")", "]")
 _NEXT_PARAMETER = re.compile(r";\s*\.(?:param|reg)\b", re.ASCII)
 _DECLARED = r"(?:\.func\b[^{};]*;\s*(?:\.(?:extern|visible|weak|common)\s+)?)*+"
@@ -42,6 +43,7 @@ class TokenStream(Tokens):
         self.header = Header(self, self.module)
         self._outside = False  # what follows is the rest of a function that has been closed too early
         self._supposed: set[int] = set()  # braces that are not in the text
+        self._visited, self._visits = -1, 0  # where the last syntax error was, and how often
         self._excused = -1  # until this many functions are read, such a rest has been reported
 
     def syntax_error(self, token: Token, parser: yacc.LRParser) -> Token:
@@ -52,6 +54,9 @@ class TokenStream(Tokens):
             self._lexer.begin("INITIAL")
             self._lexer.lexpos = token.lexpos
             token = self._read()
+        if token is not None and self._is_stuck(token.lexpos):
+            self._end_here()
+            return None
         expected = repair.acceptable(parser)
         if token is None:
             self._report_end(expected)
@@ -86,6 +91,8 @@ class TokenStream(Tokens):
 
     def _report_end(self, expected: set[str]) -> None:
         end = len(self.text)
+        if not self._count:
+            self._statement_start = self._previous_end
         if not self.scopes:
             self.error(f"expected {messages.expectation(expected)} before the end of the file", end)
             return
@@ -171,6 +178,7 @@ class TokenStream(Tokens):
         if token.type == "{":
             self._outside = True
             self.scopes.clear()
+        self._count = self._before.position  # as if the stray token were not there
         following = self._read()
         if following is None or repair.shifts(parser, following.type):
             return following
@@ -178,6 +186,12 @@ class TokenStream(Tokens):
         return None
 
     # ------------------------------------------------------------ going on
+
+    def _is_stuck(self, pos: int) -> bool:
+        """Whether recovery comes back to one place again and again: what is open here and in the parser may differ by then."""
+        self._visits = self._visits + 1 if pos == self._visited else 0
+        self._visited = pos
+        return self._visits > _MOST_VISITS
 
     def _resume(self, token: Token) -> None:
         """Skip to a place where a statement or an item can start; then say RESYNC."""
