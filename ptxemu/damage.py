@@ -21,6 +21,7 @@ class Damage:
     unbalanced: list[int] = field(default_factory=list)
     """Where braces do not match: what belongs to which function there is a guess."""
     _sealed: bool = False
+    _known: dict[tuple[int, int], tuple[bool, frozenset[str]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.spans or self.unbalanced)
@@ -53,8 +54,15 @@ class Damage:
 
     def labels(self, name: str, text: str, start: int, end: int) -> bool:
         """Whether a part of ``text`` from ``start`` to ``end`` that was not read may hold a label."""
-        lost = (text[max(pos, start) : min(stop, end)] for pos, stop in self.spans if pos < end and stop > start)
-        return any(_NAMELESS.match(part) or name in _WORD.findall(part) for part in lost)
+        spans = ((max(pos, start), min(stop, end)) for pos, stop in self.spans if pos < end and stop > start)
+        return any(nameless or name in words for nameless, words in (self._words(text, span) for span in spans))
+
+    def _words(self, text: str, span: tuple[int, int]) -> tuple[bool, frozenset[str]]:
+        """Whether a part begins with a label that is no name, and its words."""
+        if span not in self._known:
+            part = text[slice(*span)]
+            self._known[span] = _NAMELESS.match(part) is not None, frozenset(_WORD.findall(part))
+        return self._known[span]
 
     def unbalances(self, start: int, end: int) -> bool:
         return any(start <= pos <= end for pos in self.unbalanced)

@@ -42,6 +42,10 @@ def test_truncated_at_every_character() -> None:
         HEADER + ".entry k() { .reg .b32 %r<9>; mov.b32 %r" + "1" * 6000 + ", 1; }",
         HEADER + ".entry k() { " + "".join(f"T{i}: .branchtargets L<65536>; " for i in range(200)) + "}",
         HEADER + ".entry k() { " + "".join(f".reg .b32 r{i}; " for i in range(20_000)) + "mov.b32 missing, 1; }",
+        HEADER + ".entry k() { " + "".join(f"bra L{i}; " for i in range(8000)) + "x: y:" + "L: " * 8000 + "}",
+        HEADER + ".entry k() { " + "".join(f"T{i}: .branchtargets A{i}; " for i in range(8000)) + "}",
+        HEADER + ".entry k() { " + "".join(f"call f{i}, (a); " for i in range(8000)),
+        HEADER + "".join(f".global .u32 a{i} = b{i}; " for i in range(8000)),
     ],
     ids=lambda text: f"{len(text)} characters",
 )

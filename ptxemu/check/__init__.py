@@ -239,7 +239,7 @@ class _ModuleChecker:
 
     def _symbol(self, name: ast.Name) -> SymRef | None:
         found = self.symbols.get(name.text)
-        if found is None and not self.diagnostics.damage.hides(name.text):
+        if found is None and not (self.diagnostics.full or self.diagnostics.damage.hides(name.text)):
             self.diagnostics.error(f"unknown name '{name.text}'{closest(name.text, self.symbols)}", name.pos, name.end)
         elif found is not None and self.declared_at.get(name.text, 0) > name.pos:
             self.diagnostics.extension(f"'{name.text}' must be declared before it is used here", name.pos, name.end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -140,7 +139,7 @@ class BodyChecker:
 
     def _targets(self, statement: ast.TargetList | ast.Prototype) -> None:
         """What a list names must exist, used or not."""
-        with suppress(Rejected):
+        try:
             if isinstance(statement, ast.Prototype):
                 self.calls.prototype(statement)
             elif statement.kind == "branchtargets":
@@ -149,6 +148,13 @@ class BodyChecker:
             else:
                 for name in statement.targets:
                     self.calls.function(name)
+        except Rejected:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """After an error: unless there are enough."""
+        if self.diagnostics.full:
+            raise TooManyErrors from None
 
     def _variable(self, node: ast.Variable) -> None:
         if not self.context.declarer.placed(node, "body"):
@@ -233,8 +239,7 @@ class BodyChecker:
             handler = HANDLERS.get(ins.opcode)
             op = self.operation(ins) if handler is None else handler(self, ins)
         except Rejected:
-            if self.diagnostics.full:
-                raise TooManyErrors from None
+            self._go_on()
             return
         except UnsupportedError as error:
             self.context.unsupported = self.context.unsupported or error

@@ -27,6 +27,8 @@ def label(checker: BodyChecker, operand: ast.Operand) -> str:
             return found
         if found is None and names.lookup(operand.text) is None:
             damage = checker.diagnostics.damage
+            if damage.holds(operand.pos):
+                raise Rejected
             if damage.hides(operand.text) or damage.unbalances(checker.node.pos, checker.node.end):
                 raise Rejected  # it may stand in what was not read
             if damage.labels(operand.text, checker.diagnostics.source.text, checker.node.pos, checker.node.end):

@@ -98,7 +98,7 @@ class Resolver:
             self.names.forget(name.text)
             if name.text in self.names.code:
                 raise self.error(f"'{name.text}' is a label, which only branches take", name)
-            if self.diagnostics.damage.hides(name.text):
+            if self.diagnostics.damage.hides(name.text) or self.diagnostics.damage.holds(name.pos):
                 raise Rejected
             hint = self.names.range_hint(name.text) or closest(name.text, self.names.visible(), 0.6)
             raise self.error(f"unknown name '{name.text}'{hint}", name)
