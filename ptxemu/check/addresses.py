@@ -15,9 +15,7 @@ from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
 WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu", "applypriority"})  # which take no address of 8 or 16 bits
-ONLY_NAMED_SPACES = frozenset(
-    {"mbarrier", "atom", "applypriority"}
-)  # opcodes whose generic addresses are of the spaces that they could name
+ONLY_NAMED_SPACES = frozenset({"mbarrier", "atom", "applypriority"})  # whose generic addresses are of spaces they could name
 OPAQUE_MEMORY = {  # whose addresses ptxas takes, by opcode
     **dict.fromkeys(("cp", "ldmatrix", "stmatrix"), frozenset({"texref", "surfref"})),
     **dict.fromkeys(("red", "prefetch", "prefetchu", "discard", "applypriority"), frozenset({"surfref"})),
