@@ -139,7 +139,7 @@ void pe_ctm_load(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t ha
 void pe_ctm_store(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x, const uint32_t *y,
                   uint32_t *values, const uint32_t *channels) {
   target t = target_of(w, site, handle, ANY_FORMAT);
-  if (t.desc) convert(&t, values, CHANNELS * 32);
+  if (t.access.format != PE_FORMAT_NEVER) convert(&t, values, CHANNELS * 32); /* else each lane faults */
   PE_FOR_LANES(i, mask) {
     uint8_t *address = channels[i] ? place(&t, i, x[i], y[i]) : NULL;
     if (address) write_texel(&t, address, values + CHANNELS * i, channels[i]);
