@@ -25,7 +25,8 @@ OPTIONS = {
 }
 SUITES = (
     "test_runtime", "test_surface", "test_texture", "test_typed_atomic", "test_atomics", "test_matrix", "test_mbarrier",
-    "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap",
+    "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
+    "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_ctm_memory",
 )  # fmt: skip
 LEFT_OUT = "fork or interrupt or handlers or portable or floating_point_state or stack_overflow or lazy"
 
