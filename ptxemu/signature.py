@@ -116,11 +116,6 @@ class ModuleInfo:
             images[item.space][item.offset : item.offset + item.size] = value.to_bytes(8, "little")[: item.size]
         return images
 
-    @property
-    def binds_in_memory(self) -> bool:
-        """Whether a variable's first contents hold a surface handle."""
-        return any(item.base == HANDLE for item in self.relocations)
-
     def to_json(self) -> dict[str, Any]:
         """Everything but the images, as JSON data."""
         return {

@@ -31,10 +31,6 @@ class ScalarType:
     def is_signed(self) -> bool:
         return self.kind == "s"
 
-    @property
-    def is_integer(self) -> bool:
-        return self.kind in "us"
-
     def __str__(self) -> str:
         return self.name
 

@@ -170,9 +170,7 @@ def _show(facts: dict[str, Any]) -> None:
     if facts["texture_mode"] is not None:
         click.echo(f"  texturing mode: {facts['texture_mode']}")
     for item in facts["opaque"]:
-        preset = ", ".join(
-            "{" + ", ".join(f"{key} = {value}" for key, value in one.items()) + "}" for one in item["initialisers"]
-        )
+        preset = ", ".join(map(_initialiser, item["initialisers"]))
         click.echo(f"  .{item['type']} {item['name']}[{item['count']}]" + (f" = {preset}" if preset else ""))
     for kernel in facts["kernels"]:
         _show_kernel(kernel)
