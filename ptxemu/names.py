@@ -34,5 +34,9 @@ def _likeness(ratio: float, one: str, other: str) -> tuple[float, int]:
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """``"; did you mean 'x'?"`` for the known name nearest to ``name``, else an empty text."""
-    found = nearest(name, known, cutoff)
+    return proposing(nearest(name, known, cutoff))
+
+
+def proposing(found: str | None) -> str:
+    """The end of a message that proposes what was probably meant, if anything."""
     return f"; did you mean '{found}'?" if found else ""

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+
+_INK = re.compile(r"\S")
+
+
+def after_blanks(text: str, pos: int) -> int:
+    """Where ``text`` goes on after blanks and ends of lines at ``pos``."""
+    found = _INK.search(text, pos)
+    return found.start() if found else len(text)
 
 
 @dataclass(slots=True)

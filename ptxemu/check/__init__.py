@@ -16,7 +16,7 @@ from ptxemu.check.sections import check_sections
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Module, Op, SymRef, Variable
 from ptxemu.names import closest
-from ptxemu.source import SourceFile
+from ptxemu.source import SourceFile, after_blanks
 from ptxemu.syntax import ast
 from ptxemu.syntax.declarations import UNNAMED
 
@@ -198,7 +198,7 @@ class _ModuleChecker:
         source, start = self.diagnostics.source, node.name_pos or node.pos
         name = start, start + len(node.name)
         if node.body is None and not source.text.startswith(";", node.end - 1):  # a declaration of an early compiler
-            pos = len(source.text) - len(source.text[node.end :].lstrip())
+            pos = after_blanks(source.text, node.end)
             return name if source.line(pos) == source.line(start) else (pos, pos + 1)
         closed = PARAMETERS_END.match(source.text, node.params[-1].end if node.params else name[1])
         if node.kind == "func" or (closed is None and not node.directives):

@@ -24,6 +24,7 @@ from ptxemu.check.typerules import literal_number, literal_value
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
 from ptxemu.isa import rows
+from ptxemu.names import proposing
 from ptxemu.syntax import ast
 from ptxemu.syntax.words import SPACES
 from ptxemu.types import TYPES
@@ -253,7 +254,7 @@ class BodyChecker:
         end = min(end, pos + len(opcode))
         hint = instruction_hint(opcode, self.opcodes)
         if opcode in SPACES:
-            hint = f"; did you mean '.{opcode}'?"
+            hint = proposing(f".{opcode}")
             for operand in ins.operands:
                 if isinstance(operand, ast.Name):
                     self.names.forget(operand.text)

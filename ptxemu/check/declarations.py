@@ -7,6 +7,7 @@ from ptxemu.check.initialisers import Encoder
 from ptxemu.check.placement import TRIPLE_DIRECTIVES, declaration_problem, gate_problem
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Param, Variable
+from ptxemu.source import after_blanks
 from ptxemu.syntax import ast
 from ptxemu.types import PRED, TYPES, ScalarType
 
@@ -50,8 +51,8 @@ class Declarer:
 
     def _late_error(self, message: str, node: ast.Variable) -> None:
         """Report at a parameter, or at what follows it if that is on another line: there ptxas knows all of it."""
-        source, start = self.diagnostics.source, node.end
-        following = len(source.text) - len(source.text[start:].lstrip())
+        source = self.diagnostics.source
+        following = after_blanks(source.text, node.end)
         if source.line(following) == source.line(node.pos):
             self.error(message, node)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ptxemu.names import closest
+from ptxemu.names import nearest, proposing
 
 CUTOFF = 0.7
 ELSEWHERE = {
@@ -23,7 +23,7 @@ def instruction_hint(opcode: str, known: Iterable[str]) -> str:
     if word in CONTROL:
         return "; PTX has guards and branches: @%p bra label"
     if word in ELSEWHERE:
-        return f"; did you mean '{ELSEWHERE[word]}'?"
+        return proposing(ELSEWHERE[word])
     known = list(known)
     turned = next((other for other in known if other[0] == word[0] and sorted(other) == sorted(word)), None)
-    return closest(opcode, known, CUTOFF) if turned is None else f"; did you mean '{turned}'?"
+    return proposing(turned or nearest(opcode, known, CUTOFF))

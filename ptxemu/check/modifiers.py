@@ -7,6 +7,7 @@ from functools import cache
 
 from ptxemu.isa.table import ROWS, Row, Slot
 from ptxemu.names import nearest as nearest_name
+from ptxemu.names import proposing
 from ptxemu.types import TYPES
 
 SLOT_NAMES = {
@@ -185,7 +186,7 @@ def _unknown(opcode: str, word: str, found: list[_Sorted], words: set[str]) -> s
         values = dict.fromkeys(value for other in slots if other.name == slot.name for value in other.values)
         return f"'{opcode}' cannot have the {slot_name(slot)} .{word}, only {alternatives(list(values))}"
     proposal = nearest_name(word, words)
-    return f"unknown modifier '.{word}' for '{opcode}'" + (f"; did you mean '.{proposal}'?" if proposal else "")
+    return f"unknown modifier '.{word}' for '{opcode}'{proposing(proposal and f'.{proposal}')}"
 
 
 def _other_type(word: str, types: list[str]) -> str:
@@ -194,7 +195,7 @@ def _other_type(word: str, types: list[str]) -> str:
     bits = f"b{TYPES[word].bits}"
     proposal = bits if TYPES[word].is_float and bits in alike else nearest_name(word, alike)
     if proposal:
-        return f"; did you mean '.{proposal}'?"
+        return proposing(f".{proposal}")
     return f", only {alternatives(types)}" if len(types) <= MOST_LISTED else ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Module
-from ptxemu.names import nearest
+from ptxemu.names import nearest, proposing
 
 KERNEL = "kernel"
 USAGE = re.compile(r"``(\.[^`]+)``")
@@ -89,8 +89,7 @@ class ProgramFront(ABC):
         meant = word if handler else nearest(word, self.directives)
         try:
             if handler is None:
-                proposal = f"; did you mean '.{meant}'?" if meant else ""
-                raise TextError(f"unknown directive '.{word}'{proposal}", item.name.pos, item.name.end)
+                raise TextError(f"unknown directive '.{word}'{proposing(meant and f'.{meant}')}", item.name.pos, item.name.end)
             handler(item)
         except TextError:
             if meant == KERNEL:

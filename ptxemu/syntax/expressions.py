@@ -52,7 +52,7 @@ def name(stream: TokenStream, text: str, pos: int) -> Operand:
     if text == "WARP_SZ":
         return Int(WARP_SIZE, False, pos, end)
     if not MEMBER.fullmatch(text) and stream.starts_line(pos):
-        wanted = "':' or ';'" if LABEL.search(stream.text[:pos]) else "';'"
+        wanted = "':' or ';'" if LABEL.search(stream.text, max(0, pos - WIDEST_GAP), pos) else "';'"
         if dangling := DANGLING.search(stream.text, max(0, pos - WIDEST_GAP), pos):  # only sums have a name on their left
             stream.error(f"expected ';' before '{dangling[1]}'", dangling.start(1), dangling.end(1))
         stream.error(f"expected {wanted} before '{text}'", pos, end, stream.line_ended(wanted, pos))

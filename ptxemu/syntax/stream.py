@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ply import yacc
 
 from ptxemu.errors import Diagnostics
+from ptxemu.names import proposing
 from ptxemu.source import SourceFile
 from ptxemu.syntax import messages, misplaced, repair
 from ptxemu.syntax.declarations import UNNAMED, Header
@@ -140,7 +141,7 @@ class TokenStream(Tokens):
             message = f"expected {wanted} before {messages.shown(text)}"
             notes = notes or self.line_ended(wanted, pos)
         if mending and len(mending.text) > 1:
-            message += f"; did you mean '{mending.text}'?"
+            message += proposing(mending.text)
         self.error(message, pos, end, notes)
 
     # ------------------------------------------------------------ mending

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ply import lex
 
 from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
+from ptxemu.source import SourceFile, after_blanks
 from ptxemu.syntax import lexer as lexing
 from ptxemu.syntax import messages
 from ptxemu.syntax.ast import Instruction, Module, Variable
@@ -293,7 +293,7 @@ class Tokens:
 
         That counts only if it is on a later line.
         """
-        following = len(self.text) - len(self.text[end:].lstrip())
+        following = after_blanks(self.text, end)
         same = self.diagnostics.source.line(following) == self.diagnostics.source.line(pos)
         return (pos, end) if same else (following, following + 1)
 
