@@ -39,6 +39,10 @@ class Diagnostic:
         return ["  " + text, "  " + lead + "^" + "~" * (width - 1)]
 
 
+def _place(record: Diagnostic) -> tuple[int, int]:
+    return record.line, record.column
+
+
 def printable(text: str) -> str:
     """``text`` without the control characters that a terminal would obey."""
     return _CONTROL.sub("\ufffd", text)
@@ -102,7 +106,7 @@ class Diagnostics:
 
     def finish(self) -> None:
         """Put the messages of both stages into the order of the source; the first errors stay."""
-        merged = sorted(self._earlier + self.records, key=lambda record: (record.line, record.column))
+        merged = sorted(self._earlier + self.records, key=_place)
         errors = [record for record in merged if record.severity == "error"]
         if len(errors) > MAX_ERRORS:
             last = errors[MAX_ERRORS - 1]
@@ -112,7 +116,7 @@ class Diagnostics:
 
     def sort(self) -> None:
         """Put the messages into the order of the source."""
-        self.records.sort(key=lambda record: (record.line, record.column))
+        self.records.sort(key=_place)
 
     @property
     def errors(self) -> list[Diagnostic]:

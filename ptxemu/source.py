@@ -7,6 +7,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 _INK = re.compile(r"\S")
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def unmarked(text: str) -> str:
+    """``text`` with a blank in place of a byte order mark; all positions are kept."""
+    return " " + text[1:] if text.startswith(_BYTE_ORDER_MARK) else text
 
 
 def after_blanks(text: str, pos: int) -> int:

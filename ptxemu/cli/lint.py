@@ -34,9 +34,10 @@ def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
 
 
 def _check(path: Path, strict: bool) -> list[Diagnostic]:
-    name = "<stdin>" if str(path) == STANDARD_INPUT else str(path)
+    piped = str(path) == STANDARD_INPUT
+    name = "<stdin>" if piped else str(path)
     try:
-        text = decoded(sys.stdin.buffer.read(), name) if name != str(path) else read_ptx(path)
+        text = decoded(sys.stdin.buffer.read(), name) if piped else read_ptx(path)
     except InputError as error:
         return [Diagnostic("error", str(error).removeprefix(f"{name}: "), 0, 0, 0, name, "")]
     return lint(text, filename=name, strict=strict)

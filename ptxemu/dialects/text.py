@@ -16,7 +16,7 @@ from typing import Any
 from ply import lex, yacc
 
 from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
+from ptxemu.source import SourceFile, unmarked
 from ptxemu.syntax.ast import Int
 from ptxemu.syntax.repair import acceptable
 
@@ -24,7 +24,6 @@ Token = Any  # ply.lex.LexToken, which is untyped
 Rule = Any  # ply.yacc.YaccProduction
 INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)", re.ASCII)
 LONGEST_NUMBER = 20
-BYTE_ORDER_MARK = "\ufeff"
 
 
 class TextError(Exception):
@@ -70,8 +69,7 @@ class LineParser:
 
     def parse(self, source: SourceFile, diagnostics: Diagnostics) -> list[Any]:
         """What the productions made of each line, empty lines left out."""
-        blank = " " if source.text.startswith(BYTE_ORDER_MARK) else ""
-        text = self._comments.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), blank + source.text[len(blank) :])
+        text = self._comments.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), unmarked(source.text))
         parser = copy(self._tables)
         found = []
         start = 0

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 
+from ptxemu.source import unmarked
+
 _STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"?'
 _COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
 _COMMENTS = re.compile(f"{_STRING}|{_COMMENT}")
 _SECTION = r"\.section\b[ \t]*\.[\w.$]+\s*\{[^{}]*+\}"
 _DEBUG = re.compile(rf"{_STRING}|\n[ \t]*+#[^\n]*+|@@DWARF[^\n]*+|{_SECTION}", re.ASCII)
 _NOT_LINE_END = re.compile(r"[^\n]+")
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 def blank(text: str) -> str:
     """``text`` with comments and debug data replaced by spaces; line ends and all positions are kept."""
-    if text.startswith(_BYTE_ORDER_MARK):
-        text = " " + text[1:]
+    text = unmarked(text)
     kept = len(text.rstrip("\0"))
     if kept < len(text):
         text = text[:kept] + " " * (len(text) - kept)

@@ -29,14 +29,15 @@ ENGINE_TYPES: dict[str, ScalarType] = {
 }  # fmt: skip
 
 
-def _listed(opcode: str, op: str) -> set[str]:
+def _listed(opcode: str, op: str) -> tuple[str, ...]:
     entries = [entry for entry in operations.OPERATIONS if entry.sass == op]
-    return {size for entry in entries for size in (entry.sured if opcode == "SURED" else entry.red)}
+    listed = {size for entry in entries for size in (entry.sured if opcode == "SURED" else entry.red)}
+    return tuple(size for size in ENGINE_TYPES if size in listed)
 
 
 # What the reference lists for each operation of SURED and RED.
 SIZES: dict[tuple[str, str], tuple[str, ...]] = {
-    (opcode, op): tuple(size for size in ENGINE_TYPES if size in _listed(opcode, op))
+    (opcode, op): _listed(opcode, op)
     for opcode in ("SURED", "RED")
     for op in dict.fromkeys(entry.sass for entry in operations.OPERATIONS if entry.sass)
 }
