@@ -184,19 +184,23 @@ def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -
 
 
 def execute(file: File, run: Run) -> None:
-    """Launch one ``run`` directive and compare."""
+    """Launch one ``run`` directive and compare. What it starts with is as the file says, however often it was run."""
     module = ptxemu.loads(file.text, filename=file.path.name)
+    for name, surface in run.surfaces.items():
+        surface.copy_from_host(np.array(run.values[name], surface.dtype).reshape(surface.shape))
+    arrays = {id(argument): argument.copy() for argument in run.arguments if isinstance(argument, np.ndarray)}
+    arguments = [arrays.get(id(argument), argument) for argument in run.arguments]
     for name, surface in run.bound:
         module.bind(name, surface)
     shared = run.options.get("shared", (0,))[0]
     launcher = module[run.kernel][run.options.get("grid", (1,)), run.options.get("block", (1,))]
     if run.fault:
         with pytest.raises(Fault, match=re.escape(run.fault)):
-            launcher(*run.arguments, shared=shared)
+            launcher(*arguments, shared=shared)
     else:
-        launcher(*run.arguments, shared=shared)
+        launcher(*arguments, shared=shared)
     for name, array, expression, listed in run.outputs:
-        got = run.surfaces[name].copy_to_host().ravel() if name in run.surfaces else array
+        got = run.surfaces[name].copy_to_host().ravel() if name in run.surfaces else arrays[id(array)]
         want = _array(run, got.dtype, None if listed else got.size, expression)
         np.testing.assert_array_equal(got, want, err_msg=f"{file.path.name}:{run.line}: {run.kernel}: {name}")
 
