@@ -1,6 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+ENVIRONMENT := .venv/environment
+RUNTIME := ptxemu/_runtime.abi3.so
+TABLES := ptxemu/syntax/_tables.py
+GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
 .PHONY: run test check docs bench fuzz sanitize clean
 
@@ -18,20 +22,33 @@ docs: $(READY)
 
 bench: $(READY)
 	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py
+	$(BIN)/python bench/compile.py --json out/compile.json
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/test_fuzz.py
 	$(BIN)/python tests/fuzz_front.py --iterations 1000000
 	$(BIN)/python tests/fuzz_dialects.py --seconds 600
+	$(BIN)/python tests/fuzz_hostile.py
+	$(BIN)/python tests/fuzz_host.py --seconds 600
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py address && $(BIN)/python tests/sanitize.py thread
 
 clean:
-	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so ptxemu/_runtime.c ptxemu/syntax/_tables.py
+	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(TABLES)
 
-# Everything is installed into a virtual environment, again whenever the build's inputs change: the C runtime, the grammar's tables.
-$(READY): pyproject.toml setup.py ptxemu/syntax/grammar.py $(wildcard runtime/*.* csrc/*)
+# pip installs into the environment, and builds the runtime and the tables, once. From then on make builds what has changed.
+$(READY): $(ENVIRONMENT) $(RUNTIME) $(TABLES)
+	@touch $@
+
+$(ENVIRONMENT): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip && $(BIN)/pip install --quiet -e '.[dev]'
-	touch $@
+	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(RUNTIME): setup.py tools/extension.py $(wildcard csrc/*) | $(ENVIRONMENT)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@
+
+$(TABLES): tools/tables.py $(GRAMMAR) | $(ENVIRONMENT)
+	$(BIN)/python tools/tables.py $@

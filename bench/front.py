@@ -26,7 +26,7 @@ from ptxemu.collector import collector_paused
 from ptxemu.diagnose import lint
 from ptxemu.errors import Diagnostics
 from ptxemu.source import SourceFile
-from ptxemu.syntax import parse
+from ptxemu.syntax.parser import parse
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent / "tests" / "data" / "corpus"

@@ -9,30 +9,11 @@ from __future__ import annotations
 from ptxemu.syntax import declarations as declare
 from ptxemu.syntax import expressions as build
 from ptxemu.syntax.ast import Alias, Block, Directive, Instruction, Label, Pragma, TargetList
-from ptxemu.syntax.lexer import tokens as lexer_tokens
 from ptxemu.syntax.literals import integer_value, string_value
 from ptxemu.syntax.scanner import PARAMETER
+from ptxemu.syntax.symbols import precedence, start, tokens  # noqa: F401  (read by PLY)
 from ptxemu.syntax.values import *  # noqa: F403  (its productions)
 from ptxemu.syntax.values import Rule, appended, extended, listed, word
-
-tokens = (*lexer_tokens, "RUN", "PARAMETERS", "RESYNC")
-start = "module"
-precedence = (
-    ("nonassoc", "HEADER"),
-    ("nonassoc", "PRAGMA"),  # after a function's header it belongs to the function
-    ("right", "?", ":"),
-    ("left", "OR"),
-    ("left", "AND"),
-    ("left", "|"),
-    ("left", "^"),
-    ("left", "&"),
-    ("left", "EQUALITY"),
-    ("left", "<", ">", "RELATION"),
-    ("left", "SHIFT"),
-    ("left", "+", "-"),
-    ("left", "*", "/", "%"),
-    ("right", "UNARY"),
-)
 
 # ---------------------------------------------------------------- module
 

@@ -15,7 +15,8 @@ from ply import lex
 
 from ptxemu.syntax import literals
 from ptxemu.syntax.ast import Init, Int
-from ptxemu.syntax.words import DIRECTIVES, WORD_TOKENS
+from ptxemu.syntax.symbols import LEXED
+from ptxemu.syntax.words import DIRECTIVES
 
 if TYPE_CHECKING:
     from ptxemu.syntax.stream import TokenStream
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
 Token = Any  # ply.lex.LexToken, which is untyped
 _Rule = Callable[[Any, Token], Token]
 
-tokens = (
-    "NAME",
-    "INTEGER",
-    "FLOAT",
-    "STRING",
-    "INTEGERS",
-    "SHIFT",
-    "RELATION",
-    "EQUALITY",
-    "AND",
-    "OR",
-    *WORD_TOKENS,
-)
 literals_ = ";:,{}[]()<>+-*/%!~|&^=@?"
 
 IDENTIFIER = r"(?:[A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+)"
@@ -70,7 +58,7 @@ def _begins_item(text: str, pos: int) -> bool:
 class _Rules:
     """The rules, in order of precedence."""
 
-    tokens = tokens
+    tokens = LEXED
     literals = literals_
     states = (("init", "inclusive"),)
     t_ignore = " \t\r\n"

@@ -24,13 +24,18 @@ def blank(text: str) -> str:
     kept = len(text.rstrip("\0"))
     if kept < len(text):
         text = text[:kept] + " " * (len(text) - kept)
-    text = _COMMENTS.sub(_blank_match, text)
+    text = without_comments(text)
     if "#" in text or "@@DWARF" in text or ".section" in text:
         if text.startswith("#"):
             line = text.find("\n")
             text = _blank(text[:line]) + text[line:] if line >= 0 else _blank(text)
         text = _DEBUG.sub(_blank_match, text)
     return text
+
+
+def without_comments(text: str) -> str:
+    """``text`` with comments replaced by spaces."""
+    return _COMMENTS.sub(_blank_match, text)
 
 
 def _blank_match(match: re.Match[str]) -> str:

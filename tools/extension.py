@@ -28,7 +28,7 @@ ffi.set_source(
     "ptxemu._runtime",
     "\n".join(f'#include "{header.removeprefix("csrc/")}"' for header in public),
     sources=sorted(glob("csrc/*.c")),
-    depends=HEADERS,
+    depends=[*HEADERS, "tools/extension.py"],
     include_dirs=["csrc"],
     define_macros=[("_GNU_SOURCE", "1")],
     libraries=["m"],
