@@ -13,7 +13,9 @@
 #define ALIGNMENT 256ull
 #define HUGE_PAGE (2ull << 20)
 #define SPARE (16ull << 30)  /* address space for windows of launches and for fragmentation */
-#define MAX_IDLE 128
+#define MAX_IDLE 128         /* windows kept for the next launch, and their bytes */
+#define MAX_IDLE_BYTES (64ull << 20)
+#define MAX_IDLE_WINDOW (16ull << 20)
 #define HEAP_BYTES (8ull << 20)  /* CUDA's cudaLimitMallocHeapSize unless set */
 
 typedef struct block {
@@ -21,7 +23,8 @@ typedef struct block {
   uint64_t address, size;    /* the allocation; size 0: the block is free */
   uint64_t commit;           /* first committed byte */
   char *name;
-  bool window;               /* not counted against the capacity */
+  bool window;               /* of a launch */
+  bool counted;              /* against the capacity */
 } block;
 
 typedef struct idle_window {
@@ -31,30 +34,42 @@ typedef struct idle_window {
 struct pe_arena {
   void *mapping;
   uint64_t mapped;
-  uint64_t base, extent, page, capacity, used;
+  uint64_t base, extent, page, capacity;
+  _Atomic uint64_t used;
   uint64_t cursor;           /* where the next search starts: freed addresses are reused late */
   block *blocks;
   size_t count, room;
   idle_window idle[MAX_IDLE];
   size_t idle_count;
+  uint64_t idle_bytes;
   pe_heap *heap;
   uint64_t heap_size;
 };
-
-static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
 
 static bool is_live(const block *b) { return b->size != 0; }
 
 static uint64_t committed_end(const pe_arena *arena, const block *b) { return b->start + b->length - arena->page; }
 
+/* ---- what counts against the capacity ---- */
+
+bool pe_arena_charge(pe_arena *arena, uint64_t bytes) {
+  uint64_t used = atomic_load(&arena->used);
+  do {
+    if (!pe_within(used, bytes, arena->capacity)) return false;
+  } while (!atomic_compare_exchange_weak(&arena->used, &used, used + bytes));
+  return true;
+}
+
+void pe_arena_discharge(pe_arena *arena, uint64_t bytes) { atomic_fetch_sub(&arena->used, bytes); }
+
 /* ---- the mapping ---- */
 
 static bool map_reservation(pe_arena *arena, uint64_t extent) {
-  arena->extent = round_up(extent, HUGE_PAGE);
+  arena->extent = pe_round_up(extent, HUGE_PAGE);
   arena->mapped = arena->extent + 2 * PE_ARENA_MARGIN + HUGE_PAGE;
   arena->mapping = mmap(NULL, arena->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arena->mapping == MAP_FAILED) return false;
-  arena->base = round_up((uint64_t)(uintptr_t)arena->mapping + PE_ARENA_MARGIN, HUGE_PAGE);
+  arena->base = pe_round_up((uint64_t)(uintptr_t)arena->mapping + PE_ARENA_MARGIN, HUGE_PAGE);
   return true;
 }
 
@@ -131,9 +146,9 @@ static void join_free(pe_arena *arena, size_t index) {
 /* Place an allocation in a free block: fills `out` and returns whether it fits. */
 static bool place(const pe_arena *arena, const block *b, uint64_t size, uint64_t align, block *out) {
   uint64_t page = arena->page;
-  uint64_t first = align > page ? round_up(b->start, align) : b->start;
-  uint64_t end = round_up(first + round_up(size, ALIGNMENT), page);
-  out->address = align > page ? first : end - round_up(size, align);
+  uint64_t first = align > page ? pe_round_up(b->start, align) : b->start;
+  uint64_t end = pe_round_up(first + pe_round_up(size, ALIGNMENT), page);
+  out->address = align > page ? first : end - pe_round_up(size, align);
   out->commit = out->address & ~(page - 1);
   out->start = b->start;
   out->length = end + page - b->start;
@@ -172,7 +187,7 @@ static void release(pe_arena *arena, size_t index) {
   block *b = &arena->blocks[index];
   uint64_t bytes = committed_end(arena, b) - b->commit;
   decommit(b->commit, bytes);
-  if (!b->window) arena->used -= bytes;
+  if (b->counted) pe_arena_discharge(arena, bytes);
   free(b->name);
   b->name = NULL;
   b->size = 0;
@@ -182,34 +197,35 @@ static void release(pe_arena *arena, size_t index) {
 static bool release_idle(pe_arena *arena) {
   bool any = arena->idle_count != 0;
   while (arena->idle_count) release(arena, find_block(arena, arena->idle[--arena->idle_count].address));
+  arena->idle_bytes = 0;
   return any;
 }
 
-static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window) {
-  block wanted = {.window = window};
+static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window, bool counted) {
+  block wanted = {.window = window, .counted = counted};
   size_t index;
   if (!grow(arena, 2) || !find_place(arena, size, align, &index, &wanted)) return 0;
   uint64_t bytes = committed_end(arena, &wanted) - wanted.commit;
-  bool allowed = window || bytes <= arena->capacity - arena->used;
+  bool allowed = !counted || pe_arena_charge(arena, bytes);
   wanted.name = strndup(name ? name : "", sizeof ((pe_allocation *)0)->name - 1);
   if (!allowed || !wanted.name || !commit(wanted.commit, bytes)) {
     free(wanted.name);
+    if (counted && allowed) pe_arena_discharge(arena, bytes);
     join_free(arena, index);
     return 0;
   }
   split_block(arena, index, wanted.length);
   arena->blocks[index] = wanted;
   arena->cursor = wanted.start + wanted.length;
-  if (!window) arena->used += bytes;
   return wanted.address;
 }
 
-static uint64_t allocate(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window) {
+static uint64_t allocate(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window, bool counted) {
   if (size == 0) size = 1;
   if (align < ALIGNMENT) align = ALIGNMENT;
   if ((align & (align - 1)) || size > arena->extent || align > arena->extent) return 0;
-  uint64_t address = allocate_once(arena, size, align, name, window);
-  if (!address && release_idle(arena)) address = allocate_once(arena, size, align, name, window);
+  uint64_t address = allocate_once(arena, size, align, name, window, counted);
+  if (!address && release_idle(arena)) address = allocate_once(arena, size, align, name, window, counted);
   return address;
 }
 
@@ -220,35 +236,52 @@ static block *find_allocation(pe_arena *arena, uint64_t address) {
 
 /* ---- windows ---- */
 
-static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name) {
-  uint64_t committed = round_up(round_up(size, ALIGNMENT), arena->page);
+static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name, bool counted) {
+  uint64_t committed = pe_round_up(pe_round_up(size, ALIGNMENT), arena->page);
   for (size_t i = 0; i < arena->idle_count; i++) {
     if (arena->idle[i].committed != committed) continue;
     char *copy = strdup(name);
-    if (!copy) return 0;
+    if (!copy || (counted && !pe_arena_charge(arena, committed))) {
+      free(copy);
+      return 0;
+    }
     block *b = find_allocation(arena, arena->idle[i].address);
     arena->idle[i] = arena->idle[--arena->idle_count];
+    arena->idle_bytes -= committed;
+    b->counted = counted;
     free(b->name);
     b->name = copy;
     b->size = size;
-    b->address = committed_end(arena, b) - round_up(size, ALIGNMENT);
+    b->address = committed_end(arena, b) - pe_round_up(size, ALIGNMENT);
     return b->address;
   }
   return 0;
 }
 
-uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name) {
+uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name, bool counted) {
   if (size == 0) size = 1;
-  uint64_t address = take_idle(arena, size, name);
-  return address ? address : allocate(arena, size, ALIGNMENT, name, true);
+  uint64_t address = take_idle(arena, size, name, counted);
+  return address ? address : allocate(arena, size, ALIGNMENT, name, true, counted);
+}
+
+/* An idle window does not count, so there cannot be many. */
+static bool may_idle(const pe_arena *arena, uint64_t committed) {
+  uint64_t most = arena->capacity / 4 < MAX_IDLE_BYTES ? arena->capacity / 4 : MAX_IDLE_BYTES;
+  return arena->idle_count < MAX_IDLE && committed <= MAX_IDLE_WINDOW && pe_within(arena->idle_bytes, committed, most);
 }
 
 void pe_window_return(pe_arena *arena, uint64_t address) {
   size_t index = find_block(arena, address);
   block *b = &arena->blocks[index];
   uint64_t committed = committed_end(arena, b) - b->commit;
-  if (arena->idle_count == MAX_IDLE || committed > (16u << 20)) release(arena, index);
-  else arena->idle[arena->idle_count++] = (idle_window){address, committed};
+  if (!may_idle(arena, committed)) {
+    release(arena, index);
+    return;
+  }
+  if (b->counted) pe_arena_discharge(arena, committed);
+  b->counted = false;
+  arena->idle[arena->idle_count++] = (idle_window){address, committed};
+  arena->idle_bytes += committed;
 }
 
 static bool is_idle(const pe_arena *arena, const block *b) {
@@ -261,7 +294,7 @@ static bool is_idle(const pe_arena *arena, const block *b) {
 
 pe_heap *pe_arena_heap(pe_arena *arena) {
   if (arena->heap || arena->heap_size == 0) return arena->heap;
-  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", false);
+  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", false, true);
   if (base) arena->heap = pe_heap_create(base, arena->heap_size);
   if (base && !arena->heap) release(arena, find_block(arena, base));
   return arena->heap;
@@ -286,7 +319,7 @@ pe_arena *pe_arena_create(uint64_t capacity) {
   pe_arena *arena = calloc(1, sizeof *arena);
   if (!arena) return NULL;
   arena->page = (uint64_t)sysconf(_SC_PAGESIZE);
-  arena->capacity = round_up(capacity, arena->page);
+  arena->capacity = pe_round_up(capacity, arena->page);
   if (!grow(arena, 16) || (!map_reservation(arena, 2 * capacity + SPARE) && !map_reservation(arena, capacity + SPARE / 16))) {
     free(arena->blocks);
     free(arena);
@@ -313,16 +346,11 @@ uint64_t pe_arena_base(const pe_arena *arena) { return arena->base; }
 
 uint64_t pe_arena_extent(const pe_arena *arena) { return arena->extent; }
 
-uint64_t pe_arena_used(pe_arena *arena) {
-  pe_lock();
-  uint64_t used = arena->used;
-  pe_unlock();
-  return used;
-}
+uint64_t pe_arena_used(pe_arena *arena) { return atomic_load(&arena->used); }
 
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name) {
   pe_lock();
-  uint64_t address = allocate(arena, size, align, name, false);
+  uint64_t address = allocate(arena, size, align, name, false, true);
   pe_unlock();
   return address;
 }

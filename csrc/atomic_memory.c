@@ -3,8 +3,6 @@
 #include "runtime.h"
 #include "surface_access.h"
 
-#define NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */
-
 /* Where an access of a lane goes. */
 typedef struct place {
   uint64_t host;
@@ -14,18 +12,18 @@ typedef struct place {
 static bool in_window(uint64_t address, uint64_t base, uint64_t size) { return address - base < size; }
 
 /* What belongs to the shared window: allocations are multiples of 256 bytes, so nothing else starts before. */
-static uint64_t shared_extent(const pe_warp *w) { return (w->shared_size + 255) & ~255ull; }
+static uint64_t shared_extent(const pe_warp *w) { return pe_round_up(w->shared_size, 256); }
 
 /* The windows other than shared memory that no atomic may touch; extents of one warp. */
 static bool in_private_window(const pe_warp *w, uint64_t address) {
-  return in_window(address, w->local_base, w->local_size * PE_WARP_LANES) ||
+  return in_window(address, w->local_base, pe_product(w->local_size, PE_WARP_LANES)) ||
          in_window(address, w->const_base, w->const_size) || in_window(address, w->param_base, w->param_size);
 }
 
 /* An access of `size` bytes at an offset of the shared window. */
 static int locate_shared(const pe_warp *w, uint64_t offset, uint32_t size, place *out) {
   if (offset & (size - 1)) return PE_MISALIGNED;
-  if (size > w->shared_size || offset > w->shared_size - size) return PE_ILLEGAL_ADDRESS;
+  if (!pe_within(offset, size, w->shared_size)) return PE_ILLEGAL_ADDRESS;
   *out = (place){w->shared_base + offset, true};
   return PE_OK;
 }
@@ -38,7 +36,7 @@ static int locate(const pe_warp *w, uint32_t space, uint64_t address, uint32_t s
   }
   if (in_private_window(w, address)) return PE_INVALID_ADDRESS_SPACE;
   if (address & (size - 1)) return PE_MISALIGNED;
-  if (!pe_in_arena(w, address, size)) return address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
+  if (!pe_in_arena(w, address, size)) return (int)pe_range_fault(space, address);
   *out = (place){address, false};
   return PE_OK;
 }
@@ -88,13 +86,13 @@ PE_WIDE static span span_of(uint32_t mask, const uint64_t *addr) {
 static bool plain(span s, uint32_t size) { return s.bits >= 0 && !(s.bits & (size - 1)); }
 
 static bool apart(span s, uint64_t base, uint64_t size) {
-  return size == 0 || (uint64_t)s.greatest < base || (uint64_t)s.least >= base + size;
+  return size == 0 || (uint64_t)s.greatest < base || (uint64_t)s.least >= pe_sum(base, size);
 }
 
 /* Are all lanes plainly in global memory? */
 static bool all_global(const pe_warp *w, span s, uint32_t size) {
   return pe_in_arena(w, (uint64_t)s.least, size) && pe_in_arena(w, (uint64_t)s.greatest, size) &&
-         apart(s, w->shared_base, shared_extent(w)) && apart(s, w->local_base, w->local_size * PE_WARP_LANES) &&
+         apart(s, w->shared_base, shared_extent(w)) && apart(s, w->local_base, pe_product(w->local_size, PE_WARP_LANES)) &&
          apart(s, w->const_base, w->const_size) && apart(s, w->param_base, w->param_size);
 }
 
@@ -192,7 +190,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
 /* Does one allocation hold the element?  `known` is the last one that did. */
 static bool in_region(const pe_warp *w, pe_allocation *known, uint64_t address, uint32_t size) {
   if (!in_window(address, known->address, known->size) && !pe_arena_nearest(w->launch->arena, address, known)) return false;
-  return in_window(address, known->address, known->size) && size <= known->size - (address - known->address);
+  return pe_within(address - known->address, size, known->size);
 }
 
 /* PE_OK or the fault of one address: window, alignment, region, in this order. */

@@ -21,8 +21,8 @@ static uint8_t *locate(pe_warp *w, const pe_copy_site *site, int lane, side s) {
   uint64_t base = 0, offset = s.address - w->arena_base, extent = w->arena_size;
   if (s.space == PE_SHARED) base = w->shared_base, offset = s.address, extent = w->shared_size;
   uint32_t size = s.size > UINT32_MAX ? UINT32_MAX : (uint32_t)s.size;
-  if (offset > extent || s.size > extent - offset)
-    pe_fault(w, PE_ILLEGAL_ADDRESS, site->pos, lane, s.space, s.address, size);
+  if (!pe_within(offset, s.size, extent))
+    pe_fault(w, pe_range_fault(s.space, s.address), site->pos, lane, s.space, s.address, size);
   if (s.address & (s.align - 1)) pe_fault(w, PE_MISALIGNED, site->pos, lane, s.space, s.address, size);
   return (uint8_t *)(uintptr_t)(base + s.address);
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 #include "runtime.h"
 
+#define KEPT_STACK (256u << 10) /* of each warp between launches */
+
 pe_cta *pe_cta_create(void) {
   pe_cta *cta = calloc(1, sizeof *cta);
   if (!cta) return NULL;
@@ -67,7 +69,16 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
   fill_threads(&state->warp, config, launch->threads);
 }
 
-static bool prepare_fibers(pe_cta *cta, const pe_launch *launch) {
+/* Stacks that an earlier launch has left large are made small again if this one cannot afford them. */
+static bool charge_fibers(pe_cta *cta, pe_launch *launch, uint32_t count, bool further) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < count; i++) bytes += further ? pe_fiber_committed(cta->fibers[i]) : pe_fiber_grown(cta->fibers[i]);
+  if (pe_launch_charge(launch, bytes)) return true;
+  for (uint32_t i = 0; i < count; i++) pe_fiber_shrink(cta->fibers[i], 0);
+  return !further;
+}
+
+static bool prepare_fibers(pe_cta *cta, pe_launch *launch, bool further) {
   size_t bytes = launch->config.stack_bytes ? launch->config.stack_bytes : PE_DEFAULT_STACK;
   uint32_t count = launch->config.suspends ? launch->warps : 1;
   for (uint32_t i = 0; i < count; i++) {
@@ -76,14 +87,19 @@ static bool prepare_fibers(pe_cta *cta, const pe_launch *launch) {
     cta->fibers[i] = pe_fiber_create(bytes, i);
     if (!cta->fibers[i]) return false;
   }
-  return true;
+  return charge_fibers(cta, launch, count, further);
 }
 
-bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows) {
-  if (!prepare_fibers(cta, launch)) return false;
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, bool further) {
+  if (!prepare_fibers(cta, launch, further)) return false;
   for (uint32_t i = 0; i < launch->warps; i++) fill_warp(cta, launch, windows, i);
   cta->live = 0;
   return true;
+}
+
+void pe_cta_rest(pe_cta *cta) {
+  for (uint32_t i = 0; i < PE_MAX_WARPS; i++)
+    if (cta->fibers[i]) pe_fiber_shrink(cta->fibers[i], KEPT_STACK);
 }
 
 void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {

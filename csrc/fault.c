@@ -4,18 +4,21 @@
 #include "runtime.h"
 
 #define NULL_BYTES 4096  /* addresses below are a null pointer plus a small offset */
+#define STACK_NEEDED (32u << 10) /* of the C library's functions as well: snprintf takes most */
+
+static void keep(pe_record *record, const pe_warp *w, const pe_record *fault) {
+  uint32_t lane = fault->lane < 0 ? 0 : (uint32_t)fault->lane;
+  *record = *fault;
+  record->warp = w->warpid;
+  for (int axis = 0; axis < 3; axis++) {
+    record->ctaid[axis] = w->ctaid[axis];
+    record->tid[axis] = w->tid[axis][lane];
+  }
+}
 
 void pe_record_fault(pe_warp *w, const pe_record *fault) {
   pe_launch *launch = w->launch;
-  if (atomic_fetch_add(&launch->faults, 1 + fault->others) == 0) {
-    launch->record = *fault;
-    launch->record.warp = w->warpid;
-    uint32_t lane = fault->lane < 0 ? 0 : (uint32_t)fault->lane;
-    for (int axis = 0; axis < 3; axis++) {
-      launch->record.ctaid[axis] = w->ctaid[axis];
-      launch->record.tid[axis] = w->tid[axis][lane];
-    }
-  }
+  if (atomic_fetch_add(&launch->faults, 1 + fault->others) == 0) keep(&launch->record, w, fault);
   atomic_store(&launch->stop, 1);
 }
 
@@ -27,8 +30,13 @@ noreturn void pe_leave(void) {
   pe_fiber_leave(state->fiber);
 }
 
+void pe_record_place(const pe_warp *w) {
+  pe_record place = {.kind = PE_STOPPED, .pos = pe_last_position(w), .lane = -1};
+  if (!atomic_exchange(&w->launch->leaving, 1)) keep(&w->launch->left, w, &place);
+}
+
 noreturn void pe_stop(pe_warp *w) {
-  (void)w;
+  pe_record_place(w);
   pe_leave();
 }
 
@@ -56,6 +64,14 @@ noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t 
   pe_fault_at(w, &fault);
 }
 
+void pe_require_stack(void) {
+  pe_warp_state *state = pe_self ? pe_self->running : NULL;
+  if (!state) return;
+  if (pe_fiber_headroom(state->fiber) < STACK_NEEDED)
+    pe_fault(&state->warp, PE_STACK_OVERFLOW, pe_last_position(&state->warp), -1, PE_LOCAL, 0, 0);
+  *((volatile const char *)__builtin_frame_address(0) - STACK_NEEDED + 64); /* the stack grows here if it has to */
+}
+
 noreturn void pe_stack_overflow(pe_warp *w, uint32_t mask) {
   pe_fault(w, PE_STACK_OVERFLOW, w->pos, mask ? __builtin_ctz(mask) : -1, PE_LOCAL, 0, 0);
 }
@@ -77,7 +93,7 @@ static void space_range(const pe_warp *w, uint32_t space, uint64_t *base, uint64
   }
 }
 
-static uint32_t range_fault(uint32_t space, uint64_t address) {
+uint32_t pe_range_fault(uint32_t space, uint64_t address) {
   bool absolute = space == PE_GENERIC || space == PE_GLOBAL;
   return absolute && address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
 }
@@ -86,7 +102,7 @@ void pe_check_span(pe_warp *w, uint32_t pos, uint32_t space, uint64_t address, u
   uint64_t base, extent;
   space_range(w, space, &base, &extent);
   uint64_t offset = address - base;
-  if (offset > extent || size > extent - offset) pe_fault(w, range_fault(space, address), pos, lane, space, address, size);
+  if (!pe_within(offset, size, extent)) pe_fault(w, pe_range_fault(space, address), pos, lane, space, address, size);
   if (address & (align - 1)) pe_fault(w, PE_MISALIGNED, pos, lane, space, address, size);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "checked.h"
 #include "host.h"
 #include "sanitizer.h"
 
@@ -18,6 +19,9 @@
 /* Of a stack, for the runtime's own functions. */
 #define RESERVED_BYTES (128u << 10)
 
+/* Usable of a new stack. */
+#define FIRST_BYTES (32u << 10)
+
 #if !defined(PE_PORTABLE_FIBERS) && (defined(__x86_64__) || defined(__aarch64__))
 #define HAVE_ASSEMBLY 1
 #else
@@ -26,7 +30,8 @@
 
 struct pe_fiber {
   uint8_t *mapping;
-  size_t guard, stack;
+  size_t guard, stack;           /* bytes, from the start of the mapping */
+  size_t first, committed;       /* usable of the stack, at its end: when it is new, and now */
   uintptr_t top;
   bool portable;
   void *own, *home;              /* stack pointers of the assembly switch */
@@ -159,29 +164,28 @@ bool pe_fiber_portable(void) {
 
 const char *pe_fiber_kind(void) { return pe_fiber_portable() ? "ucontext" : "assembly"; }
 
-static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-
 pe_fiber *pe_fiber_create(size_t stack_bytes, uint32_t color) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   pe_fiber *fiber = calloc(1, sizeof *fiber);
   if (!fiber) return NULL;
   fiber->portable = pe_fiber_portable();
-  fiber->guard = round_up(GUARD_BYTES, page);
-  fiber->stack = round_up(stack_bytes, page);
+  fiber->guard = pe_round_up(GUARD_BYTES, page);
+  fiber->stack = pe_round_up(stack_bytes, page);
   size_t offset = (size_t)color % 32 * 1088;
-  size_t length = fiber->guard + fiber->stack + round_up(offset, page);
-  fiber->mapping = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  size_t length = fiber->guard + fiber->stack + pe_round_up(offset, page);
+  fiber->mapping = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (fiber->mapping == MAP_FAILED) {
     free(fiber);
     return NULL;
   }
-  if (mprotect(fiber->mapping, fiber->guard, PROT_NONE)) {
+  fiber->stack = length - fiber->guard;
+  if (!pe_fiber_grow(fiber, pe_round_up(offset, page) + FIRST_BYTES)) {
     munmap(fiber->mapping, length);
     free(fiber);
     return NULL;
   }
+  fiber->first = fiber->committed;
   fiber->top = ((uintptr_t)fiber->mapping + length - offset) & ~(uintptr_t)63;
-  fiber->stack = length - fiber->guard;
   return fiber;
 }
 
@@ -193,6 +197,34 @@ void pe_fiber_destroy(pe_fiber *fiber) {
 }
 
 size_t pe_fiber_stack_bytes(const pe_fiber *fiber) { return fiber->stack; }
+
+size_t pe_fiber_committed(const pe_fiber *fiber) { return fiber->committed; }
+
+size_t pe_fiber_grown(const pe_fiber *fiber) { return fiber->committed - fiber->first; }
+
+static uint8_t *end_of(const pe_fiber *fiber) { return fiber->mapping + fiber->guard + fiber->stack; }
+
+size_t pe_fiber_wanting(const pe_fiber *fiber, uintptr_t address) {
+  uintptr_t end = (uintptr_t)end_of(fiber), low = end - fiber->committed;
+  if (address >= low || address < end - fiber->stack) return 0;
+  return pe_round_up(low - address, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+bool pe_fiber_grow(pe_fiber *fiber, size_t bytes) {
+  size_t room = fiber->stack - fiber->committed;
+  if (bytes > room) bytes = room;
+  if (mprotect(end_of(fiber) - fiber->committed - bytes, bytes, PROT_READ | PROT_WRITE)) return false;
+  fiber->committed += bytes;
+  return true;
+}
+
+void pe_fiber_shrink(pe_fiber *fiber, size_t bytes) {
+  size_t grown = pe_fiber_grown(fiber);
+  uint8_t *low = end_of(fiber) - fiber->committed;
+  if (grown <= bytes || mprotect(low, grown, PROT_NONE)) return;
+  madvise(low, grown, MADV_DONTNEED);
+  fiber->committed = fiber->first;
+}
 
 uintptr_t pe_fiber_abandon(pe_fiber *fiber) {
   pe_sanitizer_abandon(fiber->mapping + fiber->guard, fiber->stack);

@@ -25,6 +25,19 @@ void pe_fiber_resume(pe_fiber *fiber);
 void pe_fiber_suspend(pe_fiber *fiber);
 noreturn void pe_fiber_leave(pe_fiber *fiber);
 
+/* How much of the stack is usable, and how much more than when it was new. */
+size_t pe_fiber_committed(const pe_fiber *fiber);
+size_t pe_fiber_grown(const pe_fiber *fiber);
+
+/* How much more of the stack must become usable for an access of the address; 0: none of the stack lies there, or it is. */
+size_t pe_fiber_wanting(const pe_fiber *fiber, uintptr_t address);
+
+/* Make so much more of the stack usable. Async-signal-safe. */
+bool pe_fiber_grow(pe_fiber *fiber, size_t bytes);
+
+/* Make a stack that has grown by more than `bytes` as small as a new one; what is there is forgotten. */
+void pe_fiber_shrink(pe_fiber *fiber, size_t bytes);
+
 /* The address lies in the unmapped pages below the stack. */
 bool pe_fiber_overflowed(const pe_fiber *fiber, uintptr_t address);
 

@@ -121,6 +121,7 @@ void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result
 }
 
 void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer) {
+  w->pos = pos;
   pe_lock();
   pe_heap *heap = pe_arena_heap(w->launch->arena);
   int lane = -1;

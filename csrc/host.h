@@ -38,6 +38,9 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out);
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
+/* Bytes of shared memory of a block, and of local memory of a thread. */
+enum { PE_MAX_SHARED = 227 << 10, PE_MAX_LOCAL = 512 << 10 };
+
 typedef struct pe_config {
   uint64_t kernel;          /* address of a pe_kernel */
   uint32_t grid[3], block[3];
@@ -54,7 +57,7 @@ typedef struct pe_config {
   uint32_t workers;         /* most threads to use; 0: one for each CPU */
 } pe_config;
 
-/* The first fault of a launch. */
+/* The first fault of a launch; or, where it was stopped (PE_STOPPED), where a warp was then. */
 typedef struct pe_record {
   uint32_t kind;            /* PE_OK: none */
   uint32_t pos;             /* source offset, or PE_NO_POS: then `pc` tells */
@@ -96,6 +99,9 @@ size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size);
 /* After the end only.  Until it is destroyed, a launch keeps its windows, which faults may name. */
 void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters);
 void pe_launch_destroy(pe_launch *launch);
+
+/* Stop a launch if there is one, wait for its threads to leave it, and destroy it: all in one call, which no interrupt cuts. */
+void pe_launch_end(pe_launch **launch);
 
 /* ---- symbols that JIT code may bind ------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdnoreturn.h>
+#include "checked.h"
 #include "ptxemu.h"
 #include "types.h"
 #include "host.h"
@@ -21,8 +22,7 @@
 /* The address may be dereferenced by the host without leaving the arena and its margins (it may still be unallocated,
  * which faults like an access of JIT code). */
 static inline bool pe_in_arena(const pe_warp *w, uint64_t address, uint64_t size) {
-  uint64_t offset = address - w->arena_base;
-  return offset < w->arena_size && size <= w->arena_size - offset;
+  return pe_within(address - w->arena_base, size, w->arena_size);
 }
 
 /* The context given at launch (a pe_su_context), or NULL. */
@@ -44,6 +44,9 @@ noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t 
 /* pe_fault with a text that says more. */
 noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,
                             uint32_t size, const char *note);
+
+/* What an address that lies in no allocation is called: a null pointer, or one plus a small offset, or any other. */
+uint32_t pe_range_fault(uint32_t space, uint64_t address);
 
 /* Fault unless `size` bytes at the address lie in the space's window or arena and are aligned; `lane` is to blame. */
 void pe_check_span(pe_warp *w, uint32_t pos, uint32_t space, uint64_t address, uint32_t size, uint32_t align, int32_t lane);

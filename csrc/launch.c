@@ -22,6 +22,11 @@ static bool is_valid(const pe_config *config) {
   return threads <= PE_MAX_THREADS && config->kernel != 0;
 }
 
+/* Whether a device has windows as large as that. */
+static bool is_affordable(const pe_config *config) {
+  return config->local_bytes <= PE_MAX_LOCAL && pe_sum(config->static_shared, config->dynamic_shared) <= PE_MAX_SHARED;
+}
+
 static _Atomic uint64_t launches;
 
 static void derive(pe_launch *launch) {
@@ -30,29 +35,33 @@ static void derive(pe_launch *launch) {
   launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
   launch->ctas = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
   launch->gridid = atomic_fetch_add(&launches, 1) + 1;
-  launch->local_stride = (config->local_bytes + 15) & ~15ull;
+  launch->local_stride = pe_round_up(config->local_bytes, 16);
 }
 
 static void choose_workers(pe_launch *launch) {
   uint64_t wanted = launch->config.workers ? launch->config.workers : pe_cpu_count();
   if (wanted > launch->ctas) wanted = launch->ctas;
   launch->workers = pe_pool_offer((uint32_t)wanted);
+}
+
+static void choose_chunk(pe_launch *launch) {
   uint64_t chunk = launch->ctas / ((uint64_t)launch->workers * CHUNKS_PER_WORKER);
   launch->chunk = chunk < 1 || launch->config.spins ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
 }
 
 /* ---- device memory of a launch ---- */
 
-static bool take_window(pe_launch *launch, uint64_t size, const char *name, uint64_t *address) {
+static bool take_window(pe_launch *launch, uint64_t size, const char *name, bool counted, uint64_t *address) {
   if (size == 0) return true;
-  *address = pe_window_take(launch->arena, size, name);
+  *address = pe_window_take(launch->arena, size, name, counted);
   return *address != 0;
 }
 
-/* Windows of one more place, at the end of the list. */
-static bool take_windows(pe_launch *launch) {
+/* Windows of one more place, at the end of the list.  Local memory counts, and all of a `further` place; the shared memory
+ * of a worker's first is bounded as that of a multiprocessor. */
+static bool take_windows(pe_launch *launch, bool further) {
   const pe_config *config = &launch->config;
-  uint64_t local = launch->local_stride * PE_WARP_LANES * (config->suspends ? launch->warps : 1);
+  uint64_t local = pe_product(launch->local_stride, PE_WARP_LANES * (config->suspends ? launch->warps : 1));
   if (launch->window_count == launch->window_room) {
     size_t room = 2 * launch->window_room + launch->workers;
     pe_windows *windows = realloc(launch->windows, room * sizeof *windows);
@@ -62,8 +71,8 @@ static bool take_windows(pe_launch *launch) {
   }
   pe_windows *added = &launch->windows[launch->window_count++];
   *added = (pe_windows){0};
-  return take_window(launch, config->static_shared + config->dynamic_shared, "shared memory", &added->shared) &&
-         take_window(launch, local, "local memory", &added->local);
+  return take_window(launch, config->static_shared + config->dynamic_shared, "shared memory", further, &added->shared) &&
+         take_window(launch, local, "local memory", true, &added->local);
 }
 
 pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker) {
@@ -75,7 +84,7 @@ pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker) {
 
 bool pe_launch_windows(pe_launch *launch, pe_windows *out) {
   pe_lock();
-  bool taken = take_windows(launch);
+  bool taken = take_windows(launch, true);
   if (taken) *out = launch->windows[launch->window_count - 1];
   pe_unlock();
   return taken;
@@ -83,15 +92,27 @@ bool pe_launch_windows(pe_launch *launch, pe_windows *out) {
 
 static bool take_memory(pe_launch *launch) {
   const pe_config *config = &launch->config;
-  if (!take_window(launch, config->params_size, "kernel parameters", &launch->params)) return false;
+  if (!take_window(launch, config->params_size, "kernel parameters", false, &launch->params)) return false;
   if (config->params_size) memcpy((void *)(uintptr_t)launch->params, config->params, config->params_size);
   if (config->cooperative) {
-    if (!take_window(launch, WORKSPACE_BYTES, "grid barrier", &launch->workspace)) return false;
+    if (!take_window(launch, WORKSPACE_BYTES, "grid barrier", false, &launch->workspace)) return false;
     memset((void *)(uintptr_t)launch->workspace, 0, WORKSPACE_BYTES);
   }
-  for (uint32_t i = 0; i < launch->workers; i++)
-    if (!take_windows(launch)) return false;
+  uint32_t places = 0;
+  while (places < launch->workers && take_windows(launch, false)) places++;
+  launch->workers = places; /* as many blocks at once as there is memory for */
+  return places > 0;
+}
+
+bool pe_launch_charge(pe_launch *launch, uint64_t bytes) {
+  if (!pe_arena_charge(launch->arena, bytes)) return false;
+  atomic_fetch_add(&launch->charged, bytes);
   return true;
+}
+
+void pe_launch_starved(pe_launch *launch) {
+  atomic_store(&launch->no_memory, 1);
+  atomic_store(&launch->stop, 1);
 }
 
 static void return_memory(pe_launch *launch) {
@@ -113,6 +134,7 @@ static int start(pe_launch *launch) {
     return_memory(launch);
     return ENOMEM;
   }
+  choose_chunk(launch);
   pe_signals_ensure();
   pe_flight_begin(launch);
   if (pe_pool_assign(launch) > 0) return 0;
@@ -124,6 +146,7 @@ static int start(pe_launch *launch) {
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   *out = NULL;
   if (!is_valid(config)) return EINVAL;
+  if (!is_affordable(config)) return ENOMEM;
   pe_launch *launch = calloc(1, sizeof *launch);
   if (!launch) return ENOMEM;
   launch->arena = arena;
@@ -145,6 +168,7 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
 
 void pe_launch_finished(pe_launch *launch) {
   pe_flight_end(launch);
+  pe_arena_discharge(launch->arena, atomic_load(&launch->charged));
   launch->ended = true;
   pthread_cond_broadcast(&launch->end);
 }
@@ -170,7 +194,7 @@ int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
 void pe_launch_request_stop(pe_launch *launch) { atomic_store(&launch->stop, 1); }
 
 void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters) {
-  *record = launch->record;
+  *record = launch->record.kind ? launch->record : launch->left;
   *counters = (pe_counters){
     .ctas = atomic_load(&launch->completed),
     .faults = atomic_load(&launch->faults),
@@ -188,6 +212,16 @@ void pe_launch_destroy(pe_launch *launch) {
   pthread_mutex_destroy(&launch->output.mutex);
   pthread_cond_destroy(&launch->end);
   free(launch);
+}
+
+void pe_launch_end(pe_launch **launch) {
+  if (!*launch) return;
+  pe_launch_request_stop(*launch);
+  pe_lock();
+  while (!(*launch)->ended) pe_wait(&(*launch)->end);
+  pe_unlock();
+  pe_launch_destroy(*launch);
+  *launch = NULL;
 }
 
 struct pe_su_context *pe_launch_surfaces(const pe_warp *w) { return w->launch->config.surfaces; }

@@ -1,14 +1,8 @@
 /* layout.c: extents and placement of mip levels and layers; dense copies. */
 #include <stdbool.h>
 #include <string.h>
+#include "checked.h"
 #include "layout.h"
-
-static bool multiply(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static bool add(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
-
-static bool align_up(uint64_t value, uint64_t unit, uint64_t *out) {
-  return add(value, unit - 1, out) && (*out -= *out % unit, true);
-}
 
 static uint32_t halved(uint32_t extent, uint32_t level) { return extent >> level ? extent >> level : 1; }
 
@@ -18,67 +12,65 @@ static uint32_t shrink(uint32_t log2, uint32_t unit, uint32_t extent) {
   return log2;
 }
 
-static bool place_pitch_level(const pe_surface_desc *desc, uint32_t index, pe_surface_level *level, uint64_t *bytes) {
-  uint64_t least;
-  level->pitch = index == 0 ? desc->pitch : 0;
-  if (level->pitch == 0 && !align_up(level->row_bytes, desc->pitch_align, &level->pitch)) return false;
-  if (!multiply(level->pitch, level->height, &least)) return false;
-  level->slice_stride = index == 0 && desc->slice_stride ? desc->slice_stride : least;
+static uint64_t place_pitch_level(const pe_surface_desc *desc, uint32_t index, pe_surface_level *level) {
+  bool given = index == 0;
+  level->pitch = given && desc->pitch ? desc->pitch : pe_round_up(level->row_bytes, desc->pitch_align);
+  level->slice_stride = given && desc->slice_stride ? desc->slice_stride : pe_product(level->pitch, level->height);
   level->stored_row_bytes = level->pitch;
-  return multiply(level->slice_stride, level->depth, bytes);
+  return pe_product(level->slice_stride, level->depth);
 }
 
-static bool place_block_level(const pe_surface_desc *desc, pe_surface_level *level, uint64_t *bytes) {
+static uint64_t place_block_level(const pe_surface_desc *desc, pe_surface_level *level) {
   level->block_h_log2 = shrink(desc->block_h_log2, PE_GOB_HEIGHT, level->height);
   level->block_d_log2 = shrink(desc->block_d_log2, 1, level->depth);
-  uint64_t rows = (uint64_t)PE_GOB_HEIGHT << level->block_h_log2, slices = 1ull << level->block_d_log2, row;
+  uint64_t rows = (uint64_t)PE_GOB_HEIGHT << level->block_h_log2, slices = 1ull << level->block_d_log2;
   uint64_t blocks_z = (level->depth + slices - 1) / slices;
   level->blocks_x = (level->row_bytes + PE_GOB_WIDTH - 1) / PE_GOB_WIDTH;
   level->blocks_y = (level->height + rows - 1) / rows;
   level->stored_row_bytes = level->blocks_x * PE_GOB_WIDTH;
-  return multiply(level->blocks_x * pe_block_bytes(level), level->blocks_y, &row) && multiply(row, blocks_z, bytes);
+  return pe_product(pe_product(pe_product(level->blocks_x, pe_block_bytes(level)), level->blocks_y), blocks_z);
 }
 
-static bool place_level(const pe_surface_desc *desc, uint32_t index, pe_surface_level *level, uint64_t *bytes) {
+/* The bytes of a level. */
+static uint64_t place_level(const pe_surface_desc *desc, uint32_t index, pe_surface_level *level) {
   level->width = halved(desc->width, index);
   level->height = halved(desc->height, index);
   level->depth = halved(desc->depth, index);
   level->row_bytes = (uint64_t)level->width * desc->elem_bytes;
-  if (desc->layout == PE_LAYOUT_BLOCK_LINEAR) return place_block_level(desc, level, bytes);
-  return place_pitch_level(desc, index, level, bytes);
+  if (desc->layout == PE_LAYOUT_BLOCK_LINEAR) return place_block_level(desc, level);
+  return place_pitch_level(desc, index, level);
 }
 
 static const char *check_strides(const pe_surface_desc *desc) {
   const pe_surface_level *level = &desc->level[0];
-  uint64_t least;
   if (level->pitch % desc->pitch_align || level->slice_stride % desc->pitch_align)
     return "pitch and slice stride must be multiples of the pitch alignment";
   if (level->pitch < level->row_bytes) return "pitch is smaller than a row";
-  if (!multiply(level->pitch, level->height, &least) || level->slice_stride < least)
-    return "slice stride is smaller than a slice";
+  if (level->slice_stride < pe_product(level->pitch, level->height)) return "slice stride is smaller than a slice";
   return NULL;
 }
 
 /* Place every level and layer; the format is known to be legal. */
 const char *pe_layout_place(pe_surface_desc *desc) {
   static const char *overflow = "surface is larger than the address space";
-  uint64_t end = 0, bytes, unit = desc->pitch_align;
+  uint64_t end = 0, unit = desc->pitch_align;
   for (uint32_t i = 0; i < desc->levels; i++) {
     desc->level[i].offset = end;
-    if (!place_level(desc, i, &desc->level[i], &bytes) || !add(end, bytes, &end)) return overflow;
+    end = pe_sum(end, place_level(desc, i, &desc->level[i]));
   }
+  if (end > INT64_MAX) return overflow;
   if (desc->layout == PE_LAYOUT_PITCH) {
     const char *wrong = check_strides(desc);
     if (wrong) return wrong;
   }
   if (desc->layout == PE_LAYOUT_BLOCK_LINEAR) {
     unit = PE_GOB_BYTES;
-    if (!align_up(end, pe_block_bytes(&desc->level[0]), &end)) return overflow;
+    end = pe_round_up(end, pe_block_bytes(&desc->level[0]));
   }
   if (desc->layer_stride == 0) desc->layer_stride = end;
   if (desc->layer_stride < end) return "layer stride is smaller than a layer";
   if (desc->layers > 1 && desc->layer_stride % unit) return "layer stride is not aligned";
-  if (!multiply(desc->layer_stride, desc->layers, &desc->total_bytes)) return overflow;
+  desc->total_bytes = pe_product(desc->layer_stride, desc->layers);
   desc->pitch = desc->level[0].pitch;
   desc->slice_stride = desc->level[0].slice_stride;
   return desc->total_bytes > INT64_MAX ? overflow : NULL;

@@ -59,7 +59,7 @@ static uint64_t *locate(const use *u) {
   uint64_t offset = generic ? u->address - w->shared_base : u->address;
   if (generic && offset >= w->shared_size) misuse(u, "an mbarrier object lies in the shared memory of its CTA");
   if (offset & 7) pe_fault(u->w, PE_MISALIGNED, u->site->pos, u->lane, u->site->space, u->address, 8);
-  if (w->shared_size < 8 || offset > w->shared_size - 8)
+  if (!pe_within(offset, 8, w->shared_size))
     pe_fault(u->w, PE_ILLEGAL_ADDRESS, u->site->pos, u->lane, u->site->space, u->address, 8);
   return (uint64_t *)(uintptr_t)(w->shared_base + offset);
 }

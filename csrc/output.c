@@ -21,6 +21,7 @@ static bool reserve(pe_output *output, size_t size) {
 void pe_output_append(pe_launch *launch, const char *text, size_t size) {
   if (size == 0) return;
   pe_output *output = &launch->output;
+  pe_require_stack();
   pthread_mutex_lock(&output->mutex);
   if (reserve(output, size)) {
     memcpy(output->text + output->size, text, size);

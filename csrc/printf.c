@@ -1,7 +1,8 @@
 /* printf.c: vprintf and __assertfail, as nvcc calls them (CUDA C++ Programming Guide, "Formatted Output", "Assertion").
  *
  * The arguments lie in a buffer, each at its natural alignment; small integers are promoted to 4 bytes, floats to doubles.
- * Formats and strings are device memory that others may change meanwhile: they are read within bounds found beforehand.
+ * Formats and strings are device memory that others may change meanwhile: formats are copied, strings read within bounds
+ * found beforehand.  A call may ask for more text than it keeps, so it looks at the stop flag as it goes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +11,13 @@
 
 #define MAX_TEXT (1u << 20)      /* of one call by one lane */
 #define MAX_WIDTH 65536
-#define STACK_NEEDED (32u << 10) /* snprintf must not overflow the fiber's stack with locks held */
 
 /* One lane's call. */
 typedef struct printer {
   pe_warp *warp;
   uint32_t pos;
   int32_t lane;
-  uint64_t args, args_end, cursor;
+  uint64_t args, args_size, cursor;
   uint32_t parsed;               /* arguments */
   char *text;
   size_t size;
@@ -37,6 +37,8 @@ static void put(printer *p, const char *text, size_t size) {
   p->size += size;
 }
 
+static bool is_full(const printer *p) { return p->size + 1 >= MAX_TEXT; }
+
 /* After snprintf into the free room. */
 static void advance(printer *p, int written) {
   size_t room = MAX_TEXT - p->size;
@@ -44,9 +46,9 @@ static void advance(printer *p, int written) {
 }
 
 static uint64_t next_argument(printer *p, uint32_t size) {
-  p->cursor = (p->cursor + size - 1) & ~(uint64_t)(size - 1);
-  if (p->cursor < p->args || p->cursor + size > p->args_end)
-    pe_fault(p->warp, PE_ILLEGAL_ADDRESS, p->pos, p->lane, PE_GENERIC, p->cursor, size);
+  p->cursor = pe_round_up(p->cursor, size);
+  if (!pe_within(p->cursor - p->args, size, p->args_size))
+    pe_fault(p->warp, pe_range_fault(PE_GENERIC, p->cursor), p->pos, p->lane, PE_GENERIC, p->cursor, size);
   uint64_t value = 0;
   memcpy(&value, (const void *)(uintptr_t)p->cursor, size);
   p->cursor += size;
@@ -54,12 +56,12 @@ static uint64_t next_argument(printer *p, uint32_t size) {
   return value;
 }
 
-/* Length of a device string, at most `limit`; faults if it leaves its allocation. */
+/* Length of a device string, at most `limit`; faults if it leaves its allocation before. */
 static size_t string_length(const printer *p, uint64_t address, size_t limit) {
   uint64_t room = pe_arena_remaining(p->warp->launch->arena, address);
   size_t length = strnlen((const char *)(uintptr_t)address, room < limit ? room : limit);
-  if (length == room)
-    pe_fault(p->warp, address < 4096 ? PE_NULL : PE_ILLEGAL_ADDRESS, p->pos, p->lane, PE_GENERIC, address + room, 1);
+  if (length == room && room < limit)
+    pe_fault(p->warp, pe_range_fault(PE_GENERIC, address), p->pos, p->lane, PE_GENERIC, address + room, 1);
   return length;
 }
 
@@ -125,8 +127,7 @@ static unsigned long long narrow_unsigned(uint64_t value, int length) {
   }
 }
 
-static void print_string(printer *p, const conversion *c, const char *format, char *out, size_t room) {
-  uint64_t address = next_argument(p, 8);
+static void print_string(printer *p, const conversion *c, uint64_t address, const char *format, char *out, size_t room) {
   if (address == 0) {
     advance(p, snprintf(out, room, format, c->width, c->precision, "(null)"));
     return;
@@ -136,41 +137,44 @@ static void print_string(printer *p, const conversion *c, const char *format, ch
   advance(p, snprintf(out, room, format, c->width, length, (const char *)(uintptr_t)address));
 }
 
+/* Bytes of the argument of a conversion; 0: it is none. */
+static uint32_t argument_bytes(const conversion *c) {
+  if (strchr("diuoxX", c->kind)) return c->length == LENGTH_LONG ? 8 : 4;
+  return c->kind == 'c' ? 4 : strchr("fFeEgGaAps", c->kind) ? 8 : 0;
+}
+
 /* False: not a conversion. */
 static bool print(printer *p, const conversion *c) {
   char *out = p->text + p->size, format[24];
   size_t room = MAX_TEXT - p->size;
-  uint32_t slot = c->length == LENGTH_LONG ? 8 : 4;
-  const char *length = strchr("diuoxX", c->kind) ? "ll" : "";
-  snprintf(format, sizeof format, "%%%s*.*%s%c", c->flags, length, c->kind);
+  uint32_t bytes = argument_bytes(c);
+  if (c->kind == '%') put(p, "%", 1);
+  if (!bytes) return c->kind == '%';
+  uint64_t argument = next_argument(p, bytes);
+  if (is_full(p)) return true;
+  snprintf(format, sizeof format, "%%%s*.*%s%c", c->flags, strchr("diuoxX", c->kind) ? "ll" : "", c->kind);
   switch (c->kind) {
     case 'd': case 'i':
-      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_signed(next_argument(p, slot), c->length)));
-      return true;
+      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_signed(argument, c->length)));
+      break;
     case 'u': case 'o': case 'x': case 'X':
-      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_unsigned(next_argument(p, slot), c->length)));
-      return true;
-    case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
-      uint64_t bits = next_argument(p, 8);
+      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_unsigned(argument, c->length)));
+      break;
+    case 'c': advance(p, snprintf(out, room, format, c->width, c->precision, (int)argument)); break;
+    case 'p': advance(p, snprintf(out, room, format, c->width, c->precision, (void *)(uintptr_t)argument)); break;
+    case 's': print_string(p, c, argument, format, out, room); break;
+    default: {
       double value;
-      memcpy(&value, &bits, sizeof value);
+      memcpy(&value, &argument, sizeof value);
       advance(p, snprintf(out, room, format, c->width, c->precision, value));
-      return true;
     }
-    case 'c':
-      advance(p, snprintf(out, room, format, c->width, c->precision, (int)next_argument(p, 4)));
-      return true;
-    case 'p':
-      advance(p, snprintf(out, room, format, c->width, c->precision, (void *)(uintptr_t)next_argument(p, 8)));
-      return true;
-    case 's': print_string(p, c, format, out, room); return true;
-    case '%': put(p, "%", 1); return true;
-    default: return false;
   }
+  return true;
 }
 
 static void print_format(printer *p, const char *at, const char *end) {
   while (at < end && *at) {
+    if (pe_stopped(p->warp->launch)) pe_stop(p->warp);
     const char *percent = memchr(at, '%', (size_t)(end - at));
     const char *stop = percent ? percent : end;
     put(p, at, (size_t)(stop - at));
@@ -183,25 +187,25 @@ static void print_format(printer *p, const char *at, const char *end) {
 
 static uint32_t print_lane(printer *p, uint64_t format, uint64_t args) {
   if (format == 0) return (uint32_t)-1;
-  const char *text = (const char *)(uintptr_t)format;
   size_t length = string_length(p, format, MAX_TEXT);
+  char *copy = memcpy(p->text + MAX_TEXT, (const char *)(uintptr_t)format, length);
   p->args = p->cursor = args;
-  p->args_end = args + pe_arena_remaining(p->warp->launch->arena, args);
-  print_format(p, text, text + length);
+  p->args_size = pe_arena_remaining(p->warp->launch->arena, args);
+  print_format(p, copy, copy + length);
   pe_output_append(p->warp->launch, p->text, p->size);
   return p->parsed;
 }
 
-/* The worker's buffer for the text of a call: it outlives faults, which abandon the stack. */
+/* The worker's buffer for the text of a call and its format: it outlives faults, which abandon the stack. */
 static char *scratch(void) {
   pe_worker *worker = pe_self;
-  if (!worker->scratch) worker->scratch = malloc(MAX_TEXT);
+  if (!worker->scratch) worker->scratch = malloc(2 * MAX_TEXT);
   return worker->scratch;
 }
 
 void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result) {
-  if (pe_fiber_headroom(((pe_warp_state *)w)->fiber) < STACK_NEEDED)
-    pe_fault(w, PE_STACK_OVERFLOW, pos, -1, PE_LOCAL, 0, 0);
+  w->pos = pos;
+  pe_require_stack();
   char *text = scratch();
   for (; mask; mask &= mask - 1) {
     int lane = __builtin_ctz(mask);
@@ -223,6 +227,7 @@ static void copy_string(const pe_warp *w, uint64_t address, char *out, size_t si
 noreturn void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *message, const uint64_t *file,
                             const uint32_t *line, const uint64_t *function) {
   int lane = __builtin_ctz(mask);
+  w->pos = pos;
   char texts[3][240], note[sizeof ((pe_record *)0)->note];
   copy_string(w, message[lane], texts[0], sizeof texts[0]);
   copy_string(w, file[lane], texts[1], sizeof texts[1]);

@@ -9,7 +9,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void pe_lock(void) { pthread_mutex_lock(&lock); }
+void pe_lock(void) {
+  pe_require_stack();
+  pthread_mutex_lock(&lock);
+}
 
 void pe_unlock(void) { pthread_mutex_unlock(&lock); }
 

@@ -12,6 +12,7 @@
 /* ---- runtime.c: one lock for everything that is rare; reset in the child of a fork -------------------------------- */
 
 void pe_runtime_init(void);
+/* A kernel whose stack has no room for what follows faults before. */
 void pe_lock(void);
 void pe_unlock(void);
 void pe_wait(pthread_cond_t *condition);
@@ -50,10 +51,13 @@ struct pe_launch {
   pe_output output;
   pe_launch *next_in_flight;
   _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
+  _Atomic uint64_t charged; /* to the arena, for stacks */
   _Atomic uint32_t begun;   /* workers that have taken their first CTA */
   _Atomic uint32_t stop, exclusive, updating, no_memory;
   _Atomic uint32_t stuck_workers; /* whose CTAs only wait for mbarriers */
-  pe_record record;
+  pe_record record;         /* of the first fault */
+  pe_record left;           /* where a warp was when the launch was stopped */
+  _Atomic uint32_t leaving; /* that is known */
 };
 
 static inline bool pe_stopped(pe_launch *launch) {
@@ -140,8 +144,11 @@ void pe_suspend(pe_warp *w);
 
 pe_cta *pe_cta_create(void);
 void pe_cta_destroy(pe_cta *cta);
-/* Make a vacant place ready for CTAs of a launch. False: there is no memory for its stacks. */
-bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows);
+/* Make a vacant place ready for CTAs of a launch; all of a further one, beyond the first of a worker, counts as memory of the
+ * launch. False: there is no memory for its stacks. */
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, bool further);
+/* The launch has ended: give the memory back that its stacks took, but for what most kernels need. */
+void pe_cta_rest(pe_cta *cta);
 /* Put CTA `number` of the grid there: all its warps can run. */
 void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number);
 
@@ -171,6 +178,11 @@ bool pe_cluster_complete(pe_cta *cta);
 pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker);
 bool pe_launch_windows(pe_launch *launch, pe_windows *out);
 
+/* Count memory for stacks until the launch ends. False: the device has not so much. Async-signal-safe. */
+bool pe_launch_charge(pe_launch *launch, uint64_t bytes);
+/* Stop the launch, which cannot go on without more memory. Async-signal-safe. */
+void pe_launch_starved(pe_launch *launch);
+
 /* The last worker is done. With pe_lock held. */
 void pe_launch_finished(pe_launch *launch);
 
@@ -185,8 +197,16 @@ void pe_flight_forget(void);
 
 /* Keep the fault if it is the launch's first, count it, and stop the launch. Async-signal-safe. */
 void pe_record_fault(pe_warp *w, const pe_record *fault);
+/* Where a warp was last seen: accesses and calls leave their position; a kernel without either has left none. */
+static inline uint32_t pe_last_position(const pe_warp *w) { return w->pos ? w->pos : PE_NO_POS; }
+/* On a fiber: fault unless the runtime's functions find room on its stack, so that nothing overflows with a lock held. */
+void pe_require_stack(void);
 /* Abandon the running warp's context: back to the scheduler. */
 noreturn void pe_leave(void);
+/* The same because the launch was stopped. */
+noreturn void pe_stop(pe_warp *w);
+/* The launch was stopped: keep where the warp is if it is the first of which that is known. */
+void pe_record_place(const pe_warp *w);
 
 /* ---- signals.c ---------------------------------------------------------------------------------------------------- */
 
@@ -203,8 +223,12 @@ uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address);
 /* The heap of kernels' malloc, made at the first use; NULL if there is no memory for it. With pe_lock held. */
 pe_heap *pe_arena_heap(pe_arena *arena);
 
-/* Memory of launches, recycled without unmapping it. With pe_lock held. */
-uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name);
+/* Count host memory that a launch takes elsewhere against the capacity. False: there is not so much. Async-signal-safe. */
+bool pe_arena_charge(pe_arena *arena, uint64_t bytes);
+void pe_arena_discharge(pe_arena *arena, uint64_t bytes);
+
+/* Memory of launches, recycled without unmapping it; `counted` against the capacity or not. With pe_lock held. */
+uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name, bool counted);
 void pe_window_return(pe_arena *arena, uint64_t address);
 
 /* ---- output.c ----------------------------------------------------------------------------------------------------- */

@@ -106,11 +106,11 @@ static void run_turns(pe_worker *worker, pe_cta *cta, uint32_t patience) {
 void pe_suspend(pe_warp *w) {
   pe_warp_state *state = (pe_warp_state *)w;
   pe_fiber_suspend(state->fiber);
-  if (pe_stopped(w->launch)) pe_leave();
+  if (pe_stopped(w->launch)) pe_stop(w);
 }
 
 void pe_yield(pe_warp *w) {
-  if (pe_stopped(w->launch)) pe_leave();
+  if (pe_stopped(w->launch)) pe_stop(w);
   if (!w->launch->config.suspends) return;
   pe_self->cta->spinning |= 1u << w->warpid;
   pe_suspend(w);
@@ -128,7 +128,7 @@ static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
   worker->place = place;
   pe_cta *cta = pe_cta_create();
   pe_windows windows;
-  if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows)) {
+  if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows, true)) {
     pe_cta_destroy(cta);
     worker->crowded = true;
     return NULL;
@@ -141,11 +141,6 @@ static void forget_places(pe_worker *worker) {
   while (worker->places > 1) pe_cta_destroy(worker->place[--worker->places]);
   worker->cta = worker->place[0];
   worker->crowded = false;
-}
-
-static void out_of_memory(pe_launch *launch) {
-  atomic_store(&launch->no_memory, 1);
-  atomic_store(&launch->stop, 1);
 }
 
 /* A run of CTAs that a worker has taken and not yet started. */
@@ -166,7 +161,7 @@ static bool admit(pe_worker *worker, supply *s) {
   bool cooperative = launch->config.cooperative;
   if (!has_next(s, launch)) return false;
   pe_cta *cta = vacant_place(worker, cooperative ? UINT32_MAX : resident_limit(launch));
-  if (!cta && cooperative) out_of_memory(launch);
+  if (!cta && cooperative) pe_launch_starved(launch);
   if (!cta) return false;
   start_cta(cta, launch, s->next++);
   return true;
@@ -233,6 +228,13 @@ static bool wants_more(const pe_launch *launch, uint32_t rounds) {
   return (rounds >= PROMPT_ROUNDS || launch->config.cooperative) && atomic_load(&launch->begun) == launch->workers;
 }
 
+static void record_place(const pe_worker *worker) {
+  for (uint32_t i = 0; i < worker->places; i++) {
+    const pe_cta *cta = worker->place[i];
+    if (cta->live) pe_record_place(&cta->warps[__builtin_ctz(cta->runnable ? cta->runnable : cta->live)].warp);
+  }
+}
+
 static void run_waiting(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   supply s = {0};
@@ -248,6 +250,7 @@ static void run_waiting(pe_worker *worker) {
     else be_patient(launch, rounds++);
   }
   set_stuck(worker, false);
+  if (pe_stopped(launch)) record_place(worker);
 }
 
 /* ---- a worker's part of a launch ---- */
@@ -256,8 +259,8 @@ void pe_worker_run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   default_floating_point();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);
-  if (!pe_cta_prepare(worker->cta, launch, &windows)) {
-    out_of_memory(launch);
+  if (!pe_cta_prepare(worker->cta, launch, &windows, false)) {
+    pe_launch_starved(launch);
     return;
   }
   if (launch->config.suspends) {
@@ -268,4 +271,5 @@ void pe_worker_run(pe_worker *worker) {
     pe_fiber_resume(worker->cta->fibers[0]);
   }
   worker->running = NULL;
+  pe_cta_rest(worker->cta);
 }

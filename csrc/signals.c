@@ -1,8 +1,9 @@
 /* signals.c: hardware traps of JIT code become faults.
  *
- * The handler acts only on a thread that runs a warp, and only on addresses of the arena or of the fiber's guard pages (and
- * on arithmetic traps); everything else goes to the handler that was there before.  It records the fault and makes the
- * thread continue, on a fresh part of the fiber's stack, in pe_leave.
+ * The handler acts only on a thread that runs a warp, and only on addresses of the arena or of the fiber's stack (and on
+ * arithmetic traps); everything else goes to the handler that was there before.  A stack grows into what is left of it, as
+ * far as the device has memory.  Else the handler records the fault and makes the thread continue, on a fresh part of the
+ * fiber's stack, in pe_leave.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -53,10 +54,23 @@ static uint32_t classify(const pe_warp_state *state, int signal, uintptr_t addre
   return offset < w->arena_size + 2 * PE_ARENA_MARGIN ? PE_ILLEGAL_ADDRESS : PE_OK;
 }
 
-/* Calls leave their position as accesses do; a kernel without either has left none. */
 static uint32_t position(const pe_warp *w, uint32_t kind) {
   if (kind == PE_ILLEGAL_ADDRESS) return w->pos;
-  return kind == PE_STACK_OVERFLOW && w->pos ? w->pos : PE_NO_POS;
+  return kind == PE_STACK_OVERFLOW ? pe_last_position(w) : PE_NO_POS;
+}
+
+/* Twice as much of the stack, or just what is wanted, as far as the device has memory. */
+static bool grow_stack(pe_warp_state *state, size_t wanting) {
+  pe_launch *launch = state->warp.launch;
+  size_t committed = pe_fiber_committed(state->fiber), most = committed > wanting ? committed : wanting;
+  if (pe_launch_charge(launch, most)) return pe_fiber_grow(state->fiber, most);
+  return pe_launch_charge(launch, wanting) && pe_fiber_grow(state->fiber, wanting);
+}
+
+/* The thread leaves the kernel when the handler returns. */
+static void leave(pe_warp_state *state, ucontext_t *context) {
+  if (pe_fiber_portable()) pe_leave();
+  redirect(context, pe_fiber_abandon(state->fiber));
 }
 
 static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
@@ -64,6 +78,13 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   pe_warp_state *state = self ? self->running : NULL;
   if (!state || info->si_code <= 0) return false;  /* si_code <= 0: sent by kill, not by the CPU */
   uintptr_t address = (uintptr_t)info->si_addr;
+  size_t wanting = signal == SIGFPE ? 0 : pe_fiber_wanting(state->fiber, address);
+  if (wanting) {
+    if (grow_stack(state, wanting)) return true;
+    pe_launch_starved(state->warp.launch);
+    leave(state, context);
+    return true;
+  }
   uint32_t kind = classify(state, signal, address);
   if (kind == PE_OK) return false;
   pe_record fault = {.kind = kind, .pos = position(&state->warp, kind),
@@ -71,8 +92,7 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
                      .pc = program_counter(context), .lane = -1,
                      .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};
   pe_record_fault(&state->warp, &fault);
-  if (pe_fiber_portable()) pe_leave();
-  redirect(context, pe_fiber_abandon(state->fiber));
+  leave(state, context);
   return true;
 }
 

@@ -221,11 +221,12 @@ static void reduce_lanes(const job *j, const run *r) {
   if (exclusive) pe_exclusive_end(j->w);
 }
 
+/* Without live lanes there may be no surface either. */
 LANES void execute(const job *j, const run *r) {
   switch (j->site->kind) {
     case PE_SULD_B: load_lanes(j, r); break;
     case PE_SUST_B: store_lanes(j, r); break;
-    case PE_SUST_P: format_lanes(j, r); break;
+    case PE_SUST_P: if (r->live) format_lanes(j, r); break;
     default: reduce_lanes(j, r); break;
   }
 }

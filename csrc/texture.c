@@ -1,9 +1,13 @@
 /* texture.c: descriptors of textures: creation checks, handles, queries. */
+#include <math.h>
 #include <stdbool.h>
 #include "slots.h"
 #include "texture.h"
 
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
+
+#define MAX_EXTENT (1u << 30) /* positions beside a texel fit an int */
+#define MAX_LEVEL 1024
 
 static bool reads_floats(const pe_texture *t) { return t->kind != PE_KIND_UINT && t->kind != PE_KIND_SINT; }
 
@@ -11,7 +15,19 @@ static const char *check_sampler(const pe_sampler *s) {
   for (int axis = 0; axis < 3; axis++)
     if (s->address[axis] > PE_ADDRESS_BORDER) return "unknown address mode";
   if (s->filter > PE_FILTER_LINEAR || s->mip_filter > PE_FILTER_LINEAR) return "unknown filter mode";
+  const float levels[] = {s->bias, s->min_level, s->max_level};
+  for (int i = 0; i < 3; i++)
+    if (!(fabsf(levels[i]) <= MAX_LEVEL)) return "a bound or the bias of levels is out of range";
   return NULL;
+}
+
+/* Does the memory have the layers that the geometry counts on? */
+static bool geometry_fits(const pe_texture *t) {
+  uint32_t layers = t->memory.layers;
+  if (t->samples == 0 || layers % t->samples) return false;
+  if (t->geom == PE_GEOM_2DMS) return t->memory.geom == PE_GEOM_A2D && layers == t->samples;
+  if (t->geom == PE_GEOM_A2DMS) return t->memory.geom == PE_GEOM_A2D;
+  return t->geom == t->memory.geom && t->samples == 1;
 }
 
 const char *pe_texture_check(const pe_texture *texture) {
@@ -24,10 +40,12 @@ const char *pe_texture_check(const pe_texture *texture) {
   bool scaled = texture->kind == PE_KIND_UNORM || texture->kind == PE_KIND_SNORM;
   if (scaled && (texture->memory.bits > 16 || texture->memory.kind == PE_KIND_FLOAT))
     return "only 8- and 16-bit integers can be read as normalized floats";
+  if (texture->memory.width > MAX_EXTENT || texture->memory.height > MAX_EXTENT || texture->memory.depth > MAX_EXTENT)
+    return "an extent is over 2^30 texels";
   if (texture->memory.order == PE_ORDER_RGB10A2) return "packed components cannot be read";
   if (texture->srgb && (texture->kind != PE_KIND_UNORM || texture->memory.bits != 8))
     return "only 8-bit texels that read as normalized floats can be sRGB";
-  if (!texture->samples || texture->memory.layers % texture->samples) return "the layers are not a multiple of the samples";
+  if (!geometry_fits(texture)) return "the memory has another geometry";
   return NULL;
 }
 

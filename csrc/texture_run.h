@@ -106,11 +106,11 @@ static double pe_gradient_level(const pe_tex_run *r, uint32_t i) {
 static void pe_find_levels(pe_tex_run *r) {
   const pe_sampler *s = &r->sampler;
   uint32_t levels = r->texture->memory.levels;
-  double most = s->max_level < levels - 1 ? s->max_level : levels - 1;
-  double least = s->min_level > 0 ? s->min_level : 0;
+  double most = s->max_level < levels - 1 ? s->max_level : levels - 1, least = s->min_level > 0 ? s->min_level : 0;
   memset(r->level, 0, sizeof r->level);
   memset(r->level_part, 0, sizeof r->level_part);
   if (levels == 1) return;
+  if (most < 0) most = 0;
   if (least > most) least = most;
   PE_FOR_LANES(i, r->mask) {
     double at = r->site->integer ? 0 : least;

@@ -25,6 +25,8 @@ SIGNATURES: dict[str, tuple[ir.Type, list[ir.Type]]] = {
     "pe_barrier_red": (I32, [PTR, I32, I32, I32, I32, I32, I32]),
     "pe_vprintf": (VOID, [PTR, I32, I32, PTR, PTR, PTR]),
     "pe_assertfail": (VOID, [PTR, I32, I32, PTR, PTR, PTR, PTR]),
+    "pe_malloc": (VOID, [PTR, I32, PTR, PTR]),
+    "pe_free": (VOID, [PTR, I32, I32, PTR]),
     "pe_atomic": (VOID, [PTR, PTR, I32, PTR, PTR, PTR, PTR]),
     "pe_clock": (I64, [PTR]),
     "pe_globaltimer": (I64, [PTR]),

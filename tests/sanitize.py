@@ -26,14 +26,14 @@ OPTIONS = {
 SUITES = (
     "test_runtime", "test_surface", "test_texture", "test_typed_atomic", "test_atomics", "test_matrix", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
-    "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_ctm_memory",
+    "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_ctm_memory", "test_hostile_programs",
 )  # fmt: skip
 LEFT_OUT = "fork or interrupt or handlers or portable or floating_point_state or stack_overflow or lazy"
 
 
 def build(folder: Path, kind: str) -> None:
     """Build the extension in a copy of the project."""
-    for name in ("csrc", "runtime", "ptxemu", "tests", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("csrc", "tools", "ptxemu", "tests", "samples", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         source = ROOT / name
         ignore = shutil.ignore_patterns("*.so", "__pycache__")
         if source.is_dir():
@@ -45,10 +45,15 @@ def build(folder: Path, kind: str) -> None:
     subprocess.run(command, cwd=folder, env={**os.environ, **flags}, check=True)
 
 
+def environment(folder: Path, kind: str) -> dict[str, str]:
+    """The variables with which Python runs what ``build`` has built."""
+    library = subprocess.run(["cc", f"-print-file-name={LIBRARIES[kind]}"], capture_output=True, text=True, check=True)
+    return {**os.environ, **OPTIONS, "LD_PRELOAD": library.stdout.strip(), "PYTHONPATH": str(folder)}
+
+
 def test(folder: Path, kind: str) -> int:
     """The exit status of pytest."""
-    library = subprocess.run(["cc", f"-print-file-name={LIBRARIES[kind]}"], capture_output=True, text=True, check=True)
-    env = {**os.environ, **OPTIONS, "LD_PRELOAD": library.stdout.strip(), "PYTHONPATH": str(folder)}
+    env = environment(folder, kind)
     files = [str(path) for path in sorted((folder / "tests").glob("test_*.py")) if path.name.startswith(SUITES)]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     return subprocess.run([*command, "-k", f"not ({LEFT_OUT})", *files], cwd=folder, env=env).returncode

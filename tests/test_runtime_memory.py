@@ -149,8 +149,7 @@ def test_describe(arena: Arena) -> None:
     assert arena.describe(a + 1000) == f"0 bytes past the end of `a` (1000 bytes at 0x{a:x})"
     assert arena.describe(a + 1004) == f"4 bytes past the end of `a` (1000 bytes at 0x{a:x})"
     assert arena.describe(b - 1) == f"1 byte before `b` ({PAGE * 4} bytes at 0x{b:x})"
-    assert "before `a`" in arena.describe(8)
-    assert "past the end of `b`" in arena.describe(1 << 63)
+    assert arena.describe(1 << 63) == arena.describe(0) == "outside of any allocation"
     arena.free(a)
     assert "before `b`" in arena.describe(a)
 
