@@ -231,7 +231,7 @@ def test_wrong_cases(make, text, message):
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        (None, "cannot be read"),
+        (None, "no such file"),
         ("x = 1\n", "defines no function reference(inputs)"),
         ("def reference(inputs:\n", ":1: SyntaxError"),
         ("def reference(inputs):\n    return inputs['zz']\n", ":2: KeyError: 'zz'"),

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import math
+import os
+import stat
+import warnings
 from collections.abc import Callable, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.errors import InputError
+from ptxemu.device import host_memory
+from ptxemu.errors import InputError, shown
+from ptxemu.files import named, reason, unreadable
 
 Array = NDArray[Any]
 
-PTX_DTYPES = {
+# Names of PTX and of CUDA C++, where ``float`` and ``int`` have 32 bits; others are NumPy's.
+DTYPES = {
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64",
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "b8": "uint8", "b16": "uint16", "b32": "uint32", "b64": "uint64",
     "f16": "float16", "f32": "float32", "f64": "float64",
+    "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",
+    "unsigned": "uint32", "long": "int64", "ulong": "uint64", "half": "float16", "float": "float32", "double": "float64",
 }  # fmt: skip
 SMALL_FLOATS = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
-MAX_BYTES = 1 << 36
+SMALL_FLOATS.update({name: name for name in SMALL_FLOATS.values()})
+SUFFIXES = (".npy", ".png")  # of files that arrays are saved in
+MAX_AXES = 32
+MAX_PIXELS = 1 << 27  # of a picture; a small file can claim to have any number
 
 
 def dtype_of(name: object, where: str) -> np.dtype[Any]:
@@ -33,19 +46,22 @@ def dtype_of(name: object, where: str) -> np.dtype[Any]:
             small: np.dtype[Any] = np.dtype(getattr(ml_dtypes, SMALL_FLOATS[name]))
             return small
         try:
-            dtype: np.dtype[Any] = np.dtype(PTX_DTYPES.get(name, name))
-        except TypeError:
+            with warnings.catch_warnings(action="ignore"):  # of names that NumPy will give up
+                dtype: np.dtype[Any] = np.dtype(DTYPES.get(name, name))
+        except (TypeError, ValueError, SyntaxError):
             dtype = np.dtype(object)
-        if dtype.kind in "biufc":
+        if dtype.kind in "biufc" and dtype.isnative:
             return dtype
-    raise InputError(f"{where}: unknown dtype {name!r} (try {', '.join(['f32', 'u32', 's32', 'u8', 'f64'])} ...)")
+    raise InputError(f"{where}: unknown dtype {shown(name)} (try {', '.join(['f32', 'u32', 's32', 'u8', 'f64'])} ...)")
 
 
 def shape_of(value: object, where: str) -> tuple[int, ...]:
     """An extent or a list of extents."""
     items = value if isinstance(value, list | tuple) else [value]
     if not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in items):
-        raise InputError(f"{where}: shape must be a non-negative integer or a list of them, not {value!r}")
+        raise InputError(f"{where}: shape must be a non-negative integer or a list of them, not {shown(value)}")
+    if len(items) > MAX_AXES:
+        raise InputError(f"{where}: a shape has up to {MAX_AXES} axes, not {len(items)}")
     return tuple(items)
 
 
@@ -61,14 +77,19 @@ def full(spec: Mapping[str, Any], where: str) -> Array:
 def arange(spec: Mapping[str, Any], where: str) -> Array:
     """``start``, ``start + step`` ... in C order."""
     shape, dtype = _shape_and_dtype(spec, where)
-    count = int(np.prod(shape, dtype=object))
+    count = math.prod(shape)
     start, step = _number(spec, "start", where, 0), _number(spec, "step", where, 1)
+    if dtype.kind not in "iu":
+        start, step = float(_fitting(start, dtype, where)), float(_fitting(step, dtype, where))
     for number in (start, start + step * max(0, count - 1), start + step):
         _fitting(number if count > 1 else start, dtype, where)
+    if count == 0:
+        return np.zeros(shape, dtype)
     if dtype.kind in "iu":  # modulo 2**64, which is exact for results that fit
         whole: Array = np.arange(count, dtype=np.uint64) * np.uint64(step % 2**64) + np.uint64(start % 2**64)
     else:
-        whole = np.arange(count) * step + start
+        with np.errstate(all="ignore"):  # infinities have differences that are none
+            whole = np.arange(count) * step + start
     made: Array = whole.astype(dtype).reshape(shape)
     return made
 
@@ -81,11 +102,13 @@ def random(spec: Mapping[str, Any], where: str) -> Array:
         bounds = np.iinfo(dtype)
         low, high = _number(spec, "low", where, bounds.min), _number(spec, "high", where, int(bounds.max) + 1)
         if not (isinstance(low, int) and isinstance(high, int) and bounds.min <= low < high <= int(bounds.max) + 1):
-            raise InputError(f"{where}: low and high must be integers with {bounds.min} <= low < high of {dtype.name}")
+            limits = f"{bounds.min} <= low < high <= {int(bounds.max) + 1}"
+            raise InputError(f"{where}: low and high must be integers with {limits} for {dtype.name}")
         return generator.integers(low, high, shape, dtype)
     if dtype.kind == "b":
         return generator.integers(0, 2, shape).astype(bool)
-    low, high = _number(spec, "low", where, 0.0), _number(spec, "high", where, 1.0)
+    low, high = (_finite(spec, key, where, default) for key, default in (("low", 0.0), ("high", 1.0)))
+    _fitting(high - low, dtype, where)
     if dtype == np.float32:  # half the work, which counts for large arrays
         return generator.random(shape, np.float32) * np.float32(high - low) + np.float32(low)
     made: Array = (generator.random(shape) * (high - low) + low).astype(dtype)
@@ -95,13 +118,20 @@ def random(spec: Mapping[str, Any], where: str) -> Array:
 def values(spec: Mapping[str, Any], where: str) -> Array:
     """Literal, maybe nested, lists of numbers."""
     dtype = dtype_of(spec.get("dtype"), where)
+    failure = f"{where}: values do not make an array of {dtype.name}"
+    kinds = "integers" if dtype.kind in "iu" else "numbers"
+    wanted = int if kinds == "integers" else int | float
     try:
         exact = np.array(spec["values"], object)
-        converted: Array = np.array(spec["values"], dtype)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"{where}: values do not make an array of {dtype.name}: {error}") from None
-    if dtype.kind in "iu" and not all(isinstance(item, int) for item in exact.flat):
-        raise InputError(f"{where}: values must be integers for {dtype.name}")
+    except (ValueError, RecursionError):
+        exact = np.array(None)
+    if exact.ndim > MAX_AXES or not all(isinstance(item, wanted) for item in exact.flat):
+        raise InputError(f"{failure}: they must be {kinds}, in lists of equal length")
+    if exact.size:
+        extremes = [min(exact.flat), max(exact.flat)] if wanted is int else [max(exact.flat, key=_magnitude)]
+        for item in extremes:
+            _fitting(item, dtype, failure)
+    converted: Array = exact.astype(dtype)
     return converted
 
 
@@ -116,49 +146,81 @@ GENERATORS: dict[str, tuple[Callable[[Mapping[str, Any], str], Array], frozenset
 def load_npy(path: Path, where: str) -> Array:
     """An array from a ``.npy`` file; pickled objects are refused."""
     try:
-        loaded: Array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError(f"{where}: {path}: no such file") from None
+        with path.open("rb") as file:
+            return _read_npy(file)
+    except MemoryError:
+        raise
     except OSError as error:
-        raise InputError(f"{where}: {path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise InputError(f"{where}: {path}: not a valid .npy file ({_first_line(error)})") from None
-    if not isinstance(loaded, np.ndarray):
-        raise InputError(f"{where}: {path}: is an archive of arrays, not one .npy array")
+        raise InputError(f"{named(path, where)}: {unreadable(error)}") from None
+    except Exception as error:  # a damaged header is evaluated, and raises almost anything
+        raise InputError(f"{named(path, where)}: not a valid .npy file ({_first_line(error)})") from None
+
+
+def _read_npy(file: BufferedReader) -> Array:
+    if file.peek(4)[:4] == b"PK\x03\x04":
+        raise ValueError("an archive of arrays, not one .npy array")
+    version = np.lib.format.read_magic(file)
+    if version > (3, 0):
+        raise ValueError("of an unknown version")
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    status = os.fstat(file.fileno())
+    if dtype.hasobject:
+        raise ValueError("it has Python objects, not numbers")
+    if stat.S_ISREG(status.st_mode) and math.prod(shape) * dtype.itemsize > status.st_size - file.tell():
+        raise ValueError("it is shorter than its header says")
+    file.seek(0)
+    loaded: Array = np.lib.format.read_array(file, allow_pickle=False)
     return loaded
+
+
+def of_type(array: Array, name: str, where: str) -> Array:
+    """An array whose elements are those of a type, or as many bytes: .npy files have no bf16, e4m3 or e5m2."""
+    dtype = dtype_of(name, where)
+    if array.dtype.type is np.void and array.dtype.names is None and array.dtype.itemsize == dtype.itemsize:
+        return array.view(dtype)
+    if array.dtype != dtype:
+        raise InputError(f"{where}: the file has elements of {array.dtype.name}, not {dtype.name}")
+    return array
 
 
 def load_png(path: Path, where: str) -> Array:
     """A picture as bytes: (height, width) for grey, (height, width, 4) else."""
     image = _pillow(where)
     try:
-        with image.open(path) as picture:
+        with warnings.catch_warnings(action="ignore"), path.open("rb") as file, image.open(file, formats=["PNG"]) as picture:
+            if (pixels := picture.width * picture.height) > MAX_PIXELS:
+                raise ValueError(f"it has {pixels} pixels, more than {MAX_PIXELS}")
             return np.array(picture.convert("L" if picture.mode in ("1", "L") else "RGBA"))
-    except FileNotFoundError:
-        raise InputError(f"{where}: {path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{where}: {path}: not a readable picture ({_first_line(error)})") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow's decoders have no exception of their own
+        if isinstance(error, OSError) and error.errno:
+            raise InputError(f"{named(path, where)}: {unreadable(error)}") from None
+        raise InputError(f"{named(path, where)}: not a readable picture ({_first_line(error)})") from None
 
 
 def save_array(path: Path, array: Array, where: str) -> None:
     """Write a ``.npy`` or, for bytes of shape (height, width[, 3 or 4]), a ``.png`` file."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{where}: {path}: must end in {' or '.join(SUFFIXES)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            raise InputError(f"{where}: {path}: exists, and is no file")
         if path.suffix == ".png":
             _save_png(path, array, where)
-        elif path.suffix == ".npy":
-            np.save(path, array, allow_pickle=False)
         else:
-            raise InputError(f"{where}: {path}: must end in .npy or .png")
-    except OSError as error:
-        raise InputError(f"{where}: {path}: {error.strerror or error}") from None
+            np.save(path, array, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{where}: {path}: {reason(error)}") from None
 
 
 def _save_png(path: Path, array: Array, where: str) -> None:
     image = _pillow(where)
     picture = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array
     colours = picture.ndim == 3 and picture.shape[2] in (3, 4)
-    if picture.dtype != np.uint8 or not (picture.ndim == 2 or colours):
+    if picture.dtype != np.uint8 or not (picture.ndim == 2 or colours) or not picture.size:
         raise InputError(f"{where}: a picture needs u8 of shape (height, width[, 3 or 4]), not {_describe(array)}")
     image.fromarray(np.ascontiguousarray(picture)).save(path)
 
@@ -176,8 +238,8 @@ def _shape_and_dtype(spec: Mapping[str, Any], where: str) -> tuple[tuple[int, ..
         if key not in spec:
             raise InputError(f"{where}: {key} is missing")
     shape, dtype = shape_of(spec["shape"], where), dtype_of(spec["dtype"], where)
-    if int(np.prod(shape, dtype=object)) * dtype.itemsize > MAX_BYTES:
-        raise InputError(f"{where}: shape {list(shape)} is too large")
+    if math.prod(extent for extent in shape if extent) * dtype.itemsize > host_memory():
+        raise InputError(f"{where}: shape {shown(list(shape))} is too large for the memory of this machine")
     return shape, dtype
 
 
@@ -186,21 +248,50 @@ def _number(spec: Mapping[str, Any], key: str, where: str, default: float | None
     if value is None:
         raise InputError(f"{where}: {key} is missing")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{where}: {key} must be a number, not {value!r}")
+        raise InputError(f"{where}: {key} must be a number, not {shown(value)}")
     return value
+
+
+def _finite(spec: Mapping[str, Any], key: str, where: str, default: float) -> float:
+    value = _number(spec, key, where, default)
+    try:
+        if math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise InputError(f"{where}: {key} must be finite, not {shown(value)}")
 
 
 def _seed(spec: Mapping[str, Any], where: str) -> int:
     seed = spec.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"{where}: seed must be a non-negative integer, not {seed!r}")
+        raise InputError(f"{where}: seed must be a non-negative integer, not {shown(seed)}")
     return seed
 
 
 def _fitting(value: Any, dtype: np.dtype[Any], where: str) -> Any:
-    if dtype.kind in "iu" and not (isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max):
-        raise InputError(f"{where}: {value} is no {dtype.name}")
+    """The value, if the type has it or, of floats, one near it."""
+    if dtype.kind in "iu":
+        fits = isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+    else:
+        fits = _in_range(value, dtype)
+    if not fits:
+        raise InputError(f"{where}: {shown(value)} is no {dtype.name}")
     return value
+
+
+def _in_range(value: Any, dtype: np.dtype[Any]) -> bool:
+    try:
+        number = float(value)
+    except OverflowError:
+        return False
+    with np.errstate(over="ignore"):
+        return not math.isfinite(number) or bool(np.isfinite(np.asarray(number).astype(dtype)))
+
+
+def _magnitude(value: Any) -> Any:
+    """How large a number is; those that every float type has count least."""
+    return abs(value) if abs(value) < math.inf else -1
 
 
 def _describe(array: Array) -> str:

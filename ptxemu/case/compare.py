@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.case.arrays import Array
+from ptxemu.case.arrays import SMALL_FLOATS, Array
 from ptxemu.case.schema import Tolerance
 
 SIGNED: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
@@ -25,18 +25,18 @@ class Comparison:
 
 def compare(name: str, actual: Array, expected: object, tolerance: Tolerance) -> Comparison:
     """Integers must be equal; floats within the tolerance, NaN equal to NaN and infinities exact."""
-    wanted = np.asarray(expected)
+    try:
+        actual, wanted = _of_one_type(actual, np.asarray(expected))
+    except ValueError as error:
+        return Comparison(name, False, f"expected something that is no array: {error}")
     problem = _mismatch_of_kind(actual, wanted)
     if problem:
         return Comparison(name, False, problem)
-    if actual.dtype.kind in "biu":
-        right = np.asarray(actual == wanted)
-        error = ""
-    else:
-        right, error = _close(actual, wanted, tolerance)
+    with np.errstate(all="ignore"):
+        right, distance = (np.asarray(actual == wanted), "") if _exact(actual) else _close(actual, wanted, tolerance)
     if right.all():
-        return Comparison(name, True, error)
-    return Comparison(name, False, _first_difference(actual, wanted, right) + (f", {error}" if error else ""))
+        return Comparison(name, True, distance)
+    return Comparison(name, False, _first_difference(actual, wanted, right) + (f", {distance}" if distance else ""))
 
 
 def ulp_distance(left: Array, right: Array) -> NDArray[np.uint64]:
@@ -54,25 +54,50 @@ def _ordered(array: Array) -> NDArray[np.uint64]:
     return steps.view(np.uint64) + np.uint64(2**63)
 
 
+def _of_one_type(actual: Array, wanted: Array) -> tuple[Array, Array]:
+    """The arrays, of which one may be bytes that are elements of the other: so are types in .npy files that are not NumPy's."""
+    if wanted.dtype.itemsize == actual.dtype.itemsize and not wanted.dtype.hasobject:
+        if _is_raw(wanted):
+            return actual, wanted.view(actual.dtype)
+        if _is_raw(actual):
+            return actual.view(wanted.dtype), wanted
+    return actual, wanted
+
+
+def _is_raw(array: Array) -> bool:
+    return array.dtype.type is np.void and array.dtype.names is None
+
+
+def _exact(array: Array) -> bool:
+    """Whether elements are compared exactly: integers, records, raw bytes."""
+    return array.dtype.kind in "biu" or array.dtype.type is np.void
+
+
 def _mismatch_of_kind(actual: Array, wanted: Array) -> str:
     if wanted.shape != actual.shape:
         return f"shape {actual.shape}, expected {wanted.shape}"
-    kinds = {"b": "integer", "i": "integer", "u": "integer"}
-    actual_kind, wanted_kind = (kinds.get(array.dtype.kind, "float") for array in (actual, wanted))
-    if wanted.dtype.hasobject or actual_kind != wanted_kind:
-        return f"dtype {actual.dtype.name}, expected {wanted.dtype.name}"
-    return ""
+    same = _kind(actual) == _kind(wanted) if actual.dtype.type is not np.void else actual.dtype == wanted.dtype
+    return "" if same else f"dtype {actual.dtype.name}, expected {wanted.dtype.name}"
+
+
+def _kind(array: Array) -> str:
+    """Which types an array may be compared with."""
+    if array.dtype.kind in "biu":
+        return "integer"
+    if array.dtype.kind in "fc" or array.dtype.name in SMALL_FLOATS:
+        return "float"
+    return array.dtype.name
 
 
 def _close(actual: Array, wanted: Array, tolerance: Tolerance) -> tuple[NDArray[np.bool_], str]:
-    wide: Any = np.complex128 if actual.dtype.kind == "c" else np.float64
+    wide: Any = np.complex128 if "c" in (actual.dtype.kind, wanted.dtype.kind) else np.float64
     found, goal = actual.astype(wide), wanted.astype(wide)
     equal = (found == goal) | (np.isnan(found) & np.isnan(goal))
     finite = np.isfinite(found) & np.isfinite(goal)
     error = np.abs(np.where(finite, found, 0) - np.where(finite, goal, 0))
     limit = tolerance.abs + tolerance.rel * np.abs(np.where(finite, goal, 0))
     right = equal | (finite & (error <= limit))
-    if tolerance.ulp and actual.dtype.kind == "f" and actual.dtype.itemsize in SIGNED:
+    if tolerance.ulp and actual.dtype.kind == wanted.dtype.kind == "f" and actual.dtype.itemsize in SIGNED:
         rounded = wanted.astype(actual.dtype)
         right |= finite & (ulp_distance(actual, rounded) <= tolerance.ulp)
     worst = float(error.max(initial=0))

@@ -1,26 +1,22 @@
-"""Expected results computed by a case's own Python: a ``reference`` function, or an expression over its inputs."""
+"""Expected results computed by a case's own Python: a ``reference`` function."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
-import numpy as np
-
 from ptxemu.errors import InputError
+from ptxemu.files import read_text
 
 FUNCTION = "reference"
+MAX_SCRIPT = 16 << 20  # bytes
 
 
 def run_script(path: Path, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Call ``reference(inputs)`` of a Python file; it returns the expected arrays by name."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    text = read_text(path, MAX_SCRIPT)
     names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     _guarded(path, lambda: exec(compile(text, str(path), "exec"), names))
     function = names.get(FUNCTION)
@@ -32,19 +28,10 @@ def run_script(path: Path, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def evaluate(text: str, inputs: Mapping[str, Any], where: str) -> Any:
-    """The value of a Python expression over the inputs and ``np``."""
-    try:
-        code: CodeType = compile(text, where, "eval")
-        return eval(code, {"np": np, **inputs})
-    except Exception as error:
-        raise InputError(f"{where}: {type(error).__name__}: {error}") from None
-
-
 def _guarded(path: Path, action: Any) -> Any:
     try:
         return action()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = getattr(error, "lineno", None) or (lines[-1] if lines else 1)
         raise InputError(f"{path}:{line}: {type(error).__name__}: {error}") from None

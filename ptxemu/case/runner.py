@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from ptxemu.api import Kernel, Module, load
-from ptxemu.case.arrays import Array, save_array
+from ptxemu.case.arrays import SUFFIXES, Array, save_array
 from ptxemu.case.bindings import in_order
 from ptxemu.case.compare import Comparison, compare
+from ptxemu.case.expression import evaluate
 from ptxemu.case.images import ConstantSpec
-from ptxemu.case.reference import evaluate, run_script
+from ptxemu.case.reference import run_script
 from ptxemu.case.resources import Resources
 from ptxemu.case.schema import Argument, Case, LaunchSpec, Name, Output
 from ptxemu.case.sources import ArraySpec
 from ptxemu.device import Device, default_device
 from ptxemu.errors import InputError
+from ptxemu.files import inside, regular
 from ptxemu.run import LaunchResult
 
 
@@ -49,12 +51,18 @@ def run_case(
     timeout: float | None = None,
     output: Path | None = None,
     printf: Callable[[str], None] | None = None,
+    python: bool = True,
 ) -> CaseResult:
     """Run a case and compare. ``timeout`` is for launches that state none; ``output`` is where ``[save]`` writes.
+
+    Without ``python``, a case with a reference, which is Python, is an error.
 
     Raises the errors of loading and launching; a wrong result is no exception but a failed comparison.
     """
     started = time.perf_counter()
+    if case.reference is not None and not python:
+        raise InputError(f"{case.path}: expect.reference: is Python, which an isolated command does not run")
+    targets = {} if output is None else {name: _target(case, name, file, output) for name, file in case.save.items()}
     run = _Run(case, device or default_device())
     result = CaseResult(case)
     for launch in case.launches:
@@ -63,12 +71,20 @@ def run_case(
         result.warnings += done.warnings
     result.arrays = run.resources.arrays()
     result.comparisons = _compare(case, run.resources.inputs, result.arrays)
-    if output is not None:
-        for name, file in case.save.items():
-            save_array(output / file, result.arrays[name], f"{case.path}: save.{name}")
-            result.saved.append(output / file)
+    for name, target in targets.items():
+        save_array(target, result.arrays[name], f"{case.path}: save.{name}")
+        result.saved.append(target)
     result.wall_seconds = time.perf_counter() - started
     return result
+
+
+def _target(case: Case, name: str, file: str, output: Path) -> Path:
+    """Where to save an array: below the folder for results, whatever a case says."""
+    where = f"{case.path}: save.{name}"
+    path = inside(output, file, where)
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{where}: {path}: must end in {' or '.join(SUFFIXES)}")
+    return path
 
 
 class _Run:
@@ -77,7 +93,11 @@ class _Run:
     def __init__(self, case: Case, device: Device) -> None:
         try:
             self.module: Module = load(
-                case.program, strict=case.strict, device=device, dialect=case.dialect, options=case.options
+                [regular(program, "") for program in case.programs],
+                strict=case.strict,
+                device=device,
+                dialect=case.dialect,
+                options=case.options,
             )
         except InputError as error:
             raise InputError(f"{case.path}: {error}") from None

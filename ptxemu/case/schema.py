@@ -73,7 +73,7 @@ class Case:
 
     path: Path
     title: str
-    program: Path
+    programs: tuple[Path, ...]
     strict: bool
     dialect: str | None
     options: dict[str, str | int | bool]
@@ -108,7 +108,7 @@ def read_case(path: Path) -> Case:
     case = Case(
         path=path,
         title=root.get("title", str, path.parent.name if path.name == "case.toml" else path.stem),
-        program=folder / _program(root, folder),
+        programs=tuple(folder / name for name in _programs(root, folder)),
         strict=root.get("strict", bool, False),
         dialect=root.get("dialect", str, "") or None,
         options={key: _option(root.table("options"), key) for key in root.table("options").names()},
@@ -133,13 +133,19 @@ def _named(table: Table, key: str) -> list[tuple[str, Table]]:
     return [(name, group.table(name)) for name in group.names()]
 
 
-def _program(root: Table, folder: Path) -> str:
-    """The program's file: what ``ptx`` or ``program`` says, else the only file called ``kernel``."""
+def _programs(root: Table, folder: Path) -> list[str]:
+    """The program's files: what ``ptx`` or ``program`` says, else the only file called ``kernel``."""
     if "program" in root and "ptx" in root:
         raise root.fail("program", "and ptx name the same thing: give one")
     found = sorted(file.name for file in folder.glob("kernel.*") if any(file.suffix in d.suffixes for d in DIALECTS.values()))
     default = "kernel.ptx" if len(found) != 1 else found[0]
-    return root.get("program", str, root.get("ptx", str, default))
+    key = "program" if "program" in root else "ptx"
+    if isinstance(root.data.get(key), list):
+        names = root.get(key, list, [])
+        if not names or not all(isinstance(name, str) for name in names):
+            raise root.fail(key, "must be the name of a file or a list of such")
+        return [str(name) for name in names]
+    return [root.get(key, str, default)]
 
 
 def _option(table: Table, key: str) -> str | int | bool:

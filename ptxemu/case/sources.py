@@ -6,27 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, values
+from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, of_type, values
 from ptxemu.case.table import Table
+from ptxemu.files import regular
 
 SOURCES = (*GENERATORS, "values", "npy", "png")
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """Where an array comes from: ``kind`` is one of SOURCES, ``spec`` its table or path."""
+    """Where an array comes from: ``kind`` is one of SOURCES, ``spec`` its table or path.
+
+    ``dtype`` says of which type the elements of a .npy file are that has them as bytes.
+    """
 
     kind: str
     spec: Any
     folder: Path
     where: str
+    dtype: str | None = None
 
     def make(self) -> Array:
         """The array, read or generated."""
         if self.kind == "npy":
-            return load_npy(self.folder / self.spec, self.where)
+            array = load_npy(regular(self.folder / self.spec, self.where), self.where)
+            return array if self.dtype is None else of_type(array, self.dtype, self.where)
         if self.kind == "png":
-            return load_png(self.folder / self.spec, self.where)
+            return load_png(regular(self.folder / self.spec, self.where), self.where)
         if self.kind == "values":
             return values(self.spec, self.where)
         return GENERATORS[self.kind][0](self.spec, self.where)
@@ -40,8 +46,9 @@ def read_array(table: Table, folder: Path) -> ArraySpec:
     kind = kinds[0]
     where = table.where(kind)
     if kind in ("npy", "png"):
+        dtype = table.need("dtype", str) if kind == "npy" and "dtype" in table else None
         table.finish()
-        return ArraySpec(kind, table.need(kind, str), folder, where)
+        return ArraySpec(kind, table.need(kind, str), folder, where, dtype)
     if kind == "values":
         table.need("values", list), table.need("dtype", str)
         table.finish()

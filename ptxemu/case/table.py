@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
+from ptxemu.files import read_text
 from ptxemu.names import closest
 
 T = TypeVar("T")
+
+MAX_TOML = 16 << 20  # bytes; large arrays go into files of their own
+MAX_PARTS = 32  # of a dotted key: reading one takes time and memory that grow with the square of them
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:\.[ \t]*+{_PART}){{{MAX_PARTS}}}")
 
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", dict: "a table", list: "a list"}
 
 
 def read_toml(path: Path) -> Table:
     """The root table of a file."""
+    text = read_text(path, MAX_TOML)
+    if LONG_KEY.search(text):
+        raise InputError(f"{path}: a dotted key has more than {MAX_PARTS} parts")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text") from None
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: arrays and tables are nested too deeply") from None
+    except ValueError as error:  # such as integers with too many digits
+        raise InputError(f"{path}: {str(error).partition(';')[0]}") from None
     return Table(str(path), "", data)
 
 
@@ -58,9 +66,12 @@ class Table:
             raise self.fail(key, "is missing")
         value: Any = self.data[key]
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError:
+                raise self.fail(key, f"is out of range: {shown(value)}") from None
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.fail(key, f"must be {_WORDS[kind]}, not {value!r}")
+            raise self.fail(key, f"must be {_WORDS[kind]}, not {shown(value)}")
         return value
 
     def any(self, key: str) -> Any:
@@ -78,7 +89,7 @@ class Table:
         place = f"{self.place}.{key}" if self.place else key
         for number, item in enumerate(self.get(key, list, [])):
             if not isinstance(item, dict):
-                raise InputError(f"{self.file}: {place}[{number}]: must be a table, not {item!r}")
+                raise InputError(f"{self.file}: {place}[{number}]: must be a table, not {shown(item)}")
             yield Table(self.file, f"{place}[{number}]", item)
 
     def names(self) -> list[str]:

@@ -1,22 +1,30 @@
 """The command line: ``ptxemu run | test | lint | info | compile | assemble | disassemble``.
 
-Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, 3 PTX that is valid but not supported, 70 a bug
-in ptxemu (with a reproducer saved), 130 interrupted.
+Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, or output that cannot be written, 3 PTX that is
+valid but not supported, 4 an isolated command that died or ran over its time, 70 a bug in ptxemu (with a reproducer
+saved), 130 interrupted, 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
+from contextlib import suppress
 
 import click
 
 import ptxemu
 from ptxemu.cli.failure import save_reproducer
-from ptxemu.errors import Error, InputError, InternalError
+from ptxemu.cli.isolation import restrict
+from ptxemu.cli.streams import complain, finish, prepare
+from ptxemu.errors import Error, InputError, InternalError, printable
+from ptxemu.interruptible import any_left
 
 COMMANDS = ("run", "test", "lint", "info", "compile", "assemble", "disassemble")
 INTERRUPTED = 130
+CUT_OFF = 141  # what a shell makes of SIGPIPE
 
 
 class _Commands(click.Group):
@@ -40,42 +48,60 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: runs a command and exits with its code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    prepare()
+    restrict()
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    finish()
+    if code == INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what remains is to end
+    if any_left():  # an interrupted compilation, which an orderly exit would wait for
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run a command; its exit code. Errors become one message on stderr, never a traceback."""
     try:
-        code = cli.main(arguments, prog_name="ptxemu", standalone_mode=False)
+        return _run(arguments)
+    except KeyboardInterrupt:  # a second one, while the first is told
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        code = cli.main(arguments, prog_name="ptxemu", standalone_mode=False, obj=arguments)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        complain("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        _silence_stdout()
-        return 0
+    except (BrokenPipeError, SystemExit):  # click makes the latter of the former; nothing else leaves a command so
+        return CUT_OFF
     except MemoryError:
-        click.echo("ptxemu: error: out of memory", err=True)
+        complain("ptxemu: error: out of memory")
         return InputError.exit_code
     except InternalError as error:
         return save_reproducer(error, arguments)
     except Error as error:
-        click.echo(_message(error), err=True)
+        complain(_message(error))
         return error.exit_code
+    except OSError as error:  # those of files have become errors of input
+        complain(f"ptxemu: error: cannot write the output: {error.strerror or error}")
+        return InputError.exit_code
     except Exception as error:
         return save_reproducer(error, arguments)
 
 
 def _message(error: Error) -> str:
     text = str(error)
-    return text if ": error: " in text.split("\n", 1)[0] else f"ptxemu: error: {text}"
+    return _on_terminal(text if ": error: " in text.split("\n", 1)[0] else f"ptxemu: error: {text}")
 
 
-def _silence_stdout() -> None:
-    """The reader of stdout has gone: nothing more may be written, not even at exit."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _on_terminal(text: str) -> str:
+    """Text that may be quoted from files, without what a terminal would obey."""
+    return "\n".join(map(printable, text.split("\n")))

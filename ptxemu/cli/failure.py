@@ -8,25 +8,29 @@ import shutil
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
-import click
-
 import ptxemu
-from ptxemu.errors import InternalError
+from ptxemu.cli.streams import complain
+from ptxemu.errors import InternalError, printable
 
 MAX_COPY = 64 << 20
 
 
 def save_reproducer(error: BaseException, arguments: list[str]) -> int:
     """Write the command, its input files and the traceback to a new folder and say so; exit code 70."""
-    folder = Path(tempfile.mkdtemp(prefix="ptxemu-bug-"))
-    (folder / "report.txt").write_text(_report(error, arguments), encoding="utf-8", errors="backslashreplace")
+    summary = printable(f"{type(error).__name__}: {error}".splitlines()[0])
+    complain(f"ptxemu: internal error: {summary}")
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="ptxemu-bug-"))
+        (folder / "report.txt").write_text(_report(error, arguments), encoding="utf-8", errors="backslashreplace")
+    except OSError as problem:
+        complain(f"ptxemu: this is a bug in ptxemu; nothing could be saved: {problem.strerror or problem}")
+        return InternalError.exit_code
     for argument in arguments:
         _copy_input(Path(argument.partition("=")[2].removeprefix("@") or argument), folder)
-    summary = f"{type(error).__name__}: {error}".splitlines()[0]
-    click.echo(f"ptxemu: internal error: {summary}", err=True)
-    click.echo(f"ptxemu: this is a bug in ptxemu; please report it with the files in {folder}", err=True)
+    complain(f"ptxemu: this is a bug in ptxemu; please report it with the files in {folder}")
     return InternalError.exit_code
 
 
@@ -42,15 +46,13 @@ def _report(error: BaseException, arguments: list[str]) -> str:
 
 
 def _copy_input(source: Path, folder: Path) -> None:
-    """Keep an input: a file, or a case's folder."""
-    try:
-        if source.is_file() and source.stat().st_size <= MAX_COPY:
-            shutil.copy(source, folder / source.name)
-            beside = [*source.parent.glob("kernel.*"), source.parent / "reference.py"] if source.suffix == ".toml" else []
-            for file in beside:
-                if file.is_file():
-                    shutil.copy(file, folder / file.name)
-        elif source.is_dir() and (source / "case.toml").is_file():
-            shutil.copytree(source, folder / source.resolve().name)
-    except OSError:
-        return  # the report is worth having without it
+    """Keep an input: a file, or what usually lies in a case's folder."""
+    with suppress(OSError, ValueError):  # the report is worth having without it
+        files = [source]
+        if source.is_dir() and (source / "case.toml").is_file():
+            files = [source / "case.toml"]
+        if files[0].suffix == ".toml":
+            files += [*files[0].parent.glob("kernel.*"), files[0].parent / "reference.py"]
+        for file in files:
+            if file.is_file() and file.stat().st_size <= MAX_COPY:
+                shutil.copy(file, folder / file.name)

@@ -11,16 +11,18 @@ from typing import Any
 
 import click
 
-from ptxemu.compile import front, written
+from ptxemu.cli.isolation import isolable
+from ptxemu.compile import front_of, written
 from ptxemu.describe import describe
 from ptxemu.diagnose import read_ptx
-from ptxemu.dialects import find, of_file
+from ptxemu.dialects import PTX, find, of_file
+from ptxemu.errors import InputError
 from ptxemu.ir import Function, Module, Op
 from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.layout import place
 from ptxemu.lower.calls import is_runtime_call
 from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
-from ptxemu.source import SourceFile
+from ptxemu.source import SourceFile, join
 
 
 @dataclass(slots=True)
@@ -34,11 +36,19 @@ class Use:
 
 
 @click.command("info")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(path: Path, as_json: bool) -> None:
-    """Show kernels, parameters, resources, and the instructions used and whether each is supported."""
-    module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
+@isolable
+def command(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Show kernels, parameters, resources, and the instructions used and whether each is supported.
+
+    Several PTX files are linked.
+    """
+    dialects = {of_file(str(path)).name for path in paths}
+    if len(paths) > 1 and dialects != {PTX.name}:
+        raise InputError("only files of PTX can be linked")
+    source = join([SourceFile(str(path), read_ptx(path)) for path in paths])
+    module = front_of(source, strict=False, dialect=dialects.pop())
     facts = collect(module, describe(module))
     if as_json:
         click.echo(json.dumps(facts, indent=2))

@@ -14,8 +14,10 @@ from urllib.parse import quote
 import click
 
 import ptxemu
+from ptxemu.cli.isolation import isolable
 from ptxemu.diagnose import decoded, lint, read_ptx
 from ptxemu.errors import Diagnostic, InputError
+from ptxemu.files import MAX_PROGRAM, read_bounded
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 WRONG = 2
@@ -26,6 +28,7 @@ STANDARD_INPUT = "-"
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
 @click.option("--strict", is_flag=True, help="Also check what .version and .target allow, and all that ptxas rejects.")
+@isolable
 def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
     """Report every error and warning of programs, ``-`` being standard input. The exit code is 2 if there are errors."""
     records = [record for path in paths for record in _check(path, strict)]
@@ -37,7 +40,7 @@ def _check(path: Path, strict: bool) -> list[Diagnostic]:
     piped = str(path) == STANDARD_INPUT
     name = "<stdin>" if piped else str(path)
     try:
-        text = decoded(sys.stdin.buffer.read(), name) if piped else read_ptx(path)
+        text = decoded(read_bounded(sys.stdin.buffer, MAX_PROGRAM, name), name) if piped else read_ptx(path)
     except InputError as error:
         return [Diagnostic("error", str(error).removeprefix(f"{name}: "), 0, 0, 0, name, "")]
     return lint(text, filename=name, strict=strict)

@@ -10,6 +10,7 @@ from typing import Protocol
 from xml.etree import ElementTree
 
 from ptxemu.errors import InputError
+from ptxemu.files import reason
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 PASSED, FAILED = "passed", "failed"
@@ -38,8 +39,8 @@ def write_junit(path: Path, results: Sequence[Result]) -> None:
     suite.set("errors", str(len(errors)))
     suite.set("time", f"{sum(item.seconds for item in results):.6f}")
     for item in results:
-        case = ElementTree.SubElement(suite, "testcase", classname=str(item.path.parent), name=_clean(item.title))
-        case.set("file", str(item.path))
+        case = ElementTree.SubElement(suite, "testcase", classname=_clean(str(item.path.parent)), name=_clean(item.title))
+        case.set("file", _clean(str(item.path)))
         case.set("time", f"{item.seconds:.6f}")
         if item.status != PASSED:
             tag = "failure" if item.status == FAILED else "error"
@@ -73,5 +74,5 @@ def _clean(text: str) -> str:
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {reason(error)}") from None

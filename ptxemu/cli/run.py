@@ -10,19 +10,19 @@ import numpy as np
 
 from ptxemu.api import Kernel, load
 from ptxemu.case import CaseResult, case_file, read_case, run_case
-from ptxemu.case.arrays import save_array
+from ptxemu.case.arrays import SUFFIXES, save_array
 from ptxemu.case.bindings import in_order
+from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.options import device_of, device_options
 from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
 from ptxemu.device import Device
-from ptxemu.errors import Fault, InputError
+from ptxemu.errors import Fault, InputError, printable
 
 KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative")
 
 
 @click.command("run")
-@click.argument("path", type=click.Path(path_type=Path))
-@click.argument("case", type=click.Path(path_type=Path), required=False)
+@click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
 @click.option("--grid", metavar="X[xYxZ]", help="Blocks of the grid.")
 @click.option("--block", metavar="X[xYxZ]", help="Threads of a block.")
@@ -33,9 +33,9 @@ KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
 @device_options
+@isolable
 def command(
-    path: Path,
-    case: Path | None,
+    paths: tuple[Path, ...],
     entry: str | None,
     grid: str | None,
     block: str | None,
@@ -50,6 +50,8 @@ def command(
 ) -> int:
     """Run a kernel of a program, or a case (a .toml file, or a folder with one), or a program as a case says.
 
+    A program may be several PTX files, which are linked.
+
     \b
       ptxemu run saxpy.ptx --grid 4 --block 256 --arg n=1024 --arg a=2.0 \\
           --arg x=@x.npy --arg y=zeros:f32:1024 --out y=y.npy
@@ -59,13 +61,13 @@ def command(
     Arguments are named as in the PTX, by number from 0, or by any names in the kernel's order.
     """
     device = device_of(memory, workers)
-    if case is not None or path.is_dir() or path.suffix == ".toml":
+    *programs, last = paths
+    if last.is_dir() or last.suffix == ".toml":
         _refuse_kernel_options(entry, grid, block, arg, out, shared, cooperative)
-        program = None if case is None else path
-        return _run_case(case or path, program, timeout, output_dir, device)
+        return _run_case(last, tuple(programs), timeout, output_dir, device)
     if grid is None or block is None:
-        raise InputError(f"{path}: --grid and --block are needed to run a kernel")
-    kernel = _kernel(path, entry, device)
+        raise InputError(f"{last}: --grid and --block are needed to run a kernel")
+    kernel = _kernel(paths, entry, device)
     return _run_kernel(kernel, grid, block, arg, out, shared or 0, bool(cooperative), timeout)
 
 
@@ -84,8 +86,8 @@ def _run_kernel(
     for name, file in outputs.items():
         if not isinstance(named.get(name), np.ndarray):
             raise InputError(f"--out {name}={file}: --arg {name} is no array")
-        if Path(file).suffix not in (".npy", ".png"):
-            raise InputError(f"--out {name}={file}: must end in .npy or .png")
+        if Path(file).suffix not in SUFFIXES:
+            raise InputError(f"--out {name}={file}: must end in {' or '.join(SUFFIXES)}")
     values = in_order(kernel.info, named, "--arg")
     launcher = kernel[parse_extent(grid, "--grid"), parse_extent(block, "--block")]
     result = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative)
@@ -99,12 +101,12 @@ def _run_kernel(
     return 0
 
 
-def _run_case(path: Path, program: Path | None, timeout: float | None, output: Path, device: Device) -> int:
+def _run_case(path: Path, programs: tuple[Path, ...], timeout: float | None, output: Path, device: Device) -> int:
     case = read_case(case_file(path))
-    if program is not None:
-        case = replace(case, program=program)
-    result = run_case(case, timeout=timeout, output=output, device=device)
-    click.echo(f"{case.title}: {_verdict(result)}, {_duration(result.seconds)} in {len(case.launches)} launch(es)")
+    if programs:
+        case = replace(case, programs=programs)
+    result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated())
+    click.echo(f"{printable(case.title)}: {_verdict(result)}, {_duration(result.seconds)} in {len(case.launches)} launch(es)")
     _warn(result.warnings)
     for comparison in result.comparisons:
         mark = "ok" if comparison.passed else "FAILED"
@@ -127,13 +129,13 @@ def _verdict(result: CaseResult) -> str:
     return "passed" if result.passed else "FAILED"
 
 
-def _kernel(path: Path, entry: str | None, device: Device) -> Kernel:
-    module = load(path, device=device)
+def _kernel(paths: tuple[Path, ...], entry: str | None, device: Device) -> Kernel:
+    module = load(paths, device=device)
     if entry is not None:
         return module[entry]
     if len(module) != 1:
         names = ", ".join(module) or "no kernels"
-        raise InputError(f"{path}: --entry is needed: the file has {names}")
+        raise InputError(f"{module.name}: --entry is needed: the file has {names}")
     return next(iter(module.values()))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 from ptxemu.case.arrays import GENERATORS, Array, dtype_of, load_npy, load_png
-from ptxemu.errors import InputError
+from ptxemu.errors import LONGEST_SHOWN, InputError, shown
 
 # What the fields after dtype and shape of name:dtype:shape:... mean.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -16,6 +17,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "arange": ("start", "step"),
     "random": ("seed", "low", "high"),
 }
+COUNT = re.compile(r" *[0-9]{1,20} *")  # longer ones are never right
 Value = int | float | bytes | Array
 
 
@@ -37,27 +39,28 @@ def parse_value(text: str, where: str) -> Value:
         return _bytes(rest, where) if kind == "bytes" else _generated(kind, rest, where)
     number = parse_number(text)
     if number is None:
-        raise InputError(f"{where}: '{text}' is no number, @file.npy or array such as zeros:f32:1024")
+        raise InputError(f"{where}: {shown(text)} is no number, @file.npy or array such as zeros:f32:1024")
     return number
 
 
 def parse_number(text: str) -> int | float | None:
-    """An integer in Python's notations, or a float; None if the text is neither."""
+    """An integer in Python's notations, or a float; None if the text is neither, or is too large for either."""
     try:
         return int(text, 0)
     except ValueError:
         pass
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return None if math.isinf(number) and any(digit in text for digit in "0123456789") else number
 
 
 def parse_extent(text: str, option: str) -> tuple[int, ...]:
     """``128``, ``16x16`` or ``16,16`` as a tuple."""
     parts = re.split(r"[x,]", text)
-    if not 1 <= len(parts) <= 3 or not all(part.strip().isdigit() for part in parts):
-        raise InputError(f"{option} {text}: must be one to three numbers such as 256 or 16x16")
+    if not 1 <= len(parts) <= 3 or not all(map(COUNT.fullmatch, parts)):
+        raise InputError(f"{option} {text[:LONGEST_SHOWN]}: must be one to three numbers such as 256 or 16x16")
     return tuple(int(part) for part in parts)
 
 
@@ -70,7 +73,7 @@ def _bytes(text: str, where: str) -> bytes:
 
 def _generated(kind: str, rest: str, where: str) -> Array:
     if kind not in GENERATORS:
-        raise InputError(f"{where}: no array is made by '{kind}'; there are {', '.join(GENERATORS)}")
+        raise InputError(f"{where}: no array is made by {shown(kind)}; there are {', '.join(GENERATORS)}")
     dtype, *fields = rest.split(":")
     dtype_of(dtype, where)
     names = FIELDS[kind]
@@ -81,13 +84,13 @@ def _generated(kind: str, rest: str, where: str) -> Array:
     for name, text in zip(names, fields[1:], strict=False):
         number = parse_number(text)
         if number is None:
-            raise InputError(f"{where}: {name} '{text}' is no number")
+            raise InputError(f"{where}: {name} {shown(text)} is no number")
         spec[name] = number
     return GENERATORS[kind][0](spec, where)
 
 
 def _shape(text: str, where: str) -> list[int]:
     parts = re.split(r"[x,]", text)
-    if not all(part.isdigit() for part in parts):
-        raise InputError(f"{where}: shape '{text}' must be numbers such as 1024 or 64x64")
+    if not all(map(COUNT.fullmatch, parts)):
+        raise InputError(f"{where}: shape {shown(text)} must be numbers such as 1024 or 64x64")
     return [int(part) for part in parts]
