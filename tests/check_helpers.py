@@ -6,7 +6,7 @@ from ptxemu.check import check
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import LabelMark, Module, Op
 from ptxemu.source import SourceFile
-from ptxemu.syntax import parse
+from ptxemu.syntax.parser import parse
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 REGISTERS = """

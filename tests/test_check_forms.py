@@ -16,7 +16,7 @@ import pytest
 from ptxemu.check import check
 from ptxemu.errors import MAX_ERRORS, Diagnostics
 from ptxemu.source import SourceFile
-from ptxemu.syntax import parse
+from ptxemu.syntax.parser import parse
 
 Rows = list[dict[str, str]]
 

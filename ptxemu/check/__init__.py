@@ -39,7 +39,7 @@ class _ModuleChecker:
         self.strict = diagnostics.strict
         self.module = Module(source, tree.version or (0, 0), tree.target, {}, {}, tree.files, tree.locs)
         self.symbols: dict[str, SymRef] = {}
-        self.declarer = Declarer(diagnostics, self._gates())
+        self.declarer = Declarer(diagnostics, self.module.version, self._gates())
         self.initialised: list[tuple[Variable, ast.Init | ast.InitList]] = []
         self.spaces: dict[str, list[str]] = {}  # of the parameters of a function, in its first declaration
         self.aliases: set[str] = set()
@@ -63,7 +63,8 @@ class _ModuleChecker:
             self.declarer.initialise(encoder, variable, init)
         independent = "texmode_independent" in self.tree.target
         declared_at = self.declared_at if self.strict else {}
-        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent, declared_at)
+        version, target = self.module.version, target_parts(self.tree.target)[0] or 0
+        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent, declared_at, version, target)
         try:
             for function, node in self.bodies:
                 if node.body is not None:
@@ -85,7 +86,7 @@ class _ModuleChecker:
         for function, node in self.bodies:
             if function in self.defined:
                 check_parameters(function, node.end - 1, version, target, self.diagnostics)
-        if self.strict and not (self.diagnostics.errors or self.diagnostics.damage):
+        if self.strict and self.diagnostics.alone and not (self.diagnostics.errors or self.diagnostics.damage):
             self._unresolved()
 
     def _unresolved(self) -> None:

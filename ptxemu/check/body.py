@@ -16,7 +16,7 @@ from ptxemu.check.hints import instruction_hint
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
-from ptxemu.check.names import Code, Names
+from ptxemu.check.names import Code, Names, VectorName
 from ptxemu.check.operands import ACCESSES, Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Mismatch, Plan
 from ptxemu.check.subscripts import element, sum_of
@@ -27,12 +27,14 @@ from ptxemu.isa import rows
 from ptxemu.names import proposing
 from ptxemu.syntax import ast
 from ptxemu.syntax.words import SPACES
-from ptxemu.types import TYPES
+from ptxemu.types import PRED, TYPES
 
 ARGUMENTS = frozenset({"[&param]", "[&param+]"})  # kinds of addresses of variables that a call passes or returns
 SPECIAL = re.compile(r"%([\w.]+)")  # in the kind of an operand
 BARRIERS = 16  # per CTA
 WARP = 32
+FUSED_TARGET = 20  # the first one that has a fused mad.f32
+ROUNDED_VERSION = (3, 2)  # in which mad.f32 has to say how it rounds
 MOST_REGISTERS = (1 << 32) - 1
 
 
@@ -46,6 +48,8 @@ class Context:
     gates: Gates | None  # in strict mode
     independent: bool  # samplers are operands of their own
     declared_at: Mapping[str, int]  # in strict mode: where names of the module are declared first
+    version: tuple[int, int]
+    target: int  # its number
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
     forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
@@ -66,8 +70,8 @@ class BodyChecker:
         self.resolver = Resolver(self.names, context.diagnostics, roles, partial(element, self), partial(sum_of, self))
         self.calls = CallChecker(self.resolver, context.declarer, function.name)
         self.encoder = Encoder(context.diagnostics, self._symbol)
-        self.register_inputs: list[tuple[Reg, Variable]] = []
-        self.register_outputs: list[tuple[Reg, Variable]] = []
+        self.register_inputs: list[tuple[Reg, SymRef]] = []
+        self.register_outputs: list[tuple[Reg, SymRef]] = []
 
     def check(self, body: ast.Block) -> list[Op | LabelMark]:
         """The body as a flat list; what is wrong is reported and left out. The checker is of no use afterwards."""
@@ -77,11 +81,11 @@ class BodyChecker:
         if len(self.function.params) < len(self.node.params):
             for node in (*self.node.params, *self.node.returns):
                 self.names.forget(node.name)
-        for reg, variable in self.register_inputs:
-            self.items.append(self.transfer(reg, variable, load=True, like=None))
+        for reg, place in self.register_inputs:
+            self.items.append(self.transfer(reg, place, load=True, like=None))
         self._statements(body)
-        for reg, variable in self.register_outputs:
-            self.items.append(self.transfer(reg, variable, load=False, like=None))
+        for reg, place in self.register_outputs:
+            self.items.append(self.transfer(reg, place, load=False, like=None))
         items = self.items
         vars(self).clear()  # its parts refer to it: without this the tree would wait for the collector
         return items
@@ -209,20 +213,21 @@ class BodyChecker:
 
     def _formal(self, node: ast.Variable, variable: Variable, *, is_input: bool) -> None:
         """A ``.reg`` parameter is a register, copied from or to parameter memory at entry or return."""
-        fresh: bool
-        if node.space == "reg":
-            reg = Reg(node.name, variable.type)
-            (self.register_inputs if is_input else self.register_outputs).append((reg, variable))
-            fresh = self.names.declare(node.name, reg, node.pos)
-        else:
-            fresh = self.names.declare(node.name, SymRef(variable, 0), node.pos)
+        fresh = self._register(node) if node.space == "reg" else self.names.declare(node.name, SymRef(variable, 0), node.pos)
         if not fresh:
             self._duplicate(f"parameter '{node.name}' is declared twice", node.name, node.pos)
+        elif node.space == "reg":
+            entity = self.names.entities[node.name]
+            elements = entity.items if isinstance(entity, VectorName) else (entity,)
+            copied = self.register_inputs if is_input else self.register_outputs
+            for index, reg in enumerate(elements):
+                assert isinstance(reg, Reg)
+                copied.append((reg, SymRef(variable, index * reg.type.bytes)))
 
-    def transfer(self, reg: Reg, variable: Variable, *, load: bool, like: ast.Instruction | None) -> Op:
-        kind = TYPES[f"b{reg.type.bits}"]
-        opcode, address = "ld" if load else "st", Addr(SymRef(variable, 0), 0)
-        forms = self.forms(opcode, ("param", kind.name))
+    def transfer(self, reg: Reg, place: SymRef, *, load: bool, like: ast.Instruction | None) -> Op:
+        kind = reg.type if reg.type is PRED else TYPES[f"b{reg.type.bits}"]
+        opcode, address = "ld" if load else "st", Addr(place, 0)
+        forms = self.forms(opcode, ("param", f"b{8 * kind.bytes}"))
         assert isinstance(forms, list)
         pos, end = (self.node.pos, self.node.end) if like is None else (like.pos, like.end)
         guard = None if like is None else self.guard(like)
@@ -322,10 +327,22 @@ class BodyChecker:
 
     def checked_forms(self, ins: ast.Instruction) -> list[Form]:
         forms = self.forms(ins.opcode, ins.modifiers)
+        if isinstance(forms, Misfit) and (rounded := self._default_rounding(ins)):
+            forms = self.forms(ins.opcode, rounded)
         if isinstance(forms, Misfit):
             self.diagnostics.error(forms.message, *self._modifier_span(ins, forms.index))
             raise Rejected
         return forms
+
+    def _default_rounding(self, ins: ast.Instruction) -> tuple[str, ...]:
+        """The modifiers of a mad of early compilers with the rounding that it has there (PTX ISA, "mad")."""
+        if ins.opcode != "mad":
+            return ()
+        if "f32" in ins.modifiers and self.context.target < FUSED_TARGET:
+            where = self.diagnostics.source.where(ins.pos)
+            raise UnsupportedError(f"{where}: mad.f32 without rounding, whose product sm_1x truncates, is not supported")
+        early = "f32" in ins.modifiers and self.context.version < ROUNDED_VERSION
+        return ("rn", *ins.modifiers) if early else ()
 
     def _modifier_span(self, ins: ast.Instruction, index: int | None) -> tuple[int, int]:
         """Where modifier ``index`` stands in the source, with its dot."""
@@ -352,7 +369,7 @@ class BodyChecker:
         except UnsupportedError as problem:
             self._gated(ins, forms[0])
             source = self.diagnostics.source
-            raise UnsupportedError(f"{source.name}:{source.line(ins.pos)}: {problem}") from None
+            raise UnsupportedError(f"{source.where(ins.pos)}: {problem}") from None
         plan.remarks = self._remarks(plan, key)
         self.context.plans[key] = plan
         return plan

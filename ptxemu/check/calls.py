@@ -10,11 +10,11 @@ from ptxemu.check.declarations import Declarer
 from ptxemu.check.names import written
 from ptxemu.check.operands import Rejected, Resolver
 from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable
+from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable, Vec
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES
+from ptxemu.types import PRED, TYPES, ScalarType
 
-Actual = Variable | Reg | Imm
+Actual = Variable | Reg | Imm | Vec
 
 
 @dataclass(slots=True)
@@ -46,6 +46,8 @@ class CallChecker:
         for operand in (*returns, *args):
             if isinstance(operand, ast.Offset) and self.declarer.gates is not None:
                 raise self.misplaced("what is passed to a call cannot be a sum", operand.pos, operand.end)
+            if isinstance(operand, ast.Name) and "." in operand.text and self.declarer.gates is not None:
+                raise self.misplaced("what is passed to a call cannot be an element of a vector", operand.pos, operand.end)
         target = self.resolver.name(callee)
         uniform = "uni" in ins.modifiers
         if isinstance(target, Reg):
@@ -120,7 +122,7 @@ class CallChecker:
 
     def bind(
         self, callee: ast.Name, signature: _Signature, returns: Sequence[ast.Operand], args: Sequence[ast.Operand]
-    ) -> tuple[tuple[Variable | Reg, ...], tuple[Actual, ...]]:
+    ) -> tuple[tuple[Variable | Reg | Vec, ...], tuple[Actual, ...]]:
         """The actual results and arguments, checked against the formal ones."""
         for what, formals, actuals in (("argument", signature.params, args), ("result", signature.returns, returns)):
             if len(formals) == len(actuals) + 1 and None in formals[-1].dims:
@@ -133,9 +135,10 @@ class CallChecker:
         values = tuple(self.actual(formal, operand) for formal, operand in zip(signature.params, args))
         return results, values
 
-    def result(self, formal: Variable, operand: ast.Operand) -> Variable | Reg:
+    def result(self, formal: Variable, operand: ast.Operand) -> Variable | Reg | Vec:
         if isinstance(operand, ast.Sink) and not formal.dims:
-            return Reg("_", TYPES[f"b{formal.type.bits}"])
+            dropped = Reg("_", PRED if formal.type is PRED else TYPES[f"b{formal.type.bits}"])
+            return Vec((dropped,) * formal.vector) if formal.vector else dropped
         if isinstance(operand, ast.Float):
             raise self.resolver.error("a result must be a register or a .param variable", operand)
         result = self.actual(formal, operand)
@@ -144,9 +147,9 @@ class CallChecker:
         return result
 
     def actual(self, formal: Variable, operand: ast.Operand) -> Actual:
-        """A ``.param`` variable of the same shape, or a scalar register or literal."""
+        """A ``.param`` variable of the same shape, or a register or literal."""
         _, value = self.resolver.resolve(operand)
-        if formal.type.bits == 8 and not formal.dims:
+        if formal.type.bits == 8 and not formal.dims and not formal.vector:
             raise self.resolver.error("a scalar of 8 bits cannot be passed; the parameter must have 16 bits or more", operand)
         if isinstance(value, SymRef) and isinstance(operand, ast.Offset):
             raise self.resolver.error("a parameter is passed whole, without an offset", operand)
@@ -156,9 +159,11 @@ class CallChecker:
                 name, given = written(value.symbol.name), _describe(value.symbol)
                 raise self.resolver.error(f"'{name}' is {given}; the parameter is {_describe(formal)}", operand)
             return value.symbol
-        kind = None if formal.dims else formal.type
-        if kind is not None and isinstance(value, Reg) and typerules.register_fits(kind, value.type, relaxed=False):
-            return value
+        elements = value if isinstance(value, tuple) else (value,)
+        registers = tuple(element for element in elements if isinstance(element, Reg))
+        if len(registers) == len(elements) and _fits(formal, registers):
+            return Vec(registers) if isinstance(value, tuple) else registers[0]
+        kind: ScalarType | None = None if formal.dims or formal.vector or formal.type is PRED else formal.type
         if kind is not None and isinstance(value, (ast.Int, ast.Float)) and typerules.literal_fits(kind, value):
             return typerules.literal_value(kind, value)
         if kind is not None and kind.kind == "b" and isinstance(value, ast.Float):
@@ -179,20 +184,35 @@ def _signature(function: Function) -> _Signature:
     return _Signature(tuple(param.variable for param in function.params), tuple(function.returns), None)
 
 
+def _fits(formal: Variable, registers: tuple[Reg, ...]) -> bool:
+    """Whether a register or the elements of one can be passed: a vector goes with all that has its size, as ptxas has it."""
+    if formal.dims:
+        return False
+    if len(registers) == 1 and not formal.vector:
+        return typerules.register_fits(formal.type, registers[0].type, relaxed=False)
+    untyped = PRED not in (formal.type, *(register.type for register in registers))
+    return untyped and sum(register.type.bytes for register in registers) == formal.size
+
+
 def _same_shape(formal: Variable, actual: Variable) -> bool:
     if bool(formal.dims) != bool(actual.dims) or (formal.size != actual.size and None not in formal.dims):
         return False
-    if formal.dims and actual.align < formal.align:
+    if (formal.dims and actual.align < formal.align) or (formal.type is PRED) != (actual.type is PRED):
         return False
     return formal.type.kind == "b" or actual.type.kind == "b" or formal.type.is_float == actual.type.is_float
 
 
 def _alignment(variable: Variable) -> int:
     """The alignment declared, or that of the type if it is greater. ptxas wants the same of parameter and argument."""
-    return max(variable.align, variable.type.bytes)
+    return max(variable.align, _natural_alignment(variable))
+
+
+def _natural_alignment(variable: Variable) -> int:
+    return variable.type.bytes * (variable.vector or 1)
 
 
 def _describe(variable: Variable) -> str:
     extent = "".join(f"[{extent}]" for extent in variable.dims)
-    align = f".align {variable.align} " if variable.dims or variable.align != variable.type.bytes else ""
-    return f"{align}.{variable.type}{extent}"
+    align = f".align {variable.align} " if variable.dims or variable.align != _natural_alignment(variable) else ""
+    vector = f".v{variable.vector} " if variable.vector else ""
+    return f"{align}{vector}.{variable.type}{extent}"

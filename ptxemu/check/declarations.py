@@ -13,14 +13,17 @@ from ptxemu.types import PRED, TYPES, ScalarType
 
 DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
 PARAMETER_SPACES = frozenset({"param", "reg"})
+MOST_BYTES = 1 << 40  # of a variable: more than any device has
+REMOVED = {"local": (3, 0), "tex": (1, 5)}  # since when there are no such variables of modules
 INITIALISED = frozenset({"global", "const"})
 
 
 class Declarer:
     """Makes IR variables and functions, and reports declarations that are wrong."""
 
-    def __init__(self, diagnostics: Diagnostics, gates: Gates | None = None) -> None:
+    def __init__(self, diagnostics: Diagnostics, version: tuple[int, int], gates: Gates | None = None) -> None:
         self.diagnostics = diagnostics
+        self.version = version
         self.gates = gates
         self.unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
 
@@ -41,6 +44,11 @@ class Declarer:
         gated = gate_problem(node, self.gates)
         if gated is not None:
             self.error(gated, node)
+        if scope == "module" and self.version < REMOVED.get(node.space, (0, 0)):
+            what = f"a module-scope .{node.space} variable, as there were before PTX {'.'.join(map(str, REMOVED[node.space]))},"
+            refusal = UnsupportedError(f"{self.diagnostics.source.where(node.pos)}: {what} is not supported")
+            self.unsupported = self.unsupported or refusal
+            return False
         problem = declaration_problem(node, scope)
         misplaced = scope in ("func", "prototype") and node.space not in PARAMETER_SPACES
         if problem is not None and (misplaced or (scope == "entry" and None in node.dims)):
@@ -70,8 +78,11 @@ class Declarer:
         size = element
         for extent in dims:
             size *= extent or 0
+            if size > MOST_BYTES:
+                self.error(f"'{node.name}' takes more than {MOST_BYTES} bytes", node)
+                return None
         align = node.align or element
-        return Variable(name, space, kind, node.vector, dims, size, align, None, [], node.linkage, node.pos, [], owner)
+        return Variable(name, space, kind, node.vector, dims, size, align, [], [], node.linkage, node.pos, [], owner)
 
     def _legal(self, node: ast.Variable, kind: ScalarType, space: str, owner: str | None) -> bool:
         if node.init is not None and node.linkage == "extern":
@@ -80,7 +91,7 @@ class Declarer:
             if space == "param" or (space == "global" and owner is None):
                 return True
             self.error(f"a {kind} must be a module-scope .global variable or a kernel parameter", node)
-        elif kind.kind not in DATA_KINDS:
+        elif kind.kind not in DATA_KINDS and not (kind is PRED and space == "reg"):
             self.error(f"'{node.name}' of type {kind} must be a register", node)
         elif node.align & (node.align - 1):
             self.error(f"the alignment {max(node.align, 0)} of '{node.name}' is not a power of two", node)
@@ -151,9 +162,9 @@ class Declarer:
         if kind is not None and kind.kind == "opaque" and scope == "func":
             self.error(f"a {kind} cannot be a parameter of a .func", node)
             return None
-        if kind is PRED and (scope == "prototype" or (scope == "func" and node.space == "reg")):
+        if kind is PRED and scope == "prototype" and node.space != "reg":
             source = self.diagnostics.source
-            problem = f"{source.name}:{source.line(node.pos)}: parameters of type .pred are not supported"
+            problem = f"{source.where(node.pos)}: .param parameters of type .pred are not supported"
             self.unsupported = self.unsupported or UnsupportedError(problem)
             return None
         variable = self.variable(node, node.name, owner)

@@ -80,7 +80,7 @@ def _constant_branch(checker: BodyChecker, ins: ast.Instruction, index: ast.Int,
     """A literal index chooses its label now."""
     if not 0 <= index.value < len(labels):
         source = checker.diagnostics.source
-        raise UnsupportedError(f"{source.name}:{source.line(index.pos)}: the index of brx.idx lies outside of its list")
+        raise UnsupportedError(f"{source.where(index.pos)}: the index of brx.idx lies outside of its list")
     forms = checker.forms("bra", ())
     assert isinstance(forms, list)
     target, guard = (labels[index.value],), checker.guard(ins)
@@ -96,8 +96,8 @@ def call(checker: BodyChecker, ins: ast.Instruction) -> Op:
 
 def leave(checker: BodyChecker, ins: ast.Instruction) -> Op:
     """``ret``: results declared .reg are copied out first."""
-    for reg, variable in checker.register_outputs:
-        checker.items.append(checker.transfer(reg, variable, load=False, like=ins))
+    for reg, place in checker.register_outputs:
+        checker.items.append(checker.transfer(reg, place, load=False, like=ins))
     return checker.operation(ins)
 
 

@@ -21,8 +21,7 @@ FIELDS = {
     | {"normalized_coords", "num_mipmap_levels", "num_samples"},
 }
 SYMBOLIC = {"wrap": 0, "mirror": 3, "clamp_ogl": 4, "clamp_to_edge": 1, "clamp_to_border": 2, "nearest": 0, "linear": 1}
-
-MOST_DATA = 256 << 20  # bytes of the initialised variables of a module or function: a short text may ask for any size
+GAP = 64  # bytes between two initial values that still make one run
 
 Initialiser = ast.Init | ast.InitList
 FindSymbol = Callable[[ast.Name], SymRef | None]
@@ -37,13 +36,31 @@ class InitialiserError(Exception):
         self.node = node
 
 
+class _Runs:
+    """Bytes written in the order of their offsets, as few runs: a short text may initialise few bytes of a huge variable."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, bytearray]] = []
+
+    def put(self, offset: int, data: bytes) -> None:
+        if self._runs:
+            start, run = self._runs[-1]
+            gap = offset - start - len(run)
+            if gap <= GAP:
+                run.extend(bytes(gap) + data)
+                return
+        self._runs.append((offset, bytearray(data)))
+
+    def found(self) -> list[tuple[int, bytes]]:
+        return [(offset, bytes(run)) for offset, run in self._runs]
+
+
 class Encoder:
     """Fills in ``init``, ``relocs`` and ``fields`` of variables. ``find`` gives the symbol of a name or reports it."""
 
     def __init__(self, diagnostics: Diagnostics, find: FindSymbol) -> None:
         self.diagnostics = diagnostics
         self.find = find
-        self.encoded = 0  # bytes so far
 
     def encode(self, variable: Variable, init: Initialiser) -> None:
         try:
@@ -58,20 +75,16 @@ class Encoder:
 
     def _data(self, variable: Variable, init: Initialiser) -> None:
         dims = [extent or 0 for extent in variable.dims] + ([variable.vector] if variable.vector else [])
-        self.encoded += variable.size
-        if self.encoded > MOST_DATA:
-            source = self.diagnostics.source
-            raise UnsupportedError(f"{source.name}:{source.line(init.pos)}: more than {MOST_DATA >> 20} MiB of initial values")
-        data = bytearray(variable.size)
-        self._fill(variable, data, 0, variable.size, dims, init)
-        variable.init = bytes(data)
+        runs = _Runs()
+        self._fill(variable, runs, 0, variable.size, dims, init)
+        variable.init = runs.found()
 
-    def _fill(self, variable: Variable, data: bytearray, offset: int, size: int, dims: list[int], init: Initialiser) -> None:
+    def _fill(self, variable: Variable, runs: _Runs, offset: int, size: int, dims: list[int], init: Initialiser) -> None:
         """Encode one nesting level; the depth is bounded by the declared dimensions."""
         if not dims:
             if isinstance(init, ast.InitList):
                 raise InitialiserError(f"'{variable.name}' takes one value here, not a list", init)
-            self._scalar(variable, data, offset, init)
+            self._scalar(variable, runs, offset, init)
             return
         if isinstance(init, ast.Init):
             raise InitialiserError(f"'{variable.name}' needs a list of values in braces", init)
@@ -80,11 +93,12 @@ class Encoder:
         if variable.vector and len(dims) == 1 and len(init.items) < variable.vector:
             raise InitialiserError(f"a vector of '{variable.name}' needs {variable.vector} values, not {len(init.items)}", init)
         step = size // dims[0] if dims[0] else 0
+        rest = dims[1:]
         for item in init.items:
-            self._fill(variable, data, offset, step, dims[1:], item)
+            self._fill(variable, runs, offset, step, rest, item)
             offset += step
 
-    def _scalar(self, variable: Variable, data: bytearray, offset: int, init: ast.Init) -> None:
+    def _scalar(self, variable: Variable, runs: _Runs, offset: int, init: ast.Init) -> None:
         value, kind = init.value, variable.type
         if init.name is not None:
             raise InitialiserError(f"'{variable.name}' has no fields", init)
@@ -94,13 +108,13 @@ class Encoder:
             bits = float_bits(value, TYPES[f"f{kind.bits}"])
         elif isinstance(value, ast.Float) and kind.kind == "b":
             source = self.diagnostics.source
-            raise UnsupportedError(f"{source.name}:{source.line(init.pos)}: a floating-point value of .{kind} is not supported")
+            raise UnsupportedError(f"{source.where(init.pos)}: a floating-point value of .{kind} is not supported")
         elif isinstance(value, (ast.Name, ast.Offset)) and kind.kind == "u":
             self._symbol(variable, offset, init, value)
             return
         else:
             raise InitialiserError(f"the initial value does not fit type {kind} of '{variable.name}'", init)
-        data[offset : offset + kind.bytes] = bits.to_bytes(kind.bytes, "little")
+        runs.put(offset, bits.to_bytes(kind.bytes, "little"))
 
     def _symbol(self, variable: Variable, offset: int, init: ast.Init, value: ast.Name | ast.Offset) -> None:
         name, addend = (value.base, value.offset) if isinstance(value, ast.Offset) else (value, 0)
@@ -127,7 +141,7 @@ class Encoder:
             raise InitialiserError(f"the address of the function '{symbol.name}' takes no offset and is not generic", init)
         if symbol.kind == "entry":
             source = self.diagnostics.source
-            raise UnsupportedError(f"{source.name}:{source.line(init.pos)}: the address of a kernel is not supported")
+            raise UnsupportedError(f"{source.where(init.pos)}: the address of a kernel is not supported")
 
     # ------------------------------------------------------------ opaque types
 

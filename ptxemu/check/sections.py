@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from ptxemu.errors import Diagnostics
+from ptxemu.source import after_blanks
 from ptxemu.syntax import ast
+from ptxemu.syntax.trivia import without_comments
 
-SECTION = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|\.section\b[ \t]*\.[\w.$]+\s*\{([^{}]*)\}', re.ASCII | re.DOTALL)
+SECTION = re.compile(r'"[^"\n]*"|\.section\b[ \t]*\.[\w.$]+\s*\{([^{}]*)\}', re.ASCII)
 DATA = re.compile(r"\.(\w+)\s+(-?\w+(?:\s*,\s*-?\w+)*)", re.ASCII)
 NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
+MOST_DIGITS = 24  # of a number that may fit a type
 WIDTHS = {"b8": 8, "b16": 16, "b32": 32, "b64": 64}
-UNCHECKED = frozenset({"b32", "b64"})  # whose values ptxas does not limit
+UNCHECKED = frozenset({"b32", "b64"})  # whose values ptxas limits to 64 bits only
 
 
 def check_sections(tree: ast.Module, diagnostics: Diagnostics) -> None:
     """Report data of a section that have no such type or do not fit it, and a debug target without any section."""
     text = diagnostics.source.text
-    found = [match for match in SECTION.finditer(text) if match[1] is not None] if ".section" in text else []
+    text = without_comments(text) if ".section" in text else ""
+    found = [match for match in SECTION.finditer(text) if match[1] is not None]
+    functions = sorted((item.pos, item.end) for item in tree.items if isinstance(item, ast.Function))
     for section in found:
-        if any(item.pos < section.start() < item.end for item in tree.items if isinstance(item, ast.Function)):
+        before = bisect_left(functions, (section.start(),)) - 1
+        if before >= 0 and section.start() < functions[before][1]:
             diagnostics.error("a '.section' cannot stand in a function", section.start(), section.start() + len(".section"))
         if (stray := text.find(";", section.start(1), section.end(1))) >= 0:
             diagnostics.error("the data of a section have no ';'", stray, stray + 1)
@@ -35,12 +42,22 @@ def _data(data: re.Match[str], diagnostics: Diagnostics) -> None:
         if NUMBER.fullmatch(data[2].split(",")[0].strip()):
             diagnostics.error(f"the type of data is .b8, .b16, .b32 or .b64, not .{kind}", data.start(), data.end(1))
         return
-    if kind in UNCHECKED:
-        return
+    bits = 65 if kind in UNCHECKED else WIDTHS[kind]
     for word in re.finditer(r"[^\s,]+", data[2]):
-        start = data.start(2) + word.start()
-        if not NUMBER.fullmatch(word[0]):
-            continue
-        value = int(word[0].rstrip("U"), 16 if "x" in word[0].lower() else 10)
-        if not -(1 << WIDTHS[kind] - 1) <= value < 1 << WIDTHS[kind]:
-            diagnostics.error(f"{word[0]} does not fit type .{kind}", start, start + len(word[0]))
+        value = _value(word[0]) if NUMBER.fullmatch(word[0]) else 0
+        if not -(1 << bits - 1) <= value < 1 << min(bits, 64):
+            pos, end = data.start(2) + word.start(), data.start(2) + word.end()
+            after = after_blanks(diagnostics.source.text, data.end(2))
+            if value < 1 << 64 and diagnostics.source.line(after) != diagnostics.source.line(pos):
+                pos, end = after, after + 1  # where ptxas knows all of the list
+            shown = word[0] if len(word[0]) <= MOST_DIGITS else f"{word[0][:MOST_DIGITS]}..."
+            diagnostics.error(f"{shown} does not fit type .{kind}", pos, end)
+
+
+def _value(number: str) -> int:
+    """A number, or one that fits no type if it has too many digits."""
+    digits = number.rstrip("U").lower().replace("0x", "").lstrip("-0") or "0"
+    if len(digits) > MOST_DIGITS:
+        return 1 << 128
+    value = int(digits, 16 if "x" in number.lower() else 10)
+    return -value if number.startswith("-") else value
