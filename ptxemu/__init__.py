@@ -7,6 +7,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ptxemu.locks import importing
+
 if TYPE_CHECKING:
     from ptxemu.api import Kernel, Module, load, loads
     from ptxemu.buffer import Buffer
@@ -68,7 +70,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: checking PTX needs neither LLVM nor NumPy, which take long to load."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'ptxemu' has no attribute {name!r}")
-    value = getattr(import_module(f"ptxemu.{_HOME_OF[name]}"), name)
+    with importing:
+        value = getattr(import_module(f"ptxemu.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -15,60 +15,104 @@ from ptxemu import dialects
 from ptxemu.arguments import Arguments
 from ptxemu.buffer import Buffer
 from ptxemu.cache import Cache
-from ptxemu.device import Device, default_device
+from ptxemu.device import FRAMELESS_STACK, Device, default_device
 from ptxemu.diagnose import read_ptx
-from ptxemu.errors import InputError
-from ptxemu.limits import Shape, check_kernel, check_shared, rows_of, shape_of
+from ptxemu.errors import InputError, shown
+from ptxemu.limits import MAX_LOCAL, Shape, check_kernel, check_shared, rows_of, shape_of
+from ptxemu.locks import new_lock
 from ptxemu.names import closest
 from ptxemu.program import Program, Settings
 from ptxemu.resident import Bindable, Resident
 from ptxemu.run import LaunchResult, Record, launch
 from ptxemu.signature import KernelInfo, ModuleInfo
+from ptxemu.source import SourceFile, join
 from ptxemu.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 
 Options = Mapping[str, str | int | bool]
+FilePath = str | os.PathLike[str]
+MAX_OPT = 3
+
+TIERS = ("auto", "fast", "best")
+TIER_VARIABLE = "PTXEMU_TIER"
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: FilePath | Sequence[FilePath],
     *,
     strict: bool = False,
     device: Device | None = None,
     opt: int = 2,
+    tier: str | None = None,
     dialect: str | None = None,
     options: Options | None = None,
 ) -> Module:
-    """Load a file. ``strict`` also checks what the ``.version`` and ``.target`` allow.
+    """Load a file, or several that are linked (relocatable device code).
+
+    ``strict`` also checks what the ``.version`` and ``.target`` allow.
 
     ``dialect`` is ``ptx``, ``sass`` ..., by default what the suffix says.  ``options`` settle what the documents of an
-    instruction set leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.
+    instruction set leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.  ``tier`` is ``best``,
+    ``fast`` or ``auto`` (the default, or what ``PTXEMU_TIER`` says): whether kernels whose best code takes long to make
+    first run code that is made faster.
     Raises PtxError with every diagnostic if the text is wrong, InputError if it cannot be read.
     """
-    name = os.fspath(path)
-    text = read_ptx(Path(path))
-    return loads(text, filename=name, strict=strict, device=device, opt=opt, dialect=dialect, options=options)
+    try:
+        paths = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
+        names = [os.fsdecode(one) for one in paths]
+    except TypeError:
+        raise InputError(f"a path is a text or an object for one, not {shown(path)}") from None
+    texts = [read_ptx(Path(name)) for name in names]
+    return loads(texts, filename=names, strict=strict, device=device, opt=opt, tier=tier, dialect=dialect, options=options)
 
 
 def loads(
-    text: str,
+    text: str | Sequence[str],
     *,
-    filename: str = "<string>",
+    filename: str | Sequence[str] = "<string>",
     strict: bool = False,
     device: Device | None = None,
     opt: int = 2,
+    tier: str | None = None,
     dialect: str | None = None,
     options: Options | None = None,
 ) -> Module:
-    """Load a text; ``filename`` is what messages call it, and says the dialect if nothing else does."""
-    language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
-    given = dict(options or {})
+    """Load a text; ``filename`` is what messages call it, and says the dialect if nothing else does.
+
+    Several texts of PTX, with a name each or one for all, are linked as nvlink does it: what one of them declares
+    ``.extern`` another defines. Raises PtxError for names that are defined twice or not at all.
+    """
+    if not isinstance(opt, int) or not 0 <= opt <= MAX_OPT:
+        raise InputError(f"opt must be 0 to {MAX_OPT}, not {shown(opt)}")
+    if device is not None and not isinstance(device, Device):
+        raise InputError(f"device must be a ptxemu.Device, not {shown(device)}")
+    sources = _sources(text, filename)
+    languages = [dialects.of_file(source.name) if dialect is None else dialects.find(dialect) for source in sources]
+    language = languages[0]
+    if len(sources) > 1 and any(one is not dialects.PTX for one in languages):
+        raise InputError("only files of PTX can be linked")
+    given = _checked_options(options or {})
     policy = {name: given.pop(name) for name in list(given) if name in POLICY_FIELDS}
     if language is not dialects.PTX and (strict := strict or bool(policy.get("strict"))):
         policy.setdefault("strict", True)
     chosen = language.check_options({name: str(value) for name, value in given.items()}, POLICY_FIELDS)
-    settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())))
-    program = Program(text, filename, settings, Cache.from_environment())
+    settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())), tier=_checked_tier(tier))
+    program = Program(join(sources), settings, Cache.from_environment())
     return Module(program, device, {**language.policy, **policy})
+
+
+def _sources(text: str | Sequence[str], filename: str | Sequence[str]) -> list[SourceFile]:
+    texts: list[Any] = list(text) if isinstance(text, (list, tuple)) else [text]
+    names = [filename] * len(texts) if isinstance(filename, str) else list(filename)
+    if not texts or len(names) != len(texts):
+        raise InputError(f"{len(texts)} texts need as many names, at least one; there are {len(names)}")
+    return [SourceFile(name, one) for name, one in zip(names, texts, strict=True)]
+
+
+def _checked_options(options: Options) -> dict[str, str | int | bool]:
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, str | int) or (isinstance(value, int) and abs(value) >= 2**64):
+            raise InputError(f"option {name} cannot be {shown(value)}")
+    return dict(options)
 
 
 class Module(Mapping[str, "Kernel"]):
@@ -79,7 +123,8 @@ class Module(Mapping[str, "Kernel"]):
         self._device = device
         self._policy = policy or {}
         SurfacePolicy().replaced(self._policy)
-        self._lock = Lock()
+        self._lock = new_lock()
+        self._resident: Resident | None = None
         self._info = program.info
 
     @property
@@ -91,28 +136,35 @@ class Module(Mapping[str, "Kernel"]):
         """Kernels, parameters and variables as plain data."""
         return self._info
 
-    @cached_property
+    @property
     def device(self) -> Device:
         """The device that the module runs on; the default device unless one was given."""
-        return self._device or default_device()
-
-    @cached_property
-    def _resident(self) -> Resident:
-        return Resident(self._info, self.device, self.name)
+        with self._lock:
+            if self._device is None:
+                self._device = default_device()
+            return self._device
 
     def resident(self) -> Resident:
         """The module's variables in device memory, made at the first use."""
         with self._lock:
+            if self._resident is None:
+                self._resident = Resident(self._info, self.device, self.name)
             return self._resident
 
     def __getitem__(self, name: str) -> Kernel:
+        if not isinstance(name, str):
+            raise InputError(f"a kernel's name is a text, not {shown(name)}")
         info = self._info.kernels.get(name)
         if info is None:
             if not self._info.kernels:
                 raise InputError(f"{self.name} has no kernels")
             hint = closest(name, self._info.kernels) or f" (it has {', '.join(self._info.kernels)})"
-            raise InputError(f"{self.name} has no kernel '{name}'{hint}")
+            raise InputError(f"{self.name} has no kernel {shown(name)}{hint}")
         return Kernel(self, info)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The kernel of a name, or the default."""
+        return Kernel(self, self._info.kernels[name]) if name in self else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._info.kernels)
@@ -121,7 +173,7 @@ class Module(Mapping[str, "Kernel"]):
         return len(self._info.kernels)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._info.kernels
+        return isinstance(name, str) and name in self._info.kernels
 
     def __repr__(self) -> str:
         return f"Module({self.name!r}: {', '.join(self)})"
@@ -142,7 +194,7 @@ class Module(Mapping[str, "Kernel"]):
     def locate(self, record: Record) -> str:
         """``file:line`` of a fault record."""
         pos = record["pos"]
-        return f"{self.name}:{self.program.source.line(pos)}" if isinstance(pos, int) else ""
+        return self.program.source.where(pos) if isinstance(pos, int) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +246,16 @@ class Launcher:
         ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """
         module, info = self.kernel.module, self.kernel.info
+        limit = _checked_timeout(timeout)
+        if printf is not None and not callable(printf):
+            raise InputError(f"printf must be a function, not {shown(printf)}")
         device = module.device
         arguments = Arguments(info, args, device, rows_of(info, self.shape))
         code, loaded = module.program.load(info.name, self.shape.block)
         dynamic = check_shared(info, code.static_shared, shared)
         resident, surfaces = module.resident(), module.surface_context()
         unsynced = resident.overlapping(info.unsynced)
+        ended = module.program.watch(info.name, self.shape.block, code)
         try:
             params = arguments.copy_in()
             result = launch(
@@ -211,25 +267,27 @@ class Launcher:
                 params=params,
                 static_shared=code.static_shared,
                 dynamic_shared=dynamic,
-                local_bytes=code.local_bytes + (device.stack if code.stacked else 0),
+                local_bytes=min(code.local_bytes + (device.stack if code.stacked else 0), MAX_LOCAL),
                 suspends=code.suspends,
                 spins=code.spins,
                 cooperative=bool(cooperative),
-                stack_bytes=device.host_stack if code.calls else 0,
+                stack_bytes=code.frame_bytes + (device.host_stack if code.calls else FRAMELESS_STACK),
                 global_base=resident.bases["global"],
                 const_base=resident.bases["const"],
-                const_size=len(module.info.const_image),
+                const_size=module.info.blocks["const"].size,
                 handles=resident.handles_address,
                 surfaces=surfaces.pointer,
                 workers=device.workers,
-                timeout=_checked_timeout(timeout),
+                timeout=limit,
                 locate=module.locate,
                 dialect=module.program.settings.dialect,
                 surface_name=resident.surface_name,
                 printf=printf,
+                keeps=(loaded, resident, surfaces),
             )
             arguments.copy_out()
         finally:
+            ended()
             arguments.release()
         return replace(
             result,
@@ -241,7 +299,20 @@ class Launcher:
         )
 
 
-def _checked_timeout(timeout: float | None) -> float | None:
-    if timeout is not None and not (isinstance(timeout, int | float | np.number) and timeout > 0):
-        raise InputError(f"timeout must be a positive number of seconds, not {timeout!r}")
-    return None if timeout is None else float(timeout)
+def _checked_tier(given: str | None) -> str:
+    tier, what = (os.environ.get(TIER_VARIABLE) or "auto", TIER_VARIABLE) if given is None else (given, "tier")
+    if not isinstance(tier, str) or tier not in TIERS:
+        raise InputError(f"{what} must be one of {', '.join(TIERS)}, not {shown(tier)}")
+    return tier
+
+
+def _checked_timeout(timeout: object) -> float | None:
+    """Seconds; infinity is no limit."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, int | float | np.integer | np.floating) and not isinstance(timeout, bool) and timeout > 0:
+        try:
+            return float(timeout)
+        except OverflowError:
+            return math.inf
+    raise InputError(f"timeout must be a positive number of seconds, not {shown(timeout)}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.buffer import Buffer
+from ptxemu.buffer import Buffer, no_device_form
 from ptxemu.device import Device
 from ptxemu.errors import InputError
 from ptxemu.scalars import pack_scalar, pack_struct
@@ -20,7 +20,6 @@ from ptxemu.texture_object import SamplerObject, TextureObject
 Array = NDArray[Any]
 POINTER_TYPES = ("u64", "s64", "b64")
 OPAQUE_NAMES = {"surfref": "surface", "texref": "texture", "samplerref": "sampler"}
-NO_DEVICE_FORM = "OUMm"
 
 
 @dataclass(slots=True)
@@ -161,10 +160,8 @@ class Arguments:
 def _checked_array(parameter: Parameter, array: Array, where: str) -> Array:
     if parameter.type not in POINTER_TYPES:
         raise InputError(f"{where}: is .{parameter.type}: expects a scalar, not an array of {array.dtype.name}")
-    if array.dtype.hasobject or array.dtype.kind in NO_DEVICE_FORM:
-        raise InputError(f"{where}: an array of {array.dtype} has no form in device memory")
-    if not array.dtype.isnative:
-        raise InputError(f"{where}: the array's byte order is not the machine's")
+    if problem := no_device_form(array.dtype):
+        raise InputError(f"{where}: {problem}")
     if array.flags.c_contiguous or array.flags.f_contiguous:
         return array
     if array.flags.writeable:

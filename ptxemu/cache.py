@@ -1,7 +1,7 @@
 """The disk cache: small checked files in a private directory, found by the hash of everything they depend on.
 
-An entry is ``MAGIC``, the length of a JSON header, the header, a payload and the SHA-256 of all that.  A file that is
-torn, flipped or foreign is a miss, never an error: the caller makes the entry again.
+An entry is ``MAGIC``, the length of a JSON header, the header, a payload and the SHA-256 of its key and all that.  A file
+that is torn, flipped, foreign or another key's is a miss, never an error: the caller makes the entry again.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ import json
 import os
 import struct
 import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-MAGIC = b"PTXEMU\x00\x01"
+from ptxemu.private import private_directory
+
+MAGIC = b"PTXEMU\x00\x02"
 DIGEST_BYTES = 32
 SUFFIX = ".entry"
+UNFINISHED = ".new-"
+ABANDONED = 3600  # seconds; a file that is written so long is not written any more
+FIRST_TIME = 400_000_000  # in 1982: archives without times say 1970 or 1980
 DEFAULT_LIMIT = 512 << 20
 VARIABLE = "PTXEMU_CACHE"
 LIMIT_VARIABLE = "PTXEMU_CACHE_LIMIT"
@@ -44,40 +52,65 @@ def key_of(*parts: object) -> str:
 
 @cache
 def build_fingerprint() -> str:
-    """The hash of ptxemu's own code: an entry made by other code is never used."""
+    """The hash of what tells ptxemu's own code from other versions of it: an entry made by other code is never used.
+
+    Sizes and times of the files do, which takes a tenth of the time of reading them, unless an archive has lost the times.
+    """
     root = Path(__file__).resolve().parent
     digest = hashlib.sha256()
-    for path in sorted([*root.rglob("*.py"), *root.glob("_runtime*")]):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+    for path, status in sorted(_sources(str(root)), key=lambda item: item[0]):
+        dated = status.st_mtime > FIRST_TIME
+        facts = (status.st_size, status.st_mtime_ns) if dated else Path(path).read_bytes()
+        digest.update(f"{os.path.relpath(path, root)}:{facts!r};".encode())
     return digest.hexdigest()
 
 
-def encode(entry: Entry) -> bytes:
+def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as found:
+        for item in found:
+            if item.is_dir(follow_symlinks=False):
+                if item.name != "__pycache__":
+                    yield from _sources(item.path)
+            elif item.name.endswith(".py") or item.name.startswith("_runtime"):
+                yield item.path, item.stat()
+
+
+def encode(key: str, entry: Entry) -> bytes:
     """The bytes of a cache file."""
     header = json.dumps(entry.header, separators=(",", ":")).encode()
     body = MAGIC + struct.pack("<I", len(header)) + header + entry.payload
-    return body + hashlib.sha256(body).digest()
+    return body + _digest(key, body)
 
 
-def decode(data: bytes) -> Entry | None:
-    """The entry in the bytes of a cache file, or None where they are damaged."""
+def decode(key: str, data: bytes) -> Entry | None:
+    """The entry of ``key`` in the bytes of a cache file, or None where they are damaged or another's."""
     start = len(MAGIC) + 4
     if len(data) < start + DIGEST_BYTES or not data.startswith(MAGIC):
         return None
     body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
+    if _digest(key, body) != digest:
         return None
     (length,) = struct.unpack_from("<I", body, len(MAGIC))
-    return Entry(json.loads(body[start : start + length]), body[start + length :])
+    try:
+        header = json.loads(body[start : start + length])
+    except (ValueError, RecursionError):
+        return None
+    return Entry(header, body[start + length :]) if isinstance(header, dict) else None
+
+
+def _digest(key: str, body: bytes) -> bytes:
+    digest = hashlib.sha256(key.encode() + b"\0")
+    digest.update(body)
+    return digest.digest()
 
 
 class Cache:
     """A directory of entries; with no directory, a cache that is always empty."""
 
     def __init__(self, directory: Path | None, limit: int = DEFAULT_LIMIT) -> None:
-        self.directory = directory if directory is not None and _private(directory) else None
+        self.directory = None if directory is None else private_directory(directory)
         self.limit = limit
+        self._unsearched: int | None = None  # bytes written since the directory was last searched
 
     @classmethod
     def from_environment(cls) -> Cache:
@@ -95,7 +128,7 @@ class Cache:
             return None
         path = self._path(key)
         try:
-            entry = decode(path.read_bytes())
+            entry = decode(key, path.read_bytes())
             if entry is not None:
                 os.utime(path)  # the order of eviction is the order of use
         except OSError:
@@ -106,12 +139,15 @@ class Cache:
         """Store ``entry``; a full disk or a read-only directory only means that nothing is kept."""
         if self.directory is None:
             return
-        data = encode(entry)
+        data = encode(key, entry)
         if len(data) > self.limit:
             return
         try:
             _write_atomically(self._path(key), data)
-            self._evict()
+            self._unsearched = None if self._unsearched is None else self._unsearched + len(data)
+            if self._unsearched is None or self._unsearched > self.limit >> 6:
+                self._evict()
+                self._unsearched = 0
         except OSError:
             return
 
@@ -122,13 +158,14 @@ class Cache:
     def _evict(self) -> None:
         assert self.directory is not None
         with os.scandir(self.directory) as found:
-            files = [(item.stat(), item.path) for item in found if item.name.endswith(SUFFIX)]
+            files = list(_present(found))
         total = sum(status.st_size for status, _ in files)
         for status, path in sorted(files, key=lambda file: file[0].st_mtime_ns):
-            if total <= self.limit:
-                return
-            os.unlink(path)
-            total -= status.st_size
+            abandoned = os.path.basename(path).startswith(UNFINISHED) and status.st_mtime < time.time() - ABANDONED
+            if total > self.limit or abandoned:
+                with suppress(FileNotFoundError):  # others evict too
+                    os.unlink(path)
+                total -= status.st_size
 
 
 def _default_directory() -> Path:
@@ -137,22 +174,21 @@ def _default_directory() -> Path:
     return Path(platformdirs.user_cache_dir("ptxemu", appauthor=False))
 
 
-def _private(directory: Path) -> bool:
-    """Make the directory; False if others could put code into it."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.stat()
-    except OSError:
-        return False
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+def _present(found: Iterable[os.DirEntry[str]]) -> Iterator[tuple[os.stat_result, str]]:
+    """The cache's files, but those that vanish meanwhile."""
+    for item in found:
+        if item.name.endswith(SUFFIX) or item.name.startswith(UNFINISHED):
+            with suppress(FileNotFoundError):
+                yield item.stat(), item.path
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(OSError):
+            os.unlink(temporary)
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from ptxemu import dialects, isa, jit
 from ptxemu.analysis.branches import branches_meet
@@ -14,13 +15,18 @@ from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.collector import collector_paused
 from ptxemu.diagnose import check_ptx
+from ptxemu.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_of, effort_of
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
+from ptxemu.frames import largest_frame
 from ptxemu.ir import Function, LabelMark, Module, Op, Reg, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
-from ptxemu.lower.calls import is_runtime_call
+from ptxemu.limits import MAX_LOCAL
+from ptxemu.link import link
+from ptxemu.lower.calls import SIGNATURES, is_runtime_call
 from ptxemu.lower.function import build as build_function
 from ptxemu.lower.independent import build as build_independent
 from ptxemu.lower.registry import lowerings
+from ptxemu.lower.threaded import build as build_threaded
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.build import build as build_graph
 from ptxemu.passes.copies import propagate
@@ -31,21 +37,26 @@ from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.separate import separate
 from ptxemu.passes.ssa import construct
-from ptxemu.source import SourceFile
+from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
 SYMBOL = "kernel"
+Tier = Literal["fast", "best"]
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape."""
+    """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape.
+
+    ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long.
+    """
 
     cpu: str | None = None
     opt: int = 2
     check: frozenset[str] = field(default_factory=frozenset)
     variant: str = "row"
+    tier: Tier = "best"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,7 @@ class CompiledKernel:
     """Object code of one kernel and what a launch must know of it. Sizes are in bytes.
 
     ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes.
+    ``final``: the best tier makes no other code of this kernel. ``frame_bytes``: of the host's stack, for one function.
     """
 
     object: bytes
@@ -65,11 +77,25 @@ class CompiledKernel:
     variant: str
     calls: bool
     stacked: bool
+    final: bool
+    frame_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """A kernel for one block shape, as graphs in SSA form: its own first, then those of its device functions."""
+
+    module: Module
+    entry: Function
+    variant: str
+    routines: list[Routine]
+    graphs: list[Graph]
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """LLVM IR text of one kernel and what it needs: ``calls`` real functions, ``stacked`` a stack in local memory."""
+    """LLVM IR text of one kernel and what it needs: ``calls`` real functions, ``stacked`` a stack in local memory,
+    ``independent``: it has the form for lanes that wait for each other."""
 
     text: str
     layout: KernelLayout
@@ -77,6 +103,7 @@ class Lowered:
     spins: bool
     calls: bool
     stacked: bool
+    independent: bool
 
 
 def front(
@@ -85,10 +112,14 @@ def front(
     strict: bool = False,
     dialect: str = "ptx",
     options: Mapping[str, str] = MappingProxyType({}),
+    alone: bool = True,
 ) -> Module:
-    """Parse and check a program of PTX or of a dialect. Raises PtxError with every diagnostic."""
+    """Parse and check a program of PTX or of a dialect, or, if it is not ``alone``, one file of it.
+
+    Raises PtxError with every diagnostic.
+    """
     source = SourceFile(filename, text)
-    diagnostics = Diagnostics(source, strict)
+    diagnostics = Diagnostics(source, strict, alone)
     with collector_paused():
         if dialect != "ptx":
             module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
@@ -103,33 +134,63 @@ def front(
     return module
 
 
+def front_of(source: SourceFile, strict: bool, dialect: str, options: Mapping[str, str] = MappingProxyType({})) -> Module:
+    """The same for a source that may be several files, which are linked."""
+    parts = parts_of(source)
+    modules = [front(part.text, part.name, strict, dialect, options, alone=len(parts) == 1) for part in parts]
+    return modules[0] if len(parts) == 1 else link(modules)
+
+
 def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> CompiledKernel:
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
-    variant = variant_of(block) if block else options.variant
-    function = find_entry(module, entry)
-    made = lower(module, function, variant, options)
+    bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
+    cost = cost_of(bodies.graphs)
+    if options.tier == "fast" and cost.best > FIRST_LAUNCH:
+        return fast_form(bodies, options)
+    return best_form(bodies, options, cost)
+
+
+def best_form(bodies: Bodies, options: Options, cost: Cost) -> CompiledKernel:
+    """Code that runs as fast as we can make it."""
+    made = lower_bodies(bodies, options)
+    return _compiled(bodies, made, jit.compile_object(made.text, options.cpu, effort_of(cost, options.opt)), final=True)
+
+
+def fast_form(bodies: Bodies, options: Options) -> CompiledKernel:
+    """Code that is made as fast as we can, with the same results; for kernels whose best code takes long to make."""
+    made = lower_bodies(bodies, options, threaded=True)
+    plain = made.independent or sum(len(graph.blocks) for graph in bodies.graphs) > MANY_BLOCKS
+    effort = FAST if plain else ROUTINES
+    return _compiled(bodies, made, jit.compile_object(made.text, options.cpu, effort), final=False)
+
+
+def _compiled(bodies: Bodies, made: Lowered, code: bytes, final: bool) -> CompiledKernel:
     return CompiledKernel(
-        jit.compile_object(made.text, options.cpu, options.opt),
-        SYMBOL,
-        made.layout.static_shared,
-        made.layout.local_bytes,
-        made.suspends,
-        made.spins,
-        function.param_bytes,
-        variant,
-        made.calls,
-        made.stacked,
+        object=code,
+        symbol=SYMBOL,
+        static_shared=made.layout.static_shared,
+        local_bytes=made.layout.local_bytes,
+        suspends=made.suspends,
+        spins=made.spins,
+        param_bytes=bodies.entry.param_bytes,
+        variant=bodies.variant,
+        calls=made.calls,
+        stacked=made.stacked,
+        final=final,
+        frame_bytes=largest_frame(code),
     )
 
 
 def emit(module: Module, entry: str, options: Options, kind: str) -> str | bytes:
-    """The kernel as optimized ``llvm`` IR, ``asm`` or ``obj``."""
-    text = lower(module, find_entry(module, entry), options.variant, options).text
+    """The best code of a kernel as optimized ``llvm`` IR, ``asm`` or ``obj``."""
+    bodies = prepare(module, find_entry(module, entry), options.variant)
+    effort = effort_of(cost_of(bodies.graphs), options.opt)
+    text = lower_bodies(bodies, options).text
     if kind == "llvm":
-        return str(jit.optimize(text, options.cpu, options.opt))
+        return jit.optimized(text, options.cpu, effort)
     if kind == "asm":
-        return jit.compile_assembly(text, options.cpu, options.opt)
-    return jit.compile_object(text, options.cpu, options.opt)
+        return jit.compile_assembly(text, options.cpu, effort)
+    return jit.compile_object(text, options.cpu, effort)
 
 
 def find_entry(module: Module, name: str) -> Function:
@@ -141,8 +202,12 @@ def find_entry(module: Module, name: str) -> Function:
 
 def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
     """The passes from checked IR to LLVM IR text."""
-    require_one_cta(module.source, entry)
-    found, graphs = bodies(module, entry, variant)
+    return lower_bodies(prepare(module, entry, variant), options)
+
+
+def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lowered:
+    """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/threaded.py)."""
+    module, entry, variant, found, graphs = bodies.module, bodies.entry, bodies.variant, bodies.routines, bodies.graphs
     params = {param.variable: param.offset for param in entry.params}
     clustered = bool(CLUSTERS & set(entry.limits))
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
@@ -150,24 +215,32 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     flags = {flag for graph in graphs for block in graph.blocks for op in block.ops for flag in op.row.flags}
     unit = Unit(jit.target_of(options.cpu), symbols, "exits" in flags)
     bars = counting(found, graphs)
-    layouts = [layout, *(layout.of_function(graph.variables) for graph in graphs[1:])]
+    layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
+    for routine, frame in zip(found, layouts):
+        require_local(module.source, routine.function, frame.local_bytes)
+    independent = False
     for graph, frame, symbol in zip(graphs, layouts, symbols.values()):
-        uniformity = Uniformity(graph, variant)
+        uniformity = Uniformity(graph, variant, corrections=not threaded)
         spins = spin_loops(uniformity.layout)
         graph.spins = {spin.latch for spin in spins}
         if not frame.framed and needs_laps(uniformity, spins, bars):
+            independent = True
             separate(graph)
             build_independent(graph, Uniformity(graph, variant, independent=True), frame, unit, symbol)
+        elif threaded:
+            build_threaded(graph, uniformity, frame, unit, symbol)
         else:
             build_function(graph, uniformity, frame, unit, symbol)
     calls = len(found) > 1
     stacked = "writes_stack" in flags or any(frame.local_bytes for frame in layouts[1:])
-    return Lowered(unit.text(), layout, "suspends" in flags, any(graph.spins for graph in graphs), calls, stacked)
+    spinning = any(graph.spins for graph in graphs)
+    return Lowered(unit.text(), layout, "suspends" in flags, spinning, calls, stacked, independent)
 
 
-def bodies(module: Module, entry: Function, variant: str) -> tuple[list[Routine], list[Graph]]:
+def prepare(module: Module, entry: Function, variant: str) -> Bodies:
     """The kernel and its functions. Only kernels have the form for lanes that wait for each other, so that a function which
     needs it is copied into them, behind a choice where it is called through an address."""
+    require_one_cta(module.source, entry)
     chosen: frozenset[Function] = frozenset()
     while True:
         found = routines(module, entry, chosen)
@@ -179,10 +252,10 @@ def bodies(module: Module, entry: Function, variant: str) -> tuple[list[Routine]
             break
         chosen |= waiting
     for function in waiting:
-        where = f"{module.source.name}:{module.source.line(function.pos)}"
+        where = module.source.where(function.pos)
         what = f"the function '{function.name}', in which lanes of a warp wait for each other and which is too large or recurses,"
         raise UnsupportedError(f"{where}: {what} is not supported")
-    return found, graphs
+    return Bodies(module, entry, variant, found, graphs)
 
 
 def functions_that_wait(found: list[Routine], graphs: list[Graph], variant: str) -> set[Function]:
@@ -251,7 +324,14 @@ def require_one_cta(source: SourceFile, entry: Function) -> None:
     shape = entry.limits.get("reqnctapercluster", ())
     if any(extent > 1 for extent in shape):
         size = " x ".join(map(str, shape))
-        raise UnsupportedError(f"{source.name}:{source.line(entry.pos)}: a cluster of {size} CTAs is not supported")
+        raise UnsupportedError(f"{source.where(entry.pos)}: a cluster of {size} CTAs is not supported")
+
+
+def require_local(source: SourceFile, function: Function, size: int) -> None:
+    """Refuse a function whose variables take more local memory than a thread has; ptxas leaves that to the launch."""
+    if size > MAX_LOCAL:
+        where = source.where(function.pos)
+        raise InputError(f"{where}: '{function.name}' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
 
 
 def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
@@ -264,9 +344,10 @@ def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
             what = f"instruction '{written(source, item)}'"
         elif item.call is not None and not item.call.real and not is_runtime_call(item.call):
             assert isinstance(item.call.callee, Function)
-            what = f"call of external function '{item.call.callee.name}'"
+            name = item.call.callee.name
+            what = f"call of external function '{name}'" + (" with these parameters" if name in SIGNATURES else "")
         if what is not None:
-            raise UnsupportedError(f"{source.name}:{source.line(item.pos)}: {what} is not supported")
+            raise UnsupportedError(f"{source.where(item.pos)}: {what} is not supported")
 
 
 def written(source: SourceFile, op: Op) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ptxemu.ir import Function, Module, Param, Reloc, Variable
 from ptxemu.layout import OPAQUE, ModuleLayout
 from ptxemu.signature import (
     CONST,
     GLOBAL,
     HANDLE,
+    Block,
+    Contents,
     HandleInfo,
     KernelInfo,
     ModuleInfo,
@@ -20,7 +24,6 @@ from ptxemu.signature import (
 def describe(module: Module) -> ModuleInfo:
     """The facts of a checked module."""
     layout = ModuleLayout(module)
-    global_image, const_image = layout.images(0, 0)
     stored = [*layout.globals, *layout.consts]
     return ModuleInfo(
         kernels={function.name: _kernel(function) for function in module.entries},
@@ -30,11 +33,29 @@ def describe(module: Module) -> ModuleInfo:
             _relocation(variable, reloc, layout)
             for variable in stored
             for reloc in variable.relocs
-            if isinstance(reloc.target, Variable)  # addresses of functions are constants, already in the image
+            if isinstance(reloc.target, Variable)
         ),
-        global_image=global_image,
-        const_image=const_image,
+        blocks={
+            GLOBAL: Block(layout.global_size, layout.align(layout.globals)),
+            CONST: Block(layout.const_size, layout.align(layout.consts)),
+        },
+        contents=tuple(item for variable in stored for item in _contents(variable, layout)),
     )
+
+
+def _contents(variable: Variable, layout: ModuleLayout) -> Iterator[Contents]:
+    """The initial bytes of a variable; addresses of functions are constants and among them."""
+    space, start = _space(variable), layout.offsets[variable]
+    for offset, data in variable.init:
+        yield Contents(space, start + offset, data)
+    for reloc in variable.relocs:
+        if not isinstance(reloc.target, Variable):
+            value = layout.function_address(reloc.target) >> reloc.shift
+            yield Contents(space, start + reloc.offset, value.to_bytes(8, "little")[: reloc.size])
+
+
+def _space(variable: Variable) -> str:
+    return CONST if variable.space == "const" else GLOBAL
 
 
 def _kernel(function: Function) -> KernelInfo:
@@ -53,8 +74,7 @@ def _parameter(param: Param) -> Parameter:
 def _variable(variable: Variable, layout: ModuleLayout) -> VariableInfo:
     offset = layout.offsets[variable]
     dims = tuple(extent or 0 for extent in variable.dims)
-    space = CONST if variable.space == "const" else GLOBAL
-    return VariableInfo(variable.name, space, variable.type.name, variable.vector, dims, variable.size, offset)
+    return VariableInfo(variable.name, _space(variable), variable.type.name, variable.vector, dims, variable.size, offset)
 
 
 def _handle(variable: Variable, layout: ModuleLayout) -> HandleInfo:
@@ -65,7 +85,7 @@ def _handle(variable: Variable, layout: ModuleLayout) -> HandleInfo:
 def _relocation(variable: Variable, reloc: Reloc, layout: ModuleLayout) -> Relocation:
     target = reloc.target
     assert isinstance(target, Variable)
-    space = CONST if variable.space == "const" else GLOBAL
+    space = _space(variable)
     at = layout.offsets[variable] + reloc.offset
     if target.type.name in OPAQUE:
         return Relocation(space, at, reloc.size, reloc.shift, HANDLE, reloc.addend, layout.handle_index[target])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from threading import Lock
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ptxemu.buffer import Buffer
-from ptxemu.errors import InputError
+from ptxemu.buffer import Buffer, as_array, checked_shape, device_dtype
+from ptxemu.errors import InputError, shown
+from ptxemu.frames import SMALL
+from ptxemu.limits import MAX_LOCAL
+from ptxemu.locks import new_lock
 from ptxemu.memory import Arena
 from ptxemu.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.surface_object import SurfaceObject, make_surface_object
@@ -23,11 +26,13 @@ Array = NDArray[Any]
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
          "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
+LONGEST_REASON = 300  # characters of what Python or NumPy says
 MIN_MEMORY = 1 << 20
+MAX_MEMORY = 1 << 46  # what processes can address is not much more
 MAX_WORKERS = 4096
 DEFAULT_STACK = 16 << 10
-MAX_STACK = 512 << 10  # all local memory that a thread may have
 HOST_STACK_RATIO = 1024
+FRAMELESS_STACK = (1 << 20) - SMALL  # of the host, besides a kernel's own frame
 
 
 class Device:
@@ -48,33 +53,28 @@ class Device:
         stack: int | str = DEFAULT_STACK,
     ) -> None:
         if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
-            raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {workers!r}")
+            raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {shown(workers)}")
         self.workers = workers or 0
-        self.arena = Arena(_host_memory() if memory is None else parse_size(memory))
+        self.arena = Arena(host_memory() if memory is None else parse_size(memory))
         if heap is not None:
             self.arena.set_heap(parse_size(heap, least=0))
         self.stack = parse_size(stack, least=0)
-        if self.stack > MAX_STACK:
-            raise InputError(f"the stack of a thread may have up to {MAX_STACK} bytes, not {stack!r}")
+        if self.stack > MAX_LOCAL:
+            raise InputError(f"the stack of a thread may have up to {MAX_LOCAL} bytes, not {shown(stack)}")
         self._surfaces = SurfaceTable()
         self._textures = TextureTable()
         self._policy = surface_policy or SurfacePolicy()
 
     def to_device(self, array: Array, name: str = "") -> Buffer:
         """A buffer with a copy of an array; ``name`` is what faults call it."""
-        source = np.asarray(array)
-        if source.dtype.hasobject:
-            raise InputError(f"an array of {source.dtype} has no form in device memory")
-        buffer = Buffer.allocate(self.arena, source.shape, source.dtype, name)
+        source = as_array(array)
+        buffer = Buffer.allocate(self.arena, source.shape, device_dtype(source.dtype), name)
         buffer.copy_from_host(source)
         return buffer
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, name: str = "") -> Buffer:
         """A buffer of zeros."""
-        extents = (shape,) if isinstance(shape, int) else tuple(shape)
-        if any(extent < 0 for extent in extents):
-            raise InputError(f"shape {list(extents)} has a negative extent")
-        return Buffer.allocate(self.arena, extents, np.dtype(dtype), name)
+        return Buffer.allocate(self.arena, checked_shape(shape), device_dtype(dtype), name)
 
     def surface(self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Any) -> SurfaceObject:
         """A surface with the contents of a NumPy array, or of zeros if ``data`` is a shape.
@@ -83,7 +83,8 @@ class Device:
         cube acube``) and ``format`` (``R32_FLOAT``, ``R8G8B8A8_UNORM`` ...) have. ``layout`` is ``linear`` (1d only),
         ``pitch`` or ``block_linear``; ``options`` are those of :class:`ptxemu.surface.Surface`.
         """
-        return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
+        with _options("surface"):
+            return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
 
     def texture(self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Any) -> TextureObject:
         """A texture with the contents of a NumPy array (of several, for mip levels), of zeros if ``data`` is a shape, or
@@ -94,7 +95,8 @@ class Device:
         ``normalized`` ...), ``read_mode`` and ``srgb`` of :class:`ptxemu.texture.Texture`, and of
         :class:`ptxemu.surface.Surface` (``levels``, ``layout``, ``pitch`` ...).
         """
-        return make_texture_object(self._textures, self.arena, data, format, geometry, options)
+        with _options("texture"):
+            return make_texture_object(self._textures, self.arena, data, format, geometry, options)
 
     def sampler(self, **options: Any) -> SamplerObject:
         """A sampler for modules with ``.target texmode_independent``; the options are those of
@@ -102,7 +104,8 @@ class Device:
         state, rest = with_options(SamplerState(), {"normalized": True, **options})
         if rest:
             raise InputError(f"sampler: there is no option '{next(iter(rest))}'")
-        return SamplerObject(state, self._textures)
+        with _options("sampler"):
+            return SamplerObject(state, self._textures)
 
     @property
     def host_stack(self) -> int:
@@ -142,24 +145,37 @@ class Device:
         return f"Device(memory={self.arena.size}, workers={self.workers or 'one for each CPU'})"
 
 
+@contextmanager
+def _options(what: str) -> Iterator[None]:
+    """Say of which object an option has a value that cannot be."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what}: {str(error).replace('Surface.__init__() ', '')[:LONGEST_REASON]}") from None
+
+
 def parse_size(value: int | str, least: int = MIN_MEMORY) -> int:
     """A memory size: bytes, or a number with a unit such as ``512 MiB``."""
+    size: int | float
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
         if match is None or match[2].lower() not in UNITS:
-            raise InputError(f"memory {value!r} is no size such as '4 GiB'")
-        value = int(float(match[1]) * UNITS[match[2].lower()])
-    if not isinstance(value, int) or value < least:
-        raise InputError(f"memory must be at least {least} bytes, not {value!r}")
-    return value
+            raise InputError(f"memory {shown(value)} is no size such as '4 GiB'")
+        size = float(match[1]) * UNITS[match[2].lower()]
+    else:
+        size = value if isinstance(value, int) and not isinstance(value, bool) else -1
+    if not least <= size <= MAX_MEMORY:
+        raise InputError(f"memory must be {least} to {MAX_MEMORY} bytes, not {shown(value)}")
+    return int(size)
 
 
-def _host_memory() -> int:
+def host_memory() -> int:
+    """Bytes of this machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 _default: Device | None = None
-_default_lock = Lock()
+_default_lock = new_lock()
 
 
 def default_device() -> Device:

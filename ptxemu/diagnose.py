@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from ptxemu import dialects
 from ptxemu.collector import collector_paused
 from ptxemu.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
+from ptxemu.files import MAX_PROGRAM, read_file
+from ptxemu.locks import importing
 from ptxemu.source import SourceFile
 
 if TYPE_CHECKING:
@@ -30,8 +32,9 @@ def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect
 
 def check_ptx(source: SourceFile, diagnostics: Diagnostics) -> Module:
     """The typed module of a PTX text, of use only if there are no errors. All errors are reported."""
-    from ptxemu.check import check
-    from ptxemu.syntax import parse
+    with importing:
+        from ptxemu.check import check
+        from ptxemu.syntax.parser import parse
 
     tree = parse(source, diagnostics)
     diagnostics.next_stage()
@@ -43,11 +46,7 @@ def check_ptx(source: SourceFile, diagnostics: Diagnostics) -> Module:
 
 def read_ptx(path: Path) -> str:
     """The text of a PTX file; InputError if there is none."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    return decoded(data, str(path))
+    return decoded(read_file(path, MAX_PROGRAM), str(path))
 
 
 def decoded(data: bytes, name: str) -> str:

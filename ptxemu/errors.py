@@ -48,6 +48,17 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
+def shown(value: object) -> str:
+    """A value as messages show it: short, on one line, whatever it is."""
+    if isinstance(value, int) and value.bit_length() > LARGEST_SHOWN:
+        return f"about {'-' if value < 0 else ''}2^{value.bit_length() - 1}"
+    try:
+        text = printable(repr(value))
+    except Exception:  # of the value's own code, or one that refers to a very long number
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 def _columns(char: str) -> int:
     """How many columns of a terminal a character takes."""
     if char.isascii():
@@ -57,6 +68,8 @@ def _columns(char: str) -> int:
 
 SHOWN = 300  # characters of a line; of a longer one, those around the error
 MAX_ERRORS = 20
+LONGEST_SHOWN = 100  # characters of a value
+LARGEST_SHOWN = 512  # bits of a number
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -65,10 +78,12 @@ class Diagnostics:
     """Collects the diagnostics of one source; the same fault at the same place is kept once.
 
     ``strict`` enforces the version and target of every form, and rejects what ptxas rejects although its meaning is clear.
+    ``alone``: no other source defines what this one only declares.
     """
 
     source: SourceFile
     strict: bool = False
+    alone: bool = True
     records: list[Diagnostic] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
     _earlier: list[Diagnostic] = field(default_factory=list)

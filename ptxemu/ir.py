@@ -66,8 +66,8 @@ class Variable(Struct, eq=False):
 
     ``name`` is unique in the module (function-scope names are prefixed with their function).
     ``size`` is the total size in bytes, 0 for ``.extern .shared x[]`` (dynamic shared memory);
-    ``init`` the initial bytes or None (zero); ``fields`` the ``name = value`` initialisers of opaque types (one dict
-    for each array element).  ``dims`` are the declared extents.
+    ``init`` lists runs of initial bytes by offset, the rest is zero; ``fields`` the ``name = value`` initialisers of
+    opaque types (one dict for each array element).  ``dims`` are the declared extents.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Variable(Struct, eq=False):
     dims: tuple[int | None, ...]
     size: int
     align: int
-    init: bytes | None
+    init: list[tuple[int, bytes]]
     relocs: list[Reloc]
     linkage: str
     pos: int
@@ -129,14 +129,15 @@ Operand = Reg | Imm | SReg | SymRef | Addr | Vec
 class Call(Struct, eq=False):
     """Extra data of a ``call``: ``callee`` is a Function or a Reg; ``args``/``returns`` are param Variables, Regs or Imms.
 
+    A vector register is a Vec of its elements until passes/marshal.py has made the cells.
     ``targets`` lists the functions an indirect call may reach (``.calltargets``), None when unknown; passes/routines.py
     completes it and sets ``exits``: some thread may leave the kernel inside.
     ``prototype`` gives parameter and return Variables for an indirect call.
     """
 
     callee: Function | Reg
-    returns: tuple[Variable | Reg, ...]
-    args: tuple[Variable | Reg | Imm, ...]
+    returns: tuple[Variable | Reg | Vec, ...]
+    args: tuple[Variable | Reg | Imm | Vec, ...]
     uniform: bool
     targets: tuple[Function, ...] | None = None
     prototype: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
-from threading import Lock
+from typing import TypeVar
 
 import llvmlite.binding as llvm
 
+from ptxemu.interruptible import interruptible
 from ptxemu.target import Target
+from ptxemu.unlocked import generate, lock, parse, run_passes
 
-# Characters of IR. Above SMALL the standard pipeline costs more than it gains; above HUGE so does register allocation
-# beyond the simplest kind, whose time grows faster than the kernel.
-SMALL = 60_000
-HUGE = 4_000_000
+Code = TypeVar("Code", bytes, str)
 
-_lock = Lock()
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``level`` of the code generator, 0 to 3; ``standard``: LLVM's whole pipeline, not only the cheap cleanups."""
+
+    level: int
+    standard: bool
+
+
 _numbers = count()
 
 
@@ -41,10 +49,10 @@ LEVELS = {
 }
 
 
-@lru_cache(maxsize=8)
 def target_machine(cpu: str | None, opt: int) -> llvm.TargetMachine:
     """A code generator for a CPU name, None meaning this machine."""
-    _initialize()
+    with lock:
+        _initialize()
     triple, name, features = host()
     if cpu is not None:
         name, features = cpu, ""
@@ -61,21 +69,36 @@ def target_of(cpu: str | None) -> Target:
     return Target(frozenset(feature[1:] for feature in features if feature.startswith("+")))
 
 
-def optimize(text: str, cpu: str | None, opt: int) -> llvm.ModuleRef:
-    """Parse and optimize IR text. The lock is LLVM's: contexts are not shared between threads."""
-    machine = target_machine(cpu, opt)
-    module = llvm.parse_assembly(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=min(opt, 2))
+def optimized(text: str, cpu: str | None, effort: Effort) -> str:
+    """IR text to the IR that code is made of."""
+    return interruptible(lambda: _translate(text, cpu, effort, lambda machine, module: str(module)))
+
+
+def compile_object(text: str, cpu: str | None, effort: Effort) -> bytes:
+    """IR text to an ELF object."""
+    return interruptible(lambda: _translate(text, cpu, effort, partial(generate, assembly=False)))
+
+
+def compile_assembly(text: str, cpu: str | None, effort: Effort) -> str:
+    """IR text to assembly."""
+    return interruptible(lambda: _translate(text, cpu, effort, partial(generate, assembly=True))).decode()
+
+
+def _translate(text: str, cpu: str | None, effort: Effort, emit: Callable[[llvm.TargetMachine, llvm.ModuleRef], Code]) -> Code:
+    """Parse, optimize and emit. All that LLVM makes belongs to this call, so that other threads may do the same."""
+    with target_machine(cpu, effort.level) as machine, llvm.create_context() as context, parse(text, context) as module:
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        _optimize(module, machine, effort)
+        return emit(machine, module)
+
+
+def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, effort: Effort) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=min(effort.level, 2))
     options.loop_vectorization = False
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
-    if opt >= 2 and len(text) <= SMALL:
-        builder.getModulePassManager().run(module, builder)
-    else:
-        _light_pipeline().run(module, builder)
-    return module
+    run_passes(builder.getModulePassManager() if effort.standard else _light_pipeline(), module, builder)
 
 
 def _light_pipeline() -> llvm.ModulePassManager:
@@ -89,19 +112,8 @@ def _light_pipeline() -> llvm.ModulePassManager:
     return passes
 
 
-def compile_object(text: str, cpu: str | None = None, opt: int = 2) -> bytes:
-    """IR text to an ELF object."""
-    with _lock:
-        return bytes(_generator(text, cpu, opt).emit_object(optimize(text, cpu, opt)))
-
-
-def compile_assembly(text: str, cpu: str | None = None, opt: int = 2) -> str:
-    with _lock:
-        return str(_generator(text, cpu, opt).emit_assembly(optimize(text, cpu, opt)))
-
-
-def _generator(text: str, cpu: str | None, opt: int) -> llvm.TargetMachine:
-    return target_machine(cpu, 0 if len(text) > HUGE else opt)
+class LinkError(Exception):
+    """Bytes that are no object, or one that refers to what is not the runtime's."""
 
 
 @dataclass(slots=True)
@@ -114,17 +126,20 @@ class LoadedCode:
 
 @lru_cache(maxsize=1)
 def _linker() -> llvm.OrcJIT:
-    _initialize()
     return llvm.create_lljit_compiler(target_machine(None, 2), use_jit_link=True, suppress_errors=True)
 
 
 def load(code: bytes, symbol: str) -> LoadedCode:
-    """Link an object of this machine's kind; only the runtime's own functions are visible to it."""
+    """Link an object of this machine's kind; only the runtime's own functions are visible to it. Raises LinkError."""
     from ptxemu.run import SYMBOLS
 
-    with _lock:
-        library = llvm.JITLibraryBuilder()
-        for name, address in SYMBOLS.items():
-            library.import_symbol(name, address)
-        tracker = library.add_object_img(code).export_symbol(symbol).link(_linker(), f"kernel{next(_numbers)}")
-        return LoadedCode(tracker[symbol], tracker)
+    library = llvm.JITLibraryBuilder()
+    for name, address in SYMBOLS.items():
+        library.import_symbol(name, address)
+    with lock:
+        linker = _linker()
+    try:
+        tracker = library.add_object_img(code).export_symbol(symbol).link(linker, f"kernel{next(_numbers)}")
+    except RuntimeError as error:
+        raise LinkError(str(error)) from None
+    return LoadedCode(tracker[symbol], tracker)

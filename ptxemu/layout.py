@@ -6,11 +6,11 @@ be cached and loaded anywhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 
 from ptxemu._runtime import ffi
-from ptxemu.errors import InputError
-from ptxemu.ir import Function, Module, Reloc, Variable
+from ptxemu.ir import Function, Module, Variable
 
 OPAQUE = ("surfref", "texref", "samplerref")
 CODE_ALIGN = 16
@@ -22,10 +22,10 @@ def align_up(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
 
 
-def place(variables: list[Variable], minimum: int = 1) -> tuple[dict[Variable, int], int]:
-    """Offsets of variables laid out in order at their alignment, and the total size."""
+def place(variables: list[Variable], minimum: int = 1, start: int = 0) -> tuple[dict[Variable, int], int]:
+    """Offsets of variables laid out in order at their alignment, from ``start`` on, and where they end."""
     offsets: dict[Variable, int] = {}
-    end = 0
+    end = start
     for variable in variables:
         end = align_up(end, max(variable.align, minimum))
         offsets[variable] = end
@@ -41,10 +41,9 @@ class ModuleLayout:
     """
 
     def __init__(self, module: Module) -> None:
-        everything = list(module.variables.values())
-        for function in module.functions.values():
-            everything += [v for v in function.variables if v not in everything]
-        self.functions = list(module.functions)
+        own = (variable for function in module.functions.values() for variable in function.variables)
+        everything = list(dict.fromkeys([*module.variables.values(), *own]))
+        self.functions = {name: number for number, name in enumerate(module.functions)}
         opaque = [v for v in everything if v.type.name in OPAQUE and v.space != "param"]
         self.globals = [v for v in everything if v.space == "global" and v not in opaque]
         self.consts = [v for v in everything if v.space == "const"]
@@ -60,44 +59,18 @@ class ModuleLayout:
 
     def function_address(self, function: Function) -> int:
         """The address of a function as a value: distinct and never null, but not of readable memory."""
-        return CODE_ALIGN * (self.functions.index(function.name) + 1)
+        return CODE_ALIGN * (self.functions[function.name] + 1)
 
-    def images(self, global_base: int, const_base: int, handles: dict[Variable, int] | None = None) -> tuple[bytes, bytes]:
-        """The initial bytes of both blocks once their addresses are known.
-
-        ``handles`` gives the handle values that initialisers naming a surfref or texref store.
-        """
-        bases = {"global": global_base, "const": const_base}
-
-        def address(reloc: Reloc) -> int:
-            target = reloc.target
-            if not isinstance(target, Variable):
-                return self.function_address(target) + reloc.addend
-            if target.type.name in OPAQUE:
-                return (handles or {}).get(target, 0) + reloc.addend
-            if target.space not in bases:
-                raise InputError(f"initialiser takes the address of '{target.name}' in .{target.space} memory")
-            return bases[target.space] + self.offsets[target] + reloc.addend
-
-        images = []
-        for variables, size in ((self.globals, self.global_size), (self.consts, self.const_size)):
-            image = bytearray(size)
-            for variable in variables:
-                start = self.offsets[variable]
-                if variable.init is not None:
-                    image[start : start + len(variable.init)] = variable.init
-                for reloc in variable.relocs:
-                    value = address(reloc) >> reloc.shift & (1 << 8 * reloc.size) - 1
-                    at = start + reloc.offset
-                    image[at : at + reloc.size] = value.to_bytes(reloc.size, "little")
-            images.append(bytes(image))
-        return images[0], images[1]
+    def align(self, variables: list[Variable]) -> int:
+        """What the block of these variables must be aligned to."""
+        return max((variable.align for variable in variables), default=1)
 
 
 class KernelLayout:
     """The shared and local windows and the parameters of one kernel.
 
     ``dynamic`` shared variables (``.extern .shared x[]``) all start where static shared memory ends.
+    ``incoming``: offsets of large parameters from the start of the frame, as the caller has it.
     ``framed``: offsets of local variables count from the frame of a call, not from the start of the window.
     ``explicit_cluster``: the kernel asks for a cluster itself (``%is_explicit_cluster``).
     """
@@ -116,20 +89,23 @@ class KernelLayout:
         self.shared.update({v: self.static_shared for v in dynamic})
         self.dynamic = set(dynamic)
         self.framed = False
+        self.incoming: dict[Variable, int] = {}
         self._place_local(variables)
 
-    def of_function(self, variables: list[Variable]) -> KernelLayout:
+    def of_function(self, variables: list[Variable], incoming: Mapping[Variable, int]) -> KernelLayout:
         """The layout for a device function of the kernel: the same shared window, and local variables in a frame that
-        starts where its caller's stack ends."""
+        starts where its caller's stack ends, with the parameters that its caller has left there."""
         layout = copy(self)
         layout.framed = True
         layout.params = {}
+        layout.incoming = dict(incoming)
         layout._place_local(variables)
         return layout
 
     def _place_local(self, variables: list[Variable]) -> None:
         local = [v for v in variables if v.space == "local"]
-        self.local, end = place(local)
+        start = max((offset + variable.size for variable, offset in self.incoming.items()), default=0)
+        self.local, end = place(local, start=start)
         self.local_align = max([STACK_ALIGN, *(v.align for v in local)])
         self.local_bytes = align_up(end, STACK_ALIGN)
 

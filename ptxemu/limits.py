@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from typing import Any
 
-from ptxemu.errors import InputError
+from ptxemu._runtime import lib
+from ptxemu.errors import InputError, shown
 from ptxemu.signature import KernelInfo
 
 Extent = tuple[int, int, int]
@@ -16,7 +18,9 @@ Extent = tuple[int, int, int]
 MAX_GRID: Extent = (2**31 - 1, 65535, 65535)
 MAX_BLOCK: Extent = (1024, 1024, 64)
 MAX_THREADS = 1024
-MAX_SHARED = 227 << 10
+MAX_SHARED = lib.PE_MAX_SHARED
+MAX_LOCAL = lib.PE_MAX_LOCAL
+"""Bytes of local memory that a thread may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +84,27 @@ def check_shared(kernel: KernelInfo, static: int, dynamic: object) -> int:
     try:
         size = operator.index(dynamic)  # type: ignore[arg-type]
     except TypeError:
-        raise InputError(f"shared must be a number of bytes, not {dynamic!r}") from None
+        raise InputError(f"shared must be a number of bytes, not {shown(dynamic)}") from None
     if size < 0:
-        raise InputError(f"shared must not be negative: {size}")
+        raise InputError(f"shared must not be negative: {shown(size)}")
     if static + size > MAX_SHARED:
-        total = f"{static} static + {size} dynamic bytes of shared memory"
+        total = f"{static} static + {shown(size)} dynamic bytes of shared memory"
         raise InputError(f"kernel {kernel.name}: {total} are over the limit of {MAX_SHARED}")
     return size
 
 
 def _extent(what: str, value: object, most: Extent) -> Extent:
-    items: list[Any] = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     try:
+        items: list[Any] = list(islice(value, 4)) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
         numbers = [operator.index(item) for item in items]
     except TypeError:
-        raise InputError(f"{what} must be an integer or up to three of them, not {value!r}") from None
+        raise InputError(f"{what} must be an integer or up to three of them, not {shown(value)}") from None
     if not 1 <= len(numbers) <= 3:
-        raise InputError(f"{what} must have 1 to 3 dimensions, not {len(numbers)}")
+        raise InputError(f"{what} must have 1 to 3 dimensions, not {len(numbers)}{' or more' if len(numbers) > 3 else ''}")
     extent = _padded(numbers)
     for axis, number, limit in zip("xyz", extent, most, strict=True):
         if not 1 <= number <= limit:
-            raise InputError(f"{what}.{axis} must be 1 to {limit}, not {number}")
+            raise InputError(f"{what}.{axis} must be 1 to {limit}, not {shown(number)}")
     return extent
 
 

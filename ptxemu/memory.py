@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
+from ptxemu.locks import new_lock
 
 MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
+ALIGNMENT = 256  # of an allocation, in bytes, at least
+NEAR = 1 << 20  # bytes between an address and the allocation that it may have missed
 MAX_ALLOCATIONS = 24_000  # each takes two of the process's 65,530 mappings (Linux's default)
 
 
 class _Window:
     """The owner of a view's memory, which NumPy keeps alive for as long as any array refers to it."""
 
-    __slots__ = ("__array_interface__", "__weakref__", "arena")
+    __slots__ = ("__array_interface__", "__weakref__", "memory")
 
-    def __init__(self, arena: Arena, address: int, size: int) -> None:
-        self.arena = arena
+    def __init__(self, memory: Any, address: int, size: int) -> None:
+        self.memory = memory
         self.__array_interface__: dict[str, Any] = {
             "version": 3,
             "shape": (size,),
@@ -39,28 +39,27 @@ class Arena:
     """``size`` bytes of device memory, committed per allocation.
 
     Memory that a live view shows is unmapped only when the view is gone, so a stale NumPy array can never crash the
-    process.  Safe to use from several threads.
+    process; so it is with all of the memory while a launch runs in it.  Safe to use from several threads.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._arena = lib.pe_arena_create(size)
-        if not self._arena:
+        arena = lib.pe_arena_create(size)
+        if not arena:
             raise InputError(f"cannot reserve {size} bytes of device memory: {os.strerror(ffi.errno or errno.ENOMEM)}")
-        self._finalizer = weakref.finalize(self, lib.pe_arena_destroy, self._arena)
-        self._finalizer.atexit = False
+        # Unmapped with the last reference to it: this one, and those of views and of launches in flight.
+        self._memory: Any = ffi.gc(arena, lib.pe_arena_destroy)
         self._sizes: dict[int, int] = {}
-        self._views: dict[int, int] = {}  # by allocation; 0 stands for launches in flight
+        self._views: dict[int, int] = {}  # how many show an allocation
         self._condemned: set[int] = set()
-        self._closed = False
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     @property
     def handle(self) -> Any:
-        """The C arena."""
-        if self._closed:
+        """The C arena, which stays mapped as long as this reference to it."""
+        if self._memory is None:
             raise InputError("the device is closed")
-        return self._arena
+        return self._memory
 
     @property
     def base(self) -> int:
@@ -78,12 +77,16 @@ class Arena:
         if lib.pe_arena_set_heap(self.handle, size):
             raise InputError("the device's heap is in use already")
 
-    def alloc(self, size: int, align: int = 256, name: str = "") -> int:
+    def alloc(self, size: int, align: int = ALIGNMENT, name: str = "") -> int:
         """The address of ``size`` zeroed bytes; ``name`` is what faults call them."""
+        if not isinstance(name, str):
+            raise InputError(f"the name of an allocation is a text, not {shown(name)}")
+        if size > self.size:
+            raise InputError(f"out of device memory: {shown(size)} bytes wanted, the device has {self.size}")
         with self._lock:
             if len(self._sizes) >= MAX_ALLOCATIONS:
                 raise InputError(f"too many allocations: {MAX_ALLOCATIONS} are in use")
-            address = int(lib.pe_arena_alloc(self.handle, size, align, name.encode()))
+            address = int(lib.pe_arena_alloc(self.handle, size, align, name.encode(errors="replace")))
             if not address:
                 raise InputError(f"out of device memory: {size} bytes wanted, {self.used} of {self.size} in use")
             self._sizes[address] = size
@@ -103,52 +106,41 @@ class Arena:
         """The memory itself, not a copy, as bytes; ``address`` may lie inside an allocation."""
         with self._lock:
             owner = self._owner(address, size)
-            window = _Window(self, address, size)
-            self._hold(owner)
+            window = _Window(self.handle, address, size)
+            self._views[owner] = self._views.get(owner, 0) + 1
             weakref.finalize(window, self._release, owner).atexit = False
             return np.asarray(window)
 
     def describe(self, address: int) -> str:
-        """Where an address lies, relative to the nearest allocation."""
+        """Where an address lies, relative to the nearest allocation if one is near."""
         found = ffi.new("pe_allocation *")
         if not lib.pe_arena_nearest(self.handle, address, found):
             return "no memory is allocated"
         name = ffi.string(found.name).decode(errors="replace")
         what = f"`{name}`" if name else "an allocation"
         where = f"{what} ({found.size} bytes at 0x{found.address:x})"
+        past = address - found.address - found.size
+        if found.address - address > NEAR or past > NEAR:
+            return "outside of any allocation"
         if address < found.address:
             return f"{_bytes(found.address - address)} before {where}"
-        if address >= found.address + found.size:
-            return f"{_bytes(address - found.address - found.size)} past the end of {where}"
+        if past >= 0:
+            return f"{_bytes(past)} past the end of {where}"
         return f"{_bytes(address - found.address)} into {where}"
 
-    @contextmanager
-    def in_use(self) -> Iterator[Any]:
-        """The C arena, which stays mapped until the end of the block even if the arena is closed."""
-        with self._lock:
-            handle = self.handle
-            self._hold(0)
-        try:
-            yield handle
-        finally:
-            self._release(0)
-
     def close(self) -> None:
-        """Give all memory back, or, while views are alive, as soon as the last one is gone."""
+        """Give all memory back, or, while views are alive or launches run, as soon as the last one is gone."""
         with self._lock:
-            self._closed = True
-            if not self._views:
-                self._finalizer()
+            self._memory = None
 
     def _owner(self, address: int, size: int) -> int:
+        if not isinstance(address, int | np.integer) or not 0 <= address < 2**64:
+            raise InputError(f"{shown(address)} is no address")
         found = ffi.new("pe_allocation *")
         inside = lib.pe_arena_nearest(self.handle, address, found) and found.address <= address
         if not inside or found.address not in self._sizes or address + size > found.address + found.size:
             raise InputError(f"0x{address:x} and the {size} bytes from there do not lie in one allocation")
         return int(found.address)
-
-    def _hold(self, owner: int) -> None:
-        self._views[owner] = self._views.get(owner, 0) + 1
 
     def _release(self, owner: int) -> None:
         with self._lock:
@@ -156,12 +148,10 @@ class Arena:
             if self._views[owner]:
                 return
             del self._views[owner]
-            if self._closed:
-                if not self._views:
-                    self._finalizer()
-            elif owner in self._condemned:
+            if owner in self._condemned:
                 self._condemned.discard(owner)
-                lib.pe_arena_free(self._arena, owner)
+                if self._memory is not None:
+                    lib.pe_arena_free(self._memory, owner)
 
 
 def _bytes(count: int) -> str:

@@ -1,13 +1,15 @@
 """A PTX text, its facts and its machine code.
 
-Both are made once and kept on disk, so that a warm start neither parses nor compiles.
+All are made once and kept on disk, so that a warm start neither parses nor compiles.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
-from threading import RLock
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
@@ -15,28 +17,44 @@ import llvmlite
 from ptxemu import jit
 from ptxemu.cache import Cache, Entry, build_fingerprint, key_of
 from ptxemu.limits import Extent
+from ptxemu.locks import importing, new_lock
 from ptxemu.signature import ModuleInfo
-from ptxemu.source import SourceFile
+from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
 if TYPE_CHECKING:
+    from ptxemu.compile import CompiledKernel, Tier
     from ptxemu.ir import Module
+
+LONG = 1.0  # seconds; a kernel that runs longer is worth better code
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a program is read, checked and compiled; ``options`` are those of its dialect."""
+    """How a program is read, checked and compiled; ``options`` are those of its dialect.
+
+    ``tier``: ``best``, ``fast`` or ``auto`` (fast first where the best code takes long to make, then the best).
+    """
 
     strict: bool = False
     opt: int = 2
     check: frozenset[str] = frozenset()
     dialect: str = "ptx"
     options: tuple[tuple[str, str], ...] = ()
+    tier: str = "auto"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "check": sorted(self.check), "options": [list(pair) for pair in self.options]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Settings:
+        pairs = tuple((str(name), str(value)) for name, value in data["options"])
+        return cls(**{**data, "check": frozenset(data["check"]), "options": pairs})
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """Object code of one variant of a kernel and what a launch must know of it."""
+    """Object code of one variant of a kernel and what a launch must know of it; ``final``: no better code will be made."""
 
     object: bytes
     symbol: str
@@ -47,74 +65,188 @@ class KernelCode:
     variant: str
     calls: bool
     stacked: bool
+    final: bool
+    frame_bytes: int
+
+    @classmethod
+    def of(cls, made: CompiledKernel) -> KernelCode:
+        return cls(**{item.name: getattr(made, item.name) for item in fields(cls)})
+
+    @property
+    def entry(self) -> Entry:
+        """As the cache keeps it."""
+        header = asdict(self)
+        payload = header.pop("object")
+        return Entry(header, payload)
+
+    @classmethod
+    def from_entry(cls, entry: Entry | None) -> KernelCode | None:
+        """The code in an entry, or None where it holds something else."""
+        if entry is None:
+            return None
+        kinds = {item.name: item.type for item in fields(cls) if item.name != "object"}
+        if {name: type(value).__name__ for name, value in entry.header.items()} != kinds:
+            return None
+        return cls(object=entry.payload, **entry.header)
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """The code of one kernel for one block shape: what runs, and better code that has come but does not run yet."""
+
+    kernel: str
+    block: Extent
+    lock: RLock = field(default_factory=new_lock)
+    loaded: tuple[KernelCode, jit.LoadedCode] | None = None
+    better: KernelCode | None = None
+    asked: int | None = None
+    """The process that has asked for better code."""
 
 
 class Program:
-    """One PTX text. Safe to use from several threads."""
+    """One PTX text, or several that are linked. Safe to use from several threads."""
 
-    def __init__(self, text: str, filename: str, settings: Settings, cache: Cache) -> None:
-        self.source = SourceFile(filename, text)
+    def __init__(self, source: SourceFile, settings: Settings, cache: Cache) -> None:
+        self.source = source
         self.settings = settings
         self._cache = cache
-        self._lock = RLock()
-        self._loaded: dict[tuple[str, str], tuple[KernelCode, jit.LoadedCode]] = {}
+        self._lock = new_lock()
+        self._slots: dict[tuple[str, str], _Slot] = {}
+        self._info: ModuleInfo | None = None
+        self._ir: Module | None = None
 
-    @cached_property
+    @property
     def info(self) -> ModuleInfo:
         """Kernels and variables. Raises PtxError if the text is wrong."""
         with self._lock:
-            key = key_of("module", *self._identity)
-            entry = self._cache.get(key)
-            if entry is not None:
-                return ModuleInfo.from_json(entry.header, entry.payload)
+            if self._info is None:
+                self._info = self._described()
+            return self._info
+
+    def _described(self) -> ModuleInfo:
+        key = key_of("module", *self._identity)
+        entry = self._cache.get(key)
+        if entry is not None and (info := ModuleInfo.from_json(entry.header, entry.payload)) is not None:
+            return info
+        with importing:
             from ptxemu.describe import describe
 
-            info = describe(self.ir)
-            self._cache.put(key, Entry(info.to_json(), info.global_image + info.const_image))
-            return info
+        info = describe(self.ir)
+        self._cache.put(key, Entry(info.to_json(), info.bytes_of_contents()))
+        return info
 
-    @cached_property
+    @property
     def ir(self) -> Module:
         """The checked module."""
-        from ptxemu import compile
+        with importing:
+            from ptxemu import compile
 
         with self._lock:
-            settings = self.settings
-            return compile.front(self.source.text, self.source.name, settings.strict, settings.dialect, dict(settings.options))
+            if self._ir is None:
+                given = self.settings
+                self._ir = compile.front_of(self.source, given.strict, given.dialect, dict(given.options))
+            return self._ir
 
     def load(self, kernel: str, block: Extent) -> tuple[KernelCode, jit.LoadedCode]:
-        """A kernel's code for blocks of this shape, ready to run."""
-        variant = variant_of(block)
-        with self._lock:
-            found = self._loaded.get((kernel, variant))
-            if found is None:
-                code = self.code(kernel, block)
-                found = code, jit.load(code.object, code.symbol)
-                self._loaded[kernel, variant] = found
-            return found
+        """A kernel's code for blocks of this shape, ready to run: the best that there is. Raises UnsupportedError."""
+        slot = self._slot(kernel, block)
+        with slot.lock:
+            code, slot.better = slot.better, None
+            if code is None and slot.loaded is not None:
+                self._improve(slot)
+                return slot.loaded
+            slot.loaded = self._linked(code or self.code(kernel, block)) or self._linked(self._made(kernel, block))
+            assert slot.loaded is not None
+            return slot.loaded
+
+    def _linked(self, code: KernelCode) -> tuple[KernelCode, jit.LoadedCode] | None:
+        """None where the cache holds something that is no object."""
+        try:
+            return code, jit.load(code.object, code.symbol)
+        except jit.LinkError:
+            return None
+
+    def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
+        """A launch of ``code`` starts: if it takes long, better code is made meanwhile. Call the result when it ends."""
+        slot = self._slot(kernel, block)
+        if code.final or not self._may_ask(slot):
+            return lambda: None
+        timer = Timer(LONG, self._improve, [slot])
+        timer.daemon = True
+        with suppress(RuntimeError):  # there are no more threads
+            timer.start()
+        return timer.cancel
 
     def code(self, kernel: str, block: Extent) -> KernelCode:
         """A kernel's code for blocks of this shape, from the cache or compiled. Raises UnsupportedError."""
-        key = key_of("kernel", *self._identity, kernel, variant_of(block), *jit.host())
-        entry = self._cache.get(key)
-        if entry is not None:
-            return KernelCode(object=entry.payload, **entry.header)
-        code = self._compile(kernel, block)
-        header: dict[str, Any] = asdict(code)
-        payload = header.pop("object")
-        self._cache.put(key, Entry(header, payload))
+        for tier in self._tiers:
+            if code := KernelCode.from_entry(self._cache.get(self._key(kernel, block, tier))):
+                return code
+        return self._made(kernel, block)
+
+    def _made(self, kernel: str, block: Extent) -> KernelCode:
+        """The same, compiled."""
+        return self._keep(kernel, block, self._compile(kernel, block, self._tiers[-1]))
+
+    @property
+    def _tiers(self) -> tuple[Tier, ...]:
+        """Those whose code may run, the best first."""
+        return ("best",) if self.settings.tier == "best" else ("best", "fast")
+
+    def _slot(self, kernel: str, block: Extent) -> _Slot:
+        key = kernel, variant_of(block)
+        return self._slots.get(key) or self._slots.setdefault(key, _Slot(kernel, block))
+
+    def _may_ask(self, slot: _Slot) -> bool:
+        """Whether better code is wanted, and this process has not asked for it."""
+        return self.settings.tier == "auto" and slot.asked != os.getpid()
+
+    def _improve(self, slot: _Slot) -> None:
+        """Have better code made, once; the next launch takes it."""
+        loaded = slot.loaded
+        if loaded is None or loaded[0].final or not self._may_ask(slot):
+            return
+        slot.asked = os.getpid()
+        with importing:
+            from ptxemu import improve
+
+        def deliver(answer: Entry | None) -> None:
+            slot.better = KernelCode.from_entry(answer)
+            # code that cannot be made better is final, so that later programs do not try again
+            self._keep(slot.kernel, slot.block, slot.better or replace(loaded[0], final=True), "best")
+
+        header = {
+            "settings": self.settings.to_json(),
+            "files": self._files,
+            "kernel": slot.kernel,
+            "block": list(slot.block),
+        }
+        improve.improve(Entry(header, self.source.text.encode("utf-8", "surrogatepass")), deliver)
+
+    def _keep(self, kernel: str, block: Extent, code: KernelCode, tier: str | None = None) -> KernelCode:
+        self._cache.put(self._key(kernel, block, tier or ("best" if code.final else "fast")), code.entry)
         return code
 
-    def _compile(self, kernel: str, block: Extent) -> KernelCode:
-        from ptxemu import compile
+    def _key(self, kernel: str, block: Extent, tier: str) -> str:
+        return key_of("kernel", *self._identity, tier, kernel, variant_of(block), *jit.host())
 
-        options = compile.Options(opt=self.settings.opt, check=self.settings.check)
-        made = compile.kernel(self.ir, kernel, options, block)
-        return KernelCode(**{item.name: getattr(made, item.name) for item in fields(KernelCode)})
+    def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
+        with importing:
+            from ptxemu import compile
 
-    @cached_property
+        options = compile.Options(opt=self.settings.opt, check=self.settings.check, tier=tier)
+        return KernelCode.of(compile.kernel(self.ir, kernel, options, block))
+
+    @property
     def _identity(self) -> tuple[object, ...]:
         settings = self.settings
         checks = ",".join(sorted(settings.check))
         language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
-        return (build_fingerprint(), llvmlite.__version__, self.source.text, settings.strict, settings.opt, checks, *language)
+        lengths = [length for _, length in self._files]
+        text = self.source.text
+        return (build_fingerprint(), llvmlite.__version__, text, *lengths, settings.strict, settings.opt, checks, *language)
+
+    @property
+    def _files(self) -> list[tuple[str, int]]:
+        """The name of each text and its length."""
+        return [(part.name, len(part.text)) for part in parts_of(self.source)]

@@ -10,10 +10,10 @@ import numpy as np
 
 from ptxemu.buffer import Buffer
 from ptxemu.device import Device
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
 from ptxemu.names import closest
 from ptxemu.scalars import dtype_of_type
-from ptxemu.signature import CONST, GLOBAL, HandleInfo, ModuleInfo
+from ptxemu.signature import HandleInfo, ModuleInfo
 from ptxemu.slots import MAX_SLOT, SLOT_STEP
 from ptxemu.surface import SurfaceTable
 from ptxemu.surface_object import SurfaceObject
@@ -39,12 +39,13 @@ class Resident:
         forget.atexit = False
         self._handles = self._handle_table()
         self._blocks = {
-            space: Buffer.allocate(device.arena, (len(image),), np.dtype(np.uint8), f"{name} .{space}")
-            for space, image in ((GLOBAL, info.global_image), (CONST, info.const_image))
+            space: Buffer.allocate(device.arena, (block.size,), np.dtype(np.uint8), f"{name} .{space}", block.align)
+            for space, block in info.blocks.items()
         }
         self.bases = {space: block.address for space, block in self._blocks.items()}
-        for space, image in info.images(self.bases, self._handles.tolist()).items():
-            self._blocks[space].array[:] = np.frombuffer(image, np.uint8)
+        views = {space: block.array for space, block in self._blocks.items()}
+        for item in info.initial(self.bases, self._handles.tolist()):
+            views[item.space][item.offset : item.offset + len(item.data)] = np.frombuffer(item.data, np.uint8)
 
     @property
     def handles_address(self) -> int:
@@ -53,9 +54,9 @@ class Resident:
 
     def variable(self, name: str) -> Buffer:
         """A variable as a buffer inside the module's block."""
-        found = self._info.variables.get(name)
+        found = self._info.variables.get(name) if isinstance(name, str) else None
         if found is None:
-            raise InputError(f"the module has no variable '{name}'{closest(name, self._info.variables)}")
+            raise InputError(f"the module has no variable {shown(name)}{_closest(name, self._info.variables)}")
         dtype = dtype_of_type(found.type)
         shape = (*found.dims, found.vector) if found.vector > 1 else found.dims
         address = self.bases[found.space] + found.offset
@@ -63,8 +64,8 @@ class Resident:
 
     def bind(self, name: str, item: Bindable, index: int) -> None:
         """Bind a surface, texture or sampler to element ``index`` of a ``.surfref``, ``.texref`` or ``.samplerref``."""
-        if name not in self._declared:
-            raise InputError(f"the module has no surface, texture or sampler '{name}'{closest(name, self._declared)}")
+        if not isinstance(name, str) or name not in self._declared:
+            raise InputError(f"the module has no surface, texture or sampler {shown(name)}{_closest(name, self._declared)}")
         type, handle = self._info.handles[name].type, self._declared[name]
         kind, what = BINDABLE[type]
         if not isinstance(item, kind) or not item.belongs_to(self._table(name)):
@@ -90,10 +91,9 @@ class Resident:
         return None
 
     def _declare(self, item: HandleInfo) -> int:
-        fields = (*item.fields, *({},) * (item.count - len(item.fields)))
         if item.type == "surfref":
-            return self._device.surface_table.declare(fields)
-        return self._device.texture_table.declare(item.type, fields)
+            return self._device.surface_table.declare(item.fields, item.count)
+        return self._device.texture_table.declare(item.type, item.fields, item.count)
 
     def _table(self, name: str) -> SurfaceTable | TextureTable:
         surface = self._info.handles[name].type == "surfref"
@@ -106,6 +106,10 @@ class Resident:
             for index in range(item.count):
                 table[item.first + index] = handle + SLOT_STEP * index
         return table
+
+
+def _closest(name: object, known: Iterable[str]) -> str:
+    return closest(name, known) if isinstance(name, str) else ""
 
 
 def _forget(handles: list[tuple[SurfaceTable | TextureTable, int]]) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
@@ -138,12 +139,14 @@ def launch(
     dialect: str = "ptx",
     surface_name: Callable[[int], str | None] = lambda slot: None,
     printf: Callable[[str], None] | None = None,
+    keeps: object = None,
 ) -> LaunchResult:
     """Run the kernel at ``address`` over the grid and wait for its end.
 
     ``locate`` turns a fault record's ``pos`` (or, where that is None, its ``pc``) into ``file:line``, or "";
     ``surface_name`` says by which name the program knows a slot of the surface table.
     ``printf`` takes the kernel's output as it comes; by default it goes to ``sys.stdout``.
+    ``keeps`` is what must not go away while threads are in the kernel: its code, the tables it reads.
     Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has
     been stopped by then.
     """
@@ -159,8 +162,7 @@ def launch(
     config.spins, config.cooperative = spins, cooperative
     origin = _Origin(dialect, kernel_name, locate, surface_name)
     run = _Run(arena, origin, printf or sys.stdout.write)
-    with arena.in_use() as memory:
-        return run.execute(memory, config, timeout)
+    return run.execute(config, timeout, (keeps, buffer))
 
 
 @dataclass(slots=True, frozen=True)
@@ -184,23 +186,22 @@ class _Run:
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.chunk = ffi.new("char[]", OUTPUT_BYTES)
 
-    def execute(self, memory: Any, config: Any, timeout: float | None) -> LaunchResult:
+    def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
         started = time.monotonic()
-        out = ffi.new("pe_launch **")
+        memory = self.arena.handle
+        slot = _slot((memory, config, keeps))
         try:
-            self._start(memory, config, out)
-            timed_out = self._wait(out[0], None if timeout is None else started + timeout)
-            self._drain(out[0], final=True)
-            return self._result(out[0], config, time.monotonic() - started, timeout if timed_out else None)
+            self._start(memory, config, slot)
+            timed_out = self._wait(slot[0], None if timeout is None else started + timeout)
+            self._drain(slot[0], final=True)
+            return self._result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)
         finally:
-            if out[0]:
-                _stop(out[0])
-                lib.pe_launch_destroy(out[0])
+            ffi.release(slot)
 
     def _start(self, memory: Any, config: Any, out: Any) -> None:
         error = lib.pe_launch_start(memory, config, out)
         if error == errno.ENOMEM:
-            raise InputError(f"out of device memory for the launch of `{self.kernel_name}`")
+            raise InputError(f"out of device memory for the launch of `{self.kernel_name}`{_local_memory(config)}")
         if error == errno.E2BIG:
             raise InputError(f"grid {tuple(config.grid)} is too large for a cooperative launch of `{self.kernel_name}`")
         if error == errno.EINVAL:
@@ -211,11 +212,13 @@ class _Run:
 
     def _wait(self, handle: Any, deadline: float | None) -> bool:
         """Wait for the end, passing output on. True: the deadline came first (the launch has been stopped)."""
-        while not lib.pe_launch_wait(handle, _slice(deadline)):
+        late = False
+        while not lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
             self._drain(handle)
-            if deadline is not None and time.monotonic() >= deadline:
-                return _stop(handle)
-        return False
+            if deadline is not None and not late and time.monotonic() >= deadline:
+                lib.pe_launch_request_stop(handle)
+                late = True
+        return late
 
     def _drain(self, handle: Any, final: bool = False) -> None:
         while size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES):
@@ -226,13 +229,19 @@ class _Run:
     def _result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
         record, counters = ffi.new("pe_record *"), ffi.new("pe_counters *")
         lib.pe_launch_result(handle, record, counters)
-        if record.kind != lib.PE_OK:
+        if record.kind not in (lib.PE_OK, lib.PE_STOPPED):
             raise self._fault(record, counters.faults)
         if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:
-            raise LaunchTimeout(f"kernel `{self.kernel_name}` did not end within {timeout:g} s")
+            message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
+            raise LaunchTimeout(message + (self._last_seen(record) if record.kind == lib.PE_STOPPED else ""))
         if counters.no_memory:
-            raise InputError(f"no memory for the stacks of `{self.kernel_name}`")
+            raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
         return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
+
+    def _last_seen(self, raw: Any) -> str:
+        """Where one of its warps was: at its last access of memory or call."""
+        where = self._record(raw, 0)["where"]
+        return f": block {_dim(raw.ctaid)}, warp {raw.warp} was running" + (f", last seen at {where}" if where else "")
 
     def _fault(self, raw: Any, count: int) -> Error:
         record = self._record(raw, count)
@@ -298,25 +307,32 @@ class _Run:
         return text
 
 
+class _End(partial[None]):
+    """The call that ends a launch, and what that launch uses until then."""
+
+    keeps: object = None
+
+
+def _slot(keeps: object) -> Any:
+    """A place for a launch, which is ended when the place is released or, at the latest, when nothing refers to it any more.
+
+    That is one call of C in either case: a signal handler that raises can come before or after it, but not within.
+    """
+    end = _End(lib.pe_launch_end)
+    end.keeps = keeps
+    return ffi.gc(ffi.new("pe_launch **"), end)
+
+
+def _local_memory(config: Any) -> str:
+    threads = config.block[0] * config.block[1] * config.block[2]
+    return f": {config.local_bytes} bytes of local memory for each of {threads} threads" if config.local_bytes else ""
+
+
 def _slice(deadline: float | None) -> int:
+    """Milliseconds of the next wait."""
     if deadline is None:
         return SLICE_MS
-    return max(0, min(SLICE_MS, int((deadline - time.monotonic()) * 1000) + 1))
-
-
-def _stop(handle: Any) -> bool:
-    """End the launch and wait until its threads are out of the kernel, interrupts or not."""
-    interrupt: BaseException | None = None
-    lib.pe_launch_request_stop(handle)
-    while True:
-        try:
-            if lib.pe_launch_wait(handle, SLICE_MS):
-                break
-        except KeyboardInterrupt as caught:
-            interrupt = caught
-    if interrupt:
-        raise interrupt
-    return True
+    return int(max(0, min(SLICE_MS, (deadline - time.monotonic()) * 1000 + 1)))
 
 
 def _dim(values: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
 from ptxemu.signature import Parameter
 from ptxemu.types import TYPES
 
@@ -30,7 +30,7 @@ def pack_scalar(parameter: Parameter, value: object, where: str) -> bytes:
 
 def pack_struct(parameter: Parameter, value: object, where: str) -> bytes:
     """The bytes of a struct parameter (``.param .align N .b8 p[n]``), given as bytes, a NumPy record or an array."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         data = np.asarray(value).tobytes()
     elif isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
@@ -66,7 +66,7 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
     low = -(2 ** (scalar.bits - 1))
     high = 2 ** (scalar.bits - 1) - 1 if scalar.is_signed else 2**scalar.bits - 1
     if not low <= number <= high:
-        raise InputError(f"{where}: {number} is out of range ({low} to {high})")
+        raise InputError(f"{where}: {shown(number)} is out of range ({low} to {high})")
     pattern: int = number % 2**scalar.bits
     return pattern.to_bytes(scalar.bytes, "little")
 
@@ -74,11 +74,11 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
 def _pack_float(parameter: Parameter, value: object, where: str) -> bytes:
     if not _is_number(value):
         raise InputError(f"{where}: expects a number, not {_kind(value)}")
-    number = float(value)  # type: ignore[arg-type]
     try:
+        number = float(value)  # type: ignore[arg-type]
         return _bfloat16(number) if parameter.type == "bf16" else struct.pack(FLOAT_FORMATS[parameter.type], number)
     except OverflowError:
-        raise InputError(f"{where}: {number:g} is out of range of {parameter.type}") from None
+        raise InputError(f"{where}: {shown(value)} is out of range of {parameter.type}") from None
 
 
 def _bfloat16(number: float) -> bytes:

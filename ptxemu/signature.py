@@ -5,9 +5,11 @@ It is plain data, so that the disk cache can hold it and a warm start need not p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
 
 OPAQUE_TYPES = ("surfref", "texref", "samplerref")
 GLOBAL, CONST, HANDLE = "global", "const", "handle"
@@ -93,60 +95,90 @@ class Relocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """The memory of all variables of a space: its size and alignment in bytes."""
+
+    size: int
+    align: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Initial bytes at ``offset`` of the block of ``space``. What no contents or relocation names is zero."""
+
+    space: str
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleInfo:
-    """A module's kernels and memory; the images are the first contents of the global and the constant block."""
+    """A module's kernels and memory; ``contents`` come before the relocations, which may lie in them."""
 
     kernels: dict[str, KernelInfo]
     variables: dict[str, VariableInfo]
     handles: dict[str, HandleInfo]
     relocations: tuple[Relocation, ...]
-    global_image: bytes
-    const_image: bytes
+    blocks: dict[str, Block]
+    contents: tuple[Contents, ...]
 
     @property
     def handle_count(self) -> int:
         return sum(handle.count for handle in self.handles.values())
 
-    def images(self, bases: dict[str, int], handles: Sequence[int]) -> dict[str, bytearray]:
-        """The contents of the blocks at ``bases``, for a table of ``handles``."""
-        images = {GLOBAL: bytearray(self.global_image), CONST: bytearray(self.const_image)}
+    def initial(self, bases: dict[str, int], handles: Sequence[int]) -> Iterator[Contents]:
+        """What the blocks at ``bases`` hold at first, for a table of ``handles``, in the order in which it is to be written."""
+        yield from self.contents
         for item in self.relocations:
             base = handles[item.index] if item.base == HANDLE else bases[item.base]
             value = (base + item.addend) % 2**64 >> item.shift
-            images[item.space][item.offset : item.offset + item.size] = value.to_bytes(8, "little")[: item.size]
-        return images
+            yield Contents(item.space, item.offset, value.to_bytes(8, "little")[: item.size])
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the images, as JSON data."""
+        """Everything but the bytes of the contents, as JSON data."""
         return {
             "kernels": [asdict(item) for item in self.kernels.values()],
             "variables": [asdict(item) for item in self.variables.values()],
             "handles": [asdict(item) for item in self.handles.values()],
             "relocations": [asdict(item) for item in self.relocations],
-            "global_size": len(self.global_image),
+            "blocks": {space: asdict(item) for space, item in self.blocks.items()},
+            "contents": [(item.space, item.offset, len(item.data)) for item in self.contents],
         }
 
+    def bytes_of_contents(self) -> bytes:
+        """The bytes of all contents, one after another."""
+        return b"".join(item.data for item in self.contents)
+
     @classmethod
-    def from_json(cls, data: dict[str, Any], images: bytes) -> ModuleInfo:
-        """The inverse of :meth:`to_json`; ``images`` is the global image followed by the constant image."""
-        kernels = [_kernel_from_json(item) for item in data["kernels"]]
-        variables = [VariableInfo(**{**item, "dims": tuple(item["dims"])}) for item in data["variables"]]
-        handles = [HandleInfo(**{**item, "fields": tuple(item["fields"])}) for item in data["handles"]]
+    def from_json(cls, data: dict[str, Any], contents: bytes) -> ModuleInfo | None:
+        """The inverse of :meth:`to_json` and :meth:`bytes_of_contents`, or None if the data are something else."""
+        try:
+            stored = msgspec.convert(data, _Stored)
+        except msgspec.ValidationError:
+            return None
         return cls(
-            {item.name: item for item in kernels},
-            {item.name: item for item in variables},
-            {item.name: item for item in handles},
-            tuple(Relocation(**item) for item in data["relocations"]),
-            images[: data["global_size"]],
-            images[data["global_size"] :],
+            {item.name: item for item in stored.kernels},
+            {item.name: item for item in stored.variables},
+            {item.name: item for item in stored.handles},
+            stored.relocations,
+            stored.blocks,
+            tuple(_contents(stored.contents, contents)),
         )
 
 
-def _kernel_from_json(data: dict[str, Any]) -> KernelInfo:
-    parameters = []
-    for item in data["parameters"]:
-        pairs = {key: tuple(item[key]) if item[key] else None for key in ("pointer", "row")}
-        parameters.append(Parameter(**{**item, **pairs}))
-    limits = {name: tuple(values) for name, values in data["limits"].items()}
-    unsynced = tuple((written, read) for written, read in data["unsynced"])
-    return KernelInfo(data["name"], tuple(parameters), data["param_bytes"], limits, unsynced)
+class _Stored(msgspec.Struct):
+    """The JSON form."""
+
+    kernels: tuple[KernelInfo, ...]
+    variables: tuple[VariableInfo, ...]
+    handles: tuple[HandleInfo, ...]
+    relocations: tuple[Relocation, ...]
+    blocks: dict[str, Block]
+    contents: tuple[tuple[str, int, int], ...]
+
+
+def _contents(items: Iterable[tuple[str, int, int]], data: bytes) -> Iterator[Contents]:
+    start = 0
+    for space, offset, size in items:
+        yield Contents(space, offset, data[start : start + size])
+        start += size

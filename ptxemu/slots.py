@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
 
 MAX_SLOT = 0xFFFFF
 SLOT_STEP = 8  # slots from one element of an array to the next
@@ -52,8 +52,8 @@ class Slots:
     def slot(self, handle: int, index: int) -> int:
         """The slot of one element."""
         slots = self.slots(handle)
-        if not 0 <= index < len(slots):
-            raise InputError(f"{self.what} handle 0x{handle:x} has no element {index}")
+        if not isinstance(index, int) or not 0 <= index < len(slots):
+            raise InputError(f"{self.what} handle 0x{handle:x} has no element {shown(index)}")
         return slots[index]
 
     def release(self, handle: int) -> range:

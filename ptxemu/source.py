@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 _INK = re.compile(r"\S")
 _BYTE_ORDER_MARK = "\ufeff"
@@ -51,7 +53,43 @@ class SourceFile:
     def line(self, pos: int) -> int:
         return bisect_right(self.starts, pos)
 
+    def where(self, pos: int) -> str:
+        """``file:line``."""
+        return f"{self.name}:{self.line(pos)}"
+
     def line_text(self, line: int) -> str:
         start = self.starts[line - 1]
         end = self.text.find("\n", start)
         return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
+
+
+class JoinedSource(SourceFile):
+    """Several texts in a row, as those of one program; every position tells in which file it is."""
+
+    def __init__(self, parts: Sequence[SourceFile]) -> None:
+        super().__init__(", ".join(part.name for part in parts), "".join(part.text for part in parts))
+        self.parts = list(parts)
+        self.offsets = list(accumulate((len(part.text) for part in parts[:-1]), initial=0))
+
+    def _part(self, pos: int) -> tuple[SourceFile, int]:
+        index = bisect_right(self.offsets, pos) - 1
+        return self.parts[index], pos - self.offsets[index]
+
+    def line(self, pos: int) -> int:
+        """The line in its file."""
+        part, offset = self._part(pos)
+        return part.line(offset)
+
+    def where(self, pos: int) -> str:
+        part, offset = self._part(pos)
+        return part.where(offset)
+
+
+def join(parts: Sequence[SourceFile]) -> SourceFile:
+    """One source of one or several."""
+    return parts[0] if len(parts) == 1 else JoinedSource(parts)
+
+
+def parts_of(source: SourceFile) -> list[SourceFile]:
+    """The sources that have been joined."""
+    return source.parts if isinstance(source, JoinedSource) else [source]

@@ -5,17 +5,18 @@ The semantics live in the C runtime (``csrc/surface*.c``); this module creates w
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
+from ptxemu.locks import new_lock
 from ptxemu.memory import Arena
 from ptxemu.slots import Slots
 from ptxemu.surface_format import FORMATS, SurfaceFormat, surface_format
@@ -63,8 +64,8 @@ ALIGNMENT = 512  # of a surface's memory: that of a block-linear base
 def _choice(table: Mapping[str, int], name: str, what: str) -> int:
     try:
         return table[name]
-    except KeyError:
-        raise InputError(f"no {what} is named '{name}'; there are {', '.join(table)}") from None
+    except (KeyError, TypeError):
+        raise InputError(f"no {what} is named {shown(name)}; there are {', '.join(table)}") from None
 
 
 def _fill(target: Any, **fields: int) -> None:
@@ -72,14 +73,22 @@ def _fill(target: Any, **fields: int) -> None:
         try:
             setattr(target, name, value)
         except (OverflowError, TypeError):
-            raise InputError(f"surface {name} {value!r} is out of range") from None
+            raise InputError(f"surface {name} {shown(value)} is out of range") from None
 
 
 def _set_queries(descriptor: Any, queries: Mapping[str, int]) -> None:
+    if not isinstance(queries, Mapping):
+        raise InputError(f"queries are values by name, not {shown(queries)}")
     for name, value in queries.items():
         which = _choice(QUERIES, name, "surface query")
         descriptor.suq_mask |= 1 << which
         descriptor.suq_value[which] = int(value) & 0xFFFFFFFF
+
+
+def _unbound(queries: Mapping[str, int]) -> Any:
+    descriptor = ffi.new("pe_surface_desc *", {"state": lib.PE_SURFACE_UNBOUND})
+    _set_queries(descriptor, queries)
+    return descriptor
 
 
 class Surface:
@@ -227,8 +236,8 @@ class Surface:
             self._finalizer()
 
     def _level(self, level: int) -> Any:
-        if not 0 <= level < self.levels:
-            raise InputError(f"the surface has no mip level {level}")
+        if not isinstance(level, int | np.integer) or not 0 <= level < self.levels:
+            raise InputError(f"the surface has no mip level {shown(level)}")
         return self.descriptor.level[level]
 
     def overlaps(self, other: Surface) -> bool:
@@ -277,7 +286,7 @@ class SurfacePolicy:
             value = getattr(self, field)
             value = values[0] if value == "" else value
             if value not in values:
-                raise InputError(f"surface policy {field} is {value!r}, not one of {', '.join(map(str, values))}")
+                raise InputError(f"surface policy {field} is {shown(value)}, not one of {', '.join(map(str, values))}")
             setattr(target, member, values.index(value))
 
 
@@ -336,7 +345,7 @@ class SurfaceTable:
             raise InputError("out of memory for the surface table")
         self.pointer = pointer
         self._finalizer = weakref.finalize(self, lib.pe_surface_table_free, pointer)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._slots = Slots("surface")
         self._bound: dict[int, Surface] = {}  # keeps the memory of live slots
 
@@ -346,21 +355,17 @@ class SurfaceTable:
 
     def add_array(self, surfaces: Sequence[Surface]) -> int:
         """The handle of the first of several surfaces."""
-        handle = self.declare([{} for _ in surfaces])
+        handle = self.declare(count=len(surfaces))
         for index, surface in enumerate(surfaces):
             self.bind(handle, surface, index)
         return handle
 
-    def declare(self, queries: Sequence[Mapping[str, int]] = ({},)) -> int:
-        """The handle of an unbound ``.surfref`` (array): ``suq`` answers ``queries``, data accesses fault."""
-        descriptors = []
-        for values in queries:
-            descriptor = ffi.new("pe_surface_desc *", {"state": lib.PE_SURFACE_UNBOUND})
-            _set_queries(descriptor, values)
-            descriptors.append(descriptor)
+    def declare(self, queries: Sequence[Mapping[str, int]] = (), count: int = 1) -> int:
+        """The handle of an unbound ``.surfref`` or array of ``count``: ``suq`` answers ``queries``, data accesses fault."""
+        items = chain([_unbound(values) for values in queries], repeat(_unbound({})))
         with self._lock:
-            handle = self._slots.take(len(descriptors))
-            for slot, descriptor in zip(self._slots.slots(handle), descriptors):
+            handle = self._slots.take(count)
+            for slot, descriptor in zip(self._slots.slots(handle), items):
                 self._set(slot, handle, descriptor)
         return handle
 

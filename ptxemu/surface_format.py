@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
 
 PACKED = "RGB10A2"
 
@@ -73,5 +73,5 @@ def surface_format(name: str | SurfaceFormat) -> SurfaceFormat:
         return name
     try:
         return FORMATS[name.upper()]
-    except KeyError:
-        raise InputError(f"no surface format is named '{name}'; there are {', '.join(FORMATS)}") from None
+    except (KeyError, AttributeError):
+        raise InputError(f"no surface format is named {shown(name)}; there are {', '.join(FORMATS)}") from None

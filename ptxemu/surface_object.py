@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
 from ptxemu.handle import HandleObject
 from ptxemu.surface import Surface, SurfaceTable
 
@@ -29,9 +29,9 @@ AXES: dict[str, tuple[str, ...]] = {
 
 def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:
     """The extents that an array shape gives a surface; a last axis beyond those of the geometry holds components."""
-    axes = AXES.get(geometry)
+    axes = AXES.get(geometry) if isinstance(geometry, str) else None
     if axes is None:
-        raise InputError(f"no surface geometry is named '{geometry}'; there are {', '.join(AXES)}")
+        raise InputError(f"no surface geometry is named {shown(geometry)}; there are {', '.join(AXES)}")
     if len(shape) not in (len(axes), len(axes) + 1):
         wanted = f"{', '.join(axes)} (and components)"
         raise InputError(f"a {geometry} surface has the axes {wanted}, not shape {list(shape)}")
@@ -57,6 +57,12 @@ class SurfaceObject(HandleObject):
     def dtype(self) -> np.dtype[Any]:
         return self.surface.format.dtype
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """For NumPy: a copy of the texels, since their memory is not in the order of an array."""
+        if copy is False:
+            raise ValueError("the texels cannot be an array without a copy")
+        return np.asarray(self.copy_to_host(), dtype)
+
     def copy_to_host(self, level: int = 0) -> Array:
         """The texels as an array, components in memory order."""
         return self.surface.download(level)
@@ -80,11 +86,8 @@ def make_surface_object(
     """A surface of an array's extents and contents, or of a shape and zeros."""
     array = data if isinstance(data, np.ndarray) else None
     shape = _shape(data) if array is None else array.shape
-    try:
-        extents: dict[str, Any] = extents_of(shape, geometry)
-        surface = Surface(arena, format, **extents, geometry=geometry, layout=layout, **options)
-    except TypeError as error:
-        raise InputError(f"surface: {str(error).replace('Surface.__init__() ', '')}") from None
+    extents: dict[str, Any] = extents_of(shape, geometry)
+    surface = Surface(arena, format, **extents, geometry=geometry, layout=layout, **options)
     if array is not None:
         surface.upload(array)
     elif len(shape) > len(AXES[geometry]) and shape != surface.shape():
@@ -95,5 +98,5 @@ def make_surface_object(
 def _shape(data: object) -> tuple[int, ...]:
     items = tuple(data) if isinstance(data, tuple | list) else (data,)
     if not all(isinstance(item, int | np.integer) and item >= 1 for item in items):
-        raise InputError(f"surface: expects a NumPy array or a shape of positive integers, not {data!r}")
+        raise InputError(f"surface: expects a NumPy array or a shape of positive integers, not {shown(data)}")
     return tuple(int(item) for item in items)

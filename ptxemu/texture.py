@@ -5,14 +5,15 @@ The semantics live in the C runtime (``csrc/texture*``) and in docs/semantics.md
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.errors import InputError, UnsupportedError
+from ptxemu.errors import InputError, UnsupportedError, shown
+from ptxemu.locks import new_lock
 from ptxemu.slots import Slots
 from ptxemu.surface import Surface
 
@@ -53,7 +54,7 @@ class SamplerState:
     def fill(self, target: Any) -> None:
         """Write the state into a ``pe_sampler``."""
         if self.max_anisotropy not in (0, 1):
-            raise UnsupportedError(f"anisotropic filtering (max_anisotropy={self.max_anisotropy}) is not supported")
+            raise UnsupportedError(f"anisotropic filtering (max_anisotropy={shown(self.max_anisotropy)}) is not supported")
         target.address = self._addresses()
         target.filter = _choice(FILTERS, self.filter, "filter")
         target.mip_filter = _choice(FILTERS, self.mip_filter, "mip filter")
@@ -61,13 +62,13 @@ class SamplerState:
         target.bias = _finite("mip_bias", self.mip_bias)
         target.min_level, target.max_level = _finite("min_level", self.min_level), _finite("max_level", self.max_level)
         if len(self.border) != 4:
-            raise InputError(f"border must be four numbers, not {self.border!r}")
+            raise InputError(f"border must be four numbers, not {shown(self.border)}")
         target.border = [float(value) for value in self.border]
 
     def _addresses(self) -> list[int]:
         modes = [self.address] * 3 if isinstance(self.address, str) else list(self.address)
         if not 1 <= len(modes) <= 3:
-            raise InputError(f"address must be one to three modes, not {self.address!r}")
+            raise InputError(f"address must be one to three modes, not {shown(self.address)}")
         modes += modes[-1:] * (3 - len(modes))
         return [_choice(ADDRESS_MODES, mode, "address mode") for mode in modes]
 
@@ -104,6 +105,8 @@ class Texture:
     ) -> None:
         self.surface, self.state = surface, state
         self.geometry = geometry or surface.geometry
+        if self.geometry not in GEOMETRIES:
+            raise InputError(f"no texture geometry is named {shown(self.geometry)}; there are {', '.join(GEOMETRIES)}")
         self.descriptor = ffi.new("pe_texture *")
         target = self.descriptor
         target.state = lib.PE_TEXTURE_IMAGE
@@ -136,7 +139,7 @@ class TextureTable:
             raise InputError("out of memory for the texture table")
         self.pointer = pointer
         self._finalizer = weakref.finalize(self, lib.pe_texture_table_free, pointer)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._slots = Slots("texture")
         self._bound: dict[int, Texture | Sampler] = {}  # keeps the memory of live slots
 
@@ -146,14 +149,14 @@ class TextureTable:
         self.bind(handle, item)
         return handle
 
-    def declare(self, type: str, fields: Sequence[Mapping[str, int]]) -> int:
-        """The handle of a ``.texref`` or ``.samplerref`` (array) with initialisers.
+    def declare(self, type: str, fields: Sequence[Mapping[str, int]], count: int = 1) -> int:
+        """The handle of a ``.texref`` or ``.samplerref`` or an array of ``count``, with the initialisers of the first ones.
 
         An initialised ``.samplerref`` is a sampler; the rest is unbound: ``txq`` answers the fields, fetches fault.
         """
-        items = [_declared(type, values) for values in fields]
+        items = chain([_declared(type, values) for values in fields], repeat(_declared(type, {})))
         with self._lock:
-            handle = self._slots.take(len(items))
+            handle = self._slots.take(count)
             for slot, descriptor in zip(self._slots.slots(handle), items):
                 self._set(slot, handle, descriptor)
         return handle
@@ -200,7 +203,7 @@ def with_options(state: SamplerState, options: Mapping[str, Any]) -> tuple[Sampl
 
 def _kind_read(stored: str, read_mode: str | None) -> str:
     if read_mode is not None and read_mode not in READ_MODES:
-        raise InputError(f"no read mode is named '{read_mode}'; there are {', '.join(READ_MODES)}")
+        raise InputError(f"no read mode is named {shown(read_mode)}; there are {', '.join(READ_MODES)}")
     if read_mode is None:
         return stored
     if read_mode == "element":
@@ -212,12 +215,12 @@ def _choice(table: Mapping[str, int], name: str, what: str) -> int:
     try:
         return table[name]
     except (KeyError, TypeError):
-        raise InputError(f"no {what} is named '{name}'; there are {', '.join(table)}") from None
+        raise InputError(f"no {what} is named {shown(name)}; there are {', '.join(table)}") from None
 
 
 def _finite(name: str, value: float) -> float:
     if not isinstance(value, int | float) or not abs(value) <= 1024:
-        raise InputError(f"{name} {value!r} is out of range")
+        raise InputError(f"{name} {shown(value)} is out of range")
     return float(value)
 
 

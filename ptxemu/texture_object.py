@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ptxemu.buffer import Buffer
-from ptxemu.errors import InputError
+from ptxemu.errors import InputError, shown
 from ptxemu.handle import HandleObject
 from ptxemu.surface import Surface, surface_format
 from ptxemu.surface_object import AXES, SurfaceObject
@@ -47,6 +47,12 @@ class TextureObject(HandleObject):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.surface.format.dtype
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """For NumPy: a copy of the texels of level 0, since their memory is not in the order of an array."""
+        if copy is False:
+            raise ValueError("the texels cannot be an array without a copy")
+        return np.asarray(self.copy_to_host(), dtype)
 
     def copy_to_host(self, level: int = 0) -> Array:
         """The texels of a level, components in memory order."""
@@ -103,9 +109,9 @@ def make_texture_object(
 
 def _surface(arena: Any, data: object, format: str | None, geometry: str, options: dict[str, Any]) -> tuple[Surface, int]:
     """Memory for an array or a shape, or that of a buffer; and how many samples a texel has."""
-    axes, shape = TEXTURE_AXES.get(geometry), _shape(data)
+    axes, shape = TEXTURE_AXES.get(geometry) if isinstance(geometry, str) else None, _shape(data)
     if axes is None:
-        raise InputError(f"no texture geometry is named '{geometry}'; there are {', '.join(TEXTURE_AXES)}")
+        raise InputError(f"no texture geometry is named {shown(geometry)}; there are {', '.join(TEXTURE_AXES)}")
     if len(shape) not in (len(axes), len(axes) + 1):
         raise InputError(f"a {geometry} texture has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
     extents: dict[str, Any] = dict(zip(axes, shape, strict=False))
@@ -119,10 +125,7 @@ def _surface(arena: Any, data: object, format: str | None, geometry: str, option
     chosen = surface_format(format or _format(data, shape[len(axes) :]))
     if len(shape) > len(axes) and shape[-1] != chosen.elements:
         raise InputError(f"a texture of {chosen} has {chosen.elements} components, not {shape[-1]}")
-    try:
-        return Surface(arena, chosen, **extents, geometry=geometry, **options), samples
-    except TypeError as error:
-        raise InputError(f"texture: {str(error).replace('Surface.__init__() ', '')}") from None
+    return Surface(arena, chosen, **extents, geometry=geometry, **options), samples
 
 
 def _mip_chain(data: object) -> list[object]:
@@ -136,7 +139,7 @@ def _shape(data: object) -> tuple[int, ...]:
         return data.shape
     items = tuple(data) if isinstance(data, tuple | list) else (data,)
     if not all(isinstance(item, int | np.integer) and item >= 1 for item in items):
-        raise InputError(f"texture: expects NumPy arrays, a buffer, a surface or a shape of positive integers, not {data!r}")
+        raise InputError(f"texture: expects NumPy arrays, a buffer, a surface or a shape of positive integers, not {shown(data)}")
     return tuple(int(item) for item in items)
 
 

@@ -21,7 +21,8 @@ class ScalarType:
 
     @property
     def bytes(self) -> int:
-        return self.bits // 8
+        """In memory; a predicate parameter takes one."""
+        return -(-self.bits // 8)
 
     @property
     def is_float(self) -> bool:

@@ -163,7 +163,7 @@ def post_dominators(blocks: list[Block], loops: Iterable[Loop]) -> dict[Block, B
     Loops without an exit are tied to the virtual exit so that every block has a path to it.
     """
     number = {block: index + 1 for index, block in enumerate(blocks)}
-    after = {latch: loop.exits() for loop in loops for latch in loop.latches}
+    after = {latch: loop.exits() for loop in dict.fromkeys(loops) for latch in loop.latches}
     forward: list[list[int]] = [[]] + [[number[s] for s in after.get(block, block.succs)] for block in blocks]
     backward: list[list[int]] = [[] for _ in range(len(blocks) + 1)]
     for node, targets in enumerate(forward):

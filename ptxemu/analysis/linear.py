@@ -42,24 +42,37 @@ class Layout:
     def _level(self, loop: Loop | None) -> list[Block | Loop]:
         """The blocks and inner loops directly inside ``loop``, dominator subtrees contiguous."""
         header = loop.header if loop else self.graph.entry
-        nodes: list[Block | Loop] = []
-        number: dict[int, int] = {}
-        for block in self.dominance.order:
-            item = self._child(block, loop)
-            if item is not None and id(item) not in number:
-                number[id(item)] = len(nodes)
-                nodes.append(item)
+        blocks = sorted(loop.blocks, key=self.dominance.number.__getitem__) if loop else self.dominance.order
+        children = self._children(blocks, loop)
+        number = {id(item): index for index, item in enumerate(dict.fromkeys(children.values()))}
+        nodes = list(dict.fromkeys(children.values()))
         preds: list[list[int]] = [[] for _ in nodes]
-        for block in self.dominance.order:
-            source = self._child(block, loop)
-            if source is None:
-                continue
+        for block in blocks:
+            source = children[block]
             for succ in block.succs:
-                target = self._child(succ, loop)
+                target = children.get(succ)
                 if target is not None and target is not source and succ is not header:
                     preds[number[id(target)]].append(number[id(source)])
         order = _topological(preds)
         return [nodes[index] for index in _dominance_compact(order, preds)]
+
+    def _children(self, blocks: list[Block], loop: Loop | None) -> dict[Block, Block | Loop]:
+        """The member of ``loop``'s level that holds each of its blocks: the block itself, or a loop inside."""
+        holds: dict[Loop, Loop] = {}
+        found: dict[Block, Block | Loop] = {}
+        for block in blocks:
+            inner = self.loops.get(block)
+            if inner is loop or inner is None:
+                found[block] = block
+                continue
+            path = []
+            while inner not in holds and inner.parent is not loop:
+                path.append(inner)
+                assert inner.parent is not None
+                inner = inner.parent
+            found[block] = outermost = holds.get(inner, inner)
+            holds.update(dict.fromkeys(path, outermost))
+        return found
 
     def _child(self, block: Block, loop: Loop | None) -> Block | Loop | None:
         """The member of ``loop``'s level that holds ``block``; None if it is not inside."""
@@ -71,15 +84,25 @@ class Layout:
         return inner
 
     def equivalent(self, block: Block) -> Block | None:
-        """The closest dominator in the same loop that ``block`` post-dominates: all its lanes, and no others, arrive."""
-        dominance, loop = self.dominance, self.loops.get(block)
-        node = dominance.number[block]
-        while node != dominance.idom[node]:
-            node = dominance.idom[node]
-            candidate = dominance.order[node]
-            if self.loops.get(candidate) is loop and self._post_dominates(block, candidate):
-                return candidate
-        return None
+        """The closest dominator in the same loop that ``block`` post-dominates: all its lanes, and no others, arrive.
+
+        Only the closest dominator in that loop is looked at. If some way from there to the end avoids ``block``, there is
+        one from every dominator above it too.
+        """
+        loop = self.loops.get(block)
+        if loop is not None and block is loop.header:
+            return None
+        candidate = self._dominator(block)
+        while candidate is not None and (outer := self._child(candidate, loop)) is not candidate:
+            if not isinstance(outer, Loop):
+                return None
+            candidate = self._dominator(outer.header)
+        return candidate if candidate is not None and self._post_dominates(block, candidate) else None
+
+    def _dominator(self, block: Block) -> Block | None:
+        node = self.dominance.number[block]
+        above = self.dominance.idom[node]
+        return None if above == node else self.dominance.order[above]
 
     def _post_dominates(self, block: Block, other: Block) -> bool:
         enter, leave = self._post_dominated[block]

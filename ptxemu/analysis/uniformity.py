@@ -25,10 +25,14 @@ VARYING_SREGS = {"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "la
 
 
 class Uniformity:
-    """Shapes by register (``shape``) and the linearized control flow they lead to (``linear``)."""
+    """Shapes by register (``shape``) and the linearized control flow they lead to (``linear``).
 
-    def __init__(self, graph: Graph, variant: str, independent: bool = False) -> None:
+    ``corrections``: patterns may be widened where only a test at run time can tell whether lanes wrap.
+    """
+
+    def __init__(self, graph: Graph, variant: str, independent: bool = False, corrections: bool = True) -> None:
         self.variant = variant
+        self.corrections = corrections
         self.layout = Layout(graph)
         self.known: dict[Reg, Shape | None] = {}
         self.site_block: dict[Op, Block] = {}
@@ -100,6 +104,7 @@ class Uniformity:
                         for value in op.call.returns:
                             if isinstance(value, Reg):
                                 changed |= self._update(value, None)
+            changed = changed and bool(self.layout.latches)  # without loops one pass in topological order is enough
 
     def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
         if isinstance(new, _Unknown):
@@ -178,7 +183,7 @@ class Uniformity:
 
     def _one_group(self, op: Op) -> Shape | None:
         """The results of an instruction among lanes: uniform if they all give the same membermask."""
-        grouped = op.row.operands[-1].name == "membermask"
+        grouped = bool(op.row.operands) and op.row.operands[-1].name == "membermask"
         members = self.shape(op.srcs[-1]) if grouped else UNIFORM
         return UNIFORM if members is not None and members.uniform else None
 
@@ -239,6 +244,8 @@ def widen(self: Uniformity, op: Op, source: Operand, signed: bool) -> Shape | No
     low = found.spread[0]
     if found.high is not None and found.high < 1 << 31 and low >= 0:
         return found
+    if not self.corrections:
+        return None
     return Shape(found.offsets, min(found.zeros, 31), None, ((op, 1),))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
 
-from ptxemu.errors import Diagnostics, InputError
+from ptxemu.errors import Diagnostics, InputError, shown
 from ptxemu.ir import Module
 from ptxemu.source import SourceFile
 
@@ -86,8 +86,8 @@ DIALECTS: dict[str, Dialect] = {
 
 def find(name: str) -> Dialect:
     """A dialect by name."""
-    if name not in DIALECTS:
-        raise InputError(f"no dialect is named '{name}'; there are {', '.join(DIALECTS)}")
+    if not isinstance(name, str) or name not in DIALECTS:
+        raise InputError(f"no dialect is named {shown(name)}; there are {', '.join(DIALECTS)}")
     return DIALECTS[name]
 
 

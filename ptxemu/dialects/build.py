@@ -25,7 +25,7 @@ def module_of(source: SourceFile, title: str) -> Module:
 def surface(module: Module, name: str, pos: int, count: int = 1) -> Variable:
     """Declare a surface, or an array of them, that the host binds by ``Module.bind`` as it binds a PTX ``.surfref``."""
     dims = (count,) if count > 1 else ()
-    variable = Variable(name, "global", HANDLE, 1, dims, 8 * count, 8, None, [], "visible", pos)
+    variable = Variable(name, "global", HANDLE, 1, dims, 8 * count, 8, [], [], "visible", pos)
     module.variables[name] = variable
     return variable
 
@@ -53,7 +53,7 @@ class Body:
         kind = TYPES[type]
         size = kind.bytes
         end = self.function.param_bytes
-        variable = Variable(name, "param", kind, 1, (), size, size, None, [], "", pos, owner=self.function.name)
+        variable = Variable(name, "param", kind, 1, (), size, size, [], [], "", pos, owner=self.function.name)
         at = -(-end // size) * size if offset is None else offset
         self.function.params.append(Param(variable, at, row=row))
         return variable
@@ -65,7 +65,7 @@ class Body:
     def variable(self, name: str, space: str, size: int, align: int = 16) -> Variable:
         """Local or shared memory of the kernel."""
         kind = TYPES["b8"]
-        made = Variable(f"{self.function.name}.{name}", space, kind, 1, (size,), size, align, None, [], "", self.pos,
+        made = Variable(f"{self.function.name}.{name}", space, kind, 1, (size,), size, align, [], [], "", self.pos,
                         owner=self.function.name)  # fmt: skip
         self.function.variables.append(made)
         return made

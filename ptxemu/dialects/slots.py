@@ -55,7 +55,7 @@ def surface_slot(ctx: Context, op: Op) -> None:
     table = _table(ctx, op, indices)
     lanes = 1 if ctx.is_scalar(dst) else LANES
     whole = f"<{lanes} x i32>" if lanes > 1 else "i32"
-    words, out = ctx.alloca(whole), ctx.alloca(f"<{lanes} x i64>")
+    words, out = ctx.temporary(whole), ctx.temporary(f"<{lanes} x i64>")
     source = ctx.scalar_of(word, U32) if lanes == 1 else ctx.vector_of(word, U32)
     ctx.stmt(f"store {whole} {source}, ptr {words}, align 64")
     ctx.call("void", "pe_headers", ("ptr", "%w"), ("ptr", table), ("i32", str(lanes)), ("ptr", words), ("ptr", out))

@@ -100,6 +100,8 @@ def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
     layout = ctx.layout
     if variable in layout.shared:
         return str(layout.shared[variable] + total)
+    if variable in layout.incoming:
+        return ctx.scalar.bin("add", "i64", "%stack", str(layout.incoming[variable] + total))
     if variable in layout.local:
         return frame_address(ctx, layout.local[variable] + total)
     if variable in layout.params:
@@ -114,9 +116,22 @@ def frame_address(ctx: Context, offset: int) -> str:
     """An address in the function's frame of local memory. There is room for the frame: lower/routines.py has seen to that."""
     if not ctx.layout.framed:
         return str(offset)
+    return ctx.scalar.bin("add", "i64", _frame(ctx), str(offset))
+
+
+def frame_end(ctx: Context) -> str:
+    """Where the function's frame ends; the greatest number if that is beyond all addresses."""
+    if not ctx.layout.framed:
+        return str(ctx.layout.local_bytes)
+    return ctx.scalar.intrinsic("uadd.sat", "i64", _frame(ctx), str(ctx.layout.local_bytes))
+
+
+def _frame(ctx: Context) -> str:
+    """The function's frame: behind its caller's stack, which may end anywhere (stackrestore)."""
     align = ctx.layout.local_align
-    past = ctx.once("frame.past", f"add i64 %stack, {align - 1}")
-    return ctx.scalar.bin("add", "i64", ctx.once("frame", f"and i64 {past}, {-align}"), str(offset))
+    ctx.declare("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
+    past = ctx.once("frame.past", f"call i64 @llvm.uadd.sat.i64(i64 %stack, i64 {align - 1})")
+    return ctx.once("frame", f"and i64 {past}, {-align}")
 
 
 def _static(ctx: Context, space: str, address: Addr, size: int) -> bool:
@@ -184,17 +199,17 @@ def verify(ctx: Context, found: Access, addresses: str, mask: str) -> None:
     failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(mask), wild), "0")
 
     def raise_fault() -> list[str]:
-        check(ctx, found, addresses, mask)
+        check(ctx, found, ctx.in_memory("i64", addresses), mask)
         return []
 
     ctx.when(failed, raise_fault, None, [], likely=False)
 
 
 def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
-    """The runtime's exact test of every active lane."""
+    """The runtime's exact test of every active lane's address; ``addresses`` are in memory."""
     ctx.call(
-        "void", "pe_check", ("ptr", "%w"), ("i32", str(found.op.pos)), ("i32", str(SPACES[found.space])),
-        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", ctx.in_memory("i64", addresses)), attributes="cold",
+        "void", "pe_check", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(SPACES[found.space])),
+        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", addresses), attributes="cold",
     )  # fmt: skip
 
 
@@ -202,7 +217,7 @@ def assure(ctx: Context, found: Access, mask: str) -> None:
     """Test a uniform access; the runtime raises the fault and does not return."""
 
     def fail() -> list[str]:
-        check(ctx, found, vector_addresses(ctx, found), mask)
+        check(ctx, found, _stored_addresses(ctx, found), mask)
         return []
 
     bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found), "true")
@@ -213,7 +228,7 @@ def note_position(ctx: Context, op: Op) -> None:
     """Leave position and space for the fault handler: an access in the arena may hit an unmapped page."""
     offset, _ = ctx.layout.warp_field("pos")
     pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
-    ctx.stmt(f"store volatile i64 {SPACES[space_of(op)] << 32 | op.pos}, ptr {pointer}, align 4")
+    ctx.stmt(f"store volatile i64 {ctx.position(op, SPACES[space_of(op)])}, ptr {pointer}, align 4")
 
 
 # ---------------------------------------------------------------- address forms
@@ -243,11 +258,81 @@ def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
     return addresses
 
 
+def checked_lanes(ctx: Context, found: Access, mask: str) -> tuple[str, str]:
+    """Host addresses of the lanes of a pattern, not local, after the runtime's test: their place in memory, and what is to be
+    added to each. All this is out of line."""
+    addresses = _stored_addresses(ctx, found)
+    if not found.safe:
+        check(ctx, found, addresses, mask)
+    return addresses, ctx.field("shared_base") if found.space == "shared" else "0"
+
+
+def _stored_addresses(ctx: Context, found: Access) -> str:
+    """All lanes' addresses as the program sees them, in memory."""
+    if found.shape is None:
+        return ctx.in_memory("i64", found.base)
+    kind = "i32" if isinstance(found.address.base, Reg) and found.address.base.type.bits == 32 else "i64"
+    offsets = ctx.constant(f"<{LANES} x {kind}> {offsets_literal(found.shape.offsets, kind)}")
+    place = ctx.temporary(WORD)
+    ctx.stmt(f"call void @{_spread_helper(ctx, kind)}(ptr {place}, i64 {found.base}, ptr {offsets})")
+    for site, factor in found.shape.sites:
+        arguments = f"ptr {place}, ptr {ctx.corrections[site]}, i64 {factor}, i1 {ctx.wrapped()}"
+        ctx.stmt(f"call void @{_correction_helper(ctx)}({arguments})")
+    return place
+
+
+def _everywhere(value: str, t: str) -> str:
+    """Lines that put a scalar ``%value`` into all lanes of ``%value.all``."""
+    whole = f"<{LANES} x {t}>"
+    return f"""  %{value}.first = insertelement {whole} poison, {t} %{value}, i64 0
+  %{value}.all = shufflevector {whole} %{value}.first, {whole} poison, <{LANES} x i32> zeroinitializer"""
+
+
+def _spread_helper(ctx: Context, kind: str) -> str:
+    """Define ``void f(result, base, offsets)``: the addresses of a pattern; sums of 32 bits wrap."""
+    name = f"lanes.spread.{kind}"
+    if name not in ctx.helpers:
+        whole = f"<{LANES} x {kind}>"
+        narrow = "%start = trunc i64 %base to i32" if kind == "i32" else "%start = add i64 %base, 0"
+        widen = f"%wide = zext {whole} %sums to {WORD}" if kind == "i32" else f"%wide = add {WORD} %sums, zeroinitializer"
+        ctx.helpers[name] = f"""define internal void @{name}(ptr %result, i64 %base, ptr %offsets) noinline nounwind {{
+  {narrow}
+{_everywhere("start", kind)}
+  %steps = load {whole}, ptr %offsets, align 64
+  %sums = add {whole} %start.all, %steps
+  {widen}
+  store {WORD} %wide, ptr %result, align 64
+  ret void
+}}"""
+    return name
+
+
+def _correction_helper(ctx: Context) -> str:
+    """Define ``void f(addresses, corrections, factor, wrapped)``: adds the corrections of a widening site if any is set."""
+    name = "lanes.correct"
+    if name not in ctx.helpers:
+        parameters = "ptr %addresses, ptr %corrections, i64 %factor, i1 %wrapped"
+        ctx.helpers[name] = f"""define internal void @{name}({parameters}) noinline nounwind {{
+  br i1 %wrapped, label %add, label %done
+add:
+  %old = load {WORD}, ptr %addresses, align 64
+  %kept = load volatile {WORD}, ptr %corrections, align 64
+{_everywhere("factor", "i64")}
+  %scaled = mul {WORD} %kept, %factor.all
+  %new = add {WORD} %old, %scaled
+  store {WORD} %new, ptr %addresses, align 64
+  br label %done
+done:
+  ret void
+}}"""
+    return name
+
+
 def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
     """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
     addresses = vector_addresses(ctx, found)
     if rare and not found.safe:
-        check(ctx, found, addresses, mask)
+        check(ctx, found, ctx.in_memory("i64", addresses), mask)
     elif not found.safe and found.shape is not None and found.shape.uniform:
         assure(ctx, found, mask)
     elif not found.safe:

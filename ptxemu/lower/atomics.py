@@ -27,7 +27,7 @@ def lane_data(ctx: Context, operand: Operand, kind: ScalarType) -> str:
     bits = f"i{kind.bits}"
     items = operand.items if isinstance(operand, Vec) else (operand,)
     values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
-    slot = ctx.alloca(f"<{LANES * len(values)} x {bits}>")
+    slot = ctx.temporary(f"<{LANES * len(values)} x {bits}>")
     consecutive.store(ctx, bits, consecutive.weave(ctx, values, bits), len(values), slot)
     return slot
 
@@ -46,16 +46,13 @@ def atomic(ctx: Context, op: Op) -> None:
     operands = op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2]
     count = len(operands[0].items) if isinstance(operands[0], Vec) else 1
     space = SPACES[space_of(op)]
-    site = ctx.constant(
-        f"{{ i32, i16, i16, i16, i16 }} {{ i32 {op.pos}, i16 {operation(op.mods['op'], kind)}, "
-        f"i16 {type_code(kind)}, i16 {space}, i16 {count} }}"
-    )
+    site = ctx.site(op, *(f"i16 {field}" for field in (operation(op.mods["op"], kind), type_code(kind), space, count)))
     found = access(ctx, op, op.srcs[0], kind.bytes * count)
     note_position(ctx, op)
     addresses = ctx.spill("i64", vector_addresses(ctx, found))
     data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
     wanted = any(dst is not None for dst in op.dsts)
-    old = ctx.alloca(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
+    old = ctx.temporary(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
     ctx.call(
         "void", "pe_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", addresses),
         ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),

@@ -4,6 +4,7 @@ the grid barrier of cooperative groups."""
 from __future__ import annotations
 
 from ptxemu.ir import Call, Function, Imm, Op, Reg
+from ptxemu.lower.access import note_position
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.routines import real_call
@@ -51,7 +52,8 @@ def call(ctx: Context, op: Op) -> None:
     assert isinstance(op.call.callee, Function)
     name = op.call.callee.name
     arguments = [_argument(ctx, op, index, U64 if bits == 64 else U32) for index, bits in enumerate(SIGNATURES[name][1])]
-    warp, pos, mask = ("ptr", "%w"), ("i32", str(op.pos)), ("i32", ctx.bits_of(ctx.active))
+    note_position(ctx, op)
+    warp, pos, mask = ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", ctx.bits_of(ctx.active))
     if name == "vprintf":
         _returning(ctx, op, "i32", "pe_vprintf", warp, pos, mask, *arguments)
     elif name == "malloc":
@@ -77,7 +79,7 @@ def _argument(ctx: Context, op: Op, index: int, kind: ScalarType) -> tuple[str, 
 
 def _returning(ctx: Context, op: Op, t: str, function: str, *arguments: tuple[str, str]) -> None:
     """Call a function whose last argument is where it leaves every lane's result."""
-    out = ctx.alloca(f"<{LANES} x {t}>")
+    out = ctx.temporary(f"<{LANES} x {t}>")
     ctx.call("void", function, *arguments, ("ptr", out))
     _results(ctx, op, ctx.inst(f"load <{LANES} x {t}>, ptr {out}, align 64"))
 

@@ -25,7 +25,7 @@ def getctarank(e: Emitter, op: Op, address: str) -> str:
 
 
 def _call(ctx: Context, op: Op, function: str) -> None:
-    ctx.call("void", function, ("ptr", "%w"), ("i32", str(op.pos)), ("i32", ctx.bits_of(ctx.mask_of(op))))
+    ctx.call("void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", ctx.bits_of(ctx.mask_of(op))))
 
 
 @effect("cluster_arrive")

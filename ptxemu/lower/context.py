@@ -14,16 +14,16 @@ from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.layout import KernelLayout
 from ptxemu.lower.bits import canonical
 from ptxemu.lower.emit import Emitter
+from ptxemu.lower.journal import Journal, Noted
 from ptxemu.lower.literals import literal, offsets_literal
+from ptxemu.lower.scratch import Scratch, bytes_of
 from ptxemu.lower.unit import Unit
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
-Memory = tuple[
-    dict[Reg, str], dict[Reg, str], dict[tuple[Reg, bool], str], dict[tuple[str, str], str], dict[Operand, str], str
-]  # fmt: skip
+Memory = tuple[int, str]  # a mark of the journal, and the mask's bits
 
 
 class LaneEmitter(Emitter):
@@ -37,8 +37,8 @@ class LaneEmitter(Emitter):
     def fresh(self) -> str:
         return self.kernel.fresh()
 
-    def alloca(self, type: str) -> str:
-        return self.kernel.alloca(type)
+    def temporary(self, type: str) -> str:
+        return self.kernel.temporary(type)
 
 
 class Context:
@@ -63,8 +63,9 @@ class Context:
         self.storage: dict[Reg, str] = {}
         self.slots: dict[Reg, str] = {}
         self.shared_regs: set[Reg] = set()
-        self.names: dict[Reg, str] = {}
-        self.vectors: dict[Reg, str] = {}
+        self.journal = Journal()
+        self.names: Noted[Reg, str] = self.journal.dictionary()
+        self.vectors: Noted[Reg, str] = self.journal.dictionary()
         self.label = "entry"
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand
@@ -77,11 +78,14 @@ class Context:
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
-        self.canonical: dict[tuple[Reg, bool], str] = {}
-        self.stored: dict[tuple[str, str], str] = {}  # stack copies by type and value
+        self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()
+        self.scratch = Scratch()
+        self.stored: Noted[tuple[int, str, str], str] = self.journal.dictionary()  # copies in scratch by epoch, type and value
         self.slots_used, self.slots_needed = 0, 0  # of the block of slots (lower/fragments.py), in this block of code and in all
         self.home_slots: dict[str, int] = {}  # the numbers of slots by address
-        self.homes: dict[Operand, str] = {}  # where operands are in memory, all lanes of each (lower/fragments.py)
+        self.homes: Noted[Operand, str] = (
+            self.journal.dictionary()
+        )  # where operands are in memory, all lanes of each (lower/fragments.py)
 
     # -- names, slots, blocks
 
@@ -89,7 +93,13 @@ class Context:
         self.counter += 1
         return f"%{stem}{self.counter}"
 
+    def temporary(self, type: str) -> str:
+        """The address of memory of an LLVM type until the op ends."""
+        offset = self.scratch.take(bytes_of(type))
+        return self.inst(f"getelementptr i8, ptr {self.scratch.name}, i64 {offset}")
+
     def alloca(self, type: str) -> str:
+        """A slot of its own, which LLVM can make a register if its address goes nowhere."""
         name = self.fresh("slot")
         self.allocas.append(f"  {name} = alloca {type}, align 64")
         return name
@@ -101,10 +111,12 @@ class Context:
 
     def all_allocas(self) -> list[str]:
         """The allocas of the function, whose first block they begin."""
-        block = [f"  %calls = alloca [{self.call_bytes} x i8], align 64"] if self.call_bytes else []
-        if self.slots_needed:
-            block.append(f"  {self.slot_block} = alloca [{self.slots_needed} x <{LANES} x i32>], align 64")
-        return block + self.allocas
+        areas = [
+            *_area("%calls", self.call_bytes),
+            *_area(self.slot_block, self.slots_needed * 4 * LANES),
+            *_area(self.scratch.name, self.scratch.needed),
+        ]
+        return areas + self.allocas
 
     def stmt(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -173,17 +185,28 @@ class Context:
 
     def remembered(self) -> Memory:
         """What the current LLVM block knows about values; code on one side of a branch must not add to the other."""
-        return dict(self.names), dict(self.vectors), dict(self.canonical), dict(self.stored), dict(self.homes), self.active_bits
+        return self.journal.mark(), self.active_bits
 
     def remember(self, memory: Memory) -> None:
-        names, vectors, canonical_values, stored, homes, self.active_bits = memory
-        self.names, self.vectors = dict(names), dict(vectors)
-        self.canonical, self.stored, self.homes = dict(canonical_values), dict(stored), dict(homes)
+        """Go back to what was known."""
+        mark, self.active_bits = memory
+        self.journal.undo(mark)
+
+    def settle(self) -> None:
+        """Load what only the slots of fragments hold, so that they serve again. Not inside of a branch."""
+        for operand in self.homes:
+            if isinstance(operand, Reg):
+                self.read(operand)
+        self.homes.clear()
+        self.home_slots.clear()
+        self.slots_used = 0
 
     def forget(self) -> None:
         """At the start of a block nothing is known."""
-        self.remember(({}, {}, {}, {}, {}, ""))
+        self.journal.clear()
+        self.active_bits = ""
         self.slots_used = 0
+        self.scratch.begin_block()
 
     def field(self, name: str) -> str:
         """A field of the warp structure, loaded once in the entry block."""
@@ -208,6 +231,15 @@ class Context:
         if text not in self.constants:
             self.constants[text] = f"@k{len(self.constants)}"
         return self.constants[text]
+
+    def position(self, op: Op, space: int | None = None) -> str:
+        """The source position of an op: an i32, or an i64 with a space's number in its upper half."""
+        return str(op.pos if space is None else space << 32 | op.pos)
+
+    def site(self, op: Op, *fields: str) -> str:
+        """The address of what is constant about an op: its position as an i32, and typed values."""
+        types, values = site_type(fields), ", ".join((f"i32 {op.pos}", *fields))
+        return self.constant(f"{types} {{ {values} }}")
 
     # -- shapes and types
 
@@ -420,16 +452,29 @@ class Context:
         return self.inst(f"bitcast i{LANES} {bits} to {MASK}")
 
     def spill(self, t: str, value: str) -> str:
-        """The address of a stack copy of a vector of LLVM scalar type ``t``."""
-        slot = self.alloca(self.vector.ty(t))
+        """The address of a copy in memory of a vector of LLVM scalar type ``t``, until the op ends."""
+        slot = self.temporary(self.vector.ty(t))
         self.stmt(f"store {self.vector.ty(t)} {value}, ptr {slot}, align 64")
         return slot
 
     def in_memory(self, t: str, value: str) -> str:
-        """The same for callees that only read; made once."""
-        if (t, value) not in self.stored:
-            self.stored[t, value] = self.spill(t, value)
-        return self.stored[t, value]
+        """The same for callees that only read; not made again while it lasts."""
+        key = (self.scratch.epoch, t, value)
+        if key not in self.stored:
+            self.stored[key] = self.spill(t, value)
+        return self.stored[key]
+
+
+def site_type(fields: Sequence[str]) -> str:
+    """The LLVM type of a site: a position, and typed values."""
+    return f"{{ {', '.join(['i32', *(field.partition(' ')[0] for field in fields)])} }}"
+
+
+def _area(name: str, size: int) -> list[str]:
+    """A part of the frame that many ops use, if any does. LLVM looks through all uses of an alloca whenever one of them goes, so
+    it is not to see that this is one."""
+    area = f"  {name}.area = alloca [{size} x i8], align 64"
+    return [area, f'  {name} = call ptr asm "", "=r,0"(ptr {name}.area)'] if size else []
 
 
 def zero(t: str) -> str:

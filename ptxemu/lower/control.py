@@ -23,7 +23,7 @@ def _equal(e: Emitter, op: Op, a: str, b: str) -> str:
 
 def raise_fault(ctx: Context, op: Op, kind: int) -> None:
     ctx.call(
-        "void", "pe_fault", ("ptr", "%w"), ("i32", str(kind)), ("i32", str(op.pos)), ("i32", _first_lane(ctx)),
+        "void", "pe_fault", ("ptr", "%w"), ("i32", str(kind)), ("i32", ctx.position(op)), ("i32", _first_lane(ctx)),
         ("i32", "0"), ("i64", "0"), ("i32", "0"), attributes="cold",
     )  # fmt: skip
 

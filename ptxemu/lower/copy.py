@@ -18,8 +18,8 @@ from ptxemu.types import B64, PRED, TYPES, U32
 
 
 def _site(ctx: Context, op: Op, size: int = 0, code: int = 0, kind: int = 0) -> str:
-    spaces = f"i16 {SPACES[space_of(op, 'dst')]}, i16 {SPACES[space_of(op, 'src')]}"
-    return ctx.constant(f"{{ i32, i16, i16, i32, i16, i16 }} {{ i32 {op.pos}, {spaces}, i32 {size}, i16 {code}, i16 {kind} }}")
+    spaces = [f"i16 {SPACES[space_of(op, slot)]}" for slot in ("dst", "src")]
+    return ctx.site(op, *spaces, f"i32 {size}", f"i16 {code}", f"i16 {kind}")
 
 
 def _sides(ctx: Context, op: Op) -> list[tuple[str, str]]:
@@ -113,8 +113,7 @@ def red_async(ctx: Context, op: Op) -> None:
 @effect("st_bulk")
 def st_bulk(ctx: Context, op: Op) -> None:
     """st.bulk: a block of shared memory becomes zeros."""
-    space = SPACES[space_of(op)]
-    site = ctx.constant(f"{{ i32, i16, i16, i32, i16, i16 }} {{ i32 {op.pos}, i16 {space}, i16 0, i32 0, i16 0, i16 0 }}")
+    site = ctx.site(op, f"i16 {SPACES[space_of(op)]}", "i16 0", "i32 0", "i16 0", "i16 0")
     lanes = ctx.spill("i64", vector_addresses(ctx, access(ctx, op, op.srcs[0], 1)))
     ctx.call(
         "void", "pe_bulk_zero", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", lanes),

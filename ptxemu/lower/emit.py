@@ -157,23 +157,24 @@ class Emitter(ABC):
         return self.inst(f"call {result} @{full}({', '.join(operands)})")
 
     def declare(self, name: str, text: str) -> None:
-        self.declarations[name] = text
+        """Add a declaration, or the definition of an internal function, to the module if there is none of that name."""
+        self.declarations.setdefault(name, text)
 
     def lanes_call(
         self, function: str, leading: list[str], result: str | None, *args: tuple[str, str], trailing: tuple[str, ...] = ()
     ) -> str:
         """Call the C function ``void function(leading..., [ptr d,] ptr a, ptr b ...)`` on values kept in memory.
 
-        For out-of-line work that is rare: spills each (LLVM scalar type, value) of ``args`` to the stack, calls, and
+        For out-of-line work that is rare: stores each (LLVM scalar type, value) of ``args``, calls, and
         loads the result of scalar type ``result``.  Works at both widths; C is told the count by ``leading``.
         ``leading`` and ``trailing`` are typed operands such as ``i32 4`` and ``ptr null``.
         """
         slots = []
         for t, value in args:
-            slot = self.alloca(self.ty(t))
+            slot = self.temporary(self.ty(t))
             self.stmt(f"store {self.ty(t)} {value}, ptr {slot}, align 64")
             slots.append(slot)
-        out = self.alloca(self.ty(result)) if result else None
+        out = self.temporary(self.ty(result)) if result else None
         pointers = ([f"ptr {out}"] if out else []) + [f"ptr {slot}" for slot in slots] + list(trailing)
         types = [part.split()[0] for part in leading + pointers]
         self.declare(function, f"declare void @{function}({', '.join(types)})")
@@ -181,8 +182,15 @@ class Emitter(ABC):
         return self.inst(f"load {self.ty(result)}, ptr {out}, align 64") if result and out else ""
 
     @abstractmethod
-    def alloca(self, type: str) -> str:
-        """A stack slot, placed in the entry block by the function builder (64-byte aligned)."""
+    def temporary(self, type: str) -> str:
+        """The address of memory of an LLVM type, 64-byte aligned, that is the op's own until it ends."""
+
+
+class Body(Emitter):
+    """The lines of a function of its own, which has no memory for temporaries."""
+
+    def temporary(self, type: str) -> str:
+        raise NotImplementedError
 
 
 def mangle(type: str) -> str:

@@ -21,6 +21,8 @@ from ptxemu.passes.graph import Block, Graph, Phi, reads
 from ptxemu.types import PRED, ScalarType
 from ptxemu.variant import LANES
 
+LARGE_BLOCK = 1000  # lines of LLVM IR, beyond which a block is cut: LLVM's time for one is not linear
+
 
 def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
     """Add a routine to ``unit``: the kernel as ``void symbol(ptr warp)``, a device function as lower/routines.py calls it."""
@@ -34,20 +36,21 @@ class FunctionBuilder:
         self.graph = graph
         self.linear = uniformity.linear
         self.order = uniformity.layout.order
-        self.ctx = Context(uniformity, layout, unit)
+        self.ctx = self._context(uniformity, layout, unit)
         self.mask_home = representatives(self.linear)
         self.waiting: dict[Block, str] = {}  # slots: lanes that have been sent to a block
         self.running: dict[Block, str] = {}  # slots: lanes that a block last ran with
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
 
+    def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
+        return Context(uniformity, layout, unit)
+
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
-        self.segments = {block: plan(ctx, self._body(block)) for block in self.order}
         self._choose_storage()
-        self._find_shared_values()
-        self._make_slots()
+        self._prepare()
         for block in self.order:
             self._block(block)
         ctx.start("done")
@@ -56,6 +59,12 @@ class FunctionBuilder:
         else:
             ctx.stmt("ret void")
         return self._assemble(symbol)
+
+    def _prepare(self) -> None:
+        """Decide where values live."""
+        self.segments = {block: plan(self.ctx, self._body(block)) for block in self.order}
+        self._find_shared_values()
+        self._make_slots()
 
     def _body(self, block: Block) -> list[Op]:
         """The ops that the lanes of a block execute there."""
@@ -154,11 +163,25 @@ class FunctionBuilder:
         ctx.start(self._name(block))
         ctx.forget()
         self._load_mask(block)
+        self._fill(block)
+        self._terminate(block)
+
+    def _fill(self, block: Block) -> None:
+        """The phis and the ops of a block."""
+        ctx = self.ctx
         for phi in block.phis:
             ctx.bind(phi.dst, ctx.inst(f"load {ctx.full_type(phi.dst)}, ptr {self.phis[phi]}, align 64"))
+        start = len(ctx.lines)
         for segment in self.segments[block]:
             self._segment(segment)
-        self._terminate(block)
+            if len(ctx.lines) - start > LARGE_BLOCK:
+                self._cut()
+                start = len(ctx.lines)
+
+    def _cut(self) -> None:
+        """Begin a new block of LLVM IR, behind a branch that LLVM cannot remove."""
+        poll_stop(self.ctx)
+        self.ctx.settle()
 
     def _segment(self, segment: Segment) -> None:
         """The ops of a segment: as they are, or in a version without tests and one with the runtime's checks."""
@@ -226,7 +249,7 @@ class FunctionBuilder:
         for phi in succ.phis:
             arg = phi.args[block]
             slot, whole = self.phis[phi], ctx.full_type(phi.dst)
-            value = self._phi_value(arg, phi.dst)
+            value = phi_value(ctx, arg, phi.dst)
             if waits and not ctx.is_scalar(phi.dst):
                 kept = ctx.inst(f"load {whole}, ptr {slot}, align 64")
                 value = ctx.inst(f"select {MASK} {mask}, {whole} {value}, {whole} {kept}")
@@ -236,14 +259,6 @@ class FunctionBuilder:
                 kept = ctx.inst(f"load {MASK}, ptr {self.waiting[succ]}, align 64")
                 mask = ctx.vector.bin("or", "i1", kept, mask)
             ctx.stmt(f"store {MASK} {mask}, ptr {self.waiting[succ]}, align 64")
-
-    def _phi_value(self, arg: Reg | Imm, dst: Reg) -> str:
-        ctx = self.ctx
-        vector = not ctx.is_scalar(dst)
-        kind = arg.type if arg.type.bits == dst.type.bits else dst.type
-        raw = dst in ctx.raw
-        value = ctx.vector_of(arg, kind, raw=raw) if vector else ctx.scalar_of(arg, kind, raw=raw)
-        return ctx.convert(value, kind.llvm, ctx.storage_type(dst), vector)
 
     def _terminate(self, block: Block) -> None:
         ctx, linear = self.ctx, self.linear
@@ -306,11 +321,21 @@ def _zero(t: str) -> str:
     return "zeroinitializer" if t.startswith("<") else zero(t)
 
 
+def phi_value(ctx: Context, arg: Reg | Imm, dst: Reg) -> str:
+    """What an edge hands over to a phi: its argument as the phi's result is stored."""
+    vector = not ctx.is_scalar(dst)
+    kind = arg.type if arg.type.bits == dst.type.bits else dst.type
+    raw = dst in ctx.raw
+    value = ctx.vector_of(arg, kind, raw=raw) if vector else ctx.scalar_of(arg, kind, raw=raw)
+    return ctx.convert(value, kind.llvm, ctx.storage_type(dst), vector)
+
+
 # ---------------------------------------------------------------- one op
 
 
 def lower(ctx: Context, op: Op) -> None:
     """Emit one op."""
+    ctx.scratch.begin_op()
     handler = EFFECTS.get(op.row.lower)
     if handler is not None:
         handler(ctx, op)

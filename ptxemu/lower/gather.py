@@ -17,18 +17,24 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, r
 
     ``rare`` keeps the code out of line whatever the CPU; ``strong``: other threads may take part in the access.
     """
-    if offset:
-        addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
     whole = f"<{LANES} x {bits}>"
     if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
+        if offset:
+            addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
         name = f"llvm.masked.gather.v{LANES}{bits}.v{LANES}p0"
         ctx.declare(name, f"declare {whole} @{name}({POINTERS}, {MASK}, {whole})")
         pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
         align = int(bits[1:]) // 8
         return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
+    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), mask, strong=strong)
+
+
+def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str, *, strong: bool) -> str:
+    """The same out of line, from addresses that are in memory; ``plus``, an i64, is added to each."""
+    whole = f"<{LANES} x {bits}>"
+    out = ctx.temporary(whole)
     name = _helper(ctx, "gather", bits, strong)
-    out = ctx.alloca(whole)
-    ctx.stmt(f"call void @{name}(ptr {ctx.in_memory('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
+    ctx.stmt(f"call void @{name}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
@@ -36,19 +42,24 @@ def scatter(
     ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False, strong: bool = False
 ) -> None:
     """Store one element of every active lane, in ascending lane order."""
-    if offset:
-        addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
-    whole = f"<{LANES} x {bits}>"
     if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
+        if offset:
+            addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
+        whole = f"<{LANES} x {bits}>"
         name = f"llvm.masked.scatter.v{LANES}{bits}.v{LANES}p0"
         ctx.declare(name, f"declare void @{name}({whole}, {POINTERS}, {MASK})")
         pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
         align = int(bits[1:]) // 8
         ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
         return
+    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), value, mask, strong=strong)
+
+
+def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str, *, strong: bool) -> None:
+    """The same out of line, to addresses that are in memory; ``plus``, an i64, is added to each."""
     name = _helper(ctx, "scatter", bits, strong)
     slot = ctx.in_memory(bits, value)
-    ctx.stmt(f"call void @{name}(ptr {ctx.in_memory('i64', addresses)}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
+    ctx.stmt(f"call void @{name}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
 
 
 def outside(ctx: Context, addresses: str, base: str, limit: str, shift: int) -> str:
@@ -91,7 +102,7 @@ def _test_helper(ctx: Context, shift: int) -> str:
 
 
 def _helper(ctx: Context, kind: str, bits: str, strong: bool) -> str:
-    """Define the lane loop for one element size: ``void f(addresses, mask, values)``."""
+    """Define the lane loop for one element size: ``void f(addresses, plus, mask, values)``."""
     name = f"lanes.{kind}.{bits}{'.strong' if strong else ''}"
     if name not in ctx.helpers:
         align = max(1, int(bits[1:]) // 8)
@@ -100,7 +111,9 @@ def _helper(ctx: Context, kind: str, bits: str, strong: bool) -> str:
         source, target = (outside, inside) if kind == "gather" else (inside, outside)
         clear = f"  store <{LANES} x {bits}> zeroinitializer, ptr %values, align 64\n" if kind == "gather" else ""
         ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-        ctx.helpers[name] = f"""define internal void @{name}(ptr %addresses, i32 %mask, ptr %values) noinline nounwind {{
+        ctx.helpers[
+            name
+        ] = f"""define internal void @{name}(ptr %addresses, i64 %plus, i32 %mask, ptr %values) noinline nounwind {{
 entry:
 {clear}  %some = icmp ne i32 %mask, 0
   br i1 %some, label %loop, label %done
@@ -109,7 +122,8 @@ loop:
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
   %index = zext i32 %lane to i64
   %from = getelementptr i64, ptr %addresses, i64 %index
-  %address = load i64, ptr %from, align 8
+  %start = load i64, ptr %from, align 8
+  %address = add i64 %start, %plus
   %at = inttoptr i64 %address to ptr
   %slot = getelementptr {bits}, ptr %values, i64 %index
   %value = load {source[0]}, {source[1]}, align {align}

@@ -131,7 +131,7 @@ class IndependentBuilder(FunctionBuilder):
             waiting = self._waiting(block)
 
             def report(op: Op = op, waiting: str = waiting) -> list[str]:
-                ctx.call("void", "pe_stuck", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", waiting), attributes="cold")
+                ctx.call("void", "pe_stuck", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", waiting), attributes="cold")
                 return []
 
             ctx.when(ctx.scalar.icmp("ne", f"i{LANES}", waiting, "0"), report, None, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxemu.ir import Op
 from ptxemu.lower.bits import constant, packed
-from ptxemu.lower.division import quotient_remainder
+from ptxemu.lower.division import quotient, remainder
 from ptxemu.lower.emit import Emitter, elementwise
 from ptxemu.types import ScalarType
 
@@ -108,12 +108,12 @@ def sum_of_absolute_difference(e: Emitter, op: Op, a: str, b: str, c: str) -> st
 
 @elementwise("div.int")
 def div(e: Emitter, op: Op, a: str, b: str) -> str:
-    return quotient_remainder(e, op.type(), a, b)[0]
+    return quotient(e, op.type(), a, b)
 
 
 @elementwise("rem")
 def rem(e: Emitter, op: Op, a: str, b: str) -> str:
-    return quotient_remainder(e, op.type(), a, b)[1]
+    return remainder(e, op.type(), a, b)
 
 
 @elementwise("abs.int")

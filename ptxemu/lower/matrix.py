@@ -96,8 +96,7 @@ def _kind(op: Op, index: int) -> ScalarType:
 
 def _site(ctx: Context, op: Op, fields: Sequence[int]) -> str:
     """The address of what is constant about an instruction."""
-    types = ", ".join(["i32", *["i16"] * len(fields)])
-    return ctx.constant(f"{{ {types} }} {{ i32 {op.pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
+    return ctx.site(op, *(f"i16 {field}" for field in fields))
 
 
 # ---------------------------------------------------------------- wmma in memory
@@ -162,9 +161,9 @@ def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
     found = access(ctx, op, op.srcs[0], 1)
     note_position(ctx, op)
     ctx.call(
-        "void", function, ("ptr", "%w"), ("i32", str(op.pos)), ("i32", str(SPACES[space_of(op)])), ("i32", op.mods["num"][1:]),
-        ("i32", str(int("trans" in op.mods))), _mask(ctx, op), ("ptr", ctx.spill("i64", vector_addresses(ctx, found))),
-        ("ptr", fragment),
+        "void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(SPACES[space_of(op)])),
+        ("i32", op.mods["num"][1:]), ("i32", str(int("trans" in op.mods))), _mask(ctx, op),
+        ("ptr", ctx.spill("i64", vector_addresses(ctx, found))), ("ptr", fragment),
     )  # fmt: skip
 
 
@@ -190,7 +189,7 @@ def movmatrix(ctx: Context, op: Op) -> None:
     source = _contiguous(ctx, slots, op.srcs[0], op.src_types[0])
     first, stays = _result(op, slots)
     ctx.call(
-        "void", "pe_movmatrix", ("ptr", "%w"), ("i32", str(op.pos)), _mask(ctx, op), ("ptr", source),
+        "void", "pe_movmatrix", ("ptr", "%w"), ("i32", ctx.position(op)), _mask(ctx, op), ("ptr", source),
         ("ptr", slots.address(first)),
     )  # fmt: skip
     slots.define(op, first, stays)

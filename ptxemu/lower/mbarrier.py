@@ -27,7 +27,7 @@ def operation(op: Op) -> int:
 
 def object_site(ctx: Context, op: Op, code: int, slot: str = "space") -> str:
     """The constant data of an operation."""
-    return ctx.constant(f"{{ i32, i16, i16 }} {{ i32 {op.pos}, i16 {code}, i16 {SPACES[space_of(op, slot)]} }}")
+    return ctx.site(op, f"i16 {code}", f"i16 {SPACES[space_of(op, slot)]}")
 
 
 def lane_words(ctx: Context, operand: Operand) -> str:
@@ -50,7 +50,7 @@ def update(
 def mbarrier(ctx: Context, op: Op) -> None:
     """init, inval, arrivals and transaction counts; an arrival's state is the object before it, in lane order."""
     wanted = any(dst is not None for dst in op.dsts)
-    state = ctx.alloca(f"<{LANES} x i64>") if wanted else "null"
+    state = ctx.temporary(f"<{LANES} x i64>") if wanted else "null"
     update(ctx, op, operation(op), op.srcs[0], op.srcs[1] if len(op.srcs) > 1 else ONE, state)
     if wanted:
         ctx.define(op, 0, ctx.inst(f"load <{LANES} x i64>, ptr {state}, align 64"))

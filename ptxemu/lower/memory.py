@@ -16,6 +16,7 @@ from ptxemu.lower.access import (
     Access,
     access,
     assure,
+    checked_lanes,
     contiguous,
     host_pointer,
     local_bases,
@@ -29,7 +30,7 @@ from ptxemu.lower.access import (
 )
 from ptxemu.lower.context import WORD, Context
 from ptxemu.lower.effects import effect
-from ptxemu.lower.gather import gather, ordering, scatter
+from ptxemu.lower.gather import gather, gather_stored, ordering, scatter, scatter_stored
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES
 
@@ -93,6 +94,10 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: 
     types = [f"<{LANES} x {bits}>"] * count
 
     def lanes(rare: bool = True) -> list[str]:
+        if rare and found.space != "local":
+            stored, plus = checked_lanes(ctx, found, mask)
+            places = [_sum(ctx, plus, index * kind.bytes) for index in range(count)]
+            return [gather_stored(ctx, bits, stored, place, mask, strong=found.strong) for place in places]
         host = tested_lanes(ctx, found, mask, rare)
         return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
 
@@ -105,6 +110,13 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: 
         ready = _ready(ctx, found, mask, found.space != "shared" and _all_or_none(ctx, found, kind, count))
         values = ctx.when(ready, plan, lanes, types, likely=True) if ready else plan()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+
+
+def _sum(ctx: Context, start: str, offset: int) -> str:
+    """An i64 plus a constant."""
+    if start == "0" or not offset:
+        return str(offset) if start == "0" else start
+    return ctx.scalar.bin("add", "i64", start, str(offset))
 
 
 def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> Plan | None:
@@ -238,6 +250,11 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
 
     def lanes(rare: bool = True) -> list[str]:
+        if rare and found.space != "local":
+            stored, plus = checked_lanes(ctx, found, mask)
+            for index, value in enumerate(values):
+                scatter_stored(ctx, bits, stored, _sum(ctx, plus, index * kind.bytes), value, mask, strong=found.strong)
+            return []
         host = tested_lanes(ctx, found, mask, rare)
         for index, value in enumerate(values):
             scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare, strong=found.strong)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ptxemu.ir import Function, Imm, Op, Reg
-from ptxemu.lower.access import frame_address, note_position
+from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef
+from ptxemu.lower.access import frame_end, note_position, symbol_address
 from ptxemu.lower.context import MASK, WORD, Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, elementwise, source_type
 from ptxemu.lower.sync import poll_stop
+from ptxemu.passes.marshal import FRAME_ALIGN
 from ptxemu.types import B32, B64, U64, ScalarType
 from ptxemu.variant import LANES
 
@@ -34,7 +35,7 @@ def real_call(ctx: Context, op: Op) -> None:
     block = ctx.call_block(places[-1])
     for value, place in zip(values, places):
         _put(ctx, block, place, value.type, ctx.vector_of(value, value.type))
-    mask, stack = ctx.bits_of(ctx.active), _stack_end(ctx, op)
+    mask, stack = ctx.bits_of(ctx.active), _stack_end(ctx, op.srcs[-1])
     if isinstance(op.call.callee, Function):
         note_position(ctx, op)
         symbol = ctx.unit.symbols[op.call.callee]
@@ -42,7 +43,9 @@ def real_call(ctx: Context, op: Op) -> None:
     else:
         targets = ctx.spill("i64", _addresses(ctx, op))
         symbol = _dispatcher(ctx, op.call.targets or ())
-        returned = ctx.inst(f"call i32 @{symbol}(ptr %w, i32 {mask}, i64 {stack}, ptr {block}, ptr {targets}, i32 {op.pos})")
+        returned = ctx.inst(
+            f"call i32 @{symbol}(ptr %w, i32 {mask}, i64 {stack}, ptr {block}, ptr {targets}, i32 {ctx.position(op)})"
+        )
     for value, place in zip(returns, places[len(values) :]):
         ctx.bind(value, _get(ctx, block, place, value.type))
     if op.dsts:
@@ -67,15 +70,80 @@ def _get(ctx: Context, block: str, place: int, kind: ScalarType) -> str:
     return ctx.inst(f"load <{LANES} x {kind.llvm}>, ptr {at}, align {ALIGN}")
 
 
-def _stack_end(ctx: Context, op: Op) -> str:
+def _stack_end(ctx: Context, pointer: Operand) -> str:
     """The highest end of the calling lanes' stacks: the frame of the callee is at one offset for all."""
-    pointer = op.srcs[-1]
     if ctx.shape(pointer) is not None:
         return ctx.scalar_of(pointer, U64)
     used = ctx.vector.select(ctx.active, "i64", ctx.vector_of(pointer, U64), ctx.vector.int(64, 0))
     name = f"llvm.vector.reduce.umax.v{LANES}i64"
     ctx.declare(name, f"declare i64 @{name}({WORD})")
     return ctx.inst(f"call i64 @{name}({WORD} {used})")
+
+
+@effect("_outgoing")
+def outgoing(ctx: Context, op: Op) -> None:
+    """Where the callee's frame starts: there is room for the parameters, and they are aligned."""
+    pointer, size = op.srcs
+    assert isinstance(size, Imm)
+    stack = ctx.scalar.intrinsic("uadd.sat", "i64", _stack_end(ctx, pointer), str(FRAME_ALIGN - 1))
+    start = ctx.scalar.bin("and", "i64", stack, str(-FRAME_ALIGN))
+    end = ctx.scalar.intrinsic("uadd.sat", "i64", start, str(size.bits))
+
+    def overflow() -> list[str]:
+        note_position(ctx, op)
+        ctx.call("void", "pe_stack_overflow", ("ptr", "%w"), ("i32", ctx.bits_of(ctx.active)), attributes="cold")
+        return []
+
+    ctx.when(ctx.scalar.icmp("ugt", "i64", end, ctx.field("local_size")), overflow, None, [], likely=False)
+    ctx.define(op, 0, start)
+
+
+@effect("_copy_out", "_copy_back")
+def copy_parameter(ctx: Context, op: Op) -> None:
+    """A large parameter that is in memory anyway: all of its bytes, lane by lane."""
+    variable, frame, size = op.srcs
+    assert isinstance(variable, Addr) and isinstance(variable.base, SymRef) and isinstance(frame, Addr) and isinstance(size, Imm)
+    base, stride = ctx.field("local_base"), ctx.field("local_size")
+    there = ctx.scalar.bin("add", "i64", ctx.scalar_of(frame.base, U64), str(frame.offset))
+    there = ctx.scalar.bin("add", "i64", base, there)
+    here, step = symbol_address(ctx, variable.base, 0), "0"  # all lanes have the parameters of the kernel
+    if op.mods["space"] == "local":
+        here, step = ctx.scalar.bin("add", "i64", base, here), stride
+    target, source = ((there, stride), (here, step)) if op.row.lower == "_copy_out" else ((here, step), (there, stride))
+    arguments = ", ".join(f"i64 {value}" for value in (*target, *source, str(size.bits)))
+    ctx.stmt(f"call void @{_copier(ctx)}(i32 {ctx.bits_of(ctx.active)}, {arguments})")
+
+
+def _copier(ctx: Context) -> str:
+    """A function that copies so many bytes in each lane; addresses are those of lane 0, and from one lane to the next."""
+    name = "copy.lanes"
+    ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
+    ctx.declare("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    arguments = "i32 %mask, i64 %target, i64 %target.step, i64 %source, i64 %source.step, i64 %size"
+    ctx.helpers[name] = f"""define internal void @{name}({arguments}) noinline nounwind {{
+entry:
+  br label %lanes
+lanes:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %lane ]
+  %some = icmp ne i32 %left, 0
+  br i1 %some, label %lane, label %done
+lane:
+  %number = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %wide = zext i32 %number to i64
+  %to.offset = mul i64 %wide, %target.step
+  %to = add i64 %target, %to.offset
+  %from.offset = mul i64 %wide, %source.step
+  %from = add i64 %source, %from.offset
+  %from.pointer = inttoptr i64 %from to ptr
+  %to.pointer = inttoptr i64 %to to ptr
+  call void @llvm.memcpy.p0.p0.i64(ptr %to.pointer, ptr %from.pointer, i64 %size, i1 false)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %lanes
+done:
+  ret void
+}}"""
+    return name
 
 
 def _addresses(ctx: Context, op: Op) -> str:
@@ -145,7 +213,9 @@ def invalid_call(ctx: Context, op: Op) -> None:
     """What the dispatcher does, for a call that has become a choice between direct ones."""
     lane = ctx.scalar.intrinsic("cttz", "i32", ctx.bits_of(ctx.active), extra="i1 true")
     target = ctx.inst(f"extractelement {WORD} {_addresses(ctx, op)}, i32 {lane}")
-    ctx.call("void", "pe_invalid_call", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", lane), ("i64", target), attributes="cold")
+    ctx.call(
+        "void", "pe_invalid_call", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", lane), ("i64", target), attributes="cold"
+    )
 
 
 # ---------------------------------------------------------------- the callee's side
@@ -154,7 +224,7 @@ def invalid_call(ctx: Context, op: Op) -> None:
 @effect("_enter")
 def enter(ctx: Context, op: Op) -> None:
     """Fault if there is no room for the frame in local memory or on the host's stack; poll the stop flag."""
-    end = frame_address(ctx, ctx.layout.local_bytes)
+    end = frame_end(ctx)
     full = ctx.scalar.icmp("ugt", "i64", end, ctx.field("local_size"))
     here = ctx.inst(f"ptrtoint ptr {ctx.alloca('i64')} to i64")
     deep = ctx.scalar.icmp("ult", "i64", here, ctx.field("stack_limit"))

@@ -16,6 +16,7 @@ from ptxemu.lower.context import Context
 from ptxemu.passes.graph import reads
 from ptxemu.types import ScalarType
 
+LONGEST = 128  # ops of a segment
 WORTH = 4  # tests that must be saved for the second version of the code to pay
 Key = tuple[str, Reg]
 
@@ -48,7 +49,8 @@ def plan(ctx: Context, ops: list[Op]) -> list[Segment]:
     for op in ops:
         current = segments[-1]
         found = _candidate(ctx, op)
-        if found is not None and found[0][1] in defined and current.versioned:
+        spoiled = found is not None and found[0][1] in defined and current.versioned
+        if spoiled or len(current.ops) >= LONGEST:
             current = Segment()
             segments.append(current)
             defined = set()
@@ -114,14 +116,13 @@ def test(ctx: Context, segment: Segment) -> str:
 
 def escaping(segments: list[Segment]) -> set[Reg]:
     """Registers that a versioned segment defines and other ops of the block read."""
+    makers: dict[Reg, Segment] = {}
     found: set[Reg] = set()
-    for index, segment in enumerate(segments):
-        if not segment.versioned:
-            continue
-        made = {dst for op in segment.ops for dst in op.dsts if dst is not None}
-        for other in segments[index + 1 :]:
-            for op in other.ops:
-                found.update(reg for reg in reads(op) if reg in made)
+    for segment in segments:
+        for op in segment.ops:
+            found.update(reg for reg in reads(op) if makers.get(reg, segment) is not segment)
+            if segment.versioned:
+                makers.update((dst, segment) for dst in op.dsts if dst is not None)
     return found
 
 

@@ -8,7 +8,7 @@ is free again when it returns.
 from __future__ import annotations
 
 from ptxemu.ir import Imm, Op
-from ptxemu.lower.access import frame_address, note_position
+from ptxemu.lower.access import frame_end, note_position
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, source_type
@@ -20,7 +20,7 @@ DEFAULT_ALIGN = 8
 @effect("_stack_pointer")
 def stack_pointer(ctx: Context, op: Op) -> None:
     """The stack at the start of a function: behind its local variables."""
-    ctx.define(op, 0, frame_address(ctx, ctx.layout.local_bytes))
+    ctx.define(op, 0, frame_end(ctx))
 
 
 @effect("stacksave", "stackrestore")
@@ -50,7 +50,7 @@ def alloca(ctx: Context, op: Op) -> None:
     assert kind is not None
     align = sizes[1].bits if len(sizes) > 1 and isinstance(sizes[1], Imm) else DEFAULT_ALIGN
     size = emitter.cast("zext", kind.llvm, read(sizes[0], kind), "i64")
-    start = emitter.bin("add", "i64", read(pointer, U64), emitter.int(64, align - 1))
+    start = emitter.intrinsic("uadd.sat", "i64", read(pointer, U64), emitter.int(64, align - 1))
     start = emitter.bin("and", "i64", start, emitter.int(64, -align))
     limit = ctx.field("local_size")
     room = emitter.intrinsic("usub.sat", "i64", ctx.splat("i64", limit) if vector else limit, start)

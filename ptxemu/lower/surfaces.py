@@ -44,28 +44,27 @@ def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
     geometry = getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}")
     reduction = "op" in op.mods
     return site_constant(
-        ctx, op.pos, kind, geometry, CLAMPS[op.mods.get("clamp", "trap")], data.bytes, count,
+        ctx, op, kind, geometry, CLAMPS[op.mods.get("clamp", "trap")], data.bytes, count,
         operation(op.mods["op"], data) if reduction else 0, type_code(data) if reduction else 0,
     )  # fmt: skip
 
 
 def site_constant(
     ctx: Context,
-    pos: int,
+    op: Op,
     kind: int,
     geometry: int,
     clamp: int,
     size: int,
     count: int,
-    op: int = 0,
+    operation: int = 0,
     type: int = 0,
     flags: int = 0,
     channel: int = 0,
 ) -> str:
     """The address of a ``pe_surface_site``."""
-    fields = (kind, geometry, clamp, size, count, op, type, flags, channel)
-    types = ", ".join(["i32"] + ["i16"] * len(fields))
-    return ctx.constant(f"{{ {types} }} {{ i32 {pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
+    fields = (kind, geometry, clamp, size, count, operation, type, flags, channel)
+    return ctx.site(op, *(f"i16 {field}" for field in fields))
 
 
 def _call(ctx: Context, op: Op, site: str, handle: Operand, coordinates: Operand, data: str) -> None:
@@ -79,7 +78,7 @@ def _call(ctx: Context, op: Op, site: str, handle: Operand, coordinates: Operand
 def suld(ctx: Context, op: Op) -> None:
     """Surface load; lanes that get nothing (clamp mode zero) read zero."""
     kind, count = op.type(), len(op.dsts)
-    slot = ctx.alloca(f"<{LANES * count} x i{kind.bits}>")
+    slot = ctx.temporary(f"<{LANES * count} x i{kind.bits}>")
     _call(ctx, op, _site(ctx, op, lib.PE_SULD_B, kind, count), op.srcs[0], op.srcs[1], slot)
     for index, value in enumerate(load_lane_data(ctx, slot, kind, count)):
         ctx.define(op, index, value)
@@ -109,10 +108,10 @@ def suq(ctx: Context, op: Op) -> None:
     dst = op.dsts[0]
     if dst is None:
         return
-    out = ctx.alloca(f"<{LANES} x i32>")
+    out = ctx.temporary(f"<{LANES} x i32>")
     which = getattr(lib, f"PE_SUQ_{op.mods['query'].upper()}")
     ctx.call(
-        "void", "pe_suq", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", str(which)),
+        "void", "pe_suq", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(which)),
         ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op.srcs[0])), ("ptr", out),
     )  # fmt: skip
     value = ctx.inst(f"load <{LANES} x i32>, ptr {out}, align 64")

@@ -40,7 +40,7 @@ def _form(op: Op) -> int:
 def _barrier(ctx: Context, op: Op, arrive: int) -> None:
     number, count = _arguments(ctx, op.srcs)
     ctx.call(
-        "void", "pe_barrier", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", number), ("i32", count),
+        "void", "pe_barrier", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", number), ("i32", count),
         ("i32", ctx.bits_of(ctx.active)), ("i32", str(arrive | _form(op))),
     )  # fmt: skip
 
@@ -64,7 +64,7 @@ def barrier_red(ctx: Context, op: Op) -> None:
     predicate = ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True))
     kind = next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
     result = ctx.call(
-        "i32", "pe_barrier_red", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", number), ("i32", count),
+        "i32", "pe_barrier_red", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", number), ("i32", count),
         ("i32", ctx.bits_of(ctx.active)), ("i32", str(kind | _form(op))), ("i32", ctx.bits_of(predicate)),
     )  # fmt: skip
     if op.dst_types[0] is PRED:
@@ -84,7 +84,7 @@ def barrier_join(ctx: Context, op: Op) -> None:
     values = [ctx.vector_of(operand, U32) for operand in operands[:2]]
     values += [ctx.vector.int(32, 0)] * (2 - len(values))
     ctx.call(
-        "void", "pe_barrier_lanes", ("ptr", "%w"), ("i32", str(op.pos)), *(("ptr", ctx.in_memory("i32", v)) for v in values),
+        "void", "pe_barrier_lanes", ("ptr", "%w"), ("i32", ctx.position(op)), *(("ptr", ctx.in_memory("i32", v)) for v in values),
         ("i32", ctx.bits_of(ctx.active)), ("i32", str(action)), ("i32", predicate),
     )  # fmt: skip
 

@@ -56,13 +56,12 @@ def _site(ctx: Context, op: Op, offsets: bool, wanted: int) -> str:
         wanted,
         0,
     )
-    types = ", ".join(["i32"] + ["i16"] * len(fields))
-    return ctx.constant(f"{{ {types} }} {{ i32 {op.pos}, {', '.join(f'i16 {value}' for value in fields)} }}")
+    return ctx.site(op, *(f"i16 {field}" for field in fields))
 
 
 def _stacked(ctx: Context, rows: list[Operand]) -> str:
     """The address of the operands' bits, one row of lanes after another."""
-    slot = ctx.alloca(f"[{len(rows) * LANES} x i32]")
+    slot = ctx.temporary(f"[{len(rows) * LANES} x i32]")
     for index, row in enumerate(rows):
         pointer = ctx.inst(f"getelementptr i32, ptr {slot}, i64 {index * LANES}")
         ctx.stmt(f"store <{LANES} x i32> {ctx.vector_of(row, B32)}, ptr {pointer}, align 64")
@@ -77,7 +76,7 @@ def tex(ctx: Context, op: Op) -> None:
     wanted = _wanted(op, result, count)
     rows, offsets = _rows(op)
     sampler = "null" if isinstance(op.srcs[1], Imm) else handles(ctx, op.srcs[1])
-    out = ctx.alloca(f"[{4 * LANES} x i32]")
+    out = ctx.temporary(f"[{4 * LANES} x i32]")
     ctx.call(
         "void", "pe_tex", ("ptr", "%w"), ("ptr", _site(ctx, op, offsets, wanted)), ("i32", ctx.bits_of(ctx.mask_of(op))),
         ("ptr", handles(ctx, op.srcs[0])), ("ptr", sampler), ("ptr", _stacked(ctx, rows)), ("ptr", out),
@@ -100,11 +99,11 @@ def txq(ctx: Context, op: Op) -> None:
     dst = op.dsts[0]
     if dst is None:
         return
-    out = ctx.alloca(f"<{LANES} x i32>")
+    out = ctx.temporary(f"<{LANES} x i32>")
     which = getattr(lib, f"PE_TXQ_{op.mods['query'].upper()}")
     level = ctx.spill("i32", ctx.vector_of(_items(op.srcs[1])[0], B32)) if "level" in op.mods else "null"
     ctx.call(
-        "void", "pe_txq", ("ptr", "%w"), ("i32", str(op.pos)), ("i32", str(which)),
+        "void", "pe_txq", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(which)),
         ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op.srcs[0])), ("ptr", level), ("ptr", out),
     )  # fmt: skip
     value = ctx.inst(f"load <{LANES} x i32>, ptr {out}, align 64")

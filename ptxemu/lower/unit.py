@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from ptxemu.ir import Function
@@ -12,7 +13,9 @@ METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights"
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier."""
+    """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
+    ``steps`` gives the routines of threaded code by what they do, ``forms`` numbers the registers that they can take
+    (lower/steps.py)."""
 
     target: Target
     symbols: dict[Function, str]
@@ -21,6 +24,8 @@ class Unit:
     constants: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     definitions: list[str] = field(default_factory=list)
+    steps: dict[Hashable, str] = field(default_factory=dict)
+    forms: dict[Hashable, int] = field(default_factory=dict)
 
     def text(self) -> str:
         parts = [f"{name} = private unnamed_addr constant {text}" for text, name in self.constants.items()]

@@ -43,12 +43,14 @@ class Graph:
     """A function body as blocks; ``blocks[0]`` is the entry. ``variables`` are the local and shared variables in use.
 
     ``spins``: the latches of loops that wait for other threads (:mod:`ptxemu.analysis.spinning`).
+    ``incoming``: where in its frame a device function finds large parameters, and leaves large results.
     ``joint``: for blocks that begin with an instruction of several places, the blocks of all these (:mod:`ptxemu.passes.joint`).
     """
 
     name: str
     blocks: list[Block]
     variables: list[Variable]
+    incoming: dict[Variable, int] = field(default_factory=dict)
     spins: set[Block] = field(default_factory=set)
     joint: dict[Block, list[Block]] = field(default_factory=dict)
 
@@ -104,8 +106,8 @@ def reads(op: Op) -> Iterator[Reg]:
             yield kept
     if op.call is not None:
         for argument in op.call.args:
-            if isinstance(argument, Reg):
-                yield argument
+            if not isinstance(argument, Variable):
+                yield from registers(argument)
 
 
 def substitute(operand: Operand, mapping: dict[Reg, Operand]) -> Operand:

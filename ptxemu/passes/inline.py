@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.internal import INVALID_CALL, branch, is_function, marker, param_access
+from ptxemu.passes.marshal import elements
 from ptxemu.types import PRED
 
 Item = Op | LabelMark
-Actual = Variable | Reg | Imm
+Actual = Variable | Reg | Imm | Vec
 Choices = Callable[[Call], list[Function]]
 
 
@@ -112,8 +113,9 @@ class _Copier:
             storage = self._clone(formal)
             self.symbols[formal] = storage
             self.variables.append(storage)
-            assert isinstance(actual, (Reg, Imm))
-            moves.append(param_access(storage, actual, op, store=store))
+            assert isinstance(actual, (Reg, Imm, Vec))
+            for offset, value in elements(actual):
+                moves.append(param_access(SymRef(storage, offset), value, op, store=store))
         return moves
 
     def item(self, item: Item) -> Item:
@@ -153,6 +155,8 @@ class _Copier:
         def actual(value: Actual) -> Actual:
             if isinstance(value, Variable):
                 return self.symbols.get(value, value)
+            if isinstance(value, Vec):
+                return Vec(tuple(map(self.operand, value.items)))
             return self.register(value) if isinstance(value, Reg) else value
 
         callee = self.register(call.callee) if isinstance(call.callee, Reg) else call.callee

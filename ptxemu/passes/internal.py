@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef, Variable
+from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef
 from ptxemu.isa.table import Row
 from ptxemu.types import PRED, U32, ScalarType
 
@@ -27,6 +27,9 @@ ARGUMENTS = _row("_arguments", "varying")  # the values that a device function w
 RESULTS = _row("_results")  # a device function returns, with these values
 BARRIER_JOIN = _row("_barrier_join")  # lanes arrive at a barrier, each for itself
 BARRIER_LEAVE = _row("_barrier_leave", "barrier", "varying")  # and go on from there
+OUTGOING = _row("_outgoing", "uniform")  # where a callee's frame starts, which is where large parameters are left
+COPY_OUT = _row("_copy_out")  # a large parameter, from memory to the frame of the callee
+COPY_BACK = _row("_copy_back")  # and a large result
 EXTRACT = _row("_extract")
 DEPOSIT = _row("_deposit")
 
@@ -34,6 +37,13 @@ DEPOSIT = _row("_deposit")
 def move(dst: Reg, src: Operand, type: ScalarType, like: Op) -> Op:
     """``dst = src`` read and written as ``type``: truncates on the way in, extends by its signedness on the way out."""
     return Op(MOVE, {}, (dst,), (src,), (type,), (type,), like.pos, like.end, guard=like.guard, loc=like.loc)
+
+
+def transfer(dst: Reg, src: Operand, type: ScalarType, like: Op) -> Op:
+    """A move to or from a piece of a parameter, where a predicate is a byte."""
+    if isinstance(src, Reg) and PRED in (dst.type, src.type):
+        return extract(dst, src, 0, like)
+    return move(dst, src, type, like)
 
 
 def keep(dst: Reg, src: Reg, like: Op) -> Op:
@@ -65,9 +75,9 @@ def branch(label: str, guard: tuple[Reg, bool] | None, like: Op) -> Op:
     return Op(BRANCH, {}, (), (), (), (), like.pos, like.end, guard=guard, labels=(label,), loc=like.loc)
 
 
-def param_access(variable: Variable, value: Reg | Imm, like: Op, *, store: bool) -> Op:
-    """Store ``value`` to the start of a param variable, or load it from there."""
-    address, kind = Addr(SymRef(variable, 0), 0), value.type
+def param_access(place: SymRef, value: Reg | Imm, like: Op, *, store: bool) -> Op:
+    """Store ``value`` to a place in a param variable, or load it from there."""
+    address, kind = Addr(place, 0), value.type
     mods = {"space": "param"}
     if store:
         return Op(PARAM_STORE, mods, (), (address, value), (), (None, kind), like.pos, like.end, loc=like.loc)
@@ -83,8 +93,8 @@ def marker(row: Row, like: Op, dsts: tuple[Reg, ...] = (), srcs: tuple[Operand, 
 
 def extract(dst: Reg, source: Reg, shift: int, like: Op) -> Op:
     """``dst = source >> shift``, cut off or extended by zeros."""
-    operands = (source, Imm(shift, U32))
-    return Op(EXTRACT, {}, (dst,), operands, (dst.type,), (source.type, U32), like.pos, like.end, loc=like.loc)
+    operands, types = (source, Imm(shift, U32)), (source.type, U32)
+    return Op(EXTRACT, {}, (dst,), operands, (dst.type,), types, like.pos, like.end, guard=like.guard, loc=like.loc)
 
 
 def deposit(dst: Reg, rest: Reg | Imm, value: Reg, shift: int, like: Op) -> Op:

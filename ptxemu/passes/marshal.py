@@ -1,8 +1,11 @@
-"""How real calls pass parameters and results: as a flat list of registers, the *cells*.
+"""How calls pass parameters and results: as a flat list of registers, the *cells*; large ones in memory.
 
-Cells depend only on the formal parameters, so that caller and callee agree without seeing each other: a scalar is one
-cell, an array is cut into words.  A body may access its parameters in other pieces, or keep them in memory; this module
-converts.
+Cells depend only on the sizes of the formal parameters, so that caller and callee agree without seeing each other: a scalar
+or vector of up to 8 bytes is one cell, one of 16 bytes two, and an array is cut into words.  A body may access its parameters
+in other pieces, or keep them in memory; this module converts.
+
+An array of more than MOST_BYTES lies at the start of the callee's frame in local memory, before and after the call
+alike. The caller writes and reads only the pieces that it has, so that the code for a call is not longer than its text.
 """
 
 from __future__ import annotations
@@ -11,23 +14,67 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Addr, Function, Imm, Op, Reg, SymRef, Variable
-from ptxemu.passes.internal import ARGUMENTS, PARAM_LOAD, PARAM_STORE, RESULTS, deposit, extract, marker, move
-from ptxemu.types import TYPES, ScalarType
+from ptxemu.ir import Addr, Function, Imm, Op, Reg, SymRef, Variable, Vec
+from ptxemu.isa.table import Row
+from ptxemu.passes.internal import (
+    ARGUMENTS,
+    COPY_BACK,
+    COPY_OUT,
+    OUTGOING,
+    PARAM_LOAD,
+    PARAM_STORE,
+    RESULTS,
+    deposit,
+    extract,
+    marker,
+    move,
+    transfer,
+)
+from ptxemu.types import TYPES, U64, ScalarType
 
 WORD = 4
+LARGEST = 8  # bytes of a cell
+MOST_BYTES = 64  # of an array that is passed in registers
+FRAME_ALIGN = 128  # of a frame with parameters, and of each of these: the most that a parameter may ask for
 Piece = tuple[int, int, Reg]  # offset, size, value
 
 
 def cells(formal: Variable) -> list[tuple[int, int]]:
     """(offset, size in bytes) of the cells of a formal parameter or result."""
-    if not formal.dims and formal.size in (1, 2, 4, 8, 16):
-        return [(0, formal.size)]
+    if not formal.dims:
+        size = min(formal.size, LARGEST)
+        return [(offset, size) for offset in range(0, formal.size, size)]
     found, offset = [], 0
     for size in (WORD, 2, 1):
         while formal.size - offset >= size:
             found.append((offset, size))
             offset += size
+    return found
+
+
+def in_memory(formal: Variable) -> bool:
+    """Whether a parameter or result is passed in the callee's frame."""
+    return bool(formal.dims) and formal.size > MOST_BYTES
+
+
+def places(params: Iterable[Variable], results: Iterable[Variable]) -> tuple[dict[Variable, int], int]:
+    """Where in the callee's frame large parameters and results lie, and how many bytes they take."""
+    found, end = {}, 0
+    for formal in (*params, *results):
+        if in_memory(formal):
+            found[formal] = end
+            end += -(-formal.size // FRAME_ALIGN) * FRAME_ALIGN
+    return found, end
+
+
+def elements(actual: Reg | Imm | Vec) -> list[tuple[int, Reg | Imm]]:
+    """The registers of what a call passes or returns, by their offsets in the parameter."""
+    found: list[tuple[int, Reg | Imm]] = []
+    offset = 0
+    for value in actual.items if isinstance(actual, Vec) else (actual,):
+        assert isinstance(value, (Reg, Imm))
+        found.append((offset, value))
+        offset += value.type.bytes
     return found
 
 
@@ -63,14 +110,48 @@ class Marshal:
         self.memory = memory
 
     def call(self, op: Op) -> list[Op]:
-        """A real call with its arguments and results as cells, and what moves them."""
+        """A call with its arguments and results as cells, and what moves them."""
         assert op.call is not None
         params, results = op.call.formals
         before: list[Op] = []
         after: list[Op] = []
-        args = [cell for formal, actual in zip(params, op.call.args) for cell in self._argument(formal, actual, op, before)]
-        returns = [cell for formal, actual in zip(results, op.call.returns) for cell in self._result(formal, actual, op, after)]
+        arguments, returned = list(zip(params, op.call.args)), list(zip(results, op.call.returns))
+        large, size = places(params, results)
+        if size and op.call.real:
+            frame = Reg("%outgoing", U64)
+            stack = op.srcs[-1]
+            before.append(marker(OUTGOING, op, (frame,), (stack, Imm(size, U64))))
+            op = replace(op, srcs=(*op.srcs[:-1], frame))
+            for formal, actual in arguments:
+                if formal in large and isinstance(actual, Variable):
+                    before += self._leave(actual, Addr(frame, large[formal]), op)
+            for formal, actual in returned:
+                if formal in large and isinstance(actual, Variable):
+                    after += self._fetch(actual, Addr(frame, large[formal]), op)
+        args = [cell for formal, actual in arguments for cell in self._argument(formal, actual, op, before)]
+        returns = [cell for formal, actual in returned for cell in self._result(formal, actual, op, after)]
+        assert op.call is not None
         return [*before, replace(op, call=replace(op.call, args=tuple(args), returns=tuple(returns))), *after]
+
+    # -- large parameters
+
+    def _leave(self, actual: Variable, at: Addr, like: Op) -> list[Op]:
+        """Write an argument to the callee's frame."""
+        if actual not in self.registers:
+            return [self._copy(COPY_OUT, actual, at, like)]
+        return [_local(Addr(at.base, at.offset + offset), like, value=reg) for offset, _, reg in self._pieces(actual)]
+
+    def _fetch(self, actual: Variable, at: Addr, like: Op) -> list[Op]:
+        """Read a result from the callee's frame."""
+        if actual not in self.registers:
+            return [self._copy(COPY_BACK, actual, at, like)]
+        return [_local(Addr(at.base, at.offset + offset), like, result=reg) for offset, _, reg in self._pieces(actual)]
+
+    def _copy(self, row: Row, variable: Variable, at: Addr, like: Op) -> Op:
+        """All of a variable in memory; ``at`` is in the callee's frame."""
+        home = self.memory.get(variable, variable)
+        sources = (Addr(SymRef(home, 0), 0), at, Imm(variable.size, U64))
+        return Op(row, {"space": home.space}, (), sources, (), (None, None, U64), like.pos, like.end, loc=like.loc)
 
     def arguments(self, function: Function, op: Op) -> list[Op]:
         """``_arguments`` of a device function, and what moves the cells to where the body expects them."""
@@ -83,19 +164,22 @@ class Marshal:
         srcs = [cell for formal in function.returns for cell in self._argument(formal, formal, op, before)]
         return [*before, marker(RESULTS, op, srcs=tuple(srcs))]
 
-    def _argument(self, formal: Variable, actual: Variable | Reg | Imm, like: Op, ops: list[Op]) -> list[Reg | Imm]:
+    def _argument(self, formal: Variable, actual: Variable | Reg | Imm | Vec, like: Op, ops: list[Op]) -> list[Reg | Imm]:
         """The cells of ``formal`` read from ``actual``."""
-        if isinstance(actual, Variable):
-            if actual in self.registers:
-                pieces = self._pieces(actual)
-                return [repack(pieces, offset, size, like, ops) for offset, size in cells(formal)]
+        if in_memory(formal):
+            return []
+        if not isinstance(actual, Variable):
+            pieces = [(offset, *_piece(formal, offset, value, like, ops)) for offset, value in elements(actual)]
+        elif actual in self.registers:
+            pieces = self._pieces(actual)
+        else:
             return [self._load(actual, offset, size, like, ops) for offset, size in cells(formal)]
-        cell = Reg(f"{formal.name}.argument", _bits(formal.size))
-        ops.append(move(cell, actual, _bits(formal.size), like))
-        return [cell]
+        return [repack(pieces, offset, size, like, ops) for offset, size in cells(formal)]
 
-    def _result(self, formal: Variable, actual: Variable | Reg | Imm, like: Op, ops: list[Op]) -> list[Reg]:
+    def _result(self, formal: Variable, actual: Variable | Reg | Imm | Vec, like: Op, ops: list[Op]) -> list[Reg]:
         """New cells of ``formal``; ``ops`` write them to ``actual``."""
+        if in_memory(formal):
+            return []
         made = [(offset, size, Reg(f"{formal.name}.{offset}", _bits(size))) for offset, size in cells(formal)]
         if isinstance(actual, Variable) and actual in self.registers:
             for offset, size, piece in self._pieces(actual):
@@ -103,8 +187,11 @@ class Marshal:
         elif isinstance(actual, Variable):
             for offset, _, cell in made:
                 ops.append(self._access(actual, offset, like, value=cell))
-        elif isinstance(actual, Reg):
-            ops.append(move(actual, made[0][2], _bits(formal.size), like))
+        else:
+            for offset, value in elements(actual):
+                assert isinstance(value, Reg)
+                size = value.type.bytes
+                ops.append(transfer(value, repack(made, offset, size, like, ops), _bits(size), like))
         return [cell for _, _, cell in made]
 
     def _pieces(self, variable: Variable) -> list[Piece]:
@@ -117,9 +204,24 @@ class Marshal:
 
     def _access(self, variable: Variable, offset: int, like: Op, *, result: Reg | None = None, value: Reg | None = None) -> Op:
         home = self.memory.get(variable, variable)
-        address = Addr(SymRef(home, offset), 0)
-        mods = {"space": home.space}
-        if result is not None:
-            return Op(PARAM_LOAD, mods, (result,), (address,), (result.type,), (None,), like.pos, like.end, loc=like.loc)
-        assert value is not None
-        return Op(PARAM_STORE, mods, (), (address, value), (), (None, value.type), like.pos, like.end, loc=like.loc)
+        return _access(Addr(SymRef(home, offset), 0), home.space, like, result, value)
+
+
+def _piece(formal: Variable, offset: int, value: Reg | Imm, like: Op, ops: list[Op]) -> tuple[int, Reg]:
+    """The size of an argument or an element of one, and its bits."""
+    size = value.type.bytes
+    piece = Reg(f"{formal.name}.argument.{offset}", _bits(size))
+    ops.append(transfer(piece, value, _bits(size), like))
+    return size, piece
+
+
+def _local(address: Addr, like: Op, *, result: Reg | None = None, value: Reg | None = None) -> Op:
+    return _access(address, "local", like, result, value)
+
+
+def _access(address: Addr, space: str, like: Op, result: Reg | None, value: Reg | None) -> Op:
+    mods = {"space": space}
+    if result is not None:
+        return Op(PARAM_LOAD, mods, (result,), (address,), (result.type,), (None,), like.pos, like.end, loc=like.loc)
+    assert value is not None
+    return Op(PARAM_STORE, mods, (), (address, value), (), (None, value.type), like.pos, like.end, loc=like.loc)

@@ -2,17 +2,17 @@
 
 A ``.param`` variable of a function body is only a mailbox: stores with constant offsets on one side, loads on the
 other.  Where its accesses do not overlap each piece is a register; otherwise the variable moves to local memory.
-passes/marshal.py does the same for the parameters of calls that are not inlined.
+passes/marshal.py does the same for the parameters of calls that are not inlined, those of the runtime's functions among them.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Addr, Call, Function, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir import Addr, Function, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.graph import Graph
-from ptxemu.passes.internal import ARGUMENTS, RESULTS, move
-from ptxemu.passes.marshal import WORD, Marshal
+from ptxemu.passes.internal import ARGUMENTS, RESULTS, transfer
+from ptxemu.passes.marshal import FRAME_ALIGN, WORD, Marshal, cells, in_memory, places
 from ptxemu.types import TYPES
 
 
@@ -24,10 +24,16 @@ def promote(graph: Graph, function: Function) -> None:
     if not kernel:
         for formal in (*formals, *function.returns):
             pieces.setdefault(formal, set())
+    for variable in _handed_on(graph, function):
+        pieces[variable] = _without_gaps(variable, pieces.get(variable))
     registers: dict[Variable, dict[int, Reg]] = {}
     memory: dict[Variable, Variable] = {}
+    large = {} if kernel else places((param.variable for param in function.params), function.returns)[0]
     for variable, found in pieces.items():
-        if found is not None and _disjoint(found):
+        if variable in large:
+            memory[variable] = replace(variable, space="local", align=FRAME_ALIGN)
+            graph.incoming[memory[variable]] = large[variable]
+        elif found is not None and _disjoint(found):
             registers[variable] = {offset: Reg(f"{variable.name}+{offset}", TYPES[f"b{size * 8}"]) for offset, size in found}
         else:
             memory[variable] = replace(variable, space="local", align=max(variable.align, WORD))
@@ -35,6 +41,33 @@ def promote(graph: Graph, function: Function) -> None:
     marshal = Marshal(registers, memory)
     for block in graph.blocks:
         block.ops = [new for op in block.ops for new in _rewrite(op, registers, memory, marshal, function)]
+
+
+def _handed_on(graph: Graph, function: Function) -> set[Variable]:
+    """Variables of which every byte counts: received as a whole, from a caller or callee, and passed on as such."""
+    calls = [op.call for block in graph.blocks for op in block.ops if op.call is not None]
+    received = {value for call in calls for value in call.returns if isinstance(value, Variable)}
+    passed = {value for call in calls for value in call.args if isinstance(value, Variable)}
+    if function.kind != "entry":
+        received |= {param.variable for param in function.params}
+        passed |= set(function.returns)
+    return received & passed
+
+
+def _without_gaps(variable: Variable, pieces: set[tuple[int, int]] | None) -> set[tuple[int, int]] | None:
+    """The pieces and others for the bytes between them; None, which is memory, where these would be too many."""
+    if pieces is None or in_memory(variable) or not _disjoint(pieces):
+        return None
+    if not pieces:
+        return set(cells(variable))
+    found, end = set(pieces), 0
+    for offset, size in [*sorted(pieces), (variable.size, 0)]:
+        while end < offset:
+            length = next(length for length in (WORD, 2, 1) if end % length == 0 and end + length <= offset)
+            found.add((end, length))
+            end += length
+        end = offset + size
+    return found
 
 
 def _target(op: Op) -> tuple[Variable, int] | None:
@@ -81,10 +114,8 @@ def _collect(graph: Graph, kernel_params: set[Variable]) -> dict[Variable, set[t
                         found[variable] = None
             if op.call is not None:
                 for value in (*op.call.args, *op.call.returns):
-                    if isinstance(value, Variable) and op.call.real and value not in kernel_params:
+                    if isinstance(value, Variable) and value not in kernel_params:
                         found.setdefault(value, set())
-                    elif isinstance(value, Variable):
-                        add(value, 0, value.size)
     return found
 
 
@@ -114,7 +145,7 @@ def _rewrite(
     function: Function,
 ) -> list[Op]:
     if op.call is not None:
-        return marshal.call(op) if op.call.real else [replace(op, call=_call(op.call, registers))]
+        return marshal.call(op)
     if op.row is ARGUMENTS:
         return marshal.arguments(function, op)
     if op.row is RESULTS:
@@ -138,11 +169,11 @@ def _moves(op: Op, pieces: dict[int, Reg], offset: int) -> list[Op]:
         offset += size
         if op.row.lower == "ld":
             if isinstance(value, Reg):
-                moves.append(move(value, reg, op.dst_types[index], op))
+                moves.append(transfer(value, reg, op.dst_types[index], op))
         else:
             kind = op.src_types[1]
             assert value is not None and kind is not None
-            moves.append(move(reg, value, kind, op))
+            moves.append(transfer(reg, value, kind, op))
     return moves
 
 
@@ -152,12 +183,3 @@ def _relocate(operand: Operand, memory: dict[Variable, Variable]) -> Operand:
     if isinstance(operand, SymRef) and operand.symbol in memory:
         return SymRef(memory[operand.symbol], operand.offset)
     return operand
-
-
-def _call(call: Call, registers: dict[Variable, dict[int, Reg]]) -> Call:
-    def value(actual: object) -> object:
-        if isinstance(actual, Variable) and actual in registers:
-            return registers[actual][0]
-        return actual
-
-    return replace(call, args=tuple(map(value, call.args)), returns=tuple(map(value, call.returns)))

@@ -15,6 +15,8 @@ from ptxemu.ir import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Va
 from ptxemu.passes.inline import Item, inline
 
 MAX_INLINED = 2000  # ops of a body with all its calls expanded, beyond which a function called twice is not copied
+MAX_COPIED = 4000  # ops of all copies of a function together
+ALWAYS_INLINED = 20  # ops of a body that is not worth a call, however often it is called
 MAX_WAITING = 10 * MAX_INLINED  # the same for a function that must not stay one
 MAX_NESTING = 32  # calls expanded inside calls
 
@@ -59,7 +61,7 @@ def routines(module: Module, entry: Function, chosen: frozenset[Function] = froz
 def _require_closed_parameters(module: Module, function: Function) -> None:
     for param in function.params:
         if None in param.variable.dims:
-            where = f"{module.source.name}:{module.source.line(function.pos)}"
+            where = module.source.where(function.pos)
             what = f"the open array parameter '{param.variable.name}' of '{function.name}'"
             raise UnsupportedError(f"{where}: {what}, which recurses or is called indirectly, is not supported")
 
@@ -140,10 +142,17 @@ class _CallGraph:
         inlined = [callee for callee in self._callees(function) if callee not in self.kept]
         self.size[function] = len(function.body or ()) + sum(self.size[callee] for callee in inlined)
         self.nesting[function] = 1 + max((self.nesting[callee] for callee in inlined), default=0)
-        limit = MAX_WAITING if function in self.chosen else MAX_INLINED
-        shared = self.sites.get(function, 0) > 1 and self.size[function] > limit
-        if function.kind == "func" and (shared or self.nesting[function] > MAX_NESTING):
+        if function.kind == "func" and (self._explodes(function) or self.nesting[function] > MAX_NESTING):
             self.kept.add(function)
+
+    def _explodes(self, function: Function) -> bool:
+        """Whether copies in place of the calls would be most of the code."""
+        sites, size = self.sites.get(function, 0), self.size[function]
+        if sites < 2 or size <= ALWAYS_INLINED:
+            return False
+        if function in self.chosen:
+            return size > MAX_WAITING
+        return size > MAX_INLINED or size * sites > MAX_COPIED
 
     def _callees(self, function: Function) -> list[Function]:
         return [callee for call in _calls(function.body or []) for callee in self._direct(call)]

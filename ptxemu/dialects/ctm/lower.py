@@ -20,10 +20,9 @@ def _row(name: str, flags: str = "") -> Row:
 LOAD, STORE, UMRT, TEST = _row("_ctm_load", "varying"), _row("_ctm_store"), _row("_ctm_umrt"), _row("_ctm_test", "varying")
 
 
-def _site(ctx: Context, pos: int, **fields: int) -> str:
+def _site(ctx: Context, op: Op, **fields: int) -> str:
     """The address of a ``pe_ctm_site``."""
-    values = [pos, *(fields.get(name, 0) for name in ("flags", "op", "group", "condition"))]
-    return ctx.constant(f"{{ i32, i32, i32, i32, i32 }} {{ {', '.join(f'i32 {value}' for value in values)} }}")
+    return ctx.site(op, *(f"i32 {fields.get(name, 0)}" for name in ("flags", "operation", "group", "condition")))
 
 
 def _call(ctx: Context, op: Op, result: str, name: str, site: str, *data: str) -> str:
@@ -43,8 +42,8 @@ def _words(ctx: Context, op: Op, first: int, last: int) -> list[str]:
 @effect("_ctm_load")
 def load(ctx: Context, op: Op) -> None:
     """Sources: surface, x, y as floats. Results: red, green, blue, alpha."""
-    slot = ctx.alloca(f"<{LANES * 4} x i32>")
-    site = _site(ctx, op.pos, flags=lib.PE_CTM_2X2 if "2x2" in op.mods else 0)
+    slot = ctx.temporary(f"<{LANES * 4} x i32>")
+    site = _site(ctx, op, flags=lib.PE_CTM_2X2 if "2x2" in op.mods else 0)
     _call(ctx, op, "void", "pe_ctm_load", site, *_words(ctx, op, 1, 3), slot)
     for index, value in enumerate(load_lane_data(ctx, slot, B32, 4)):
         ctx.define(op, index, value)
@@ -53,20 +52,20 @@ def load(ctx: Context, op: Op) -> None:
 @effect("_ctm_store")
 def store(ctx: Context, op: Op) -> None:
     """Sources: surface, x, y, the four values, the mask of channels."""
-    _call(ctx, op, "void", "pe_ctm_store", _site(ctx, op.pos), *_words(ctx, op, 1, 5))
+    _call(ctx, op, "void", "pe_ctm_store", _site(ctx, op), *_words(ctx, op, 1, 5))
 
 
 @effect("_ctm_umrt")
 def umrt(ctx: Context, op: Op) -> None:
     """Sources: surface, red, green, blue, alpha, the mask of channels."""
     flags = lib.PE_CTM_SAME_INDEX if "same" in op.mods else 0
-    site = _site(ctx, op.pos, flags=flags, op=int(op.mods["op"]), group=int(op.mods["group"]))
+    site = _site(ctx, op, flags=flags, operation=int(op.mods["op"]), group=int(op.mods["group"]))
     _call(ctx, op, "void", "pe_ctm_umrt", site, *_words(ctx, op, 1, 6))
 
 
 @effect("_ctm_test")
 def test(ctx: Context, op: Op) -> None:
     """Sources: surface, x, y, the value. The result is a predicate."""
-    site = _site(ctx, op.pos, condition=int(op.mods["condition"]), flags=lib.PE_CTM_UPDATE if "update" in op.mods else 0)
+    site = _site(ctx, op, condition=int(op.mods["condition"]), flags=lib.PE_CTM_UPDATE if "update" in op.mods else 0)
     bits = _call(ctx, op, "i32", "pe_ctm_test", site, *_words(ctx, op, 1, 4))
     ctx.define(op, 0, ctx.mask_from_bits(bits))

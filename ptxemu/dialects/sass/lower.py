@@ -49,7 +49,7 @@ def sured(ctx: Context, op: Op) -> None:
     kind = ENGINE_TYPES[size]
     unit = lib.PE_SURED_B if "BA" in op.mods else lib.PE_SURED_P
     site = site_constant(
-        ctx, op.pos, unit, GEOMETRIES[dim], CLAMPS[op.mods["clamp"]], kind.bytes, 1, find("sass", op.mods["op"], kind).code,
+        ctx, op, unit, GEOMETRIES[dim], CLAMPS[op.mods["clamp"]], kind.bytes, 1, find("sass", op.mods["op"], kind).code,
         type_code(kind), _flags(op),
     )  # fmt: skip
     places = []
@@ -85,12 +85,10 @@ def red(ctx: Context, op: Op) -> None:
     address, data = op.srcs
     kind = ENGINE_TYPES[op.mods["size"]]
     code = find("sass", op.mods["op"], kind).code
-    atom = f"i32 {op.pos}, i16 {code}, i16 {type_code(kind)}, i16 {lib.PE_GENERIC}, i16 1"
-    windows = ", ".join(f"i64 {value}" for value in map(int, op.mods["windows"].split(",")))
-    site = ctx.constant(
-        "{ i32, i16, i16, i16, i16, i32, i64, [4 x i64] } "
-        f"{{ {atom}, i32 {lib.PE_ATOM_FTZ if 'FTZ' in op.mods['size'] else 0}, i64 {op.mods['bias']}, [4 x i64] [{windows}] }}"
-    )
+    atom = [f"i16 {field}" for field in (code, type_code(kind), lib.PE_GENERIC, 1)]
+    windows = [f"i64 {int(value)}" for value in op.mods["windows"].split(",")]
+    flags = lib.PE_ATOM_FTZ if "FTZ" in op.mods["size"] else 0
+    site = ctx.site(op, *atom, f"i32 {flags}", f"i64 {op.mods['bias']}", *windows)
     ctx.call(
         "void", "pe_red", ("ptr", "%w"), ("ptr", site), ("i32", _lanes(ctx, op)),
         ("ptr", ctx.spill("i64", ctx.vector_of(address, U64))), ("ptr", lane_data(ctx, data, _bits(op))),

@@ -36,7 +36,7 @@ def typed_atomic(ctx: Context, op: Op) -> None:
     flags |= lib.PE_SITE_SURPLUS_UVR if op.mods["surplus"] == "ignore" else 0
     flags |= lib.PE_SITE_MISSING_UVR if op.mods["missing"] == "zero" else 0
     site = site_constant(
-        ctx, op.pos, lib.PE_SU_TYPED, lib.PE_GEOM_ANY, lib.PE_CLAMP_ZERO, kind.bytes, 1, entry.code, type_code(kind), flags,
+        ctx, op, lib.PE_SU_TYPED, lib.PE_GEOM_ANY, lib.PE_CLAMP_ZERO, kind.bytes, 1, entry.code, type_code(kind), flags,
         int(op.mods["channel"]),
     )  # fmt: skip
     places = PLACES | ({"a": 5, "b": 4} if entry.name == "CAS" else {})

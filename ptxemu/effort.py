@@ -1,0 +1,97 @@
+"""How much work the code generator may put into a kernel: what the kernel would cost, in seconds of one CPU.
+
+The costs are those of LLVM on a server of 2023, measured with ``bench/compile.py``; only their ratios matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ptxemu.ir import Reg
+from ptxemu.jit import Effort
+from ptxemu.passes.graph import Block, Graph, reads
+
+FIRST_LAUNCH = 0.5
+"""Seconds: a kernel whose best code takes longer is first compiled in a faster way."""
+
+STANDARD = 0.12
+"""Seconds: above, the standard pipeline costs more than it gains."""
+
+# Machine instructions that an operation on 32 lanes becomes, by the name of its lowering or the part before the first dot.
+SIZES = {
+    "ld": 40, "st": 30, "ldmatrix": 60, "stmatrix": 60, "copy": 60, "bulk_copy": 60, "bulk_reduce": 60, "prefetch": 10,
+    "atom": 60, "red": 50, "suld": 60, "sust": 60, "sured": 60, "suq": 20, "tex": 70, "tld4": 70, "txq": 30,
+    "mma": 40, "wmma_load": 60, "wmma_store": 60, "call": 60, "shfl": 40, "vote": 15, "match": 30, "redux": 30,
+    "div": 60, "div.int": 160, "rem": 160, "sqrt": 20, "rcp": 20, "rsqrt": 20, "sin": 20, "cos": 20, "ex2": 20, "lg2": 20,
+    "tanh": 20, "video": 30, "prmt": 20, "bfe": 12, "bfi": 12, "fns": 60, "dp2a": 20, "dp4a": 20, "cvt": 8,
+    "mbarrier": 40, "mbarrier_wait": 40, "barrier_sync": 20, "barrier_red": 40, "barrier_arrive": 20, "bar_warp_sync": 10,
+}  # fmt: skip
+SIZE = 4  # of all others
+BRANCH = 25  # instructions that choose the lanes and the block that come next
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """``instructions`` of the machine; ``spans``: the blocks in which a value is live, summed over all values."""
+
+    instructions: int
+    spans: int
+
+    @property
+    def best(self) -> float:
+        """Seconds for the best code."""
+        return 100e-6 * self.instructions + 30e-6 * self.spans
+
+
+FAST = Effort(0, standard=False)
+"""What makes code fastest."""
+
+ROUTINES = Effort(1, standard=False)
+"""For the routines of threaded code, which are few and small."""
+
+MANY_BLOCKS = 300
+"""Above, the control flow of threaded code takes longer to compile than its routines."""
+
+
+def cost_of(graphs: Iterable[Graph]) -> Cost:
+    """The cost of a kernel with its functions, before anything is lowered. Takes linear time."""
+    instructions = spans = 0
+    for graph in graphs:
+        instructions += sum(map(_size, graph.blocks))
+        spans += _spans(graph)
+    return Cost(instructions, spans)
+
+
+def effort_of(cost: Cost, opt: int) -> Effort:
+    """What to do for the best code at optimization level ``opt``."""
+    return Effort(opt, opt >= 2 and cost.best <= STANDARD)
+
+
+def _size(block: Block) -> int:
+    kinds = (op.row.lower for op in block.ops)
+    return BRANCH + sum(SIZES.get(kind) or SIZES.get(kind.partition(".")[0], SIZE) for kind in kinds)
+
+
+def _spans(graph: Graph) -> int:
+    """Between a value's first and last mention lie about the blocks in which it is live; loops are not followed."""
+    first: dict[Reg, int] = {}
+    last: dict[Reg, int] = {}
+    arguments = 0
+    for index, block in enumerate(graph.blocks):
+        for phi in block.phis:
+            arguments += len(phi.args)
+            first.setdefault(phi.dst, index)
+        for op in block.ops:
+            for value in (*op.dsts, *reads(op)):
+                if value is not None:
+                    first.setdefault(value, index)
+                    last[value] = index
+        if block.cond is not None:
+            last[block.cond] = index
+        for succ in block.succs:
+            for phi in succ.phis:
+                argument = phi.args.get(block)
+                if isinstance(argument, Reg):
+                    last[argument] = index
+    return arguments + sum(end - first.get(value, end) for value, end in last.items())

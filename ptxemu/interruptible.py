@@ -1,0 +1,52 @@
+"""Calls into C that may take long, which Ctrl-C can leave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_left: set[threading.Thread] = set()
+
+
+def interruptible(action: Callable[[], Result]) -> Result:
+    """What ``action`` returns or raises.
+
+    Python answers signals in the main thread and between its own instructions. So there, the action runs in a thread of
+    its own; if a signal's handler raises, that thread goes on, and nobody takes what it makes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action()
+    results: list[Result] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(action())
+        except BaseException as error:  # raised again where it is waited for
+            errors.append(error)
+        finally:
+            done.set()
+
+    worker = threading.Thread(target=run, name="ptxemu-compiler")
+    try:
+        worker.start()
+        done.wait()
+    except RuntimeError:
+        if worker.ident is None:  # there are no more threads
+            return action()
+        raise
+    except BaseException:
+        _left.add(worker)
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def any_left() -> bool:
+    """Whether an action goes on that nobody waits for: the interpreter would wait for it before it ends."""
+    return any(worker.is_alive() for worker in _left)

@@ -1,0 +1,49 @@
+"""Locks that a forked child finds free: whichever thread of the parent held one does not exist in the child."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager, ExitStack
+
+_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
+
+
+def new_lock() -> threading.RLock:
+    """A lock. A thread may take it again, as it does when a signal handler or the collector comes in between."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+def _free_all() -> None:
+    for lock in list(_locks):
+        lock._at_fork_reinit()  # type: ignore[attr-defined]  # what threading and logging do to their own locks
+
+
+os.register_at_fork(after_in_child=_free_all)
+
+importing = threading.RLock()
+"""Held while ptxemu imports a part of itself when it is first needed, and by a thread that forks: what another thread was
+importing could never be imported in the child."""
+
+PATIENCE = 10.0  # seconds; a thread that forks while it imports must not wait for one that waits for its import
+
+_held: list[AbstractContextManager[object]] = []
+_held_now = ExitStack()
+
+
+def hold_in_forks(lock: AbstractContextManager[object]) -> None:
+    """Have a thread that forks hold a lock meanwhile: for locks that are never held for long, of what must be whole."""
+    _held.append(lock)
+
+
+def _before_fork() -> None:
+    if importing.acquire(timeout=PATIENCE):
+        _held_now.callback(importing.release)
+    for lock in _held:
+        _held_now.enter_context(lock)
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_held_now.close, after_in_child=_held_now.close)
