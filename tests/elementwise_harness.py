@@ -44,7 +44,7 @@ class ArrayEmitter(Emitter):
         super().__init__(lanes)
         self.slots: list[str] = []
 
-    def alloca(self, type: str) -> str:
+    def temporary(self, type: str) -> str:
         name = self.fresh()
         self.slots.append(f"  {name} = alloca {type}, align 64")
         return name
@@ -111,7 +111,13 @@ def _store(e: Emitter, index: int, kind: ScalarType, value: str) -> None:
     e.stmt(f"store {e.ty(memory)} {value}, ptr {address}, align 1")
 
 
-def module_text(form: Form, lanes: int, name: str = "f") -> tuple[str, Op]:
+def module_text(form: Form, lanes: int) -> tuple[str, Op]:
+    declared, function, op = module_parts(form, lanes, "f")
+    return "\n".join([*sorted(declared), function]), op
+
+
+def module_parts(form: Form, lanes: int, name: str) -> tuple[set[str], str, Op]:
+    """What the module of a form declares and defines besides, and its function."""
     op = make_op(form)
     e = ArrayEmitter(lanes)
     sources = []
@@ -126,7 +132,6 @@ def module_text(form: Form, lanes: int, name: str = "f") -> tuple[str, Op]:
         _store(e, i, kind, value)
     pointers = [f"ptr %d{i}" for i in range(len(results))] + [f"ptr %s{i}" for i in range(len(sources))]
     lines = [
-        *sorted(e.declarations.values()),
         f"define void @{name}({', '.join(pointers)}, i64 %n) {{",
         "entry:",
         *e.slots,
@@ -141,7 +146,7 @@ def module_text(form: Form, lanes: int, name: str = "f") -> tuple[str, Op]:
         "  ret void",
         "}",
     ]
-    return "\n".join(lines), op
+    return set(e.declarations.values()), "\n".join(lines), op
 
 
 def target_machine(cpu: str = "", triple: str = "") -> llvm.TargetMachine:

@@ -8,7 +8,7 @@ from itertools import product
 
 import llvmlite.binding as llvm
 import pytest
-from elementwise_harness import Form, module_text, target_machine
+from elementwise_harness import Form, module_parts, target_machine
 from elftools.elf.elffile import ELFFile
 
 from ptxemu.isa import rows
@@ -81,13 +81,13 @@ def test_every_lowering_has_a_row() -> None:
 @pytest.mark.parametrize("lowering", NAMES)
 def test_only_known_symbols(lowering: str) -> None:
     """All forms of one lowering in one module, scalar and warp-wide."""
-    bodies, declarations = [], set()
+    bodies: list[str] = []
+    declarations: set[str] = set()
     for row in (row for row in ELEMENTWISE_ROWS if row.lower == lowering):
         for form, lanes in product(forms(row), (0, 32)):
-            text, _op = module_text(form, lanes, f"f{len(bodies)}")
-            head, _, body = text.rpartition("define ")
-            declarations |= set(head.splitlines())
-            bodies.append("define " + body)
+            declared, body, _op = module_parts(form, lanes, f"f{len(bodies)}")
+            declarations |= declared
+            bodies.append(body)
     text = "\n".join([*sorted(declarations), *bodies])
     for name, (cpu, triple) in TARGETS.items():
         assert undefined(text, cpu, triple) <= LIBRARY[name], (lowering, name)

@@ -392,7 +392,9 @@ ENDLESS = {
 def test_timeout_ends_an_endless_kernel(kind: str) -> None:
     text = kernel(f"ld.param.u64 %rd1, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, 0;\n{ENDLESS[kind]}\nret;")
     module = ptxemu.loads(text)
-    with pytest.raises(ptxemu.LaunchTimeout, match=r"kernel `k` did not end within 0\.05 s"):
+    seen = r", last seen at <string>:\d+$" if kind == "memory" else ""
+    message = r"^kernel `k` did not end within 0\.05 s: block \([012],0,0\), warp [01] was running" + seen
+    with pytest.raises(ptxemu.LaunchTimeout, match=message):
         module["k"][3, 64](np.zeros(1, np.uint32), timeout=0.05)
     if kind == "memory":
         module["k"][1, 64](np.ones(1, np.uint32), timeout=60)
@@ -412,3 +414,26 @@ def test_interrupt_ends_an_endless_kernel() -> None:
     with pytest.raises(KeyboardInterrupt):
         launcher(out, timeout=60)
     thread.join()
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"), [(0, "null pointer"), (64, "null pointer"), (1 << 40, "illegal address"), (-16, "illegal address")]
+)
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "ld.global.u32 %r1, [%rd1];",
+        "st.global.u32 [%rd1], 0;",
+        "red.global.add.u32 [%rd1], 1;",
+        "atom.global.add.u32 %r1, [%rd1], 1;",
+        "cp.async.ca.shared.global [s], [%rd1], 16;",
+        "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 16;",
+    ],
+)
+def test_every_instruction_says_the_same_of_an_address(instruction, address, kind):
+    body = f"ld.param.u64 %rd1, [at]; {instruction} st.global.u32 [g], %r1; ret;"
+    text = kernel(body, ".param .u64 at", SHARED).replace("sm_80", "sm_90")
+    message = str(fault_of(text, address & (1 << 64) - 1, block=1))
+    assert message.startswith(f"{kind} in kernel `k` at test.ptx:")
+    assert "bytes before" not in message and "past the end" not in message
+    assert message.endswith(", outside of any allocation" if kind == "illegal address" else f"address 0x{address:x}")

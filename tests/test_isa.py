@@ -29,6 +29,12 @@ def groups() -> Iterator[object]:
             yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}")
 
 
+@pytest.fixture(autouse=True)
+def best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best code, however long it takes to make (tests/test_threaded.py has the other form)."""
+    monkeypatch.setenv("PTXEMU_TIER", "best")
+
+
 @pytest.mark.parametrize(("file", "run"), list(runs()))
 def test_run(file: File, run: Run) -> None:
     execute(file, run)

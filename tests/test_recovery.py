@@ -154,7 +154,7 @@ def test_the_rest_of_a_function_closed_too_early_is_one_error() -> None:
 
 
 def test_valid_code_after_errors_that_ptxemu_cannot_run_is_no_error() -> None:
-    text = HEAD + ".func f(.reg .pred a) { ret; }\n"
+    text = HEAD + ".entry k() { ret; }\n.global .u64 a = k;\n"
     assert lines_at_fault(text) == []
     with pytest.raises(ptxemu.UnsupportedError):
         ptxemu.loads(text)

@@ -186,7 +186,7 @@ def test_handles(arena: Arena) -> None:
 
 def test_unbound_handles(arena: Arena) -> None:
     table = SurfaceTable()
-    handle = table.declare([{"width": 64, "height": 0x20}, {}])
+    handle = table.declare([{"width": 64, "height": 0x20}], 2)
     context = table.context()
     assert not table.is_live(handle)
     assert lib.pe_su_query(context.pointer, lookup(table, handle), lib.PE_SUQ_HEIGHT) == 32
