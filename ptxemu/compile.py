@@ -1,4 +1,4 @@
-"""The pipeline: PTX text to object code, as one readable list of passes."""
+"""From PTX text to object code."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ from types import MappingProxyType
 from typing import Literal
 
 from ptxemu import dialects, isa, jit
-from ptxemu.analysis.branches import branches_meet
-from ptxemu.analysis.linear import Layout
-from ptxemu.analysis.meeting import parts_meet
-from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
-from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.collector import collector_paused
 from ptxemu.diagnose import check_ptx
 from ptxemu.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_of, effort_of
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.frames import largest_frame
-from ptxemu.ir import Function, LabelMark, Module, Op, Reg, Variable
+from ptxemu.ir import Function, Module, Variable
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.limits import MAX_LOCAL
 from ptxemu.link import link
-from ptxemu.lower.calls import SIGNATURES, is_runtime_call
 from ptxemu.lower.function import build as build_function
 from ptxemu.lower.independent import build as build_independent
 from ptxemu.lower.registry import lowerings
 from ptxemu.lower.threaded import build as build_threaded
 from ptxemu.lower.unit import Unit
-from ptxemu.passes.build import build as build_graph
-from ptxemu.passes.copies import propagate
 from ptxemu.passes.graph import Graph
-from ptxemu.passes.loops import canonicalize
-from ptxemu.passes.meetings import counts_threads, meets
-from ptxemu.passes.params import promote
-from ptxemu.passes.routines import Routine, routines
-from ptxemu.passes.separate import separate
-from ptxemu.passes.ssa import construct
+from ptxemu.pipeline import Bodies, analyse, prepare
 from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
@@ -79,17 +66,6 @@ class CompiledKernel:
     stacked: bool
     final: bool
     frame_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bodies:
-    """A kernel for one block shape, as graphs in SSA form: its own first, then those of its device functions."""
-
-    module: Module
-    entry: Function
-    variant: str
-    routines: list[Routine]
-    graphs: list[Graph]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,26 +183,21 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
 
 def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lowered:
     """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/threaded.py)."""
-    module, entry, variant, found, graphs = bodies.module, bodies.entry, bodies.variant, bodies.routines, bodies.graphs
+    module, entry, found, graphs = bodies.module, bodies.entry, bodies.routines, bodies.graphs
     params = {param.variable: param.offset for param in entry.params}
     clustered = bool(CLUSTERS & set(entry.limits))
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
     symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
     flags = {flag for graph in graphs for block in graph.blocks for op in block.ops for flag in op.row.flags}
     unit = Unit(jit.target_of(options.cpu), symbols, "exits" in flags)
-    bars = counting(found, graphs)
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
-    independent = False
-    for graph, frame, symbol in zip(graphs, layouts, symbols.values()):
-        uniformity = Uniformity(graph, variant, corrections=not threaded)
-        spins = spin_loops(uniformity.layout)
-        graph.spins = {spin.latch for spin in spins}
-        if not frame.framed and needs_laps(uniformity, spins, bars):
-            independent = True
-            separate(graph)
-            build_independent(graph, Uniformity(graph, variant, independent=True), frame, unit, symbol)
+    shapes, independent = analyse(bodies, corrections=not threaded)
+    for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
+        graph = graphs[number]
+        if independent and number == 0:
+            build_independent(graph, uniformity, frame, unit, symbol)
         elif threaded:
             build_threaded(graph, uniformity, frame, unit, symbol)
         else:
@@ -235,79 +206,6 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lo
     stacked = "writes_stack" in flags or any(frame.local_bytes for frame in layouts[1:])
     spinning = any(graph.spins for graph in graphs)
     return Lowered(unit.text(), layout, "suspends" in flags, spinning, calls, stacked, independent)
-
-
-def prepare(module: Module, entry: Function, variant: str) -> Bodies:
-    """The kernel and its functions. Only kernels have the form for lanes that wait for each other, so that a function which
-    needs it is copied into them, behind a choice where it is called through an address."""
-    require_one_cta(module.source, entry)
-    chosen: frozenset[Function] = frozenset()
-    while True:
-        found = routines(module, entry, chosen)
-        for routine in found:
-            require_supported(module.source, routine.body)
-        graphs = [to_graph(routine) for routine in found]
-        waiting = functions_that_wait(found, graphs, variant)
-        if waiting <= chosen:
-            break
-        chosen |= waiting
-    for function in waiting:
-        where = module.source.where(function.pos)
-        what = f"the function '{function.name}', in which lanes of a warp wait for each other and which is too large or recurses,"
-        raise UnsupportedError(f"{where}: {what} is not supported")
-    return Bodies(module, entry, variant, found, graphs)
-
-
-def functions_that_wait(found: list[Routine], graphs: list[Graph], variant: str) -> set[Function]:
-    """Functions that cannot be compiled as such: lanes wait for each other in them, or would if others come later."""
-    functions = {routine.function: graph for routine, graph in zip(found[1:], graphs[1:])}
-    bars = counting(found, graphs)
-    waiting = {function for function, graph in functions.items() if makes_lanes_wait(graph, variant, bars)}
-    indirect = [
-        op.call for g in graphs for b in g.blocks for op in b.ops if op.call is not None and isinstance(op.call.callee, Reg)
-    ]
-    waiting |= {target for call in indirect for target in call.targets or () if target in bars}  # lanes may call different ones
-    meeting = {function for function, graph in functions.items() if any(meets(op) for block in graph.blocks for op in block.ops)}
-    if meeting - waiting and makes_lanes_wait(graphs[0], variant, bars):
-        waiting |= meeting
-    return waiting
-
-
-def counting(found: list[Routine], graphs: list[Graph]) -> set[Function]:
-    """The functions that come to a barrier that counts threads."""
-    ops = {routine.function: [op for block in graph.blocks for op in block.ops] for routine, graph in zip(found[1:], graphs[1:])}
-    bars = {function for function in ops if any(map(counts_threads, ops[function]))}
-    changed = bool(bars)
-    while changed:
-        more = {f for f in ops for op in ops[f] if op.call is not None and bars.intersection(op.call.targets or ())}
-        changed = not more <= bars
-        bars |= more
-    return bars
-
-
-def makes_lanes_wait(graph: Graph, variant: str, bars: set[Function]) -> bool:
-    """Whether the lanes of a warp must progress independently."""
-    waits = bars or any(meets(op) for block in graph.blocks for op in block.ops)
-    if not waits and not spin_loops(Layout(graph)):
-        return False
-    uniformity = Uniformity(graph, variant)
-    return needs_laps(uniformity, spin_loops(uniformity.layout), bars)
-
-
-def needs_laps(uniformity: Uniformity, spins: list[SpinLoop], bars: set[Function]) -> bool:
-    """Whether lanes wait for others of their warp that would wait for them."""
-    linear = uniformity.linear
-    return needs_independence(linear, spins) or parts_meet(linear, bars) or branches_meet(linear)
-
-
-def to_graph(routine: Routine) -> Graph:
-    """A body as a graph in SSA form."""
-    graph = build_graph(routine)
-    promote(graph, routine.function)
-    canonicalize(graph)
-    construct(graph)
-    propagate(graph)
-    return graph
 
 
 def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
@@ -319,42 +217,11 @@ def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
     return list(dict.fromkeys(found))
 
 
-def require_one_cta(source: SourceFile, entry: Function) -> None:
-    """Refuse a kernel that must run in clusters of several CTAs."""
-    shape = entry.limits.get("reqnctapercluster", ())
-    if any(extent > 1 for extent in shape):
-        size = " x ".join(map(str, shape))
-        raise UnsupportedError(f"{source.where(entry.pos)}: a cluster of {size} CTAs is not supported")
-
-
 def require_local(source: SourceFile, function: Function, size: int) -> None:
     """Refuse a function whose variables take more local memory than a thread has; ptxas leaves that to the launch."""
     if size > MAX_LOCAL:
         where = source.where(function.pos)
         raise InputError(f"{where}: '{function.name}' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
-
-
-def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
-    """Refuse the first instruction that cannot be run; nothing is ever skipped."""
-    for item in body:
-        if not isinstance(item, Op):
-            continue
-        what = None
-        if not item.row.supported:
-            what = f"instruction '{written(source, item)}'"
-        elif item.call is not None and not item.call.real and not is_runtime_call(item.call):
-            assert isinstance(item.call.callee, Function)
-            name = item.call.callee.name
-            what = f"call of external function '{name}'" + (" with these parameters" if name in SIGNATURES else "")
-        if what is not None:
-            raise UnsupportedError(f"{source.where(item.pos)}: {what} is not supported")
-
-
-def written(source: SourceFile, op: Op) -> str:
-    """The opcode with its modifiers as the source has it."""
-    text = source.text[op.pos : op.end]
-    words = text.split(None, 2)
-    return (words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0]).rstrip(";")
 
 
 isa.verify(lowerings())

@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"analysis"},
     {"lower"},
     {"dialects"},
-    {"diagnose", "link"},
+    {"diagnose", "link", "pipeline"},
     {"jit", "improve", "arguments", "resident"},
     {"effort"},
     {"compile"},

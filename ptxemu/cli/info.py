@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
-from ptxemu.compile import front_of, written
+from ptxemu.compile import front_of
 from ptxemu.describe import describe
 from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import PTX, find, of_file
@@ -21,6 +21,7 @@ from ptxemu.ir import Function, Module, Op
 from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.layout import place
 from ptxemu.lower.calls import is_runtime_call
+from ptxemu.pipeline import written
 from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
 from ptxemu.source import SourceFile, join
 

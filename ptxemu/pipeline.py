@@ -1,0 +1,168 @@
+"""The passes from a checked module to the graphs of one kernel, as one list.
+
+A *hook* is called after each pass with its name: to print what the pass has made, or to check it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ptxemu.analysis.spinning import spin_loops
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
+from ptxemu.errors import UnsupportedError
+from ptxemu.ir import Function, LabelMark, Module, Op
+from ptxemu.lower.calls import SIGNATURES, is_runtime_call
+from ptxemu.passes.build import build
+from ptxemu.passes.copies import propagate
+from ptxemu.passes.graph import Graph
+from ptxemu.passes.loops import canonicalize
+from ptxemu.passes.params import promote
+from ptxemu.passes.routines import Routine, routines
+from ptxemu.passes.separate import separate
+from ptxemu.passes.ssa import construct
+from ptxemu.source import SourceFile
+
+
+@dataclass(slots=True)
+class Bodies:
+    """A kernel for one block shape: its own body first, then those of its device functions, with a graph for each.
+
+    ``copied``: functions that must be copied into the kernel, as lanes wait for each other in them.
+    """
+
+    module: Module
+    entry: Function
+    variant: str
+    copied: frozenset[Function] = frozenset()
+    routines: list[Routine] = field(default_factory=list)
+    graphs: list[Graph] = field(default_factory=list)
+
+
+Hook = Callable[[str, Bodies], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step, which changes ``Bodies`` in place."""
+
+    name: str
+    run: Callable[[Bodies], None]
+
+    def apply(self, bodies: Bodies, after: Hook | None) -> None:
+        """Run it, and then the hook."""
+        self.run(bodies)
+        if after is not None:
+            after(self.name, bodies)
+
+
+def _inline(bodies: Bodies) -> None:
+    """Expand calls, except those of functions that recurse, are called through an address or are too large to copy."""
+    bodies.routines = routines(bodies.module, bodies.entry, bodies.copied)
+    for routine in bodies.routines:
+        require_supported(bodies.module.source, routine.body)
+
+
+def _build(bodies: Bodies) -> None:
+    """Basic blocks; guards of jumps, calls and waiting instructions become branches."""
+    bodies.graphs = [build(routine) for routine in bodies.routines]
+
+
+def _promote(bodies: Bodies) -> None:
+    """Parameters of device functions become registers."""
+    for routine, graph in zip(bodies.routines, bodies.graphs):
+        promote(graph, routine.function)
+
+
+def _each(change: Callable[[Graph], None]) -> Callable[[Bodies], None]:
+    """A pass that looks at one graph at a time."""
+
+    def run(bodies: Bodies) -> None:
+        for graph in bodies.graphs:
+            change(graph)
+
+    return run
+
+
+TO_SSA = (
+    Pass("inline", _inline),
+    Pass("cfg", _build),
+    Pass("params", _promote),
+    Pass("loops", _each(canonicalize)),
+    Pass("ssa", _each(construct)),
+    Pass("copies", _each(propagate)),
+)
+LANE_PRIVATE = Pass("lane-private", lambda bodies: separate(bodies.graphs[0]))
+"""Only for a kernel whose lanes must progress independently."""
+
+PASSES = (*TO_SSA, LANE_PRIVATE)
+
+
+def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None) -> Bodies:
+    """The kernel and its functions in SSA form. Raises UnsupportedError.
+
+    Only kernels have the form for lanes that wait for each other.  So a function that needs it is copied into them, behind a
+    choice where it is called through an address, which means to start again.
+    """
+    require_one_cta(module.source, entry)
+    bodies = Bodies(module, entry, variant)
+    while True:
+        for step in TO_SSA:
+            step.apply(bodies, after)
+        waiting = functions_that_wait(bodies.routines, bodies.graphs, variant)
+        if waiting <= bodies.copied:
+            break
+        bodies.copied |= waiting
+    for function in waiting:
+        where = module.source.where(function.pos)
+        what = f"the function '{function.name}', in which lanes of a warp wait for each other and which is too large or recurses,"
+        raise UnsupportedError(f"{where}: {what} is not supported")
+    return bodies
+
+
+def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True) -> tuple[list[Uniformity], bool]:
+    """The shapes of each graph, with its spin loops marked, and whether the kernel's lanes progress independently.
+
+    If they do the graph is rewritten for it.  ``corrections`` are those of :class:`Uniformity`.
+    """
+    found = [Uniformity(graph, bodies.variant, corrections=corrections) for graph in bodies.graphs]
+    spins = [spin_loops(uniformity.layout) for uniformity in found]
+    for graph, loops in zip(bodies.graphs, spins):
+        graph.spins = {spin.latch for spin in loops}
+    independent = needs_laps(found[0], spins[0], counting(bodies.routines, bodies.graphs))
+    if independent:
+        LANE_PRIVATE.apply(bodies, after)
+        found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True)
+    return found, independent
+
+
+def require_one_cta(source: SourceFile, entry: Function) -> None:
+    """Refuse a kernel that must run in clusters of several CTAs."""
+    shape = entry.limits.get("reqnctapercluster", ())
+    if any(extent > 1 for extent in shape):
+        size = " x ".join(map(str, shape))
+        raise UnsupportedError(f"{source.where(entry.pos)}: a cluster of {size} CTAs is not supported")
+
+
+def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
+    """Refuse the first instruction that cannot be run; nothing is ever skipped."""
+    for item in body:
+        if not isinstance(item, Op):
+            continue
+        what = None
+        if not item.row.supported:
+            what = f"instruction '{written(source, item)}'"
+        elif item.call is not None and not item.call.real and not is_runtime_call(item.call):
+            assert isinstance(item.call.callee, Function)
+            name = item.call.callee.name
+            what = f"call of external function '{name}'" + (" with these parameters" if name in SIGNATURES else "")
+        if what is not None:
+            raise UnsupportedError(f"{source.where(item.pos)}: {what} is not supported")
+
+
+def written(source: SourceFile, op: Op) -> str:
+    """The opcode with its modifiers as the source has it."""
+    text = source.text[op.pos : op.end]
+    words = text.split(None, 2)
+    return (words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0]).rstrip(";")
