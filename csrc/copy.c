@@ -5,26 +5,19 @@
  */
 #include <string.h>
 #include "async.h"
-#include "internal.h"
+#include "atomic.h"
+#include "place.h"
 #include "surface.h"
 
 #define BULK_ALIGNMENT 16
 
-/* One side of a lane's copy. */
-typedef struct side {
-  uint32_t space;
-  uint64_t address;   /* as the program gives it */
-  uint64_t size, align;
-} side;
+/* The two sides of a copy. */
+static pe_access target_of(const pe_copy_site *site, uint32_t align) {
+  return (pe_access){site->pos, site->target, PE_ANYWHERE, align};
+}
 
-static uint8_t *locate(pe_warp *w, const pe_copy_site *site, int lane, side s) {
-  uint64_t base = 0, offset = s.address - w->arena_base, extent = w->arena_size;
-  if (s.space == PE_SHARED) base = w->shared_base, offset = s.address, extent = w->shared_size;
-  uint32_t size = s.size > UINT32_MAX ? UINT32_MAX : (uint32_t)s.size;
-  if (!pe_within(offset, s.size, extent))
-    pe_fault(w, pe_range_fault(s.space, s.address), site->pos, lane, s.space, s.address, size);
-  if (s.address & (s.align - 1)) pe_fault(w, PE_MISALIGNED, site->pos, lane, s.space, s.address, size);
-  return (uint8_t *)(uintptr_t)(base + s.address);
+static pe_access source_of(const pe_copy_site *site, uint32_t align) {
+  return (pe_access){site->pos, site->source, PE_ANYWHERE, align};
 }
 
 /* For the handler of accesses to unmapped pages, which shared memory does not have. */
@@ -33,25 +26,50 @@ static void note(pe_warp *w, const pe_copy_site *site) {
   w->space = PE_GLOBAL;
 }
 
+/* How many bytes a lane reads; the rest are zeros. */
+static uint32_t bytes_read(const pe_copy_site *site, const uint32_t *given, uint32_t lane) {
+  return given && given[lane] < site->size ? given[lane] : site->size;
+}
+
+static void copy_lane(const pe_copy_site *site, uint8_t *to, const uint8_t *from, uint32_t size) {
+  if (size) memcpy(to, from, size);
+  if (size < site->size) memset(to + size, 0, site->size - size);
+}
+
+/* Every lane may write all its bytes, and read as many from where it reads any.  False: a lane needs a closer look. */
+static bool copy_whole(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
+                       const uint32_t *given) {
+  uint64_t to[PE_WARP_LANES], from[PE_WARP_LANES];
+  pe_access written = target_of(site, site->size), read = source_of(site, site->size);
+  uint32_t reading = 0;
+  PE_FOR_LANES(i, mask) reading |= (uint32_t)(bytes_read(site, given, i) != 0) << i;
+  if (pe_locate_lanes(w, &written, mask, target, site->size, to).lane >= 0) return false;
+  if (reading && pe_locate_lanes(w, &read, reading, source, site->size, from).lane >= 0) return false;
+  PE_FOR_LANES(i, mask)
+    copy_lane(site, (uint8_t *)(uintptr_t)to[i], (const uint8_t *)(uintptr_t)from[i], bytes_read(site, given, i));
+  return true;
+}
+
 void pe_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
              const uint32_t *given) {
+  pe_access written = target_of(site, site->size), read = source_of(site, site->size);
   note(w, site);
-  for (; mask; mask &= mask - 1) {
-    int lane = __builtin_ctz(mask);
-    uint32_t size = given && given[lane] < site->size ? given[lane] : site->size;
-    uint8_t *to = locate(w, site, lane, (side){site->target, target[lane], site->size, site->size});
-    if (size) memcpy(to, locate(w, site, lane, (side){site->source, source[lane], size, site->size}), size);
-    if (size < site->size) memset(to + size, 0, site->size - size);
+  if (!mask || copy_whole(w, site, mask, target, source, given)) return;
+  PE_FOR_LANES(i, mask) {
+    uint32_t size = bytes_read(site, given, i);
+    uint8_t *to = pe_host(w, &written, i, target[i], site->size);
+    copy_lane(site, to, size ? pe_host(w, &read, i, source[i], size) : NULL, size);
   }
 }
 
 /* Both sides of a lane's bulk operation. */
-static void locate_bulk(pe_warp *w, const pe_copy_site *site, int lane, uint64_t target, uint64_t source, uint32_t size,
+static void locate_bulk(pe_warp *w, const pe_copy_site *site, uint32_t lane, uint64_t target, uint64_t source, uint32_t size,
                         uint8_t **to, uint8_t **from) {
+  pe_access written = target_of(site, BULK_ALIGNMENT), read = source_of(site, BULK_ALIGNMENT);
   if (size % BULK_ALIGNMENT)
-    pe_fault_note(w, PE_MISALIGNED, site->pos, lane, site->target, target, size, "the size is not a multiple of 16");
-  *to = locate(w, site, lane, (side){site->target, target, size, BULK_ALIGNMENT});
-  *from = locate(w, site, lane, (side){site->source, source, size, BULK_ALIGNMENT});
+    pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target, size, "the size is not a multiple of 16");
+  *to = pe_host(w, &written, lane, target, size);
+  *from = pe_host(w, &read, lane, source, size);
 }
 
 static void copy_masked(uint8_t *to, const uint8_t *from, uint32_t size, uint32_t bytes) {
@@ -62,8 +80,7 @@ static void copy_masked(uint8_t *to, const uint8_t *from, uint32_t size, uint32_
 void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
                   const uint32_t *size, const uint16_t *bytes) {
   note(w, site);
-  for (; mask; mask &= mask - 1) {
-    int lane = __builtin_ctz(mask);
+  PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
     locate_bulk(w, site, lane, target[lane], source[lane], size[lane], &to, &from);
     if (bytes) copy_masked(to, from, size[lane], bytes[lane]);
@@ -75,8 +92,7 @@ void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const u
                     const uint32_t *size) {
   uint32_t element = pe_atom_bytes(site->type), flags = site->type == PE_TYPE_F32 ? PE_ATOM_FTZ : 0;
   note(w, site);
-  for (; mask; mask &= mask - 1) {
-    int lane = __builtin_ctz(mask);
+  PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
     locate_bulk(w, site, lane, target[lane], source[lane], size[lane], &to, &from);
     for (uint32_t i = 0; i < size[lane]; i += element)
@@ -85,11 +101,10 @@ void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const u
 }
 
 void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *size) {
-  for (; mask; mask &= mask - 1) {
-    int lane = __builtin_ctz(mask);
+  pe_access written = {site->pos, site->target, PE_IN_SHARED, 8};
+  PE_FOR_LANES(lane, mask) {
     if (size[lane] % 8)
-      pe_fault_note(w, PE_MISALIGNED, site->pos, lane, site->target, target[lane], 0, "the size is not a multiple of 8");
-    side s = {PE_SHARED, site->target == PE_SHARED ? target[lane] : target[lane] - w->shared_base, size[lane], 8};
-    memset(locate(w, site, lane, s), 0, size[lane]);
+      pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target[lane], 0, "the size is not a multiple of 8");
+    memset(pe_host(w, &written, lane, target[lane], size[lane]), 0, size[lane]);
   }
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 #include "runtime.h"
 
-#define NULL_BYTES 4096  /* addresses below are a null pointer plus a small offset */
 #define STACK_NEEDED (32u << 10) /* of the C library's functions as well: snprintf takes most */
 
 static void keep(pe_record *record, const pe_warp *w, const pe_record *fault) {
@@ -80,35 +79,4 @@ noreturn void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t 
   char note[96];
   snprintf(note, sizeof note, "0x%llx is no function of this module with the call's signature", (unsigned long long)target);
   pe_fault_note(w, PE_INVALID_CALL, pos, (int32_t)lane, PE_GENERIC, target, 0, note);
-}
-
-/* The range of addresses that an access in a space may touch. */
-static void space_range(const pe_warp *w, uint32_t space, uint64_t *base, uint64_t *size) {
-  switch (space) {
-    case PE_SHARED: *base = 0, *size = w->shared_size; return;
-    case PE_LOCAL: *base = 0, *size = w->local_size; return;
-    case PE_CONST: *base = w->const_base, *size = w->const_size; return;
-    case PE_PARAM: *base = w->param_base, *size = w->param_size; return;
-    default: *base = w->arena_base, *size = w->arena_size; return;
-  }
-}
-
-uint32_t pe_range_fault(uint32_t space, uint64_t address) {
-  bool absolute = space == PE_GENERIC || space == PE_GLOBAL;
-  return absolute && address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
-}
-
-void pe_check_span(pe_warp *w, uint32_t pos, uint32_t space, uint64_t address, uint32_t size, uint32_t align, int32_t lane) {
-  uint64_t base, extent;
-  space_range(w, space, &base, &extent);
-  uint64_t offset = address - base;
-  if (!pe_within(offset, size, extent)) pe_fault(w, pe_range_fault(space, address), pos, lane, space, address, size);
-  if (address & (align - 1)) pe_fault(w, PE_MISALIGNED, pos, lane, space, address, size);
-}
-
-void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
-  for (; mask; mask &= mask - 1) {
-    int lane = __builtin_ctz(mask);
-    pe_check_span(w, pos, space, addr[lane], size, size, lane);
-  }
 }

@@ -45,10 +45,4 @@ noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t 
 noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,
                             uint32_t size, const char *note);
 
-/* What an address that lies in no allocation is called: a null pointer, or one plus a small offset, or any other. */
-uint32_t pe_range_fault(uint32_t space, uint64_t address);
-
-/* Fault unless `size` bytes at the address lie in the space's window or arena and are aligned; `lane` is to blame. */
-void pe_check_span(pe_warp *w, uint32_t pos, uint32_t space, uint64_t address, uint32_t size, uint32_t align, int32_t lane);
-
 #endif

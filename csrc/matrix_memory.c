@@ -1,5 +1,6 @@
 /* matrix_memory.c: matrices between memory and fragments: wmma.load, wmma.store, ldmatrix, stmatrix, movmatrix. */
 #include "matrix.h"
+#include "place.h"
 
 #define MAX_LINES 32
 #define MAX_LINE_BYTES 256
@@ -14,27 +15,20 @@ bool pe_whole_warp(pe_warp *w, uint32_t pos, uint32_t mask) {
 
 /* ---- wmma ----------------------------------------------------------------------------------------------------------- */
 
-/* The matrix in memory: `count` lines of `bytes` bytes, at host addresses. */
+/* The matrix in memory: `count` lines of `bytes` bytes. */
 typedef struct lines {
-  uint32_t count, bytes, align;
-  uint64_t first, step;
+  uint32_t count, bytes;
+  uint8_t *at[MAX_LINES];
 } lines;
 
-static lines lines_of(const pe_warp *w, const pe_wmma_site *site, uint64_t address, uint32_t stride) {
+static lines lines_of(pe_warp *w, const pe_wmma_site *site, uint64_t address, uint32_t stride) {
   uint32_t elements = site->across ? site->rows : site->columns;
-  uint32_t word = site->bits == 64 ? 8 : 4, fragment = site->registers * word;
-  return (lines){
-      .count = site->across ? site->columns : site->rows,
-      .bytes = elements * site->bits / 8,
-      .align = fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED,
-      .first = address + (site->space == PE_SHARED ? w->shared_base : 0),
-      .step = (uint64_t)stride * site->bits / 8,
-  };
-}
-
-static void check_lines(pe_warp *w, const pe_wmma_site *site, const lines *all, uint64_t address) {
-  for (uint32_t i = 0; i < all->count; i++)
-    pe_check_span(w, site->pos, site->space, address + i * all->step, all->bytes, all->align, 0);
+  uint32_t fragment = site->registers * (site->bits == 64 ? 8 : 4);
+  lines all = {.count = site->across ? site->columns : site->rows, .bytes = elements * site->bits / 8};
+  uint64_t step = (uint64_t)stride * site->bits / 8;
+  pe_access access = {site->pos, site->space, PE_ANYWHERE, fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED};
+  for (uint32_t i = 0; i < all.count; i++) all.at[i] = pe_host(w, &access, 0, pe_sum(address, i * step), all.bytes);
+  return all;
 }
 
 /* Where element (row, column) is in the fragment, in bytes. `size` is that of an element. */
@@ -90,8 +84,7 @@ void pe_wmma_load(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t 
   if (!pe_whole_warp(w, site->pos, mask)) return;
   uint8_t memory[MAX_LINES * MAX_LINE_BYTES], *registers = fragment;
   lines all = lines_of(w, site, address, stride);
-  check_lines(w, site, &all, address);
-  for (uint32_t i = 0; i < all.count; i++) memcpy(memory + i * all.bytes, (void *)(all.first + i * all.step), all.bytes);
+  for (uint32_t i = 0; i < all.count; i++) memcpy(memory + i * all.bytes, all.at[i], all.bytes);
   if (site->role != PE_WMMA_C && !site->across)
     load_tiles(site, memory, registers);
   else
@@ -107,9 +100,8 @@ void pe_wmma_store(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t
   if (!pe_whole_warp(w, site->pos, mask)) return;
   uint8_t memory[MAX_LINES * MAX_LINE_BYTES];
   lines all = lines_of(w, site, address, stride);
-  check_lines(w, site, &all, address);
   move_elements(site, memory, (uint8_t *)fragment, false);
-  for (uint32_t i = 0; i < all.count; i++) memcpy((void *)(all.first + i * all.step), memory + i * all.bytes, all.bytes);
+  for (uint32_t i = 0; i < all.count; i++) memcpy(all.at[i], memory + i * all.bytes, all.bytes);
 }
 
 /* ---- 8x8 matrices of 16-bit elements ---------------------------------------------------------------------------------- */
@@ -125,32 +117,39 @@ static matrix transposed(const matrix *from) {
   return to;
 }
 
-static uint64_t host_row(pe_warp *w, uint32_t pos, uint32_t space, const uint64_t *address, uint32_t lane) {
-  pe_check_span(w, pos, space, address[lane], sizeof(uint16_t) * TILE, sizeof(uint16_t) * TILE, (int32_t)lane);
-  return address[lane] + (space == PE_SHARED ? w->shared_base : 0);
+/* The rows of `count` matrices. */
+static void host_rows(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, const uint64_t *address,
+                      uint64_t row[PE_WARP_LANES]) {
+  uint32_t size = sizeof(uint16_t) * TILE, mask = (uint32_t)((1ull << count * TILE) - 1);
+  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, size};
+  pe_verdict v = pe_locate_lanes(w, &access, mask, address, size, row);
+  if (v.lane >= 0) pe_refuse(w, &access, v.kind, (uint32_t)v.lane, address[v.lane], size);
 }
 
 void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
                  const uint64_t *address, void *fragment) {
+  uint64_t from[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
+  host_rows(w, pos, space, count, address, from);
   matrix *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
     matrix tile;
     for (uint32_t row = 0; row < TILE; row++)
-      memcpy(tile.at[row], (void *)host_row(w, pos, space, address, i * TILE + row), sizeof tile.at[row]);
+      memcpy(tile.at[row], (const void *)(uintptr_t)from[i * TILE + row], sizeof tile.at[row]);
     tiles[i] = transpose ? transposed(&tile) : tile;
   }
 }
 
 void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
                  const uint64_t *address, const void *fragment) {
+  uint64_t to[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
+  host_rows(w, pos, space, count, address, to);
   const matrix *tiles = fragment;
-  for (uint32_t lane = 0; lane < count * TILE; lane++) host_row(w, pos, space, address, lane);
   for (uint32_t i = 0; i < count; i++) {
     matrix tile = transpose ? transposed(&tiles[i]) : tiles[i];
     for (uint32_t row = 0; row < TILE; row++)
-      memcpy((void *)host_row(w, pos, space, address, i * TILE + row), tile.at[row], sizeof tile.at[row]);
+      memcpy((void *)(uintptr_t)to[i * TILE + row], tile.at[row], sizeof tile.at[row]);
   }
 }
 

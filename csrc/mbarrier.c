@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "async.h"
+#include "place.h"
 #include "runtime.h"
 
 #define COUNT_BITS PE_MBARRIER_PENDING_BITS
@@ -54,18 +55,15 @@ static uint64_t pack(object o) {
 /* ---- memory ---- */
 
 static uint64_t *locate(const use *u) {
-  const pe_warp *w = u->w;
-  bool generic = u->site->space == PE_GENERIC;
-  uint64_t offset = generic ? u->address - w->shared_base : u->address;
-  if (generic && offset >= w->shared_size) misuse(u, "an mbarrier object lies in the shared memory of its CTA");
-  if (offset & 7) pe_fault(u->w, PE_MISALIGNED, u->site->pos, u->lane, u->site->space, u->address, 8);
-  if (!pe_within(offset, 8, w->shared_size))
-    pe_fault(u->w, PE_ILLEGAL_ADDRESS, u->site->pos, u->lane, u->site->space, u->address, 8);
-  return (uint64_t *)(uintptr_t)(w->shared_base + offset);
+  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, 8};
+  pe_place at;
+  uint32_t status = pe_locate(u->w, &access, (uint32_t)u->lane, u->address, 8, &at);
+  if (status == PE_INVALID_ADDRESS_SPACE) misuse(u, "an mbarrier object lies in the shared memory of its CTA");
+  if (status != PE_OK) pe_refuse(u->w, &access, status, (uint32_t)u->lane, u->address, 8);
+  return (uint64_t *)(void *)at.host;
 }
 
-static uint64_t fetch(const use *u) {
-  uint64_t bits = *locate(u);
+static uint64_t checked(const use *u, uint64_t bits) {
   if (bits >> TAG_SHIFT != TAG) misuse(u, "the mbarrier object is not initialised");
   return bits;
 }
@@ -111,19 +109,20 @@ static object update(const use *u, object o, uint32_t value) {
   return o;
 }
 
-static void initialise(const use *u, uint32_t count) {
+static uint64_t initial(const use *u, uint32_t count) {
   if (count == 0 || count > MAX_COUNT) misuse(u, "the count of an mbarrier must be 1 to 1048575");
-  *locate(u) = pack((object){.pending = count, .expected = count});
+  return pack((object){.pending = count, .expected = count});
 }
 
 static void operate(const use *u, uint32_t value, uint64_t *state) {
+  uint64_t *bits = locate(u);
   if (u->site->op == PE_MBARRIER_INIT) {
-    initialise(u, value);
+    *bits = initial(u, value);
     return;
   }
-  uint64_t before = fetch(u);
+  uint64_t before = checked(u, *bits);
   if (state) *state = before;
-  *locate(u) = u->site->op == PE_MBARRIER_INVAL ? 0 : pack(update(u, unpack(before), value));
+  *bits = u->site->op == PE_MBARRIER_INVAL ? 0 : pack(update(u, unpack(before), value));
 }
 
 void pe_mbarrier(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr, const uint32_t *value,
@@ -143,7 +142,7 @@ static uint32_t poll(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, co
   for (; mask; mask &= mask - 1) {
     int lane = __builtin_ctz(mask);
     use u = {w, site, lane, addr[lane]};
-    if (unpack(fetch(&u)).phase != (parity[lane] & 1)) done |= 1u << lane;
+    if (unpack(checked(&u, *locate(&u))).phase != (parity[lane] & 1)) done |= 1u << lane;
   }
   return done;
 }

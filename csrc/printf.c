@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "place.h"
 #include "runtime.h"
 
 #define MAX_TEXT (1u << 20)      /* of one call by one lane */
@@ -17,7 +18,8 @@ typedef struct printer {
   pe_warp *warp;
   uint32_t pos;
   int32_t lane;
-  uint64_t args, args_size, cursor;
+  const char *args;
+  uint64_t args_at, args_size, cursor; /* the address of the arguments and how many bytes are there; offset of the next */
   uint32_t parsed;               /* arguments */
   char *text;
   size_t size;
@@ -45,24 +47,27 @@ static void advance(printer *p, int written) {
   if (written > 0) p->size += (size_t)written < room ? (size_t)written : room - 1;
 }
 
+static pe_access access_of(const printer *p, uint32_t align) { return (pe_access){p->pos, PE_GENERIC, PE_ANYWHERE, align}; }
+
 static uint64_t next_argument(printer *p, uint32_t size) {
-  p->cursor = pe_round_up(p->cursor, size);
-  if (!pe_within(p->cursor - p->args, size, p->args_size))
-    pe_fault(p->warp, pe_range_fault(PE_GENERIC, p->cursor), p->pos, p->lane, PE_GENERIC, p->cursor, size);
-  uint64_t value = 0;
-  memcpy(&value, (const void *)(uintptr_t)p->cursor, size);
+  uint64_t value = 0, address = pe_round_up(pe_sum(p->args_at, p->cursor), size);
+  pe_access access = access_of(p, size);
+  p->cursor = address - p->args_at;
+  if (!pe_within(p->cursor, size, p->args_size)) pe_refuse_range(p->warp, &access, (uint32_t)p->lane, address, size);
+  memcpy(&value, p->args + p->cursor, size);
   p->cursor += size;
   p->parsed++;
   return value;
 }
 
-/* Length of a device string, at most `limit`; faults if it leaves its allocation before. */
-static size_t string_length(const printer *p, uint64_t address, size_t limit) {
-  uint64_t room = pe_arena_remaining(p->warp->launch->arena, address);
-  size_t length = strnlen((const char *)(uintptr_t)address, room < limit ? room : limit);
-  if (length == room && room < limit)
-    pe_fault(p->warp, pe_range_fault(PE_GENERIC, address), p->pos, p->lane, PE_GENERIC, address + room, 1);
-  return length;
+/* A device string of at most `limit` bytes, and its length; faults if it leaves its allocation before. */
+static const char *string(const printer *p, uint64_t address, size_t limit, size_t *length) {
+  pe_access access = access_of(p, 1);
+  uint64_t room;
+  const char *text = pe_host_run(p->warp, address, limit, &room);
+  *length = strnlen(text, room);
+  if (*length == room && room < limit) pe_refuse_range(p->warp, &access, (uint32_t)p->lane, address + room, 1);
+  return text;
 }
 
 /* ---- parsing ---- */
@@ -132,9 +137,9 @@ static void print_string(printer *p, const conversion *c, uint64_t address, cons
     advance(p, snprintf(out, room, format, c->width, c->precision, "(null)"));
     return;
   }
-  size_t limit = c->precision >= 0 ? (size_t)c->precision : MAX_TEXT;
-  int length = limit ? (int)string_length(p, address, limit) : 0;
-  advance(p, snprintf(out, room, format, c->width, length, (const char *)(uintptr_t)address));
+  size_t length;
+  const char *text = string(p, address, c->precision >= 0 ? (size_t)c->precision : MAX_TEXT, &length);
+  advance(p, snprintf(out, room, format, c->width, (int)length, text));
 }
 
 /* Bytes of the argument of a conversion; 0: it is none. */
@@ -187,10 +192,11 @@ static void print_format(printer *p, const char *at, const char *end) {
 
 static uint32_t print_lane(printer *p, uint64_t format, uint64_t args) {
   if (format == 0) return (uint32_t)-1;
-  size_t length = string_length(p, format, MAX_TEXT);
-  char *copy = memcpy(p->text + MAX_TEXT, (const char *)(uintptr_t)format, length);
-  p->args = p->cursor = args;
-  p->args_size = pe_arena_remaining(p->warp->launch->arena, args);
+  size_t length;
+  const char *text = string(p, format, MAX_TEXT, &length);
+  char *copy = memcpy(p->text + MAX_TEXT, text, length);
+  p->args_at = args;
+  p->args = pe_host_run(p->warp, args, UINT64_MAX, &p->args_size);
   print_format(p, copy, copy + length);
   pe_output_append(p->warp->launch, p->text, p->size);
   return p->parsed;
@@ -218,9 +224,10 @@ void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format,
 
 /* Copy a device string, cut to fit; "?" where there is none. */
 static void copy_string(const pe_warp *w, uint64_t address, char *out, size_t size) {
-  uint64_t room = pe_arena_remaining(w->launch->arena, address);
-  size_t length = strnlen((const char *)(uintptr_t)address, room < size - 1 ? room : size - 1);
-  memcpy(out, room ? (const char *)(uintptr_t)address : "?", room ? length : 1);
+  uint64_t room;
+  const char *text = pe_host_run(w, address, size - 1, &room);
+  size_t length = strnlen(text, room);
+  memcpy(out, room ? text : "?", room ? length : 1);
   out[room ? length : 1] = '\0';
 }
 

@@ -416,24 +416,51 @@ def test_interrupt_ends_an_endless_kernel() -> None:
     thread.join()
 
 
+FRAGMENT = "{%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}"
+EVERY_ACCESS = [
+    "ld.global.u32 %r1, [%rd1];",
+    "ld.u32 %r1, [%rd1];",
+    "st.global.u32 [%rd1], 0;",
+    "red.global.add.u32 [%rd1], 1;",
+    "atom.global.add.u32 %r1, [%rd1], 1;",
+    "atom.add.u32 %r1, [%rd1], 1;",
+    "cp.async.ca.shared.global [s], [%rd1], 16;",
+    "cp.async.ca.shared.global [s], [%rd1], 16, 8;",
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [%rd1], 16, [bar];",
+    "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 16;",
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [s], 16;",
+    "st.bulk.weak [%rd1], 16, 0;",
+    "mbarrier.init.b64 [%rd1], 1;",
+    "mbarrier.arrive.b64 %rd2, [%rd1];",
+    "mbarrier.try_wait.parity.b64 %p1, [%rd1], 0;",
+    "ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%rd1];",
+    "stmatrix.sync.aligned.m8n8.x1.b16 [%rd1], {%r1};",
+    f"wmma.load.a.sync.aligned.row.m16n16k16.f16 {FRAGMENT}, [%rd1];",
+    f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {FRAGMENT}, [%rd1];",
+    "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1, %r2, %r3, %r4};",
+]
+WARP_WIDE = ("ldmatrix", "stmatrix", "wmma")
+
+
+def fault_of_access(instruction: str, address: int) -> ptxemu.Fault:
+    body = f"ld.param.u64 %rd1, [at]; {instruction} st.global.u32 [g], %r1; ret;"
+    declarations = SHARED + ".shared .align 8 .b64 bar;\n"
+    text = kernel(body, ".param .u64 at", declarations).replace("8.0", "8.6", 1).replace("sm_80", "sm_100")
+    return fault_of(text, address % 2**64, block=LANES if instruction.startswith(WARP_WIDE) else 1)
+
+
 @pytest.mark.parametrize(
     ("address", "kind"), [(0, "null pointer"), (64, "null pointer"), (1 << 40, "illegal address"), (-16, "illegal address")]
 )
-@pytest.mark.parametrize(
-    "instruction",
-    [
-        "ld.global.u32 %r1, [%rd1];",
-        "st.global.u32 [%rd1], 0;",
-        "red.global.add.u32 [%rd1], 1;",
-        "atom.global.add.u32 %r1, [%rd1], 1;",
-        "cp.async.ca.shared.global [s], [%rd1], 16;",
-        "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 16;",
-    ],
-)
+@pytest.mark.parametrize("instruction", EVERY_ACCESS)
 def test_every_instruction_says_the_same_of_an_address(instruction, address, kind):
-    body = f"ld.param.u64 %rd1, [at]; {instruction} st.global.u32 [g], %r1; ret;"
-    text = kernel(body, ".param .u64 at", SHARED).replace("sm_80", "sm_90")
-    message = str(fault_of(text, address & (1 << 64) - 1, block=1))
+    message = str(fault_of_access(instruction, address))
     assert message.startswith(f"{kind} in kernel `k` at test.ptx:")
     assert "bytes before" not in message and "past the end" not in message
     assert message.endswith(", outside of any allocation" if kind == "illegal address" else f"address 0x{address:x}")
+
+
+@pytest.mark.parametrize("instruction", EVERY_ACCESS)
+def test_a_misaligned_address_is_that_wherever_it_leads(instruction):
+    for address in (2, (1 << 47) + 2, -14):
+        assert fault_of_access(instruction, address).record["kind"] == "misaligned address"

@@ -1,0 +1,164 @@
+/* place.c: from an address of the program to host memory, or to the fault that it is. */
+#include "place.h"
+#include <string.h>
+#include "atomic.h"
+#include "runtime.h"
+#include "surface_access.h"
+
+#define NULL_BYTES 4096  /* addresses below are a null pointer plus a small offset */
+
+/* ---- one address -------------------------------------------------------------------------------------------------- */
+
+/* The addresses of a space, and what leads from one of them to its host address. */
+typedef struct window {
+  uint64_t first, size, shift;
+} window;
+
+static window window_of(const pe_warp *w, uint32_t space, uint32_t lane) {
+  switch (space) {
+    case PE_SHARED: return (window){0, w->shared_size, w->shared_base};
+    case PE_LOCAL: return (window){0, w->local_size, w->local_base + lane * w->local_size};
+    case PE_CONST: return (window){w->const_base, w->const_size, 0};
+    case PE_PARAM: return (window){w->param_base, w->param_size, 0};
+    default: return (window){w->arena_base, w->arena_size, 0};
+  }
+}
+
+static bool is_absolute(uint32_t space) { return space == PE_GENERIC || space == PE_GLOBAL; }
+
+/* An address that lies in no allocation: a null pointer, or one plus a small offset, or any other. */
+static uint32_t range_fault(uint32_t space, uint64_t address) {
+  return is_absolute(space) && address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
+}
+
+/* What belongs to the shared window: allocations are multiples of 256 bytes, so nothing else starts before. */
+static uint64_t shared_extent(const pe_warp *w) { return pe_round_up(w->shared_size, 256); }
+
+/* That of a warp. */
+static uint64_t local_extent(const pe_warp *w) { return pe_product(w->local_size, PE_WARP_LANES); }
+
+/* Which memory an absolute address belongs to. */
+static uint32_t memory_of(const pe_warp *w, uint64_t address) {
+  if (pe_in_window(address, w->shared_base, shared_extent(w))) return PE_IN_SHARED;
+  bool private = pe_in_window(address, w->local_base, local_extent(w)) ||
+                 pe_in_window(address, w->const_base, w->const_size) || pe_in_window(address, w->param_base, w->param_size);
+  return private ? PE_IN_PRIVATE : PE_IN_GLOBAL;
+}
+
+static uint32_t locate_in(const pe_warp *w, const pe_access *access, uint32_t space, uint32_t lane, uint64_t address,
+                          uint64_t size, pe_place *out) {
+  window in = window_of(w, space, lane);
+  if (address & (access->align - 1)) return PE_MISALIGNED;
+  if (!pe_within(address - in.first, size, in.size)) return range_fault(space, address);
+  *out = (pe_place){(uint8_t *)(uintptr_t)(address + in.shift), space == PE_SHARED};
+  return PE_OK;
+}
+
+uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size, pe_place *out) {
+  if (access->within == PE_ANYWHERE || !is_absolute(access->space))
+    return locate_in(w, access, access->space, lane, address, size, out);
+  uint32_t memory = memory_of(w, address);
+  bool allowed = access->within & memory;
+  if (memory != PE_IN_GLOBAL && !allowed) return PE_INVALID_ADDRESS_SPACE;
+  if (memory == PE_IN_SHARED) return locate_in(w, access, PE_SHARED, lane, address - w->shared_base, size, out);
+  uint32_t status = locate_in(w, access, access->space, lane, address, size, out);
+  return status == PE_OK && !allowed ? PE_INVALID_ADDRESS_SPACE : status;
+}
+
+noreturn void pe_refuse(pe_warp *w, const pe_access *access, uint32_t kind, uint32_t lane, uint64_t address, uint64_t size) {
+  uint32_t told = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
+  pe_fault_note(w, kind, access->pos, (int32_t)lane, access->space, address, told, "");
+}
+
+uint8_t *pe_host(pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
+  pe_place place;
+  uint32_t status = pe_locate(w, access, lane, address, size, &place);
+  if (status != PE_OK) pe_refuse(w, access, status, lane, address, size);
+  return place.host;
+}
+
+noreturn void pe_refuse_range(pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
+  pe_refuse(w, access, range_fault(access->space, address), lane, address, size);
+}
+
+const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint64_t *size) {
+  uint64_t room = pe_arena_remaining(w->launch->arena, address);
+  *size = room < most ? room : most;
+  return (const void *)(uintptr_t)address;
+}
+
+void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
+  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, size};
+  PE_FOR_LANES(i, mask) pe_host(w, &access, i, addr[i], size);
+}
+
+/* ---- a warp ------------------------------------------------------------------------------------------------------- */
+
+PE_INLINE void widen(pe_span *s, uint64_t address) {
+  int64_t value = (int64_t)address;
+  s->least = value < s->least ? value : s->least;
+  s->greatest = value > s->greatest ? value : s->greatest;
+  s->bits |= value;
+}
+
+PE_WIDE pe_span pe_span_of(uint32_t mask, const uint64_t *address) {
+  pe_span s = {INT64_MAX, INT64_MIN, 0};
+  if (mask == PE_ALL_LANES) {
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) widen(&s, address[i]);
+    return s;
+  }
+  PE_FOR_LANES(i, mask) widen(&s, address[i]);
+  return s;
+}
+
+/* Are all lanes in the arena and, if the access may not go there, in none of its windows? */
+static bool all_global(const pe_warp *w, const pe_access *access, pe_span s, uint32_t size) {
+  if (!pe_in_arena(w, (uint64_t)s.least, size) || !pe_in_arena(w, (uint64_t)s.greatest, size)) return false;
+  if (access->within == PE_ANYWHERE) return true;
+  return access->within & PE_IN_GLOBAL && pe_span_apart(s, w->shared_base, shared_extent(w)) &&
+         pe_span_apart(s, w->local_base, local_extent(w)) && pe_span_apart(s, w->const_base, w->const_size) &&
+         pe_span_apart(s, w->param_base, w->param_size);
+}
+
+static bool all_shared(const pe_warp *w, pe_span s, uint32_t size) {
+  return size <= w->shared_size && (uint64_t)s.greatest <= w->shared_size - size;
+}
+
+static pe_verdict locate_each(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address, uint32_t size,
+                              uint64_t host[PE_WARP_LANES]) {
+  pe_verdict v = {.lane = -1};
+  PE_FOR_LANES(i, mask) {
+    pe_place at;
+    uint32_t status = pe_locate(w, access, i, address[i], size, &at);
+    if (status != PE_OK) {
+      v.lane = (int32_t)i;
+      v.kind = status;
+      return v;
+    }
+    host[i] = (uint64_t)(uintptr_t)at.host;
+    *(at.shared ? &v.shared : &v.global) |= 1u << i;
+  }
+  return v;
+}
+
+pe_verdict pe_locate_lanes(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address, uint32_t size,
+                           uint64_t host[PE_WARP_LANES]) {
+  pe_span s = pe_span_of(mask, address);
+  bool aligned = pe_span_aligned(s, access->align), one_address = s.least == s.greatest && mask & (mask - 1);
+  if (aligned && access->space == PE_SHARED && all_shared(w, s, size)) {
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) host[i] = w->shared_base + address[i];
+    return (pe_verdict){.shared = mask, .lane = -1, .one_address = one_address};
+  }
+  if (aligned && is_absolute(access->space) && all_global(w, access, s, size)) {
+    memcpy(host, address, PE_WARP_LANES * sizeof *host);
+    return (pe_verdict){.global = mask, .lane = -1, .one_address = one_address};
+  }
+  return locate_each(w, access, mask, address, size, host);
+}
+
+uint32_t pe_other_failures(const pe_warp *w, const pe_access *access, uint32_t mask, int32_t lane, const uint64_t *address,
+                           uint32_t size) {
+  uint32_t count = 0;
+  PE_FOR_LANES(i, mask & ~((2u << lane) - 1)) count += pe_locate(w, access, i, address[i], size, &(pe_place){0}) != PE_OK;
+  return count;
+}
