@@ -7,13 +7,14 @@ in SSA form every :class:`Reg` simply has one definition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from msgspec import Struct, field
 
 from ptxemu.types import ScalarType
 
 if TYPE_CHECKING:
+    from ptxemu.isa.operands import Place
     from ptxemu.isa.table import Row
     from ptxemu.source import SourceFile
 
@@ -158,7 +159,7 @@ class Call(Struct, eq=False):
 
 
 class Op(Struct, eq=False):
-    """One instruction.
+    """One instruction. ``op["a"]`` is the operand that the row calls ``a``; positions are for code that treats all alike.
 
     ``mods`` maps a slot of the row to the modifier as written (``{"type": "f32", "round": "rn", "ftz": "ftz"}``);
     ``dsts`` are destination registers left to right (vectors flattened; None for ``_``), ``dst_types`` the instruction
@@ -192,6 +193,36 @@ class Op(Struct, eq=False):
         from ptxemu.types import TYPES
 
         return TYPES[self.mods[slot]]
+
+    def place(self, name: str) -> Place | None:
+        """Where the operand of that name is, None if it is absent (KeyError if the row has none of that name)."""
+        return self.row.places(self.mods, len(self.dsts), len(self.srcs))[name]
+
+    def __getitem__(self, name: str) -> Any:
+        """The operand that has this name in the row, a destination or a source; None if an optional one is absent.
+
+        A vector of destinations is a tuple of ``Reg | None``, one of sources a Vec.
+        """
+        place = self.place(name)
+        if place is None:
+            return None
+        operands: tuple[Any, ...] = self.dsts if place.result else self.srcs
+        return operands[place.start : place.stop] if place.vector else operands[place.start]
+
+    def get(self, name: str) -> Any:
+        """The same, None as well if the row has no operand of that name."""
+        return self[name] if name in self.row.names else None
+
+    def type_of(self, name: str) -> ScalarType | None:
+        """The instruction type of an operand, of a vector that of its first element; None if absent or of no type."""
+        place = self.place(name)
+        types = () if place is None else (self.dst_types if place.result else self.src_types)[place.start : place.stop]
+        return types[0] if types else None
+
+    def negated(self, name: str) -> bool:
+        """Whether a source was written ``!p``."""
+        place = self.place(name)
+        return place is not None and not place.result and bool(self.negs) and self.negs[place.start]
 
 
 class LabelMark(Struct, frozen=True):

@@ -16,7 +16,7 @@ from ptxemu import _runtime
 from ptxemu.check.modifiers import sort_modifiers
 from ptxemu.ir import Imm, Op, Reg, Vec
 from ptxemu.isa import rows
-from ptxemu.isa.table import OperandPattern
+from ptxemu.isa.operands import OperandPattern
 from ptxemu.lower import approx, bitfield, compare, convert, data, floating, half, integer, logic, narrow, video  # noqa: F401
 from ptxemu.lower.emit import ELEMENTWISE, SPELLED, Emitter
 from ptxemu.types import PRED, TYPES, ScalarType

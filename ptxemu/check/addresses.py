@@ -10,7 +10,7 @@ from ptxemu.check.operands import Value
 from ptxemu.check.plan import Mismatch, Part
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Addr, Reg, SymRef, Variable
-from ptxemu.isa.table import OperandPattern
+from ptxemu.isa.operands import OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 

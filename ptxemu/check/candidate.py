@@ -10,14 +10,13 @@ from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Value
 from ptxemu.ir import Variable
-from ptxemu.isa.table import OperandPattern
+from ptxemu.isa.operands import OperandPattern
 from ptxemu.types import B32, TYPES, ScalarType
 
 RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust", "sured"})  # registers may be wider than the instruction type
 UNRELAXED = frozenset(  # instruction types that take that back
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
 )
-COLUMNS = re.compile(r"n(\d+)")  # in the shape of a matrix
 
 
 class Candidate:
@@ -46,15 +45,7 @@ class Candidate:
 
     def length(self, pattern: OperandPattern) -> int | None:
         """How many elements a pattern has; None where braces are not allowed."""
-        if pattern.count is None:
-            return None
-        if pattern.count.isdecimal():
-            return int(pattern.count)
-        slot, _, divisor = pattern.count.partition("/")
-        word = self.mods.get(slot)
-        if divisor and word:
-            return int(COLUMNS.findall(word)[0]) // int(divisor)
-        return int(word[1:]) if word else 1
+        return pattern.length(self.mods)
 
     def space(self, slot: str = "space") -> str:
         """The state space that a slot gives or that is named instead of a slot, ``""`` for generic."""

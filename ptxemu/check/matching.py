@@ -6,7 +6,6 @@ The result is a :class:`ptxemu.check.plan.Plan`, which makes the operation from 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 
 from ptxemu.check import addresses, handles, sources, typerules, vectors
 from ptxemu.check.candidate import Candidate
@@ -16,8 +15,8 @@ from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
 from ptxemu.check.plan import Mismatch, Part, Plan
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Reg, SReg, SymRef, Variable
+from ptxemu.isa.operands import LITERAL_FAMILIES, SELECTORS, OperandPattern, present
 from ptxemu.isa.special import SPECIAL_REGISTERS
-from ptxemu.isa.table import LITERAL_FAMILIES, SELECTORS, OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import B32, PRED, TYPES, ScalarType
 
@@ -103,13 +102,11 @@ class _Matcher(Candidate):
 
     def patterns(self) -> list[OperandPattern]:
         """The patterns of the operands present, optional ones left out from the right until the number fits."""
-        all_patterns = [p for p in self.row.operands if p.when is None or p.when in self.mods]
-        optional = [p for p in all_patterns if p.optional and p.when is None]
-        surplus = len(all_patterns) - len(self.values)
-        if 0 <= surplus <= len(optional):
-            dropped = next(combinations(reversed(optional), surplus))
-            return [pattern for pattern in all_patterns if pattern not in dropped]
-        least, most = len(all_patterns) - len(optional), len(all_patterns)
+        possible = [p for p in self.row.operands if p.when is None or p.when in self.mods]
+        found = present(self.row.operands, self.mods, len(possible) - len(self.values))
+        if found is not None:
+            return found
+        least, most = sum(not p.optional or p.when is not None for p in possible), len(possible)
         wanted = f"{least}" if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
         plural = "" if wanted == "1" else "s"
         wanted = "no" if wanted == "0" else wanted

@@ -10,7 +10,7 @@ from ptxemu.check.operands import Computed, Value
 from ptxemu.check.plan import Mismatch
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Reg, SReg
-from ptxemu.isa.table import OperandPattern
+from ptxemu.isa.operands import OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, ScalarType
 

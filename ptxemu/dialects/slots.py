@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from ptxemu.dialects.build import Body
 from ptxemu.ir import Imm, Module, Op, Operand, Reg, SymRef, Variable
-from ptxemu.isa.table import Row
+from ptxemu.isa.table import internal_row
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.special import symbol_value
 from ptxemu.types import U32, U64
 from ptxemu.variant import LANES
 
-LOOKUP = Row("_surface_slot", (), (), (1, 0), 0, "surface_slot", frozenset(), "internal", "_surface_slot")
+LOOKUP = internal_row("_surface_slot", "d, index, s...", lower="surface_slot")
 INDEX_BITS = 20
 
 

@@ -9,7 +9,8 @@ from collections.abc import Container, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ptxemu.isa.table import ROWS, OperandPattern, Row
+from ptxemu.isa.operands import OperandPattern
+from ptxemu.isa.table import ROWS, Row
 from ptxemu.types import TYPES
 
 for _module in iter_modules(__path__):

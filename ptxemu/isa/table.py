@@ -45,7 +45,12 @@ Operand patterns, separated by commas, in written order::
     s:sampler  ``[sampler]``
     x:gradient*geom  a vector of f32, ``e:offset*geom`` one of texel offsets
     d:T*vec|p:pred?  a vector and an optional predicate
+    d..., a...  any number of destinations or sources (rows that no text has)
     ...        alone: any operands, whose names are resolved and nothing more
+
+An op answers to the names (:meth:`ptxemu.ir.Op.__getitem__`).  The coordinates of ``s:surface*geom`` and ``t:texture*geom``
+have the name ``coordinates``, a texture's sampler ``sampler``; registers that are not written have those of the flags
+``reads_cc`` and so on.
 
 A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
 ``dot(slot,slot)`` (``u32`` if the types of both slots are unsigned, else ``s32``), or one of ``label`` (a code
@@ -55,28 +60,16 @@ register with random bits) and nothing at all (an address whose data have no typ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
 from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ptxemu.isa.operands import Implicit, Names, OperandPattern, counting, names, parse, places
 
 UNSUPPORTED = "unsupported"
-
-SELECTORS = {
-    "part": re.compile(r"b[0-3]|h[01]"),
-    "halves": re.compile(r"h[0-3]{2}"),
-    "bytes": re.compile(r"b[0-7]{4}"),
-    "halfmask": re.compile(r"h(?:1?0|1)"),
-    "bytemask": re.compile(r"b(?=.)3?2?1?0?"),
-    "whole": re.compile(r"(?!)"),
-}
-"""Selectors of the video instructions, written after a register (``r1.b0``), by family: a byte or half; two halves or four
-bytes of two operands; which halves or bytes of a result to write; none."""
-
-LITERAL_FAMILIES = frozenset({None, "part"})
-"""Families of operands that may be literals."""
 
 
 class Slot(Struct, frozen=True):
@@ -84,32 +77,6 @@ class Slot(Struct, frozen=True):
     values: tuple[str, ...]
     required: bool
     default: str | None = None
-
-
-class OperandPattern(Struct, frozen=True):
-    """One operand: ``role`` is ``dst``, ``src`` or ``mem``; ``second`` is the pattern after a bar.
-
-    ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
-    an optional operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
-    whether a destination may be ``_``; ``values`` are those that a constant is limited to, if any.  ``selector`` is the family
-    of its selectors, ``selected`` whether it must have one, ``negatable`` whether it may be negated; ``most`` is the operand
-    that a constant may not exceed.
-    """
-
-    name: str
-    role: str
-    type: str
-    optional: bool
-    count: str | None = None
-    second: OperandPattern | None = None
-    when: str | None = None
-    space: str = "space"
-    sink: bool = False
-    values: tuple[range, ...] = ()
-    selector: str | None = None
-    selected: bool = False
-    negatable: bool = False
-    most: str | None = None
 
 
 class Row(Struct, frozen=True, eq=False):
@@ -122,6 +89,9 @@ class Row(Struct, frozen=True, eq=False):
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
     (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
+
+    ``implicit`` are the operands that are not written, ``names`` those of all operands, ``counting`` the slots that decide how
+    many there are.
     """
 
     opcode: str
@@ -138,13 +108,29 @@ class Row(Struct, frozen=True, eq=False):
     any_modifiers: bool = False
     any_operands: bool = False
 
+    implicit: Implicit = Implicit()
+    names: frozenset[str] = frozenset()
+    counting: tuple[str, ...] = ()
+
     @property
     def supported(self) -> bool:
         return self.lower != UNSUPPORTED
 
+    def places(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names:
+        """Where an op with so many destinations and sources has each operand, by name; None for one that is absent."""
+        return _places(self, tuple((slot, mods[slot]) for slot in self.counting if slot in mods), dsts, srcs)
+
+
+@cache
+def _places(row: Row, counts: tuple[tuple[str, str], ...], dsts: int, srcs: int) -> Names:
+    found = places(row.operands, row.implicit, dict(counts), dsts, srcs)
+    assert found is not None, f"{dsts} destinations and {srcs} sources do not fit the row: {row.text}"
+    return found
+
 
 ROWS: dict[str, list[Row]] = {}
-OPERAND_COMMA = re.compile(r",(?![^()]*\))")  # a comma outside parentheses
+IMPLICIT = ("cc", "stack")
+"""Registers that are not written: the carry flag CC.CF, the stack pointer."""
 
 
 @cache
@@ -157,40 +143,9 @@ def _slot(word: str) -> Slot:
     return Slot(name, (name,), not word.endswith("?"))
 
 
-@cache
-def _operand(text: str) -> OperandPattern:
-    text = text.strip()
-    second = None
-    if "|" in text:
-        text, other = text.split("|", 1)
-        second = _operand(other)
-    text, optional, when = text.partition("?")
-    name, _, kind = text.partition(":")
-    name, _, space = name.partition("@")
-    kind, _, bounds = kind.partition("<")
-    kind, _, count = kind.partition("*")
-    values: tuple[range, ...] = ()
-    if name.startswith("imm"):
-        kind, _, listed = kind.partition("(")
-        values = tuple(_range(word) for word in listed.rstrip(")").split(",") if word)
-    most = bounds.rstrip(">") if bounds[:1].isalpha() else None
-    if bounds and most is None:
-        values = (_range(bounds.rstrip(">")),)
-    negatable = name.startswith("-")
-    name, _, selector = name.lstrip("-").partition(".")
-    family = selector.rstrip("!")
-    role = "mem" if name.startswith("[") else "dst" if name[0] in "dq_" else "src"
-    sink = role == "dst" and name.endswith("_")
-    return OperandPattern(
-        name.strip("[]"), role, kind, bool(optional), count or None, second, when or None, space or "space", sink, values,
-        family or None, selector.endswith("!"), negatable, most,
-    )  # fmt: skip
-
-
-def _range(word: str) -> range:
-    ends, _, step = word.partition("/")
-    first, _, last = ends.partition("..")
-    return range(int(first), int(last or first) + 1, int(step or 1))
+def _implicit(flags: frozenset[str]) -> Implicit:
+    reads, writes = (tuple(name for name in IMPLICIT if f"{verb}_{name}" in flags) for verb in ("reads", "writes"))
+    return Implicit(reads, writes)
 
 
 @cache
@@ -237,20 +192,35 @@ def add_row(
     """Add one row to any table, such as that of a dialect; ``least`` is its version and target."""
     any_modifiers, any_operands = slots == "...", operands == "..."
     parsed = () if any_modifiers else tuple(_slot(word) for word in slots.split())
-    patterns = () if any_operands else tuple(_operand(part) for part in OPERAND_COMMA.split(operands) if part.strip())
+    patterns = () if any_operands else parse(operands)
+    words = frozenset(flags.split())
+    implicit = _implicit(words)
     entry = Row(
         opcode,
         parsed,
         patterns,
         *least,
         lower or opcode,
-        frozenset(flags.split()),
+        words,
         chapter,
         f"{opcode} {slots} | {operands}".strip(),
         {value: slot for slot in parsed for value in slot.values},
         gates,
         any_modifiers,
         any_operands,
+        implicit,
+        names(patterns, implicit),
+        counting(patterns),
     )
     table.setdefault(opcode, []).append(entry)
     return entry
+
+
+def internal_row(name: str, operands: str = "", *, lower: str = "", flags: str = "") -> Row:
+    """A row that no text has: of ops that passes or dialects make."""
+    return add_row({}, name, "", operands, lower=lower, flags=flags, chapter="internal")
+
+
+def with_operands(row: Row, operands: tuple[OperandPattern, ...]) -> Row:
+    """The row with other operands."""
+    return replace(row, operands=operands, names=names(operands, row.implicit), counting=counting(operands))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Call, LabelMark, Op, Operand, Reg
+from ptxemu.ir import Call, LabelMark, Op, Reg
 from ptxemu.passes.graph import Block, Graph
-from ptxemu.passes.internal import ARGUMENTS, ENTER, RESULTS, STACK_POINTER, equal, invalid_branch, marker
+from ptxemu.passes.internal import ARGUMENTS, CALL, ENTER, INDIRECT_CALL, RESULTS, STACK_POINTER, equal, invalid_branch, marker
 from ptxemu.passes.routines import Routine
 from ptxemu.types import PRED, U64
 
@@ -125,8 +125,10 @@ class _Builder:
     def call(self, op: Op, call: Call) -> None:
         """A real call reads the stack pointer and, if it is indirect, the address; threads that exit inside leave."""
         assert self.current is not None
-        sources: tuple[Operand, ...] = (call.callee, STACK) if isinstance(call.callee, Reg) else (STACK,)
-        made = marker(op.row, op, srcs=sources)
+        if isinstance(call.callee, Reg):
+            made = marker(INDIRECT_CALL, op, srcs=(call.callee, STACK))
+        else:
+            made = marker(CALL, op, srcs=(STACK,))
         if not call.exits:
             self.current.ops.append(replace(made, call=call))
             return
@@ -149,14 +151,13 @@ class _Builder:
         self.close([], None, False, op.pos)
 
 
-IMPLICIT = (("cc", CARRY), ("stack", STACK))
+IMPLICIT = {"cc": CARRY, "stack": STACK}
 
 
 def with_implicit(op: Op) -> Op:
     """Make the carry flag CC.CF and the stack pointer explicit sources and destinations."""
-    for name, reg in IMPLICIT:
-        if f"reads_{name}" in op.row.flags:
-            op = replace(op, srcs=(*op.srcs, reg), src_types=(*op.src_types, reg.type))
-        if f"writes_{name}" in op.row.flags:
-            op = replace(op, dsts=(*op.dsts, reg), dst_types=(*op.dst_types, reg.type))
+    for name in op.row.implicit.reads:
+        op = replace(op, srcs=(*op.srcs, IMPLICIT[name]), src_types=(*op.src_types, IMPLICIT[name].type))
+    for name in op.row.implicit.writes:
+        op = replace(op, dsts=(*op.dsts, IMPLICIT[name]), dst_types=(*op.dst_types, IMPLICIT[name].type))
     return op

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from functools import cache
 
 from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef
-from ptxemu.isa.table import Row
+from ptxemu.isa.table import Row, internal_row, with_operands
 from ptxemu.types import PRED, U32, ScalarType
 
+MOVE = internal_row("_move", "d, a")
+EQUAL = internal_row("_equal", "d, a, b")
+KEEP = internal_row("_keep", "d, a", flags="varying")
+BRANCH = internal_row("_branch", lower="bra")
+PARAM_LOAD = internal_row("_param_load", "d, [a]", lower="ld")
+PARAM_STORE = internal_row("_param_store", "[a], v", lower="st")
+INVALID_BRANCH = internal_row("_invalid_branch")
+INVALID_CALL = internal_row("_invalid_call", "callee")
+CALL = internal_row("_call", "d?, stack", lower="call", flags="varying")  # of a function; ``d``: who comes back
+INDIRECT_CALL = internal_row("_indirect_call", "d?, callee, stack", lower="call", flags="varying")
+ENTER = internal_row("_enter")  # start of a device function: is there room for it?
+STACK_POINTER = internal_row("_stack_pointer", "d")  # the end of the function's frame in local memory
+ARGUMENTS = internal_row("_arguments", "d...", flags="varying")  # the values that a device function was called with
+RESULTS = internal_row("_results", "a...")  # a device function returns, with these values
+OUTGOING = internal_row("_outgoing", "d, stack, size", flags="uniform")  # where a callee's frame starts, for large parameters
+COPY_OUT = internal_row("_copy_out", "[s], [d], size")  # a large parameter, from memory to the frame of the callee
+COPY_BACK = internal_row("_copy_back", "[d], [s], size")  # and a large result
+EXTRACT = internal_row("_extract", "d, a, shift")
+DEPOSIT = internal_row("_deposit", "d, rest, a, shift")
 
-def _row(name: str, *flags: str) -> Row:
-    return Row(name, (), (), (1, 0), 0, name, frozenset(flags), "internal", name)
 
-
-MOVE = _row("_move")
-EQUAL = _row("_equal")
-KEEP = _row("_keep", "varying")
-BRANCH = replace(_row("_branch"), lower="bra")
-PARAM_LOAD = replace(_row("_param_load"), lower="ld")
-PARAM_STORE = replace(_row("_param_store"), lower="st")
-INVALID_BRANCH = _row("_invalid_branch")
-INVALID_CALL = _row("_invalid_call")
-ENTER = _row("_enter")  # start of a device function: is there room for it?
-STACK_POINTER = _row("_stack_pointer")  # the end of the function's frame in local memory
-ARGUMENTS = _row("_arguments", "varying")  # the values that a device function was called with
-RESULTS = _row("_results")  # a device function returns, with these values
-BARRIER_JOIN = _row("_barrier_join")  # lanes arrive at a barrier, each for itself
-BARRIER_LEAVE = _row("_barrier_leave", "barrier", "varying")  # and go on from there
-OUTGOING = _row("_outgoing", "uniform")  # where a callee's frame starts, which is where large parameters are left
-COPY_OUT = _row("_copy_out")  # a large parameter, from memory to the frame of the callee
-COPY_BACK = _row("_copy_back")  # and a large result
-EXTRACT = _row("_extract")
-DEPOSIT = _row("_deposit")
+@cache
+def halves(row: Row) -> tuple[Row, Row]:
+    """The rows of a barrier's two halves: lanes arrive, each for itself, and go on from there with the results."""
+    results = tuple(pattern for pattern in row.operands if pattern.role == "dst")
+    sources = tuple(pattern for pattern in row.operands if pattern.role != "dst")
+    join, leave = internal_row("_barrier_join"), internal_row("_barrier_leave", flags="barrier varying")
+    return with_operands(join, sources), with_operands(leave, results)
 
 
 def move(dst: Reg, src: Operand, type: ScalarType, like: Op) -> Op:

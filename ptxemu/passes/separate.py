@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, reading, reads
-from ptxemu.passes.internal import BARRIER_JOIN, BARRIER_LEAVE, KEEP, keep
+from ptxemu.passes.internal import KEEP, halves, keep
 from ptxemu.passes.joint import share
 from ptxemu.passes.meetings import counts_threads, meets
 
@@ -41,8 +41,9 @@ def _halves(op: Op) -> list[Op]:
     """A barrier that counts threads as its two halves: lanes arrive when they come, and go on when it is complete."""
     if not counts_threads(op):
         return [op]
-    join = replace(op, row=BARRIER_JOIN, dsts=(), dst_types=(), mods={k: v for k, v in op.mods.items() if k != "sync"})
-    leave = replace(op, row=BARRIER_LEAVE, srcs=(), src_types=(), negs=(), mods={})
+    arriving, leaving = halves(op.row)
+    join = replace(op, row=arriving, dsts=(), dst_types=(), mods={k: v for k, v in op.mods.items() if k != "sync"})
+    leave = replace(op, row=leaving, srcs=(), src_types=(), negs=(), mods={})
     return [join] if op.row.lower == "barrier_arrive" else [join, leave]
 
 

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 
 from ptxemu.check.handles import AXES, COORDINATES
-from ptxemu.isa.table import OperandPattern, Row
+from ptxemu.isa.operands import OperandPattern
+from ptxemu.isa.table import Row
 from ptxemu.types import TYPES
 
 NAMES = ("p", "b", "h", "r", "d", "q", "f", "g", "e", "ee", "u", "s", "du", "ds")

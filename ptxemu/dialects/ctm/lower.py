@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir import Op, SymRef
-from ptxemu.isa.table import Row
+from ptxemu.isa.table import internal_row
 from ptxemu.lower.atomics import lane_data, load_lane_data
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
@@ -12,12 +12,10 @@ from ptxemu.lower.special import symbol_value
 from ptxemu.types import B32
 from ptxemu.variant import LANES
 
-
-def _row(name: str, flags: str = "") -> Row:
-    return Row(name, (), (), (1, 0), 0, name, frozenset(flags.split()), "internal", name)
-
-
-LOAD, STORE, UMRT, TEST = _row("_ctm_load", "varying"), _row("_ctm_store"), _row("_ctm_umrt"), _row("_ctm_test", "varying")
+LOAD = internal_row("_ctm_load", "d*4, s, x, y", flags="varying")
+STORE = internal_row("_ctm_store", "s, x, y, v, channels")
+UMRT = internal_row("_ctm_umrt", "s, red, green, blue, alpha, channels")
+TEST = internal_row("_ctm_test", "d, s, x, y, value", flags="varying")
 
 
 def _site(ctx: Context, op: Op, **fields: int) -> str:

@@ -161,7 +161,7 @@ class Kernel:
         value = self.operands.data(data, kind.bits)
         width = B64 if kind.bits == 64 else B32
         mods = form.mods | {"helper": str(self.helper)}
-        self.body.add(form.row, mods, (), (handle, Vec(tuple(coordinates)), value), (), (B64, B32, width), guard=guard)
+        self.body.add(form.row, mods, (), (Vec(tuple(coordinates)), value, handle), (), (B32, width, B64), guard=guard)
 
     def handle(self, word: Operand) -> Reg:
         """The surface that a header word selects."""

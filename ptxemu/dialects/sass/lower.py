@@ -43,7 +43,7 @@ def pointer(ctx: Context, op: Op) -> None:
 @effect("sass_sured")
 def sured(ctx: Context, op: Op) -> None:
     """SURED.D: the surface engine's reduction of every lane."""
-    handle, coordinates, data = op.srcs
+    coordinates, data, handle = op["a"], op["b"], op["h"]
     assert isinstance(coordinates, Vec)
     dim, size = op.mods["dim"], op.mods["size"]
     kind = ENGINE_TYPES[size]
@@ -82,7 +82,7 @@ def _bits(op: Op) -> ScalarType:
 @effect("sass_red")
 def red(ctx: Context, op: Op) -> None:
     """RED: windows, alignment and region are tested by the runtime."""
-    address, data = op.srcs
+    address, data = op["a"], op["b"]
     kind = ENGINE_TYPES[op.mods["size"]]
     code = find("sass", op.mods["op"], kind).code
     atom = [f"i16 {field}" for field in (code, type_code(kind), lib.PE_GENERIC, 1)]

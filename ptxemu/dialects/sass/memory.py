@@ -9,7 +9,7 @@ from ptxemu.dialects.sass.ast import Constant
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Module, Reg, SReg, Variable
-from ptxemu.isa.table import Row
+from ptxemu.isa.table import internal_row
 from ptxemu.syntax.ast import Int, Name
 from ptxemu.types import TYPES, U64
 
@@ -25,7 +25,7 @@ BIAS = 1 << 26
 """Where device memory starts in a program's address space, if no window is in the way."""
 
 
-POINTER = Row("_sass_pointer", (), (), (1, 0), 0, "sass_pointer", frozenset(), "internal", "_sass_pointer")
+POINTER = internal_row("_sass_pointer", "d, a", lower="sass_pointer")
 
 
 def bias_of(windows: Sequence[int]) -> int:

@@ -22,14 +22,14 @@ from ptxemu.dialects.visa.variables import (
     new_words,
 )
 from ptxemu.ir import SReg, SymRef, Variable
-from ptxemu.isa.table import Row
+from ptxemu.isa.table import internal_row
 from ptxemu.names import closest
 from ptxemu.syntax.ast import Name
 from ptxemu.types import TYPES, U64
 
 Attributes = Sequence[tuple[Name, Value]]
 Binder = Callable[[Name], Variable]
-SURFACE = Row("_visa_surface", (), (), (1, 0), 0, "visa_surface", frozenset(), "internal", "_visa_surface")
+SURFACE = internal_row("_visa_surface", "d, s", lower="visa_surface")
 ATTRIBUTES = ("v_type", "type", "num_elts", "align", "alias", "v_name", "offset")
 AXES = "xyz"
 PREDEFINED = {f"%{name}_{axis}": f"{ptx}.{axis}" for axis in AXES for name, ptx in (
