@@ -6,7 +6,9 @@ RUNTIME := ptxemu/_runtime.abi3.so
 TABLES := ptxemu/syntax/_tables.py
 GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
-.PHONY: run test check docs bench fuzz sanitize clean
+C_FILES := $(wildcard csrc/*.[ch])
+
+.PHONY: run test check format docs bench fuzz sanitize clean
 
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
@@ -16,6 +18,10 @@ test: $(READY)
 
 check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES) && $(BIN)/python tools/lint_c.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/clang-format -i $(C_FILES)
 
 docs: $(READY)
 	$(BIN)/python docs/instructions.py

@@ -12,19 +12,19 @@
 
 #define ALIGNMENT 256ull
 #define HUGE_PAGE (2ull << 20)
-#define SPARE (16ull << 30)  /* address space for windows of launches and for fragmentation */
-#define MAX_IDLE 128         /* windows kept for the next launch, and their bytes */
+#define SPARE (16ull << 30) /* address space for windows of launches and for fragmentation */
+#define MAX_IDLE 128        /* windows kept for the next launch, and their bytes */
 #define MAX_IDLE_BYTES (64ull << 20)
 #define MAX_IDLE_WINDOW (16ull << 20)
-#define HEAP_BYTES (8ull << 20)  /* CUDA's cudaLimitMallocHeapSize unless set */
+#define HEAP_BYTES (8ull << 20) /* CUDA's cudaLimitMallocHeapSize unless set */
 
 typedef struct block {
-  uint64_t start, length;    /* the whole block */
-  uint64_t address, size;    /* the allocation; size 0: the block is free */
-  uint64_t commit;           /* first committed byte */
+  uint64_t start, length; /* the whole block */
+  uint64_t address, size; /* the allocation; size 0: the block is free */
+  uint64_t commit;        /* first committed byte */
   char *name;
-  bool window;               /* of a launch */
-  bool counted;              /* against the capacity */
+  bool window;  /* of a launch */
+  bool counted; /* against the capacity */
 } block;
 
 typedef struct idle_window {
@@ -36,7 +36,7 @@ struct pe_arena {
   uint64_t mapped;
   uint64_t base, extent, page, capacity;
   _Atomic uint64_t used;
-  uint64_t cursor;           /* where the next search starts: freed addresses are reused late */
+  uint64_t cursor; /* where the next search starts: freed addresses are reused late */
   block *blocks;
   size_t count, room;
   idle_window idle[MAX_IDLE];
@@ -99,8 +99,10 @@ static size_t find_block(const pe_arena *arena, uint64_t address) {
   size_t low = 0, high = arena->count;
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;
-    if (arena->blocks[middle].start <= address) low = middle;
-    else high = middle;
+    if (arena->blocks[middle].start <= address)
+      low = middle;
+    else
+      high = middle;
   }
   return low;
 }
@@ -207,7 +209,7 @@ static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, co
   if (!grow(arena, 2) || !find_place(arena, size, align, &index, &wanted)) return 0;
   uint64_t bytes = committed_end(arena, &wanted) - wanted.commit;
   bool allowed = !counted || pe_arena_charge(arena, bytes);
-  wanted.name = strndup(name ? name : "", sizeof ((pe_allocation *)0)->name - 1);
+  wanted.name = strndup(name ? name : "", sizeof((pe_allocation *)0)->name - 1);
   if (!allowed || !wanted.name || !commit(wanted.commit, bytes)) {
     free(wanted.name);
     if (counted && allowed) pe_arena_discharge(arena, bytes);
@@ -320,7 +322,8 @@ pe_arena *pe_arena_create(uint64_t capacity) {
   if (!arena) return NULL;
   arena->page = (uint64_t)sysconf(_SC_PAGESIZE);
   arena->capacity = pe_round_up(capacity, arena->page);
-  if (!grow(arena, 16) || (!map_reservation(arena, 2 * capacity + SPARE) && !map_reservation(arena, capacity + SPARE / 16))) {
+  if (!grow(arena, 16) ||
+      (!map_reservation(arena, 2 * capacity + SPARE) && !map_reservation(arena, capacity + SPARE / 16))) {
     free(arena->blocks);
     free(arena);
     errno = ENOMEM;
@@ -373,13 +376,13 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out) {
   const block *best = NULL;
   pe_lock();
   size_t center = find_block(arena, address);
-  for (size_t i = center + 1; i-- > 0;) {  /* the nearest live one at or below ... */
+  for (size_t i = center + 1; i-- > 0;) { /* the nearest live one at or below ... */
     const block *b = &arena->blocks[i];
     if (!is_live(b) || is_idle(arena, b)) continue;
     best = b;
     break;
   }
-  for (size_t i = center + 1; i < arena->count; i++) {  /* ... and above */
+  for (size_t i = center + 1; i < arena->count; i++) { /* ... and above */
     const block *b = &arena->blocks[i];
     if (!is_live(b) || is_idle(arena, b)) continue;
     if (!best || distance(b, address) < distance(best, address)) best = b;

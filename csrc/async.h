@@ -8,9 +8,19 @@
 
 /* What happens to the object.  The two with EXPECT_TX take a number of bytes, the others a count of arrivals. */
 enum {
-  PE_MBARRIER_INIT, PE_MBARRIER_INVAL, PE_MBARRIER_ARRIVE, PE_MBARRIER_DROP, PE_MBARRIER_EXPECT_TX,
-  PE_MBARRIER_COMPLETE_TX, PE_MBARRIER_ARRIVE_EXPECT_TX, PE_MBARRIER_DROP_EXPECT_TX, PE_MBARRIER_ARRIVE_NO_COMPLETE,
-  PE_MBARRIER_DROP_NO_COMPLETE, PE_MBARRIER_ARRIVE_LATER, PE_MBARRIER_TEST_WAIT, PE_MBARRIER_TRY_WAIT
+  PE_MBARRIER_INIT,
+  PE_MBARRIER_INVAL,
+  PE_MBARRIER_ARRIVE,
+  PE_MBARRIER_DROP,
+  PE_MBARRIER_EXPECT_TX,
+  PE_MBARRIER_COMPLETE_TX,
+  PE_MBARRIER_ARRIVE_EXPECT_TX,
+  PE_MBARRIER_DROP_EXPECT_TX,
+  PE_MBARRIER_ARRIVE_NO_COMPLETE,
+  PE_MBARRIER_DROP_NO_COMPLETE,
+  PE_MBARRIER_ARRIVE_LATER,
+  PE_MBARRIER_TEST_WAIT,
+  PE_MBARRIER_TRY_WAIT
 };
 
 /* Fields of the opaque 64 bits that lowerings look at: the count of pending arrivals, and the phase's parity. */
@@ -18,8 +28,8 @@ enum { PE_MBARRIER_PENDING_BITS = 20, PE_MBARRIER_PHASE_BIT = 61 };
 
 typedef struct pe_mbarrier_site {
   uint32_t pos;
-  uint16_t op;         /* PE_MBARRIER_* */
-  uint16_t space;      /* PE_GENERIC or PE_SHARED */
+  uint16_t op;    /* PE_MBARRIER_* */
+  uint16_t space; /* PE_GENERIC or PE_SHARED */
 } pe_mbarrier_site;
 
 /* The lanes of `mask` in turn; value[i] is lane i's count or number of bytes.  state[i], unless `state` is NULL, becomes
@@ -36,11 +46,11 @@ uint32_t pe_mbarrier_wait(pe_warp *w, const pe_mbarrier_site *site, uint32_t mas
 
 typedef struct pe_copy_site {
   uint32_t pos;
-  uint16_t target;     /* PE_SHARED or PE_GLOBAL */
+  uint16_t target; /* PE_SHARED or PE_GLOBAL */
   uint16_t source;
-  uint32_t size;       /* bytes a lane, for pe_copy */
-  uint16_t op;         /* PE_ATOM_*, for pe_bulk_reduce */
-  uint16_t type;       /* PE_TYPE_* */
+  uint32_t size; /* bytes a lane, for pe_copy */
+  uint16_t op;   /* PE_ATOM_*, for pe_bulk_reduce */
+  uint16_t type; /* PE_TYPE_* */
 } pe_copy_site;
 
 /* cp.async: `size` bytes a lane, of which only the first given[i] are read and the rest are zeros. given == NULL: all. */

@@ -15,7 +15,8 @@ PE_INLINE uint32_t pe_same_handle(const uint64_t *handle, uint32_t mask) {
   uint64_t first = handle[__builtin_ctz(mask)], differ = 0;
   for (uint32_t i = 0; i < 32; i++) differ |= handle[i] ^ first;
   if (!differ) return mask;
-  PE_FOR_LANES(i, mask) if (handle[i] != first) return mask & ((1u << i) - 1);
+  PE_FOR_LANES(i, mask)
+    if (handle[i] != first) return mask & ((1u << i) - 1);
   return mask;
 }
 
@@ -104,8 +105,15 @@ PE_INLINE bool pe_float_equal(uint32_t type, uint64_t x, uint64_t y) {
 
 PE_INLINE uint32_t pe_type_bits(uint32_t type) {
   switch (type) {
-    case PE_TYPE_U16: case PE_TYPE_S16: case PE_TYPE_B16: case PE_TYPE_F16: case PE_TYPE_BF16: return 16;
-    case PE_TYPE_U64: case PE_TYPE_S64: case PE_TYPE_B64: case PE_TYPE_F64: return 64;
+    case PE_TYPE_U16:
+    case PE_TYPE_S16:
+    case PE_TYPE_B16:
+    case PE_TYPE_F16:
+    case PE_TYPE_BF16: return 16;
+    case PE_TYPE_U64:
+    case PE_TYPE_S64:
+    case PE_TYPE_B64:
+    case PE_TYPE_F64: return 64;
     default: return 32;
   }
 }
@@ -157,30 +165,30 @@ PE_INLINE uint64_t pe_apply(uint32_t op, uint32_t type, uint32_t flags, uint64_t
 PE_INLINE bool pe_op_is_combinable(uint32_t op) { return op <= PE_ATOM_XOR && op != PE_ATOM_SUB; }
 
 /* Update an element of 2, 4 or 8 bytes; returns the old value.  Inlined with a constant op it is the native instruction. */
-#define PE_DEFINE_UPDATE(T, NAME)                                                                                        \
-  PE_INLINE T pe_update_##NAME(T *p, uint32_t op, uint32_t type, uint32_t flags, T a, T b, bool locked) {                \
-    T seen;                                                                                                              \
-    if (!locked) {                                                                                                       \
-      seen = *p;                                                                                                         \
-      *p = (T)pe_apply(op, type, flags, seen, a, b);                                                                     \
-      return seen;                                                                                                       \
-    }                                                                                                                    \
-    switch (op) {                                                                                                        \
-      case PE_ATOM_ADD: return __atomic_fetch_add(p, a, __ATOMIC_SEQ_CST);                                               \
-      case PE_ATOM_SUB: return __atomic_fetch_sub(p, a, __ATOMIC_SEQ_CST);                                               \
-      case PE_ATOM_AND: return __atomic_fetch_and(p, a, __ATOMIC_SEQ_CST);                                               \
-      case PE_ATOM_OR: return __atomic_fetch_or(p, a, __ATOMIC_SEQ_CST);                                                 \
-      case PE_ATOM_XOR: return __atomic_fetch_xor(p, a, __ATOMIC_SEQ_CST);                                               \
-      case PE_ATOM_XCHG: return __atomic_exchange_n(p, a, __ATOMIC_SEQ_CST);                                             \
-      default: break;                                                                                                    \
-    }                                                                                                                    \
-    seen = __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                         \
-    for (;;) {                                                                                                           \
-      T next = (T)pe_apply(op, type, flags, seen, a, b);                                                                 \
-      /* Nothing to store when the value stays: reading it was the update. */                                            \
-      if (next == seen || __atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))        \
-        return seen;                                                                                                     \
-    }                                                                                                                    \
+#define PE_DEFINE_UPDATE(T, NAME)                                                                                 \
+  PE_INLINE T pe_update_##NAME(T *p, uint32_t op, uint32_t type, uint32_t flags, T a, T b, bool locked) {         \
+    T seen;                                                                                                       \
+    if (!locked) {                                                                                                \
+      seen = *p;                                                                                                  \
+      *p = (T)pe_apply(op, type, flags, seen, a, b);                                                              \
+      return seen;                                                                                                \
+    }                                                                                                             \
+    switch (op) {                                                                                                 \
+      case PE_ATOM_ADD: return __atomic_fetch_add(p, a, __ATOMIC_SEQ_CST);                                        \
+      case PE_ATOM_SUB: return __atomic_fetch_sub(p, a, __ATOMIC_SEQ_CST);                                        \
+      case PE_ATOM_AND: return __atomic_fetch_and(p, a, __ATOMIC_SEQ_CST);                                        \
+      case PE_ATOM_OR: return __atomic_fetch_or(p, a, __ATOMIC_SEQ_CST);                                          \
+      case PE_ATOM_XOR: return __atomic_fetch_xor(p, a, __ATOMIC_SEQ_CST);                                        \
+      case PE_ATOM_XCHG: return __atomic_exchange_n(p, a, __ATOMIC_SEQ_CST);                                      \
+      default: break;                                                                                             \
+    }                                                                                                             \
+    seen = __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                  \
+    for (;;) {                                                                                                    \
+      T next = (T)pe_apply(op, type, flags, seen, a, b);                                                          \
+      /* Nothing to store when the value stays: reading it was the update. */                                     \
+      if (next == seen || __atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) \
+        return seen;                                                                                              \
+    }                                                                                                             \
   }
 PE_DEFINE_UPDATE(uint16_t, u16)
 PE_DEFINE_UPDATE(uint32_t, u32)
@@ -190,13 +198,13 @@ PE_DEFINE_UPDATE(uint64_t, u64)
 
 typedef struct pe_atom_lanes {
   uint32_t op, type, flags;
-  uint32_t count;        /* elements of a lane */
-  uint32_t mask;         /* lanes to update, in ascending order */
-  bool one_address;      /* known to be common to all lanes, at least two; false: not known */
-  bool locked;           /* another thread may reach the memory */
-  uint64_t addr[32];     /* host addresses, aligned to the element */
-  const uint8_t *a, *b;  /* [lane][element]; b may be NULL where op has one operand */
-  uint8_t *old;          /* [lane][element], or NULL */
+  uint32_t count;       /* elements of a lane */
+  uint32_t mask;        /* lanes to update, in ascending order */
+  bool one_address;     /* known to be common to all lanes, at least two; false: not known */
+  bool locked;          /* another thread may reach the memory */
+  uint64_t addr[32];    /* host addresses, aligned to the element */
+  const uint8_t *a, *b; /* [lane][element]; b may be NULL where op has one operand */
+  uint8_t *old;         /* [lane][element], or NULL */
 } pe_atom_lanes;
 
 /* Update memory for every lane. */

@@ -5,72 +5,72 @@
 #define FIRST(mask) ((uint32_t)__builtin_ctz(mask))
 
 /* The operations on elements of one width.  op and type are constants in the hot instances. */
-#define DEFINE_LANES(T, NAME)                                                                                            \
-  PE_INLINE T get_##NAME(const uint8_t *operands, uint32_t lane) {                                                       \
-    T value = 0;                                                                                                         \
-    if (operands) memcpy(&value, operands + lane * sizeof(T), sizeof(T));                                                \
-    return value;                                                                                                        \
-  }                                                                                                                      \
-  PE_INLINE void put_##NAME(uint8_t *results, uint32_t lane, T value) {                                                  \
-    memcpy(results + lane * sizeof(T), &value, sizeof(T));                                                               \
-  }                                                                                                                      \
-                                                                                                                         \
-  /* The lanes' updates of `value`, in order; what each returns goes to results, where not NULL. */                      \
-  PE_INLINE T replay_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type, T value, uint8_t *results) {             \
-    PE_FOR_LANES(i, g->mask) {                                                                                           \
-      T next = (T)pe_apply(op, type, g->flags, value, get_##NAME(g->a, i), get_##NAME(g->b, i));                         \
-      if (results) put_##NAME(results, i, op == PE_ATOM_PREDEC ? next : value);                                          \
-      value = next;                                                                                                      \
-    }                                                                                                                    \
-    return value;                                                                                                        \
-  }                                                                                                                      \
-                                                                                                                         \
-  /* One address: combine the operands of an associative operation, update once. */                                      \
-  PE_INLINE void combine_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                    \
-    uint32_t first = FIRST(g->mask);                                                                                     \
-    T *p = (T *)(uintptr_t)g->addr[first], total = get_##NAME(g->a, first);                                              \
-    if (g->mask == ~0u) {                                                                                                \
-      for (uint32_t i = 1; i < 32; i++) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);          \
-    } else {                                                                                                             \
-      PE_FOR_LANES(i, g->mask & (g->mask - 1)) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);   \
-    }                                                                                                                    \
-    if (!g->old)                                                                                                         \
-      pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked);                                                      \
-    else                                                                                                                 \
-      replay_##NAME(g, op, type, pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked), g->old);                  \
-  }                                                                                                                      \
-                                                                                                                         \
-  /* One address: apply the lanes to the loaded value, then store it if nobody came in between. */                       \
-  PE_INLINE void fold_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                       \
-    T *p = (T *)(uintptr_t)g->addr[FIRST(g->mask)], seen = __atomic_load_n(p, __ATOMIC_SEQ_CST), next;                   \
-    do {                                                                                                                 \
-      next = replay_##NAME(g, op, type, seen, g->old);                                                                   \
-      if (!g->locked) {                                                                                                  \
-        *p = next;                                                                                                       \
-        return;                                                                                                          \
-      }                                                                                                                  \
-    } while (!__atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                   \
-  }                                                                                                                      \
-                                                                                                                         \
-  PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                       \
-    PE_FOR_LANES(i, g->mask) {                                                                                           \
-      T *p = (T *)(uintptr_t)g->addr[i], a = get_##NAME(g->a, i), b = get_##NAME(g->b, i);                               \
-      if (!g->old) {                                                                                                     \
-        pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                        \
-        continue;                                                                                                        \
-      }                                                                                                                  \
-      T value = pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                \
-      put_##NAME(g->old, i, op == PE_ATOM_PREDEC ? (T)pe_apply(op, type, g->flags, value, a, b) : value);                \
-    }                                                                                                                    \
-  }                                                                                                                      \
-                                                                                                                         \
-  PE_INLINE void lanes_##NAME(const pe_atom_lanes *g, bool one_address, uint32_t op, uint32_t type) {                    \
-    if (!one_address)                                                                                                    \
-      each_##NAME(g, op, type);                                                                                          \
-    else if (pe_op_is_combinable(op))                                                                                    \
-      combine_##NAME(g, op, type);                                                                                       \
-    else                                                                                                                 \
-      fold_##NAME(g, op, type);                                                                                          \
+#define DEFINE_LANES(T, NAME)                                                                                          \
+  PE_INLINE T get_##NAME(const uint8_t *operands, uint32_t lane) {                                                     \
+    T value = 0;                                                                                                       \
+    if (operands) memcpy(&value, operands + lane * sizeof(T), sizeof(T));                                              \
+    return value;                                                                                                      \
+  }                                                                                                                    \
+  PE_INLINE void put_##NAME(uint8_t *results, uint32_t lane, T value) {                                                \
+    memcpy(results + lane * sizeof(T), &value, sizeof(T));                                                             \
+  }                                                                                                                    \
+                                                                                                                       \
+  /* The lanes' updates of `value`, in order; what each returns goes to results, where not NULL. */                    \
+  PE_INLINE T replay_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type, T value, uint8_t *results) {           \
+    PE_FOR_LANES(i, g->mask) {                                                                                         \
+      T next = (T)pe_apply(op, type, g->flags, value, get_##NAME(g->a, i), get_##NAME(g->b, i));                       \
+      if (results) put_##NAME(results, i, op == PE_ATOM_PREDEC ? next : value);                                        \
+      value = next;                                                                                                    \
+    }                                                                                                                  \
+    return value;                                                                                                      \
+  }                                                                                                                    \
+                                                                                                                       \
+  /* One address: combine the operands of an associative operation, update once. */                                    \
+  PE_INLINE void combine_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                  \
+    uint32_t first = FIRST(g->mask);                                                                                   \
+    T *p = (T *)(uintptr_t)g->addr[first], total = get_##NAME(g->a, first);                                            \
+    if (g->mask == ~0u) {                                                                                              \
+      for (uint32_t i = 1; i < 32; i++) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0);        \
+    } else {                                                                                                           \
+      PE_FOR_LANES(i, g->mask & (g->mask - 1)) total = (T)pe_apply(op, type, g->flags, total, get_##NAME(g->a, i), 0); \
+    }                                                                                                                  \
+    if (!g->old)                                                                                                       \
+      pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked);                                                    \
+    else                                                                                                               \
+      replay_##NAME(g, op, type, pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked), g->old);                \
+  }                                                                                                                    \
+                                                                                                                       \
+  /* One address: apply the lanes to the loaded value, then store it if nobody came in between. */                     \
+  PE_INLINE void fold_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                     \
+    T *p = (T *)(uintptr_t)g->addr[FIRST(g->mask)], seen = __atomic_load_n(p, __ATOMIC_SEQ_CST), next;                 \
+    do {                                                                                                               \
+      next = replay_##NAME(g, op, type, seen, g->old);                                                                 \
+      if (!g->locked) {                                                                                                \
+        *p = next;                                                                                                     \
+        return;                                                                                                        \
+      }                                                                                                                \
+    } while (!__atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                 \
+  }                                                                                                                    \
+                                                                                                                       \
+  PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                     \
+    PE_FOR_LANES(i, g->mask) {                                                                                         \
+      T *p = (T *)(uintptr_t)g->addr[i], a = get_##NAME(g->a, i), b = get_##NAME(g->b, i);                             \
+      if (!g->old) {                                                                                                   \
+        pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                      \
+        continue;                                                                                                      \
+      }                                                                                                                \
+      T value = pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                              \
+      put_##NAME(g->old, i, op == PE_ATOM_PREDEC ? (T)pe_apply(op, type, g->flags, value, a, b) : value);              \
+    }                                                                                                                  \
+  }                                                                                                                    \
+                                                                                                                       \
+  PE_INLINE void lanes_##NAME(const pe_atom_lanes *g, bool one_address, uint32_t op, uint32_t type) {                  \
+    if (!one_address)                                                                                                  \
+      each_##NAME(g, op, type);                                                                                        \
+    else if (pe_op_is_combinable(op))                                                                                  \
+      combine_##NAME(g, op, type);                                                                                     \
+    else                                                                                                               \
+      fold_##NAME(g, op, type);                                                                                        \
   }
 DEFINE_LANES(uint16_t, u16)
 DEFINE_LANES(uint32_t, u32)
@@ -119,11 +119,13 @@ static bool same_address(const pe_atom_lanes *g) {
   if (g->one_address) return true;
   uint64_t address = g->addr[FIRST(g->mask)];
   if (!(g->mask & (g->mask - 1))) return false;
-  PE_FOR_LANES(i, g->mask) if (g->addr[i] != address) return false;
+  PE_FOR_LANES(i, g->mask)
+    if (g->addr[i] != address) return false;
   return true;
 }
 
-#define HOT(NAME, OP, TYPE) case OP: lanes_##NAME(g, one, OP, TYPE); return
+#define HOT(NAME, OP, TYPE) \
+  case OP: lanes_##NAME(g, one, OP, TYPE); return
 
 static void run_u32(const pe_atom_lanes *g) {
   bool one = same_address(g);

@@ -22,8 +22,7 @@ int pe_mem_atomic(const pe_warp *w, uint32_t space, uint64_t address, uint32_t o
   pe_access access = access_of(PE_NO_POS, space, pe_atom_bytes(type), 1);
   uint32_t status = pe_locate(w, &access, 0, address, pe_atom_bytes(type), &at);
   if (status != PE_OK) return (int)status;
-  pe_atom_update(at.host, op, type, flags_in(at.shared, op, type, flags), a, b, old,
-                 locked && !at.shared);
+  pe_atom_update(at.host, op, type, flags_in(at.shared, op, type, flags), a, b, old, locked && !at.shared);
   return PE_OK;
 }
 
@@ -43,7 +42,8 @@ static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask) {
 }
 
 /* What describes the instruction; the rest says where its lanes go. */
-static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t flags, const void *a, const void *b, void *old) {
+static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t flags, const void *a, const void *b,
+                              void *old) {
   pe_atom_lanes lanes;
   w->pos = site->pos;
   w->space = site->space;
@@ -70,14 +70,16 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
   if (v.global) run_global(w, &lanes, v.global);
   if (v.lane < 0) return;
-  pe_record fault = {.kind = v.kind, .pos = site->pos, .lane = v.lane, .space = site->space, .address = addr[v.lane], .size = size};
+  pe_record fault = {
+    .kind = v.kind, .pos = site->pos, .lane = v.lane, .space = site->space, .address = addr[v.lane], .size = size};
   fault.others = pe_other_failures(w, &access, mask, v.lane, addr, size);
   pe_fault_at(w, &fault);
 }
 
 /* Does one allocation hold the element?  `known` is the last one that did. */
 static bool in_region(const pe_warp *w, pe_allocation *known, uint64_t address, uint32_t size) {
-  if (!pe_in_window(address, known->address, known->size) && !pe_arena_nearest(w->launch->arena, address, known)) return false;
+  if (!pe_in_window(address, known->address, known->size) && !pe_arena_nearest(w->launch->arena, address, known))
+    return false;
   return pe_within(address - known->address, size, known->size);
 }
 
@@ -89,7 +91,8 @@ static uint32_t locate_own(const pe_warp *w, const pe_red_site *site, const pe_a
     if (pe_in_window(address, site->window[i], site->window[i + 1] - site->window[i])) return PE_INVALID_ADDRESS_SPACE;
   if (address & (access->align - 1)) return PE_MISALIGNED;
   uint64_t offset = address - site->bias, inside = w->arena_base + offset;
-  if (address < site->bias || offset >= w->arena_size || !in_region(w, region, inside, access->align)) return PE_ILLEGAL_ADDRESS;
+  if (address < site->bias || offset >= w->arena_size || !in_region(w, region, inside, access->align))
+    return PE_ILLEGAL_ADDRESS;
   uint32_t status = pe_locate(w, access, 0, inside, access->align, &at);
   if (status == PE_OK) *out = (uint64_t)(uintptr_t)at.host;
   return status;
@@ -136,8 +139,13 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   }
   if (live) run_global(w, &lanes, live);
   if (failed < 0) return;
-  pe_record fault = {.kind = kind, .pos = site->atom.pos, .lane = failed, .space = PE_GENERIC, .address = addr[failed],
-                     .size = size, .note = "in the program's own address space"};
+  pe_record fault = {.kind = kind,
+                     .pos = site->atom.pos,
+                     .lane = failed,
+                     .space = PE_GENERIC,
+                     .address = addr[failed],
+                     .size = size,
+                     .note = "in the program's own address space"};
   PE_FOR_LANES(i, mask & ~((2u << failed) - 1))
     fault.others += locate_own(w, site, &access, addr[i], &region, &(uint64_t){0}) != PE_OK;
   pe_fault_at(w, &fault);

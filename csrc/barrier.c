@@ -44,8 +44,10 @@ static void complete(pe_cta *cta, pe_barrier_state *barrier) {
   uint32_t id = (uint32_t)(barrier - cta->barriers);
   for (uint32_t waiting = barrier->waiting; waiting; waiting &= waiting - 1) {
     pe_warp_state *state = &cta->warps[__builtin_ctz(waiting)];
-    if (state->at_barrier[id]) release_lanes(state, id, barrier);
-    else give_result(barrier, &state->result);
+    if (state->at_barrier[id])
+      release_lanes(state, id, barrier);
+    else
+      give_result(barrier, &state->result);
   }
   cta->runnable |= barrier->waiting;
   pe_cta_progress(cta);
@@ -140,8 +142,7 @@ static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_s
     complete(cta, barrier);
     return;
   }
-  if (!w->launch->config.suspends)
-    misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
+  if (!w->launch->config.suspends) misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
   pe_suspend(w);
 }
 
@@ -151,8 +152,10 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
   if (!waits && count == 0) misuse(w, pos, id, COUNTLESS);
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_SYNC);
-  if (waits) wait_or_complete(w, pos, id, barrier);
-  else if (barrier->arrived >= barrier->expected) complete(pe_self->cta, barrier);
+  if (waits)
+    wait_or_complete(w, pos, id, barrier);
+  else if (barrier->arrived >= barrier->expected)
+    complete(pe_self->cta, barrier);
 }
 
 uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t op, uint32_t pred) {

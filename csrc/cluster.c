@@ -45,7 +45,7 @@ void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask) {
   pe_warp_state *state = (pe_warp_state *)w;
   uint32_t early = mask & ~(state->cluster_arrived | state->cluster_passes);
   if (early) misuse(w, pos, early, "barrier.cluster: a thread waits without having arrived");
-  if (mask & ~state->cluster_passes) pe_cluster_complete(cta);  /* lanes may have exited meanwhile */
+  if (mask & ~state->cluster_passes) pe_cluster_complete(cta); /* lanes may have exited meanwhile */
   while (mask & ~state->cluster_passes) {
     cta->cluster_waiting |= 1u << w->warpid;
     cta->cluster_pos = pos;

@@ -67,7 +67,8 @@ static void locate_bulk(pe_warp *w, const pe_copy_site *site, uint32_t lane, uin
                         uint8_t **to, uint8_t **from) {
   pe_access written = target_of(site, BULK_ALIGNMENT), read = source_of(site, BULK_ALIGNMENT);
   if (size % BULK_ALIGNMENT)
-    pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target, size, "the size is not a multiple of 16");
+    pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target, size,
+                  "the size is not a multiple of 16");
   *to = pe_host(w, &written, lane, target, size);
   *from = pe_host(w, &read, lane, source, size);
 }
@@ -83,8 +84,10 @@ void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
   PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
     locate_bulk(w, site, lane, target[lane], source[lane], size[lane], &to, &from);
-    if (bytes) copy_masked(to, from, size[lane], bytes[lane]);
-    else memmove(to, from, size[lane]);
+    if (bytes)
+      copy_masked(to, from, size[lane], bytes[lane]);
+    else
+      memmove(to, from, size[lane]);
   }
 }
 
@@ -104,7 +107,8 @@ void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
   pe_access written = {site->pos, site->target, PE_IN_SHARED, 8};
   PE_FOR_LANES(lane, mask) {
     if (size[lane] % 8)
-      pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target[lane], 0, "the size is not a multiple of 8");
+      pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target[lane], 0,
+                    "the size is not a multiple of 8");
     memset(pe_host(w, &written, lane, target[lane], size[lane]), 0, size[lane]);
   }
 }

@@ -36,35 +36,36 @@ static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) 
 /* What a warp sees that is the same for all CTAs of the place. */
 static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
   const pe_config *config = &launch->config;
-  uint64_t local_slot = config->suspends ? warpid : 0;  /* warps that run one after another share a window */
+  uint64_t local_slot = config->suspends ? warpid : 0; /* warps that run one after another share a window */
   pe_warp_state *state = &cta->warps[warpid];
   *state = (pe_warp_state){
     .fiber = cta->fibers[config->suspends ? warpid : 0],
-    .warp = {
-      .arena_base = pe_arena_base(launch->arena),
-      .arena_size = pe_arena_extent(launch->arena),
-      .global_base = config->global_base,
-      .const_base = config->const_base,
-      .const_size = config->const_size,
-      .param_base = launch->params,
-      .param_size = config->params_size,
-      .handles = config->handles,
-      .stop = (const volatile uint32_t *)&launch->stop,
-      .launch = launch,
-      .ntid = {config->block[0], config->block[1], config->block[2]},
-      .nctaid = {config->grid[0], config->grid[1], config->grid[2]},
-      .gridid = launch->gridid,
-      .smid = pe_self->index,
-      .nsmid = launch->workers,
-      .grid_workspace = launch->workspace,
-      .shared_base = windows->shared,
-      .shared_size = config->static_shared + config->dynamic_shared,
-      .dynamic_shared = (uint32_t)config->dynamic_shared,
-      .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
-      .local_size = launch->local_stride,
-      .warpid = warpid,
-      .stack_limit = pe_fiber_limit(cta->fibers[config->suspends ? warpid : 0]),
-    },
+    .warp =
+        {
+          .arena_base = pe_arena_base(launch->arena),
+          .arena_size = pe_arena_extent(launch->arena),
+          .global_base = config->global_base,
+          .const_base = config->const_base,
+          .const_size = config->const_size,
+          .param_base = launch->params,
+          .param_size = config->params_size,
+          .handles = config->handles,
+          .stop = (const volatile uint32_t *)&launch->stop,
+          .launch = launch,
+          .ntid = {config->block[0], config->block[1], config->block[2]},
+          .nctaid = {config->grid[0], config->grid[1], config->grid[2]},
+          .gridid = launch->gridid,
+          .smid = pe_self->index,
+          .nsmid = launch->workers,
+          .grid_workspace = launch->workspace,
+          .shared_base = windows->shared,
+          .shared_size = config->static_shared + config->dynamic_shared,
+          .dynamic_shared = (uint32_t)config->dynamic_shared,
+          .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
+          .local_size = launch->local_stride,
+          .warpid = warpid,
+          .stack_limit = pe_fiber_limit(cta->fibers[config->suspends ? warpid : 0]),
+        },
   };
   fill_threads(&state->warp, config, launch->threads);
 }
@@ -72,7 +73,8 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
 /* Stacks that an earlier launch has left large are made small again if this one cannot afford them. */
 static bool charge_fibers(pe_cta *cta, pe_launch *launch, uint32_t count, bool further) {
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < count; i++) bytes += further ? pe_fiber_committed(cta->fibers[i]) : pe_fiber_grown(cta->fibers[i]);
+  for (uint32_t i = 0; i < count; i++)
+    bytes += further ? pe_fiber_committed(cta->fibers[i]) : pe_fiber_grown(cta->fibers[i]);
   if (pe_launch_charge(launch, bytes)) return true;
   for (uint32_t i = 0; i < count; i++) pe_fiber_shrink(cta->fibers[i], 0);
   return !further;

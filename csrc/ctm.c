@@ -57,7 +57,9 @@ static target target_of(pe_warp *w, const pe_ctm_site *site, uint64_t handle, ne
   return (target){w, site->pos, handle, ctx, d, access, plain};
 }
 
-static uint8_t *address_of(const pe_surface_desc *d, uint64_t x, uint64_t y) { return d->base + y * d->pitch + x * d->elem_bytes; }
+static uint8_t *address_of(const pe_surface_desc *d, uint64_t x, uint64_t y) {
+  return d->base + y * d->pitch + x * d->elem_bytes;
+}
 
 /* The address of a texel, or NULL where there is none. */
 static uint8_t *place(const target *t, uint32_t lane, int64_t x, int64_t y) {
@@ -192,7 +194,8 @@ static void share_indices(uint32_t group, uint32_t mask, const points *p, uint32
 }
 
 /* The lanes of mask, all channels of which are written, on a plain target: addresses in loops over all lanes. */
-PE_WIDE static void scatter(const target *t, const uint32_t *red, const uint32_t *green, const uint32_t *blue, uint32_t mask) {
+PE_WIDE static void scatter(const target *t, const uint32_t *red, const uint32_t *green, const uint32_t *blue,
+                            uint32_t mask) {
   const pe_surface_desc *d = t->desc;
   float width = (float)d->width, height = (float)d->height;
   uint64_t base = (uint64_t)(uintptr_t)d->base, pitch = d->pitch, addr[32];
@@ -228,7 +231,8 @@ void pe_ctm_umrt(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t ha
   target t = target_of(w, site, handle, ONE_FLOAT);
   points p = {red, green, blue, alpha, channels};
   uint32_t writing = mask, shared[2][32];
-  bool simple = t.plain && !t.ctx->policy.strict && site->op == PE_ATOM_XCHG && t.desc->width <= EXACT && t.desc->height <= EXACT;
+  bool simple =
+      t.plain && !t.ctx->policy.strict && site->op == PE_ATOM_XCHG && t.desc->width <= EXACT && t.desc->height <= EXACT;
   if (!simple || !whole_lanes(channels, &writing)) {
     write_points(&t, site, &p, mask);
     return;

@@ -56,8 +56,8 @@ noreturn void pe_fault_at(pe_warp *w, const pe_record *fault) {
   pe_leave();
 }
 
-noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot,
-                               const int64_t coord[4], uint32_t size) {
+noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot, const int64_t coord[4],
+                               uint32_t size) {
   pe_record fault = {.kind = kind, .pos = pos, .lane = lane, .size = size, .slot = slot, .has_coordinates = 1};
   memcpy(fault.coordinates, coord, sizeof fault.coordinates);
   pe_fault_at(w, &fault);

@@ -30,11 +30,11 @@
 
 struct pe_fiber {
   uint8_t *mapping;
-  size_t guard, stack;           /* bytes, from the start of the mapping */
-  size_t first, committed;       /* usable of the stack, at its end: when it is new, and now */
+  size_t guard, stack;     /* bytes, from the start of the mapping */
+  size_t first, committed; /* usable of the stack, at its end: when it is new, and now */
   uintptr_t top;
   bool portable;
-  void *own, *home;              /* stack pointers of the assembly switch */
+  void *own, *home; /* stack pointers of the assembly switch */
   ucontext_t own_context, home_context;
   void (*entry)(void *);
   void *argument;
@@ -50,41 +50,41 @@ void pe_fiber_first(void);
 
 #if HAVE_ASSEMBLY && defined(__x86_64__)
 __asm__(
-  ".text\n"
-  ".hidden pe_fiber_switch\n"
-  ".globl pe_fiber_switch\n"
-  ".type pe_fiber_switch,@function\n"
-  "pe_fiber_switch:\n"
-  "  pushq %rbp\n"
-  "  pushq %rbx\n"
-  "  pushq %r12\n"
-  "  pushq %r13\n"
-  "  pushq %r14\n"
-  "  pushq %r15\n"
-  "  movq %rsp, (%rdi)\n"
-  "  movq %rsi, %rsp\n"
-  "  popq %r15\n"
-  "  popq %r14\n"
-  "  popq %r13\n"
-  "  popq %r12\n"
-  "  popq %rbx\n"
-  "  popq %rbp\n"
-  "  ret\n"
-  ".size pe_fiber_switch,.-pe_fiber_switch\n"
-  ".hidden pe_fiber_first\n"
-  ".globl pe_fiber_first\n"
-  ".type pe_fiber_first,@function\n"
-  "pe_fiber_first:\n"
-  "  .cfi_startproc\n"
-  "  .cfi_undefined rip\n"
-  "  movq %r12, %rdi\n"
-  "  callq *%r13\n"
-  "  ud2\n"
-  "  .cfi_endproc\n"
-  ".size pe_fiber_first,.-pe_fiber_first\n");
+    ".text\n"
+    ".hidden pe_fiber_switch\n"
+    ".globl pe_fiber_switch\n"
+    ".type pe_fiber_switch,@function\n"
+    "pe_fiber_switch:\n"
+    "  pushq %rbp\n"
+    "  pushq %rbx\n"
+    "  pushq %r12\n"
+    "  pushq %r13\n"
+    "  pushq %r14\n"
+    "  pushq %r15\n"
+    "  movq %rsp, (%rdi)\n"
+    "  movq %rsi, %rsp\n"
+    "  popq %r15\n"
+    "  popq %r14\n"
+    "  popq %r13\n"
+    "  popq %r12\n"
+    "  popq %rbx\n"
+    "  popq %rbp\n"
+    "  ret\n"
+    ".size pe_fiber_switch,.-pe_fiber_switch\n"
+    ".hidden pe_fiber_first\n"
+    ".globl pe_fiber_first\n"
+    ".type pe_fiber_first,@function\n"
+    "pe_fiber_first:\n"
+    "  .cfi_startproc\n"
+    "  .cfi_undefined rip\n"
+    "  movq %r12, %rdi\n"
+    "  callq *%r13\n"
+    "  ud2\n"
+    "  .cfi_endproc\n"
+    ".size pe_fiber_first,.-pe_fiber_first\n");
 
 static void *first_frame(uintptr_t top, void (*run)(void *), void *argument) {
-  uint64_t *sp = (uint64_t *)top - 9;  /* r15 r14 r13 r12 rbx rbp, return address; then 16-byte aligned for the call */
+  uint64_t *sp = (uint64_t *)top - 9; /* r15 r14 r13 r12 rbx rbp, return address; then 16-byte aligned for the call */
   memset(sp, 0, 72);
   sp[2] = (uint64_t)(uintptr_t)run;
   sp[3] = (uint64_t)(uintptr_t)argument;
@@ -93,52 +93,52 @@ static void *first_frame(uintptr_t top, void (*run)(void *), void *argument) {
 }
 #elif HAVE_ASSEMBLY
 __asm__(
-  ".text\n"
-  ".hidden pe_fiber_switch\n"
-  ".globl pe_fiber_switch\n"
-  ".type pe_fiber_switch,%function\n"
-  "pe_fiber_switch:\n"
-  "  sub sp, sp, #160\n"
-  "  stp x19, x20, [sp, #0]\n"
-  "  stp x21, x22, [sp, #16]\n"
-  "  stp x23, x24, [sp, #32]\n"
-  "  stp x25, x26, [sp, #48]\n"
-  "  stp x27, x28, [sp, #64]\n"
-  "  stp x29, x30, [sp, #80]\n"
-  "  stp d8, d9, [sp, #96]\n"
-  "  stp d10, d11, [sp, #112]\n"
-  "  stp d12, d13, [sp, #128]\n"
-  "  stp d14, d15, [sp, #144]\n"
-  "  mov x9, sp\n"
-  "  str x9, [x0]\n"
-  "  mov sp, x1\n"
-  "  ldp x19, x20, [sp, #0]\n"
-  "  ldp x21, x22, [sp, #16]\n"
-  "  ldp x23, x24, [sp, #32]\n"
-  "  ldp x25, x26, [sp, #48]\n"
-  "  ldp x27, x28, [sp, #64]\n"
-  "  ldp x29, x30, [sp, #80]\n"
-  "  ldp d8, d9, [sp, #96]\n"
-  "  ldp d10, d11, [sp, #112]\n"
-  "  ldp d12, d13, [sp, #128]\n"
-  "  ldp d14, d15, [sp, #144]\n"
-  "  add sp, sp, #160\n"
-  "  ret\n"
-  ".size pe_fiber_switch,.-pe_fiber_switch\n"
-  ".hidden pe_fiber_first\n"
-  ".globl pe_fiber_first\n"
-  ".type pe_fiber_first,%function\n"
-  "pe_fiber_first:\n"
-  "  .cfi_startproc\n"
-  "  .cfi_undefined x30\n"
-  "  mov x0, x19\n"
-  "  blr x20\n"
-  "  brk #1\n"
-  "  .cfi_endproc\n"
-  ".size pe_fiber_first,.-pe_fiber_first\n");
+    ".text\n"
+    ".hidden pe_fiber_switch\n"
+    ".globl pe_fiber_switch\n"
+    ".type pe_fiber_switch,%function\n"
+    "pe_fiber_switch:\n"
+    "  sub sp, sp, #160\n"
+    "  stp x19, x20, [sp, #0]\n"
+    "  stp x21, x22, [sp, #16]\n"
+    "  stp x23, x24, [sp, #32]\n"
+    "  stp x25, x26, [sp, #48]\n"
+    "  stp x27, x28, [sp, #64]\n"
+    "  stp x29, x30, [sp, #80]\n"
+    "  stp d8, d9, [sp, #96]\n"
+    "  stp d10, d11, [sp, #112]\n"
+    "  stp d12, d13, [sp, #128]\n"
+    "  stp d14, d15, [sp, #144]\n"
+    "  mov x9, sp\n"
+    "  str x9, [x0]\n"
+    "  mov sp, x1\n"
+    "  ldp x19, x20, [sp, #0]\n"
+    "  ldp x21, x22, [sp, #16]\n"
+    "  ldp x23, x24, [sp, #32]\n"
+    "  ldp x25, x26, [sp, #48]\n"
+    "  ldp x27, x28, [sp, #64]\n"
+    "  ldp x29, x30, [sp, #80]\n"
+    "  ldp d8, d9, [sp, #96]\n"
+    "  ldp d10, d11, [sp, #112]\n"
+    "  ldp d12, d13, [sp, #128]\n"
+    "  ldp d14, d15, [sp, #144]\n"
+    "  add sp, sp, #160\n"
+    "  ret\n"
+    ".size pe_fiber_switch,.-pe_fiber_switch\n"
+    ".hidden pe_fiber_first\n"
+    ".globl pe_fiber_first\n"
+    ".type pe_fiber_first,%function\n"
+    "pe_fiber_first:\n"
+    "  .cfi_startproc\n"
+    "  .cfi_undefined x30\n"
+    "  mov x0, x19\n"
+    "  blr x20\n"
+    "  brk #1\n"
+    "  .cfi_endproc\n"
+    ".size pe_fiber_first,.-pe_fiber_first\n");
 
 static void *first_frame(uintptr_t top, void (*run)(void *), void *argument) {
-  uint64_t *sp = (uint64_t *)top - 20;  /* x19 to x30, d8 to d15 */
+  uint64_t *sp = (uint64_t *)top - 20; /* x19 to x30, d8 to d15 */
   memset(sp, 0, 160);
   sp[0] = (uint64_t)(uintptr_t)argument;
   sp[1] = (uint64_t)(uintptr_t)run;
@@ -247,13 +247,11 @@ static void run_entry(void *argument) {
   pe_fiber *fiber = argument;
   pe_sanitizer_arrived(&fiber->sanitizer);
   fiber->entry(fiber->argument);
-  abort();  /* entries leave, they do not return */
+  abort(); /* entries leave, they do not return */
 }
 
 /* makecontext passes ints only. */
-static void run_entry_halves(unsigned high, unsigned low) {
-  run_entry((void *)(uintptr_t)((uint64_t)high << 32 | low));
-}
+static void run_entry_halves(unsigned high, unsigned low) { run_entry((void *)(uintptr_t)((uint64_t)high << 32 | low)); }
 
 static void make_context(pe_fiber *fiber) {
   uint64_t self = (uint64_t)(uintptr_t)fiber;

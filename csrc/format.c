@@ -30,10 +30,10 @@ PE_INLINE uint32_t signed_int(int32_t value, int32_t most) {
 }
 
 /* n is a multiple of 4. */
-#define CONVERT(EXPRESSION)                                                                          \
-  do {                                                                                               \
-    for (uint32_t *v = values; v != values + n; v += 4)                                              \
-      for (uint32_t i = 0; i < 4; i++) v[i] = (uint32_t)(EXPRESSION) & mask;                         \
+#define CONVERT(EXPRESSION)                                                  \
+  do {                                                                       \
+    for (uint32_t *v = values; v != values + n; v += 4)                      \
+      for (uint32_t i = 0; i < 4; i++) v[i] = (uint32_t)(EXPRESSION) & mask; \
   } while (0)
 
 PE_WIDE static void convert(uint32_t kind, uint32_t bits, uint32_t *values, uint32_t n) {

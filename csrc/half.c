@@ -25,19 +25,21 @@ static bool rounds_up(uint32_t mode, bool negative, uint64_t kept, uint64_t rest
 static uint16_t overflow(format f, uint32_t mode, bool negative) {
   uint16_t infinity = (uint16_t)(((1u << f.exponent_bits) - 1) << f.mantissa_bits);
   bool to_infinity = mode == PE_RN || (mode == PE_RM && negative) || (mode == PE_RP && !negative);
-  return (uint16_t)(infinity - !to_infinity);  /* one below infinity is the largest finite value */
+  return (uint16_t)(infinity - !to_infinity); /* one below infinity is the largest finite value */
 }
 
 /* Round significand * 2^exponent; the significand is not 0. */
 static uint16_t encode(format f, uint32_t mode, bool negative, uint64_t significand, int exponent) {
   int bias = (1 << (f.exponent_bits - 1)) - 1, lowest = 1 - bias - f.mantissa_bits;
-  int unit = exponent + 63 - __builtin_clzll(significand) - f.mantissa_bits;  /* exponent of the last place */
+  int unit = exponent + 63 - __builtin_clzll(significand) - f.mantissa_bits; /* exponent of the last place */
   if (unit < lowest) unit = lowest;
   int shift = unit - exponent;
   uint64_t kept = shift >= 64 ? 0 : shift > 0 ? significand >> shift : significand << -shift;
-  if (shift >= 64) kept = rounds_up(mode, negative, 0, 1, 2);
-  else if (shift > 0) kept += rounds_up(mode, negative, kept, significand & ((1ull << shift) - 1), 1ull << (shift - 1));
-  uint64_t biased = kept + ((uint64_t)(unit - lowest) << f.mantissa_bits);  /* a carry moves into the exponent */
+  if (shift >= 64)
+    kept = rounds_up(mode, negative, 0, 1, 2);
+  else if (shift > 0)
+    kept += rounds_up(mode, negative, kept, significand & ((1ull << shift) - 1), 1ull << (shift - 1));
+  uint64_t biased = kept + ((uint64_t)(unit - lowest) << f.mantissa_bits); /* a carry moves into the exponent */
   uint64_t infinity = ((1ull << f.exponent_bits) - 1) << f.mantissa_bits;
   return biased >= infinity ? overflow(f, mode, negative) : (uint16_t)biased;
 }
@@ -53,8 +55,10 @@ static uint16_t from_double(format f, double value, uint32_t mode) {
   if (exponent == 0x7ff && mantissa)
     return (uint16_t)(sign | infinity | 1u << (f.mantissa_bits - 1) | mantissa >> (DOUBLE_MANTISSA - f.mantissa_bits));
   if (exponent == 0x7ff) return sign | infinity;
-  if (exponent) mantissa |= 1ull << DOUBLE_MANTISSA;
-  else exponent = 1;
+  if (exponent)
+    mantissa |= 1ull << DOUBLE_MANTISSA;
+  else
+    exponent = 1;
   if (mantissa == 0) return sign;
   return sign | encode(f, mode, negative, mantissa, exponent - DOUBLE_BIAS - DOUBLE_MANTISSA);
 }
@@ -73,8 +77,10 @@ static double to_double(format f, uint16_t bits) {
     value = ldexp((double)mantissa, 1 - bias - f.mantissa_bits);
     return sign ? -value : value;
   }
-  if (exponent == (1 << f.exponent_bits) - 1) exponent = 0x7ff;
-  else exponent += DOUBLE_BIAS - bias;
+  if (exponent == (1 << f.exponent_bits) - 1)
+    exponent = 0x7ff;
+  else
+    exponent += DOUBLE_BIAS - bias;
   wide = sign | (uint64_t)exponent << DOUBLE_MANTISSA | mantissa << (DOUBLE_MANTISSA - f.mantissa_bits);
   memcpy(&value, &wide, sizeof value);
   return value;

@@ -17,10 +17,10 @@
 struct pe_heap {
   uint64_t base;
   uint32_t granules;
-  uint32_t head[ORDERS];     /* free blocks of 1 << order granules, linked by `next` and `previous` */
+  uint32_t head[ORDERS]; /* free blocks of 1 << order granules, linked by `next` and `previous` */
   uint32_t *next, *previous;
-  uint32_t *length;          /* at the first granule of an allocation: its granules, else 0 */
-  uint8_t *order;            /* at the first granule of a free block: its order + 1, else 0 */
+  uint32_t *length; /* at the first granule of an allocation: its granules, else 0 */
+  uint8_t *order;   /* at the first granule of a free block: its order + 1, else 0 */
 };
 
 static void link_block(pe_heap *heap, uint32_t at, uint32_t order) {
@@ -35,8 +35,10 @@ static void unlink_block(pe_heap *heap, uint32_t at, uint32_t order) {
   uint32_t before = heap->previous[at], after = heap->next[at];
   heap->order[at] = 0;
   if (after != NONE) heap->previous[after] = before;
-  if (before != NONE) heap->next[before] = after;
-  else heap->head[order] = after;
+  if (before != NONE)
+    heap->next[before] = after;
+  else
+    heap->head[order] = after;
 }
 
 /* Free an aligned block, together with its buddy if that is free. */

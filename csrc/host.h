@@ -42,48 +42,48 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out);
 enum { PE_MAX_SHARED = 227 << 10, PE_MAX_LOCAL = 512 << 10 };
 
 typedef struct pe_config {
-  uint64_t kernel;          /* address of a pe_kernel */
+  uint64_t kernel; /* address of a pe_kernel */
   uint32_t grid[3], block[3];
   const void *params;
   uint64_t params_size;
   uint64_t static_shared, dynamic_shared;
-  uint64_t local_bytes;     /* of one thread */
-  uint64_t stack_bytes;     /* of a fiber; 0: the default */
+  uint64_t local_bytes; /* of one thread */
+  uint64_t stack_bytes; /* of a fiber; 0: the default */
   uint64_t global_base, const_base, const_size, handles;
-  void *surfaces;           /* the pe_su_context, or NULL */
-  uint32_t suspends;        /* the kernel may wait: every warp gets a fiber of its own */
-  uint32_t spins;           /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
-  uint32_t cooperative;     /* all CTAs may wait for each other: each is held until it ends */
-  uint32_t workers;         /* most threads to use; 0: one for each CPU */
+  void *surfaces;       /* the pe_su_context, or NULL */
+  uint32_t suspends;    /* the kernel may wait: every warp gets a fiber of its own */
+  uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
+  uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
+  uint32_t workers;     /* most threads to use; 0: one for each CPU */
 } pe_config;
 
 /* The first fault of a launch; or, where it was stopped (PE_STOPPED), where a warp was then. */
 typedef struct pe_record {
-  uint32_t kind;            /* PE_OK: none */
-  uint32_t pos;             /* source offset, or PE_NO_POS: then `pc` tells */
-  uint64_t pc;              /* address in JIT code, or 0 */
+  uint32_t kind; /* PE_OK: none */
+  uint32_t pos;  /* source offset, or PE_NO_POS: then `pc` tells */
+  uint64_t pc;   /* address in JIT code, or 0 */
   uint32_t ctaid[3], tid[3];
-  int32_t lane;             /* -1: the whole warp, tid is that of its first thread */
+  int32_t lane; /* -1: the whole warp, tid is that of its first thread */
   uint32_t warp;
-  uint32_t space;           /* PE_GENERIC ... */
+  uint32_t space; /* PE_GENERIC ... */
   uint32_t size;
   uint64_t address;
-  uint32_t slot;            /* surface faults: slot and coordinates */
+  uint32_t slot; /* surface faults: slot and coordinates */
   uint32_t has_coordinates;
   int64_t coordinates[4];
-  uint32_t channel;         /* of the lane's hardware thread, from 1; 0: it has none */
-  uint32_t others;          /* lanes that fail beside it in the same instruction, as far as that is known */
-  char note[1024];          /* more about it, or empty */
+  uint32_t channel; /* of the lane's hardware thread, from 1; 0: it has none */
+  uint32_t others;  /* lanes that fail beside it in the same instruction, as far as that is known */
+  char note[1024];  /* more about it, or empty */
 } pe_record;
 
 enum { PE_NO_POS = 0xffffffff };
 
 typedef struct pe_counters {
-  uint64_t ctas;            /* completed */
-  uint64_t faults;          /* raised, the recorded one included */
-  uint64_t output_dropped;  /* bytes of printf output beyond the buffer */
-  uint32_t workers;         /* threads used */
-  uint32_t no_memory;       /* 1: there was no memory for the stacks of its warps */
+  uint64_t ctas;           /* completed */
+  uint64_t faults;         /* raised, the recorded one included */
+  uint64_t output_dropped; /* bytes of printf output beyond the buffer */
+  uint32_t workers;        /* threads used */
+  uint32_t no_memory;      /* 1: there was no memory for the stacks of its warps */
 } pe_counters;
 
 /* Start a launch on the pool's threads. 0, or an errno value. */

@@ -38,8 +38,8 @@ void pe_exclusive_end(pe_warp *w);
 noreturn void pe_fault_at(pe_warp *w, const pe_record *fault);
 
 /* pe_fault with the slot and the coordinates x, y, z, layer of a surface access. */
-noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot,
-                               const int64_t coord[4], uint32_t size);
+noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot, const int64_t coord[4],
+                               uint32_t size);
 
 /* pe_fault with a text that says more. */
 noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,

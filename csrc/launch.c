@@ -10,7 +10,7 @@
 #define CHUNKS_PER_WORKER 16
 #define MAX_CHUNK 64
 #define WORKSPACE_BYTES 256
-#define COOPERATIVE_WARPS 16384  /* each has a stack, and a process cannot have many mappings */
+#define COOPERATIVE_WARPS 16384 /* each has a stack, and a process cannot have many mappings */
 
 static bool is_valid(const pe_config *config) {
   uint64_t threads = 1;
@@ -161,8 +161,10 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   pe_lock();
   int error = start(launch);
   pe_unlock();
-  if (error) free(launch);
-  else *out = launch;
+  if (error)
+    free(launch);
+  else
+    *out = launch;
   return error;
 }
 
@@ -185,7 +187,8 @@ static struct timespec deadline_after(uint32_t milliseconds) {
 int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
   struct timespec deadline = deadline_after(milliseconds);
   pe_lock();
-  while (!launch->ended && pe_wait_until(&launch->end, &deadline)) {}
+  while (!launch->ended && pe_wait_until(&launch->end, &deadline)) {
+  }
   int ended = launch->ended;
   pe_unlock();
   return ended;

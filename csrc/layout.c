@@ -107,6 +107,4 @@ void pe_surface_upload(const pe_surface_desc *desc, uint32_t level, const void *
   copy_level(desc, level, (uint8_t *)dense, true);
 }
 
-void pe_surface_download(const pe_surface_desc *desc, uint32_t level, void *dense) {
-  copy_level(desc, level, dense, false);
-}
+void pe_surface_download(const pe_surface_desc *desc, uint32_t level, void *dense) { copy_level(desc, level, dense, false); }

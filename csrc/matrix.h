@@ -13,13 +13,13 @@
 #include "format.h"
 #include "internal.h"
 
-#define TILE 8          /* rows of a tile; columns of an accumulator's */
-#define TILE_WORDS 4    /* words of a tile's row */
+#define TILE 8       /* rows of a tile; columns of an accumulator's */
+#define TILE_WORDS 4 /* words of a tile's row */
 
 /* Vectors and fused multiply-adds where this CPU has them.  Not every compiler can dispatch on a level, and a resolver runs
  * too early for the sanitizers. */
-#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)
 #define PE_FUSED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define PE_FUSED

@@ -4,7 +4,7 @@
 
 #define MAX_LINES 32
 #define MAX_LINE_BYTES 256
-#define MOST_ALIGNED 16u  /* bytes; what the CUDA C++ guide asks of every leading dimension */
+#define MOST_ALIGNED 16u /* bytes; what the CUDA C++ guide asks of every leading dimension */
 
 bool pe_whole_warp(pe_warp *w, uint32_t pos, uint32_t mask) {
   if (mask == PE_ALL_LANES) return true;
@@ -45,14 +45,14 @@ PE_INLINE uint32_t place(const pe_wmma_site *site, uint32_t row, uint32_t column
 }
 
 /* Move each element between the lines and the fragment. */
-#define DEFINE_ELEMENTS(SIZE)                                                                                          \
-  static void elements_##SIZE(const pe_wmma_site *site, uint8_t *memory, uint8_t *fragment, bool load) {              \
+#define DEFINE_ELEMENTS(SIZE)                                                                                              \
+  static void elements_##SIZE(const pe_wmma_site *site, uint8_t *memory, uint8_t *fragment, bool load) {                   \
     uint32_t at = 0, outer = site->across ? site->columns : site->rows, inner = site->across ? site->rows : site->columns; \
-    for (uint32_t i = 0; i < outer; i++)                                                                               \
-      for (uint32_t j = 0; j < inner; j++, at += SIZE) {                                                               \
-        uint32_t to = site->across ? place(site, j, i, SIZE) : place(site, i, j, SIZE);                                \
-        memcpy(load ? fragment + to : memory + at, load ? memory + at : fragment + to, SIZE);                          \
-      }                                                                                                                \
+    for (uint32_t i = 0; i < outer; i++)                                                                                   \
+      for (uint32_t j = 0; j < inner; j++, at += SIZE) {                                                                   \
+        uint32_t to = site->across ? place(site, j, i, SIZE) : place(site, i, j, SIZE);                                    \
+        memcpy(load ? fragment + to : memory + at, load ? memory + at : fragment + to, SIZE);                              \
+      }                                                                                                                    \
   }
 
 DEFINE_ELEMENTS(1)

@@ -8,13 +8,13 @@
  * them those of the sums, stand in the order 0 2 4 6 1 3 5 7, which is how accumulators are spread over registers.
  */
 #pragma GCC optimize("O3")
-#pragma GCC diagnostic ignored "-Wpsabi"  /* vectors are passed between inlined functions only */
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
 #include <fenv.h>
 #include <math.h>
 #include "half.h"
 #include "matrix.h"
 
-#define MAX_A 2048      /* elements: m16n8k128 */
+#define MAX_A 2048 /* elements: m16n8k128 */
 #define MAX_B 1024
 #define MAX_C 256
 #define QUADS 4
@@ -28,7 +28,7 @@ typedef int64_t i64x4 __attribute__((vector_size(32)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 typedef float f32x4 __attribute__((vector_size(16)));
-typedef double row4 __attribute__((vector_size(32), aligned(8)));  /* in memory */
+typedef double row4 __attribute__((vector_size(32), aligned(8))); /* in memory */
 typedef float words4 __attribute__((vector_size(16), aligned(4)));
 
 /* The registers of an operand. */
@@ -39,9 +39,7 @@ typedef struct fragment {
 
 enum { D, A, B, C };
 
-PE_INLINE fragment operand(const pe_mma_site *site, void *slots, int which) {
-  return (fragment){slots, site->slots[which]};
-}
+PE_INLINE fragment operand(const pe_mma_site *site, void *slots, int which) { return (fragment){slots, site->slots[which]}; }
 PE_INLINE void *register_at(fragment f, uint32_t i) { return f.slots + f.places[i] * PE_WARP_LANES * 4; }
 
 /* ---- elements to binary64 --------------------------------------------------------------------------------------------- */
@@ -81,11 +79,11 @@ PE_INLINE u32x8 tile_column(const uint32_t *t, uint32_t w, bool halves) {
                 : (u32x8){t[0], t[4], t[8], t[12], t[16], t[20], t[24], t[28]};
 }
 
-#define WIDEN(NAME, BITS)                                                                            \
-  for (uint32_t w = 0; w < TILE_WORDS; w++) {                                                        \
-    u32x8 words = tile_column(tile, w, halves);                                                      \
-    for (uint32_t e = 0; e < 32; e += BITS, to += TILE) store_doubles(to, from_##NAME(words >> e));  \
-  }                                                                                                  \
+#define WIDEN(NAME, BITS)                                                                           \
+  for (uint32_t w = 0; w < TILE_WORDS; w++) {                                                       \
+    u32x8 words = tile_column(tile, w, halves);                                                     \
+    for (uint32_t e = 0; e < 32; e += BITS, to += TILE) store_doubles(to, from_##NAME(words >> e)); \
+  }                                                                                                 \
   break
 
 /* A tile as rows of 8 doubles, one for each k. */
@@ -111,9 +109,12 @@ PE_INLINE void widen_f64(const double *tile, bool halves, double *to) {
 /* Elements in a tile's row. */
 static uint32_t tile_columns(uint32_t type) {
   switch (type) {
-    case PE_TYPE_F16: case PE_TYPE_BF16: return 8;
-    case PE_TYPE_TF32: case PE_TYPE_F64: return 4;
-    case PE_TYPE_S4: case PE_TYPE_U4: return 32;
+    case PE_TYPE_F16:
+    case PE_TYPE_BF16: return 8;
+    case PE_TYPE_TF32:
+    case PE_TYPE_F64: return 4;
+    case PE_TYPE_S4:
+    case PE_TYPE_U4: return 32;
     default: return 16;
   }
 }
@@ -135,7 +136,8 @@ PE_FUSED static void read_multiplicand(uint32_t type, uint32_t rows, uint32_t k,
 
 /* The four bits about a chunk of a row (PTX ISA, "Sparse matrix storage"): 16-bit and wider elements have those of rows g
  * and g + 8 in the halves of one word, narrower ones in the words of two neighbouring lanes. */
-static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t row, uint32_t chunk, uint32_t chunks, bool narrow) {
+static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t row, uint32_t chunk, uint32_t chunks,
+                         bool narrow) {
   uint32_t high = row / TILE;
   uint32_t lane = narrow ? site->selector * 2 + chunk / 8 * 2 + high : site->selector * (chunks / 4) + chunk / 4;
   uint32_t shift = narrow ? chunk % 8 * 4 : high * 16 + chunk % 4 * 4;
@@ -145,7 +147,7 @@ static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t ro
 /* Blocks of k / 2 rows to blocks of k, with the zeros that A does not hold. */
 static void expand(const pe_mma_site *site, const uint32_t *e, const double *from, double *to) {
   uint32_t columns = tile_columns(site->a);
-  uint32_t group = columns == 32 ? 2 : 1;           /* 4-bit elements come in pairs */
+  uint32_t group = columns == 32 ? 2 : 1; /* 4-bit elements come in pairs */
   uint32_t chunk_size = columns == 4 ? 2 : 4 * group, chunks = site->k / chunk_size;
   memset(to, 0, sizeof *to * site->m * site->k);
   for (uint32_t row = 0; row < site->m; row++)
@@ -153,7 +155,7 @@ static void expand(const pe_mma_site *site, const uint32_t *e, const double *fro
       uint32_t bits = metadata(site, e, row, chunk, chunks, columns >= 16);
       double *out = to + (row / TILE * site->k + chunk * chunk_size) * TILE + row % TILE;
       const double *in = from + (row / TILE * site->k + chunk * chunk_size) / 2 * TILE + row % TILE;
-      if (columns == 4) {                            /* 1:2, of which each index names one half */
+      if (columns == 4) { /* 1:2, of which each index names one half */
         out[(bits >> 1 & 1) * TILE] = in[0];
         continue;
       }
@@ -369,7 +371,7 @@ PE_FUSED static void multiply_quads(const pe_mma_site *site, void *slots) {
     for (uint32_t i = 0; i < TILE; i++) {
       uint32_t lane = quad * 4 + i % 4 + i / 4 * 16;
       for (uint32_t x = 0; x < 4; x++) {
-        uint32_t across = i % 4 * TILE + x + i / 4 * 4;  /* k is i % 4 */
+        uint32_t across = i % 4 * TILE + x + i / 4 * 4; /* k is i % 4 */
         rows[site->flags & PE_MMA_A_COL ? across : x * TILE + i] = left[x][lane];
         columns[site->flags & PE_MMA_B_ROW ? across : x * TILE + i] = right[x][lane];
       }

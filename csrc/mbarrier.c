@@ -18,7 +18,7 @@
 #define MAX_TX ((1 << (TX_BITS - 1)) - 1)
 #define TAG_SHIFT (PE_MBARRIER_PHASE_BIT + 1)
 #define TAG 2u
-#define TRY_TURNS 4   /* how often a try_wait lets the other warps run before it gives up */
+#define TRY_TURNS 4 /* how often a try_wait lets the other warps run before it gives up */
 
 typedef struct object {
   uint32_t pending, expected, phase;
@@ -30,7 +30,7 @@ typedef struct use {
   pe_warp *w;
   const pe_mbarrier_site *site;
   int32_t lane;
-  uint64_t address;   /* as the program gives it */
+  uint64_t address; /* as the program gives it */
 } use;
 
 static noreturn void misuse(const use *u, const char *what) {
@@ -98,7 +98,7 @@ static object update(const use *u, object o, uint32_t value) {
     case PE_MBARRIER_COMPLETE_TX: expect(u, &o, -(int64_t)value); break;
     case PE_MBARRIER_ARRIVE_EXPECT_TX: expect(u, &o, value), arrive(u, &o, 1); break;
     case PE_MBARRIER_DROP_EXPECT_TX: expect(u, &o, value), drop(u, &o, 1); break;
-    case PE_MBARRIER_ARRIVE_LATER: break;  /* one more is expected, and arrives: the copies before it are complete */
+    case PE_MBARRIER_ARRIVE_LATER: break; /* one more is expected, and arrives: the copies before it are complete */
     default: arrive(u, &o, value); break;
   }
   if (op == PE_MBARRIER_ARRIVE_LATER || !complete(&o)) return o;
@@ -153,7 +153,8 @@ void pe_mbarriers_deadlock(pe_cta *cta) {
   object o = unpack(*locate(&u));
   pe_record fault = {.kind = PE_DEADLOCK, .pos = u.site->pos, .lane = u.lane, .address = u.address};
   snprintf(fault.note, sizeof fault.note,
-           "the mbarrier waits for %u of %u arrivals and %d bytes, and no warp can do anything else", o.pending, o.expected, o.tx);
+           "the mbarrier waits for %u of %u arrivals and %d bytes, and no warp can do anything else", o.pending, o.expected,
+           o.tx);
   pe_record_fault(u.w, &fault);
 }
 

@@ -5,7 +5,7 @@
 #include "runtime.h"
 #include "surface_access.h"
 
-#define NULL_BYTES 4096  /* addresses below are a null pointer plus a small offset */
+#define NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */
 
 /* ---- one address -------------------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,8 @@ static uint32_t locate_in(const pe_warp *w, const pe_access *access, uint32_t sp
   return PE_OK;
 }
 
-uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size, pe_place *out) {
+uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size,
+                   pe_place *out) {
   if (access->within == PE_ANYWHERE || !is_absolute(access->space))
     return locate_in(w, access, access->space, lane, address, size, out);
   uint32_t memory = memory_of(w, address);
@@ -124,8 +125,8 @@ static bool all_shared(const pe_warp *w, pe_span s, uint32_t size) {
   return size <= w->shared_size && (uint64_t)s.greatest <= w->shared_size - size;
 }
 
-static pe_verdict locate_each(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address, uint32_t size,
-                              uint64_t host[PE_WARP_LANES]) {
+static pe_verdict locate_each(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
+                              uint32_t size, uint64_t host[PE_WARP_LANES]) {
   pe_verdict v = {.lane = -1};
   PE_FOR_LANES(i, mask) {
     pe_place at;

@@ -40,9 +40,9 @@ noreturn void pe_refuse_range(pe_warp *w, const pe_access *access, uint32_t lane
 /* Which lanes an access has found places for: those below the first that may not have one. */
 typedef struct pe_verdict {
   uint32_t shared, global;
-  int32_t lane;      /* the one that fails, or -1 */
-  uint32_t kind;     /* of its fault */
-  bool one_address;  /* that all lanes share, and there are several */
+  int32_t lane;     /* the one that fails, or -1 */
+  uint32_t kind;    /* of its fault */
+  bool one_address; /* that all lanes share, and there are several */
 } pe_verdict;
 
 /* pe_locate for the lanes of `mask`, `size` bytes each, a power of two and the alignment; host[i] for those that may. */

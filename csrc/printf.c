@@ -10,7 +10,7 @@
 #include "place.h"
 #include "runtime.h"
 
-#define MAX_TEXT (1u << 20)      /* of one call by one lane */
+#define MAX_TEXT (1u << 20) /* of one call by one lane */
 #define MAX_WIDTH 65536
 
 /* One lane's call. */
@@ -20,14 +20,14 @@ typedef struct printer {
   int32_t lane;
   const char *args;
   uint64_t args_at, args_size, cursor; /* the address of the arguments and how many bytes are there; offset of the next */
-  uint32_t parsed;               /* arguments */
+  uint32_t parsed;                     /* arguments */
   char *text;
   size_t size;
 } printer;
 
 typedef struct conversion {
   char flags[6];
-  int width, precision;          /* precision < 0: none */
+  int width, precision; /* precision < 0: none */
   enum { LENGTH_CHAR, LENGTH_SHORT, LENGTH_INT, LENGTH_LONG } length;
   char kind;
 } conversion;
@@ -159,12 +159,12 @@ static bool print(printer *p, const conversion *c) {
   if (is_full(p)) return true;
   snprintf(format, sizeof format, "%%%s*.*%s%c", c->flags, strchr("diuoxX", c->kind) ? "ll" : "", c->kind);
   switch (c->kind) {
-    case 'd': case 'i':
-      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_signed(argument, c->length)));
-      break;
-    case 'u': case 'o': case 'x': case 'X':
-      advance(p, snprintf(out, room, format, c->width, c->precision, narrow_unsigned(argument, c->length)));
-      break;
+    case 'd':
+    case 'i': advance(p, snprintf(out, room, format, c->width, c->precision, narrow_signed(argument, c->length))); break;
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X': advance(p, snprintf(out, room, format, c->width, c->precision, narrow_unsigned(argument, c->length))); break;
     case 'c': advance(p, snprintf(out, room, format, c->width, c->precision, (int)argument)); break;
     case 'p': advance(p, snprintf(out, room, format, c->width, c->precision, (void *)(uintptr_t)argument)); break;
     case 's': print_string(p, c, argument, format, out, room); break;
@@ -235,12 +235,12 @@ noreturn void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint6
                             const uint32_t *line, const uint64_t *function) {
   int lane = __builtin_ctz(mask);
   w->pos = pos;
-  char texts[3][240], note[sizeof ((pe_record *)0)->note];
+  char texts[3][240], note[sizeof((pe_record *)0)->note];
   copy_string(w, message[lane], texts[0], sizeof texts[0]);
   copy_string(w, file[lane], texts[1], sizeof texts[1]);
   copy_string(w, function[lane], texts[2], sizeof texts[2]);
   snprintf(note, sizeof note, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.", texts[1],
-           line[lane], texts[2], w->ctaid[0], w->ctaid[1], w->ctaid[2], w->tid[0][lane], w->tid[1][lane],
-           w->tid[2][lane], texts[0]);
+           line[lane], texts[2], w->ctaid[0], w->ctaid[1], w->ctaid[2], w->tid[0][lane], w->tid[1][lane], w->tid[2][lane],
+           texts[0]);
   pe_fault_note(w, PE_ASSERT, pos, lane, PE_GENERIC, 0, 0, note);
 }

@@ -14,37 +14,37 @@ typedef struct pe_launch pe_launch;
 /* What one warp of JIT code sees.  Python reads the field offsets through cffi: never repeat them elsewhere. */
 typedef struct pe_warp {
   /* constant during a launch */
-  uint64_t arena_base;   /* host address of the arena's first byte */
-  uint64_t arena_size;   /* its size in bytes; PROT_NONE margins of PE_ARENA_MARGIN lie on both sides */
-  uint64_t global_base;  /* address of the module's block of .global variables */
-  uint64_t const_base;   /* address of the module's block of .const variables */
+  uint64_t arena_base;  /* host address of the arena's first byte */
+  uint64_t arena_size;  /* its size in bytes; PROT_NONE margins of PE_ARENA_MARGIN lie on both sides */
+  uint64_t global_base; /* address of the module's block of .global variables */
+  uint64_t const_base;  /* address of the module's block of .const variables */
   uint64_t const_size;
-  uint64_t param_base;   /* address of the entry's parameter buffer */
+  uint64_t param_base; /* address of the entry's parameter buffer */
   uint64_t param_size;
-  uint64_t handles;      /* address of the module's table of surfref/texref/samplerref handles (u64 each) */
+  uint64_t handles;              /* address of the module's table of surfref/texref/samplerref handles (u64 each) */
   const volatile uint32_t *stop; /* nonzero: the launch must end; polled at loop back-edges */
   pe_launch *launch;
   uint32_t ntid[3];
   uint32_t nctaid[3];
   uint64_t grid_workspace; /* of a cooperative launch: address of the words that grid barriers use; else 0 */
-  uint64_t gridid;       /* counts launches */
-  uint32_t smid;         /* the worker, and how many there are */
+  uint64_t gridid;         /* counts launches */
+  uint32_t smid;           /* the worker, and how many there are */
   uint32_t nsmid;
   /* constant during a CTA */
-  uint64_t shared_base;  /* address of the CTA's shared window */
-  uint64_t shared_size;  /* static + dynamic bytes */
+  uint64_t shared_base; /* address of the CTA's shared window */
+  uint64_t shared_size; /* static + dynamic bytes */
   uint32_t ctaid[3];
   uint32_t dynamic_shared; /* bytes of dynamic shared memory */
   /* the warp */
-  uint64_t local_base;   /* address of lane 0's local window */
-  uint64_t local_size;   /* bytes a lane; lane i's window starts at local_base + i * local_size */
-  uint32_t active;       /* lanes that exist (partial last warp) */
-  uint32_t warpid;       /* index in its CTA */
-  uint32_t pos;          /* source offset of the memory access under way, for faults that the signal handler finds */
-  uint32_t space;        /* and its PE_GENERIC, PE_GLOBAL ...; JIT code stores both as one word */
-  uint32_t exited;       /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
-  uint32_t tid[3][32];   /* x, y, z of every lane */
-  uint64_t stack_limit;  /* device functions must not start with a host stack that ends below this address */
+  uint64_t local_base;  /* address of lane 0's local window */
+  uint64_t local_size;  /* bytes a lane; lane i's window starts at local_base + i * local_size */
+  uint32_t active;      /* lanes that exist (partial last warp) */
+  uint32_t warpid;      /* index in its CTA */
+  uint32_t pos;         /* source offset of the memory access under way, for faults that the signal handler finds */
+  uint32_t space;       /* and its PE_GENERIC, PE_GLOBAL ...; JIT code stores both as one word */
+  uint32_t exited;      /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
+  uint32_t tid[3][32];  /* x, y, z of every lane */
+  uint64_t stack_limit; /* device functions must not start with a host stack that ends below this address */
 } pe_warp;
 
 typedef void (*pe_kernel)(pe_warp *);
@@ -54,12 +54,36 @@ enum { PE_GENERIC, PE_GLOBAL, PE_SHARED, PE_LOCAL, PE_CONST, PE_PARAM };
 
 /* Fault kinds. */
 enum {
-  PE_OK, PE_ILLEGAL_ADDRESS, PE_MISALIGNED, PE_NULL, PE_SURFACE_TRAP, PE_INVALID_SURFACE, PE_UNBOUND_SURFACE,
-  PE_GEOMETRY_MISMATCH, PE_FORMAT_MISMATCH, PE_INVALID_ADDRESS_SPACE, PE_TRAP, PE_ASSERT, PE_DEADLOCK, PE_STACK_OVERFLOW,
-  PE_STOPPED, PE_BARRIER_MISUSE, PE_INVALID_BRANCH,
-  PE_ILLEGAL_OP_TYPE, PE_ARITHMETIC, PE_INVALID_FREE, PE_INVALID_CALL, PE_PARTIAL_WARP,
-  PE_INVALID_TEXTURE, PE_UNBOUND_TEXTURE, PE_TEXTURE_GEOMETRY, PE_TEXTURE_FORMAT,
-  PE_UMRT_ALPHA, PE_PARTIAL_UMRT, PE_UMRT_INDEX, PE_UNSUPPORTED_FORMAT
+  PE_OK,
+  PE_ILLEGAL_ADDRESS,
+  PE_MISALIGNED,
+  PE_NULL,
+  PE_SURFACE_TRAP,
+  PE_INVALID_SURFACE,
+  PE_UNBOUND_SURFACE,
+  PE_GEOMETRY_MISMATCH,
+  PE_FORMAT_MISMATCH,
+  PE_INVALID_ADDRESS_SPACE,
+  PE_TRAP,
+  PE_ASSERT,
+  PE_DEADLOCK,
+  PE_STACK_OVERFLOW,
+  PE_STOPPED,
+  PE_BARRIER_MISUSE,
+  PE_INVALID_BRANCH,
+  PE_ILLEGAL_OP_TYPE,
+  PE_ARITHMETIC,
+  PE_INVALID_FREE,
+  PE_INVALID_CALL,
+  PE_PARTIAL_WARP,
+  PE_INVALID_TEXTURE,
+  PE_UNBOUND_TEXTURE,
+  PE_TEXTURE_GEOMETRY,
+  PE_TEXTURE_FORMAT,
+  PE_UMRT_ALPHA,
+  PE_PARTIAL_UMRT,
+  PE_UMRT_INDEX,
+  PE_UNSUPPORTED_FORMAT
 };
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */
@@ -129,11 +153,11 @@ uint64_t pe_globaltimer(pe_warp *w);
 
 /* A red/atom or surface instruction: everything that is constant about it, emitted as constant data by the lowering. */
 typedef struct pe_atom_site {
-  uint32_t pos;        /* source offset */
-  uint16_t op;         /* PE_ATOM_* */
-  uint16_t type;       /* PE_TYPE_* */
-  uint16_t space;      /* PE_GENERIC PE_GLOBAL PE_SHARED */
-  uint16_t count;      /* vector elements, 1 2 4 8 */
+  uint32_t pos;   /* source offset */
+  uint16_t op;    /* PE_ATOM_* */
+  uint16_t type;  /* PE_TYPE_* */
+  uint16_t space; /* PE_GENERIC PE_GLOBAL PE_SHARED */
+  uint16_t count; /* vector elements, 1 2 4 8 */
 } pe_atom_site;
 
 /* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).
@@ -145,7 +169,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
  * local memory, [first, last) each. */
 typedef struct pe_red_site {
   pe_atom_site atom;
-  uint32_t flags;        /* PE_ATOM_FTZ ... */
+  uint32_t flags; /* PE_ATOM_FTZ ... */
   uint64_t bias;
   uint64_t window[4];
 } pe_red_site;
@@ -153,15 +177,15 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
 
 typedef struct pe_surface_site {
   uint32_t pos;
-  uint16_t kind;       /* PE_SULD_B PE_SUST_B PE_SUST_P PE_SURED_B PE_SURED_P PE_SU_TYPED */
-  uint16_t geom;       /* PE_GEOM_* as written in the instruction */
-  uint16_t clamp;      /* PE_CLAMP_TRAP, _NEAREST, _ZERO */
-  uint16_t element;    /* bytes of one element: 1 2 4 8 */
-  uint16_t count;      /* vector elements 1 2 4 */
-  uint16_t op;         /* PE_ATOM_* of a reduction */
-  uint16_t type;       /* PE_TYPE_* of a reduction */
-  uint16_t flags;      /* PE_ATOM_FTZ ..., PE_SITE_* */
-  uint16_t channel;    /* of the hardware threads that the lanes are, from 1; 0: a lane is a thread */
+  uint16_t kind;    /* PE_SULD_B PE_SUST_B PE_SUST_P PE_SURED_B PE_SURED_P PE_SU_TYPED */
+  uint16_t geom;    /* PE_GEOM_* as written in the instruction */
+  uint16_t clamp;   /* PE_CLAMP_TRAP, _NEAREST, _ZERO */
+  uint16_t element; /* bytes of one element: 1 2 4 8 */
+  uint16_t count;   /* vector elements 1 2 4 */
+  uint16_t op;      /* PE_ATOM_* of a reduction */
+  uint16_t type;    /* PE_TYPE_* of a reduction */
+  uint16_t flags;   /* PE_ATOM_FTZ ..., PE_SITE_* */
+  uint16_t channel; /* of the hardware threads that the lanes are, from 1; 0: a lane is a thread */
 } pe_surface_site;
 
 /* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:
@@ -201,13 +225,13 @@ uint32_t pe_is_surface(pe_warp *w, uint32_t mask, const uint64_t *handle);
 
 typedef struct pe_texture_site {
   uint32_t pos;
-  uint16_t geom;       /* PE_GEOM_* as written in the instruction */
-  uint16_t integer;    /* coordinates are texel indices */
-  uint16_t lod;        /* PE_LOD_* */
-  uint16_t offsets;    /* texel offsets are given */
-  uint16_t result;     /* PE_RESULT_* */
-  uint16_t gather;     /* tld4: 1 + the component, else 0 */
-  uint16_t wanted;     /* the components that are used, a set */
+  uint16_t geom;    /* PE_GEOM_* as written in the instruction */
+  uint16_t integer; /* coordinates are texel indices */
+  uint16_t lod;     /* PE_LOD_* */
+  uint16_t offsets; /* texel offsets are given */
+  uint16_t result;  /* PE_RESULT_* */
+  uint16_t gather;  /* tld4: 1 + the component, else 0 */
+  uint16_t wanted;  /* the components that are used, a set */
   uint16_t reserved;
 } pe_texture_site;
 
@@ -238,18 +262,21 @@ enum { PE_MMA_OPERANDS = 4, PE_MMA_REGISTERS = 8 };
 typedef struct pe_mma_site {
   uint32_t pos;
   uint16_t m, n, k;
-  uint16_t a, b, c, d;  /* PE_TYPE_* of the elements */
-  uint16_t flags;       /* PE_MMA_* */
-  uint16_t round;       /* of f64, as in pe_round */
-  uint16_t selector;    /* of sparse metadata */
+  uint16_t a, b, c, d;                               /* PE_TYPE_* of the elements */
+  uint16_t flags;                                    /* PE_MMA_* */
+  uint16_t round;                                    /* of f64, as in pe_round */
+  uint16_t selector;                                 /* of sparse metadata */
   uint16_t slots[PE_MMA_OPERANDS][PE_MMA_REGISTERS]; /* of the registers of d, a, b and c */
-  uint16_t metadata;    /* its slot, of a sparse form */
+  uint16_t metadata;                                 /* its slot, of a sparse form */
 } pe_mma_site;
 
 enum {
-  PE_MMA_QUADS = 1,     /* m8n8k4 of f16: four multiplications, one for each pair of quads of lanes */
-  PE_MMA_SPARSE = 2, PE_MMA_SATURATE = 4, PE_MMA_AND = 8,
-  PE_MMA_A_COL = 16, PE_MMA_B_ROW = 32 /* of PE_MMA_QUADS, whose layouts change the fragments */
+  PE_MMA_QUADS = 1, /* m8n8k4 of f16: four multiplications, one for each pair of quads of lanes */
+  PE_MMA_SPARSE = 2,
+  PE_MMA_SATURATE = 4,
+  PE_MMA_AND = 8,
+  PE_MMA_A_COL = 16,
+  PE_MMA_B_ROW = 32 /* of PE_MMA_QUADS, whose layouts change the fragments */
 };
 
 /* d = a * b + c.  Faults unless all lanes execute it. */
@@ -260,10 +287,10 @@ void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots);
 typedef struct pe_wmma_site {
   uint32_t pos;
   uint16_t space, rows, columns;
-  uint16_t bits;        /* of an element */
-  uint16_t role;        /* PE_WMMA_* */
-  uint16_t across;      /* consecutive elements in memory lie in one column */
-  uint16_t registers;   /* of the fragment */
+  uint16_t bits;      /* of an element */
+  uint16_t role;      /* PE_WMMA_* */
+  uint16_t across;    /* consecutive elements in memory lie in one column */
+  uint16_t registers; /* of the fragment */
   uint16_t reserved;
 } pe_wmma_site;
 

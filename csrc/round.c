@@ -20,20 +20,20 @@ static int host_mode(uint32_t mode) {
 
 /* ---- arithmetic ---- */
 
-#define DEFINE_ROUND(name, T, FMA, SQRT)                                                                      \
+#define DEFINE_ROUND(name, T, FMA, SQRT)                                                                                    \
   static void name(uint32_t op, uint32_t n, volatile T *d, const volatile T *a, const volatile T *b, const volatile T *c) { \
-    for (uint32_t i = 0; i < n; i++) {                                                                        \
-      switch (op) {                                                                                           \
-        case OP_ADD: d[i] = a[i] + b[i]; break;                                                               \
-        case OP_SUB: d[i] = a[i] - b[i]; break;                                                               \
-        case OP_MUL: d[i] = a[i] * b[i]; break;                                                               \
-        case OP_FMA: d[i] = FMA(a[i], b[i], c[i]); break;                                                     \
-        case OP_DIV: d[i] = a[i] / b[i]; break;                                                               \
-        case OP_SQRT: d[i] = SQRT(a[i]); break;                                                               \
-        case OP_RCP: d[i] = (T)1 / a[i]; break;                                                               \
-        default: abort();                                                                                     \
-      }                                                                                                       \
-    }                                                                                                         \
+    for (uint32_t i = 0; i < n; i++) {                                                                                      \
+      switch (op) {                                                                                                         \
+        case OP_ADD: d[i] = a[i] + b[i]; break;                                                                             \
+        case OP_SUB: d[i] = a[i] - b[i]; break;                                                                             \
+        case OP_MUL: d[i] = a[i] * b[i]; break;                                                                             \
+        case OP_FMA: d[i] = FMA(a[i], b[i], c[i]); break;                                                                   \
+        case OP_DIV: d[i] = a[i] / b[i]; break;                                                                             \
+        case OP_SQRT: d[i] = SQRT(a[i]); break;                                                                             \
+        case OP_RCP: d[i] = (T)1 / a[i]; break;                                                                             \
+        default: abort();                                                                                                   \
+      }                                                                                                                     \
+    }                                                                                                                       \
   }
 
 DEFINE_ROUND(round_float, float, fmaf, sqrtf)
@@ -42,8 +42,10 @@ DEFINE_ROUND(round_double, double, fma, sqrt)
 void pe_round(uint32_t op, uint32_t mode, uint32_t bits, uint32_t n, void *d, const void *a, const void *b, const void *c) {
   int before = fegetround();
   fesetround(host_mode(mode));
-  if (bits == 32) round_float(op, n, d, a, b, c);
-  else round_double(op, n, d, a, b, c);
+  if (bits == 32)
+    round_float(op, n, d, a, b, c);
+  else
+    round_double(op, n, d, a, b, c);
   fesetround(before);
 }
 
@@ -58,10 +60,18 @@ typedef struct number {
 
 static uint32_t bytes_of(uint32_t type) {
   switch (type) {
-    case PE_TYPE_U8: case PE_TYPE_S8: return 1;
-    case PE_TYPE_U16: case PE_TYPE_S16: case PE_TYPE_F16: case PE_TYPE_BF16: return 2;
-    case PE_TYPE_U32: case PE_TYPE_S32: case PE_TYPE_F32: return 4;
-    case PE_TYPE_U64: case PE_TYPE_S64: case PE_TYPE_F64: return 8;
+    case PE_TYPE_U8:
+    case PE_TYPE_S8: return 1;
+    case PE_TYPE_U16:
+    case PE_TYPE_S16:
+    case PE_TYPE_F16:
+    case PE_TYPE_BF16: return 2;
+    case PE_TYPE_U32:
+    case PE_TYPE_S32:
+    case PE_TYPE_F32: return 4;
+    case PE_TYPE_U64:
+    case PE_TYPE_S64:
+    case PE_TYPE_F64: return 8;
     default: abort();
   }
 }

@@ -37,16 +37,16 @@ typedef struct pe_output {
 struct pe_launch {
   pe_arena *arena;
   pe_config config;
-  uint64_t params;          /* allocation of the parameter buffer */
-  uint64_t workspace;       /* and of the grid barrier's words in a cooperative launch */
+  uint64_t params;    /* allocation of the parameter buffer */
+  uint64_t workspace; /* and of the grid barrier's words in a cooperative launch */
   uint64_t local_stride;
-  uint32_t threads, warps;  /* of a CTA */
+  uint32_t threads, warps; /* of a CTA */
   uint64_t ctas, chunk, gridid;
-  uint32_t workers;         /* threads that run the launch */
-  uint32_t running;         /* of them, not finished; guarded by pe_lock */
+  uint32_t workers; /* threads that run the launch */
+  uint32_t running; /* of them, not finished; guarded by pe_lock */
   bool ended;
   pthread_cond_t end;
-  pe_windows *windows;      /* of each worker's first place, then of further ones; guarded by pe_lock */
+  pe_windows *windows; /* of each worker's first place, then of further ones; guarded by pe_lock */
   size_t window_count, window_room;
   pe_output output;
   pe_launch *next_in_flight;
@@ -55,40 +55,38 @@ struct pe_launch {
   _Atomic uint32_t begun;   /* workers that have taken their first CTA */
   _Atomic uint32_t stop, exclusive, updating, no_memory;
   _Atomic uint32_t stuck_workers; /* whose CTAs only wait for mbarriers */
-  pe_record record;         /* of the first fault */
-  pe_record left;           /* where a warp was when the launch was stopped */
-  _Atomic uint32_t leaving; /* that is known */
+  pe_record record;               /* of the first fault */
+  pe_record left;                 /* where a warp was when the launch was stopped */
+  _Atomic uint32_t leaving;       /* that is known */
 };
 
-static inline bool pe_stopped(pe_launch *launch) {
-  return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0;
-}
+static inline bool pe_stopped(pe_launch *launch) { return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0; }
 
 /* ---- a CTA and its warps, owned by one worker --------------------------------------------------------------------- */
 
 typedef struct pe_barrier_state {
-  uint32_t expected;        /* threads */
-  uint32_t arrived;         /* threads */
-  uint32_t waiting;         /* warps */
-  uint32_t pos;             /* of the last arrival that waits */
-  uint32_t form;            /* what the first arrival was: PE_FORM_* */
-  bool whole_cta;           /* count 0: warps that exit lower `expected` */
+  uint32_t expected; /* threads */
+  uint32_t arrived;  /* threads */
+  uint32_t waiting;  /* warps */
+  uint32_t pos;      /* of the last arrival that waits */
+  uint32_t form;     /* what the first arrival was: PE_FORM_* */
+  bool whole_cta;    /* count 0: warps that exit lower `expected` */
   uint32_t popc, any, all;
 } pe_barrier_state;
 
 enum { PE_FORM_SYNC, PE_FORM_RED };
 
 typedef struct pe_warp_state {
-  pe_warp warp;             /* first: JIT code's pe_warp pointer is a pointer to this */
+  pe_warp warp; /* first: JIT code's pe_warp pointer is a pointer to this */
   pe_fiber *fiber;
-  uint32_t result;          /* of the barrier.red it waited for */
+  uint32_t result;                /* of the barrier.red it waited for */
   const pe_mbarrier_site *awaits; /* the last wait for an mbarrier that failed, of this lane and address */
   int32_t awaiting_lane;
   uint64_t awaited;
-  uint32_t cluster_arrived; /* lanes that have arrived at barrier.cluster in this phase ... */
-  uint32_t cluster_passes;  /* and in the last one, without having waited yet */
-  uint32_t at_barrier[PE_BARRIERS]; /* lanes that wait at a barrier one by one */
-  uint32_t released;        /* lanes whose barrier is complete, and that have not gone on yet */
+  uint32_t cluster_arrived;            /* lanes that have arrived at barrier.cluster in this phase ... */
+  uint32_t cluster_passes;             /* and in the last one, without having waited yet */
+  uint32_t at_barrier[PE_BARRIERS];    /* lanes that wait at a barrier one by one */
+  uint32_t released;                   /* lanes whose barrier is complete, and that have not gone on yet */
   uint32_t lane_result[PE_WARP_LANES]; /* of the barrier.red that each waits for */
 } pe_warp_state;
 
@@ -104,22 +102,22 @@ typedef struct pe_cta {
   uint32_t cluster_pos;     /* of the last wait */
   pe_barrier_state barriers[PE_BARRIERS];
   pe_fiber *fibers[PE_MAX_WARPS];
-  pe_warp_state *warps;     /* PE_MAX_WARPS of them */
+  pe_warp_state *warps; /* PE_MAX_WARPS of them */
 } pe_cta;
 
 typedef struct pe_worker pe_worker;
 struct pe_worker {
   pthread_cond_t wake;
-  pe_launch *launch;        /* assigned; guarded by pe_lock */
-  uint32_t index;           /* in the launch */
+  pe_launch *launch; /* assigned; guarded by pe_lock */
+  uint32_t index;    /* in the launch */
   pe_worker *next_idle;
-  pe_warp_state *running;   /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
-  pe_cta *cta;              /* the one that runs */
-  pe_cta **place;           /* what the worker holds: at least one, most of the time no more */
+  pe_warp_state *running; /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
+  pe_cta *cta;            /* the one that runs */
+  pe_cta **place;         /* what the worker holds: at least one, most of the time no more */
   uint32_t places;
-  bool crowded;             /* there was no memory for one more */
-  bool stuck;               /* counted in launch->stuck_workers */
-  char *scratch;            /* printf's text */
+  bool crowded;  /* there was no memory for one more */
+  bool stuck;    /* counted in launch->stuck_workers */
+  char *scratch; /* printf's text */
 };
 
 /* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */

@@ -13,11 +13,11 @@
 #endif
 #include "runtime.h"
 
-#define MAX_RESIDENT 64       /* CTAs that one worker holds, unless the launch is cooperative */
-#define MAX_FIBERS 8192       /* of all workers together: stacks are mappings, which a process cannot have many of */
-#define SPIN_TURNS 64         /* of a CTA that spins, before its worker turns to others */
-#define PROMPT_ROUNDS 4       /* rounds in which everything spins before another CTA is taken in */
-#define PATIENT_ROUNDS 64     /* and before the thread sleeps between rounds */
+#define MAX_RESIDENT 64   /* CTAs that one worker holds, unless the launch is cooperative */
+#define MAX_FIBERS 8192   /* of all workers together: stacks are mappings, which a process cannot have many of */
+#define SPIN_TURNS 64     /* of a CTA that spins, before its worker turns to others */
+#define PROMPT_ROUNDS 4   /* rounds in which everything spins before another CTA is taken in */
+#define PATIENT_ROUNDS 64 /* and before the thread sleeps between rounds */
 #define SLEEP_NANOSECONDS 20000
 #define STUCK_ROUNDS (1 << 14) /* rounds in which CTAs only wait for mbarriers that count as a deadlock: about a second */
 
@@ -175,8 +175,10 @@ static uint32_t run_places(pe_worker *worker) {
     if (!cta->live) continue;
     run_turns(worker, cta, worker->places > 1 ? 1 : SPIN_TURNS);
     if (pe_stopped(worker->launch)) return 0;
-    if (cta->live) spinning++;
-    else complete_ctas(worker->launch, 1);
+    if (cta->live)
+      spinning++;
+    else
+      complete_ctas(worker->launch, 1);
   }
   return spinning;
 }
@@ -184,8 +186,10 @@ static uint32_t run_places(pe_worker *worker) {
 /* Everything spins: what it waits for happens on another thread, if there is one. */
 static void be_patient(const pe_launch *launch, uint32_t rounds) {
   if (launch->workers == 1) return;
-  if (rounds < PATIENT_ROUNDS) sched_yield();
-  else nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
+  if (rounds < PATIENT_ROUNDS)
+    sched_yield();
+  else
+    nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
 }
 
 /* ---- waits for mbarriers that never end ---- */
@@ -246,8 +250,10 @@ static void run_waiting(pe_worker *worker) {
     uint32_t before = held + admitted;
     held = run_places(worker);
     look_for_deadlock(worker);
-    if (admitted || held < before) rounds = 0;
-    else be_patient(launch, rounds++);
+    if (admitted || held < before)
+      rounds = 0;
+    else
+      be_patient(launch, rounds++);
   }
   set_stuck(worker, false);
   if (pe_stopped(launch)) record_place(worker);

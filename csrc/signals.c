@@ -36,7 +36,7 @@ static void redirect(ucontext_t *context, uintptr_t top) {
 #if defined(__x86_64__)
   context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)pe_leave;
   context->uc_mcontext.gregs[REG_RSP] = (greg_t)(top - 64 - 8);
-  context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;  /* the direction flag, clear by convention */
+  context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400; /* the direction flag, clear by convention */
 #elif defined(__aarch64__)
   context->uc_mcontext.pc = (uintptr_t)pe_leave;
   context->uc_mcontext.sp = top - 64;
@@ -76,7 +76,7 @@ static void leave(pe_warp_state *state, ucontext_t *context) {
 static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   pe_worker *self = pe_self;
   pe_warp_state *state = self ? self->running : NULL;
-  if (!state || info->si_code <= 0) return false;  /* si_code <= 0: sent by kill, not by the CPU */
+  if (!state || info->si_code <= 0) return false; /* si_code <= 0: sent by kill, not by the CPU */
   uintptr_t address = (uintptr_t)info->si_addr;
   size_t wanting = signal == SIGFPE ? 0 : pe_fiber_wanting(state->fiber, address);
   if (wanting) {
@@ -87,9 +87,11 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   }
   uint32_t kind = classify(state, signal, address);
   if (kind == PE_OK) return false;
-  pe_record fault = {.kind = kind, .pos = position(&state->warp, kind),
+  pe_record fault = {.kind = kind,
+                     .pos = position(&state->warp, kind),
                      .space = kind == PE_ILLEGAL_ADDRESS ? state->warp.space : PE_GENERIC,
-                     .pc = program_counter(context), .lane = -1,
+                     .pc = program_counter(context),
+                     .lane = -1,
                      .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};
   pe_record_fault(&state->warp, &fault);
   leave(state, context);
@@ -110,8 +112,10 @@ static void call_handler(const struct sigaction *next, int signal, siginfo_t *in
   sigemptyset(&unblocked);
   sigaddset(&unblocked, signal);
   if (next->sa_flags & SA_NODEFER) pthread_sigmask(SIG_UNBLOCK, &unblocked, NULL);
-  if (next->sa_flags & SA_SIGINFO) next->sa_sigaction(signal, info, context);
-  else next->sa_handler(signal);
+  if (next->sa_flags & SA_SIGINFO)
+    next->sa_sigaction(signal, info, context);
+  else
+    next->sa_handler(signal);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

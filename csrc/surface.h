@@ -10,16 +10,33 @@
 /* CDEF BEGIN */
 /* Operations of an atomic update. */
 enum {
-  PE_ATOM_ADD, PE_ATOM_SUB, PE_ATOM_UMIN, PE_ATOM_UMAX, PE_ATOM_SMIN, PE_ATOM_SMAX, PE_ATOM_AND, PE_ATOM_OR, PE_ATOM_XOR,
-  PE_ATOM_INC_WRAP, PE_ATOM_DEC_WRAP, PE_ATOM_INC, PE_ATOM_DEC, PE_ATOM_PREDEC, PE_ATOM_XCHG, PE_ATOM_CAS, PE_ATOM_FCAS,
-  PE_ATOM_FADD, PE_ATOM_FMIN, PE_ATOM_FMAX
+  PE_ATOM_ADD,
+  PE_ATOM_SUB,
+  PE_ATOM_UMIN,
+  PE_ATOM_UMAX,
+  PE_ATOM_SMIN,
+  PE_ATOM_SMAX,
+  PE_ATOM_AND,
+  PE_ATOM_OR,
+  PE_ATOM_XOR,
+  PE_ATOM_INC_WRAP,
+  PE_ATOM_DEC_WRAP,
+  PE_ATOM_INC,
+  PE_ATOM_DEC,
+  PE_ATOM_PREDEC,
+  PE_ATOM_XCHG,
+  PE_ATOM_CAS,
+  PE_ATOM_FCAS,
+  PE_ATOM_FADD,
+  PE_ATOM_FMIN,
+  PE_ATOM_FMAX
 };
 
 /* Variants of an atomic update (a set). */
 enum {
-  PE_ATOM_FTZ = 1,      /* FADD, FMIN, FMAX: subnormal inputs and results become same-signed zero */
+  PE_ATOM_FTZ = 1,       /* FADD, FMIN, FMAX: subnormal inputs and results become same-signed zero */
   PE_ATOM_QUIET_NAN = 2, /* a NaN result is the IEEE default (0x7fc00000, 0x7e00) and not CUDA's (0x7fffffff, 0x7fff) */
-  PE_ATOM_KEEP_OLD = 4  /* FMIN, FMAX: a NaN operand leaves memory as it is */
+  PE_ATOM_KEEP_OLD = 4   /* FMIN, FMAX: a NaN operand leaves memory as it is */
 };
 
 /* Kinds of surface access (pe_surface_site.kind). */
@@ -27,7 +44,15 @@ enum { PE_SULD_B, PE_SUST_B, PE_SUST_P, PE_SURED_B, PE_SURED_P, PE_SU_TYPED };
 
 /* Geometries. ANY, as the geometry of an access, takes that of the surface. */
 enum {
-  PE_GEOM_1D, PE_GEOM_1D_BUFFER, PE_GEOM_2D, PE_GEOM_3D, PE_GEOM_A1D, PE_GEOM_A2D, PE_GEOM_CUBE, PE_GEOM_ACUBE, PE_GEOM_ANY,
+  PE_GEOM_1D,
+  PE_GEOM_1D_BUFFER,
+  PE_GEOM_2D,
+  PE_GEOM_3D,
+  PE_GEOM_A1D,
+  PE_GEOM_A2D,
+  PE_GEOM_CUBE,
+  PE_GEOM_ACUBE,
+  PE_GEOM_ANY,
   PE_GEOM_NEVER /* no geometry will do */
 };
 
@@ -43,15 +68,25 @@ enum { PE_FORMAT_ANY, PE_FORMAT_SINGLE, PE_FORMAT_INTEGER, PE_FORMAT_CONVERTED, 
 
 /* suq queries. */
 enum {
-  PE_SUQ_WIDTH, PE_SUQ_HEIGHT, PE_SUQ_DEPTH, PE_SUQ_CHANNEL_DATA_TYPE, PE_SUQ_CHANNEL_ORDER, PE_SUQ_ARRAY_SIZE,
-  PE_SUQ_MEMORY_LAYOUT, PE_SUQ_COUNT
+  PE_SUQ_WIDTH,
+  PE_SUQ_HEIGHT,
+  PE_SUQ_DEPTH,
+  PE_SUQ_CHANNEL_DATA_TYPE,
+  PE_SUQ_CHANNEL_ORDER,
+  PE_SUQ_ARRAY_SIZE,
+  PE_SUQ_MEMORY_LAYOUT,
+  PE_SUQ_COUNT
 };
 
 /* Descriptor fields. */
 enum { PE_SURFACE_INVALID, PE_SURFACE_VALID, PE_SURFACE_DISABLED, PE_SURFACE_UNBOUND };
 enum { PE_KIND_UNORM, PE_KIND_SNORM, PE_KIND_UINT, PE_KIND_SINT, PE_KIND_FLOAT };
 enum {
-  PE_ORDER_R, PE_ORDER_RG, PE_ORDER_RGBA, PE_ORDER_BGRA, PE_ORDER_A,
+  PE_ORDER_R,
+  PE_ORDER_RG,
+  PE_ORDER_RGBA,
+  PE_ORDER_BGRA,
+  PE_ORDER_A,
   PE_ORDER_RGB10A2 /* R, G and B of 10 bits and A of 2 in one word, R lowest: moved, never converted */
 };
 enum { PE_LAYOUT_LINEAR, PE_LAYOUT_PITCH, PE_LAYOUT_BLOCK_LINEAR };
@@ -83,15 +118,15 @@ typedef struct pe_surface_level {
 typedef struct pe_surface_desc {
   uint32_t state, geom;
   uint32_t width, height, depth, layers, levels;
-  uint32_t components, bits, kind, order;      /* bits of one component: 8 16 32; 10 of RGB10A2 */
+  uint32_t components, bits, kind, order; /* bits of one component: 8 16 32; 10 of RGB10A2 */
   uint32_t layout, block_h_log2, block_d_log2, gob_order;
-  uint32_t base_align, pitch_align;            /* required alignments; default 16 */
+  uint32_t base_align, pitch_align; /* required alignments; default 16 */
   uint32_t enum_family;
-  uint32_t inp_2x2;                            /* CTM: a read gives the texel and its neighbours */
+  uint32_t inp_2x2; /* CTM: a read gives the texel and its neighbours */
   uint64_t pitch, slice_stride, layer_stride;
   uint8_t *base;
   uint64_t size;
-  uint32_t suq_mask;                           /* bit q: suq_value[q] overrides query q */
+  uint32_t suq_mask; /* bit q: suq_value[q] overrides query q */
   uint32_t suq_value[7];
   /* derived */
   uint32_t elem_bytes;
@@ -107,9 +142,9 @@ typedef struct pe_su_policy {
   uint8_t invalid_header;    /* bad handle: PE_HEADER_* */
   uint8_t missing_component; /* of a formatted store: PE_MISSING_* */
   uint8_t strict;
-  uint8_t absent_dim;        /* what suq gives for a dimension the geometry lacks: 0 or 1 */
-  uint8_t fminmax_keep_old;  /* PE_ATOM_KEEP_OLD for every access */
-  uint8_t float_to_uint;     /* UINT components read floats: rounded to nearest even, saturated */
+  uint8_t absent_dim;       /* what suq gives for a dimension the geometry lacks: 0 or 1 */
+  uint8_t fminmax_keep_old; /* PE_ATOM_KEEP_OLD for every access */
+  uint8_t float_to_uint;    /* UINT components read floats: rounded to nearest even, saturated */
 } pe_su_policy;
 
 typedef struct pe_surface_table pe_surface_table;
@@ -167,18 +202,18 @@ const pe_surface_desc *pe_surface_lookup(const pe_surface_table *table, uint64_t
 
 /* ---- access: PE_OK, PE_SU_NONE or a fault kind -------------------------------------------------------------------- */
 
-int pe_su_resolve(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access,
-                  const pe_su_coord *coord, uint8_t **addr);
+int pe_su_resolve(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
+                  uint8_t **addr);
 
 /* `size` bytes into dst, zeros unless PE_OK. */
 int pe_su_load(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
                void *dst);
-int pe_su_store(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access,
-                const pe_su_coord *coord, const void *src);
+int pe_su_store(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
+                const void *src);
 
 /* Convert R, G, B, A register bits to the format; bit i of channels: v[i] was given. */
-int pe_su_store_fmt(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access,
-                    const pe_su_coord *coord, const uint32_t *v, uint32_t channels);
+int pe_su_store_fmt(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
+                    const uint32_t *v, uint32_t channels);
 
 /* a, b, old as in pe_mem_atomic; *old is zero unless PE_OK. Types B32 and B64 take the signedness of UMIN and UMAX from
  * the format. */

@@ -68,8 +68,8 @@ int pe_su_resolve(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_a
   int64_t y = pe_geom_has_y(desc->geom) ? coord->y : 0, z = pe_geom_has_z(desc->geom) ? coord->z : 0;
   uint64_t layer = pe_geom_is_array(desc->geom) ? (uint64_t)coord->layer : 0;
   if (policy->layer_16bit) layer &= 0xffff;
-  bool inside = x_inside(policy, level, x, n) && (uint64_t)y < level->height && (uint64_t)z < level->depth &&
-                layer < desc->layers;
+  bool inside =
+      x_inside(policy, level, x, n) && (uint64_t)y < level->height && (uint64_t)z < level->depth && layer < desc->layers;
   if (!inside) {
     int64_t limit = last_x(policy, level, n);
     if (access->clamp != PE_CLAMP_NEAREST || limit < 0) return out_of_bounds(access->clamp);

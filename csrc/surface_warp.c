@@ -20,18 +20,18 @@ typedef struct job {
   const uint32_t *layer;
   uint8_t *data;
   uint32_t op;
-  uint32_t bytes;           /* of a lane in data */
-  const uint32_t *level;    /* or NULL: the first level */
-  const uint8_t *b;         /* second operand, or NULL */
-  uint8_t *old;             /* results, or NULL */
+  uint32_t bytes;        /* of a lane in data */
+  const uint32_t *level; /* or NULL: the first level */
+  const uint8_t *b;      /* second operand, or NULL */
+  uint8_t *old;          /* results, or NULL */
 } job;
 
 /* Its lanes on one surface. */
 typedef struct run {
   const pe_surface_desc *desc;
   pe_su_access access;
-  uint32_t mask;            /* lanes to execute */
-  uint32_t live;            /* of them, those with memory */
+  uint32_t mask; /* lanes to execute */
+  uint32_t live; /* of them, those with memory */
   uint64_t addr[32];
 } run;
 
@@ -43,8 +43,8 @@ static const int32_t zeros[32];
 typedef struct grid {
   const int32_t *x, *y, *z, *layer;
   uint32_t x_limit, y_limit, z_limit, layer_limit;
-  uint32_t scale;           /* bytes of one x */
-  uint32_t x_align;         /* bits of x that must be zero */
+  uint32_t scale;   /* bytes of one x */
+  uint32_t x_align; /* bits of x that must be zero */
 } grid;
 
 LANES uint32_t below_sign(uint64_t limit) { return limit > INT32_MAX ? INT32_MAX : (uint32_t)limit; }
@@ -55,16 +55,16 @@ LANES grid grid_of(const job *j, const run *r) {
   bool bytes = r->access.coord == PE_COORD_BYTE;
   uint32_t n = r->access.coord == PE_COORD_TEXEL ? d->elem_bytes : r->access.size;
   return (grid){
-      .x = j->x,
-      .y = pe_geom_has_y(d->geom) ? j->y : zeros,
-      .z = pe_geom_has_z(d->geom) ? j->z : zeros,
-      .layer = pe_geom_is_array(d->geom) ? (const int32_t *)j->layer : zeros,
-      .x_limit = below_sign(bytes ? level->row_bytes - n : level->row_bytes / n - 1),
-      .y_limit = below_sign(d->height - 1),
-      .z_limit = below_sign(d->depth - 1),
-      .layer_limit = d->layers - 1,
-      .scale = bytes ? 1 : n,
-      .x_align = bytes ? n - 1 : 0,
+    .x = j->x,
+    .y = pe_geom_has_y(d->geom) ? j->y : zeros,
+    .z = pe_geom_has_z(d->geom) ? j->z : zeros,
+    .layer = pe_geom_is_array(d->geom) ? (const int32_t *)j->layer : zeros,
+    .x_limit = below_sign(bytes ? level->row_bytes - n : level->row_bytes / n - 1),
+    .y_limit = below_sign(d->height - 1),
+    .z_limit = below_sign(d->depth - 1),
+    .layer_limit = d->layers - 1,
+    .scale = bytes ? 1 : n,
+    .x_align = bytes ? n - 1 : 0,
   };
 }
 
@@ -104,20 +104,20 @@ LANES void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *ad
 }
 
 /* Block linear; T holds every offset of a layer. */
-#define DEFINE_BLOCK_OFFSETS(T)                                                                                          \
-  LANES void block_offsets_##T(const grid *g, const pe_surface_desc *d, uint64_t *addr) {                                \
-    const pe_surface_level *level = &d->level[0];                                                                        \
-    uint32_t bh = level->block_h_log2, bd = level->block_d_log2, scale = g->scale;                                       \
-    T block = (T)pe_block_bytes(level), blocks_x = (T)level->blocks_x, blocks_y = (T)level->blocks_y;                    \
-    bool swizzled = d->gob_order == PE_GOB_SWIZZLED;                                                                     \
-    for (uint32_t i = 0; i < 32; i++) {                                                                                  \
-      T x = (T)(uint32_t)g->x[i] * scale, y = (uint32_t)g->y[i], z = (uint32_t)g->z[i];                                  \
-      T row = (z >> bd) * blocks_y + (y >> (3 + bh));                                                                    \
-      T gob = ((z & (((T)1 << bd) - 1)) << bh) + ((y >> 3) & (((T)1 << bh) - 1));                                        \
-      T swizzle = (x & 15) | (x & 16) << 1 | (x & 32) << 3 | (y & 1) << 4 | (y & 6) << 5;                                \
-      T straight = (x & 63) | (y & 7) << 6;                                                                              \
-      addr[i] = (row * blocks_x + (x >> 6)) * block + gob * PE_GOB_BYTES + (swizzled ? swizzle : straight);              \
-    }                                                                                                                    \
+#define DEFINE_BLOCK_OFFSETS(T)                                                                             \
+  LANES void block_offsets_##T(const grid *g, const pe_surface_desc *d, uint64_t *addr) {                   \
+    const pe_surface_level *level = &d->level[0];                                                           \
+    uint32_t bh = level->block_h_log2, bd = level->block_d_log2, scale = g->scale;                          \
+    T block = (T)pe_block_bytes(level), blocks_x = (T)level->blocks_x, blocks_y = (T)level->blocks_y;       \
+    bool swizzled = d->gob_order == PE_GOB_SWIZZLED;                                                        \
+    for (uint32_t i = 0; i < 32; i++) {                                                                     \
+      T x = (T)(uint32_t)g->x[i] * scale, y = (uint32_t)g->y[i], z = (uint32_t)g->z[i];                     \
+      T row = (z >> bd) * blocks_y + (y >> (3 + bh));                                                       \
+      T gob = ((z & (((T)1 << bd) - 1)) << bh) + ((y >> 3) & (((T)1 << bh) - 1));                           \
+      T swizzle = (x & 15) | (x & 16) << 1 | (x & 32) << 3 | (y & 1) << 4 | (y & 6) << 5;                   \
+      T straight = (x & 63) | (y & 7) << 6;                                                                 \
+      addr[i] = (row * blocks_x + (x >> 6)) * block + gob * PE_GOB_BYTES + (swizzled ? swizzle : straight); \
+    }                                                                                                       \
   }
 DEFINE_BLOCK_OFFSETS(uint32_t)
 DEFINE_BLOCK_OFFSETS(uint64_t)
@@ -174,10 +174,10 @@ LANES void *at(const run *r, uint32_t lane) { return (void *)(uintptr_t)r->addr[
 LANES void load_lanes(const job *j, const run *r) {
   uint8_t *data = j->data;
   PE_FOR_LANES(i, r->mask & ~r->live) memset(data + i * j->bytes, 0, j->bytes);
-#define MOVE(N)                                                     \
-  if (r->live == PE_ALL_LANES)                                      \
+#define MOVE(N)                                                          \
+  if (r->live == PE_ALL_LANES)                                           \
     for (uint32_t i = 0; i < 32; i++) memcpy(data + i * N, at(r, i), N); \
-  else                                                              \
+  else                                                                   \
     PE_FOR_LANES(i, r->live) memcpy(data + i * N, at(r, i), N)
   FOR_SIZES(j->bytes, MOVE)
 #undef MOVE
@@ -185,10 +185,10 @@ LANES void load_lanes(const job *j, const run *r) {
 
 LANES void store_lanes(const job *j, const run *r) {
   const uint8_t *data = j->data;
-#define MOVE(N)                                                     \
-  if (r->live == PE_ALL_LANES)                                      \
+#define MOVE(N)                                                          \
+  if (r->live == PE_ALL_LANES)                                           \
     for (uint32_t i = 0; i < 32; i++) memcpy(at(r, i), data + i * N, N); \
-  else                                                              \
+  else                                                                   \
     PE_FOR_LANES(i, r->live) memcpy(at(r, i), data + i * N, N)
   FOR_SIZES(j->bytes, MOVE)
 #undef MOVE
@@ -213,7 +213,8 @@ static void reduce_lanes(const job *j, const run *r) {
   lanes.a = j->data;
   lanes.b = j->b;
   lanes.old = j->old;
-  if (j->old) PE_FOR_LANES(i, r->mask & ~r->live) memset(j->old + i * j->bytes, 0, j->bytes);
+  if (j->old)
+    PE_FOR_LANES(i, r->mask & ~r->live) memset(j->old + i * j->bytes, 0, j->bytes);
   memcpy(lanes.addr, r->addr, sizeof lanes.addr);
   int exclusive = pe_exclusive_begin(j->w);
   lanes.locked = !exclusive;
@@ -226,7 +227,9 @@ LANES void execute(const job *j, const run *r) {
   switch (j->site->kind) {
     case PE_SULD_B: load_lanes(j, r); break;
     case PE_SUST_B: store_lanes(j, r); break;
-    case PE_SUST_P: if (r->live) format_lanes(j, r); break;
+    case PE_SUST_P:
+      if (r->live) format_lanes(j, r);
+      break;
     default: reduce_lanes(j, r); break;
   }
 }
@@ -264,8 +267,8 @@ LANES bool kind_fits(const job *j, const pe_surface_desc *desc) {
 }
 
 LANES pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
-  static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE, PE_COORD_TEXEL, PE_COORD_BYTE, PE_COORD_SCALED,
-                                   PE_COORD_TEXEL};
+  static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE,   PE_COORD_TEXEL,
+                                   PE_COORD_BYTE, PE_COORD_SCALED, PE_COORD_TEXEL};
   const pe_surface_site *site = j->site;
   pe_su_access access = {site->geom, units[site->kind], j->bytes, site->clamp, PE_FORMAT_ANY};
   if (site->kind == PE_SU_TYPED) {
@@ -302,8 +305,14 @@ static uint32_t failing(const job *j, const run *r, uint32_t lanes) {
 static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t outside, uint32_t lane, uint32_t kind) {
   pe_su_coord at = coord_of(j, lane);
   uint32_t size = r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
-  pe_record fault = {.kind = kind, .pos = j->site->pos, .lane = (int32_t)lane, .size = size, .channel = j->site->channel,
-                     .slot = (uint32_t)handle & 0xfffff, .has_coordinates = 1, .coordinates = {at.x, at.y, at.z, at.layer}};
+  pe_record fault = {.kind = kind,
+                     .pos = j->site->pos,
+                     .lane = (int32_t)lane,
+                     .size = size,
+                     .channel = j->site->channel,
+                     .slot = (uint32_t)handle & 0xfffff,
+                     .has_coordinates = 1,
+                     .coordinates = {at.x, at.y, at.z, at.layer}};
   fault.others = failing(j, r, outside & ~((2u << lane) - 1));
   pe_fault_at(j->w, &fault);
 }
@@ -336,7 +345,8 @@ LANES bool is_plain(const job *j, const run *r) {
   if (r->access.format == PE_FORMAT_NEVER) return false;
   if (r->access.format == PE_FORMAT_CONVERTED && d->order == PE_ORDER_RGB10A2) return false;
   if (r->access.format == PE_FORMAT_SINGLE && (d->components != 1 || d->elem_bytes != r->access.size)) return false;
-  PE_FOR_LANES(i, j->level ? r->mask : 0) if (j->level[i]) return false;
+  PE_FOR_LANES(i, j->level ? r->mask : 0)
+    if (j->level[i]) return false;
   if (r->access.format == PE_FORMAT_INTEGER && d->kind != PE_KIND_UINT && d->kind != PE_KIND_SINT) return false;
   if (p->align != PE_ALIGN_FAULT || p->partial_edge != PE_EDGE_REJECT || p->layer_16bit) return false;
   return r->access.coord == PE_COORD_TEXEL || d->level[0].row_bytes >= r->access.size;
@@ -382,8 +392,19 @@ static pe_su_context *context_of(const pe_warp *w) {
 
 void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const uint64_t *handle, const int32_t *x,
                 const int32_t *y, const int32_t *z, const uint32_t *layer, void *data) {
-  job j = {w, site, context_of(w), x, y ? y : zeros, z ? z : zeros, layer ? layer : (const uint32_t *)zeros, data, site->op,
-           (uint32_t)site->element * site->count, NULL, NULL, NULL};
+  job j = {w,
+           site,
+           context_of(w),
+           x,
+           y ? y : zeros,
+           z ? z : zeros,
+           layer ? layer : (const uint32_t *)zeros,
+           data,
+           site->op,
+           (uint32_t)site->element * site->count,
+           NULL,
+           NULL,
+           NULL};
   bool reduces = site->kind >= PE_SURED_B;
   if (reduces && mask && !pe_atom_legal(site->op, site->type))
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, PE_GLOBAL, 0, j.bytes);
@@ -392,8 +413,19 @@ void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const ui
 
 void pe_typed_atomic(pe_warp *w, const pe_surface_site *site, uint32_t mask, const pe_typed_lanes *lanes) {
   const int32_t *x = (const int32_t *)lanes->x, *y = (const int32_t *)lanes->y, *z = (const int32_t *)lanes->z;
-  job j = {w, site, context_of(w), x, y ? y : zeros, z ? z : zeros, lanes->layer ? lanes->layer : (const uint32_t *)zeros,
-           (uint8_t *)(uintptr_t)lanes->a, site->op, site->element, lanes->level, lanes->b, lanes->old};
+  job j = {w,
+           site,
+           context_of(w),
+           x,
+           y ? y : zeros,
+           z ? z : zeros,
+           lanes->layer ? lanes->layer : (const uint32_t *)zeros,
+           (uint8_t *)(uintptr_t)lanes->a,
+           site->op,
+           site->element,
+           lanes->level,
+           lanes->b,
+           lanes->old};
   while (mask) mask = run_lanes(&j, lanes->handle, mask);
 }
 

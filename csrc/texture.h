@@ -22,20 +22,32 @@ enum { PE_RESULT_B32, PE_RESULT_F16, PE_RESULT_F16X2 };
 
 /* txq queries. */
 enum {
-  PE_TXQ_WIDTH, PE_TXQ_HEIGHT, PE_TXQ_DEPTH, PE_TXQ_CHANNEL_DATA_TYPE, PE_TXQ_CHANNEL_ORDER, PE_TXQ_NORMALIZED_COORDS,
-  PE_TXQ_ARRAY_SIZE, PE_TXQ_NUM_MIPMAP_LEVELS, PE_TXQ_NUM_SAMPLES, PE_TXQ_FORCE_UNNORMALIZED_COORDS,
-  PE_TXQ_FILTER_MODE, PE_TXQ_ADDR_MODE_0, PE_TXQ_ADDR_MODE_1, PE_TXQ_ADDR_MODE_2, PE_TXQ_COUNT
+  PE_TXQ_WIDTH,
+  PE_TXQ_HEIGHT,
+  PE_TXQ_DEPTH,
+  PE_TXQ_CHANNEL_DATA_TYPE,
+  PE_TXQ_CHANNEL_ORDER,
+  PE_TXQ_NORMALIZED_COORDS,
+  PE_TXQ_ARRAY_SIZE,
+  PE_TXQ_NUM_MIPMAP_LEVELS,
+  PE_TXQ_NUM_SAMPLES,
+  PE_TXQ_FORCE_UNNORMALIZED_COORDS,
+  PE_TXQ_FILTER_MODE,
+  PE_TXQ_ADDR_MODE_0,
+  PE_TXQ_ADDR_MODE_1,
+  PE_TXQ_ADDR_MODE_2,
+  PE_TXQ_COUNT
 };
 
 /* How coordinates become texels. */
 typedef struct pe_sampler {
-  uint32_t address[3];    /* PE_ADDRESS_*, for x y z */
-  uint32_t filter;        /* PE_FILTER_* in a level */
-  uint32_t mip_filter;    /* and between levels */
-  uint32_t normalized;    /* coordinates are fractions of the extents */
-  uint32_t seamless;      /* cubes: a footprint goes on over the edge of a face */
+  uint32_t address[3]; /* PE_ADDRESS_*, for x y z */
+  uint32_t filter;     /* PE_FILTER_* in a level */
+  uint32_t mip_filter; /* and between levels */
+  uint32_t normalized; /* coordinates are fractions of the extents */
+  uint32_t seamless;   /* cubes: a footprint goes on over the edge of a face */
   float bias, min_level, max_level;
-  float border[4];        /* R G B A */
+  float border[4]; /* R G B A */
 } pe_sampler;
 
 /* What a handle stands for. */
@@ -43,12 +55,12 @@ enum { PE_TEXTURE_FREE, PE_TEXTURE_UNBOUND, PE_TEXTURE_IMAGE, PE_TEXTURE_SAMPLER
 
 /* An entry of the handle table: a texture with its own sampler, a sampler alone, or an unbound variable. */
 typedef struct pe_texture {
-  uint32_t state;         /* PE_TEXTURE_* */
-  uint32_t geom;          /* PE_GEOM_* */
-  uint32_t kind;          /* PE_KIND_* that texels are read as; integers and FLOAT are not scaled */
-  uint32_t srgb;          /* R, G and B of 8-bit UNORM texels are sRGB encoded */
-  uint32_t samples;       /* of a multi-sample texture, else 1 */
-  uint32_t is_sampler;    /* an unbound variable is a .samplerref */
+  uint32_t state;      /* PE_TEXTURE_* */
+  uint32_t geom;       /* PE_GEOM_* */
+  uint32_t kind;       /* PE_KIND_* that texels are read as; integers and FLOAT are not scaled */
+  uint32_t srgb;       /* R, G and B of 8-bit UNORM texels are sRGB encoded */
+  uint32_t samples;    /* of a multi-sample texture, else 1 */
+  uint32_t is_sampler; /* an unbound variable is a .samplerref */
   pe_sampler sampler;
   pe_surface_desc memory; /* layers: of every sample or face */
   uint32_t query_mask;    /* bit q: query_value[q] overrides query q */

@@ -21,10 +21,10 @@ typedef struct pe_axis {
 
 /* How an axis is read. */
 typedef struct pe_axis_rule {
-  uint32_t mode;          /* PE_ADDRESS_* */
+  uint32_t mode; /* PE_ADDRESS_* */
   uint32_t extent;
-  double scale;           /* from coordinates to texels */
-  const int32_t *offset;  /* in texels */
+  double scale;          /* from coordinates to texels */
+  const int32_t *offset; /* in texels */
 } pe_axis_rule;
 
 PE_INLINE bool pe_repeats(uint32_t mode) { return mode == PE_ADDRESS_WRAP || mode == PE_ADDRESS_MIRROR; }

@@ -57,7 +57,8 @@ PE_INLINE void find_near(line *restrict l, const uint32_t *restrict coordinate, 
 }
 
 /* The texels of coordinates that are fractions of the extent. */
-PE_INLINE void find_normalized(line *restrict l, const uint32_t *restrict coordinate, const pe_axis_rule *rule, bool linear) {
+PE_INLINE void find_normalized(line *restrict l, const uint32_t *restrict coordinate, const pe_axis_rule *rule,
+                               bool linear) {
   double u[PE_LANES], p[PE_LANES];
   EACH_LANE u[i] = pe_float(coordinate[i]);
   pe_positions(p, u, rule);
@@ -109,7 +110,8 @@ PE_INLINE void read_texels(pe_words *restrict words, const pe_surface_desc *d, c
   pe_read_texels(words, d->base, wide, d->elem_bytes);
 }
 
-PE_INLINE void read_corner(pe_words *restrict words, const pe_surface_desc *d, const int32_t *restrict x, const int32_t *restrict y) {
+PE_INLINE void read_corner(pe_words *restrict words, const pe_surface_desc *d, const int32_t *restrict x,
+                           const int32_t *restrict y) {
   int32_t offset[PE_LANES], pitch = (int32_t)d->level[0].pitch, first = (int32_t)d->level[0].offset;
   EACH_LANE offset[i] = first + y[i] * pitch + x[i] * (int32_t)d->elem_bytes;
   read_texels(words, d, offset);

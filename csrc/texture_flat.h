@@ -10,8 +10,8 @@ typedef struct pe_flat {
   const pe_texture *texture;
   const pe_sampler *sampler; /* in force */
   uint32_t mask;
-  uint32_t wanted;           /* components to compute */
-  const uint32_t *x, *y;     /* coordinates of all lanes */
+  uint32_t wanted;       /* components to compute */
+  const uint32_t *x, *y; /* coordinates of all lanes */
   uint32_t *out;
 } pe_flat;
 

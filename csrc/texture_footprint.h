@@ -11,7 +11,7 @@
 /* The texels under one sample of every lane. */
 typedef struct pe_footprint {
   uint32_t corners;
-  bool border;            /* some may be outside */
+  bool border; /* some may be outside */
   uint64_t offset[PE_CORNERS][32];
   uint32_t outside[PE_CORNERS][32];
   double weight[PE_CORNERS][32];
@@ -22,7 +22,9 @@ PE_INLINE pe_axis_rule pe_rule_of(const pe_tex_run *r, const pe_surface_level *l
   return pe_rule(r->cube ? PE_ADDRESS_CLAMP : r->sampler.address[k], r->sampler.normalized, extents[k], r->in.offset[k]);
 }
 
-PE_INLINE bool pe_is_linear(const pe_tex_run *r) { return !r->site->integer && (r->site->gather || r->sampler.filter == PE_FILTER_LINEAR); }
+PE_INLINE bool pe_is_linear(const pe_tex_run *r) {
+  return !r->site->integer && (r->site->gather || r->sampler.filter == PE_FILTER_LINEAR);
+}
 PE_INLINE bool pe_is_seamless(const pe_tex_run *r) { return r->cube && r->sampler.seamless && pe_is_linear(r); }
 
 /* The texels of one axis. */
@@ -46,8 +48,8 @@ PE_INLINE void pe_find_axis(const pe_tex_run *r, pe_axis *axis, const pe_surface
 }
 
 /* Byte offsets in the memory of lines of texels along x, without their layer. */
-PE_INLINE void pe_line_offsets(const pe_tex_run *r, const pe_surface_level *level, uint64_t *restrict to, const int32_t *restrict y,
-                               const int32_t *restrict z) {
+PE_INLINE void pe_line_offsets(const pe_tex_run *r, const pe_surface_level *level, uint64_t *restrict to,
+                               const int32_t *restrict y, const int32_t *restrict z) {
   const pe_surface_desc *d = &r->texture->memory;
   uint64_t pitch = level->pitch, slice = level->slice_stride, first = level->offset;
   if (d->layout == PE_LAYOUT_BLOCK_LINEAR)
@@ -56,7 +58,8 @@ PE_INLINE void pe_line_offsets(const pe_tex_run *r, const pe_surface_level *leve
     for (uint32_t i = 0; i < 32; i++) to[i] = first + (uint32_t)y[i] * pitch + (uint32_t)z[i] * slice;
 }
 
-PE_INLINE void pe_column_offsets(const pe_tex_run *r, const pe_surface_level *level, uint64_t *restrict to, const int32_t *restrict x) {
+PE_INLINE void pe_column_offsets(const pe_tex_run *r, const pe_surface_level *level, uint64_t *restrict to,
+                                 const int32_t *restrict x) {
   const pe_surface_desc *d = &r->texture->memory;
   uint64_t bytes = d->elem_bytes;
   if (d->layout == PE_LAYOUT_BLOCK_LINEAR)

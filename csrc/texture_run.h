@@ -17,16 +17,16 @@ typedef struct pe_tex_run {
   const pe_texture *texture;
   const pe_texture_site *site;
   pe_tex_operands in;
-  pe_sampler sampler;     /* in force */
+  pe_sampler sampler; /* in force */
   uint32_t mask;
-  uint32_t wanted;        /* components to compute */
-  uint32_t dims;          /* axes of a footprint */
+  uint32_t wanted; /* components to compute */
+  uint32_t dims;   /* axes of a footprint */
   bool cube;
-  double u[3][32];        /* coordinates; on cubes those in the face */
-  uint32_t layer[32];     /* a layer of memory */
+  double u[3][32];    /* coordinates; on cubes those in the face */
+  uint32_t layer[32]; /* a layer of memory */
   uint32_t face[32];
   uint32_t level[32];
-  double level_part[32];  /* weight of the next level */
+  double level_part[32]; /* weight of the next level */
   uint32_t *out;
 } pe_tex_run;
 

@@ -19,15 +19,16 @@ typedef struct pe_words {
 /* sRGB bytes as linear values. */
 extern const double pe_srgb[256];
 
-#define PE_READ(TYPE, COUNT)                              \
-  for (uint32_t i = 0; i < PE_LANES; i++) {               \
-    TYPE item[COUNT];                                     \
-    memcpy(item, base + offset[i], sizeof item);          \
+#define PE_READ(TYPE, COUNT)                                          \
+  for (uint32_t i = 0; i < PE_LANES; i++) {                           \
+    TYPE item[COUNT];                                                 \
+    memcpy(item, base + offset[i], sizeof item);                      \
     for (uint32_t k = 0; k < COUNT; k++) words->word[k][i] = item[k]; \
   }
 
 /* The texels at byte offsets of a surface's memory, which are valid in all lanes. */
-PE_INLINE void pe_read_texels(pe_words *restrict words, const uint8_t *base, const uint64_t *restrict offset, uint32_t bytes) {
+PE_INLINE void pe_read_texels(pe_words *restrict words, const uint8_t *base, const uint64_t *restrict offset,
+                              uint32_t bytes) {
   switch (bytes) {
     case 1: PE_READ(uint8_t, 1) break;
     case 2: PE_READ(uint16_t, 1) break;
@@ -61,7 +62,8 @@ PE_INLINE uint32_t pe_widen_half(uint32_t half) {
   for (uint32_t i = 0; i < PE_LANES; i++) bits[i] = (uint32_t)(EXPRESSION)
 
 /* Register bits of the component at a place: integers extended to 32 bits (those of SNORM at least -1), floats as f32. */
-PE_INLINE void pe_texel_bits(uint32_t *restrict bits, const pe_words *restrict words, uint32_t place, uint32_t size, uint32_t kind) {
+PE_INLINE void pe_texel_bits(uint32_t *restrict bits, const pe_words *restrict words, uint32_t place, uint32_t size,
+                             uint32_t kind) {
   uint32_t shift = place * size & 31;
   const uint32_t *restrict word = words->word[place * size >> 5];
   bool negative = kind == PE_KIND_SNORM || kind == PE_KIND_SINT;

@@ -21,11 +21,13 @@
 PE_INLINE bool is_srgb(const pe_tex_run *r, uint32_t component) { return r->texture->srgb && component < 3; }
 
 /* What reads of texels outside give: nothing at integer coordinates, else the border colour. */
-PE_INLINE float border_of(const pe_tex_run *r, uint32_t component) { return r->site->integer ? 0 : r->sampler.border[component]; }
+PE_INLINE float border_of(const pe_tex_run *r, uint32_t component) {
+  return r->site->integer ? 0 : r->sampler.border[component];
+}
 
 /* The value of a component of one corner, in register bits. */
-PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_words *words, uint32_t corner, uint32_t component,
-                           uint32_t *restrict bits) {
+PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_words *words, uint32_t corner,
+                           uint32_t component, uint32_t *restrict bits) {
   const pe_texture *t = r->texture;
   int32_t place = pe_component_place(&t->memory, component);
   if (place < 0) {
@@ -86,8 +88,7 @@ PE_INLINE void keep(const pe_tex_run *r, uint32_t k, uint32_t mask, const uint32
     case PE_RESULT_F16:
       PE_FOR_LANES(i, mask) row[i] = pe_f16_bits(bits[i]);
       break;
-    default:
-      PE_FOR_LANES(i, mask) pair[i] = k & 1 ? pair[i] | (uint32_t)pe_f16_bits(bits[i]) << 16 : pe_f16_bits(bits[i]);
+    default: PE_FOR_LANES(i, mask) pair[i] = k & 1 ? pair[i] | (uint32_t)pe_f16_bits(bits[i]) << 16 : pe_f16_bits(bits[i]);
   }
 }
 
@@ -129,7 +130,8 @@ static uint32_t same_level(const pe_tex_run *r, uint32_t *mask, uint32_t *level)
     *mask = 0;
     return found;
   }
-  PE_FOR_LANES(i, *mask) if (r->level[i] == *level) found |= 1u << i;
+  PE_FOR_LANES(i, *mask)
+    if (r->level[i] == *level) found |= 1u << i;
   *mask &= ~found;
   return found;
 }

@@ -22,7 +22,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("ptxemu", "csrc", "tools", "samples", "docs", "tests", "bench")
-FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "Makefile")
+FILES = (
+    *("pyproject.toml", "setup.py", "MANIFEST.in", "Makefile", ".clang-format", ".pre-commit-config.yaml"),
+    *("README.md", "LICENSE", "CHANGELOG.md"),
+)
 BUILT = ("__pycache__", "*.so", "_tables.py", "build")
 TABLES = "ptxemu/syntax/_tables.py"
 RUNTIME = "ptxemu/_runtime.abi3.so"

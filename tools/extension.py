@@ -19,6 +19,10 @@ def declarations(path: str) -> str:
 
 # -Wno-psabi: vectors are passed inside of one file only, so that their ABI does not matter.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
+FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *WARNINGS]
+SOURCES = sorted(glob("csrc/*.c"))
+INCLUDES = ["csrc"]
+MACROS = [("_GNU_SOURCE", "1")]
 
 ffi = FFI()
 public = [path for path in HEADERS if declarations(path)]
@@ -27,11 +31,11 @@ for header in public:
 ffi.set_source(
     "ptxemu._runtime",
     "\n".join(f'#include "{header.removeprefix("csrc/")}"' for header in public),
-    sources=sorted(glob("csrc/*.c")),
+    sources=SOURCES,
     depends=[*HEADERS, "tools/extension.py"],
-    include_dirs=["csrc"],
-    define_macros=[("_GNU_SOURCE", "1")],
+    include_dirs=INCLUDES,
+    define_macros=MACROS,
     libraries=["m"],
-    extra_compile_args=["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *WARNINGS],
+    extra_compile_args=FLAGS,
     extra_link_args=["-pthread"],
 )
