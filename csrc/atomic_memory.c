@@ -116,14 +116,15 @@ static bool locate_together(const pe_warp *w, const pe_red_site *site, const pe_
 }
 
 void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
-  uint32_t size = pe_atom_bytes(site->atom.type), live = 0, kind = PE_OK;
+  pe_atom_site atom = {site->pos, site->op, site->type, PE_GENERIC, 1};
+  uint32_t size = pe_atom_bytes(site->type), live = 0, kind = PE_OK;
   int32_t failed = -1;
   pe_allocation region = {0};
   const pe_su_context *ctx = pe_launch_surfaces(w);
-  pe_atom_lanes lanes = lanes_of(w, &site->atom, site->flags, a, NULL, NULL);
+  pe_atom_lanes lanes = lanes_of(w, &atom, site->flags, a, NULL, NULL);
   if (ctx && ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   if (!mask) return;
-  pe_access access = access_of(site->atom.pos, PE_GLOBAL, size, 1);
+  pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);
   if (locate_together(w, site, &access, mask, addr, &region, &lanes)) {
     run_global(w, &lanes, mask);
     return;
@@ -140,7 +141,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   if (live) run_global(w, &lanes, live);
   if (failed < 0) return;
   pe_record fault = {.kind = kind,
-                     .pos = site->atom.pos,
+                     .pos = site->pos,
                      .lane = failed,
                      .space = PE_GENERIC,
                      .address = addr[failed],

@@ -11,7 +11,7 @@
 /* CDEF BEGIN */
 typedef struct pe_launch pe_launch;
 
-/* What one warp of JIT code sees.  Python reads the field offsets through cffi: never repeat them elsewhere. */
+/* What one warp of JIT code sees.  Python reads the fields of all structs through cffi: never repeat them elsewhere. */
 typedef struct pe_warp {
   /* constant during a launch */
   uint64_t arena_base;  /* host address of the arena's first byte */
@@ -168,7 +168,9 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
 /* A reduction on addresses of a program's own space: device memory lies from `bias` on; the windows are those of shared and
  * local memory, [first, last) each. */
 typedef struct pe_red_site {
-  pe_atom_site atom;
+  uint32_t pos;
+  uint16_t op;    /* PE_ATOM_* */
+  uint16_t type;  /* PE_TYPE_* */
   uint32_t flags; /* PE_ATOM_FTZ ... */
   uint64_t bias;
   uint64_t window[4];
@@ -232,7 +234,6 @@ typedef struct pe_texture_site {
   uint16_t result;  /* PE_RESULT_* */
   uint16_t gather;  /* tld4: 1 + the component, else 0 */
   uint16_t wanted;  /* the components that are used, a set */
-  uint16_t reserved;
 } pe_texture_site;
 
 /* tex and tld4.  texture[i] is lane i's handle, sampler[i] that of its sampler (NULL: the texture's own).  rows holds one
@@ -291,7 +292,6 @@ typedef struct pe_wmma_site {
   uint16_t role;      /* PE_WMMA_* */
   uint16_t across;    /* consecutive elements in memory lie in one column */
   uint16_t registers; /* of the fragment */
-  uint16_t reserved;
 } pe_wmma_site;
 
 enum { PE_WMMA_A, PE_WMMA_B, PE_WMMA_C };

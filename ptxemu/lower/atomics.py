@@ -46,7 +46,8 @@ def atomic(ctx: Context, op: Op) -> None:
     operands = op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2]
     count = len(operands[0].items) if isinstance(operands[0], Vec) else 1
     space = SPACES[space_of(op)]
-    site = ctx.site(op, *(f"i16 {field}" for field in (operation(op.mods["op"], kind), type_code(kind), space, count)))
+    code = operation(op.mods["op"], kind)
+    site = ctx.site(op, "pe_atom_site", op=code, type=type_code(kind), space=space, count=count)
     found = access(ctx, op, op.srcs[0], kind.bytes * count)
     note_position(ctx, op)
     addresses = ctx.spill("i64", vector_addresses(ctx, found))

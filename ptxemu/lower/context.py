@@ -17,6 +17,7 @@ from ptxemu.lower.emit import Emitter
 from ptxemu.lower.journal import Journal, Noted
 from ptxemu.lower.literals import literal, offsets_literal
 from ptxemu.lower.scratch import Scratch, bytes_of
+from ptxemu.lower.site import Value, site_literal, site_type
 from ptxemu.lower.unit import Unit
 from ptxemu.types import ScalarType
 from ptxemu.variant import LANES
@@ -236,10 +237,9 @@ class Context:
         """The source position of an op: an i32, or an i64 with a space's number in its upper half."""
         return str(op.pos if space is None else space << 32 | op.pos)
 
-    def site(self, op: Op, *fields: str) -> str:
-        """The address of what is constant about an op: its position as an i32, and typed values."""
-        types, values = site_type(fields), ", ".join((f"i32 {op.pos}", *fields))
-        return self.constant(f"{types} {{ {values} }}")
+    def site(self, op: Op, struct: str, /, **fields: Value) -> str:
+        """The address of what is constant about an op: a struct of the runtime, whose position is the op's."""
+        return self.constant(f"{site_type(struct)} {site_literal(struct, {'pos': op.pos, **fields})}")
 
     # -- shapes and types
 
@@ -463,11 +463,6 @@ class Context:
         if key not in self.stored:
             self.stored[key] = self.spill(t, value)
         return self.stored[key]
-
-
-def site_type(fields: Sequence[str]) -> str:
-    """The LLVM type of a site: a position, and typed values."""
-    return f"{{ {', '.join(['i32', *(field.partition(' ')[0] for field in fields)])} }}"
 
 
 def _area(name: str, size: int) -> list[str]:

@@ -18,8 +18,8 @@ from ptxemu.types import B64, PRED, TYPES, U32
 
 
 def _site(ctx: Context, op: Op, size: int = 0, code: int = 0, kind: int = 0) -> str:
-    spaces = [f"i16 {SPACES[space_of(op, slot)]}" for slot in ("dst", "src")]
-    return ctx.site(op, *spaces, f"i32 {size}", f"i16 {code}", f"i16 {kind}")
+    target, source = (SPACES[space_of(op, slot)] for slot in ("dst", "src"))
+    return ctx.site(op, "pe_copy_site", target=target, source=source, size=size, op=code, type=kind)
 
 
 def _sides(ctx: Context, op: Op) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ def red_async(ctx: Context, op: Op) -> None:
 @effect("st_bulk")
 def st_bulk(ctx: Context, op: Op) -> None:
     """st.bulk: a block of shared memory becomes zeros."""
-    site = ctx.site(op, f"i16 {SPACES[space_of(op)]}", "i16 0", "i32 0", "i16 0", "i16 0")
+    site = ctx.site(op, "pe_copy_site", target=SPACES[space_of(op)], source=0, size=0, op=0, type=0)
     lanes = ctx.spill("i64", vector_addresses(ctx, access(ctx, op, op.srcs[0], 1)))
     ctx.call(
         "void", "pe_bulk_zero", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", lanes),

@@ -78,12 +78,13 @@ def mma(ctx: Context, op: Op) -> None:
     first, stays = _result(op, slots)
     units = op.dst_types[0].bits // 32
     registers = [[first + index * units for index in range(len(op.dsts))], *sources]
-    fields = (
-        *dimensions(mods["shape"]), *(_type_code(mods[slot]) for slot in ("atype", "btype", "ctype", "dtype")),
-        _flags(op), ROUNDING[mods.get("round", "rn")], selector.bits if isinstance(selector, Imm) else 0,
-        *(slot for list_ in registers for slot in [*list_, *[0] * (lib.PE_MMA_REGISTERS - len(list_))]), metadata,
+    m, n, k = dimensions(mods["shape"])
+    types = {name: _type_code(mods[f"{name}type"]) for name in "abcd"}
+    site = ctx.site(
+        op, "pe_mma_site", m=m, n=n, k=k, **types, flags=_flags(op), round=ROUNDING[mods.get("round", "rn")],
+        selector=selector.bits if isinstance(selector, Imm) else 0,
+        slots=[[*used, *[0] * (lib.PE_MMA_REGISTERS - len(used))] for used in registers], metadata=metadata,
     )  # fmt: skip
-    site = _site(ctx, op, fields)
     ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("ptr", ctx.slot_block))
     slots.define(op, first, stays)
 
@@ -92,11 +93,6 @@ def _kind(op: Op, index: int) -> ScalarType:
     kind = op.src_types[index]
     assert kind is not None
     return kind
-
-
-def _site(ctx: Context, op: Op, fields: Sequence[int]) -> str:
-    """The address of what is constant about an instruction."""
-    return ctx.site(op, *(f"i16 {field}" for field in fields))
 
 
 # ---------------------------------------------------------------- wmma in memory
@@ -116,13 +112,14 @@ def _address(ctx: Context, found: Access) -> str:
     return ctx.inst(f"extractelement <{LANES} x i64> {vector_addresses(ctx, found)}, i64 0")
 
 
-def _matrix(op: Op, count: int) -> tuple[tuple[int, ...], int]:
-    """The fields of a site, and the default stride: the length of a line."""
+def _matrix(op: Op, count: int) -> tuple[dict[str, int], int]:
+    """The fields of a ``pe_wmma_site``, and the default stride: the length of a line."""
     m, n, k = dimensions(op.mods["shape"])
     role, column_major = op.mods["role"], op.mods["layout"] == "col"
     rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
     across = column_major != (role == "b")  # a fragment of b has the columns of the matrix as its rows
-    fields = (SPACES[space_of(op)], rows, columns, BITS[op.mods["type"]], ROLES[role], int(across), count, 0)
+    fields = {"space": SPACES[space_of(op)], "rows": rows, "columns": columns, "bits": BITS[op.mods["type"]]}
+    fields |= {"role": ROLES[role], "across": int(across), "registers": count}
     return fields, rows if across else columns
 
 
@@ -132,8 +129,8 @@ def _move(ctx: Context, op: Op, function: str, count: int, stride: Operand | Non
     note_position(ctx, op)
     step = _first(ctx, stride) if stride is not None else str(default)
     ctx.call(
-        "void", function, ("ptr", "%w"), ("ptr", _site(ctx, op, fields)), _mask(ctx, op), ("i64", _address(ctx, found)),
-        ("i32", step), ("ptr", fragment),
+        "void", function, ("ptr", "%w"), ("ptr", ctx.site(op, "pe_wmma_site", **fields)), _mask(ctx, op),
+        ("i64", _address(ctx, found)), ("i32", step), ("ptr", fragment),
     )  # fmt: skip
 
 

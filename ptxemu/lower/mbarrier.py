@@ -27,7 +27,7 @@ def operation(op: Op) -> int:
 
 def object_site(ctx: Context, op: Op, code: int, slot: str = "space") -> str:
     """The constant data of an operation."""
-    return ctx.site(op, f"i16 {code}", f"i16 {SPACES[space_of(op, slot)]}")
+    return ctx.site(op, "pe_mbarrier_site", op=code, space=SPACES[space_of(op, slot)])
 
 
 def lane_words(ctx: Context, operand: Operand) -> str:

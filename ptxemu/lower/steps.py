@@ -19,8 +19,9 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
 from ptxemu.layout import KernelLayout
 from ptxemu.lower.access import symbol_address
-from ptxemu.lower.context import MASK, Context, site_type
+from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.lower.site import Value, site_literal, site_type
 from ptxemu.lower.unit import Unit
 from ptxemu.types import B32, B64, U64, ScalarType
 from ptxemu.variant import LANES
@@ -110,10 +111,10 @@ class RoutineContext(Context):
         wide = self.once("position.wide", f"zext i32 {value} to i64")
         return self.once(f"position.{space}", f"or i64 {wide}, {space << 32}")
 
-    def site(self, op: Op, *fields: str) -> str:
-        types = site_type(fields)
+    def site(self, op: Op, struct: str, /, **fields: Value) -> str:
+        types = site_type(struct)
         slot = self.alloca(types)
-        self.stmt(f"store {types} {{ {', '.join(('i32 0', *fields))} }}, ptr {slot}, align 8")
+        self.stmt(f"store {types} {site_literal(struct, {'pos': 0, **fields})}, ptr {slot}, align 8")
         self.stmt(f"store i32 {self.position(op)}, ptr {slot}, align 8")
         return slot
 

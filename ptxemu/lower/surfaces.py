@@ -63,8 +63,10 @@ def site_constant(
     channel: int = 0,
 ) -> str:
     """The address of a ``pe_surface_site``."""
-    fields = (kind, geometry, clamp, size, count, operation, type, flags, channel)
-    return ctx.site(op, *(f"i16 {field}" for field in fields))
+    return ctx.site(
+        op, "pe_surface_site", kind=kind, geom=geometry, clamp=clamp, element=size, count=count, op=operation, type=type,
+        flags=flags, channel=channel,
+    )  # fmt: skip
 
 
 def _call(ctx: Context, op: Op, site: str, handle: Operand, coordinates: Operand, data: str) -> None:

@@ -46,17 +46,17 @@ def _wanted(op: Op, result: ScalarType, count: int) -> int:
 
 
 def _site(ctx: Context, op: Op, offsets: bool, wanted: int) -> str:
-    fields = (
-        getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}"),
-        int(op.mods["ctype"] == "s32"),
-        LEVELS.get(op.mods.get("mode", ""), lib.PE_LOD_LEAST),
-        int(offsets),
-        RESULTS.get(op.mods["dtype"], lib.PE_RESULT_B32),
-        1 + COMPONENTS.index(op.mods["comp"]) if "comp" in op.mods else 0,
-        wanted,
-        0,
+    return ctx.site(
+        op,
+        "pe_texture_site",
+        geom=getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}"),
+        integer=int(op.mods["ctype"] == "s32"),
+        lod=LEVELS.get(op.mods.get("mode", ""), lib.PE_LOD_LEAST),
+        offsets=int(offsets),
+        result=RESULTS.get(op.mods["dtype"], lib.PE_RESULT_B32),
+        gather=1 + COMPONENTS.index(op.mods["comp"]) if "comp" in op.mods else 0,
+        wanted=wanted,
     )
-    return ctx.site(op, *(f"i16 {field}" for field in fields))
 
 
 def _stacked(ctx: Context, rows: list[Operand]) -> str:

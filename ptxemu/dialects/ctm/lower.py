@@ -18,9 +18,9 @@ UMRT = internal_row("_ctm_umrt", "s, red, green, blue, alpha, channels")
 TEST = internal_row("_ctm_test", "d, s, x, y, value", flags="varying")
 
 
-def _site(ctx: Context, op: Op, **fields: int) -> str:
+def _site(ctx: Context, op: Op, *, flags: int = 0, operation: int = 0, group: int = 0, condition: int = 0) -> str:
     """The address of a ``pe_ctm_site``."""
-    return ctx.site(op, *(f"i32 {fields.get(name, 0)}" for name in ("flags", "operation", "group", "condition")))
+    return ctx.site(op, "pe_ctm_site", flags=flags, op=operation, group=group, condition=condition)
 
 
 def _call(ctx: Context, op: Op, result: str, name: str, site: str, *data: str) -> str:

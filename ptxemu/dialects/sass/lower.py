@@ -85,10 +85,9 @@ def red(ctx: Context, op: Op) -> None:
     address, data = op["a"], op["b"]
     kind = ENGINE_TYPES[op.mods["size"]]
     code = find("sass", op.mods["op"], kind).code
-    atom = [f"i16 {field}" for field in (code, type_code(kind), lib.PE_GENERIC, 1)]
-    windows = [f"i64 {int(value)}" for value in op.mods["windows"].split(",")]
+    windows = [int(value) for value in op.mods["windows"].split(",")]
     flags = lib.PE_ATOM_FTZ if "FTZ" in op.mods["size"] else 0
-    site = ctx.site(op, *atom, f"i32 {flags}", f"i64 {op.mods['bias']}", *windows)
+    site = ctx.site(op, "pe_red_site", op=code, type=type_code(kind), flags=flags, bias=int(op.mods["bias"]), window=windows)
     ctx.call(
         "void", "pe_red", ("ptr", "%w"), ("ptr", site), ("i32", _lanes(ctx, op)),
         ("ptr", ctx.spill("i64", ctx.vector_of(address, U64))), ("ptr", lane_data(ctx, data, _bits(op))),
