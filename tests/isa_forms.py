@@ -11,6 +11,8 @@ register then holds the address of N bytes of global memory, aligned to N (``mT`
 ``%shared`` and ``%local`` are addresses of 32 bytes of the thread's own, ``%t0`` to ``%t3``, ``%l0``, ``%l1``,
 ``%w``, ``%p0`` and ``%p1`` free registers of 32, 64, 128 bits and one.
 
+``// let cache = <|.ca|.cg>`` names a piece of text, for which ``$cache`` stands in the ``form`` and ``let`` lines below.
+
 Right of it is a Python expression over the inputs by name (bit patterns as int; signed types as signed int; predicates as
 bool; memory as a little-endian int) and the names in :mod:`isa_oracles`; ``mods`` are the modifiers of all opcodes, ``T``
 and ``U`` the types, ``constant`` the first integer written as an operand, ``text`` the statement.  It gives the result, a tuple
@@ -36,6 +38,7 @@ import video_oracles
 REGISTER = re.compile(r"%([a-z]\w*)(?::(\w+))?(?:~(\w+))?")
 GROUP = re.compile(r"\(([^()]*)\)")
 STEP = re.compile(r"<([^<>]*)>")
+NAMED = re.compile(r"\$([a-z]\w*)")
 OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred|u?e\dm\dx2)$")
 ORACLES = {**vars(isa_textures), **vars(video_oracles), **vars(narrow_oracles), **vars(isa_approximate), **vars(isa_oracles)}
@@ -114,6 +117,16 @@ def expand(text: str) -> Iterator[str]:
         pieces = GROUP.split("".join(step[number % len(step)] for step in steps))
         choices = [piece.split("|") if index % 2 else [piece] for index, piece in enumerate(pieces)]
         yield from ("".join(chosen) for chosen in itertools.product(*choices))
+
+
+def with_lets(text: str, lets: dict[str, str], line: int) -> str:
+    """The text with each ``$name`` replaced by what a ``let`` gave the name to."""
+
+    def meaning(match: re.Match[str]) -> str:
+        assert match[1] in lets, f"line {line}: no 'let' defines {match[0]}"
+        return lets[match[1]]
+
+    return NAMED.sub(meaning, text)
 
 
 def forms_of(directive: str, line: int, names: dict[str, object]) -> list[Form]:

@@ -34,7 +34,7 @@ import isa_textures
 import isa_warp_oracles
 import numpy as np
 import pytest
-from isa_forms import ORACLES, Form, forms_of, kernel_text
+from isa_forms import ORACLES, Form, forms_of, kernel_text, with_lets
 from isa_forms import run as run_forms
 from matrix_model import ORACLES as MATRIX_ORACLES
 
@@ -43,7 +43,7 @@ from ptxemu.errors import Fault
 
 FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))
 FORMS_IN_A_KERNEL = 16
-DIRECTIVE = re.compile(r"// (run|in|out|inout|arg|surface|bind|with|after|fault|form):? (.*)")
+DIRECTIVE = re.compile(r"// (run|in|out|inout|arg|surface|bind|with|after|fault|form|let):? (.*)")
 ARRAY = re.compile(r"(\w+): (\w+)(?:\[(\d+)\])? = (.*)")
 TEXTURE = re.compile(r"(\w+): (texture .*)")
 SURFACE = re.compile(r"(\w+): (\w+) (\w+)\[([\d,]+)\] = (.*)")
@@ -86,9 +86,13 @@ def read(path: Path) -> File:
     text = path.read_text()
     header = "\n".join(re.findall(r"^\.(?:version|target|address_size|const|global \.(?:surf|tex)ref) .*", text, re.M))
     file = File(path, text, header, [], [], Run("", {}, 0))
+    lets: dict[str, str] = {}
     for line, kind, rest in _directives(text):
-        if kind == "form":
-            file.forms += forms_of(rest, line, file.shared.values)
+        if kind == "let":
+            name, _, meaning = rest.partition(" = ")
+            lets[name] = with_lets(meaning, lets, line)
+        elif kind == "form":
+            file.forms += forms_of(with_lets(rest, lets, line), line, file.shared.values)
         elif kind == "with":
             _add(file.shared, "bind", rest)
         elif kind == "run":
