@@ -70,30 +70,44 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
   fill_threads(&state->warp, config, launch->threads);
 }
 
-/* Stacks that an earlier launch has left large are made small again if this one cannot afford them. */
 static bool charge_fibers(pe_cta *cta, pe_launch *launch, uint32_t count, bool further) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < count; i++)
     bytes += further ? pe_fiber_committed(cta->fibers[i]) : pe_fiber_grown(cta->fibers[i]);
-  if (pe_launch_charge(launch, bytes)) return true;
-  for (uint32_t i = 0; i < count; i++) pe_fiber_shrink(cta->fibers[i], 0);
-  return !further;
+  return pe_launch_charge(launch, bytes);
 }
 
-static bool prepare_fibers(pe_cta *cta, pe_launch *launch, bool further) {
+static bool make_fibers(pe_cta *cta, const pe_launch *launch, uint32_t count) {
   size_t bytes = launch->config.stack_bytes ? launch->config.stack_bytes : PE_DEFAULT_STACK;
-  uint32_t count = launch->config.suspends ? launch->warps : 1;
   for (uint32_t i = 0; i < count; i++) {
     if (cta->fibers[i] && pe_fiber_stack_bytes(cta->fibers[i]) >= bytes) continue;
     pe_fiber_destroy(cta->fibers[i]);
     cta->fibers[i] = pe_fiber_create(bytes, i);
     if (!cta->fibers[i]) return false;
   }
-  return charge_fibers(cta, launch, count, further);
+  return true;
 }
 
-bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, bool further) {
-  if (!prepare_fibers(cta, launch, further)) return false;
+static bool grow_fibers(pe_cta *cta, const pe_cta *first, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    size_t want = pe_fiber_committed(first->fibers[i]), have = pe_fiber_committed(cta->fibers[i]);
+    if (want > have && !pe_fiber_grow(cta->fibers[i], want - have)) return false;
+  }
+  return true;
+}
+
+/* Stacks that an earlier launch has left large are made small again if this one cannot afford them. */
+static bool prepare_fibers(pe_cta *cta, pe_launch *launch, const pe_cta *first) {
+  uint32_t count = launch->config.suspends ? launch->warps : 1;
+  if (!make_fibers(cta, launch, count)) return false;
+  if (first) return grow_fibers(cta, first, count) && charge_fibers(cta, launch, count, true);
+  if (!charge_fibers(cta, launch, count, false))
+    for (uint32_t i = 0; i < count; i++) pe_fiber_shrink(cta->fibers[i], 0);
+  return true;
+}
+
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, const pe_cta *first) {
+  if (!prepare_fibers(cta, launch, first)) return false;
   for (uint32_t i = 0; i < launch->warps; i++) fill_warp(cta, launch, windows, i);
   cta->live = 0;
   return true;

@@ -142,9 +142,9 @@ void pe_suspend(pe_warp *w);
 
 pe_cta *pe_cta_create(void);
 void pe_cta_destroy(pe_cta *cta);
-/* Make a vacant place ready for CTAs of a launch; all of a further one, beyond the first of a worker, counts as memory of the
- * launch. False: there is no memory for its stacks. */
-bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, bool further);
+/* Make a vacant place ready for CTAs of a launch. One beyond the first of a worker gets stacks as large as those of `first` have
+ * become, all of which counts as memory of the launch. False: there is no memory for its stacks. */
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, const pe_cta *first);
 /* The launch has ended: give the memory back that its stacks took, but for what most kernels need. */
 void pe_cta_rest(pe_cta *cta);
 /* Put CTA `number` of the grid there: all its warps can run. */

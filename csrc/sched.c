@@ -128,7 +128,7 @@ static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
   worker->place = place;
   pe_cta *cta = pe_cta_create();
   pe_windows windows;
-  if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows, true)) {
+  if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows, worker->place[0])) {
     pe_cta_destroy(cta);
     worker->crowded = true;
     return NULL;
@@ -265,7 +265,7 @@ void pe_worker_run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   default_floating_point();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);
-  if (!pe_cta_prepare(worker->cta, launch, &windows, false)) {
+  if (!pe_cta_prepare(worker->cta, launch, &windows, NULL)) {
     pe_launch_starved(launch);
     return;
   }
