@@ -59,6 +59,13 @@ def nested_loops(count: int) -> str:
     return HEADER + kernel(heads + "".join(tails))
 
 
+def jumps_into_loops(count: int) -> str:
+    """Loops with two entries each."""
+    head = "setp.gt.u32 %q1, %r1, {0}; @%q1 bra B{0}; A{0}: add.u32 %r1, %r1, 1;"
+    tail = "B{0}: xor.b32 %r1, %r1, 3; setp.lt.u32 %q1, %r1, {0}; @%q1 bra A{0};"
+    return HEADER + kernel("\n".join(f"{head}\n{tail}".format(i) for i in range(count)))
+
+
 def switch(count: int, live: int = 40) -> str:
     """An interpreter: a loop around a branch to one of many cases, with many registers that all of them use."""
     registers = [f"%r{i}" for i in range(30, 30 + live)]
@@ -139,6 +146,7 @@ CLIFFS: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "divisions": (divisions, (250, 1000, 4000)),
     "blocks": (blocks, (250, 1000, 4000)),
     "nested-loops": (nested_loops, (20, 80, 320)),
+    "jumps-into-loops": (jumps_into_loops, (25, 100, 400)),
     "switch": (switch, (100, 200, 400)),
     "computed-branches": (computed_branches, (15, 60, 240)),
     "matrices": (matrices, (256, 512, 1024, 2048)),

@@ -128,7 +128,8 @@ static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
   worker->place = place;
   pe_cta *cta = pe_cta_create();
   pe_windows windows;
-  if (!cta || !pe_launch_windows(worker->launch, &windows) || !pe_cta_prepare(cta, worker->launch, &windows, worker->place[0])) {
+  if (!cta || !pe_launch_windows(worker->launch, &windows) ||
+      !pe_cta_prepare(cta, worker->launch, &windows, worker->place[0])) {
     pe_cta_destroy(cta);
     worker->crowded = true;
     return NULL;

@@ -29,6 +29,7 @@ SIZES = {
 }  # fmt: skip
 SIZE = 4  # of all others
 BRANCH = 25  # instructions that choose the lanes and the block that come next
+TARGET = 10  # more, for each target of a computed branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def effort_of(cost: Cost, opt: int) -> Effort:
 
 def _size(block: Block) -> int:
     kinds = (op.row.lower for op in block.ops)
-    return BRANCH + sum(SIZES.get(kind) or SIZES.get(kind.partition(".")[0], SIZE) for kind in kinds)
+    return BRANCH + TARGET * len(block.table) + sum(SIZES.get(kind) or SIZES.get(kind.partition(".")[0], SIZE) for kind in kinds)
 
 
 def _spans(graph: Graph) -> int:

@@ -221,3 +221,30 @@ def test_changes_are_taken_back() -> None:
     assert numbers == {"one": 1}
     journal.clear()
     assert numbers == {}
+
+
+def state_machine(states: int) -> str:
+    """States that may each follow any other."""
+    names = ", ".join(f"S{index}" for index in range(states))
+    parts = (
+        f"S{index}: add.u32 %r1, %r1, 1; setp.gt.u32 %p1, %r1, 99; @%p1 bra DONE; rem.u32 %r2, %r1, {states};\n"
+        f"T{index}: .branchtargets {names}; brx.idx %r2, T{index};\n"
+        for index in range(states)
+    )
+    return kernel(START + "bra S1;\n" + "".join(parts) + "DONE:" + END, ".param .u64 out, .param .u64 texture")
+
+
+def blocks_of_ir(text: str) -> int:
+    module = compile.front(text)
+    return sum(len(graph.blocks) for graph in compile.prepare(module, module.functions["k"], "row").graphs)
+
+
+def test_computed_branches_make_no_blocks() -> None:
+    few, many = blocks_of_ir(state_machine(20)), blocks_of_ir(state_machine(80))
+    assert many < 4.5 * few
+
+
+def test_state_machine() -> None:
+    data = np.zeros(2048, np.uint32)
+    ptxemu.loads(state_machine(30))["k"][1, 32](data, 0)
+    assert data[1] == 100

@@ -29,7 +29,7 @@ def branches_meet(linear: Linear) -> bool:
         for op in block.ops:
             if (key := qualifiers(op)) is not None and _several(members := op.srcs[-1]):
                 found[key][block, members] = None
-    groups = [list(places) for places in found.values() if any(linear.pending[block] for block, _ in places)]
+    groups = [list(places) for places in found.values() if any(linear.waiting[block] for block, _ in places)]
     groups = [places for places in groups if len({block for block, _ in places}) > 1]
     if not groups:
         return False
@@ -93,7 +93,7 @@ class _Ways:
     def _coming(self, block: Block) -> Blocks:
         """The blocks to which lanes may come that wait while ``block`` runs."""
         coming = 0
-        for pending in self.linear.pending[block]:
+        for pending in self.linear.pending(block):
             coming |= self.ahead[pending] | 1 << self.index[pending]
         return coming
 
@@ -116,7 +116,8 @@ class _Ways:
             block = dominance.order[dominance.idom[node]]
         known = self.facts.get(block, ())
         for here in reversed(chain):
-            if len(here.preds) == 1 and (above := here.preds[0]) in self.linear.divergent and above.cond is not None:
+            above = here.preds[0] if len(here.preds) == 1 else None
+            if above in self.linear.divergent and above.cond is not None and not above.table:
                 known = (*known, (above.cond, (above.succs[0] is here) != above.negated))
             self.facts[here] = known
         return known

@@ -2,12 +2,13 @@
 
 Blocks are laid out in a topological order with loops, and within a loop level dominator subtrees, contiguous.  When a
 branch diverges control goes to the earliest target; the other stays *pending*: its lanes wait for it.  A uniform branch
-stays a jump unless something pending comes first.  ``pending[b]`` are the blocks that may have waiting lanes when control
+stays a jump unless something pending comes first.  ``pending(b)`` are the blocks that may have waiting lanes when control
 enters ``b``.  It is "may" information, so a pending block is entered through a test of its mask.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ptxemu.analysis.dominators import Dominance, Loop, immediate_dominators, post_dominators, tree_intervals
@@ -149,71 +150,95 @@ def _dominance_compact(order: list[int], preds: list[list[int]]) -> list[int]:
 class Linear:
     """The linearized control flow for one set of divergent branches.
 
-    ``tested``: blocks that some edge enters through a mask test.  ``deferred``: blocks that are ever pending.
+    ``waiting``: the pending blocks, as a set in which bit i stands for block i of the layout.  ``tested``: blocks that some edge
+    enters through a mask test.  ``deferred``: blocks that are ever pending.
     """
 
     layout: Layout
     divergent: set[Block]
-    pending: dict[Block, frozenset[Block]]
+    waiting: dict[Block, int]
     tested: set[Block]
     deferred: set[Block]
 
-    def next(self, candidates: frozenset[Block]) -> Block | None:
-        """The candidate that comes first, None if there is none (the warp is done)."""
-        return min(candidates, key=self.layout.index.__getitem__) if candidates else None
+    def pending(self, block: Block) -> list[Block]:
+        """The blocks that may have waiting lanes when control enters ``block``, in linear order."""
+        return self._blocks(self.waiting[block])
+
+    def after(self, block: Block, direct: Iterable[Block]) -> Block | None:
+        """Where control goes from ``block`` for lanes bound for ``direct``: what comes first of these and of the pending blocks,
+        None if there is nothing (the warp is done)."""
+        return self._first(self.waiting[block] | self._bits(direct))
 
     def waits(self, block: Block, target: Block) -> bool:
         """Whether lanes may already wait at ``target`` when control leaves ``block``."""
-        return target in self.pending[block]
+        return self.waiting[block] >> self.layout.index[target] & 1 == 1
+
+    def solve(self) -> None:
+        """Compute what is pending, as a fixpoint over the back edges."""
+        changed = True
+        while changed:
+            changed = False
+            for block in self.layout.order:
+                for target, entering in self._edges(block):
+                    if entering & ~self.waiting[target]:
+                        self.waiting[target] |= entering
+                        changed = True
+        ever = 0
+        for bits in self.waiting.values():
+            ever |= bits
+        self.deferred.update(self._blocks(ever))
+
+    def _edges(self, block: Block) -> list[tuple[Block, int]]:
+        """Edges of the linearized graph out of ``block``'s body and out of its failed mask test, with what stays pending."""
+        pending = self.waiting[block]
+        edges: list[tuple[Block, int]] = []
+
+        def go(direct: Sequence[Block]) -> None:
+            candidates = pending | self._bits(direct)
+            target = self._first(candidates)
+            if target is None:
+                return
+            if len(direct) != 1 or target is not direct[0]:
+                self.tested.add(target)
+            edges.append((target, candidates & (candidates - 1)))
+
+        if block in self.tested:
+            go(())
+        if block in self.layout.latches:
+            edges.append((block.succs[0], pending))
+            go(())
+        elif block in self.divergent or not block.succs:
+            go(block.succs)
+        else:
+            for succ in block.succs:
+                go((succ,))
+        return edges
+
+    def _bits(self, blocks: Iterable[Block]) -> int:
+        bits = 0
+        for block in blocks:
+            bits |= 1 << self.layout.index[block]
+        return bits
+
+    def _first(self, bits: int) -> Block | None:
+        return self.layout.order[(bits & -bits).bit_length() - 1] if bits else None
+
+    def _blocks(self, bits: int) -> list[Block]:
+        found = []
+        while bits:
+            found.append(self.layout.order[(bits & -bits).bit_length() - 1])
+            bits &= bits - 1
+        return found
 
 
 def unordered(layout: Layout, divergent: set[Block]) -> Linear:
     """For lanes that progress independently: everything may wait at any time."""
-    everything = frozenset(layout.order)
-    return Linear(layout, divergent, {block: everything for block in layout.order}, set(everything), set(everything))
+    everything = (1 << len(layout.order)) - 1
+    return Linear(layout, divergent, dict.fromkeys(layout.order, everything), set(layout.order), set(layout.order))
 
 
 def linearize(layout: Layout, divergent: set[Block]) -> Linear:
-    """Compute the pending sets as a fixpoint over the back edges."""
-    empty: frozenset[Block] = frozenset()
-    linear = Linear(layout, divergent, {block: empty for block in layout.order}, set(), set())
-    changed = True
-    while changed:
-        changed = False
-        for block in layout.order:
-            for target, entering in _edges(linear, block):
-                if not entering <= linear.pending[target]:
-                    linear.pending[target] |= entering
-                    changed = True
-    for pending in linear.pending.values():
-        linear.deferred |= pending
+    """The linearized control flow if these branches diverge."""
+    linear = Linear(layout, divergent, dict.fromkeys(layout.order, 0), set(), set())
+    linear.solve()
     return linear
-
-
-def _edges(linear: Linear, block: Block) -> list[tuple[Block, frozenset[Block]]]:
-    """Edges of the linearized graph out of ``block``'s body and out of its failed mask test, with what stays pending."""
-    pending = linear.pending[block]
-    edges: list[tuple[Block, frozenset[Block]]] = []
-
-    def go(direct: frozenset[Block]) -> None:
-        candidates = direct | pending
-        target = linear.next(candidates)
-        if target is None:
-            return
-        if len(direct) != 1 or target not in direct:
-            linear.tested.add(target)
-        edges.append((target, candidates - {target}))
-
-    if block in linear.tested:
-        go(frozenset())
-    if block in linear.layout.latches:
-        edges.append((block.succs[0], pending))
-        go(frozenset())
-    elif block in linear.divergent:
-        go(frozenset(block.succs))
-    elif not block.succs:
-        go(frozenset())
-    else:
-        for succ in block.succs:
-            go(frozenset((succ,)))
-    return edges

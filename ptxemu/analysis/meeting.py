@@ -20,7 +20,7 @@ def parts_meet(linear: Linear, counting: Collection[Function] = ()) -> bool:
 
     ``counting``: functions with barriers that count threads.
     """
-    sites = [block for block in linear.layout.order if linear.pending[block] and _waits(block, counting)]
+    sites = [block for block in linear.layout.order if linear.waiting[block] and _waits(block, counting)]
     return any(_pending_lanes_come(linear, block, counting) for block in sites)
 
 
@@ -33,7 +33,7 @@ def _counts(op: Op, counting: Collection[Function]) -> bool:
 
 
 def _pending_lanes_come(linear: Linear, block: Block, counting: Collection[Function]) -> bool:
-    work = list(linear.pending[block])
+    work = linear.pending(block)
     seen = set(work)
     while work:
         here = work.pop()

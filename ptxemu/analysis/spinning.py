@@ -65,7 +65,7 @@ def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
     inside = spin.loop.blocks
     # lanes that have left because the phase of an mbarrier is complete are not what the others wait for
     left = set(spin.loop.exits()) if spin.spaces == {MBARRIER} else set()
-    work = [block for member in inside for block in linear.pending[member] if block not in inside and block not in left]
+    work = [block for member in inside for block in linear.pending(member) if block not in inside and block not in left]
     seen = set(work)
     while work:
         block = work.pop()

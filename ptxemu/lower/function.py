@@ -8,6 +8,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.layout import KernelLayout
+from ptxemu.lower import computed
 from ptxemu.lower.context import MASK, WORD, Context, zero
 from ptxemu.lower.effects import EFFECTS
 from ptxemu.lower.emit import ELEMENTWISE
@@ -219,7 +220,7 @@ class FunctionBuilder:
             return
         bits = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 64')} to i{LANES}")
         some = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
-        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self._after(frozenset(), block)}")
+        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self.after(block)}")
 
     def _load_mask(self, block: Block) -> None:
         """The lanes that run the block: those that gathered before it, or those of its mask's home."""
@@ -233,19 +234,20 @@ class FunctionBuilder:
 
     # -- edges
 
-    def _after(self, direct: frozenset[Block], block: Block) -> str:
+    def after(self, block: Block, *direct: Block) -> str:
         """The label where control goes from ``block`` for lanes bound for ``direct``."""
-        target = self.linear.next(direct | self.linear.pending[block])
+        target = self.linear.after(block, direct)
         if target is None:
             return "done"
         if len(direct) == 1 and target in direct:
             return self._name(target)
         return self._name(target) + ".test"
 
-    def _send(self, block: Block, succ: Block, mask: str) -> None:
-        """Lanes in ``mask`` leave for ``succ``: hand over phi values and add them to its mask."""
+    def send(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
+        """Lanes in ``mask`` leave for ``succ``: hand over phi values and add them to its mask. ``again``: others may have done so
+        just before."""
         ctx = self.ctx
-        waits = self.linear.waits(block, succ)
+        waits = again or self.linear.waits(block, succ)
         for phi in succ.phis:
             arg = phi.args[block]
             slot, whole = self.phis[phi], ctx.full_type(phi.dst)
@@ -265,12 +267,14 @@ class FunctionBuilder:
         if not block.succs:
             if ctx.unit.waits and not _returns(block):
                 note_exit(ctx)
-            ctx.jump(self._after(frozenset(), block))
+            ctx.jump(self.after(block))
         elif block in linear.layout.latches:
             self._latch(block)
         elif len(block.succs) == 1:
-            self._send(block, block.succs[0], ctx.active)
-            ctx.jump(self._after(frozenset(block.succs), block))
+            self.send(block, block.succs[0], ctx.active)
+            ctx.jump(self.after(block, *block.succs))
+        elif block.table:
+            self._scatter(block) if block in linear.divergent else computed.jump(self, block)
         elif block in linear.divergent:
             self._diverge(block)
         else:
@@ -282,9 +286,12 @@ class FunctionBuilder:
         cond = ctx.predicate(block.cond, block.negated, True)
         taken = ctx.conjunction(ctx.active, cond)
         other = ctx.conjunction(ctx.active, ctx.vector.bin("xor", "i1", cond, ctx.vector.int(1, 1)))
-        self._send(block, block.succs[0], taken)
-        self._send(block, block.succs[1], other)
-        ctx.jump(self._after(frozenset(block.succs), block))
+        self.send(block, block.succs[0], taken)
+        self.send(block, block.succs[1], other)
+        ctx.jump(self.after(block, *block.succs))
+
+    def _scatter(self, block: Block) -> None:
+        computed.scatter(self, block)
 
     def _branch(self, block: Block) -> None:
         ctx = self.ctx
@@ -296,14 +303,14 @@ class FunctionBuilder:
         for label, succ in zip(labels, block.succs):
             ctx.start(label)
             ctx.remember(saved)
-            self._send(block, succ, ctx.active)
-            ctx.jump(self._after(frozenset((succ,)), block))
+            self.send(block, succ, ctx.active)
+            ctx.jump(self.after(block, succ))
 
     def _latch(self, block: Block) -> None:
         """The back edge: poll the stop flag; go round again if any lane is left."""
         ctx = self.ctx
         header = block.succs[0]
-        self._send(block, header, ctx.active)
+        self.send(block, header, ctx.active)
         if block in self.graph.spins:
             ctx.call("void", "pe_yield", ("ptr", "%w"))
         else:

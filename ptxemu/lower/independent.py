@@ -79,7 +79,7 @@ class IndependentBuilder(FunctionBuilder):
 
     # -- the order of blocks
 
-    def _after(self, direct: frozenset[Block], block: Block) -> str:
+    def after(self, block: Block, *direct: Block) -> str:
         index = self.linear.layout.index[block] + 1
         return f"{self._name(self.order[index])}.test" if index < len(self.order) else "lap"
 
@@ -91,9 +91,9 @@ class IndependentBuilder(FunctionBuilder):
     def _latch(self, block: Block) -> None:
         """The back edge: another trip at once, or, in a loop that spins, in the next lap."""
         header = block.succs[0]
-        self._send(block, header, self.ctx.active)
+        self.send(block, header, self.ctx.active)
         if block in self.graph.spins:
-            self.ctx.jump(self._after(frozenset(), block))
+            self.ctx.jump(self.after(block))
         else:
             poll_stop(self.ctx)
             self.ctx.jump(f"{self._name(header)}.test")
@@ -160,10 +160,10 @@ class IndependentBuilder(FunctionBuilder):
         ctx.forget()
         taken = self._waiting(block)
         if block in self.meetings:
-            ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}.meet, label %{self._after(frozenset(), block)}")
+            ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}.meet, label %{self.after(block)}")
             ctx.start(f"{self._name(block)}.meet")
             taken = self._gathered(block, taken)
-        ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}, label %{self._after(frozenset(), block)}")
+        ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}, label %{self.after(block)}")
 
     def _some(self, bits: str) -> str:
         return self.ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")

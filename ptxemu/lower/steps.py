@@ -10,7 +10,7 @@ A step is an array of 64-bit words: the routine, then 32-bit parts: the step's s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from msgspec.structs import replace
 
@@ -32,6 +32,7 @@ PLACE = 64  # bytes: the least size of a register's place, and its alignment
 TEMPORARIES = 4  # addresses on their way to an access, at the start of a frame behind a place for the function's own use
 TEMPORARY_BYTES = 8 * LANES
 REGISTERS = PLACE + TEMPORARIES * TEMPORARY_BYTES  # where they may start
+NOWHERE = 8  # a place for masks that nobody reads
 # Rows whose lowering looks at an immediate operand when it is lowered.
 FOLDED = {"lop3", "prmt"}
 OPERAND_BITS = {8, 16, 32, 64}  # of immediate values that a step can hold
@@ -51,6 +52,58 @@ loop:
 done:
   ret void
 }"""
+
+# The lanes of a computed branch part ways. Each edge has the range of its steps and the place of the lanes that wait at its end.
+# Returns the number of the edge if all lanes took the same, else -1.
+SCATTER = f"""define internal i32 @scatter(ptr %w, ptr %frame, i32 %mask, ptr %indices,
+    i32 %last, ptr %table, ptr %edges, ptr %steps) noinline nounwind {{
+entry:
+  %values = load <{LANES} x i32>, ptr %indices, align 64
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %sent ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %index = extractelement <{LANES} x i32> %values, i32 %lane
+  %first = insertelement <{LANES} x i32> poison, i32 %index, i64 0
+  %all = shufflevector <{LANES} x i32> %first, <{LANES} x i32> poison, <{LANES} x i32> zeroinitializer
+  %equal = icmp eq <{LANES} x i32> %values, %all
+  %bits = bitcast {MASK} %equal to i{LANES}
+  %same = and i32 %bits, %left
+  %rest = xor i32 %left, %same
+  %outside = icmp ugt i32 %index, %last
+  %entry.number = select i1 %outside, i32 %last, i32 %index
+  %number.at = getelementptr i32, ptr %table, i32 %entry.number
+  %number = load i32, ptr %number.at, align 4
+  %edge = getelementptr [3 x i32], ptr %edges, i32 %number
+  %begin = load i32, ptr %edge, align 4
+  %end.at = getelementptr i32, ptr %edge, i32 1
+  %end = load i32, ptr %end.at, align 4
+  %place.at = getelementptr i32, ptr %edge, i32 2
+  %place = load i32, ptr %place.at, align 4
+  %some = icmp ne i32 %begin, %end
+  br i1 %some, label %hand, label %sent
+hand:
+  %begin.at = getelementptr i8, ptr %steps, i32 %begin
+  %behind = getelementptr i8, ptr %steps, i32 %end
+  call void @steps(ptr %w, ptr %frame, i32 %same, ptr %begin.at, ptr %behind)
+  br label %sent
+sent:
+  %slot = getelementptr i8, ptr %frame, i32 %place
+  %waiting = load i32, ptr %slot, align 4
+  %more = or i32 %waiting, %same
+  store i32 %more, ptr %slot, align 4
+  %again = icmp ne i32 %rest, 0
+  br i1 %again, label %loop, label %done
+done:
+  %together = icmp eq i32 %same, %mask
+  %result = select i1 %together, i32 %number, i32 -1
+  ret i32 %result
+}}"""
+
+
+def array(kind: str, items: Sequence[object]) -> str:
+    """The type and the value of a constant."""
+    return f"[{len(items)} x {kind}] [{', '.join(f'{kind} {item}' for item in items)}], align 8"
 
 
 class FrameContext(Context):
@@ -314,22 +367,27 @@ class Steps:
         ctx = RoutineContext(self.ctx, operands)
         body(ctx)
         self.ctx.helpers[name] = ctx.text(name)
-        routines[key] = f"i64 ptrtoint (ptr @{name} to i64)"
+        routines[key] = f"ptrtoint (ptr @{name} to i64)"
 
     def _record(self, key: Hashable, parts: list[int], pos: int) -> None:
         words = self.words
         words.append(self.ctx.unit.steps[key])
-        words.append(f"i64 {HEADER + 4 * len(parts) | pos << 32}")
+        words.append(str(HEADER + 4 * len(parts) | pos << 32))
         for index in range(0, len(parts), 2):
-            words.append(f"i64 {parts[index] | parts[index + 1] << 32}")
+            words.append(str(parts[index] | parts[index + 1] << 32))
+
+    def take(self) -> list[str]:
+        """The words of the steps collected so far, which are forgotten."""
+        words, self.words = self.words, []
+        return words
 
     def flush(self, bits: str) -> None:
         """Emit the call that executes the steps collected so far, for the lanes in ``bits``."""
-        if not self.words:
+        words = self.take()
+        if not words:
             return
         self.ctx.helpers["steps"] = RUN
-        count = len(self.words)
-        table = self.ctx.constant(f"[{count} x i64] [{', '.join(self.words)}], align 8")
-        self.words = []
+        count = len(words)
+        table = self.ctx.constant(array("i64", words))
         end = f"getelementptr (i8, ptr {table}, i64 {8 * count})"
         self.ctx.stmt(f"call void @steps(ptr %w, ptr %frame, i32 {bits}, ptr {table}, ptr {end})")

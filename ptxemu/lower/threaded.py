@@ -14,9 +14,10 @@ from ptxemu.layout import KernelLayout, align_up
 from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.function import FunctionBuilder, lower, phi_value
 from ptxemu.lower.routines import PROTOTYPE
-from ptxemu.lower.steps import PLACE, REGISTERS, FrameContext, Steps
+from ptxemu.lower.steps import NOWHERE, PLACE, REGISTERS, RUN, SCATTER, FrameContext, Steps, array
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Block, Graph, Phi
+from ptxemu.types import B32
 from ptxemu.variant import LANES
 
 # Rows that are about the function as a whole, or about what a call hands over.
@@ -126,7 +127,7 @@ class ThreadedBuilder(FunctionBuilder):
             ctx.jump(self._name(block))
             return
         some = ctx.scalar.icmp("ne", "i32", ctx.inst(f"load i32, ptr {self._mask(self.waiting[block])}, align 4"), "0")
-        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self._after(frozenset(), block)}")
+        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self.after(block)}")
 
     def _load_mask(self, block: Block) -> None:
         ctx, home = self.ctx, self.mask_home[block]
@@ -139,16 +140,20 @@ class ThreadedBuilder(FunctionBuilder):
 
     # -- edges
 
-    def _send(self, block: Block, succ: Block, mask: str) -> None:
-        ctx = self.ctx
-        waits = self.linear.waits(block, succ)
+    def _hand_over(self, block: Block, succ: Block, again: bool = False) -> None:
+        """The steps for the phis of ``succ``."""
+        waits = again or self.linear.waits(block, succ)
         for phi in succ.phis:
-            merged = waits and not ctx.is_scalar(phi.dst)
+            merged = waits and not self.ctx.is_scalar(phi.dst)
             self.steps.special(*(("merge", _merge) if merged else ("hand", _hand)), phi.args[block], self.handed[phi])
+
+    def send(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
+        ctx = self.ctx
+        self._hand_over(block, succ, again)
         self.steps.flush(mask)
         if self.mask_home[succ] is succ:
             slot = self._mask(self.waiting[succ])
-            if waits:
+            if again or self.linear.waits(block, succ):
                 mask = ctx.scalar.bin("or", "i32", ctx.inst(f"load i32, ptr {slot}, align 4"), mask)
             ctx.stmt(f"store i32 {mask}, ptr {slot}, align 4")
 
@@ -159,8 +164,43 @@ class ThreadedBuilder(FunctionBuilder):
         yes = ctx.scalar.bin("and", "i32", ctx.active, cond)
         no = ctx.scalar.bin("xor", "i32", ctx.active, yes)
         for succ, mask in zip(block.succs, (no, yes) if block.negated else (yes, no)):
-            self._send(block, succ, mask)
-        ctx.jump(self._after(frozenset(block.succs), block))
+            self.send(block, succ, mask)
+        ctx.jump(self.after(block, *block.succs))
+
+    def _scatter(self, block: Block) -> None:
+        """A table says what is handed over on each edge, and where its lanes are to wait."""
+        ctx, steps = self.ctx, self.steps
+        assert block.cond is not None
+        indices = self._indices(block.cond)
+        words: list[str] = []
+        edges: list[int] = []
+        for succ in block.succs:
+            edges.append(8 * len(words))
+            self._hand_over(block, succ, again=True)
+            words += steps.take()
+            edges += [8 * len(words), int(self.waiting[succ]) if self.mask_home[succ] is succ else NOWHERE]
+        ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
+        ctx.helpers["steps"], ctx.helpers["scatter"] = RUN, SCATTER
+        tables = [ctx.constant(array("i32", block.table)), ctx.constant(array("i32", edges)), ctx.constant(array("i64", words))]
+        arguments = f"i32 {len(block.table) - 1}, " + ", ".join(f"ptr {table}" for table in tables)
+        number = ctx.inst(f"call i32 @scatter(ptr %w, ptr %frame, i32 {ctx.active}, ptr {indices}, {arguments})")
+        apart = self.after(block, *block.succs)
+        labels = [f"i32 {index}, label %{self.after(block, succ)}" for index, succ in enumerate(block.succs)]
+        ctx.stmt(f"switch i32 {number}, label %{apart} [ {' '.join(labels)} ]")
+
+    def _indices(self, index: Reg) -> str:
+        """The address of the index of each lane."""
+        ctx = self.ctx
+        vector = Reg("indices", B32)
+        ctx.uniformity.known[vector], ctx.offsets[vector] = None, PLACE
+        self.steps.special("spread", _spread, index, vector)
+        self.steps.flush(ctx.active)
+        return ctx.slot(vector)
+
+
+def _spread(ctx: Context, index: Reg, vector: Reg) -> None:
+    """The index of a computed branch in every lane."""
+    ctx.bind(vector, ctx.vector_of(index, B32))
 
 
 def _take(ctx: Context, handed: Reg, dst: Reg) -> None:

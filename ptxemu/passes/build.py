@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ptxemu.ir import Call, LabelMark, Op, Reg
 from ptxemu.passes.graph import Block, Graph
-from ptxemu.passes.internal import ARGUMENTS, CALL, ENTER, INDIRECT_CALL, RESULTS, STACK_POINTER, equal, invalid_branch, marker
+from ptxemu.passes.internal import ARGUMENTS, CALL, ENTER, INDIRECT_CALL, RESULTS, STACK_POINTER, invalid_branch, marker
 from ptxemu.passes.routines import Routine
 from ptxemu.types import PRED, U64
 
@@ -137,17 +137,14 @@ class _Builder:
         self.leave((alive, True), op.pos)
 
     def switch(self, op: Op) -> None:
-        """``brx.idx``: a chain of compares, and a fault when no entry matches."""
+        """``brx.idx``: a fault where the index is past the list."""
         index = op.srcs[0]
-        kind = op.src_types[0]
-        assert isinstance(index, Reg) and kind is not None
-        for value, name in enumerate(op.labels):
-            hit = Reg(f"{index.name}.is{value}", PRED)
-            assert self.current is not None
-            self.current.ops.append(equal(hit, index, value, kind, op))
-            self.branch(self.label(name), (hit, False), op.pos)
-        assert self.current is not None
-        self.current.ops.append(invalid_branch(op))
+        assert isinstance(index, Reg) and self.current is not None
+        block, invalid = self.current, self.new("invalid")
+        self.close([*map(self.label, op.labels), invalid], index, False, op.pos)
+        block.table = tuple(range(len(block.succs)))
+        self.start(invalid)
+        invalid.ops.append(invalid_branch(op))
         self.close([], None, False, op.pos)
 
 

@@ -20,9 +20,12 @@ class Phi:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A basic block. It ends in a jump (one successor), a branch (two: taken, not taken) or the thread's end (none).
+    """A basic block. It ends in a jump (one successor), a branch (two: taken, not taken), a computed branch (any number), or
+    the thread's end (none).
 
-    ``cond`` is the branch predicate, ``negated`` inverts it; ``pos`` is the source offset of the terminator.
+    ``cond`` is the branch predicate, ``negated`` inverts it.  Of a computed branch it is the index, and ``table`` says which of
+    the successors, that are all different, each value leads to; its last entry is for all greater values.  ``pos`` is the source
+    offset of the terminator.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Block:
     cond: Reg | None = None
     negated: bool = False
     pos: int = 0
+    table: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return self.name
@@ -71,11 +75,21 @@ class Graph:
         for block in self.blocks:
             block.preds = []
         for block in self.blocks:
-            if len(block.succs) == 2 and block.succs[0] is block.succs[1]:
-                block.succs = block.succs[:1]
-                block.cond = None
+            _merge_edges(block)
             for succ in block.succs:
                 succ.preds.append(block)
+
+
+def _merge_edges(block: Block) -> None:
+    """Make the successors of a block different ones."""
+    different = list(dict.fromkeys(block.succs))
+    if len(different) == len(block.succs):
+        return
+    number = {succ: index for index, succ in enumerate(different)}
+    block.table = tuple(number[block.succs[entry]] for entry in block.table)
+    block.succs = different
+    if len(different) == 1:
+        block.cond, block.table = None, ()
 
 
 def redirect(block: Block, old: Block, new: Block) -> None:

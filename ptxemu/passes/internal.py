@@ -55,12 +55,6 @@ def keep(dst: Reg, src: Reg, like: Op) -> Op:
     return Op(KEEP, {}, (dst,), (src,), (dst.type,), (dst.type,), like.pos, like.end, loc=like.loc)
 
 
-def equal(dst: Reg, a: Reg, value: int, type: ScalarType, like: Op) -> Op:
-    """Predicate ``dst = (a == value)``."""
-    operands = (a, Imm(value, type))
-    return Op(EQUAL, {}, (dst,), operands, (PRED,), (type, type), like.pos, like.end, loc=like.loc)
-
-
 def invalid_branch(like: Op) -> Op:
     """The fault of a ``brx.idx`` whose index is past its list."""
     return Op(INVALID_BRANCH, {}, (), (), (), (), like.pos, like.end, loc=like.loc)

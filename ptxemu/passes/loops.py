@@ -5,8 +5,8 @@ from __future__ import annotations
 from ptxemu.analysis.dominators import Dominance, Loop
 from ptxemu.ir import Imm, Op, Reg
 from ptxemu.passes.graph import Block, Graph, redirect
-from ptxemu.passes.internal import MOVE, equal, move
-from ptxemu.types import PRED, U32
+from ptxemu.passes.internal import MOVE, move
+from ptxemu.types import U32
 
 
 def canonicalize(graph: Graph) -> None:
@@ -19,6 +19,7 @@ def canonicalize(graph: Graph) -> None:
         _single_latch(graph, loop)
         _preheader(graph, loop)
     graph.link()
+    _leave_for_one_block(graph)
     _dedicated_exits(graph)
 
 
@@ -57,17 +58,52 @@ def _preheader(graph: Graph, loop: Loop) -> None:
         outer = outer.parent
 
 
+def _leave_for_one_block(graph: Graph) -> None:
+    """A computed branch leaves a loop for one block only, which branches again if there are several places to go to."""
+    work = [block for block in graph.blocks if block.table]
+    loops = Dominance(graph).loops() if work else {}
+    while work:
+        block = work.pop()
+        loop = loops.get(block)
+        outside = [succ for succ in block.succs if loop is not None and succ not in loop.blocks]
+        if len(outside) < 2:
+            continue
+        assert loop is not None
+        number = {succ: index for index, succ in enumerate(outside)}
+        table = tuple(number.get(block.succs[entry], 0) for entry in block.table)
+        leave = Block(f".leave.{block.name}.{len(graph.blocks)}", succs=outside, cond=block.cond, pos=block.pos, table=table)
+        block.succs = [leave if succ in number else succ for succ in block.succs]
+        graph.blocks.append(leave)
+        _add_to_loops(leave, loop.parent, loops)
+        work.append(leave)
+    graph.link()
+
+
+def _add_to_loops(block: Block, loop: Loop | None, loops: dict[Block, Loop]) -> None:
+    """``loop`` and those around it are candidates for a new block."""
+    while loop is not None and not any(succ in loop.blocks for succ in block.succs):
+        loop = loop.parent
+    if loop is not None:
+        loops[block] = loop
+    while loop is not None:
+        loop.blocks.add(block)
+        loop = loop.parent
+
+
 def _dedicated_exits(graph: Graph) -> None:
-    """Every edge that leaves a loop gets a block of its own, so that values that leave have a place for their phi."""
+    """Edges that leave a loop lead to a block with no others, so that values that leave have a place for their phi."""
     loops = Dominance(graph).loops()
+    exits: dict[tuple[int, Block], Block] = {}
     for block in list(graph.blocks):
         loop = loops.get(block)
         if loop is None:
             continue
-        for succ in list(block.succs):
-            if succ not in loop.blocks and len(succ.preds) > 1:
-                exit_block = _insert(graph, "exit", succ, block.pos)
-                redirect(block, succ, exit_block)
+        for succ in block.succs:
+            if succ not in loop.blocks and any(loops.get(pred) is not loop for pred in succ.preds):
+                key = id(loop), succ
+                if key not in exits:
+                    exits[key] = _insert(graph, "exit", succ, block.pos)
+                redirect(block, succ, exits[key])
     graph.link()
 
 
@@ -77,9 +113,8 @@ def _dedicated_exits(graph: Graph) -> None:
 def make_reducible(graph: Graph) -> None:
     """Route the entries of each multi-entry cycle through one dispatch block that switches on a selector."""
     while not Dominance(graph).reducible():
-        region = _irreducible_region(graph.blocks, graph.entry)
-        assert region is not None
-        _dispatch(graph, region)
+        for region in _irreducible_regions(graph.blocks, graph.entry):
+            _dispatch(graph, region)
         graph.link()
 
 
@@ -88,17 +123,19 @@ def _entries(region: set[Block], entry: Block) -> list[Block]:
     return sorted(ordered, key=lambda block: block.name)
 
 
-def _irreducible_region(blocks: list[Block], entry: Block) -> set[Block] | None:
-    """A strongly connected set of blocks with several entries, looking inside single-entry ones."""
+def _irreducible_regions(blocks: list[Block], entry: Block) -> list[set[Block]]:
+    """Strongly connected sets of blocks with several entries, looking inside single-entry ones; none lies in another."""
+    found: list[set[Block]] = []
     work = [set(blocks)]
     while work:
         inside = work.pop()
         for component in strong_components(inside):
             entries = _entries(component, entry)
             if len(entries) > 1:
-                return component
-            work.append(component - set(entries))
-    return None
+                found.append(component)
+            else:
+                work.append(component - set(entries))
+    return found
 
 
 def strong_components(blocks: set[Block]) -> list[set[Block]]:
@@ -147,22 +184,16 @@ def _dispatch(graph: Graph, region: set[Block]) -> None:
     pos = entries[0].pos
     template = like or Op(MOVE, {}, (), (), (), (), pos, pos)
     selector = Reg(f"%selector.{len(graph.blocks)}", U32)
-    head = Block(f".dispatch.{len(graph.blocks)}", pos=pos)
-    chain = head
-    for index, target in enumerate(entries[:-1]):
-        hit = Reg(f"{selector.name}.{index}", PRED)
-        chain.ops.append(equal(hit, selector, index, U32, template))
-        last = index == len(entries) - 2
-        after = entries[-1] if last else Block(f"{head.name}.{index}", pos=pos)
-        chain.succs, chain.cond = [target, after], hit
-        if not last:
-            graph.blocks.append(after)
-        chain = after
+    head = Block(f".dispatch.{len(graph.blocks)}", succs=entries, cond=selector, table=tuple(range(len(entries))), pos=pos)
     for index, target in enumerate(entries):
-        for pred in list(target.preds):
-            setter = _insert(graph, "select", head, pred.pos)
+        for inside in (False, True):  # apart, or what leads into the region would be part of it
+            preds = [pred for pred in target.preds if (pred in region) == inside]
+            if not preds:
+                continue
+            setter = _insert(graph, "select", head, preds[0].pos)
             setter.ops.append(move(selector, Imm(index, U32), U32, _unguarded(template)))
-            redirect(pred, target, setter)
+            for pred in preds:
+                redirect(pred, target, setter)
     if graph.entry in entries:
         start = _insert(graph, "select", head, pos)
         start.ops.append(move(selector, Imm(entries.index(graph.entry), U32), U32, _unguarded(template)))

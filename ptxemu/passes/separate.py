@@ -51,8 +51,10 @@ def _split(graph: Graph, block: Block) -> None:
     """Begin a block at every meeting."""
     for index, op in enumerate(block.ops):
         if meets(op) and (index or block.phis):
-            rest = Block(f"{block.name}.meet", block.ops[index:], [], block.succs, [], block.cond, block.negated, block.pos)
-            block.ops, block.succs, block.cond = block.ops[:index], [rest], None
+            rest = Block(
+                f"{block.name}.meet", block.ops[index:], [], block.succs, [], block.cond, block.negated, block.pos, block.table
+            )
+            block.ops, block.succs, block.cond, block.table = block.ops[:index], [rest], None, ()
             for succ in rest.succs:
                 for phi in succ.phis:
                     phi.args[rest] = phi.args.pop(block)
