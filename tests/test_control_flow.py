@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu import compile as pipeline
+from ptxemu.analysis import waiting
 
 REGISTERS = 5
 MASK = 0xFFFFFFFF
@@ -154,7 +154,7 @@ def test_random_graph(seed: int) -> None:
 def test_random_graph_with_independent_lanes(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The form of kernels whose lanes wait for each other, which these do not."""
     monkeypatch.setenv("PTXEMU_CACHE", str(tmp_path))
-    monkeypatch.setattr(pipeline, "needs_independence", lambda linear, spins: True)
+    monkeypatch.setattr(waiting, "needs_independence", lambda linear, spins: True)
     compare(random_program(random.Random(seed)))
 
 
