@@ -14,6 +14,7 @@ from ptxemu.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.frames import largest_frame
 from ptxemu.ir import Function, Module, Variable
+from ptxemu.irtext.printer import Body, print_ir
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.limits import MAX_LOCAL
 from ptxemu.link import link
@@ -23,7 +24,7 @@ from ptxemu.lower.registry import lowerings
 from ptxemu.lower.threaded import build as build_threaded
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Graph
-from ptxemu.pipeline import Bodies, analyse, prepare
+from ptxemu.pipeline import PASSES, Bodies, analyse, prepare
 from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
@@ -167,6 +168,28 @@ def emit(module: Module, entry: str, options: Options, kind: str) -> str | bytes
     if kind == "asm":
         return jit.compile_assembly(text, options.cpu, effort)
     return jit.compile_object(text, options.cpu, effort)
+
+
+def emit_ir(module: Module, entry: str, options: Options, after: str | None = None) -> str:
+    """The typed IR of a kernel as text: what is lowered, or what the pass ``after`` leaves, or ``check``.
+
+    Raises InputError for the name of a pass that does not exist.
+    """
+    function = find_entry(module, entry)
+    names = ["check", *(step.name for step in PASSES)]
+    if after == "check":
+        return print_ir(module, [Body(f, f.body, f.variables) for f in module.functions.values() if f.body is not None])
+    if after is not None and after not in names:
+        raise InputError(f"there is no pass '{after}'; there are {', '.join(names)}")
+    texts: dict[str, str] = {}
+
+    def hook(name: str, bodies: Bodies) -> None:
+        if name == after:
+            texts[name] = print_ir(module, bodies.listing)
+
+    bodies = prepare(module, function, options.variant, hook)
+    analyse(bodies, hook)
+    return texts.get(after or "") or print_ir(module, bodies.listing)
 
 
 def find_entry(module: Module, name: str) -> Function:

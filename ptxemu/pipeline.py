@@ -13,6 +13,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op
+from ptxemu.irtext.printer import Body
 from ptxemu.lower.calls import SIGNATURES, is_runtime_call
 from ptxemu.passes.build import build
 from ptxemu.passes.copies import propagate
@@ -39,6 +40,13 @@ class Bodies:
     routines: list[Routine] = field(default_factory=list)
     graphs: list[Graph] = field(default_factory=list)
 
+    @property
+    def listing(self) -> list[Body]:
+        """The functions as they can be printed: as lists until there are graphs."""
+        if self.graphs:
+            return [Body(one.function, graph, graph.variables) for one, graph in zip(self.routines, self.graphs)]
+        return [Body(one.function, one.body, one.variables) for one in self.routines]
+
 
 Hook = Callable[[str, Bodies], None]
 
@@ -59,7 +67,7 @@ class Pass:
 
 def _inline(bodies: Bodies) -> None:
     """Expand calls, except those of functions that recurse, are called through an address or are too large to copy."""
-    bodies.routines = routines(bodies.module, bodies.entry, bodies.copied)
+    bodies.routines, bodies.graphs = routines(bodies.module, bodies.entry, bodies.copied), []
     for routine in bodies.routines:
         require_supported(bodies.module.source, routine.body)
 

@@ -323,6 +323,22 @@ def test_compile(folder, kind, start):
     assert b"kernel" in data
 
 
+def test_compile_prints_the_ir_after_a_pass(folder, capsys):
+    assert run(["compile", "saxpy.ptx", "--emit", "ir"]) == 0
+    out = capsys.readouterr().out
+    assert " = fma.rn.f32 %" in out
+    for name, shown in (("check", "flat {"), ("cfg", "branch %p"), ("ssa", "%r1#0:b32 = "), ("lane-private", out)):
+        assert run(["compile", "saxpy.ptx", "--emit", "ir", "--after", name]) == 0
+        assert shown in capsys.readouterr().out
+
+
+def test_compile_names_the_passes_that_there_are(folder, capsys):
+    passes = "check, inline, cfg, params, loops, ssa, copies, lane-private"
+    message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", "sss")
+    assert message == f"ptxemu: error: there is no pass 'sss'; there are {passes}"
+    assert fails(capsys, 2, "compile", "saxpy.ptx", "--after", "ssa") == "ptxemu: error: --after is for --emit ir"
+
+
 def test_output_into_a_closed_pipe(folder):
     command = f"{sys.executable} -m ptxemu compile saxpy.ptx | head -c 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)

@@ -10,6 +10,7 @@ from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Value
 from ptxemu.ir import Variable
+from ptxemu.isa.instruction_types import named_type
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.types import B32, TYPES, ScalarType
 
@@ -35,13 +36,7 @@ class Candidate:
         return "".join(f".{word}" for word in self.mods.values())
 
     def type(self, name: str) -> ScalarType:
-        if name.startswith("wide("):
-            narrow = self.type(name[5:-1])
-            return TYPES[narrow.name.rstrip("0123456789") + str(narrow.bits * 2)]
-        if name.startswith("dot("):
-            unsigned = all(self.type(part).kind == "u" for part in name[4:-1].split(","))
-            return TYPES["u32" if unsigned else "s32"]
-        return TYPES[self.mods.get(name, name)]
+        return named_type(name, self.mods)
 
     def length(self, pattern: OperandPattern) -> int | None:
         """How many elements a pattern has; None where braces are not allowed."""

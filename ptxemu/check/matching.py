@@ -60,7 +60,9 @@ class _Matcher(Candidate):
         dst_types = tuple(kind for part in parts if part.role == "dst" for kind in part.types)
         src_types: list[ScalarType | None] = []
         for part in parts:
-            if part.role in OPAQUE_ROLES:
+            if part.role == "texture":
+                src_types += (*part.types[:2], part.types[-1])  # the coordinates are one operand
+            elif part.role in OPAQUE_ROLES:
                 src_types += part.types
             elif part.role != "dst":
                 src_types.append(part.types[0] if part.types else None)

@@ -9,7 +9,7 @@ import click
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.values import parse_extent
-from ptxemu.compile import Options, emit, find_entry, front
+from ptxemu.compile import Options, emit, emit_ir, find_entry, front
 from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import of_file
 from ptxemu.errors import InputError
@@ -23,18 +23,24 @@ from ptxemu.variant import variant_of
 @click.command("compile")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
-@click.option("--emit", "kind", type=click.Choice(["llvm", "asm", "obj"]), default="llvm", show_default=True)
+@click.option("--emit", "kind", type=click.Choice(["ir", "llvm", "asm", "obj"]), default="llvm", show_default=True)
+@click.option("--after", metavar="PASS", help="With --emit ir: the pass that made it, such as ssa; by default the last one.")
 @click.option("--cpu", metavar="NAME", help="An LLVM CPU name such as x86-64-v3; by default native, this machine's.")
 @click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block to compile for.")
 @click.option("--opt", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization level.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; stdout by default.")
 @isolable
-def command(path: Path, entry: str | None, kind: str, cpu: str | None, block: str, opt: int, output: Path | None) -> None:
-    """Print a kernel as LLVM IR, assembly or object code."""
+def command(
+    path: Path, entry: str | None, kind: str, after: str | None, cpu: str | None, block: str, opt: int, output: Path | None
+) -> None:
+    """Print a kernel as typed IR, LLVM IR, assembly or object code."""
+    if after is not None and kind != "ir":
+        raise InputError("--after is for --emit ir")
     module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
     name = entry_name(module, entry, path)
     shape = shape_of(1, parse_extent(block, "--block"))
-    made = emit(module, name, Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape.block)), kind)
+    options = Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape.block))
+    made = emit_ir(module, name, options, after) if kind == "ir" else emit(module, name, options, kind)
     data = made if isinstance(made, bytes) else made.encode()
     if output is None:
         click.echo(data, nl=False)

@@ -9,6 +9,7 @@ from ptxemu.dialects.build import Body, module_of, surface
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
 from ptxemu.dialects.ctm.body import Input, Kernel
 from ptxemu.dialects.ctm.grammar import float_bits, parser
+from ptxemu.dialects.ctm.lower import LOAD, STORE, TEST, UMRT
 from ptxemu.dialects.ctm.memory import CONSTANT_KINDS, TILINGS
 from ptxemu.dialects.ctm.operands import CHANNELS, INPUTS, PRED, constant, temporary
 from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
@@ -23,6 +24,7 @@ from ptxemu.syntax.ast import Int
 COORDINATES = 1 << 12  # of a domain
 UNCACHED = "RNDR_TGT_UMRT"  # how the names of targets of uncached output begin
 Argument = Name | Int | Number
+ROWS = (LOAD, STORE, UMRT, TEST)
 
 
 def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:

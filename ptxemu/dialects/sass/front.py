@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ptxemu.dialects.build import Body, module_of
@@ -11,7 +12,9 @@ from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line
 from ptxemu.dialects.sass.body import Kernel
 from ptxemu.dialects.sass.grammar import parser
-from ptxemu.dialects.sass.memory import BANKS, Banks, Pool, bias_of
+from ptxemu.dialects.sass.memory import BANKS, POINTER, Banks, Pool, bias_of
+from ptxemu.dialects.sass.table import TABLE
+from ptxemu.dialects.slots import LOOKUP
 from ptxemu.dialects.text import TextError
 from ptxemu.errors import Diagnostics, InputError
 from ptxemu.ir import Module, Variable
@@ -20,6 +23,7 @@ from ptxemu.syntax.ast import Int, Name
 
 TYPES = {"u32": "u32", "s32": "s32", "b32": "b32", "f32": "f32", "u64": "u64", "s64": "s64", "f64": "f64", "ptr": "u64"}
 ADDRESSES = 1 << 40
+ROWS = (*chain(*TABLE.values()), POINTER, LOOKUP)
 
 
 def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:

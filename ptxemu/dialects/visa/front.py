@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 from ptxemu.dialects.build import HANDLE, Body, module_of, surface
 from ptxemu.dialects.program import Outside, ProgramFront, first_value
-from ptxemu.dialects.slots import Slots
+from ptxemu.dialects.slots import LOOKUP, Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.visa.ast import Alias, Directive, Instruction, Label, Line, Number, Text, Value, Word
 from ptxemu.dialects.visa.atomic import surface_variable
-from ptxemu.dialects.visa.declarations import declare, special
+from ptxemu.dialects.visa.declarations import SURFACE, declare, special
 from ptxemu.dialects.visa.grammar import parser, whole
 from ptxemu.dialects.visa.kernel import BINDLESS, TABLE_SLOTS, Kernel
+from ptxemu.dialects.visa.table import TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, ELEMENT_TYPES, General, Predicate, SurfaceVariable, write
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Module, SymRef, Variable
@@ -24,6 +26,8 @@ from ptxemu.syntax.ast import Name
 ARGUMENT_BYTES = 8
 WIDTHS = (8, 16, 32)
 PREDICATE_BYTES = 4  # in a register file
+
+ROWS = (*chain(*TABLE.values()), SURFACE, LOOKUP)
 
 
 def front(source: SourceFile, diagnostics: Diagnostics, strict: bool, options: Mapping[str, str]) -> Module:
