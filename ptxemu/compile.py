@@ -18,6 +18,7 @@ from ptxemu.irtext.printer import Body, print_ir
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.limits import MAX_LOCAL
 from ptxemu.link import link
+from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.function import build as build_function
 from ptxemu.lower.independent import build as build_independent
 from ptxemu.lower.registry import lowerings
@@ -211,8 +212,8 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lo
     clustered = bool(CLUSTERS & set(entry.limits))
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
     symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
-    flags = {flag for graph in graphs for block in graph.blocks for op in block.ops for flag in op.row.flags}
-    unit = Unit(jit.target_of(options.cpu), symbols, "exits" in flags)
+    effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
+    unit = Unit(jit.target_of(options.cpu), symbols, any(effect.counts_threads for effect in effects))
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
@@ -226,9 +227,10 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lo
         else:
             build_function(graph, uniformity, frame, unit, symbol)
     calls = len(found) > 1
-    stacked = "writes_stack" in flags or any(frame.local_bytes for frame in layouts[1:])
+    stacked = any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:])
     spinning = any(graph.spins for graph in graphs)
-    return Lowered(unit.text(), layout, "suspends" in flags, spinning, calls, stacked, independent)
+    suspends = any(effect.waits for effect in effects)
+    return Lowered(unit.text(), layout, suspends, spinning, calls, stacked, independent)
 
 
 def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
@@ -247,4 +249,4 @@ def require_local(source: SourceFile, function: Function, size: int) -> None:
         raise InputError(f"{where}: '{function.name}' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
 
 
-isa.verify(lowerings())
+isa.verify(lowerings(), ELEMENTWISE)

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from ptxemu.types import ScalarType
 
 if TYPE_CHECKING:
+    from ptxemu.isa.effects import Access, Effects
     from ptxemu.isa.operands import Place
     from ptxemu.isa.table import Row
     from ptxemu.source import SourceFile
@@ -121,6 +122,9 @@ class Vec(Struct, frozen=True):
     items: tuple[Operand, ...]
 
 
+OWN_OR_CONSTANT = frozenset({"const", "param", "local"})
+"""State spaces in which no other thread writes."""
+
 Operand = Reg | Imm | SReg | SymRef | Addr | Vec
 
 
@@ -188,6 +192,39 @@ class Op(Struct, eq=False):
     def opcode(self) -> str:
         return self.row.opcode
 
+    @property
+    def effects(self) -> Effects:
+        """What the instruction does, as its row says."""
+        return self.row.effects
+
+    @property
+    def accesses(self) -> tuple[MemoryAccess, ...]:
+        """The accesses to memory that its row states, with the operands of this op."""
+        return tuple(self._accessed(access) for access in self.row.effects.accesses)
+
+    @property
+    def access(self) -> MemoryAccess:
+        """The first of them, of an op that has one."""
+        return self._accessed(self.row.effects.accesses[0])
+
+    def _accessed(self, access: Access) -> MemoryAccess:
+        space = self.row.space(access, self.mods)
+        return MemoryAccess(access, self[access.operand], space, self._bytes(access))
+
+    def _bytes(self, access: Access) -> int | None:
+        if access.size.isdecimal():
+            return int(access.size)
+        if access.size:
+            size = self.get(access.size)
+            return size.bits if isinstance(size, Imm) else None
+        name = access.data or access.operand
+        place = self.place(name)
+        if access.opaque or place is None:
+            return None
+        kind, value = self.type_of(name), self[name]
+        elements = len(value.items) if isinstance(value, Vec) else place.stop - place.start
+        return None if kind is None else kind.bytes * elements
+
     def type(self, slot: str = "type") -> ScalarType:
         """The scalar type named by a slot (KeyError if the slot is absent)."""
         from ptxemu.types import TYPES
@@ -223,6 +260,24 @@ class Op(Struct, eq=False):
         """Whether a source was written ``!p``."""
         place = self.place(name)
         return place is not None and not place.result and bool(self.negs) and self.negs[place.start]
+
+
+class MemoryAccess(Struct, frozen=True):
+    """An access of an op to memory, as its row states it (``stated``).
+
+    ``address`` is an Addr, or the handle of a surface or texture; ``space`` a state space, ``generic``, ``surface`` or
+    ``texture``; ``bytes`` what each lane moves, None where only the execution tells.
+    """
+
+    stated: Access
+    address: Any
+    space: str
+    bytes: int | None
+
+    @property
+    def shared_with_others(self) -> bool:
+        """Whether other threads may access the same memory, and write it."""
+        return self.stated.object != "constant" and self.space not in OWN_OR_CONSTANT
 
 
 class LabelMark(Struct, frozen=True):

@@ -13,6 +13,7 @@ from ptxemu import isa
 from ptxemu.check import check
 from ptxemu.errors import Diagnostics, UnsupportedError
 from ptxemu.ir import Function, Imm, LabelMark, Op, Reg, Variable
+from ptxemu.isa.table import Row, add_row
 from ptxemu.source import SourceFile
 from ptxemu.syntax.parser import parse
 
@@ -246,13 +247,28 @@ def test_every_row_is_well_formed() -> None:
         def __contains__(self, name: object) -> bool:
             return True
 
-    isa.verify(Everything())
+    isa.verify(Everything(), Everything())
     assert "add" in isa.rows()
 
 
 def test_verify_names_a_row_without_lowering() -> None:
     with pytest.raises(AssertionError, match="no lowering"):
-        isa.verify(frozenset())
+        isa.verify(frozenset(), frozenset())
+
+
+def test_verify_names_a_row_that_does_not_say_what_it_does() -> None:
+    table: dict[str, list[Row]] = {}
+    add_row(table, "peek", "type=u32", "d:type, [a]:type", lower="ld")
+    with pytest.raises(AssertionError, match=r"does=.* is missing in row: peek type=u32"):
+        isa.verify({"ld"}, frozenset(), table)
+    isa.verify({"ld"}, {"ld"}, table)
+
+
+def test_effects_name_operands_of_their_row() -> None:
+    table: dict[str, list[Row]] = {}
+    add_row(table, "peek", "type=u32", "d:type, [a]:type", lower="ld", does="reads [p] as d")
+    with pytest.raises(AssertionError, match="no operand 'p' of its effects in row: peek"):
+        isa.verify({"ld"}, frozenset(), table)
 
 
 SAMPLES = sorted((Path(__file__).parent.parent / "samples").rglob("*.ptx"))

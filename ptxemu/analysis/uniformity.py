@@ -14,7 +14,6 @@ from ptxemu.analysis.geometry import tid_shape
 from ptxemu.analysis.linear import Layout, Linear, linearize, unordered
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
-from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, Phi
 from ptxemu.variant import LANES
 
@@ -161,37 +160,24 @@ class Uniformity:
         return None if result is None else Shape(result.offsets, result.zeros, None, result.sites)
 
     def _unguarded(self, op: Op) -> Shape | None:
-        kind = op.row.lower
-        if "uniform" in op.row.flags:
+        if op.effects.results == "uniform":
             return self._one_group(op)
-        if "varying" in op.row.flags or (kind == "cvta" and op.mods.get("space") == "local"):
+        if op.effects.results == "varying" or (op.effects.results and op.mods.get("space") == "local"):
             return None
-        if kind == "ld":
-            return self._load(op)
         rule = RULES.get(op.opcode)
         sources = [self.shape(source) for source in op.srcs]
         if any(source is None for source in sources):
             return None
         if rule is not None and not op.negs and (found := rule(self, op)) is not None:
             return found
-        if op.row.lower in ELEMENTWISE or op.row.lower in PURE:
-            everything = [item for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,))]
-            if all((found := self.shape(item)) is not None and found.uniform for item in everything):
-                return UNIFORM
-            return None
-        return UNIFORM if all(source is not None and source.uniform for source in sources) else None
+        everything = [item for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,))]
+        same = all((found := self.shape(item)) is not None and found.uniform for item in everything)
+        return UNIFORM if same else None
 
     def _one_group(self, op: Op) -> Shape | None:
         """The results of an instruction among lanes: uniform if they all give the same membermask."""
-        grouped = bool(op.row.operands) and op.row.operands[-1].name == "membermask"
-        members = self.shape(op.srcs[-1]) if grouped else UNIFORM
+        members = self.shape(op["membermask"]) if op.effects.meets == "membermask" else UNIFORM
         return UNIFORM if members is not None and members.uniform else None
-
-    def _load(self, op: Op) -> Shape | None:
-        found = self.shape(op.srcs[0])
-        if op.mods.get("space") == "local" or found is None or not found.uniform:
-            return None
-        return UNIFORM
 
 
 class _Unknown:
@@ -199,7 +185,6 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
-PURE = {"mov", "cvta", "isspacep", "suq", "txq", "istypep"}
 
 
 def _inputs(op: Op) -> list[Operand]:

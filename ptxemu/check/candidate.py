@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ptxemu import isa
 from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Value
 from ptxemu.ir import Variable
 from ptxemu.isa.instruction_types import named_type
 from ptxemu.isa.operands import OperandPattern
+from ptxemu.isa.table import SPACES
 from ptxemu.types import B32, TYPES, ScalarType
 
 RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust", "sured"})  # registers may be wider than the instruction type
@@ -44,7 +44,7 @@ class Candidate:
 
     def space(self, slot: str = "space") -> str:
         """The state space that a slot gives or that is named instead of a slot, ``""`` for generic."""
-        named = slot in isa.SPACES and slot not in self.mods
+        named = slot in SPACES and slot not in self.mods
         return slot if named else self.mods.get(slot, "").partition("::")[0]
 
     def fits(self, kind: ScalarType, held: ScalarType) -> bool:

@@ -14,7 +14,7 @@ from ptxemu.lower.special import symbol_value
 from ptxemu.types import U32, U64
 from ptxemu.variant import LANES
 
-LOOKUP = internal_row("_surface_slot", "d, index, s...", lower="surface_slot")
+LOOKUP = internal_row("_surface_slot", "d, index, s...", lower="surface_slot", does="pure")
 INDEX_BITS = 20
 
 

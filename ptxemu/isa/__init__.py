@@ -10,14 +10,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ptxemu.isa.operands import OperandPattern
-from ptxemu.isa.table import ROWS, Row
+from ptxemu.isa.table import ROWS, SPACES, Row
 from ptxemu.types import TYPES
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
 WORDS = frozenset({"", "label", "targets", "address", "surface", "texture", "sampler", "gradient", "offset", "random"})
-SPACES = frozenset({"global", "shared"})
 
 
 def rows() -> dict[str, list[Row]]:
@@ -25,11 +24,18 @@ def rows() -> dict[str, list[Row]]:
     return ROWS
 
 
-def verify(lowerings: Container[str], table: Mapping[str, list[Row]] = ROWS) -> None:
-    """Assert that each row is well formed and has a lowering among ``lowerings`` or is listed as unsupported."""
+def verify(lowerings: Container[str], elementwise: Container[str], table: Mapping[str, list[Row]] = ROWS) -> None:
+    """Assert that each row is well formed and has a lowering among ``lowerings`` or is listed as unsupported.
+
+    Rows whose lowering is not ``elementwise`` say what they do.
+    """
     for forms in table.values():
         for form in forms:
             assert not form.supported or form.lower in lowerings, f"no lowering {form.lower!r} for row: {form.text}"
+            silent = form.supported and not form.stated and form.lower not in elementwise
+            assert not silent, f"what it does (does=, ptxemu/isa/effects.py) is missing in row: {form.text}"
+            for name in form.effects.operands:
+                assert name in form.names, f"there is no operand {name!r} of its effects in row: {form.text}"
             for pattern in form.operands:
                 assert _well_formed(form, pattern), f"operand {pattern.name!r} has no type in row: {form.text}"
 

@@ -47,8 +47,8 @@ def _form(opcode: str, slots: str, operands: str, ptx: str, sm: int, *, scope: s
     full = f"{SEMANTICS[opcode]} scope?={scope} {space} {slots}"
     if "op=cas" not in slots:
         full, operands = f"{full} hint?=L2::cache_hint", f"{operands}, policy:u64?hint"
-    flags = "memory varying" if opcode == "atom" else "memory"
-    row(opcode, full, operands, ptx=ptx, sm=sm, flags=flags, chapter=CHAPTER, gates=GATES)
+    does = "updates [a] as b, varying" if opcode == "atom" else "updates [a] as b"
+    row(opcode, full, operands, ptx=ptx, sm=sm, does=does, chapter=CHAPTER, gates=GATES)
 
 
 for _opcode, _result in (("atom", "d_:type, "), ("red", "")):
@@ -70,7 +70,7 @@ _ASYNC = (
 for _op, _types in _ASYNC:
     row("red", f"async sem=relaxed scope=cluster space?=shared::cluster completion=mbarrier::complete_tx::bytes {_op} "
         f"type={_types}", "[a]:type, b:type, [m]:b64", ptx="8.1", sm=90, lower="red_async", flags="widened",
-        chapter=CHAPTER)  # fmt: skip
+        does="updates [a] as b, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
     for _order, _ptx, _sm in (("sem=relaxed", "8.1", 90), ("mmio? sem=release", "8.7", 100)):
         row("red", f"async {_order} scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type", ptx=_ptx, sm=_sm,
-            lower="red_async", flags="widened", chapter=CHAPTER, gates="global@8.7@100")  # fmt: skip
+            lower="red_async", flags="widened", does="updates [a] as b", chapter=CHAPTER, gates="global@8.7@100")  # fmt: skip

@@ -12,7 +12,7 @@ for _slots in ("", "space=shared::cluster "):
     row("getctarank", f"{_slots}type=u32,u64", "d:u32, a:type", ptx="7.8", sm=90, chapter=MOVEMENT)
 
 GATES = "release@8.0@90 relaxed@8.0@90 acquire@8.0@90"
-row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm=90, lower="cluster_arrive", flags="exits",
-    chapter=SYNC, gates=GATES)  # fmt: skip
-row("barrier", "cluster wait sem?=acquire aligned?", "", ptx="7.8", sm=90, lower="cluster_wait", flags="suspends exits",
+row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm=90, lower="cluster_arrive",
+    does="arrives cluster", chapter=SYNC, gates=GATES)  # fmt: skip
+row("barrier", "cluster wait sem?=acquire aligned?", "", ptx="7.8", sm=90, lower="cluster_wait", does="waits cluster",
     chapter=SYNC, gates=GATES)  # fmt: skip

@@ -33,9 +33,10 @@ def _setp() -> None:
         half = "f16" in types
         d = "d_:pred" if half else "d_:pred|q:pred?"
         chapter = HALF_CHAPTER if half else CHAPTER
-        row("setp", f"{cmp} type={types}", f"{d}, a:type, b:type", ptx=ptx, sm=sm, chapter=chapter)
+        does = "any nan" if types == "f32" else ""
+        row("setp", f"{cmp} type={types}", f"{d}, a:type, b:type", ptx=ptx, sm=sm, does=does, chapter=chapter)
         operands = f"{d}, a:type, b:type, c:pred"
-        row("setp", f"{cmp} {BOOL} type={types}", operands, ptx=ptx, sm=sm, chapter=chapter)
+        row("setp", f"{cmp} {BOOL} type={types}", operands, ptx=ptx, sm=sm, does=does, chapter=chapter)
     for cmp, types, ptx, sm in PACKED:
         setp2 = partial(row, "setp", ptx=ptx, sm=sm, lower="setp2", chapter=HALF_CHAPTER)
         setp2(f"{cmp} type={types}", "d_:pred|q:pred?, a:type, b:type")

@@ -7,12 +7,12 @@ from ptxemu.isa.table import row
 CHAPTER = "Control Flow Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
 
-row("bra", "uni?", "t:label", flags="branch", chapter=CHAPTER)
-row("brx", "idx uni?", "a:u32, t:targets", ptx="6.0", sm=30, flags="branch", chapter=CHAPTER)
-row("call", "uni?", "...", flags="call varying", chapter=CHAPTER)
-row("ret", "uni?", "", flags="return", chapter=CHAPTER)
-row("exit", "", "", flags="exit", chapter=CHAPTER)
-row("trap", "", "", flags="exit", chapter=MISCELLANEOUS)
-row("brkpt", "", "", sm=11, chapter=MISCELLANEOUS)
-row("pmevent", "", "immA:u32(0..15)", ptx="1.4", chapter=MISCELLANEOUS)
-row("pmevent", "mask", "immA:u32(0..65535)", ptx="3.0", sm=20, chapter=MISCELLANEOUS)
+row("bra", "uni?", "t:label", does="leaves block", chapter=CHAPTER)
+row("brx", "idx uni?", "a:u32, t:targets", ptx="6.0", sm=30, does="leaves block", chapter=CHAPTER)
+row("call", "uni?", "...", does="calls, varying", chapter=CHAPTER)
+row("ret", "uni?", "", does="leaves function", chapter=CHAPTER)
+row("exit", "", "", does="leaves kernel", chapter=CHAPTER)
+row("trap", "", "", does="leaves launch", chapter=MISCELLANEOUS)
+row("brkpt", "", "", sm=11, does="nothing", chapter=MISCELLANEOUS)
+row("pmevent", "", "immA:u32(0..15)", ptx="1.4", does="nothing", chapter=MISCELLANEOUS)
+row("pmevent", "mask", "immA:u32(0..65535)", ptx="3.0", sm=20, does="nothing", chapter=MISCELLANEOUS)

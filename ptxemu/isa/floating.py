@@ -6,6 +6,7 @@ from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "9.7.3 Floating-Point Instructions"
 MIXED = "9.7.5 Mixed Precision Floating-Point Instructions"
+RAW, ANY = "raw nan", "any nan"
 ROUND = "round=rn,rz,rm,rp"
 OPTIONAL_ROUND = "round?=rn,rz,rm,rp"
 DIRECTED_GATES = "rm@1.4@20 rp@1.4@20"
@@ -14,13 +15,13 @@ THREE = "d:type, a:type, b:type, c:type"
 
 for opcode in ("add", "sub", "mul"):
     lower = f"{opcode}.fp"
-    row(opcode, OPTIONAL_ROUND + " ftz? sat? type=f32", TWO, lower=lower, gates=DIRECTED_GATES, chapter=CHAPTER)
+    row(opcode, OPTIONAL_ROUND + " ftz? sat? type=f32", TWO, lower=lower, does=RAW, gates=DIRECTED_GATES, chapter=CHAPTER)
     row(opcode, OPTIONAL_ROUND + " type=f64", TWO, sm=13, lower=lower, chapter=CHAPTER)
     row(opcode, OPTIONAL_ROUND + " ftz? type=f32x2", TWO, ptx="8.6", sm=100, lower=f"{opcode}.f32x2", chapter=CHAPTER)
-row("fma", ROUND + " ftz? sat? type=f32", THREE, ptx="2.0", sm=20, lower="fma.fp", chapter=CHAPTER)
+row("fma", ROUND + " ftz? sat? type=f32", THREE, ptx="2.0", sm=20, lower="fma.fp", does=RAW, chapter=CHAPTER)
 row("fma", ROUND + " type=f64", THREE, ptx="1.4", sm=13, lower="fma.fp", chapter=CHAPTER)
 row("fma", ROUND + " ftz? type=f32x2", THREE, ptx="8.6", sm=100, lower="fma.f32x2", chapter=CHAPTER)
-row("mad", ROUND + " ftz? sat? type=f32", THREE, ptx="2.0", sm=20, lower="fma.fp", chapter=CHAPTER)
+row("mad", ROUND + " ftz? sat? type=f32", THREE, ptx="2.0", sm=20, lower="fma.fp", does=RAW, chapter=CHAPTER)
 row("mad", ROUND + " type=f64", THREE, ptx="1.4", sm=13, lower="fma.fp", chapter=CHAPTER)
 
 for opcode in ("add", "sub"):
@@ -43,13 +44,13 @@ row(
     chapter=MIXED,
 )
 
-row("div", "mode=approx ftz? type=f32", TWO, ptx="1.4", lower="div.approx", chapter=CHAPTER)
-row("div", "mode=full ftz? type=f32", TWO, ptx="1.4", lower="div.full", chapter=CHAPTER)
-row("div", ROUND + " ftz? type=f32", TWO, ptx="1.4", sm=20, lower="div.fp", chapter=CHAPTER)
+row("div", "mode=approx ftz? type=f32", TWO, ptx="1.4", lower="div.approx", does=RAW, chapter=CHAPTER)
+row("div", "mode=full ftz? type=f32", TWO, ptx="1.4", lower="div.full", does=RAW, chapter=CHAPTER)
+row("div", ROUND + " ftz? type=f32", TWO, ptx="1.4", sm=20, lower="div.fp", does=RAW, chapter=CHAPTER)
 row("div", ROUND + " type=f64", TWO, ptx="1.4", sm=13, lower="div.fp", gates=DIRECTED_GATES, chapter=CHAPTER)
 for opcode in ("rcp", "sqrt"):
-    row(opcode, "approx ftz? type=f32", "d:type, a:type", ptx="1.4", lower=f"{opcode}.approx", chapter=CHAPTER)
-    row(opcode, ROUND + " ftz? type=f32", "d:type, a:type", ptx="1.4", sm=20, lower=f"{opcode}.fp", chapter=CHAPTER)
+    row(opcode, "approx ftz? type=f32", "d:type, a:type", ptx="1.4", lower=f"{opcode}.approx", does=RAW, chapter=CHAPTER)
+    row(opcode, ROUND + " ftz? type=f32", "d:type, a:type", ptx="1.4", sm=20, lower=f"{opcode}.fp", does=RAW, chapter=CHAPTER)
     row(
         opcode,
         ROUND + " type=f64",
@@ -65,7 +66,7 @@ row("rcp", ROUND + " ftz type=f64", "d:type, a:type", ptx="1.4", sm=13, lower=UN
 row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", chapter=CHAPTER)
 
 for opcode in ("rsqrt", "sin", "cos", "lg2", "ex2"):
-    row(opcode, "approx ftz? type=f32", "d:type, a:type", ptx="1.4", lower=f"{opcode}.approx", chapter=CHAPTER)
+    row(opcode, "approx ftz? type=f32", "d:type, a:type", ptx="1.4", lower=f"{opcode}.approx", does=RAW, chapter=CHAPTER)
 row("rsqrt", "approx type=f64", "d:type, a:type", ptx="1.4", sm=13, lower="rsqrt.approx", chapter=CHAPTER)
 row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="rsqrt.approx.f64", chapter=CHAPTER)
 row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", chapter=CHAPTER)
@@ -87,7 +88,7 @@ row("testp", "type=f32,f64", "d:pred, a:type", ptx="2.0", sm=20, lower=UNSUPPORT
 for opcode in ("min", "max"):
     lower = f"{opcode}.fp"
     nan = "NaN@7.0@80"
-    row(opcode, "ftz? NaN? type=f32", TWO, lower=lower, gates=nan, chapter=CHAPTER)
-    row(opcode, "ftz? NaN? xorsign abs type=f32", TWO, ptx="7.2", sm=86, lower=lower, chapter=CHAPTER)
-    row(opcode, "ftz? NaN? abs? type=f32", THREE, ptx="8.8", sm=100, lower=lower, chapter=CHAPTER)
+    row(opcode, "ftz? NaN? type=f32", TWO, lower=lower, does=ANY, gates=nan, chapter=CHAPTER)
+    row(opcode, "ftz? NaN? xorsign abs type=f32", TWO, ptx="7.2", sm=86, lower=lower, does=ANY, chapter=CHAPTER)
+    row(opcode, "ftz? NaN? abs? type=f32", THREE, ptx="8.8", sm=100, lower=lower, does=ANY, chapter=CHAPTER)
     row(opcode, "type=f64", TWO, sm=13, lower=lower, chapter=CHAPTER)

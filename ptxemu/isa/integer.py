@@ -75,11 +75,11 @@ row(
 extended = partial(row, chapter=EXTENDED, gates=CARRY_GATES)
 for opcode in ("add", "sub"):
     carry = partial(extended, ptx="1.2", lower=f"{opcode}.carry")
-    carry(opcode, "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="writes_cc")
-    carry(opcode + "c", CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc")
-    carry(opcode + "c", "cc " + CARRY_TYPE, "d:type, a:type, b:type", flags="reads_cc writes_cc")
+    carry(opcode, "cc " + CARRY_TYPE, "d:type, a:type, b:type", does="writes cc")
+    carry(opcode + "c", CARRY_TYPE, "d:type, a:type, b:type", does="reads cc")
+    carry(opcode + "c", "cc " + CARRY_TYPE, "d:type, a:type, b:type", does="reads cc, writes cc")
 mad_carry = partial(extended, ptx="3.0", sm=20, lower="mad.carry")
 MAD_OPERANDS = "d:type, a:type, b:type, c:type"
-mad_carry("mad", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, flags="writes_cc")
-mad_carry("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, flags="reads_cc")
-mad_carry("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, flags="reads_cc writes_cc")
+mad_carry("mad", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, does="writes cc")
+mad_carry("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, does="reads cc")
+mad_carry("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, does="reads cc, writes cc")

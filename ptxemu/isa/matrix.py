@@ -11,6 +11,8 @@ from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
 LANES = 32
+MULTIPLIES = "meets warp, varying"
+LOADS, STORES = "reads [p] for ?, meets warp, varying", "writes [p] for ?, meets warp"
 
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
@@ -87,7 +89,7 @@ def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bo
         choices = 2 if accumulator == "f16" and k == 32 else _selectors(m, k, first)
         operands += ["e.whole:b32", f"immf:u32(0..{choices - 1})"]
         gates = "sp::ordered_metadata@8.5@80"
-    row("mma", slots, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, flags="varying", chapter=CHAPTER)
+    row("mma", slots, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, does=MULTIPLIES, chapter=CHAPTER)
 
 
 for _sparse, _forms in ((False, MMA), (True, SPARSE)):
@@ -100,7 +102,7 @@ for _sparse, _forms in ((False, MMA), (True, SPARSE)):
 for _dtype, _ctype in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
     row("mma", f"sync aligned shape=m8n8k4 alayout=row,col blayout=row,col dtype={_dtype} atype=f16 btype=f16 ctype={_ctype}",
         f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*2, b:f16x2*2, c:{REGISTERS[_ctype]}*{registers(256, _ctype)}",
-        ptx="6.4", sm=70, flags="varying", chapter=CHAPTER)  # fmt: skip
+        ptx="6.4", sm=70, does=MULTIPLIES, chapter=CHAPTER)  # fmt: skip
 
 # Narrow types and block scaling.
 _NARROW = "e4m3,e5m2,e3m2,e2m3,e2m1"
@@ -132,7 +134,7 @@ WMMA = (
 def _load(role: str, layout: str, shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
     row("wmma", f"load role={role} sync aligned layout={layout} shape={shape} {SPACE} type={type}",
         f"{_fragment('d', type, count)}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load",
-        flags="varying widened", chapter=CHAPTER)  # fmt: skip
+        flags="widened", does=LOADS, chapter=CHAPTER)  # fmt: skip
 
 
 def _in_memory(shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
@@ -140,7 +142,7 @@ def _in_memory(shape: str, type: str, count: int, ptx: str, sm: int, gates: str 
     _load("c", "row,col", shape, type, count, ptx, sm, gates)
     row("wmma", f"store role=d sync aligned layout=row,col shape={shape} {SPACE} type={type}",
         f"[p]:, a:{REGISTERS[type]}*{count}, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_store", flags="widened",
-        chapter=CHAPTER)  # fmt: skip
+        does=STORES, chapter=CHAPTER)  # fmt: skip
 
 
 def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
@@ -154,7 +156,7 @@ def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
     row("wmma", f"mma sync aligned alayout={layouts[0]} blayout={layouts[1]} shape={shape}{option} "
         f"dtype={accumulator} atype={type} btype={type} ctype={accumulator}",
         f"{d}, {_fragment('a', type, counts[0])}, {_fragment('b', type, counts[1])}, {c}", ptx=ptx, sm=sm,
-        gates=BIT_GATES if type == "b1" else "", lower="mma", flags="varying", chapter=CHAPTER)  # fmt: skip
+        gates=BIT_GATES if type == "b1" else "", lower="mma", does=MULTIPLIES, chapter=CHAPTER)  # fmt: skip
 
 
 _load("a,b", "row,col", HALF_SHAPES, "f16", HALF_REGISTERS, "6.3", 70)
@@ -165,7 +167,7 @@ for _dtype in ("f16", "f32"):
         row("wmma", f"mma sync aligned alayout=row,col blayout=row,col shape={HALF_SHAPES} dtype={_dtype} ctype={_ctype}",
             f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*8, b:f16x2*8, "
             f"c:{REGISTERS[_ctype]}*{registers(256, _ctype)}", ptx="6.3", sm=70, lower="mma",
-            flags="varying", chapter=CHAPTER)  # fmt: skip
+            does=MULTIPLIES, chapter=CHAPTER)  # fmt: skip
 for _shapes, _pair, _accumulator, _ptx, _sm in WMMA:
     for _shape in _shapes.split(","):
         for _type in _pair:
@@ -178,9 +180,9 @@ _in_memory("m8n8k32,m8n8k128", "s32", registers(64, "s32"), "6.3", 75)
 
 for _num in (1, 2, 4):
     row("ldmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"d:b32*{_num}, [p]:",
-        ptx="6.5", sm=75, gates=CTA_GATE, flags="varying widened", chapter=CHAPTER)  # fmt: skip
+        ptx="6.5", sm=75, gates=CTA_GATE, flags="widened", does=LOADS, chapter=CHAPTER)  # fmt: skip
     row("stmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"[p]:, a:b32*{_num}",
-        ptx="7.8", sm=90, flags="widened", chapter=CHAPTER)  # fmt: skip
+        ptx="7.8", sm=90, flags="widened", does=STORES, chapter=CHAPTER)  # fmt: skip
 _SMALL = "sync aligned"  # matrices of 8 bits and less
 for _types in ("type=b8", "dst=b8x16 src=b6x16_p32,b4x16_p64"):
     for _num, _registers in ((1, 2), (2, 4)):
@@ -192,5 +194,5 @@ for _num in (1, 2, 4):
         f"d:b32*{_num}, [p]:", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
     row("stmatrix", f"{_SMALL} shape=m16n8 num=x{_num} trans space?=shared,shared::cta type=b8", f"[p]:, a:b32*{_num}", ptx="8.6",
         sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
-row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a.whole:b32", ptx="7.8", sm=75, flags="varying",
+row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a.whole:b32", ptx="7.8", sm=75, does=MULTIPLIES,
     chapter=CHAPTER)  # fmt: skip

@@ -6,6 +6,7 @@ from ptxemu.isa.table import row
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
+ARRIVES, WAITS = "updates mbarrier [a], varying", "reads mbarrier [a], waits mbarrier"
 OWN = "space?=shared,shared::cta"
 CLUSTER = "space=shared::cluster"
 ANY = "space?=shared,shared::cta,shared::cluster"
@@ -16,24 +17,22 @@ COUNT = "count:u32<1..4294967295>"
 ORDERS = ("", "sem={} scope=cta,cluster ")  # both or neither
 
 
-def _row(slots: str, operands: str, *, ptx: str = "7.0", sm: int = 80, lower: str = "mbarrier", flags: str = "",
-         gates: str = RELAXED) -> None:  # fmt: skip
-    row("mbarrier", slots, operands, ptx=ptx, sm=sm, lower=lower, flags=flags, chapter=CHAPTER, gates=GATES + gates)
+def _row(slots: str, operands: str, *, ptx: str = "7.0", sm: int = 80, lower: str = "mbarrier",
+         does: str = "updates mbarrier [a]", gates: str = RELAXED) -> None:  # fmt: skip
+    row("mbarrier", slots, operands, ptx=ptx, sm=sm, lower=lower, does=does, chapter=CHAPTER, gates=GATES + gates)
 
 
 def _arrivals(name: str) -> None:
     """An arrival gives the state, but at an object that may be another CTA's."""
     for order in ORDERS:
         sem = order.format("release,relaxed")
-        _row(f"{name} {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}?", ptx="8.0" if sem else "7.0", flags="varying",
+        _row(f"{name} {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}?", ptx="8.0" if sem else "7.0", does=ARRIVES,
              gates=f"{RELAXED} {COUNTED}")  # fmt: skip
         _row(f"{name} {sem}{CLUSTER} type=b64", f"_:type, [a]:type, {COUNT}?", ptx="8.0", sm=90)
-        _row(f"{name} expect_tx {sem}{OWN} type=b64", "d_:type, [a]:type, tx:u32", ptx="8.0", sm=90, flags="varying")
+        _row(f"{name} expect_tx {sem}{OWN} type=b64", "d_:type, [a]:type, tx:u32", ptx="8.0", sm=90, does=ARRIVES)
         _row(f"{name} expect_tx {sem}{CLUSTER} type=b64", "_:type, [a]:type, tx:u32", ptx="8.0", sm=90)
     for sem in ("", "sem=release scope=cta "):
-        _row(
-            f"{name} noComplete {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}", ptx="8.0" if sem else "7.0", flags="varying"
-        )
+        _row(f"{name} noComplete {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}", ptx="8.0" if sem else "7.0", does=ARRIVES)
 
 
 _row(f"init {OWN} type=b64", "[a]:type, count:u32")
@@ -48,7 +47,7 @@ for _order in ORDERS:
     for _name, _hint, _least, _target in (("test_wait", "", "7.0", 80), ("try_wait", ", hint:u32?", "7.8", 90)):
         _least = "8.0" if _sem else _least
         _row(f"{_name} {_sem}{OWN} type=b64", f"d:pred, [a]:type, state:type{_hint}", ptx=_least, sm=_target,
-             lower="mbarrier_wait", flags="suspends")  # fmt: skip
+             lower="mbarrier_wait", does=WAITS)  # fmt: skip
         _row(f"{_name} parity {_sem}{OWN} type=b64", f"d:pred, [a]:type, phase:u32<0..1>{_hint}", ptx=max(_least, "7.1"),
-             sm=_target, lower="mbarrier_wait", flags="suspends")  # fmt: skip
-_row("pending_count type=b64", "d:u32, state:u64", lower="mbarrier_pending_count")
+             sm=_target, lower="mbarrier_wait", does=WAITS)  # fmt: skip
+_row("pending_count type=b64", "d:u32, state:u64", lower="mbarrier_pending_count", does="pure")

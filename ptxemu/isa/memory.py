@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "Data Movement and Conversion Instructions"
 
+READS, WRITES = "reads [a] as d, varying in local", "writes [a] as v"
 TYPES = "type=b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"
 WORDS = "type=b32,u32,s32,f32"  # the element types of 256-bit accesses
 NARROW = "type=b8,u8,s8,b16,u16,s16"
@@ -31,12 +34,13 @@ GATES = (
 
 def _load(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
     operands = "d:type*vec, [a]:type, policy:u64?hint" if HINT in slots else "d:type*vec, [a]:type"
-    row("ld", slots, operands, ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
+    does = READS.replace("reads", "reads constant") if " nc " in slots else READS
+    row("ld", slots, operands, ptx=ptx, sm=sm, does=does, chapter=CHAPTER, gates=GATES)
 
 
 def _store(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
     operands = "[a]:type, v:type*vec, policy:u64?hint" if HINT in slots else "[a]:type, v:type*vec"
-    row("st", slots, operands, ptx=ptx, sm=sm, flags="memory", chapter=CHAPTER, gates=GATES)
+    row("st", slots, operands, ptx=ptx, sm=sm, does=WRITES, chapter=CHAPTER, gates=GATES)
 
 
 # Eviction priorities, cache hints and prefetch sizes belong to global memory; so do accesses of 256 bits.
@@ -64,32 +68,34 @@ for _global, _space, _vec, _ptx, _sm in (
         _load(f"space=global nc cop?=ca,cg,cs {_hints} {_vec}", ptx=_ptx, sm=_sm)
         _load(f"space=global nc {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
         _store(f"sem?=weak {_space} {_evict}{HINT} {_vec}", ptx=_least[0], sm=_least[1])
-row("ld", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, flags="memory",
+row("ld", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, does=READS,
     chapter=CHAPTER, gates="b128@8.4@70")  # fmt: skip
-row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, flags="memory",
+row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, does=WRITES,
     chapter=CHAPTER, gates="b128@8.4@70")  # fmt: skip
 
-row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", flags="memory",
+row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", does=READS,
     chapter=CHAPTER)  # fmt: skip
 _ASYNC = "type=b32,b64,u32,u64,s32,s64,f32,f64"
 row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes vec?=v2,v4 "
     f"{_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", flags="widened",
-    chapter=CHAPTER)  # fmt: skip
+    does=f"{WRITES}, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
 row("st", f"async mmio? sem=release scope=gpu,sys space?=global {_ASYNC[:5]}b16,u16,s16,{_ASYNC[5:]}", "[a]:type, v:type",
-    ptx="8.7", sm=100, lower="st_async", chapter=CHAPTER)  # fmt: skip
+    ptx="8.7", sm=100, lower="st_async", does=WRITES, chapter=CHAPTER)  # fmt: skip
 row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",
-    chapter=CHAPTER)  # fmt: skip
+    does="writes [a] for size", chapter=CHAPTER)  # fmt: skip
 
-row("prefetch", "space?=global,local level=L1,L2", "[a]:", ptx="2.0", sm=20, chapter=CHAPTER)
-row("prefetch", "space?=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80, chapter=CHAPTER)
-row("prefetch", "space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, flags="widened", chapter=CHAPTER)
-row("prefetchu", "level=L1", "[a]@global:", ptx="2.0", sm=20, lower="prefetch", chapter=CHAPTER)
+prefetch = partial(row, "prefetch", does="nothing", chapter=CHAPTER)
+prefetch("space?=global,local level=L1,L2", "[a]:", ptx="2.0", sm=20)
+prefetch("space?=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80)
+prefetch("space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, flags="widened")
+row("prefetchu", "level=L1", "[a]@global:", ptx="2.0", sm=20, lower="prefetch", does="nothing", chapter=CHAPTER)
 
 row("isspacep", f"space=const,global,local,param,param::entry,{SHARED}", "d:pred, a:address", ptx="2.0", sm=20,
-    chapter=CHAPTER, gates="const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20 shared::cluster@7.8@90",
+    does="pure", chapter=CHAPTER, gates="const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20 shared::cluster@7.8@90",
     )  # fmt: skip
 _SPACE_GATES = "const@3.1@20 param@7.7@70 param::entry@8.3@70 shared::cta@7.8@20 shared::cluster@7.8@90"
 for _to in ("", "to "):
     _spaces = f"{_to}space=const,global,local,param,param::entry,{SHARED}"
-    row("cvta", f"{_spaces} size=u64", "d:size, a:size", ptx="2.0", sm=20, chapter=CHAPTER, gates=_SPACE_GATES)
+    row("cvta", f"{_spaces} size=u64", "d:size, a:size", ptx="2.0", sm=20, does="pure, varying in local", chapter=CHAPTER,
+        gates=_SPACE_GATES)  # fmt: skip
     row("cvta", f"{_spaces} size=u32", "d:size, a:size", ptx="2.0", sm=20, lower=UNSUPPORTED, flags="narrow", chapter=CHAPTER)

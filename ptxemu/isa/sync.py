@@ -10,18 +10,18 @@ CTA = "cta@7.8@10"
 # ``bar`` is ``barrier.aligned`` (the manual): only the spelling differs.
 for _opcode, _aligned, _ptx in (("bar", "", "1.0"), ("barrier", "aligned? ", "6.0")):
     row(_opcode, f"cta? sync {_aligned}", "a:u32, b:u32?", ptx=_ptx, lower="barrier_sync", gates=CTA,
-        flags="barrier suspends exits", chapter=CHAPTER)  # fmt: skip
+        does="meets warp, waits cta", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? arrive {_aligned}", "a:u32, b:u32", ptx=_ptx, sm=20, lower="barrier_arrive", gates=CTA,
-        flags="barrier exits", chapter=CHAPTER)  # fmt: skip
+        does="meets warp, arrives cta", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? red op=popc {_aligned}type=u32", "d:u32, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
-        lower="barrier_red", gates=CTA, flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
+        lower="barrier_red", gates=CTA, does="meets warp, waits cta, uniform", chapter=CHAPTER)  # fmt: skip
     row(_opcode, f"cta? red op=and,or {_aligned}type=pred", "d:pred, a:u32, b:u32?, c:pred", ptx=_ptx, sm=20,
-        lower="barrier_red", gates=CTA, flags="barrier suspends exits uniform", chapter=CHAPTER)  # fmt: skip
-row("bar", "warp sync", "membermask:u32", ptx="6.0", sm=30, lower="bar_warp_sync", chapter=CHAPTER)
+        lower="barrier_red", gates=CTA, does="meets warp, waits cta, uniform", chapter=CHAPTER)  # fmt: skip
+row("bar", "warp sync", "membermask:u32", ptx="6.0", sm=30, lower="bar_warp_sync", does="meets membermask", chapter=CHAPTER)
 
 
 def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
-    row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="memory widened", chapter=CHAPTER,
+    row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="widened", does="fences", chapter=CHAPTER,
         gates="cluster@7.8@90")  # fmt: skip
 
 

@@ -49,8 +49,8 @@ Operand patterns, separated by commas, in written order::
     ...        alone: any operands, whose names are resolved and nothing more
 
 An op answers to the names (:meth:`ptxemu.ir.Op.__getitem__`).  The coordinates of ``s:surface*geom`` and ``t:texture*geom``
-have the name ``coordinates``, a texture's sampler ``sampler``; registers that are not written have those of the flags
-``reads_cc`` and so on.
+have the name ``coordinates``, a texture's sampler ``sampler``; registers that are read or written without being in the
+text those of the effects (``reads cc``).
 
 A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
 ``dot(slot,slot)`` (``u32`` if the types of both slots are unsigned, else ``s32``), or one of ``label`` (a code
@@ -67,9 +67,13 @@ from types import MappingProxyType
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ptxemu.isa.effects import PURE, Access, Effects
+from ptxemu.isa.effects import parse as effects_of
 from ptxemu.isa.operands import Implicit, Names, OperandPattern, counting, names, parse, places
 
 UNSUPPORTED = "unsupported"
+SPACES = frozenset({"global", "shared", "local"})
+"""Those that an address pattern may name in place of a slot."""
 
 
 class Slot(Struct, frozen=True):
@@ -80,18 +84,17 @@ class Slot(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True, eq=False):
-    """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are free words for the checker and
-    the passes: ``branch``, ``call``, ``return``, ``barrier``; ``suspends`` (a warp may have to wait for others), ``exits``
-    (who has left the kernel matters to it); ``varying`` (the results are, whatever the operands) and
-    ``uniform`` (the results are, unless a membermask is varying); ``unified`` (not in independent texturing mode);
+    """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are words for the checker:
+    ``unified`` (not in independent texturing mode);
     ``widened`` (addresses of 32 bits are valid in any state space); and those that say which versions and targets have the row
     (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``hopper``, ``ada``, ``narrow``.
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
     (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
 
-    ``implicit`` are the operands that are not written, ``names`` those of all operands, ``counting`` the slots that decide how
-    many there are.
+    ``effects`` is what the instruction does (:mod:`ptxemu.isa.effects`), ``stated`` whether the row says so.
+
+    ``names`` are those of all operands, ``counting`` the slots that decide how many there are.
     """
 
     opcode: str
@@ -107,14 +110,28 @@ class Row(Struct, frozen=True, eq=False):
     gates: Mapping[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
     any_modifiers: bool = False
     any_operands: bool = False
-
-    implicit: Implicit = Implicit()
+    effects: Effects = PURE
+    stated: bool = False
     names: frozenset[str] = frozenset()
     counting: tuple[str, ...] = ()
 
     @property
     def supported(self) -> bool:
         return self.lower != UNSUPPORTED
+
+    @property
+    def implicit(self) -> Implicit:
+        """The registers that are operands though no text has them."""
+        return self.effects.implicit
+
+    def space(self, access: Access, mods: Mapping[str, str]) -> str:
+        """The state space of an access: without ``::cta``, ``generic`` if none is given, or ``surface`` or ``texture``."""
+        pattern = next(one for one in self.operands if one.name == access.operand)
+        if access.opaque:
+            return "texture" if pattern.type == "texture" else "surface"
+        if pattern.space in mods or pattern.space not in SPACES:
+            return mods.get(pattern.space, "generic").partition("::")[0]
+        return pattern.space
 
     def places(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names:
         """Where an op with so many destinations and sources has each operand, by name; None for one that is absent."""
@@ -129,8 +146,6 @@ def _places(row: Row, counts: tuple[tuple[str, str], ...], dsts: int, srcs: int)
 
 
 ROWS: dict[str, list[Row]] = {}
-IMPLICIT = ("cc", "stack")
-"""Registers that are not written: the carry flag CC.CF, the stack pointer."""
 
 
 @cache
@@ -141,11 +156,6 @@ def _slot(word: str) -> Slot:
         return Slot(name.rstrip("?"), tuple(values.split(",")), not name.endswith("?"), default or None)
     name = word.rstrip("?")
     return Slot(name, (name,), not word.endswith("?"))
-
-
-def _implicit(flags: frozenset[str]) -> Implicit:
-    reads, writes = (tuple(name for name in IMPLICIT if f"{verb}_{name}" in flags) for verb in ("reads", "writes"))
-    return Implicit(reads, writes)
 
 
 @cache
@@ -170,12 +180,14 @@ def row(
     flags: str = "",
     chapter: str = "",
     gates: str = "",
+    does: str = "",
 ) -> Row:
     """Add one row to the table and return it.
 
-    ``lower`` defaults to the opcode; ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
+    ``lower`` defaults to the opcode; ``does`` are the effects, which only elementwise instructions may leave out;
+    ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
     """
-    return add_row(ROWS, opcode, slots, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates))
+    return add_row(ROWS, opcode, slots, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does)
 
 
 def add_row(
@@ -188,37 +200,38 @@ def add_row(
     flags: str = "",
     chapter: str = "",
     gates: Mapping[str, tuple[tuple[int, int], int]] = MappingProxyType({}),
+    does: str = "",
 ) -> Row:
     """Add one row to any table, such as that of a dialect; ``least`` is its version and target."""
     any_modifiers, any_operands = slots == "...", operands == "..."
     parsed = () if any_modifiers else tuple(_slot(word) for word in slots.split())
     patterns = () if any_operands else parse(operands)
-    words = frozenset(flags.split())
-    implicit = _implicit(words)
+    effects = effects_of(does)
     entry = Row(
         opcode,
         parsed,
         patterns,
         *least,
         lower or opcode,
-        words,
+        frozenset(flags.split()),
         chapter,
         f"{opcode} {slots} | {operands}".strip(),
         {value: slot for slot in parsed for value in slot.values},
         gates,
         any_modifiers,
         any_operands,
-        implicit,
-        names(patterns, implicit),
+        effects,
+        bool(does),
+        names(patterns, effects.implicit),
         counting(patterns),
     )
     table.setdefault(opcode, []).append(entry)
     return entry
 
 
-def internal_row(name: str, operands: str = "", *, lower: str = "", flags: str = "") -> Row:
+def internal_row(name: str, operands: str = "", *, lower: str = "", does: str = "") -> Row:
     """A row that no text has: of ops that passes or dialects make."""
-    return add_row({}, name, "", operands, lower=lower, flags=flags, chapter="internal")
+    return add_row({}, name, "", operands, lower=lower, chapter="internal", does=does)
 
 
 def with_operands(row: Row, operands: tuple[OperandPattern, ...]) -> Row:

@@ -11,6 +11,7 @@ from ptxemu.isa.table import UNSUPPORTED, row
 
 CHAPTER = "Texture Instructions"
 
+FETCHES = "reads constant t, varying"
 FLAT = "1d,2d,3d,a1d,a2d"
 COMPARED = "1d,2d,a1d,a2d"
 CUBES = "cube,acube"
@@ -28,7 +29,7 @@ def _tex(slots: str, *operands: str, ptx: str = "1.0", supported: bool = True) -
         gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
         gates += OPERAND_GATES
         row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,
-            flags="memory varying", lower="tex" if supported else UNSUPPORTED)  # fmt: skip
+            does=FETCHES, lower="tex" if supported else UNSUPPORTED)  # fmt: skip
 
 
 _tex(f"mode?=base geom={FLAT} * ctype=s32,f32", OFFSET)
@@ -49,14 +50,16 @@ TLD4 = "comp=r,g,b,a geom={} vec=v4 dtype=u32,s32,f32 ctype=f32"
 for _geometries, _offset in (("2d,a2d", [OFFSET]), (CUBES, [])):
     for _compare in ([], *([depth] for depth in DEPTHS)):
         row("tld4", TLD4.format(_geometries), ", ".join([RESULT, *_offset, *_compare]), ptx="4.3" if _compare else "2.2",
-            sm=20, chapter=CHAPTER, flags="memory varying", gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20" + OPERAND_GATES,
+            sm=20, chapter=CHAPTER, does=FETCHES, gates="a2d@4.3@20 cube@4.3@20 acube@4.3@20" + OPERAND_GATES,
             lower=UNSUPPORTED if _compare else "tld4")  # fmt: skip
 
 EXTENTS = "width,height,depth"
 TEXTURE = f"{EXTENTS},channel_data_type,channel_order,normalized_coords,array_size,num_mipmap_levels,num_samples"
 SAMPLER = "filter_mode,addr_mode_0,addr_mode_1,addr_mode_2"
 QUERY_GATES = "array_size@4.1@10 num_mipmap_levels@4.1@10 num_samples@4.1@10"
-row("txq", f"query={TEXTURE} type=b32", "d:type, t:texture", ptx="1.5", chapter=CHAPTER, gates=QUERY_GATES)
-row("txq", f"level query={EXTENTS} type=b32", "d:type, t:texture, lod:u32", ptx="4.3", sm=30, chapter=CHAPTER)
-row("txq", f"query={SAMPLER},force_unnormalized_coords type=b32", "d:type, s:sampler", ptx="1.5", chapter=CHAPTER)
-row("txq", f"query={SAMPLER} type=b32", "d:type, t:texture", ptx="1.5", flags="unified", chapter=CHAPTER)
+row("txq", f"query={TEXTURE} type=b32", "d:type, t:texture", ptx="1.5", chapter=CHAPTER, gates=QUERY_GATES, does="faults")
+row("txq", f"level query={EXTENTS} type=b32", "d:type, t:texture, lod:u32", ptx="4.3", sm=30, chapter=CHAPTER, does="faults")
+row("txq", f"query={SAMPLER},force_unnormalized_coords type=b32", "d:type, s:sampler", ptx="1.5", chapter=CHAPTER,
+    does="faults")  # fmt: skip
+row("txq", f"query={SAMPLER} type=b32", "d:type, t:texture", ptx="1.5", flags="unified", chapter=CHAPTER,
+    does="faults")  # fmt: skip

@@ -175,7 +175,7 @@ def dot2(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
 
 
 def _carry_result(op: Op, value: str, flag: str) -> str | tuple[str, str]:
-    return (value, flag) if "writes_cc" in op.row.flags else value
+    return (value, flag) if op.row.implicit.writes else value
 
 
 def _add_carry(e: Emitter, op: Op, a: str, b: str, carry: str) -> str | tuple[str, str]:

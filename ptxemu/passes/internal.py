@@ -10,21 +10,22 @@ from ptxemu.types import PRED, U32, ScalarType
 
 MOVE = internal_row("_move", "d, a")
 EQUAL = internal_row("_equal", "d, a, b")
-KEEP = internal_row("_keep", "d, a", flags="varying")
-BRANCH = internal_row("_branch", lower="bra")
-PARAM_LOAD = internal_row("_param_load", "d, [a]", lower="ld")
-PARAM_STORE = internal_row("_param_store", "[a], v", lower="st")
-INVALID_BRANCH = internal_row("_invalid_branch")
-INVALID_CALL = internal_row("_invalid_call", "callee")
-CALL = internal_row("_call", "d?, stack", lower="call", flags="varying")  # of a function; ``d``: who comes back
-INDIRECT_CALL = internal_row("_indirect_call", "d?, callee, stack", lower="call", flags="varying")
-ENTER = internal_row("_enter")  # start of a device function: is there room for it?
-STACK_POINTER = internal_row("_stack_pointer", "d")  # the end of the function's frame in local memory
-ARGUMENTS = internal_row("_arguments", "d...", flags="varying")  # the values that a device function was called with
-RESULTS = internal_row("_results", "a...")  # a device function returns, with these values
-OUTGOING = internal_row("_outgoing", "d, stack, size", flags="uniform")  # where a callee's frame starts, for large parameters
-COPY_OUT = internal_row("_copy_out", "[s], [d], size")  # a large parameter, from memory to the frame of the callee
-COPY_BACK = internal_row("_copy_back", "[d], [s], size")  # and a large result
+KEEP = internal_row("_keep", "d, a", does="varying")
+BRANCH = internal_row("_branch", lower="bra", does="leaves block")
+PARAM_LOAD = internal_row("_param_load", "d, [a]", lower="ld", does="reads [a] as d, varying in local")
+PARAM_STORE = internal_row("_param_store", "[a], v", lower="st", does="writes [a] as v")
+INVALID_BRANCH = internal_row("_invalid_branch", does="leaves launch")
+INVALID_CALL = internal_row("_invalid_call", "callee", does="leaves launch")
+CALL = internal_row("_call", "d?, stack", lower="call", does="calls, varying")  # of a function; ``d``: who comes back
+INDIRECT_CALL = internal_row("_indirect_call", "d?, callee, stack", lower="call", does="calls, varying")
+ENTER = internal_row("_enter", does="enters function, faults")  # start of a device function: is there room for it?
+STACK_POINTER = internal_row("_stack_pointer", "d", does="pure")  # the end of the function's frame in local memory
+ARGUMENTS = internal_row("_arguments", "d...", does="enters function, varying")  # what a device function was called with
+RESULTS = internal_row("_results", "a...", does="leaves function")  # a device function returns, with these values
+OUTGOING = internal_row("_outgoing", "d, stack, size", does="faults, uniform")  # where a callee's frame starts
+COPIES = "reads [s] for size, writes [d] for size"
+COPY_OUT = internal_row("_copy_out", "[s], [d]@local, size", does=COPIES)  # a large parameter, to the frame of the callee
+COPY_BACK = internal_row("_copy_back", "[d], [s]@local, size", does=COPIES)  # and a large result
 EXTRACT = internal_row("_extract", "d, a, shift")
 DEPOSIT = internal_row("_deposit", "d, rest, a, shift")
 
@@ -34,7 +35,8 @@ def halves(row: Row) -> tuple[Row, Row]:
     """The rows of a barrier's two halves: lanes arrive, each for itself, and go on from there with the results."""
     results = tuple(pattern for pattern in row.operands if pattern.role == "dst")
     sources = tuple(pattern for pattern in row.operands if pattern.role != "dst")
-    join, leave = internal_row("_barrier_join"), internal_row("_barrier_leave", flags="barrier varying")
+    join = internal_row("_barrier_join", does="arrives cta")
+    leave = internal_row("_barrier_leave", does="meets warp, waits cta, varying")
     return with_operands(join, sources), with_operands(leave, results)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ptxemu.ir import Function, Imm, Op, Operand
 
-BARRIERS = {"barrier_sync", "barrier_arrive", "barrier_red"}
 ALL_LANES = 0xFFFFFFFF
+ALIGNED = "aligned"
 
 Qualifiers = tuple[str, tuple[str, ...], tuple[bool, ...]]
 
 
 def meets(op: Op) -> bool:
     """Whether lanes of a warp wait for each other at an instruction."""
-    return "barrier" in op.row.flags or "sync" in op.mods or _is_grid_barrier(op)
+    return op.effects.meets in ("membermask", "warp") or _is_grid_barrier(op)
 
 
 def _is_grid_barrier(op: Op) -> bool:
@@ -22,18 +22,23 @@ def _is_grid_barrier(op: Op) -> bool:
 
 def membermask(op: Op) -> Operand | None:
     """Which lanes meet, if the instruction says: else all that have not exited."""
-    operands = op.row.operands
-    return op.srcs[-1] if operands and operands[-1].name == "membermask" else None
+    members: Operand | None = op.get("membermask")
+    return members
+
+
+def is_barrier(op: Op) -> bool:
+    """Whether threads of the CTA are counted at an instruction."""
+    return "cta" in (op.effects.waits, op.effects.arrives)
 
 
 def counts_threads(op: Op) -> bool:
     """A barrier without ``.aligned``: every thread arrives for itself (PTX ISA "bar, barrier")."""
-    return op.row.lower in BARRIERS and op.opcode == "barrier" and "aligned" not in op.mods
+    return is_barrier(op) and ALIGNED in op.row.by_modifier and ALIGNED not in op.mods
 
 
 def meets_all(op: Op) -> bool:
     """Whether no lane of a warp gets past an instruction before all are there."""
-    if op.row.lower in BARRIERS:
+    if is_barrier(op):
         return not counts_threads(op)
     members = membermask(op)
     return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
@@ -41,6 +46,6 @@ def meets_all(op: Op) -> bool:
 
 def qualifiers(op: Op) -> Qualifiers | None:
     """What instructions of a membermask must have in common to meet; None if it is none of them."""
-    if "sync" not in op.mods or membermask(op) is None or op.guard is not None:
+    if op.effects.meets != "membermask" or op.guard is not None:
         return None
     return op.opcode, tuple(sorted(op.mods.values())), op.negs

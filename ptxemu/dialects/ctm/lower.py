@@ -12,10 +12,10 @@ from ptxemu.lower.special import symbol_value
 from ptxemu.types import B32
 from ptxemu.variant import LANES
 
-LOAD = internal_row("_ctm_load", "d*4, s, x, y", flags="varying")
-STORE = internal_row("_ctm_store", "s, x, y, v, channels")
-UMRT = internal_row("_ctm_umrt", "s, red, green, blue, alpha, channels")
-TEST = internal_row("_ctm_test", "d, s, x, y, value", flags="varying")
+LOAD = internal_row("_ctm_load", "d*4, s, x, y", does="reads s, varying")
+STORE = internal_row("_ctm_store", "s, x, y, v, channels", does="writes s")
+UMRT = internal_row("_ctm_umrt", "s, red, green, blue, alpha, channels", does="updates s")
+TEST = internal_row("_ctm_test", "d, s, x, y, value", does="updates s, varying")
 
 
 def _site(ctx: Context, op: Op, *, flags: int = 0, operation: int = 0, group: int = 0, condition: int = 0) -> str:

@@ -25,7 +25,7 @@ BIAS = 1 << 26
 """Where device memory starts in a program's address space, if no window is in the way."""
 
 
-POINTER = internal_row("_sass_pointer", "d, a", lower="sass_pointer")
+POINTER = internal_row("_sass_pointer", "d, a", lower="sass_pointer", does="pure")
 
 
 def bias_of(windows: Sequence[int]) -> int:

@@ -49,10 +49,10 @@ def build(table: dict[str, list[Row]]) -> None:
     for entry in operations.OPERATIONS:
         for mode, lower in (("D", "sass_sured"), ("P", UNSUPPORTED)) if entry.sured else ():
             slots = f"mode={mode} BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
-            add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower=lower)
+            add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower=lower, does="updates h")
         if entry.red:
             slots = f"E? op={entry.sass} size={_sizes(entry.red)}"
-            add_row(table, "RED", slots, "[a]:address, b:data", lower="sass_red")
+            add_row(table, "RED", slots, "[a]:address, b:data", lower="sass_red", does="updates [a] as b")
 
 
 def _sizes(sizes: tuple[str, ...]) -> str:

@@ -29,7 +29,7 @@ from ptxemu.types import TYPES, U64
 
 Attributes = Sequence[tuple[Name, Value]]
 Binder = Callable[[Name], Variable]
-SURFACE = internal_row("_visa_surface", "d, s", lower="visa_surface")
+SURFACE = internal_row("_visa_surface", "d, s", lower="visa_surface", does="pure")
 ATTRIBUTES = ("v_type", "type", "num_elts", "align", "alias", "v_name", "offset")
 AXES = "xyz"
 PREDEFINED = {f"%{name}_{axis}": f"{ptx}.{axis}" for axis in AXES for name, ptx in (

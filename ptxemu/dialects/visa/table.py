@@ -28,7 +28,7 @@ def build(table: dict[str, list[Row]]) -> None:
         if entry.visa:
             first, second = values_of(entry)
             text = f"s:surface, u:coordinate, v:optional, r:optional, lod:optional, a:{first}, b:{second}, d:result"
-            add_row(table, ATOMIC, f"op={entry.visa} {HALF}?", text, lower="visa_typed_atomic", flags="varying")
+            add_row(table, ATOMIC, f"op={entry.visa} {HALF}?", text, lower="visa_typed_atomic", does="updates s, varying")
 
 
 def entry_of(word: str) -> Operation:
