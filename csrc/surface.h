@@ -1,7 +1,7 @@
 /* surface.h: the surface engine and the atomic operations, one model for every front end.
  *
- * Scalar entry points return PE_OK, PE_SU_NONE or a fault kind and can be called from anywhere; the warp entry points of
- * ptxemu.h (pe_surface, pe_suq, pe_is_surface, pe_atomic) call them with all lanes and raise the fault.
+ * These functions are about one lane, return PE_OK, PE_SU_NONE or a fault kind, and can be called from anywhere.  The warp
+ * entry points of ptxemu.h (pe_surface, pe_suq, pe_is_surface, pe_atomic) use them lane by lane and raise the fault.
  */
 #ifndef PTXEMU_SURFACE_H
 #define PTXEMU_SURFACE_H
@@ -204,21 +204,6 @@ const pe_surface_desc *pe_surface_lookup(const pe_surface_table *table, uint64_t
 
 int pe_su_resolve(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
                   uint8_t **addr);
-
-/* `size` bytes into dst, zeros unless PE_OK. */
-int pe_su_load(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-               void *dst);
-int pe_su_store(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-                const void *src);
-
-/* Convert R, G, B, A register bits to the format; bit i of channels: v[i] was given. */
-int pe_su_store_fmt(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-                    const uint32_t *v, uint32_t channels);
-
-/* a, b, old as in pe_mem_atomic; *old is zero unless PE_OK. Types B32 and B64 take the signedness of UMIN and UMAX from
- * the format. */
-int pe_su_atomic(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-                 uint32_t op, uint32_t type, uint32_t flags, const void *a, const void *b, void *old);
 
 uint32_t pe_su_query(const pe_su_context *ctx, const pe_surface_desc *desc, uint32_t which);
 

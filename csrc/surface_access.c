@@ -1,4 +1,4 @@
-/* surface_access.c: one access to one texel: resolve, load, store, formatted store, reduction. */
+/* surface_access.c: where one access to one texel goes, or why it does not. */
 #include "surface_access.h"
 #include "layout.h"
 #include "internal.h"
@@ -82,65 +82,10 @@ int pe_su_resolve(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_a
   return PE_OK;
 }
 
-/* Bytes an access moves. */
-static uint32_t access_bytes(const pe_surface_desc *desc, const pe_su_access *access) {
-  return access->coord == PE_COORD_TEXEL && desc ? desc->elem_bytes : access->size;
-}
-
-int pe_su_load(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-               void *dst) {
-  uint8_t *addr;
-  int status = pe_su_resolve(ctx, desc, access, coord, &addr);
-  if (status == PE_OK)
-    pe_move(dst, addr, access_bytes(desc, access));
-  else
-    memset(dst, 0, access_bytes(desc, access));
-  return status;
-}
-
-int pe_su_store(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-                const void *src) {
-  uint8_t *addr;
-  int status = pe_su_resolve(ctx, desc, access, coord, &addr);
-  if (status == PE_OK) pe_move(addr, src, access_bytes(desc, access));
-  return status;
-}
-
-int pe_su_store_fmt(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-                    const uint32_t *v, uint32_t channels) {
-  uint8_t *addr;
-  uint32_t components[4] = {0};
-  pe_su_access converted = *access;
-  converted.format = PE_FORMAT_CONVERTED;
-  int status = pe_su_resolve(ctx, desc, &converted, coord, &addr);
-  if (status != PE_OK) return status;
-  for (uint32_t i = 0; i < 4; i++)
-    if (channels >> i & 1) components[i] = v[i];
-  pe_format_convert(&ctx->policy, desc, components, 4);
-  pe_format_pack(&ctx->policy, desc, addr, components, channels);
-  return PE_OK;
-}
-
 uint32_t pe_su_signed_op(const pe_surface_desc *desc, uint32_t op, uint32_t type, uint32_t *format) {
   bool smallest = op == PE_ATOM_UMIN || op == PE_ATOM_SMIN, largest = op == PE_ATOM_UMAX || op == PE_ATOM_SMAX;
   if ((type != PE_TYPE_B32 && type != PE_TYPE_B64) || (!smallest && !largest)) return op;
   *format = PE_FORMAT_INTEGER;
   if (!desc || desc->kind != PE_KIND_SINT) return smallest ? PE_ATOM_UMIN : PE_ATOM_UMAX;
   return smallest ? PE_ATOM_SMIN : PE_ATOM_SMAX;
-}
-
-int pe_su_atomic(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_access *access, const pe_su_coord *coord,
-                 uint32_t op, uint32_t type, uint32_t flags, const void *a, const void *b, void *old) {
-  pe_su_access sized = *access;
-  uint32_t bytes = sized.size = pe_atom_bytes(type);
-  uint8_t *addr;
-  if (old) memset(old, 0, bytes);
-  if (!pe_atom_legal(op, type)) return PE_ILLEGAL_OP_TYPE;
-  if (sized.format == PE_FORMAT_ANY) op = pe_su_signed_op(desc, op, type, &sized.format);
-  int status = pe_su_resolve(ctx, desc, &sized, coord, &addr);
-  if (status != PE_OK) return status;
-  if (access_bytes(desc, &sized) != bytes) return PE_FORMAT_MISMATCH;
-  if (ctx->policy.fminmax_keep_old) flags |= PE_ATOM_KEEP_OLD;
-  pe_atom_update(addr, op, type, flags, a, b, old, 1);
-  return PE_OK;
 }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
-import numpy as np
 import pytest
-from surface_model import MISALIGNED, NONE, TRAP
+from surface_model import NONE
 from surface_texels import GEOMETRY, Texels, access, context, coord, describe, resolve, wrong
 
 from ptxemu._runtime import ffi, lib
@@ -138,129 +136,6 @@ def test_format_rules() -> None:
     how = access(format=lib.PE_FORMAT_INTEGER)
     assert resolve(desc, how, coord()) == 0
     assert resolve(desc, how, coord(), strict=1) == lib.PE_FORMAT_MISMATCH
-
-
-# ---- worked examples -----------------------------------------------------------------------------------------------
-
-
-def test_load_example() -> None:
-    surface = Texels("R8G8B8A8_UNORM", 60, 30, pitch=256)
-    surface.memory[:] = np.arange(surface.total) % 251
-    data = ffi.new("uint16_t[2]")
-    assert lib.pe_su_load(context(), surface.desc, access(), coord(20, 3), data) == lib.PE_OK
-    assert list(data) == [9251, 9765]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("R8G8B8A8_UNORM", "ff800040"),
-        ("B8G8R8A8_UNORM", "0080ff40"),
-        ("R16G16_UNORM", "ffff0080"),
-        ("R32_FLOAT", "0000803f"),
-        ("R16G16B16A16_FLOAT", "003c003800000034"),
-        ("A8_UNORM", "40"),
-    ],
-)
-def test_formatted_store_examples(name: str, expected: str) -> None:
-    surface = Texels(name, 4, geometry="1d")
-    values = ffi.new("uint32_t[4]", [struct.unpack("<I", struct.pack("<f", v))[0] for v in (1.0, 0.5, 0.0, 0.25)])
-    assert lib.pe_su_store_fmt(context(), surface.desc, access("1d", mode="texel"), coord(0), values, 0xF) == lib.PE_OK
-    assert bytes(surface.memory[: len(expected) // 2]).hex() == expected
-
-
-@pytest.mark.parametrize(
-    ("policy", "name", "count", "expected"),
-    [
-        (0, "R8G8B8A8_UINT", 1, "01000000"),
-        (1, "R8G8B8A8_UINT", 1, "01777777"),
-        (2, "R8G8B8A8_UINT", 1, "01cdcdcd"),
-        (0, "R8G8B8A8_UINT", 2, "01020000"),
-        (1, "B8G8R8A8_UINT", 2, "77020177"),
-        (2, "B8G8R8A8_UINT", 2, "cd0201cd"),
-        (0, "A8_UNORM", 2, "00"),
-        (1, "A8_UNORM", 2, "77"),
-        (1, "R16G16_UINT", 1, "01007777"),
-    ],
-)
-def test_missing_components(policy: int, name: str, count: int, expected: str) -> None:
-    surface = Texels(name, 4, geometry="1d")
-    surface.memory[:] = 0x77
-    values = ffi.new("uint32_t[4]", [1, 2, 3, 4])
-    ctx = context(missing_component=policy)
-    lib.pe_su_store_fmt(ctx, surface.desc, access("1d", mode="texel"), coord(0), values, (1 << count) - 1)
-    assert bytes(surface.memory[: len(expected) // 2]).hex() == expected
-
-
-def test_integer_components_from_floats() -> None:
-    surface = Texels("R8G8B8A8_UINT", 4, geometry="1d")
-    values = ffi.new("uint32_t[4]", [struct.unpack("<I", struct.pack("<f", v))[0] for v in (2.5, 300.0, -1.0, 3.5)])
-    lib.pe_su_store_fmt(context(float_to_uint=1), surface.desc, access("1d", mode="texel"), coord(0), values, 0xF)
-    assert bytes(surface.memory[:4]) == bytes([2, 255, 0, 4])
-
-
-SURED_EXAMPLES = [
-    # scaled, 64 bits, clamp, x, y: byte that changes, or what happens
-    ("byte", 4, "zero", 8, 1, 72),
-    ("scaled", 4, "zero", 8, 1, 96),
-    ("scaled", 8, "zero", 7, 0, 56),
-    ("scaled", 8, "zero", 8, 0, NONE),
-    ("byte", 4, "clamp", 64, -3, 60),
-    ("byte", 8, "clamp", 64, 9, 248),
-    ("byte", 4, "trap", -4, 0, TRAP),
-    ("byte", 4, "zero", 6, 0, MISALIGNED),
-]
-
-
-@pytest.mark.parametrize(("mode", "size", "clamp", "x", "y", "expected"), SURED_EXAMPLES)
-def test_reduction_examples(mode: str, size: int, clamp: str, x: int, y: int, expected: int | str) -> None:
-    surface = Texels("R32_UINT", 16, 4, pitch=64)
-    type_ = lib.PE_TYPE_U32 if size == 4 else lib.PE_TYPE_U64
-    five = (5).to_bytes(8, "little")
-    lib.pe_su_atomic(
-        context(),
-        surface.desc,
-        access(size=size, clamp=clamp, mode=mode),
-        coord(x, y),
-        lib.PE_ATOM_ADD,
-        type_,
-        0,
-        five,
-        b"",
-        ffi.NULL,
-    )
-    assert list(np.flatnonzero(surface.memory)) == ([expected] if isinstance(expected, int) else [])
-    if isinstance(expected, int):
-        assert surface.memory[expected] == 5
-
-
-@pytest.mark.parametrize(("name", "expected"), [("R32_SINT", 0xFFFFFFFF), ("R32_UINT", 3), ("R32_FLOAT", 3)])
-def test_untyped_minimum_takes_its_sign_from_the_format(name: str, expected: int) -> None:
-    surface = Texels(name, 4, geometry="1d")
-    words = surface.memory.view(np.uint32)
-    words[:] = [5, 0xFFFFFFFF, 7, 0]
-    ctx = context()
-    how = access("1d", mode="scaled")
-    update = (ctx, surface.desc, how, coord(1), lib.PE_ATOM_UMIN, lib.PE_TYPE_B32, 0, (3).to_bytes(4, "little"), b"")
-    assert lib.pe_su_atomic(*update, ffi.NULL) == lib.PE_OK
-    assert words[1] == expected
-    assert ctx.format_mismatches == (name == "R32_FLOAT")
-    ctx.policy.strict = 1
-    strict = lib.PE_FORMAT_MISMATCH if name == "R32_FLOAT" else lib.PE_OK
-    assert lib.pe_su_atomic(*update, ffi.NULL) == strict
-
-
-def test_one_buffer_four_front_ends() -> None:
-    """Texel (2, 1) is byte 72 for byte, scaled and texel coordinates and for a flat address."""
-    surface = Texels("R32_UINT", 16, 4, pitch=64)
-    one, ctx = (1).to_bytes(4, "little"), context()
-    for mode, x in (("byte", 8), ("scaled", 2), ("texel", 2)):
-        how = access("2d", 4, "zero", mode)
-        lib.pe_su_atomic(ctx, surface.desc, how, coord(x, 1), lib.PE_ATOM_ADD, lib.PE_TYPE_U32, 0, one, b"", ffi.NULL)
-    flat = ffi.cast("void *", surface.memory.ctypes.data + 72)
-    lib.pe_atom_update(flat, lib.PE_ATOM_ADD, lib.PE_TYPE_U32, 0, one, b"", ffi.NULL, 1)
-    assert surface.memory[72] == 4
-    assert np.count_nonzero(surface.memory) == 1
 
 
 # ---- suq -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from surface_texels import (
     COORD,
     Texels,
     access,
-    context,
     coord,
     describe,
     random_model,
@@ -90,32 +89,6 @@ def test_bounds_vector(index: int) -> None:
     expected = bounds_expectation(row, surface)
     assert resolve(surface.desc, how, where, align=align) == expected
 
-    # The same through load, store and reduction.
-    ctx = context(align=align)
-    surface.memory[:] = np.arange(surface.total, dtype=np.uint64) % 251
-    before = surface.memory.copy()
-    data = ffi.new("uint8_t[16]", [0xEE] * 16)
-    lib.pe_su_load(ctx, surface.desc, how, where, data)
-    inside = isinstance(expected, int)
-    loaded = bytes(before[expected : expected + size]) if inside else bytes(size)
-    assert bytes(data)[:size] == loaded
-    lib.pe_su_store(ctx, surface.desc, how, where, b"\x11" * 16)
-    touched = np.flatnonzero(surface.memory != before)
-    assert set(touched) <= (set(range(expected, expected + size)) if inside else set())
-    if inside:
-        assert bytes(surface.memory[expected : expected + size]) == b"\x11" * size
-    surface.memory[:] = before
-    if size in (4, 8):
-        type_ = lib.PE_TYPE_U32 if size == 4 else lib.PE_TYPE_U64
-        lib.pe_su_atomic(ctx, surface.desc, how, where, lib.PE_ATOM_ADD, type_, 0, (1).to_bytes(8, "little"), b"", data)
-        assert bytes(data)[:size] == loaded
-        if inside:
-            expected_sum = (int.from_bytes(loaded, "little") + 1) % (1 << 8 * size)
-            assert bytes(surface.memory[expected : expected + size]) == expected_sum.to_bytes(size, "little")
-        else:
-            assert (surface.memory == before).all()
-    assert surface.guards_intact
-
 
 FORMAT_ROWS = rows("vectors_format_store.csv")
 
@@ -126,15 +99,6 @@ def test_format_store_vector(index: int) -> None:
     bits, register = int(row["component_bits"]), int(row["source_register_bits"], 16)
     expected = int(row["stored_component_bits"], 16)
     assert lib.pe_format_component(getattr(lib, f"PE_KIND_{row['format_kind']}"), bits, register) == expected
-    for letters in ("R", "RG", "RGBA"):
-        name = "".join(f"{letter}{bits}" for letter in letters) + f"_{row['format_kind']}"
-        surface = Texels(name, 3, geometry="1d", layout="linear", base_align=1)
-        values = ffi.new("uint32_t[4]", [register] * 4)
-        assert lib.pe_su_store_fmt(context(), surface.desc, access("1d", mode="texel"), coord(1), values, 0xF) == lib.PE_OK
-        component = expected.to_bytes(bits // 8, "little")
-        texel = component * len(letters)
-        assert bytes(surface.memory) == bytes(len(texel)) + texel + bytes(len(texel))
-        assert surface.guards_intact
 
 
 # ---- layout --------------------------------------------------------------------------------------------------------
