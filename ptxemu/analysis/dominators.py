@@ -126,7 +126,7 @@ class Dominance:
         return result
 
     def loops(self) -> dict[Block, Loop]:
-        """Innermost loop of every block that is in one. Back edges are edges to a dominator."""
+        """Innermost loop of every block that is in one, in the order of blocks. Back edges are edges to a dominator."""
         by_header: dict[Block, Loop] = {}
         for block in self.order:
             for succ in block.succs:
@@ -144,7 +144,7 @@ class Dominance:
             loop.parent = innermost.get(loop.header)
             for block in loop.blocks:
                 innermost[block] = loop
-        return innermost
+        return {block: innermost[block] for block in self.order if block in innermost}
 
     def reducible(self) -> bool:
         """Every retreating edge goes to a dominator."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.analysis.dominators import Dominance
+from ptxemu.analysis.dominators import Dominance, Loop
 from ptxemu.ir import Imm, Op, Reg
 from ptxemu.passes.graph import Block, Graph, Phi, reading, reads
 from ptxemu.passes.internal import MOVE, move
@@ -86,26 +86,24 @@ def _place(graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> N
                 phi = phis[node, reg] = Phi(reg)
                 block.phis.append(phi)
                 work.append(node)
-                pending |= set(closing.get(node, ()))
+                pending |= closing.get(node, set())
 
 
 def _loop_exits(graph: Graph, dominance: Dominance) -> dict[int, set[int]]:
-    """For a block in loops: the blocks just outside, where a value defined in it leaves one of its loops."""
+    """For a block in loops: the blocks just outside the innermost, where a value defined in it leaves that loop.
+
+    If it leaves the loops around that one too, the phi there is a definition in them.
+    """
     loops = dominance.loops()
     exits: dict[int, set[int]] = {}
-    cache: dict[int, set[int]] = {}
+    of_loop: dict[Loop, set[int]] = {}
     for block in graph.blocks:
         loop = loops.get(block)
-        found: set[int] = set()
-        while loop is not None:
-            if id(loop) not in cache:
-                cache[id(loop)] = {
-                    dominance.number[succ] for inside in loop.blocks for succ in inside.succs if succ not in loop.blocks
-                }
-            found |= cache[id(loop)]
-            loop = loop.parent
-        if found:
-            exits[dominance.number[block]] = found
+        if loop is None:
+            continue
+        if loop not in of_loop:
+            of_loop[loop] = {dominance.number[exit] for exit in loop.exits()}
+        exits[dominance.number[block]] = of_loop[loop]
     return exits
 
 
