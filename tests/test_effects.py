@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from kernel_tools import kernel, run
 
 from ptxemu import compile
 from ptxemu.ir import Op, Reg
@@ -112,3 +114,18 @@ def test_operands_of_accesses_are_found_where_they_are() -> None:
     op = op_of("st.global.u32 [%rd1+8], %r1;")
     assert (op.access.address.offset, op.access.address.base.name) == (8, "%rd1")
     assert isinstance(op_of("sust.b.1d.b32.trap [%rd3, {%r2}], %r1;").access.address, Reg)
+
+
+RAW_BITS = """
+  ld.param.u64 %rd1, [out];
+  ld.global.f32 %f1, [%rd1]; neg.f32 %f2, %f1; add.f32 %f3, %f1, %f2;
+  mov.b32 %r1, %f3; setp.eq.s32 %p1, %r1, 0x7fffffff; selp.u32 %r2, 1, 0, %p1;
+  st.global.u32 [%rd1], %r2; ret;
+"""
+
+
+def test_a_comparison_of_integers_sees_the_canonical_nan() -> None:
+    """Infinity minus infinity; only comparisons of floating-point numbers may see the host's NaN."""
+    values = np.full(1, np.inf, np.float32)
+    run(kernel(RAW_BITS), 1, 1, values)
+    assert values.view(np.uint32)[0] == 1

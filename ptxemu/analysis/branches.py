@@ -16,7 +16,6 @@ from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.passes.graph import Block, Phi, reads
 from ptxemu.passes.meetings import Qualifiers, qualifiers
 
-ASKING = {"activemask", "vote", "match"}
 Place = tuple[Block, Operand]  # where an instruction is, and its membermask
 Fact = tuple[Reg, bool]  # a divergent condition and its value
 Blocks = int  # a set: bit i stands for block i of the layout
@@ -27,7 +26,7 @@ def branches_meet(linear: Linear) -> bool:
     found: dict[Qualifiers, dict[Place, None]] = defaultdict(dict)
     for block in linear.layout.order:
         for op in block.ops:
-            if (key := qualifiers(op)) is not None and _several(members := op.srcs[-1]):
+            if (key := qualifiers(op)) is not None and _several(members := op["membermask"]):
                 found[key][block, members] = None
     groups = [list(places) for places in found.values() if any(linear.waiting[block] for block, _ in places)]
     groups = [places for places in groups if len({block for block, _ in places}) > 1]
@@ -133,8 +132,8 @@ class _Ways:
             seen.add(reg)
             if isinstance(item, Phi):
                 work += item.args.values()
-            elif item.row.lower in ASKING:
+            elif item.effects.asks:
                 return True
-            elif item.row.lower != "ld":
+            elif not item.effects.accesses:
                 work += reads(item)
         return False

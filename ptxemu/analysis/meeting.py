@@ -25,7 +25,7 @@ def parts_meet(linear: Linear, counting: Collection[Function] = ()) -> bool:
 
 
 def _waits(block: Block, counting: Collection[Function]) -> bool:
-    return any(_counts(op, counting) and op.row.lower != "barrier_arrive" for op in block.ops)
+    return any(_counts(op, counting) and not op.effects.arrives for op in block.ops)
 
 
 def _counts(op: Op, counting: Collection[Function]) -> bool:

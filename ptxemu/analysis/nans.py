@@ -10,18 +10,15 @@ from __future__ import annotations
 from ptxemu.ir import Imm, Op, Reg
 from ptxemu.passes.graph import Graph
 
-# Results whose only treatment of NaN is to make it canonical, so that it can wait.
-PRODUCERS = {
-    "add.fp", "sub.fp", "mul.fp", "fma.fp", "div.fp", "rcp.fp", "sqrt.fp", "rcp.approx", "sqrt.approx", "rsqrt.approx",
-    "sin.approx", "cos.approx", "ex2.approx", "lg2.approx", "div.approx", "div.full",
-}  # fmt: skip
-# Readers for which one NaN is as good as another.
-INDIFFERENT = PRODUCERS | {"setp", "setp2", "min.fp", "max.fp"}
-
 
 def may_be_raw(op: Op) -> bool:
     """Whether the result of ``op`` is left raw. A guarded result mixes with an old value of unknown kind."""
-    return op.row.lower in PRODUCERS and op.guard is None and op.dst_types[0].name == "f32"
+    return op.effects.nan == "raw" and op.guard is None and op.dst_types[0].name == "f32"
+
+
+def takes_raw(op: Op) -> bool:
+    """Whether one NaN is as good as another for what ``op`` reads."""
+    return bool(op.effects.nan)
 
 
 def raw_values(graph: Graph) -> set[Reg]:

@@ -16,24 +16,16 @@ from dataclasses import dataclass, field
 
 from ptxemu.analysis.dominators import Loop
 from ptxemu.analysis.linear import Layout, Linear
-from ptxemu.ir import Imm, Op, Reg
-from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.ir import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
 from ptxemu.passes.graph import Block, Phi, reads, registers
+from ptxemu.passes.meetings import meets_all
 
 # Atomic operations that leave memory as it is when they are tried again in vain; ``add`` does with a zero.
 IDEMPOTENT = {"cas", "exch", "and", "or", "min", "max"}
-BARRIERS = {"barrier_sync", "barrier_red"}
 # Operations that make a new value of the one before, rather than keep or replace it.
 STEPS = {"add", "sub", "mul", "mad", "mul24", "mad24", "fma", "shl", "shr"}
-FIXED_SPACES = {"const", "param", "local"}
-# Ops without effect on memory, beyond the elementwise ones.
-HARMLESS = BARRIERS | {
-    "ld", "mov", "cvta", "isspacep", "istypep", "suq", "suld", "prefetch", "fence", "bar_warp_sync", "vote", "shfl", "match",
-    "redux", "activemask", "nanosleep", "brkpt", "pmevent", "trap", "_invalid_branch", "elect", "mma", "wmma_mma", "ldmatrix",
-    "movmatrix", "tex", "tld4", "txq", "mbarrier_wait", "copies_done", "hint", "createpolicy",
-}  # fmt: skip
-ALL_LANES = 0xFFFFFFFF
 MBARRIER = "mbarrier"
+GENERIC = "generic"
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +62,7 @@ def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
     while work:
         block = work.pop()
         for op in block.ops:
-            if _meets_all(op):
+            if _stops_all(op):
                 break  # nobody gets past it before the spinning lanes come
             if _writes(op, spin.spaces):
                 return True
@@ -82,39 +74,46 @@ def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
     return False
 
 
-def _meets_all(op: Op) -> bool:
-    """A barrier of the whole CTA or warp."""
-    kind = op.row.lower
-    if kind == "barrier_sync":
-        return len(op.srcs) == 1
-    if kind == "barrier_red":
-        return len(op.srcs) == 2
-    members = op.srcs[-1] if "sync" in op.mods and op.srcs else None
-    return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
+def _stops_all(op: Op) -> bool:
+    """Whether nobody gets past an op before the other lanes come: a barrier of the whole CTA or warp."""
+    whole_cta = op.effects.waits == "cta" and op["b"] is None
+    return whole_cta or meets_all(op)
 
 
 def _writes(op: Op, spaces: set[str]) -> bool:
-    """Whether an op may write to memory of one of the spaces."""
-    kind = op.row.lower
-    if kind in HARMLESS or kind in ELEMENTWISE:
-        return False
-    space = _space(op)
-    if kind == "st" and space in FIXED_SPACES:
-        return False
+    """Whether an op may write what is polled in one of the spaces, or let others go on to do so."""
+    if op.effects.calls or op.effects.leaves == "function":
+        return True  # whoever returns may do anything
+    written = [_place(access) for access in op.accesses if access.stated.writes and access.space not in OWN_OR_CONSTANT]
     if spaces == {MBARRIER}:
-        return kind.startswith(("mbarrier", "call", "cp_")) or "async" in op.mods
-    if kind in ("st", "atom", "red") and space in ("shared", "global"):
-        return space in spaces or "generic" in spaces or MBARRIER in spaces
-    return True
+        return MBARRIER in written
+    return bool(op.effects.arrives) or any(_may_be(place, spaces) for place in written)
 
 
-def _place(op: Op) -> str:
-    """What an op polls: a space, or an mbarrier object."""
-    return MBARRIER if op.row.lower.startswith(MBARRIER) else _space(op)
+def _may_be(place: str, spaces: set[str]) -> bool:
+    """Whether a write to a place may be what is polled in one of the spaces."""
+    if place not in ("shared", "global"):
+        return True
+    return not spaces.isdisjoint({place, GENERIC, MBARRIER})
 
 
-def _space(op: Op) -> str:
-    return op.mods.get("space", "generic").split("::")[0]
+def _place(access: MemoryAccess) -> str:
+    """What is accessed: a space, or an mbarrier object. Surfaces may be in memory of any space."""
+    if access.stated.object == MBARRIER:
+        return MBARRIER
+    return GENERIC if access.stated.opaque else access.space
+
+
+def _polled_places(op: Op) -> set[str]:
+    """Where an op reads; a function, anywhere."""
+    return {_place(access) for access in op.accesses if access.stated.reads} or {GENERIC}
+
+
+def _reads_memory(op: Op) -> bool:
+    """An op whose result other threads may change."""
+    if op.call is not None:
+        return op.call.real
+    return any(access.stated.reads and access.shared_with_others for access in op.accesses)
 
 
 class _Finder:
@@ -134,7 +133,7 @@ class _Finder:
     def spin_loop(self, loop: Loop) -> SpinLoop:
         result = SpinLoop(loop)
         ops = [op for block in loop.blocks for op in block.ops]
-        if any(op.row.lower in BARRIERS for op in ops) or not any(map(_reads_memory, ops)):
+        if any(op.effects.waits == "cta" for op in ops) or not any(map(_reads_memory, ops)):
             return result
         for block in loop.blocks:
             leaves = block.cond is not None and any(succ not in loop.blocks for succ in block.succs)
@@ -148,7 +147,7 @@ class _Finder:
         if any(self._counts(loop, phi) for phi in reached if isinstance(phi, Phi)):
             return set()
         polls = (op for op in reached if isinstance(op, Op) and _reads_memory(op))
-        return {_place(op) for op in polls if self._repeats(loop, op)}
+        return {place for op in polls if self._repeats(loop, op) for place in _polled_places(op)}
 
     def _slice(self, loop: Loop, roots: list[Reg]) -> list[Op | Phi]:
         """What the registers are computed from inside the loop, up to reads of memory, which are the last included.
@@ -208,17 +207,15 @@ class _Finder:
 
     def _repeats(self, loop: Loop, op: Op) -> bool:
         """The same access in every iteration, which does not change what it finds when it is in vain."""
-        kind = op.row.lower
-        watched = [reg for source in op.srcs[:1] for reg in registers(source)]
+        watched = [reg for access in op.accesses for reg in registers(access.address)]
         if op.call is not None:
             watched += [value for value in op.call.args if isinstance(value, Reg)]
-        if kind == "atom":
-            operation = op.mods.get("op")
-            zero = isinstance(op.srcs[1], Imm) and op.srcs[1].bits == 0
+        if any(access.stated.kind == "update" for access in op.accesses) and (operation := op.mods.get("op")):
+            zero = isinstance(op["b"], Imm) and op["b"].bits == 0
             if operation not in IDEMPOTENT and not (operation == "add" and zero):
                 return False
             if operation == "cas":
-                watched += registers(op.srcs[1])
+                watched += registers(op["b"])
         carried = [item for item in self._deep_slice(loop, watched) if isinstance(item, Phi)]
         return all(self.home[phi.dst][0] is not loop.header or self._may_keep(loop, phi) for phi in carried)
 
@@ -232,13 +229,3 @@ class _Finder:
             found += items
             work = [reg for item in items if isinstance(item, Op) and _reads_memory(item) for reg in reads(item)]
         return found
-
-
-def _reads_memory(op: Op) -> bool:
-    """An op whose result other threads may change."""
-    kind = op.row.lower
-    if kind == "ld":
-        return _space(op) not in FIXED_SPACES and "nc" not in op.mods.values()
-    if kind == "call":
-        return op.call is not None and op.call.real
-    return kind == "atom" or kind.startswith(MBARRIER) or kind == "suld"

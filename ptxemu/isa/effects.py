@@ -34,6 +34,7 @@ Results, which else are the same in all lanes if the operands are::
 Others::
 
     pure                   nothing but the results
+    copies a               the result is that operand, and nothing else happens
     faults                 it may fault
     fences                 it orders accesses to memory
     calls                  whatever a function does
@@ -105,6 +106,7 @@ class Effects(Struct, frozen=True):
 
     accesses: tuple[Access, ...] = ()
     implicit: Implicit = Implicit()
+    copies: str = ""
     meets: str = ""
     waits: str = ""
     arrives: str = ""
@@ -120,7 +122,8 @@ class Effects(Struct, frozen=True):
     @property
     def operands(self) -> tuple[str, ...]:
         """The operands that the clauses name."""
-        found = [name for access in self.accesses for name in (access.operand, access.data, access.size) if name.isidentifier()]
+        found = [self.copies] if self.copies else []
+        found += [name for access in self.accesses for name in (access.operand, access.data, access.size) if name.isidentifier()]
         return (*found, "membermask") if self.meets == "membermask" else tuple(found)
 
     @property
@@ -163,7 +166,7 @@ def parse(text: str) -> Effects:
         if clause in WORDS:
             name, value = WORDS[clause]
             found[name] = value
-        elif verb in PLACES and rest in PLACES[verb]:
+        elif (verb == "copies" and rest.isidentifier()) or (verb in PLACES and rest in PLACES[verb]):
             found[verb] = rest
         elif clause not in EMPTY:
             made = _access(clause)

@@ -120,6 +120,11 @@ class Row(Struct, frozen=True, eq=False):
         return self.lower != UNSUPPORTED
 
     @property
+    def discards(self) -> bool:
+        """Whether all results may be left out (``_``), with the same effects."""
+        return any(pattern.sink for pattern in self.operands) and not self.effects.pure
+
+    @property
     def implicit(self) -> Implicit:
         """The registers that are operands though no text has them."""
         return self.effects.implicit

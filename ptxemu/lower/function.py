@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.analysis.masks import representatives
-from ptxemu.analysis.nans import INDIFFERENT, may_be_raw, raw_values
+from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Imm, Op, Operand, Reg, SReg, SymRef, Vec
@@ -19,6 +19,7 @@ from ptxemu.lower.special import special_value, symbol_value
 from ptxemu.lower.sync import note_exit, poll_stop
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Block, Graph, Phi, reads
+from ptxemu.passes.internal import RESULTS
 from ptxemu.types import PRED, ScalarType
 from ptxemu.variant import LANES
 
@@ -321,7 +322,7 @@ class FunctionBuilder:
 
 def _returns(block: Block) -> bool:
     """Whether threads go back to the caller there; else they leave the kernel."""
-    return bool(block.ops) and block.ops[-1].row.lower == "_results"
+    return bool(block.ops) and block.ops[-1].row is RESULTS
 
 
 def _zero(t: str) -> str:
@@ -352,7 +353,7 @@ def lower(ctx: Context, op: Op) -> None:
 
 def _sources(ctx: Context, op: Op, vector: bool) -> list[str]:
     values: list[str] = []
-    raw = op.row.lower in INDIFFERENT
+    raw = takes_raw(op)
     for index, source in enumerate(op.srcs):
         kind = op.src_types[index]
         assert kind is not None

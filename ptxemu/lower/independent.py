@@ -21,7 +21,8 @@ from ptxemu.lower.sync import poll_stop
 from ptxemu.lower.unit import Unit
 from ptxemu.lower.warp import equal_lanes
 from ptxemu.passes.graph import Block, Graph
-from ptxemu.passes.meetings import meets, membermask
+from ptxemu.passes.internal import BARRIER_LEAVE
+from ptxemu.passes.meetings import meets, membermask, only_meets
 from ptxemu.types import B32
 from ptxemu.variant import LANES
 
@@ -50,8 +51,8 @@ class IndependentBuilder(FunctionBuilder):
         super().__init__(graph, uniformity, layout, unit)
         self.mask_home = {block: block for block in self.order}
         self.meetings = {block: block.ops[0] for block in self.order if block.ops and meets(block.ops[0])}
-        self.syncs = [block for block, op in self.meetings.items() if op.row.lower == "bar_warp_sync"]
-        self.leaving = [block for block, op in self.meetings.items() if op.row.lower == "_barrier_leave"]
+        self.syncs = [block for block, op in self.meetings.items() if only_meets(op)]
+        self.leaving = [block for block, op in self.meetings.items() if op.opcode == BARRIER_LEAVE]
         self.done = {id(blocks): self._flag(MASK, "zeroinitializer") for blocks in graph.joint.values()}
         self.moved = self._flag("i1", "false")
         self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete

@@ -15,6 +15,7 @@ from ptxemu.lower.context import MASK, WORD, Context
 from ptxemu.lower.effects import effect
 from ptxemu.lower.emit import Emitter, elementwise, source_type
 from ptxemu.lower.sync import poll_stop
+from ptxemu.passes.internal import COPY_OUT
 from ptxemu.passes.marshal import FRAME_ALIGN
 from ptxemu.types import B32, B64, U64, ScalarType
 from ptxemu.variant import LANES
@@ -109,7 +110,7 @@ def copy_parameter(ctx: Context, op: Op) -> None:
     here, step = symbol_address(ctx, variable.base, 0), "0"  # all lanes have the parameters of the kernel
     if op.mods["space"] == "local":
         here, step = ctx.scalar.bin("add", "i64", base, here), stride
-    target, source = ((there, stride), (here, step)) if op.row.lower == "_copy_out" else ((here, step), (there, stride))
+    target, source = ((there, stride), (here, step)) if op.row is COPY_OUT else ((here, step), (there, stride))
     arguments = ", ".join(f"i64 {value}" for value in (*target, *source, str(size.bits)))
     ctx.stmt(f"call void @{_copier(ctx)}(i32 {ctx.bits_of(ctx.active)}, {arguments})")
 

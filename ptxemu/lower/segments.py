@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir import Addr, Op, Reg
-from ptxemu.lower.access import Access, pattern_test, scalar_base, space_of
+from ptxemu.isa import effects
+from ptxemu.lower.access import Access, pattern_test, scalar_base
 from ptxemu.lower.context import Context
 from ptxemu.passes.graph import reads
-from ptxemu.types import ScalarType
 
 LONGEST = 128  # ops of a segment
 WORTH = 4  # tests that must be saved for the second version of the code to pay
@@ -63,28 +63,22 @@ def plan(ctx: Context, ops: list[Op]) -> list[Segment]:
 
 def _candidate(ctx: Context, op: Op) -> tuple[Key, Shape, int, int] | None:
     """(base, shape, constant offset, size) of an access whose test can be shared."""
-    if op.row.lower not in ("ld", "st") or not isinstance(op.srcs[0], Addr):
+    if len(op.effects.accesses) != 1 or not _moves(op.effects.accesses[0]):
         return None
-    address = op.srcs[0]
+    address, space, size = op.access.address, op.access.space, op.access.bytes
+    assert isinstance(address, Addr) and size is not None
     shape = ctx.shape(address.base)
-    space = space_of(op)
     if not isinstance(address.base, Reg) or shape is None or space not in ("shared", "global", "generic", "const"):
         return None
-    size = access_size(op)
     aligned = all((offset + address.offset) % size == 0 for offset in shape.offsets)
     if not aligned or abs(address.offset) > MAX_OFFSET:
         return None
     return (space, address.base), shape, address.offset, size
 
 
-def access_size(op: Op) -> int:
-    """Bytes that each lane of a load or store moves."""
-    if op.row.lower == "ld":
-        return op.dst_types[0].bytes * len(op.dsts)
-    kind: ScalarType | None = op.src_types[1]
-    assert kind is not None
-    items = getattr(op.srcs[1], "items", None)
-    return kind.bytes * (len(items) if items is not None else 1)
+def _moves(access: effects.Access) -> bool:
+    """Whether an access only moves registers to or from memory."""
+    return access.kind != "update" and bool(access.data)
 
 
 def _join(segment: Segment, key: Key, shape: Shape, offset: int, size: int, op: Op) -> None:

@@ -23,6 +23,7 @@ from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.site import Value, site_literal, site_type
 from ptxemu.lower.unit import Unit
+from ptxemu.passes.internal import STACK_POINTER
 from ptxemu.types import B32, B64, U64, ScalarType
 from ptxemu.variant import LANES
 
@@ -312,7 +313,7 @@ class Steps:
         symbols = any(
             isinstance(item, SymRef) for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,))
         )
-        return id(self.ctx.layout) if symbols or op.row.lower == "_stack_pointer" else None
+        return id(self.ctx.layout) if symbols or op.row is STACK_POINTER else None
 
     # -- addresses that are computed first
 

@@ -33,7 +33,7 @@ def _form(op: Op) -> int:
 
     In this form, lanes that do not come to a barrier of the whole CTA are on their way out (:mod:`ptxemu.analysis.meeting`).
     """
-    whole = len(op.srcs) == (2 if op.row.lower == "barrier_red" else 1)
+    whole = op["b"] is None
     return int(lib.PE_BARRIER_PER_THREAD) if counts_threads(op) and not whole else 0
 
 

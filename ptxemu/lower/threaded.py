@@ -17,11 +17,12 @@ from ptxemu.lower.routines import PROTOTYPE
 from ptxemu.lower.steps import NOWHERE, PLACE, REGISTERS, RUN, SCATTER, FrameContext, Steps, array
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Block, Graph, Phi
+from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
 from ptxemu.types import B32
 from ptxemu.variant import LANES
 
 # Rows that are about the function as a whole, or about what a call hands over.
-WHOLE = {"_enter", "_arguments", "_results", "_copy_out", "_copy_back"}
+WHOLE = {ENTER, ARGUMENTS, RESULTS, COPY_OUT, COPY_BACK}
 
 
 def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
@@ -104,7 +105,7 @@ class ThreadedBuilder(FunctionBuilder):
         for phi in block.phis:
             self.steps.special("take", _take, self.handed[phi], phi.dst)
         for op in block.ops:
-            if op.call is not None or op.row.lower in WHOLE:
+            if op.call is not None or op.row in WHOLE:
                 self.steps.flush(ctx.active)
                 self._inline(op)
             else:

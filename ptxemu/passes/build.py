@@ -13,9 +13,6 @@ from ptxemu.passes.internal import ARGUMENTS, CALL, ENTER, INDIRECT_CALL, RESULT
 from ptxemu.passes.routines import Routine
 from ptxemu.types import PRED, U64
 
-# Lowerings whose guard must be a branch: they cannot run for an empty set of lanes.
-SPLIT = {"call", "trap", "brkpt", "barrier_sync", "barrier_arrive", "barrier_red", "bar_warp_sync", "vote", "shfl",
-         "match", "redux", "activemask", "nanosleep"}  # fmt: skip
 CARRY = Reg("%cc", PRED)
 STACK = Reg("%stack", U64)  # where the next alloca or call may place its local memory
 
@@ -95,32 +92,40 @@ class _Builder:
         return self.branch(end, guard, pos)
 
     def add(self, op: Op) -> None:
-        kind = op.row.lower
-        if kind == "bra":
+        leaves = op.effects.leaves
+        if leaves in ("function", "kernel"):
+            self.end(op)
+        elif leaves == "block" and not op.srcs:
             self.branch(self.label(op.labels[0]), op.guard, op.pos)
-        elif kind in ("ret", "exit"):
-            if kind == "ret" and op.labels:
-                self.branch(self.label(op.labels[0]), op.guard, op.pos)
-            elif kind == "ret" and self.home is not None:
-                self.branch(self.home, op.guard, op.pos)
-            else:
-                self.leave(op.guard, op.pos)
-        elif op.guard is not None and (kind in SPLIT or kind == "brx"):
-            after = self.new("next")
-            inside = self.new("guarded")
-            self.close([inside, after], op.guard[0], op.guard[1], op.pos)
-            self.start(inside)
-            self.add(replace(op, guard=None))
-            self.start(after)
-        elif kind == "brx":
+        elif op.guard is not None and (op.effects.together or leaves == "block"):
+            self.guarded(op, op.guard)
+        elif leaves == "block":
             self.switch(op)
         elif op.call is not None and op.call.real:
             self.call(op, op.call)
         else:
             assert self.current is not None
             self.current.ops.append(with_implicit(op))
-            if kind in ("trap", "_invalid_call"):
+            if leaves == "launch":
                 self.close([], None, False, op.pos)
+
+    def end(self, op: Op) -> None:
+        """Control leaves the kernel, or the function: that of a copied body goes on at a label."""
+        if op.labels:
+            self.branch(self.label(op.labels[0]), op.guard, op.pos)
+        elif op.effects.leaves == "function" and self.home is not None:
+            self.branch(self.home, op.guard, op.pos)
+        else:
+            self.leave(op.guard, op.pos)
+
+    def guarded(self, op: Op, guard: tuple[Reg, bool]) -> None:
+        """An op that cannot run for an empty set of lanes: its guard is a branch."""
+        after = self.new("next")
+        inside = self.new("guarded")
+        self.close([inside, after], guard[0], guard[1], op.pos)
+        self.start(inside)
+        self.add(replace(op, guard=None))
+        self.start(after)
 
     def call(self, op: Op, call: Call) -> None:
         """A real call reads the stack pointer and, if it is indirect, the address; threads that exit inside leave."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir import Imm, Op, Operand, Reg
-from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Graph, reading, reads
 
 
@@ -17,7 +16,7 @@ def propagate(graph: Graph) -> None:
 
 def _copied(op: Op) -> Operand | None:
     """What a plain move of the full register width copies."""
-    if op.row.lower not in ("mov", "_move") or op.guard is not None or len(op.dsts) != 1 or len(op.srcs) != 1:
+    if not op.effects.copies or op.guard is not None or len(op.dsts) != 1 or len(op.srcs) != 1:
         return None
     dst, source = op.dsts[0], op.srcs[0]
     kind = op.src_types[0]
@@ -88,13 +87,13 @@ def _sweep(graph: Graph) -> None:
 
 def _without_dead(op: Op, needed: set[Reg]) -> Op:
     """An ``atom`` whose result nobody reads is a ``red``; a texture fetch computes only the components that are read."""
-    if op.row.lower in ("tex", "tld4"):
+    if any(access.space == "texture" for access in op.accesses):
         return replace(op, dsts=tuple(dst if dst in needed else None for dst in op.dsts))
-    if op.row.lower != "atom" or any(dst in needed for dst in op.dsts if dst is not None):
+    if not op.row.discards or any(dst in needed for dst in op.dsts if dst is not None):
         return op
     return replace(op, dsts=(None,) * len(op.dsts))
 
 
 def removable(op: Op) -> bool:
     """Pure: dropping it when its results are unused changes nothing."""
-    return op.row.lower in ELEMENTWISE or op.row.lower in ("mov", "cvta", "isspacep", "_stack_pointer")
+    return op.effects.pure and bool(op.dsts)

@@ -124,7 +124,7 @@ class _Copier:
         dsts = tuple(None if dst is None else self.register(dst) for dst in item.dsts)
         guard = None if item.guard is None else (self.register(item.guard[0]), item.guard[1])
         labels = tuple(self.label(name) for name in item.labels)
-        if item.row.lower == "ret":
+        if item.effects.leaves == "function":
             labels = (f"{self.callee.name}.{self.number}.return",)
         call = None if item.call is None else self.call(item.call)
         srcs = tuple(self.operand(source) for source in item.srcs)

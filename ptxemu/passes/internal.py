@@ -8,7 +8,7 @@ from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef
 from ptxemu.isa.table import Row, internal_row, with_operands
 from ptxemu.types import PRED, U32, ScalarType
 
-MOVE = internal_row("_move", "d, a")
+MOVE = internal_row("_move", "d, a", does="copies a")
 EQUAL = internal_row("_equal", "d, a, b")
 KEEP = internal_row("_keep", "d, a", does="varying")
 BRANCH = internal_row("_branch", lower="bra", does="leaves block")
@@ -28,6 +28,7 @@ COPY_OUT = internal_row("_copy_out", "[s], [d]@local, size", does=COPIES)  # a l
 COPY_BACK = internal_row("_copy_back", "[d], [s]@local, size", does=COPIES)  # and a large result
 EXTRACT = internal_row("_extract", "d, a, shift")
 DEPOSIT = internal_row("_deposit", "d, rest, a, shift")
+BARRIER_LEAVE = "_barrier_leave"
 
 
 @cache
@@ -36,7 +37,7 @@ def halves(row: Row) -> tuple[Row, Row]:
     results = tuple(pattern for pattern in row.operands if pattern.role == "dst")
     sources = tuple(pattern for pattern in row.operands if pattern.role != "dst")
     join = internal_row("_barrier_join", does="arrives cta")
-    leave = internal_row("_barrier_leave", does="meets warp, waits cta, varying")
+    leave = internal_row(BARRIER_LEAVE, does="meets warp, waits cta, varying")
     return with_operands(join, sources), with_operands(leave, results)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.passes.graph import Graph
 from ptxemu.passes.internal import keep, move
-from ptxemu.passes.meetings import Qualifiers, membermask, qualifiers
+from ptxemu.passes.meetings import Qualifiers, membermask, only_meets, qualifiers
 
 
 def share(graph: Graph) -> list[list[Op]]:
@@ -35,7 +35,7 @@ def _groups(graph: Graph) -> list[list[Op]]:
     for block in graph.blocks:
         for op in block.ops:
             key = qualifiers(op)
-            if key is not None and op.row.lower != "bar_warp_sync":
+            if key is not None and not only_meets(op):
                 found.setdefault(key, []).append(op)
     groups: list[list[Op]] = []
     for ops in found.values():

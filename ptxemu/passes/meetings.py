@@ -44,6 +44,11 @@ def meets_all(op: Op) -> bool:
     return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
 
 
+def only_meets(op: Op) -> bool:
+    """Whether lanes wait for each other at an instruction and do nothing else."""
+    return op.row.names == {"membermask"}
+
+
 def qualifiers(op: Op) -> Qualifiers | None:
     """What instructions of a membermask must have in common to meet; None if it is none of them."""
     if op.effects.meets != "membermask" or op.guard is not None:

@@ -71,17 +71,19 @@ def _without_gaps(variable: Variable, pieces: set[tuple[int, int]] | None) -> se
 
 
 def _target(op: Op) -> tuple[Variable, int] | None:
-    if op.row.lower not in ("ld", "st") or not op.srcs or not isinstance(op.srcs[0], Addr):
+    """The param variable, and the offset in it, that an op loads from or stores to."""
+    if len(op.effects.accesses) != 1 or op.effects.accesses[0].kind == "update":
         return None
-    base = op.srcs[0].base
+    address = op.access.address
+    base = address.base if isinstance(address, Addr) else None
     if isinstance(base, SymRef) and isinstance(base.symbol, Variable) and base.symbol.space == "param":
-        return base.symbol, base.offset + op.srcs[0].offset
+        return base.symbol, base.offset + address.offset
     return None
 
 
 def _elements(op: Op) -> list[tuple[Operand | None, int]]:
     """(register or value, size in bytes) of each element that an access moves."""
-    if op.row.lower == "ld":
+    if op.effects.reads:
         return [(dst, kind.bytes) for dst, kind in zip(op.dsts, op.dst_types)]
     value, kind = op.srcs[1], op.src_types[1]
     assert kind is not None
@@ -167,7 +169,7 @@ def _moves(op: Op, pieces: dict[int, Reg], offset: int) -> list[Op]:
     for index, (value, size) in enumerate(_elements(op)):
         reg = pieces[offset]
         offset += size
-        if op.row.lower == "ld":
+        if op.effects.reads:
             if isinstance(value, Reg):
                 moves.append(transfer(value, reg, op.dst_types[index], op))
         else:

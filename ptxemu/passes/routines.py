@@ -74,7 +74,9 @@ def _calls(body: list[Item]) -> Iterator[Call]:
 
 def _mark_exits(made: list[Routine]) -> None:
     """Set ``exits`` of calls in which a thread may leave the kernel."""
-    exiting = {routine.function for routine in made if any(isinstance(i, Op) and i.row.lower == "exit" for i in routine.body)}
+    exiting = {
+        routine.function for routine in made if any(isinstance(i, Op) and i.effects.leaves == "kernel" for i in routine.body)
+    }
     changed = True
     while changed:
         callers = {r.function for r in made if any(exiting.intersection(call.targets or ()) for call in _calls(r.body))}

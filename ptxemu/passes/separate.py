@@ -10,7 +10,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
-from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.passes.graph import Block, Graph, reading, reads
 from ptxemu.passes.internal import KEEP, halves, keep
 from ptxemu.passes.joint import share
@@ -44,7 +43,7 @@ def _halves(op: Op) -> list[Op]:
     arriving, leaving = halves(op.row)
     join = replace(op, row=arriving, dsts=(), dst_types=(), mods={k: v for k, v in op.mods.items() if k != "sync"})
     leave = replace(op, row=leaving, srcs=(), src_types=(), negs=(), mods={})
-    return [join] if op.row.lower == "barrier_arrive" else [join, leave]
+    return [join] if op.effects.arrives else [join, leave]
 
 
 def _split(graph: Graph, block: Block) -> None:
@@ -134,13 +133,18 @@ def _fixed_values(graph: Graph) -> set[Reg]:
 
 
 def _is_fixed(op: Op, fixed: set[Reg]) -> bool:
-    kind = op.row.lower
     if op.guard is not None:
         return False
-    if kind == "ld":
-        address = op.srcs[0]
-        return op.mods.get("space") == "param" and isinstance(address, Addr) and isinstance(address.base, SymRef)
-    return (kind in ELEMENTWISE or kind == "cvta") and all(_is_fixed_operand(source, fixed) for source in op.srcs)
+    if not op.effects.pure:
+        return _loads_parameter(op)
+    return op.effects.results not in ("varying", "uniform") and all(_is_fixed_operand(source, fixed) for source in op.srcs)
+
+
+def _loads_parameter(op: Op) -> bool:
+    """Whether an op only reads a place in the parameters that follows from the text."""
+    if [access.kind for access in op.effects.accesses] != ["read"] or op.access.space != "param":
+        return False
+    return isinstance(op.access.address, Addr) and isinstance(op.access.address.base, SymRef)
 
 
 def _is_fixed_operand(operand: Operand, fixed: set[Reg]) -> bool:
