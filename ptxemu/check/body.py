@@ -391,7 +391,7 @@ class BodyChecker:
             remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.context.gates, plan.given)]
             special = (name for kind in kinds if isinstance(kind, str) for name in SPECIAL.findall(kind))
             remarks += [("error", text) for name in special for text in special_register_errors(name, self.context.gates)]
-        if "barrier" in plan.row.flags:
+        if plan.row.effects.counts_cta:
             remarks.append(("barrier", ""))
         if plan.row.opcode in ACCESSES and not ARGUMENTS.isdisjoint(kinds):
             remarks.append(("guard", "an argument or result of a call must be accessed without a guard"))

@@ -142,6 +142,11 @@ class Effects(Struct, frozen=True):
         return not (self.accesses or threads or self.faults or self.fences or self.calls)
 
     @property
+    def counts_cta(self) -> bool:
+        """Whether it is a barrier of the CTA."""
+        return "cta" in (self.waits, self.arrives)
+
+    @property
     def counts_threads(self) -> bool:
         """Whether threads that have left the kernel matter to it, as it counts those that come."""
         return bool(self.arrives) or self.waits in ("cta", "cluster")

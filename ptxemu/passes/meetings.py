@@ -26,19 +26,14 @@ def membermask(op: Op) -> Operand | None:
     return members
 
 
-def is_barrier(op: Op) -> bool:
-    """Whether threads of the CTA are counted at an instruction."""
-    return "cta" in (op.effects.waits, op.effects.arrives)
-
-
 def counts_threads(op: Op) -> bool:
     """A barrier without ``.aligned``: every thread arrives for itself (PTX ISA "bar, barrier")."""
-    return is_barrier(op) and ALIGNED in op.row.by_modifier and ALIGNED not in op.mods
+    return op.effects.counts_cta and ALIGNED in op.row.by_modifier and ALIGNED not in op.mods
 
 
 def meets_all(op: Op) -> bool:
     """Whether no lane of a warp gets past an instruction before all are there."""
-    if is_barrier(op):
+    if op.effects.counts_cta:
         return not counts_threads(op)
     members = membermask(op)
     return isinstance(members, Imm) and members.bits & ALL_LANES == ALL_LANES
