@@ -25,7 +25,7 @@ from ptxemu.lower.registry import lowerings
 from ptxemu.lower.threaded import build as build_threaded
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Graph
-from ptxemu.pipeline import PASSES, Bodies, analyse, prepare
+from ptxemu.pipeline import PASSES, Bodies, Hook, analyse, prepare
 from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
@@ -159,11 +159,11 @@ def _compiled(bodies: Bodies, made: Lowered, code: bytes, final: bool) -> Compil
     )
 
 
-def emit(module: Module, entry: str, options: Options, kind: str) -> str | bytes:
-    """The best code of a kernel as optimized ``llvm`` IR, ``asm`` or ``obj``."""
-    bodies = prepare(module, find_entry(module, entry), options.variant)
+def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:
+    """The best code of a kernel as optimized ``llvm`` IR, ``asm`` or ``obj``; ``hook`` sees the IR after each pass."""
+    bodies = prepare(module, find_entry(module, entry), options.variant, hook)
     effort = effort_of(cost_of(bodies.graphs), options.opt)
-    text = lower_bodies(bodies, options).text
+    text = lower_bodies(bodies, options, after=hook).text
     if kind == "llvm":
         return jit.optimized(text, options.cpu, effort)
     if kind == "asm":
@@ -171,7 +171,7 @@ def emit(module: Module, entry: str, options: Options, kind: str) -> str | bytes
     return jit.compile_object(text, options.cpu, effort)
 
 
-def emit_ir(module: Module, entry: str, options: Options, after: str | None = None) -> str:
+def emit_ir(module: Module, entry: str, options: Options, after: str | None = None, hook: Hook | None = None) -> str:
     """The typed IR of a kernel as text: what is lowered, or what the pass ``after`` leaves, or ``check``.
 
     Raises InputError for the name of a pass that does not exist.
@@ -184,12 +184,14 @@ def emit_ir(module: Module, entry: str, options: Options, after: str | None = No
         raise InputError(f"there is no pass '{after}'; there are {', '.join(names)}")
     texts: dict[str, str] = {}
 
-    def hook(name: str, bodies: Bodies) -> None:
+    def keep(name: str, bodies: Bodies) -> None:
         if name == after:
             texts[name] = print_ir(module, bodies.listing)
+        if hook is not None:
+            hook(name, bodies)
 
-    bodies = prepare(module, function, options.variant, hook)
-    analyse(bodies, hook)
+    bodies = prepare(module, function, options.variant, keep)
+    analyse(bodies, keep)
     return texts.get(after or "") or print_ir(module, bodies.listing)
 
 
@@ -205,7 +207,7 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     return lower_bodies(prepare(module, entry, variant), options)
 
 
-def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lowered:
+def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after: Hook | None = None) -> Lowered:
     """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/threaded.py)."""
     module, entry, found, graphs = bodies.module, bodies.entry, bodies.routines, bodies.graphs
     params = {param.variable: param.offset for param in entry.params}
@@ -217,7 +219,7 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False) -> Lo
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
-    shapes, independent = analyse(bodies, corrections=not threaded)
+    shapes, independent = analyse(bodies, after, corrections=not threaded)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         graph = graphs[number]
         if independent and number == 0:

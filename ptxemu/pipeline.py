@@ -5,6 +5,7 @@ A *hook* is called after each pass with its name: to print what the pass has mad
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
 from ptxemu.errors import UnsupportedError
 from ptxemu.ir import Function, LabelMark, Module, Op
 from ptxemu.irtext.printer import Body
+from ptxemu.irtext.verifier import verify
 from ptxemu.lower.calls import SIGNATURES, is_runtime_call
 from ptxemu.passes.build import build
 from ptxemu.passes.copies import propagate
@@ -24,6 +26,8 @@ from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.separate import separate
 from ptxemu.passes.ssa import construct
 from ptxemu.source import SourceFile
+
+VERIFY_VARIABLE = "PTXEMU_VERIFY"
 
 
 @dataclass(slots=True)
@@ -93,6 +97,24 @@ def _each(change: Callable[[Graph], None]) -> Callable[[Bodies], None]:
     return run
 
 
+def verify_bodies(name: str, bodies: Bodies) -> None:
+    """A hook: raise InvalidIR if what a pass has left is not well formed."""
+    verify(bodies.module, bodies.listing, name)
+
+
+def _observed(after: Hook | None) -> Hook | None:
+    """The hook, with the verifier before it if the environment asks for that."""
+    if os.environ.get(VERIFY_VARIABLE) != "1":
+        return after
+
+    def both(name: str, bodies: Bodies) -> None:
+        verify_bodies(name, bodies)
+        if after is not None:
+            after(name, bodies)
+
+    return both
+
+
 TO_SSA = (
     Pass("inline", _inline),
     Pass("cfg", _build),
@@ -113,6 +135,7 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     Only kernels have the form for lanes that wait for each other.  So a function that needs it is copied into them, behind a
     choice where it is called through an address, which means to start again.
     """
+    after = _observed(after)
     require_one_cta(module.source, entry)
     bodies = Bodies(module, entry, variant)
     while True:
@@ -140,7 +163,7 @@ def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True)
         graph.spins = {spin.latch for spin in loops}
     independent = needs_laps(found[0], spins[0], counting(bodies.routines, bodies.graphs))
     if independent:
-        LANE_PRIVATE.apply(bodies, after)
+        LANE_PRIVATE.apply(bodies, _observed(after))
         found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True)
     return found, independent
 

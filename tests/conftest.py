@@ -1,7 +1,9 @@
-"""What all tests share: a private cache, so that no test sees the user's, interrupts, and hypothesis profiles."""
+"""What all tests share: a private cache, so that no test sees the user's, interrupts, hypothesis profiles, and that the typed
+IR is checked after every pass."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+os.environ["PTXEMU_VERIFY"] = "1"  # here, as tests of this process and their children compile
 
 settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(

@@ -17,6 +17,7 @@ from ptxemu.files import reason
 from ptxemu.ir import Module
 from ptxemu.limits import shape_of
 from ptxemu.names import closest
+from ptxemu.pipeline import verify_bodies
 from ptxemu.variant import variant_of
 
 
@@ -25,13 +26,22 @@ from ptxemu.variant import variant_of
 @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
 @click.option("--emit", "kind", type=click.Choice(["ir", "llvm", "asm", "obj"]), default="llvm", show_default=True)
 @click.option("--after", metavar="PASS", help="With --emit ir: the pass that made it, such as ssa; by default the last one.")
+@click.option("--verify", is_flag=True, help="Check the typed IR after each pass.")
 @click.option("--cpu", metavar="NAME", help="An LLVM CPU name such as x86-64-v3; by default native, this machine's.")
 @click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block to compile for.")
 @click.option("--opt", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization level.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; stdout by default.")
 @isolable
 def command(
-    path: Path, entry: str | None, kind: str, after: str | None, cpu: str | None, block: str, opt: int, output: Path | None
+    path: Path,
+    entry: str | None,
+    kind: str,
+    after: str | None,
+    verify: bool,
+    cpu: str | None,
+    block: str,
+    opt: int,
+    output: Path | None,
 ) -> None:
     """Print a kernel as typed IR, LLVM IR, assembly or object code."""
     if after is not None and kind != "ir":
@@ -40,7 +50,8 @@ def command(
     name = entry_name(module, entry, path)
     shape = shape_of(1, parse_extent(block, "--block"))
     options = Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape.block))
-    made = emit_ir(module, name, options, after) if kind == "ir" else emit(module, name, options, kind)
+    hook = verify_bodies if verify else None
+    made = emit_ir(module, name, options, after, hook) if kind == "ir" else emit(module, name, options, kind, hook)
     data = made if isinstance(made, bytes) else made.encode()
     if output is None:
         click.echo(data, nl=False)

@@ -142,11 +142,23 @@ class FunctionReader:
             block.cond = self.ops.register(cursor)
             cursor.expect(",")
             block.succs = [self.block(name) for name in cursor.series(cursor.name)]
+        elif cursor.keyword("switch"):
+            self.switch(block, cursor, pos)
         elif " = phi " in cursor.text:
             block.phis.append(self.phi(cursor))
         else:
             block.ops.append(self.ops.op(cursor, pos))
         cursor.finish()
+
+    def switch(self, block: Block, cursor: Cursor, pos: int) -> None:
+        block.cond, block.pos = self.ops.register(cursor), pos
+        cursor.expect(",")
+        block.succs = [self.block(name) for name in cursor.series(cursor.name)]
+        if not cursor.keyword("table"):
+            raise Problem("'table' expected")
+        block.table = tuple(cursor.integers())
+        if not block.table or max(block.table) >= len(block.succs):
+            raise Problem("the table has numbers of successors")
 
     def phi(self, cursor: Cursor) -> Phi:
         dst = self.ops.definition(cursor)

@@ -14,7 +14,7 @@ from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Module, Op, Operand,
 from ptxemu.irtext.words import constant, natural, quoted, spelled
 from ptxemu.isa.instruction_types import types_of
 from ptxemu.isa.special import SPECIAL_REGISTERS
-from ptxemu.passes.graph import Block, Graph, Phi
+from ptxemu.passes.graph import Block, Graph, Phi, reads
 from ptxemu.source import JoinedSource, parts_of
 from ptxemu.types import PRED, ScalarType
 
@@ -62,6 +62,14 @@ def print_ir(module: Module, bodies: Sequence[Body], annotate: Annotate | None =
     parts = [printer.header()]
     parts += ["\n".join(printer.function(body.function, body, annotate)) for body in bodies]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def print_op(module: Module, op: Op) -> str:
+    """An op alone."""
+    function = Function("", "func", "", [], [], [], [], {}, 0)
+    printer = _Function(_Module(module, []), function, _Names())
+    printer.defined.update(reads(op))
+    return printer.op(op).strip()
 
 
 class _Names:
@@ -276,6 +284,8 @@ class _Function:
 
     def terminator(self, block: Block) -> str:
         targets = ", ".join(map(self.name, block.succs))
+        if block.table and block.cond is not None:
+            return f"switch {self.value(block.cond, None)}, {targets} table {' '.join(map(str, block.table))}"
         if block.cond is None:
             return f"jump {targets}" if targets else "end"
         return f"branch {'!' if block.negated else ''}{self.value(block.cond, PRED)}, {targets}"

@@ -12,8 +12,8 @@ from ptxemu.lower.special import symbol_value
 from ptxemu.types import B32
 from ptxemu.variant import LANES
 
-LOAD = internal_row("_ctm_load", "d*4, s, x, y", does="reads s, varying")
-STORE = internal_row("_ctm_store", "s, x, y, v, channels", does="writes s")
+LOAD = internal_row("_ctm_load", "d:*4, s, x, y", does="reads s, varying")
+STORE = internal_row("_ctm_store", "s, x, y, v:*4, channels", does="writes s")
 UMRT = internal_row("_ctm_umrt", "s, red, green, blue, alpha, channels", does="updates s")
 TEST = internal_row("_ctm_test", "d, s, x, y, value", does="updates s, varying")
 

@@ -1,0 +1,21 @@
+"""What is wrong with the typed IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ptxemu.ir import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule that is broken: what it says, and where; ``pos`` is 0 if no line is to blame."""
+
+    text: str
+    pos: int = 0
+    op: Op | None = None
+    block: str = ""
+
+    def inside(self, block: str) -> Problem:
+        """The same with the name of its block."""
+        return replace(self, block=block)
