@@ -8,13 +8,17 @@ GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
 C_FILES := $(wildcard csrc/*.[ch])
 
-.PHONY: run test check format docs bench fuzz sanitize clean
+.PHONY: run test test-fast check format docs bench fuzz sanitize clean
 
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
 
 test: $(READY)
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# What a change needs first: everything but the tests marked as slow.
+test-fast: $(READY)
+	$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
 
 check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

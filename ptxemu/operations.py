@@ -1,4 +1,4 @@
-"""The read-modify-write operations of the model, one list for every instruction set (unified model, section 5).
+"""The read-modify-write operations, one list for every instruction set (docs/semantics.md).
 
 A row names an entry of the engine (``PE_ATOM_<name>``), the class of types it works on and what each instruction set
 calls it.  The instruction tables refer to this list: PTX by the modifiers of ``sured``, ``red`` and ``atom``, SASS and

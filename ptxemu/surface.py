@@ -259,7 +259,7 @@ def _release(arena: Arena, address: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SurfacePolicy:
-    """Choices where the instruction sets are silent (unified model, section 4)."""
+    """Choices where the instruction sets are silent (docs/semantics.md)."""
 
     align: str = "fault"  # a misaligned byte coordinate: fault, mask
     partial_edge: str = "reject"  # accesses that are partly past a row but inside its padding: reject, allow

@@ -1,4 +1,4 @@
-"""One program of reductions on one buffer, run through the instruction sets (unified model, section 6).
+"""One program of reductions on one buffer, run through the instruction sets.
 
 A :class:`Step` is one reduction of every lane.  Each front end in ``FRONTS`` runs the steps in order on a surface and says
 which steps it can express; what the fronts that take a program leave in memory must be the same bytes.

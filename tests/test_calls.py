@@ -80,6 +80,7 @@ INDIRECT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INDIRECT)
 def test_indirect_calls(name: str) -> None:
     body, expected = INDIRECT[name]
@@ -222,6 +223,7 @@ ret; }}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("escapes", [False, True])
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_structs_in_any_pieces(seed: int, escapes: bool) -> None:
@@ -340,6 +342,7 @@ def _indirect() -> tuple[str, str, str]:
 # ---------------------------------------------------------------- code size
 
 
+@pytest.mark.slow
 def test_calls_do_not_multiply() -> None:
     """Each function calls the next one twice: 2**30 copies if all were inlined."""
     levels = 30

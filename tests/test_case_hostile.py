@@ -127,6 +127,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs(folder, capsys, name):
     assert "\x1b" not in refused(capsys, BOMBS[name])

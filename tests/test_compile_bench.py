@@ -13,6 +13,8 @@ import pytest
 
 from ptxemu import compile
 
+pytestmark = pytest.mark.slow
+
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 
 

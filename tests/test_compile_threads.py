@@ -15,6 +15,8 @@ import pytest
 from ptxemu import compile
 from ptxemu.interruptible import interruptible
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT = 300  # only a hang takes longer
 
 

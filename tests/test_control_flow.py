@@ -145,6 +145,7 @@ def interpret(program: Program, tid: int) -> list[int]:
     return [h, *regs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(120))
 def test_random_graph(seed: int) -> None:
     compare(random_program(random.Random(seed)))

@@ -1,4 +1,4 @@
-"""CTM output and PTX ``sust.p`` leave the same bytes, those of NumPy; padding stays (unified model, section 6)."""
+"""CTM output and PTX ``sust.p`` leave the same bytes, those of NumPy; padding stays."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def check(name: str, channels: str, width: int, height: int, padding: int, seed:
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("channels", FORMS)
 def test_formatted_stores(name, channels):
-    """spec 2, 6: cached output of some channels is the formatted store of so many components; the others are preserved."""
+    """Cached output of some channels is the formatted store of so many components; the others are preserved."""
     check(name, channels, 29, 9, 0, 1)
     check(name, channels, 13, 5, 3, 2)
 

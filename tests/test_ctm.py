@@ -41,7 +41,7 @@ def splat(words):
     return np.repeat(np.asarray(words, np.uint32)[:, None], 4, axis=1)
 
 
-# ---------------------------------------------------------------- predicate bits (section 4)
+# ---------------------------------------------------------------- predicate bits
 
 
 @pytest.mark.parametrize("test", PREDICATE)
@@ -86,6 +86,7 @@ def effective(predicate: int, select: str, inverted: bool, mask: int = 15) -> in
     return mask & (chosen ^ (15 if inverted else 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select", SELECTS)
 @pytest.mark.parametrize("inverted", [False, True])
 def test_selects(select, inverted):
@@ -100,7 +101,7 @@ def test_the_select_examples():
     assert [effective(5, "GGGG", False), effective(5, "GGGG", True)] == [0, 15]
 
 
-# ---------------------------------------------------------------- arithmetic (section 8)
+# ---------------------------------------------------------------- arithmetic
 
 PAIRS = np.array(list(itertools.product(SPECIAL, SPECIAL)), np.uint32)
 PAIRS = np.concatenate([PAIRS, PAIRS[: -len(PAIRS) % 32]])
@@ -205,7 +206,7 @@ def test_signs_and_swizzles_read_bits():
     assert found["r0"].tolist() == [[0x80000002, 1, 0x7FC00001, 0xBF800000]]
 
 
-# ---------------------------------------------------------------- cached output (section 2)
+# ---------------------------------------------------------------- cached output
 
 
 def test_the_last_write_of_a_channel_wins():
@@ -269,7 +270,7 @@ def test_points_outside_the_target_are_dropped():
     assert surface.copy_to_host().tolist() == [[1, 1, 1]]
 
 
-# ---------------------------------------------------------------- formats (section 6)
+# ---------------------------------------------------------------- formats
 
 
 @pytest.mark.parametrize("name", ["UINT16_1", "UINT8_4", "FLOAT32_1", "FLOAT32_2", "FLOAT32_4"])
@@ -314,7 +315,7 @@ def test_neighbours():
         run("TEX r1, r0, inp0", {"r0": [[0.0] * 4]}, ["r1"], surfaces={"a": wide}, head=head)
 
 
-# ---------------------------------------------------------------- UMRT (section 3)
+# ---------------------------------------------------------------- UMRT
 
 OWN, SHARED = "RNDR_TGT_UMRT_PER_PROCESSOR_IDX", "RNDR_TGT_UMRT_SAME_IDX"
 UMRT_HEAD = [".output A a"]
@@ -352,6 +353,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [OWN, SHARED, f"{OWN}_TEX_SEM_ACQUIRE", f"{SHARED}_TEX_SEM_ACQUIRE"])
 def test_umrt_examples(name):
     for point, mask, expected, error, partial in EXAMPLES:
@@ -426,7 +428,7 @@ def test_umrt_needs_single_floats(format):
         umrt([[1.0, 0, 0, 0]], target(format))
 
 
-# ---------------------------------------------------------------- the conditional test (section 7)
+# ---------------------------------------------------------------- the conditional test
 
 CONDITIONS = ["never", "less", "less_equal", "equal", "greater_equal", "greater", "not_equal", "always"]
 

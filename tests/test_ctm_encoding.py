@@ -1,4 +1,4 @@
-"""Word 0 and the RGB word of CTM instructions (notes on CTM, sections 5 and 8)."""
+"""Word 0 and the RGB word of CTM instructions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def placed(fields: dict[str, int]) -> tuple[int, int]:
 
 
 def test_fields_survive_the_words():
-    """Spec 5: every value of every two fields beside random ones of the others lies where the table says, both ways."""
+    """Every value of every two fields beside random ones of the others lies where the table says, both ways."""
     rng = random.Random(5)
     for one, two in combinations(LAYOUT, 2):
         for value, other in product(range(LAYOUT[one][2]), range(LAYOUT[two][2])):
@@ -67,7 +67,7 @@ def test_fields_survive_the_words():
     ],
 )
 def test_reserved_codes(word, rgb, message):
-    """Spec 5: codes 6 and 7 of PRED_SEL, and the four high bits."""
+    """Codes 6 and 7 of PRED_SEL, and the four high bits."""
     with pytest.raises(ptxemu.InputError, match=message):
         decode(word, rgb)
 
@@ -104,10 +104,11 @@ def unit_text(rng: random.Random, words: str) -> tuple[str, list[str], str, str]
     return ".".join(mods), mods, *masks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cached", "umrt"])
 @pytest.mark.parametrize("type", ["ALU", "OUTPUT"])
 def test_instructions_survive_the_words(kind, type):
-    """Spec 5, 8: the modifiers and masks of random instructions, and the numeric codes of OMOD, TARGET and the tests."""
+    """The modifiers and masks of random instructions, and the numeric codes of OMOD, TARGET and the tests."""
     rng = random.Random(f"{kind}{type}")
     ends, second = (TESTS, "pred") if type == "ALU" else (TARGETS[kind], "out")
     for code, omod, _ in product(range(4), range(8), range(4)):
@@ -157,7 +158,7 @@ def test_what_the_words_cannot_hold(text, kind, message):
 
 
 def test_umrt_ignores_the_target_of_alpha():
-    """Spec 3: the alpha unit's TARGET is ignored."""
+    """The alpha unit's TARGET is ignored."""
     text = "OUTPUT RGB MOV.{} out, 1 ; ALPHA MOV.RNDR_TGT_UMRT_SAME_IDX out, 0"
     for code, target in enumerate(UMRT):
         assert encode(parsed(text.format(target)), "umrt")[1] == code << 29

@@ -233,7 +233,7 @@ def test_a_new_operation_is_one_row(monkeypatch):
 
 @pytest.mark.parametrize("low", [0, 0x7FF])
 def test_constants_described_by_registers(low):
-    """spec 6: the words of base and format find float constants in memory; the low 11 bits of the base do not count."""
+    """The words of base and format find float constants in memory; the low 11 bits of the base do not count."""
     memory = device().to_device(np.arange(0x1020 // 4, dtype=np.float32))
     loaded = module(".kernel k cached\n.constants float values\n.out r0 out\nALU ADD r0, c0, c1\n")
     found = np.zeros((1, 4), np.float32)
@@ -242,7 +242,7 @@ def test_constants_described_by_registers(low):
 
 
 def test_how_many_constants_there_are():
-    """spec 6: as many as the memory holds, c0 to c255 at most."""
+    """As many as the memory holds, c0 to c255 at most."""
     memory = device().empty(0x1810, np.uint8)
     assert [constants_of(memory, base, 0x04000000).shape for base in (0, 0x800, 0x1000, 0x1800)] == [
         (256, 4), (256, 4), (129, 4), (1, 4)
@@ -264,7 +264,7 @@ def test_how_many_constants_there_are():
     ],
 )
 def test_words_of_no_constants(words, kind, error, message):
-    """spec 6: float constants only, in the one format that a constant register has."""
+    """Float constants only, in the one format that a constant register has."""
     with pytest.raises(error, match=message):
         constants_of(device().empty(2048, np.uint8), *words, kind=kind)
 

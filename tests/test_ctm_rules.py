@@ -28,12 +28,12 @@ def lint(text: str, strict: bool = False) -> list[str]:
     return [f"{item.line}: {item.severity}: {item.message}" for item in ptxemu.lint(text, filename="x.ctm", strict=strict)]
 
 
-# ---------------------------------------------------------------- section 2: cached output
+# ---------------------------------------------------------------- cached output
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_mask_on_every_format(name):
-    """spec 2: OMASK and the predicate select channels, set_out_mask removes some at the end, the rest keeps its content."""
+    """OMASK and the predicate select channels, set_out_mask removes some at the end, the rest keeps its content."""
     for static, outer in ((15, 15), (11, 15), (15, 6), (7, 13)):
         surface = target(name, 1, width=16)
         head = [".output A a", f".set_out_mask {outer}"]
@@ -64,18 +64,18 @@ def test_a_launch_covers_the_domain():
 
 
 def test_a_last_output_that_writes_nothing():
-    """spec 2: the last instruction is an OUTPUT, even one that writes nothing; the strict rule holds for each kernel."""
+    """The last instruction is an OUTPUT, even one that writes nothing; the strict rule holds for each kernel."""
     text = ".kernel one umrt\n.output A a\nALU MOV r0, 1\n.kernel two cached\nOUTPUT MOV r0, 1\n.kernel three cached\nALU NOP\n"
     assert lint(text) == []
     message = "error: the last instruction of a program must be an OUTPUT"
     assert lint(text, strict=True) == [f"3: {message}", f"7: {message}"]
 
 
-# ---------------------------------------------------------------- sections 4 and 5: predicates
+# ---------------------------------------------------------------- predicates
 
 
 def test_subtractions_give_all_comparisons():
-    """spec 4: < and >= of a - b, > and <= of b - a; infinity minus infinity is NaN and passes NOT_EQUAL alone."""
+    """< and >= of a - b, > and <= of b - a; infinity minus infinity is NaN and passes NOT_EQUAL alone."""
     values = [-2.0, 0.0, 3.5, np.inf, -np.inf, np.nan]
     a, b = (np.array(list(column), np.float32) for column in zip(*itertools.product(values, values), strict=True))
     a, b = np.resize(a, 64), np.resize(b, 64)
@@ -95,7 +95,7 @@ def test_subtractions_give_all_comparisons():
 
 
 def test_both_units_see_the_old_state():
-    """spec 4: the old predicate gates all of an instruction; both units read registers before either writes."""
+    """The old predicate gates all of an instruction; both units read registers before either writes."""
     lines = "ALU RGB MOV.PRED_OP_LESS r1|pred, r2; ALPHA MOV.PRED_SEL_RRRR.PRED_OP_EQUAL r2|pred, r1.r"
     registers = {"r1": [[5.0, 6, 7, 8]], "r2": [[-1.0, -2, 3, 4]]}
     for before, alpha in ((1, 5.0), (0, 4.0)):
@@ -106,7 +106,7 @@ def test_both_units_see_the_old_state():
 
 
 def test_predicates_start_at_zero():
-    """spec 4: all bits are 0 at first, so that a select passes nothing and its inverse everything; NONE ignores INV."""
+    """All bits are 0 at first, so that a select passes nothing and its inverse everything; NONE ignores INV."""
     lines = ["ALU MOV.PRED_SEL_RGBA r1, 1", "ALU MOV.PRED_SEL_AAAA.PRED_INV r2, 1", "ALU MOV.PRED_INV r3, 1"]
     found = run(lines, {"r0": [[0.0] * 4]}, ["r1", "r2", "r3"])
     assert [(found[name] != 0).all() for name in ("r1", "r2", "r3")] == [False, True, True] and not found["r1"].any()
@@ -114,7 +114,7 @@ def test_predicates_start_at_zero():
 
 @pytest.mark.parametrize("inverted", [False, True])
 def test_units_select_for_themselves(inverted):
-    """spec 5: PRED_SEL and PRED_INV are separate for RGB and alpha, on temporaries and outputs."""
+    """PRED_SEL and PRED_INV are separate for RGB and alpha, on temporaries and outputs."""
     rgb, alpha = (".PRED_INV", "") if inverted else ("", ".PRED_INV")
     surface = target("FLOAT32_4", width=16)
     lines = f"OUTPUT RGB MOV.RNDR_TGT_A.PRED_SEL_BBBB{rgb} r1|out, 1; ALPHA MOV.RNDR_TGT_A.PRED_SEL_RGBA{alpha} r1|out, 1"
@@ -123,7 +123,7 @@ def test_units_select_for_themselves(inverted):
     assert found.tolist() == expected and (surface.copy_to_host()[0] != 0).tolist() == expected
 
 
-# ---------------------------------------------------------------- section 3: UMRT
+# ---------------------------------------------------------------- UMRT
 
 
 def umrt(points, surface, name=OWN, **more):
@@ -137,7 +137,7 @@ COORDINATES = np.array([-np.inf, -1e30, -(2.0**31), -1, -0.99999994, -0.5, -1e-4
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_coordinates_are_truncated(strict):
-    """spec 3: indices lose their fractions; NaN, infinities, what is below 0 or beyond the extents is dropped and counted."""
+    """Indices lose their fractions; NaN, infinities, what is below 0 or beyond the extents is dropped and counted."""
     pairs = np.array(list(itertools.product(COORDINATES, COORDINATES)), np.float32)
     pairs = np.concatenate([pairs, pairs[: -len(pairs) % 32]])
     red = np.arange(1, len(pairs) + 1, dtype=np.float32)
@@ -155,7 +155,7 @@ def test_coordinates_are_truncated(strict):
 
 
 def test_subnormal_alpha_is_zero():
-    """spec 3: +-0 and subnormals are a zero alpha in strict mode."""
+    """+-0 and subnormals are a zero alpha in strict mode."""
     points = bits([[7.0, x, 0, 0] for x in range(4)])
     points[:, 3] = [0x80000000, SUBNORMAL, 0x807FFFFF, 0]
     surface = target("FLOAT32_1")
@@ -167,10 +167,11 @@ def test_subnormal_alpha_is_zero():
     assert "<string>:" in str(fault.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("mode", ["own", "shared", "masked"])
 def test_groups(group, mode):
-    """spec 3: groups of a size share the indices of their first writing point; the last red remains."""
+    """Groups of a size share the indices of their first writing point; the last red remains."""
     rng = np.random.default_rng(group)
     count = 64
     points = np.column_stack([np.arange(1, count + 1), rng.integers(-1, 9, (count, 2)), np.zeros(count)]).astype(np.float32)
@@ -193,14 +194,14 @@ def test_groups(group, mode):
 
 
 def test_indices_are_compared_when_they_are_truncated():
-    """spec 3: strict groups have one index; fractions do not make it another."""
+    """Strict groups have one index; fractions do not make it another."""
     surface = target("FLOAT32_1")
     umrt([[1.0, 1.25, 0, 0], [2.0, 1.75, 0, 0]], surface, SHARED, strict=True)
     assert surface.copy_to_host().tolist() == [[0, 2, 0, 0]]
 
 
 def test_the_output_modifier_acts_on_red():
-    """spec 3: red is stored as it is, unless the instruction's modifier changes it."""
+    """Red is stored as it is, unless the instruction's modifier changes it."""
     surface = target("FLOAT32_1")
     line = f"OUTPUT RGB MOV.OMOD_U2.{OWN} out, r0; ALPHA MOV out, 0"
     points = bits([[1.5, 0.5, 0, 0], [0.0, 1, 0, 0]])
@@ -211,14 +212,14 @@ def test_the_output_modifier_acts_on_red():
 
 @pytest.mark.parametrize("name", ["FLOAT32_2", "FLOAT32_4", "UINT16_1", "UINT8_4"])
 def test_the_format_is_checked_before_the_bounds(name):
-    """spec 3: UMRT writes another format nowhere, not even out of bounds; a predicate that is zero writes nothing."""
+    """UMRT writes another format nowhere, not even out of bounds; a predicate that is zero writes nothing."""
     with pytest.raises(ptxemu.Fault, match="surface format mismatch"):
         umrt([[1.0, -1, 0, 0]], target(name))
     run(f"OUTPUT MOV.{OWN}.PRED_SEL_RRRR out, r0", {"r0": [[1.0, 0, 0, 0]]}, kind="umrt", surfaces={"a": target(name)}, head=UMRT)
 
 
 def test_reads_of_what_nothing_writes_are_synchronized():
-    """spec 3: UNSYNCED_READ needs a write, a read of the same surface, and no ACQUIRE anywhere."""
+    """UNSYNCED_READ needs a write, a read of the same surface, and no ACQUIRE anywhere."""
     head = ".kernel k umrt\n.output A a\n.input 0 a\n.input 1 b\n"
     write, read = f"OUTPUT MOV.{OWN} out, r0\n", "TEX r1, r0, inp0\n"
     assert [item[:26] for item in lint(f"{head}{write}{read}")] == ["6: warning: UNSYNCED_READ:"]
@@ -228,7 +229,7 @@ def test_reads_of_what_nothing_writes_are_synchronized():
 
 
 def test_reads_by_another_name_are_counted():
-    """spec 3: UNSYNCED_READ by another name shows when both names are bound to memory that overlaps."""
+    """UNSYNCED_READ by another name shows when both names are bound to memory that overlaps."""
     head = [".output A a", ".input 0 b", ".input 1 c"]
     lines = [f"OUTPUT MOV.{OWN} out, r0", "TEX r1, r0, inp0", "TEX r2, r0, inp1", "TEX r3, r0, inp0"]
     one, two = (target("FLOAT32_1", height=2) for _ in range(2))
@@ -244,7 +245,7 @@ def test_reads_by_another_name_are_counted():
 
 
 def test_state_of_cached_output_means_nothing_to_umrt():
-    """spec 2, 7: UMRT writes leave before the mask and the test; a program that sets them is warned."""
+    """UMRT writes leave before the mask and the test; a program that sets them is warned."""
     text = ".kernel k umrt\n.output A a\n.conditional b\n.set_cond_test 0\n.set_out_mask 1\n" + f"OUTPUT MOV.{OWN} out, 0\n"
     assert lint(text) == [f"{line}: warning: {what} has no effect on uncached output"
                           for line, what in ((3, ".conditional"), (4, ".set_cond_test"), (5, ".set_out_mask"))]  # fmt: skip
@@ -254,11 +255,11 @@ def test_state_of_cached_output_means_nothing_to_umrt():
     assert surface.copy_to_host().tolist() == [[0]]
 
 
-# ---------------------------------------------------------------- section 6: descriptions
+# ---------------------------------------------------------------- descriptions
 
 
 def test_every_code_and_every_reserved_bit():
-    """spec 6: codes 0 to 4 exist, 5 to 7 do not; reserved bits are zero; the base's low 11 bits do not count."""
+    """Codes 0 to 4 exist, 5 to 7 do not; reserved bits are zero; the base's low 11 bits do not count."""
     for code in range(8):
         word = code << 24 | 64
         if code < 5:
@@ -276,7 +277,7 @@ def test_every_code_and_every_reserved_bit():
 
 @pytest.mark.parametrize("tiling", range(4))
 def test_tilings_of_registers_and_directives(tiling):
-    """spec 6: INP_2X2 in either place reads neighbours, outputs ignore it; ``tiling=ignore`` takes tiles as rows."""
+    """INP_2X2 in either place reads neighbours, outputs ignore it; ``tiling=ignore`` takes tiles as rows."""
     word = tiling << 16 | 2 << 24 | 4
     memory = device().empty(1024, np.float32)
     surface = surface_of(device(), memory, 0x800, word, 2, tiling="ignore")
@@ -293,7 +294,7 @@ def test_tilings_of_registers_and_directives(tiling):
 
 
 def test_neighbours_of_no_place():
-    """spec 3, 6: NaN, infinite and huge coordinates lie outside, and so do their neighbours; those of -1 are the first texels."""
+    """NaN, infinite and huge coordinates lie outside, and so do their neighbours; those of -1 are the first texels."""
     surface = target("FLOAT32_1", np.arange(16.0).reshape(4, 4) + 1, width=4, height=4)
     nowhere = [np.nan, np.inf, -np.inf, 3e9, -3e9]
     points = [*((x, 0) for x in nowhere), *((0, y) for y in nowhere), (-1, 0), (0, -1), (-1, -1)]
@@ -306,12 +307,12 @@ def test_neighbours_of_no_place():
     assert texels[-3:] == [[1, 0, 5, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
 
 
-# ---------------------------------------------------------------- section 7: the conditional test
+# ---------------------------------------------------------------- the conditional test
 
 
 @pytest.mark.parametrize("code", range(8))
 def test_subnormals_compare_as_zeros(code):
-    """spec 7, 8: v against b; subnormals are zeros on either side, NaN is unordered."""
+    """v against b; subnormals are zeros on either side, NaN is unordered."""
     words = np.array([0, 0x80000000, SUBNORMAL, 0x807FFFFF, 0x00800000, 0x80800000, 0x7FC00000], np.uint32)
     v, b = (np.resize(np.array(column, np.uint32), 64) for column in zip(*itertools.product(words, words), strict=True))
     surfaces = {"a": target("FLOAT32_1", 9.0, width=64), "b": target("FLOAT32_1", b.view(np.float32)[None], width=64)}
@@ -325,7 +326,7 @@ def test_subnormals_compare_as_zeros(code):
 
 
 def test_the_buffer_is_updated_without_an_output():
-    """spec 7: a point that only sends a value takes part in the test; the buffer's format converts it."""
+    """A point that only sends a value takes part in the test; the buffer's format converts it."""
     surface = target("UINT16_1", 0x8000, width=4)
     lines = "OUTPUT ALPHA MOV.W_OMASK r1.none, r0.r"
     values = [0.25, 0.5, 0.75, 2.0]

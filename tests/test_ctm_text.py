@@ -53,6 +53,7 @@ def test_accepted(line):
     assert records(f"{HEAD}{line}\nOUTPUT NOP\n") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

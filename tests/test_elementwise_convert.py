@@ -27,6 +27,8 @@ from elementwise_oracle import (
     unsigned,
 )
 
+pytestmark = pytest.mark.slow
+
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 FLOATS = ("f16", "f32", "f64", "bf16")
 DIRECTIONS = ("rn", "rz", "rm", "rp")

@@ -11,6 +11,8 @@ from elementwise_oracle import F32, F64, FORMATS, Format, arithmetic, convert, e
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow
+
 MODES = ("rn", "rz", "rm", "rp")
 SOURCES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "mad": 3, "sqrt": 1, "rcp": 1}
 FTZ = ("", ".ftz")

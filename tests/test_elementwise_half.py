@@ -10,6 +10,8 @@ from elementwise_oracle import FORMATS, Format, arithmetic, extreme, float_edges
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow
+
 COUNTS = {"add": 2, "sub": 2, "mul": 2, "fma": 3}
 SPELLING = {"add": "add", "sub": "sub.rn", "mul": "mul", "fma": "fma.rn"}
 

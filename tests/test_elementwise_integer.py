@@ -11,6 +11,8 @@ from elementwise_oracle import clamp, integer_edges, pairs, random_bits, signed,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow
+
 ALL = ("u16", "u32", "u64", "s16", "s32", "s64")
 SIGNED = ("s16", "s32", "s64")
 

@@ -16,6 +16,8 @@ from ptxemu.isa.table import Row
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.registry import lowerings
 
+pytestmark = pytest.mark.slow
+
 TARGETS = {
     "x86-64-v2": ("x86-64-v2", "x86_64-unknown-linux-gnu"),
     "x86-64-v3": ("x86-64-v3", "x86_64-unknown-linux-gnu"),

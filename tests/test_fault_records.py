@@ -1,4 +1,4 @@
-"""What a fault's record says, whichever front end the program came through (unified model, section 4)."""
+"""What a fault's record says, whichever front end the program came through."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CASES = {
 
 @pytest.mark.parametrize("dialect", CASES)
 def test_every_field(dialect):
-    """Unified 4: kind, front end, kernel, source line, block, thread or channel, surface, coordinates, N; the rest counted."""
+    """Kind, front end, kernel, source line, block, thread or channel, surface, coordinates, N; the rest counted."""
     text, (grid, block), options, expected = CASES[dialect]
     record, message = record_of(text, dialect, grid, block, image(), index=int(dialect == "ptx"), **options)
     expected = {"dialect": dialect, "kernel": "k", "block": (0, 0, 0), "size": 4, "code": 719, **expected}
@@ -85,13 +85,13 @@ def test_every_field(dialect):
 
 
 def test_the_block_is_that_of_the_first():
-    """Unified 4: the first fault is kept."""
+    """The first fault is kept."""
     record, _ = record_of(SASS.replace("SR_TID.X\nS2R R5", "SR_TID.X\nS2R R4"), "sass", 6, 1, image())
     assert (record["block"], record["coordinates"][0]) == ((4, 0, 0), 4)
 
 
 def test_lanes_of_a_reduction_on_memory_are_counted():
-    """Unified 4: every lane of the instruction that fails counts, in PTX and SASS."""
+    """Every lane of the instruction that fails counts, in PTX and SASS."""
     buffer = device().to_device(np.zeros(32, np.uint32))
     own = buffer.address - device().arena.base + BIAS
     offsets = np.where(np.arange(32) % 3 == 2, 2, np.arange(32) * 4)  # lanes 2, 5 .. 29 are misaligned

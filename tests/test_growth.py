@@ -65,6 +65,7 @@ def frame_bytes(text: str) -> int:
     return sum(int(size or 0) or bytes_of(kind) for size, kind in ALLOCA.findall(optimized))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_frame_does_not_grow_with_instructions(name: str) -> None:
     few, many = (frame_bytes(straight(LINES[name], count)) for count in (60, 120))

@@ -73,6 +73,7 @@ MEMORY = 16 << 20
 REST = 48 << 20  # the compiler and the interpreter, with much to spare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", [1, 64])
 def test_stacks_count(grid):
     """Without a bound the stacks of every block would take 220 MiB."""
@@ -97,6 +98,7 @@ def test_deep_recursion_within_the_memory():
         assert device.arena.used < 1 << 20
 
 
+@pytest.mark.slow
 def test_local_memory_counts():
     size = 512 << 10
     body = f"""

@@ -32,6 +32,7 @@ def accesses() -> list[str]:
     return forms
 
 
+@pytest.mark.slow
 def test_bad_handles_in_every_surface_instruction():
     body = "ld.param.u64 %rd1, [s]; ld.param.u32 %r10, [which]; mov.u32 %r5, 0;"
     body += "".join(f"mov.u32 %r{i}, 1;" for i in range(1, 5))

@@ -12,6 +12,8 @@ import pytest
 
 import ptxemu
 
+pytestmark = pytest.mark.slow
+
 # Everything that the launch works on goes away right after each interrupted launch: threads that were still in it would crash.
 STORM = """
 import gc, signal, sys, time

@@ -17,16 +17,21 @@ from ptxemu.isa.table import Row
 files = {path.stem: read(path) for path in FILES}
 
 
+def later(number: int) -> list[pytest.MarkDecorator]:
+    """All but the first of a file are slow: together they take most of the time of all tests."""
+    return [pytest.mark.slow] if number else []
+
+
 def runs() -> Iterator[object]:
     for name, file in files.items():
-        for run in file.runs:
-            yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}")
+        for number, run in enumerate(file.runs):
+            yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}", marks=later(number))
 
 
 def groups() -> Iterator[object]:
     for name, file in files.items():
         for number, group in enumerate(file.groups()):
-            yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}")
+            yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}", marks=later(number))
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +95,7 @@ def used() -> dict[Row, set[tuple[str, str | None]]]:
     return seen
 
 
+@pytest.mark.slow
 def test_every_row_and_modifier_is_used() -> None:
     seen = used()
     missing = []

@@ -12,6 +12,8 @@ import pytest
 from ptxemu.cli import isolation, run
 from ptxemu.cli.isolation import IsolationError, Limits, run_isolated
 
+pytestmark = pytest.mark.slow
+
 LIMITS = Limits(1 << 30, 100)
 ENDLESS = ["endless.ptx", "--grid", "1", "--block", "32"]
 CASE = """

@@ -15,6 +15,8 @@ import pytest
 from kernel_tools import kernel, run
 from numpy.typing import NDArray
 
+pytestmark = pytest.mark.slow
+
 Results = NDArray[np.uint32]  # [round, role, register]
 
 ROUNDS = 2000

@@ -108,6 +108,7 @@ FLOATS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["near", "any", "special"])
 @pytest.mark.parametrize("text", FLOATS)
 def test_floats_follow_the_model_bit_for_bit(text: str, kind: str) -> None:
@@ -139,6 +140,7 @@ def test_sums_of_similar_terms_are_correctly_rounded(text: str, result: Format) 
             assert got[i, j] == result.round(exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sat", ["", ".satfinite"])
 @pytest.mark.parametrize("types", ["s8.s8", "u8.s8", "u8.u8"])
 def test_integers_wrap_or_saturate(types: str, sat: str) -> None:

@@ -31,7 +31,7 @@ TABLES = "ptxemu/syntax/_tables.py"
 RUNTIME = "ptxemu/_runtime.abi3.so"
 
 # One process runs them all, so that everything is built once (pytest -n auto --dist loadgroup).
-pytestmark = pytest.mark.xdist_group("packaging")
+pytestmark = [pytest.mark.xdist_group("packaging"), pytest.mark.slow]
 
 
 def attempt(*command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:

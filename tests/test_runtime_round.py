@@ -79,6 +79,7 @@ BINARY: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "name"), [(np.float32, "f32"), (np.float64, "f64")])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "fma", "rcp"])
@@ -184,6 +185,7 @@ def floats(name: str) -> list[float]:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("target", list(FORMATS))
 @pytest.mark.parametrize("source", list(FORMATS))
@@ -192,6 +194,7 @@ def test_float_to_float(source: str, target: str, mode: str) -> None:
     assert convert(source, target, mode, values) == [rounded(Fraction(value), mode, target) for value in values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("target", INTEGERS)
 @pytest.mark.parametrize("source", list(FORMATS))

@@ -29,7 +29,7 @@ def error_of(line: str) -> str:
     return message.removeprefix("4:")
 
 
-# ---------------------------------------------------------------- legality (section 4)
+# ---------------------------------------------------------------- legality
 
 SIZES = ("U32", "S32", "SD32", "U64", "S64", "SD64", "F32.FTZ.RN", "F16x2.RN", "F64.RN")
 LEGAL = {
@@ -39,9 +39,10 @@ LEGAL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", LEGAL)
 def test_legality_table(op):
-    """Spec 4: 8 operations, 9 sizes, SURED and RED."""
+    """8 operations, 9 sizes, SURED and RED."""
     for size, letters in zip(SIZES, LEGAL[op].split(), strict=True):
         for letter, text in (("S", f"SURED.D.1D.{op}.{size} [R4], R8, 0x52"), ("R", f"RED.{op}.{size} [R4], R8")):
             found = errors(HEAD + text)
@@ -52,7 +53,7 @@ def test_legality_table(op):
 
 @pytest.mark.parametrize("size", ["F16x2.FTZ.RN", "F16x2.RN"])
 def test_both_spellings_of_halves(size):
-    """Spec 4.1: both spellings of halves."""
+    """Both spellings of halves."""
     for op in ("ADD", "MIN", "MAX"):
         assert errors(f"{HEAD}SURED.D.1D.{op}.{size} [R4], R8, 0x52\nRED.{op}.{size} [R4], R8") == []
 
@@ -78,10 +79,11 @@ def test_both_spellings_of_halves(size):
     ],
 )
 def test_accepted(line):
-    """Spec 1: accepted."""
+    """Accepted."""
     assert errors(HEAD + line) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -153,12 +155,12 @@ def test_accepted(line):
     ],
 )
 def test_errors(line, message):
-    """Spec 1, 3.1: errors."""
+    """Errors."""
     assert error_of(line).startswith(message)
 
 
 def test_errors_of_the_file():
-    """Spec 1: errors of the file."""
+    """Errors of the file."""
     assert errors("") == ["1:1: the file has no .kernel"]
     assert errors("MOV R1, R2") == ["1:1: this must follow a .kernel directive"]
     assert errors(".param u32 x\n.kernel k\nx: EXIT\nx: EXIT")[:2] == [
@@ -179,17 +181,18 @@ def test_a_register_file_that_lies_elsewhere_is_a_fault():
 
 
 def test_mode_p_is_read_but_not_run():
-    """Spec 1: mode p is read but not run."""
+    """Mode p is read but not run."""
     text = f"{HEAD}SURED.P.2D.ADD [R4], R8, 0x52\nEXIT"
     assert errors(text) == []
     with pytest.raises(ptxemu.UnsupportedError, match=r"<string>:4: instruction 'SURED.P.2D.ADD' is not supported"):
         ptxemu.loads(text, dialect="sass")["k"][1, 1]()
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.data())
 def test_wrong_text_is_diagnosed(data):
-    """Spec 1: no text makes anything but diagnostics."""
+    """No text makes anything but diagnostics."""
     lines = (HEAD + "L: @!P0 SURED.D.BA.2D.MAX.S32.IGN [R4], R7, 0x52 {&req_6}\nRED.E.ADD [R2+-0x4], R6\nBRA L").split("\n")
     for _ in range(data.draw(st.integers(1, 3))):
         number = data.draw(st.integers(0, len(lines) - 1))
@@ -232,6 +235,7 @@ ARITHMETIC = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ARITHMETIC)
 def test_arithmetic(text):
     a, b = zip(*PAIRS, strict=True)
@@ -250,6 +254,7 @@ def test_carry():
 COMPARE = {"LT": "<", "EQ": "==", "LE": "<=", "GT": ">", "NE": "!=", "GE": ">="}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cmp", COMPARE)
 @pytest.mark.parametrize("size", ["U32", "S32"])
 def test_compare(cmp, size):
@@ -359,7 +364,7 @@ def test_compiles_for_every_machine(cpu, variant):
 
 
 def test_a_constant_is_given_once():
-    """Spec 3.3: what a constant bank holds is clear; a kernel may replace a word of the module, once."""
+    """What a constant bank holds is clear; a kernel may replace a word of the module, once."""
     text = ".const c[0x1][0x8] = 1\n.kernel one\n.const c[0x1][0x8] = 2\nEXIT\n.kernel two\n.const c[0x1][0x8] = 3\nEXIT\n"
     assert errors(text) == []
     assert errors(text + ".const c[0x1][0x8] = 4\n") == ["8:8: c[0x1][0x8] is given twice"]

@@ -48,13 +48,13 @@ def word(text: str, sm: int = 60) -> int:
 
 @pytest.mark.parametrize(("code", "text"), WORDS.items(), ids=lambda value: value if isinstance(value, str) else hex(value))
 def test_words_of_ptxas(code, text):
-    """Spec 2: words of ptxas."""
+    """Words of ptxas."""
     assert word(text) == code
     assert decode(code) == text
 
 
 def test_defaults_and_aliases_have_the_same_word():
-    """Spec 1, 2: defaults and aliases have the same word."""
+    """Defaults and aliases have the same word."""
     assert word("SURED.D.BA.2D.MAX.U32.NEAR [R4], R7, 0x52") == 0xEB5A052602870407
     assert word("RED.E.INC.U32 [R4], R6") == word("RED.E.INC.32 [R4+0x0], R6 ;") == 0xEBF9000001870406
     assert word("RED.ADD.64 [R4], R6") == word("RED.ADD.U64 [R4], R6")
@@ -64,7 +64,7 @@ def test_defaults_and_aliases_have_the_same_word():
 
 
 def test_every_code_of_sured_is_read():
-    """Spec 2: every code of sured is read."""
+    """Every code of sured is read."""
     for op, name in enumerate(OPS):
         for size, size_name in enumerate(SURED_SIZES):
             for dim, dim_name in enumerate(DIMS):
@@ -76,7 +76,7 @@ def test_every_code_of_sured_is_read():
 
 
 def test_every_code_of_red_is_read():
-    """Spec 2: every code of red is read."""
+    """Every code of red is read."""
     for op, name in enumerate(OPS):
         for size, size_name in enumerate(RED_SIZES):
             code = 0xEBF8000000070407 | op << 23 | size << 20
@@ -97,13 +97,13 @@ def test_every_code_of_red_is_read():
     ],
 )
 def test_bad_words(code, message):
-    """Spec 2: bad words."""
+    """Bad words."""
     with pytest.raises(InputError, match=message):
         decode(code)
 
 
 def test_sizes_of_later_targets():
-    """Spec 2: sizes of later targets."""
+    """Sizes of later targets."""
     for code in (0xEBF9000000470406, 0xEBF9000000670204, 0xEB58052600470407):
         assert "RN" in decode(code)
         with pytest.raises(InputError, match="needs sm_60"):
@@ -166,8 +166,9 @@ def random_text(rng: random.Random) -> str:
 PAIRS = {opcode: legal_pairs(opcode) for opcode in ENCODED}
 
 
+@pytest.mark.slow
 def test_random_instructions_there_and_back():
-    """Spec 2, 9: 10,000 legal instructions: text to word to the same text, and that text to the same word."""
+    """10,000 legal instructions: text to word to the same text, and that text to the same word."""
     rng = random.Random(5)
     texts = [random_text(rng) for _ in range(10_000)]
     source = SourceFile("<test>", "\n".join(texts))

@@ -1,4 +1,4 @@
-"""Packed texture headers, memory layouts and command-line register files (notes on SASS, sections 7 and 8)."""
+"""Packed texture headers, memory layouts and command-line register files."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def uint_types() -> dict[str, tuple[int, int]]:
     return {f"type{index}": (7 + 3 * index, 4) for index in range(4)}
 
 
-# ---------------------------------------------------------------- packed headers (section 7)
+# ---------------------------------------------------------------- packed headers
 
 
 def test_a_pitch_header():
-    """Spec 7: version 2."""
+    """Version 2."""
     words = bits(
         components=(0, 0x0F), **uint_types(), low=(37, 0x12345600 >> 5), high=(64, 0x7F), version=(85, 2), pitch=(96, 256 // 32),
         width=(128, 60 - 1), height=(160, 4 - 1), kind=(151, 1),
@@ -42,7 +42,7 @@ def test_a_pitch_header():
 
 
 def test_a_block_linear_header():
-    """Spec 7: version 3."""
+    """Version 3."""
     words = bits(
         components=(0, 0x08), **{name: (low, 2) for name, (low, _) in uint_types().items()}, low=(41, 0x4000 >> 9),
         version=(85, 3), gobs_h=(99, 2), gobs_d=(102, 1), width=(128, 63), height=(160, 31), depth=(176, 15), kind=(151, 2),
@@ -55,7 +55,7 @@ def test_a_block_linear_header():
 
 
 def test_a_buffer_header_has_32_bits_of_width():
-    """Spec 7: version 0."""
+    """Version 0."""
     words = bits(components=(0, 0x0F), **uint_types(), low=(32, 0x1001), high_width=(96, 2), width=(128, 5), kind=(151, 6))
     assert describe(words) == {
         "format": "R32_UINT", "geometry": "1d_buffer", "layout": "linear", "width": 0x20006, "levels": 1, "address": 0x1001,
@@ -64,7 +64,7 @@ def test_a_buffer_header_has_32_bits_of_width():
 
 @pytest.mark.parametrize(("kind", "depth", "geometry", "layers"), [(5, 7, "a2d", 8), (3, 0, "cube", 6), (8, 1, "acube", 12)])
 def test_the_depth_holds_the_layers(kind, depth, geometry, layers):
-    """Spec 7: of cubes, a sixth of the layers."""
+    """Of cubes, a sixth of the layers."""
     words = bits(components=(0, 0x0F), **uint_types(), version=(85, 3), width=(128, 7), height=(160, 7), depth=(176, depth),
                  kind=(151, kind))  # fmt: skip
     found = describe(words)
@@ -89,7 +89,7 @@ def test_the_depth_holds_the_layers(kind, depth, geometry, layers):
     ],
 )
 def test_headers_of_no_surface(change, message):
-    """Spec 7: color keys, forced fp16, wide blocks and mixed components are no surfaces."""
+    """Color keys, forced fp16, wide blocks and mixed components are no surfaces."""
     fields = {"components": (0, 0x0F), **uint_types(), "version": (85, 3), "kind": (151, 1)}
     with pytest.raises(ptxemu.Error, match=message):
         surface_of(device(), bits(**fields | change))
@@ -104,7 +104,7 @@ KINDS = {1: "SNORM", 2: "UNORM", 3: "SINT", 4: "UINT", 7: "FLOAT"}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_component_sizes_and_types(kind):
-    """Spec 7: every size code with every data type; those of components that the size lacks, and swizzles, do not count."""
+    """Every size code with every data type; those of components that the size lacks, and swizzles, do not count."""
     for code, size in SIZES.items():
         count = sum(size.count(letter) for letter in "RGBA")
         types = {f"type{index}": (7 + 3 * index, kind if index < count else 5) for index in range(4)}
@@ -121,7 +121,7 @@ def test_component_sizes_and_types(kind):
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if not name.startswith(("B", "A"))])
 def test_raw_reductions_on_every_size(format):
-    """Spec 3.2, 7: data is raw, whatever the size code and the data type; a surface and its header reach the same bytes."""
+    """Data is raw, whatever the size code and the data type; a surface and its header reach the same bytes."""
     made = device().surface((2, 16), format=format, pitch=max(32, 16 * FORMATS[format].texel_bytes))
     again = surface_of(device(), header_of(made.surface))
     run("SURED.D.BA.2D.ADD.TRAP [R4], R8, 0x52", {"R4": [0, 4, 12], "R5": [0, 1, 1], "R8": [0x01020304, 5, 6]}, again)
@@ -131,7 +131,7 @@ def test_raw_reductions_on_every_size(format):
 
 
 def test_what_a_header_cannot_hold():
-    """Spec 7: pitches and addresses of pitch headers are multiples of 32."""
+    """Pitches and addresses of pitch headers are multiples of 32."""
     buffer = device().empty(256, np.uint8)
     for options in ({"pitch": 48}, {"pitch": 64, "address": buffer.address + 16}):
         with pytest.raises(ptxemu.InputError, match="which is no multiple of 32"):
@@ -140,7 +140,7 @@ def test_what_a_header_cannot_hold():
 
 @pytest.mark.parametrize(("kind", "expected"), [("SINT", 0xFFFFFFFF), ("UINT", 1)])
 def test_packed_components_are_words(kind, expected):
-    """Spec 4, 7: A2B10G10R10 has four bytes, arrays of words, and the sign of its data type; R10G10B10A2 cannot be float."""
+    """A2B10G10R10 has four bytes, arrays of words, and the sign of its data type; R10G10B10A2 cannot be float."""
     surface = device().surface(np.full((1, 4), 0xFFFFFFFF, np.uint32), format=f"R10G10B10A2_{kind}")
     run("SURED.D.2D.MIN.SD32 [R4], R8, 0x52", {"R4": 2, "R5": 0, "R8": 1}, surface)
     assert surface.copy_to_host().tolist() == [[0xFFFFFFFF, 0xFFFFFFFF, expected, 0xFFFFFFFF]]
@@ -165,7 +165,7 @@ QUERIES = [("UNORM", "opencl", 0x10E0, 0x10B5), ("UNORM", "cuda", 0x50, 4), ("SN
 
 @pytest.mark.parametrize(("kind", "family", "type", "order"), QUERIES)
 def test_packed_components_are_moved_and_never_converted(kind, family, type, order):
-    """Spec 7: PTX moves the words; a formatted store is unsupported, and says so with its line; textures are refused."""
+    """PTX moves the words; a formatted store is unsupported, and says so with its line; textures are refused."""
     surface = device().surface(np.array([[1, 0x80000002, 0, 0]], np.uint32), format=f"R10G10B10A2_{kind}", enum_family=family)
     module, words = ptxemu.loads(PACKED, device=device()), np.zeros(3, np.uint32)
     module["raw"][1, 1](surface, words)
@@ -178,7 +178,7 @@ def test_packed_components_are_moved_and_never_converted(kind, family, type, ord
 
 
 def test_fields_that_a_type_has_not():
-    """Spec 7: a plain 1D or 2D header ignores height and depth, and 2D without mip levels the greatest level."""
+    """A plain 1D or 2D header ignores height and depth, and 2D without mip levels the greatest level."""
     common = {"components": (0, 0x0F), **uint_types(), "version": (85, 3), "width": (128, 7), "height": (160, 4),
               "depth": (176, 2), "mips": (124, 2)}  # fmt: skip
     found = {kind: describe(bits(**common, kind=(151, kind))) for kind in (0, 1, 2, 4, 5, 7)}
@@ -188,7 +188,7 @@ def test_fields_that_a_type_has_not():
 
 
 def test_the_ends_of_the_fields():
-    """Spec 7: 48 bits of address in every version, 16 of pitch in units of 32, 16 of the extents."""
+    """48 bits of address in every version, 16 of pitch in units of 32, 16 of the extents."""
     common = {"components": (0, 0x0F), **uint_types(), "high": (64, 0xFFFF), "kind": (151, 1), "width": (128, 0xFFFF),
               "height": (160, 0xFFFF)}  # fmt: skip
     pitch = describe(bits(**common, low=(37, (1 << 27) - 1), version=(85, 2), pitch=(96, 0xFFFF)))
@@ -202,7 +202,7 @@ def test_the_ends_of_the_fields():
         header_of(device().surface((2, 2), format="B8G8R8A8_UNORM").surface)
 
 
-# ---------------------------------------------------------------- the examples of section 8, through packed headers
+# ---------------------------------------------------------------- worked examples through packed headers
 
 # Data bits of R8G8B8A8, R32 and R8; the texel type of UNORM does not matter to raw reductions.
 GRID = {"components": (0, 0x08), **{f"type{n}": (7 + 3 * n, 2) for n in range(4)}}
@@ -231,7 +231,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("fields", "dim", "places"), EXAMPLES)
 def test_examples_of_layouts(fields, dim, places):
-    """Spec 8.1, 8.2, 8.3: a sum lies at the example's offset."""
+    """A sum lies at the example's offset."""
     buffer = device().to_device(np.zeros(65536, np.uint8))
     start = -(-buffer.address // 512) * 512
     low = (37, (start & 0xFFFFFFFF) >> 5) if fields["version"] == (85, 2) else (41, (start & 0xFFFFFFFF) >> 9)
@@ -251,7 +251,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("geometry", "shape", "options"), OPTIONS, ids=lambda value: value if isinstance(value, str) else None)
 def test_a_header_and_a_surface_are_the_same(geometry, shape, options):
-    """Spec 7: a header and a surface are the same."""
+    """A header and a surface are the same."""
     made = device().surface(shape, format="R32_UINT", geometry=geometry, **options)
     again = surface_of(device(), header_of(made.surface))
     one, two = made.surface.descriptor, again.surface.descriptor
@@ -263,7 +263,7 @@ def test_a_header_and_a_surface_are_the_same(geometry, shape, options):
 
 
 def test_a_program_runs_on_a_packed_header():
-    """Spec 7: a program runs on a packed header."""
+    """A program runs on a packed header."""
     words = device().empty(64, np.uint32)
     header = bits(components=(0, 0x0F), **uint_types(), low=(37, (words.address & 0xFFFFFFFF) >> 5),
                   high=(64, words.address >> 32), version=(85, 2), pitch=(96, 2), width=(128, 15), height=(160, 3),
@@ -278,7 +278,7 @@ def test_a_program_runs_on_a_packed_header():
 @pytest.mark.parametrize(("policy", "both"), [("other", 0x7FFF), ("keep_old", 0x7E00)])
 @pytest.mark.parametrize("op", ["MIN", "MAX"])
 def test_nan_policy_of_minimum_and_maximum(policy, both, op):
-    """Spec 4.1: A NaN loses to a number; of two NaNs the result is canonical, or with keep_old what memory has."""
+    """A NaN loses to a number; of two NaNs the result is canonical, or with keep_old what memory has."""
     for old, value, expected in ((0x7E00, 0x3C00, 0x3C00), (0x3C00, 0x7E00, 0x3C00), (0x7E00, 0x7C01, both)):
         start = np.full(1, old * 0x10001, np.uint32)
         surface, buffer = device().surface(start, format="R32_UINT", geometry="1d"), device().to_device(start)

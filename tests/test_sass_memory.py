@@ -1,4 +1,4 @@
-"""RED: addressing, errors and updates (notes on SASS, sections 4 and 6)."""
+"""RED: addressing, errors and updates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def on_registers(instruction: str, **registers: int) -> str:
 
 
 def test_the_three_examples_of_the_reference():
-    """Spec 6: the three examples of the reference."""
+    """The three examples of the reference."""
     buffer = device().to_device(np.full(4096, 9, np.uint32))
     text = f"{ENTRY}MOV32I R4, 0x190\nIADD R0.CC, R2, R4\nIADD.X R1, R3, RZ\nMOV32I R5, 0x2\n"
     launch(f"{text}RED.E.MIN.U32  [R0 - 400], R5;\nEXIT", buffer)
@@ -46,7 +46,7 @@ def test_the_three_examples_of_the_reference():
 
 
 def test_a_32_bit_sum_wraps():
-    """Spec 6: a 32 bit sum wraps."""
+    """A 32 bit sum wraps."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xffffff70,"):
         launch(on_registers("RED.ADD [R4-400], R6", R4=0x100, R6=1))
     buffer = device().to_device(np.zeros(4, np.uint32))
@@ -60,7 +60,7 @@ def test_a_32_bit_sum_wraps():
 
 
 def test_an_extended_sum_has_64_bits():
-    """Spec 6: an extended sum has 64 bits."""
+    """An extended sum has 64 bits."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xfffffffc,"):
         launch(on_registers("RED.E.ADD [R4-4], R6", R4=0, R5=1, R6=1))
     with pytest.raises(ptxemu.Fault, match=r"illegal address.*0xfffffffffffffffc,"):
@@ -75,25 +75,25 @@ def test_an_extended_sum_has_64_bits():
     ],
 )  # fmt: skip
 def test_absolute_addresses(text, seen):
-    """Spec 6: absolute addresses."""
+    """Absolute addresses."""
     with pytest.raises(ptxemu.Fault, match=rf"illegal address.* 0x{seen:x},"):
         launch(on_registers(f"RED.ADD {text}, R6"))
 
 
 def test_an_absolute_extended_address_is_sign_extended():
-    """Spec 6: an absolute extended address is sign extended."""
+    """An absolute extended address is sign extended."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.* 0xffffffffffff0000,"):
         launch(on_registers("RED.E.ADD [0xf0000], R6"))
 
 
 @pytest.mark.parametrize("text", ["[0x100000]", "[0xfff7ffff]", "[R4+0x80000]", "[R4-0x80001]", "[-0x80001]"])
 def test_offsets_without_an_encoding(text):
-    """Spec 6: offsets without an encoding."""
+    """Offsets without an encoding."""
     with pytest.raises(ptxemu.PtxError, match="does not fit 20 bits"):
         ptxemu.loads(on_registers(f"RED.ADD {text}, R6"), dialect="sass")
 
 
-# ---------------------------------------------------------------- errors (section 6)
+# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_offsets_without_an_encoding(text):
     ],
 )
 def test_faults(place, size, kind):
-    """Spec 6: faults."""
+    """faults."""
     op = "ADD"
     where = rf"at <string>:\d+: block \(0,0,0\), thread \(0,0,0\), \d-byte access to generic address 0x{place:x}"
     with pytest.raises(ptxemu.Fault, match=rf"{kind} in kernel `k` {where}, in the program's own address space$"):
@@ -119,7 +119,7 @@ def test_faults(place, size, kind):
 
 
 def test_windows_are_configurable():
-    """Spec 6: windows are configurable."""
+    """Windows are configurable."""
     text = on_registers("RED.ADD [R4], R6", R4=0x01000000, R6=1)
     with pytest.raises(ptxemu.Fault, match="illegal address"):
         launch(text, shared_window="none")
@@ -131,7 +131,7 @@ def test_windows_are_configurable():
 
 @pytest.mark.parametrize("window", ["0x10000000:0x20000000", "0:0x40000000", "0xfffffffffe:0x10000000000", "0x10:0x10"])
 def test_no_buffer_lies_in_a_window(window):
-    """Spec 6: wherever the windows are, the loader gives buffers addresses outside them."""
+    """Wherever the windows are, the loader gives buffers addresses outside them."""
     buffer = device().to_device(np.zeros(2, np.uint32))
     for options in ({"shared_window": window}, {"local_window": window}, {"local_window": window, "shared_window": "none"}):
         launch(f"{ENTRY}MOV32I R6, 0x1\nRED.E.ADD [R2+4], R6\nEXIT", buffer, **options)
@@ -142,20 +142,20 @@ def test_no_buffer_lies_in_a_window(window):
 
 
 def test_both_windows_may_be_disabled():
-    """Spec 6: then only the region test is left."""
+    """Then only the region test is left."""
     for place in (0x01000000, 0x02000000):
         with pytest.raises(ptxemu.Fault, match="illegal address"):
             launch(on_registers("RED.ADD [R4], R6", R4=place), shared_window="none", local_window="none")
 
 
 def test_no_policy_aligns_an_address():
-    """Spec 6: no policy aligns an address."""
+    """No policy aligns an address."""
     with pytest.raises(ptxemu.Fault, match="misaligned"):
         launch(on_registers("RED.ADD [R4], R6", R4=0x03000002, R6=1), align="mask")
 
 
 def test_errors_leave_memory_untouched():
-    """Spec 6: errors leave memory untouched."""
+    """Errors leave memory untouched."""
     buffer = device().to_device(np.zeros(8, np.uint32))
     for shift in (1, 2, 3):
         with pytest.raises(ptxemu.Fault, match="misaligned"):
@@ -168,7 +168,7 @@ def test_errors_leave_memory_untouched():
 
 
 def test_the_whole_element_must_lie_in_one_region():
-    """Spec 6: the whole element must lie in one region."""
+    """The whole element must lie in one region."""
     buffer = device().to_device(np.zeros(5, np.uint32))
     launch(on_registers("RED.ADD.U64 [R4+8], R6", R4=address(buffer), R6=1, R7=2))
     launch(on_registers("RED.ADD [R4+16], R6", R4=address(buffer), R6=3))
@@ -179,7 +179,7 @@ def test_the_whole_element_must_lie_in_one_region():
 
 
 def test_lanes_may_go_to_several_regions_but_not_between():
-    """Spec 6: each lane's element lies in an allocated region; that its neighbours' do says nothing."""
+    """Each lane's element lies in an allocated region; that its neighbours' do says nothing."""
     first, second = sorted((device().to_device(np.zeros(5, np.uint32)) for _ in range(2)), key=lambda one: one.address)
     text = ".kernel k\n.in R4 place\nMOV32I R6, 0x1\nRED.ADD [R4], R6\nEXIT"
     inside = [address(first), address(first) + 16, address(second) + 4, address(second) + 16]
@@ -193,7 +193,7 @@ def test_lanes_may_go_to_several_regions_but_not_between():
 
 
 def test_all_lanes_at_one_address():
-    """Spec 6: the exact total, and floats in the order of lanes."""
+    """The exact total, and floats in the order of lanes."""
     buffer = device().to_device(np.zeros(2, np.uint32))
     launch(f"{ENTRY}MOV32I R6, 0x3\nRED.E.ADD [R2+4], R6\nEXIT", buffer, threads=1000)
     assert buffer.copy_to_host().tolist() == [0, 3000]
@@ -205,7 +205,7 @@ def test_all_lanes_at_one_address():
 
 
 def test_lanes_before_the_fault_are_done():
-    """Spec 6: lanes before the fault are done."""
+    """Lanes before the fault are done."""
     buffer = device().to_device(np.zeros(8, np.uint32))
     text = (
         ENTRY.replace("MOV", ".in R4 offset\nMOV", 1)
@@ -218,13 +218,13 @@ def test_lanes_before_the_fault_are_done():
 
 
 def test_a_null_pointer_stays_null():
-    """Spec 6: a null pointer stays null."""
+    """A null pointer stays null."""
     with pytest.raises(ptxemu.Fault, match=r"illegal address.* 0x0,"):
         launch(f"{ENTRY}RED.E.ADD [R2], R6\nEXIT", None)
 
 
 def test_guarded_and_helper_lanes_do_nothing():
-    """Spec 1, 4.1: guarded and helper lanes do nothing."""
+    """Guarded and helper lanes do nothing."""
     buffer = device().to_device(np.zeros(4, np.uint32))
     text = f"{ENTRY}.helper 0x1\nS2R R0, SR_TID.X\nISETP.NE.AND P1, PT, R0, 0x2, PT\nMOV32I R6, 0x1\n@P1 RED.E.ADD [R2], R6\nEXIT"
     launch(text, buffer, threads=8)
@@ -233,14 +233,14 @@ def test_guarded_and_helper_lanes_do_nothing():
 
 @pytest.mark.parametrize(("size", "ftz", "result"), [("F16x2.RN", False, 0x00010002), ("F16x2.FTZ.RN", True, 0)])
 def test_halves_keep_subnormals_unless_they_say_ftz(size, ftz, result):
-    """Spec 4.1: halves keep subnormals unless they say ftz."""
+    """Halves keep subnormals unless they say ftz."""
     buffer = device().to_device(np.array([0x00000001], np.uint32))
     launch(f"{ENTRY}MOV32I R6, 0x10001\nRED.E.ADD.{size} [R2], R6\nEXIT", buffer)
     assert buffer.copy_to_host()[0] == result
 
 
 def test_many_threads_on_one_word():
-    """Spec 9: many threads on one word."""
+    """Many threads on one word."""
     buffer = device().to_device(np.zeros(2, np.uint32))
     text = f"{ENTRY}MOV32I R6, 0x1\nMOV32I R7, 0x3\nRED.E.ADD [R2], R6\nRED.INC [R2+4], R7\nEXIT"
     module(text)["k"][20, 256](buffer)

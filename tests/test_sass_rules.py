@@ -1,4 +1,4 @@
-"""Rules of SURED and RED one by one, in the order of the notes on SASS; each docstring begins with the section."""
+"""Rules of SURED and RED one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def updated(op, cases, wide=False):
 
 
 def test_what_has_no_meaning_changes_nothing():
-    """Spec 1: annotations in all notations, braces, comments, defaults and blanks leave the result as it is."""
+    """Annotations in all notations, braces, comments, defaults and blanks leave the result as it is."""
     plain = ["SURED.D.1D.ADD [R4], R8, 0x52", "SURED.D.1D.MAX [R4], R4, 0x52"]
     spelled = [
         "/* both at\n once */ first: { @PT SURED.D.1D.ADD.U32.NEAR [R4], R8, 0x52 {&req_6} {&rd3} {?sched} ; # add",
@@ -58,7 +58,7 @@ def test_what_has_no_meaning_changes_nothing():
 
 
 def test_aliases_of_sizes():
-    """Spec 1: RED's .32 is .U32, .64 is .U64, and no size is .U32; SURED has no such names."""
+    """RED's .32 is .U32, .64 is .U64, and no size is .U32; SURED has no such names."""
     for words in (("ADD", "ADD.32", "ADD.U32"), ("ADD.64", "ADD.U64")):
         assert len({tuple(updated_red(word)) for word in words}) == 1
     assert "unknown modifier '.32'" in errors(HEAD + "SURED.D.1D.ADD.32 [R4], R8, 0x52")[0]
@@ -80,13 +80,13 @@ def test_aliases_of_sizes():
     ],
 )
 def test_illegal_pairs_have_their_name(line, message):
-    """Spec 4: a pair outside the table is the assemble error ILLEGAL_OP_TYPE, at the type."""
+    """A pair outside the table is the assemble error ILLEGAL_OP_TYPE, at the type."""
     found = errors(HEAD + line)
     assert not found if message == "ok" else message in found[0], found
 
 
 def test_a_misaligned_coordinate_has_no_address():
-    """Spec 5: the fault of a byte coordinate names surface and coordinates, and no address."""
+    """The fault of a byte coordinate names surface and coordinates, and no address."""
     with pytest.raises(ptxemu.Fault) as caught:
         run("SURED.D.BA.1D.ADD [R4], R8, 0x52", {"R4": 6, "R8": 1}, cells([0] * 4))
     record = caught.value.record
@@ -102,7 +102,7 @@ def updated_red(op):
 
 
 def test_a_false_guard_does_not_fetch_the_header():
-    """Spec 1: not even an invalid header or a misaligned address matters to a lane whose guard is false."""
+    """Not even an invalid header or a misaligned address matters to a lane whose guard is false."""
     lines = ["@!PT SURED.D.BA.1D.ADD.TRAP [R4], R8, R10", "@P0 SURED.D.BA.1D.ADD.TRAP [R4], R8, R10", "@P0 RED.ADD [R4], R8"]
     run(lines, {"R4": 99, "R8": 1, "R10": 99}, options={"invalid_header": "fault"})
     with pytest.raises(ptxemu.Fault, match="invalid surface handle"):
@@ -111,7 +111,7 @@ def test_a_false_guard_does_not_fetch_the_header():
 
 @pytest.mark.parametrize("op", LEGAL)
 def test_carets_of_illegal_pairs(op):
-    """Spec 4: an operation on a size that it lacks is one error, whose caret marks the operation or the size."""
+    """An operation on a size that it lacks is one error, whose caret marks the operation or the size."""
     lines, marked = [], []
     for size, letters in zip(SIZES, LEGAL[op].split(), strict=True):
         for letter, text in (("S", f"SURED.D.1D.{op}.{size} [R4], R8, 0x52"), ("R", f"RED.{op}.{size} [R4], R8")):
@@ -131,7 +131,7 @@ def test_carets_of_illegal_pairs(op):
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_where_coordinates_may_start(dim):
-    """Spec 3.1: one coordinate in any register, two in an even one, three in a multiple of four; not RZ; all of them exist."""
+    """One coordinate in any register, two in an even one, three in a multiple of four; not RZ; all of them exist."""
     align = (1, 1, 2, 4)[DIMS[dim]]
     registers = [0, 1, 2, 3, 4, 5, 6, 248, 250, 251, 252, 253, 254]
     for number in registers:
@@ -141,9 +141,10 @@ def test_where_coordinates_may_start(dim):
     assert "header word may not be RZ" in errors(f"{HEAD}SURED.D.{dim}.ADD [R4], R8, RZ")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_where_operands_may_lie(size):
-    """Spec 3.1: Rb is any register for 32 bits and F16x2, an even pair for 64 bits; RZ is zero for all."""
+    """Rb is any register for 32 bits and F16x2, an even pair for 64 bits; RZ is zero for all."""
     for number in (0, 1, 7, 8, 252, 253, 254):
         text = f"RED.ADD.{size} [R4], R{number}" if size == "F64.RN" else f"SURED.D.1D.ADD.{size} [R4], R{number}, 0x52"
         text = text.replace("ADD", "MIN") if size in ("S64", "SD64") else text
@@ -153,7 +154,7 @@ def test_where_operands_may_lie(size):
 
 
 def test_packing_of_operands():
-    """Spec 3.1: 64 bits have the low word first; F16x2 has lane 0 in the low half, and no carry between them."""
+    """64 bits have the low word first; F16x2 has lane 0 in the low half, and no carry between them."""
     assert updated("ADD.U64", [(0xFFFFFFFF, 1), (0, 2**32 + 7)], wide=True) == [2**32, 2**32 + 7]
     # 1.0 + 1.0 and 2.0 + 0.5; the greatest number overflows alone
     assert updated("ADD.F16x2.RN", [(0x40003C00, 0x38003C00), (0x00007BFF, 0x00007BFF)]) == [0x41004000, 0x00007C00]
@@ -164,7 +165,7 @@ def test_packing_of_operands():
 
 @pytest.mark.parametrize("format", ["R8_UINT", "R16_SNORM", "R8G8B8A8_UNORM", "R32G32_SINT", "R32G32B32A32_FLOAT"])
 def test_data_are_raw_and_x_has_the_size_of_the_operation(format):
-    """Spec 3.2: whatever the texels are, x counts operations of 4 or 8 bytes and nothing is converted."""
+    """Whatever the texels are, x counts operations of 4 or 8 bytes and nothing is converted."""
     for words, unit in (("", 4), (".U64", 8)):
         for scaled in ("", ".BA"):
             surface = device().surface((96 // FORMAT_BYTES[format],), format=format, geometry="1d")
@@ -189,7 +190,7 @@ SHAPES = {"1d": (8,), "1d_buffer": (8,), "a1d": (2, 8), "2d": (4, 8), "a2d": (2,
 
 @pytest.mark.parametrize("geometry", ACCEPTS)
 def test_dims_and_geometries(geometry):
-    """Spec 5: a dim that is not the surface's is a geometry mismatch, with every clamp; cubes are 2D arrays of faces."""
+    """A dim that is not the surface's is a geometry mismatch, with every clamp; cubes are 2D arrays of faces."""
     layout = "linear" if geometry == "1d_buffer" else "pitch"
     surface = device().surface(SHAPES[geometry], format="R32_UINT", geometry=geometry, layout=layout)
     registers = {"R4": 0, "R5": 0, "R6": 0, "R8": 1}
@@ -204,14 +205,14 @@ def test_dims_and_geometries(geometry):
 
 
 def test_a_buffer_coordinate_that_traps():
-    """Spec 3.4: with TRAP x is unsigned too, so -4 is too high."""
+    """With TRAP x is unsigned too, so -4 is too high."""
     surface = device().surface((8,), format="R32_UINT", geometry="1d_buffer", layout="linear")
     with pytest.raises(ptxemu.Fault, match="x=4294967292"):
         run("SURED.D.BA.1D_BUFFER.ADD.TRAP [R4], R8, 0x52", {"R4": -4, "R8": 5}, surface)
 
 
 def test_invalid_and_disabled_headers_are_silent_for_every_clamp():
-    """Spec 3.3: the update is dropped, and counted if the header is invalid; invalid_header=fault makes that an error."""
+    """The update is dropped, and counted if the header is invalid; invalid_header=fault makes that an error."""
     text = ".header 3 image\n.kernel k\n.in R10 word\n{}\nEXIT"
     lines = [f"SURED.D.BA.{dim}.ADD.{clamp} [R4], R8, R10" for dim in DIMS for clamp in ("IGN", "NEAR", "TRAP")]
     module = ptxemu.loads(text.format("\n".join(lines)), dialect="sass", device=device())
@@ -226,7 +227,7 @@ def test_invalid_and_disabled_headers_are_silent_for_every_clamp():
 
 @pytest.mark.parametrize("kind", ["SINT", "UINT", "SNORM", "UNORM", "FLOAT"])
 def test_the_kind_of_the_format_gives_the_sign(kind):
-    """Spec 4: SD32 is signed on SINT, unsigned on UINT; on others unsigned and counted, but only where the sign matters."""
+    """SD32 is signed on SINT, unsigned on UINT; on others unsigned and counted, but only where the sign matters."""
     surface = device().surface((4,), format=f"R{32 if kind[-3:] == 'INT' or kind == 'FLOAT' else 16}_{kind}", geometry="1d")
     results = []
     for op in ("MIN", "MAX", "ADD", "AND", "OR", "XOR"):
@@ -242,13 +243,14 @@ def test_the_kind_of_the_format_gives_the_sign(kind):
 
 
 def test_counters():
-    """Spec 4.1: the examples of INC and DEC."""
+    """The examples of INC and DEC."""
     assert updated("INC", [(3, 3), (2, 3), (4, 3), (7, 0), (0, 0)]) == [0, 3, 0, 0, 0]
     assert updated("DEC", [(0, 3), (4, 3), (3, 3), (1, 0)]) == [3, 3, 2, 0]
 
 
+@pytest.mark.slow
 def test_integers_wrap():
-    """Spec 4.1: sums modulo 2^32 and 2^64; signed and unsigned are the same but for MIN and MAX."""
+    """Sums modulo 2^32 and 2^64; signed and unsigned are the same but for MIN and MAX."""
     cases = [(0xFFFFFFFF, 1), (0x80000000, 0x80000000), (0x7FFFFFFF, 1), (5, 0xFFFFFFFD)]
     for op in ("ADD", "AND", "OR", "XOR"):
         assert updated(f"{op}.U32", cases) == updated(f"{op}.S32", cases)
@@ -261,7 +263,7 @@ def test_integers_wrap():
 
 
 def test_floats_of_32_bits():
-    """Spec 4.1: F32.FTZ.RN flushes operands and result to zeros of their sign, rounds to even, and has one NaN."""
+    """F32.FTZ.RN flushes operands and result to zeros of their sign, rounds to even, and has one NaN."""
     cases = [(0x00800000, 0x80000001), (1, 1), (0x80000001, 0x80000001), (0x00800001, 0x80800000), (0x80800001, 0x00800000),
              (0x3F800000, 0x33800000), (0x3F800001, 0x33800000), (0x7F800000, 0xFF800000), (0x7FC01234, 0x3F800000),
              (0x7F7FFFFF, 0x7F7FFFFF)]  # fmt: skip
@@ -270,7 +272,7 @@ def test_floats_of_32_bits():
 
 
 def test_halves():
-    """Spec 4.1: MIN and MAX prefer a number to a NaN, -0 is less than +0; .FTZ flushes subnormals, else they stay."""
+    """MIN and MAX prefer a number to a NaN, -0 is less than +0; .FTZ flushes subnormals, else they stay."""
     both = [(0x7E003C00, 0x3C007E00), (0x7E007C01, 0x7E007E00), (0x80000000, 0x00008000)]
     assert updated("MIN.F16x2.RN", both) == [0x3C003C00, 0x7FFF7FFF, 0x80008000]
     assert updated("MAX.F16x2.RN", both) == [0x3C003C00, 0x7FFF7FFF, 0x00000000]
@@ -280,7 +282,7 @@ def test_halves():
 
 
 def test_doubles_keep_subnormals():
-    """Spec 4.1: F64.RN is the IEEE sum."""
+    """F64.RN is the IEEE sum."""
     one = 0x3FF0000000000000
     assert updated("ADD.F64.RN", [(1, 1), (1 << 63 | 3, 1), (one, one)], wide=True) == [2, 1 << 63 | 2, one + (1 << 52)]
 
@@ -289,7 +291,7 @@ def test_doubles_keep_subnormals():
 
 
 def test_updates_of_one_thread_stay_in_order():
-    """Spec 6: little-endian memory, in which the updates of one thread to one address keep their order."""
+    """Little-endian memory, in which the updates of one thread to one address keep their order."""
     buffer = device().to_device(np.array([9, 0], np.uint32))
     lines = ["RED.ADD [R4], R8", "RED.MIN [R4], R9", "RED.ADD [R4], R8", "RED.XOR.64 [R4], R10", "RED.ADD [R4], R8"]
     run(lines, {"R4": buffer.address - device().arena.base + BIAS, "R8": 5, "R9": 3, "R10": 0x0100, "R11": 0x02000000})
@@ -297,7 +299,7 @@ def test_updates_of_one_thread_stay_in_order():
 
 
 def test_helper_lanes():
-    """Spec 4.1: the mask of helper lanes is that of every warp, and joins the guard; RED and SURED become NOPs."""
+    """The mask of helper lanes is that of every warp, and joins the guard; RED and SURED become NOPs."""
     surface, buffer = cells([0] * 64), device().to_device(np.zeros(64, np.uint32))
     base = buffer.address - device().arena.base + BIAS
     lanes = np.arange(64)

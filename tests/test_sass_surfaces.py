@@ -28,7 +28,7 @@ def words(surface):
     return memory(surface).view(np.uint32)
 
 
-# ---------------------------------------------------------------- worked examples (section 5)
+# ---------------------------------------------------------------- worked examples
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("text", "x", "y", "byte", "size"), EXAMPLES, ids=lambda value: str(value))
 def test_example(example, text, x, y, byte, size):
-    """Spec 5: example."""
+    """example."""
     run(f"{text} [R4], R8, 0x52", {"R4": x, "R5": y, **pairs(5)}, example)
     expected = np.zeros(256, np.uint8)
     if byte is not None:
@@ -58,14 +58,14 @@ def test_example(example, text, x, y, byte, size):
 
 
 def test_example_trap(example):
-    """Spec 5: example trap."""
+    """Example trap."""
     with pytest.raises(ptxemu.Fault, match=r"surface access out of bounds.*x=-4, y=0"):
         run("SURED.D.BA.2D.ADD.TRAP [R4], R8, 0x52", {"R4": -4, "R5": 0, "R8": 5}, example)
     assert not memory(example).any()
 
 
 def test_example_misaligned(example):
-    """Spec 5: example misaligned."""
+    """Example misaligned."""
     with pytest.raises(ptxemu.Fault, match="misaligned"):
         run("SURED.D.BA.2D.ADD.IGN [R4], R8, 0x52", {"R4": 6, "R5": 0, "R8": 5}, example)
     assert not memory(example).any()
@@ -74,7 +74,7 @@ def test_example_misaligned(example):
 
 
 def test_the_reference_example():
-    """Spec 1: the reference example."""
+    """The reference example."""
     surface = device().surface((8, 8), format="R32_UINT")
     registers = {"R2": [1, 2, 1], "R3": [3, 3, 3], "R4": [10, 20, 30], "R6": 3}
     run("SURED.D.2D.ADD.U32 [R2], R4, R6; # surface header in R6", registers, surface)
@@ -90,9 +90,10 @@ def form(row: dict[str, str]) -> tuple[str, ...]:
     return tuple(row[name] for name in ("geom", "x_mode", "access_bytes", "clamp", "align_policy"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted({form(row) for row in BOUNDS}), ids="-".join)
 def test_bounds_vectors(key):
-    """Spec 3.4, 5: every vector of 4- and 8-byte accesses; SASS takes 16 bits of the layer."""
+    """Every vector of 4- and 8-byte accesses; SASS takes 16 bits of the layer."""
     geom, mode, size, clamp, align = key
     assert geom in DIMS
     words_ = [f"SURED.D{'.BA' if mode == 'byte' else ''}", DIMS[geom], "ADD", *(["U64"] if size == "8" else [])]
@@ -143,9 +144,10 @@ ENGINE = {"U32": "u32", "S32": "s32", "SD32": "u32", "U64": "u64", "S64": "s64",
 CASES = [(entry, size) for entry in OPERATIONS for size in entry.sured]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("entry", "size"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_every_operation_and_size(entry, size):
-    """Spec 4, 4.1: 40 lanes with equal and different texels, in lane order, in every dim, layout and clamp in turn."""
+    """40 lanes with equal and different texels, in lane order, in every dim, layout and clamp in turn."""
     seed = CASES.index((entry, size))
     rng = np.random.default_rng(seed)
     dim = list(DIMS.values())[seed % 6]
@@ -205,7 +207,7 @@ def _axes(dim: str) -> tuple[str, ...]:
             "3D": ("x", "y", "z")}[dim]  # fmt: skip
 
 
-# ---------------------------------------------------------------- signedness by format (section 4)
+# ---------------------------------------------------------------- signedness by format
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,7 @@ def _axes(dim: str) -> tuple[str, ...]:
 )
 @pytest.mark.parametrize("byte", ["", ".BA"])
 def test_the_format_gives_the_sign(format, size, old, value, new, byte):
-    """Spec 4, 9: the format gives the sign."""
+    """The format gives the sign."""
     surface = device().surface((4,), format=format, geometry="1d")
     memory(surface)[:8] = np.frombuffer(old.to_bytes(8, "little"), np.uint8)
     run(f"SURED.D{byte}.1D.MIN.{size} [R4], R8, 0x52", {"R4": 0, **pairs(value)}, surface)
@@ -229,7 +231,7 @@ def test_the_format_gives_the_sign(format, size, old, value, new, byte):
 
 
 def test_a_format_without_a_sign_is_counted_or_refused():
-    """Spec 4: a format without a sign is counted or refused."""
+    """A format without a sign is counted or refused."""
     surface = device().surface((4,), format="R32_FLOAT", geometry="1d")
     text = ".header 3 image\n.const c[0][0x148] = 3\n.kernel k\nSURED.D.1D.MIN.SD32 [R4], R8, 0x52\nEXIT\n"
     module = ptxemu.loads(text, dialect="sass", device=device())
@@ -242,9 +244,10 @@ def test_a_format_without_a_sign_is_counted_or_refused():
         strict["k"][1, 1]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["ADD", "AND", "OR", "XOR"])
 def test_sd32_is_u32_where_the_sign_does_not_matter(op):
-    """Spec 4: sd32 is u32 where the sign does not matter."""
+    """Sd32 is u32 where the sign does not matter."""
     results = []
     for size in ("SD32", "U32", "S32"):
         surface = device().surface(np.full(1, 0x80000001, np.uint32), format="R32_UINT", geometry="1d")
@@ -258,7 +261,7 @@ def test_sd32_is_u32_where_the_sign_does_not_matter(op):
 
 @pytest.mark.parametrize(("value", "layer"), [(65538, 2), (2, 2), (-65536, 0)])
 def test_the_layer_has_16_bits(value, layer):
-    """Spec 3.1, 9: the layer has 16 bits."""
+    """The layer has 16 bits."""
     surface = device().surface((3, 4), format="R32_UINT", geometry="a1d")
     run("SURED.D.1D_ARRAY.ADD.IGN [R4], R8, 0x52", {"R4": 1, "R5": value, "R8": 7}, surface)
     assert surface.copy_to_host()[layer, 1] == 7
@@ -266,7 +269,7 @@ def test_the_layer_has_16_bits(value, layer):
 
 @pytest.mark.parametrize("clamp", ["IGN", "NEAR", "TRAP"])
 def test_a_layer_beyond_the_count(clamp):
-    """Spec 3.1, 9: a layer beyond the count."""
+    """A layer beyond the count."""
     surface = device().surface((3, 4), format="R32_UINT", geometry="a1d")
     run_it = lambda: run(f"SURED.D.1D_ARRAY.ADD.{clamp} [R4], R8, 0x52", {"R4": 1, "R5": -1, "R8": 7}, surface)  # noqa: E731
     if clamp == "TRAP":
@@ -279,7 +282,7 @@ def test_a_layer_beyond_the_count(clamp):
 
 
 def test_sampler_bits_do_not_count():
-    """Spec 3.3, 9: sampler bits do not count."""
+    """Sampler bits do not count."""
     surface = device().surface((4,), format="R32_UINT", geometry="1d")
     words_ = [0x00000003, 0xABC00003, 0xFFF00003]
     run("SURED.D.1D.ADD [R4], R8, R10", {"R4": [0, 1, 2], "R8": 5, "R10": words_}, surface)
@@ -287,7 +290,7 @@ def test_sampler_bits_do_not_count():
 
 
 def test_lanes_may_use_different_headers():
-    """Spec 3.3: lanes may use different headers."""
+    """Lanes may use different headers."""
     text = """.header 0 first
     .header 0xfffff last
     .kernel k
@@ -307,7 +310,7 @@ def test_lanes_may_use_different_headers():
 
 
 def test_headers_beyond_the_maximum_index_are_invalid():
-    """Spec 3.3: headers beyond the maximum index are invalid."""
+    """Headers beyond the maximum index are invalid."""
     surface = device().surface((4,), format="R32_UINT", geometry="1d")
     registers = {"R4": 0, "R8": 5}
     run("SURED.D.1D.ADD.TRAP [R4], R8, 0x52", registers, surface, head=".maxheader 2")
@@ -319,7 +322,7 @@ def test_headers_beyond_the_maximum_index_are_invalid():
 
 
 def test_a_disabled_surface_drops_before_any_other_check():
-    """Spec 3.3: a disabled surface drops before any other check."""
+    """A disabled surface drops before any other check."""
     surface = device().surface((4,), format="R32_UINT", geometry="1d", enabled=False)
     for text in ("SURED.D.BA.1D.ADD.TRAP", "SURED.D.3D.ADD.TRAP", "SURED.D.1D.MIN.SD32"):
         run(f"{text} [R4], R8, 0x52", {"R4": 3, "R5": 9, "R6": 9, "R8": 5}, surface, options={"strict": True})
@@ -327,7 +330,7 @@ def test_a_disabled_surface_drops_before_any_other_check():
 
 
 def test_the_bank_of_the_index():
-    """Spec 3.3: the bank of the index."""
+    """The bank of the index."""
     surface = device().surface((4,), format="R32_UINT", geometry="1d")
     head = ".bank 2\n.const c[0x2][0x10] = 0x3"
     run("SURED.D.1D.ADD [R4], R8, 0x4", {"R4": 0, "R8": 5}, surface, head=head)
@@ -335,7 +338,7 @@ def test_the_bank_of_the_index():
 
 
 def test_a_header_word_may_be_a_parameter():
-    """Spec 3.3: a header word may be a parameter."""
+    """A header word may be a parameter."""
     text = ".header 1 one\n.header 2 two\n.kernel k\n.param u32 word 0x148\nSURED.D.1D.INC [R4], R8, 0x52\nEXIT"
     module = ptxemu.loads(text.replace("SURED", "MOV32I R8, 0x9\nSURED"), dialect="sass", device=device())
     surfaces = [device().surface((4,), format="R32_UINT", geometry="1d") for _ in range(2)]
@@ -346,7 +349,7 @@ def test_a_header_word_may_be_a_parameter():
 
 
 def test_geometry_mismatch():
-    """Spec 5: geometry mismatch."""
+    """Geometry mismatch."""
     surface = device().surface((4, 4), format="R32_UINT")
     with pytest.raises(ptxemu.Fault, match="surface geometry mismatch"):
         run("SURED.D.3D.ADD [R4], R8, 0x52", {"R4": 0, "R5": 0, "R6": 0, "R8": 1}, surface)
@@ -354,14 +357,14 @@ def test_geometry_mismatch():
 
 @pytest.mark.parametrize(("clamp", "index"), [("IGN", None), ("NEAR", 0)])
 def test_a_buffer_coordinate_is_signed_only_with_near(clamp, index):
-    """Spec 3.4: a buffer coordinate is signed only with near."""
+    """A buffer coordinate is signed only with near."""
     surface = device().surface((8,), format="R32_UINT", geometry="1d_buffer", layout="linear")
     run(f"SURED.D.BA.1D_BUFFER.ADD.{clamp} [R4], R8, 0x52", {"R4": -4, "R8": 5}, surface)
     assert surface.copy_to_host().tolist() == [5 if place == index else 0 for place in range(8)]
 
 
 def test_a_buffer_beyond_2_gib():
-    """Spec 3.4: x in [2^31, 2^32) is valid there for the clamps that read x as unsigned."""
+    """x in [2^31, 2^32) is valid there for the clamps that read x as unsigned."""
     big = ptxemu.Device("4 GiB", workers=1)
     surface = big.surface((0x80000100,), format="R8_UINT", geometry="1d_buffer", layout="linear")
     text = ".header 3 image\n.const c[0][0x148] = 3\n.kernel k\n.in R4 x\nMOV32I R8, 0x5\n{0} [R4], R8, 0x52\nEXIT"
@@ -376,7 +379,7 @@ def test_a_buffer_beyond_2_gib():
 
 @pytest.mark.parametrize("x", [0x40000001, 0x40000000, -0x40000000])
 def test_scaling_does_not_wrap(x):
-    """Spec 3.2: x times the operation size is beyond 32 bits: out of bounds, not texel 1 or 0."""
+    """x times the operation size is beyond 32 bits: out of bounds, not texel 1 or 0."""
     surface = device().surface((8,), format="R32_UINT", geometry="1d")
     run("SURED.D.1D.ADD.IGN [R4], R8, 0x52", {"R4": x, "R8": 5}, surface)
     assert not surface.copy_to_host().any()
@@ -385,7 +388,7 @@ def test_scaling_does_not_wrap(x):
 
 
 def test_programs_see_level_0():
-    """Spec 8.3: programs see level 0."""
+    """Programs see level 0."""
     surface = device().surface((8, 8), format="R32_UINT", levels=3)
     run("SURED.D.2D.ADD.IGN [R4], R8, 0x52", {"R4": [0, 7, 8], "R5": [0, 7, 0], "R8": 5}, surface)
     assert [int(surface.copy_to_host(level).sum()) for level in range(3)] == [10, 0, 0]
@@ -395,7 +398,7 @@ def test_programs_see_level_0():
 
 
 def test_a_lane_whose_guard_is_false_makes_no_access():
-    """Spec 1: a lane whose guard is false makes no access."""
+    """A lane whose guard is false makes no access."""
     surface = device().surface((4,), format="R32_UINT", geometry="1d")
     setup = ["ISETP.EQ.AND P0, PT, R4, 0x1, PT", "@P0 SURED.D.1D.ADD.TRAP [R4], R8, 0x52", "@!P0 NOP"]
     run(setup, {"R4": [1, 99, -1], "R8": 5}, surface)
@@ -404,7 +407,7 @@ def test_a_lane_whose_guard_is_false_makes_no_access():
 
 
 def test_helper_lanes_do_nothing():
-    """Spec 4.1: helper lanes do nothing."""
+    """Helper lanes do nothing."""
     surface = device().surface((4,), format="R32_UINT", geometry="1d")
     lines = [".helper 0x5", "SURED.D.1D.ADD.TRAP [R4], R8, 0x52"]
     run(lines, {"R4": [99, 1, 99, 3], "R8": 5}, surface)
@@ -412,7 +415,7 @@ def test_helper_lanes_do_nothing():
 
 
 def test_rb_may_be_rz():
-    """Spec 3.1: rb may be rz."""
+    """Rb may be rz."""
     surface = device().surface(np.full(4, 7, np.uint32), format="R32_UINT", geometry="1d")
     run(["SURED.D.1D.AND [R4], RZ, 0x52", "SURED.D.1D.MIN.U64 [R5], RZ, 0x52"], {"R4": 0, "R5": 1}, surface)
     assert surface.copy_to_host().tolist() == [0, 7, 0, 0]
@@ -420,7 +423,7 @@ def test_rb_may_be_rz():
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_many_lanes_on_one_texel(workers):
-    """Spec 9: many lanes on one texel."""
+    """Many lanes on one texel."""
     own = ptxemu.Device("64 MiB", workers=workers)
     text = """.header 3 image
     .const c[0][0x148] = 3

@@ -18,6 +18,7 @@ def repeated(piece: str) -> str:
     return piece * (LENGTH // len(piece))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -52,6 +53,7 @@ def test_long_texts_parse(text: str) -> None:
     assert parse_text(text)[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -88,6 +90,7 @@ def test_nested_groups_are_refused() -> None:
 # ---------------------------------------------------------------- tables
 
 
+@pytest.mark.slow
 def test_generated_tables_are_used_and_stale_ones_are_not(tmp_path: Path, root: Path) -> None:
     """In a fresh process, so that the tables of this one do not matter."""
     generated = tmp_path / "_tables.py"

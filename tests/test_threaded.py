@@ -13,6 +13,8 @@ from test_isa import groups, runs
 
 from ptxemu import compile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def threaded(monkeypatch: pytest.MonkeyPatch) -> None:

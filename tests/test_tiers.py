@@ -156,6 +156,7 @@ def test_an_answer_that_is_no_code_changes_nothing(requests):
     assert first.load("k", BLOCK)[0] is fast
 
 
+@pytest.mark.slow
 def test_the_background_process_makes_what_this_one_would():
     """With the cache off; the process prints nothing and ends."""
     module = ptxemu.loads(LARGE, tier="auto")
@@ -210,6 +211,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)"])
 def test_the_background_process_ends_with_its_parent(end):

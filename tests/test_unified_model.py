@@ -1,4 +1,4 @@
-"""The rules of the unified model, through programs: errors and their codes, order of checks, policies, guard bands."""
+"""Rules that all instruction sets share (docs/semantics.md): errors and their codes, order of checks, policies, guard bands."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_visa(surface: SurfaceObject) -> None:
     visa_harness.run("TYPED_ATOMIC.ADD (M1, 8) T6 U.0 V0 V0 V0 A.0 V0 V0", {"U": np.arange(8), "A": 1}, surface)
 
 
-# ---------------------------------------------------------------- section 4: errors
+# ---------------------------------------------------------------- errors
 
 OUTSIDE = "mov.u64 %d2, 0x7fffffff0000;"
 ERRORS = {
@@ -98,9 +98,10 @@ ERRORS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ERRORS)
 def test_errors_and_their_codes(kind):
-    """Unified 4, the table of kinds: each kind, what raises it in PTX and SASS, its code; the lane writes nothing."""
+    """the table of kinds: each kind, what raises it in PTX and SASS, its code; the lane writes nothing."""
     code, programs = ERRORS[kind]
     for program in programs:
         surface = device().surface((4, 16), format="R32_FLOAT")
@@ -116,7 +117,7 @@ def test_errors_and_their_codes(kind):
 
 
 def test_errors_of_visa():
-    """Unified 4: a wrong geometry or format is an error in vISA without strict mode; an empty slot is none."""
+    """A wrong geometry or format is an error in vISA without strict mode; an empty slot is none."""
     for options, kind in (({"format": "R32G32_UINT", "geometry": "1d"}, "format"), ({"format": "R32_UINT"}, "geometry")):
         surface = visa_harness.device().surface((8,) if kind == "format" else (8, 8), **options)
         with pytest.raises(ptxemu.Fault) as caught:
@@ -125,7 +126,7 @@ def test_errors_of_visa():
 
 
 def test_an_operation_on_a_type_that_lacks_it_is_an_error_of_the_text():
-    """Unified 4: ILLEGAL_OP_TYPE comes from the assembler in every instruction set."""
+    """ILLEGAL_OP_TYPE comes from the assembler in every instruction set."""
     for text, dialect in (("RED.INC.S32 [R4], R5", "sass"), ("SURED.D.1D.MAX.F32.FTZ.RN [R4], R5, R6", "sass"),
                           ("TYPED_ATOMIC.FADD (M1, 8) T6 V0 V0 V0 V0 V0 V0 V0", "visa")):  # fmt: skip
         (found,) = ptxemu.lint(f".kernel k\n{text}\n", dialect=dialect)
@@ -135,7 +136,7 @@ def test_an_operation_on_a_type_that_lacks_it_is_an_error_of_the_text():
 
 
 def test_the_order_of_the_checks():
-    """Unified 4: state, geometry, alignment, bounds, clamp; the first that fails decides."""
+    """State, geometry, alignment, bounds, clamp; the first that fails decides."""
     misaligned = {"R4": 2, "R5": 99, "R6": 0, "R8": 1}
     disabled = device().surface((4, 16), format="R32_FLOAT", enabled=False)
     sass_harness.run("SURED.D.BA.3D.MIN.SD32.TRAP [R4], R8, 0x52", misaligned, disabled, options={"strict": True})
@@ -148,20 +149,20 @@ def test_the_order_of_the_checks():
 
 
 def test_nearest_needs_a_row_that_holds_the_access():
-    """Unified 4: with NEAREST, rows shorter than the access have no nearest place; nothing is written."""
+    """With NEAREST, rows shorter than the access have no nearest place; nothing is written."""
     for size, width in (("U32", 3), ("U64", 7)):
         surface = device().surface((width,), format="R8_UINT", geometry="1d")
         sass_harness.run(f"SURED.D.BA.1D.OR.{size}.NEAR [R4], R8, 0x52", {"R4": [0, 8, -8], "R8": -1, "R9": -1}, surface)
         assert not memory(surface).any()
 
 
-# ---------------------------------------------------------------- section 4: policies
+# ---------------------------------------------------------------- policies
 
 STORE = "sust.b.2d.b32.zero [%d0, {4, 0}], %r1;"
 
 
 def test_partial_edge():
-    """Unified 4, partial_edge: an access that ends in the padding of its row."""
+    """partial_edge: an access that ends in the padding of its row."""
     for policy, expected in (("reject", []), ("allow", [4, 5, 6, 7])):
         surface = device().surface((2, 6), format="R8_UINT", pitch=16)
         run_ptx(f"mov.u32 %r1, -1; {STORE}", surface, partial_edge=policy)
@@ -169,7 +170,7 @@ def test_partial_edge():
 
 
 def test_layer_bits():
-    """Unified 4, layer_bits: PTX takes 32 bits by default; SASS always 16."""
+    """layer_bits: PTX takes 32 bits by default; SASS always 16."""
     for bits, expected in ((32, 0), (16, 9)):
         surface = device().surface((2, 4), format="R32_UINT", geometry="a1d")
         run_ptx("sust.b.a1d.b32.zero [%d0, {65537, 4}], 9;".replace("9;", "%r1;").replace("sust", "mov.u32 %r1, 9; sust", 1),
@@ -181,7 +182,7 @@ def test_layer_bits():
 
 
 def test_missing_component():
-    """Unified 4, missing_component: what sust.p writes to components that it does not give."""
+    """missing_component: what sust.p writes to components that it does not give."""
     for policy, expected in (("zero", [1, 0, 0, 0]), ("preserve", [1, 7, 7, 7]), ("poison", [1, 0xCD, 0xCD, 0xCD])):
         surface = device().surface(np.full((2, 2, 4), 7, np.uint8), format="R8G8B8A8_UINT")
         run_ptx("mov.u32 %r1, 1; sust.p.2d.b32.trap [%d0, {1, 0}], {%r1};", surface, missing_component=policy)
@@ -189,7 +190,7 @@ def test_missing_component():
 
 
 def test_absent_dim():
-    """Unified 4, absent_dim: what suq answers for a dimension that the geometry lacks."""
+    """absent_dim: what suq answers for a dimension that the geometry lacks."""
     surface = device().surface((8,), format="R32_UINT", geometry="1d")
     body = "suq.width.b32 %r1, [%d0]; suq.height.b32 %r2, [%d0]; suq.depth.b32 %r3, [%d0]; st.global.v2.u32 [%d1], {%r1, %r2};"
     for value in (0, 1):
@@ -197,7 +198,7 @@ def test_absent_dim():
 
 
 def test_align():
-    """Unified 4, align: a misaligned byte coordinate faults or is rounded down, in PTX and SASS alike."""
+    """align: a misaligned byte coordinate faults or is rounded down, in PTX and SASS alike."""
     surfaces = [device().surface((2, 4), format="R32_UINT") for _ in range(2)]
     run_ptx("sured.b.add.2d.u32.zero [%d0, {7, 1}], 5;".replace("5;", "%r1;").replace("sured", "mov.u32 %r1, 5; sured", 1),
             surfaces[0], align="mask")  # fmt: skip
@@ -205,7 +206,7 @@ def test_align():
     assert [np.flatnonzero(memory(surface)).tolist() for surface in surfaces] == [[20], [20]]
 
 
-# ---------------------------------------------------------------- section 6: guard bands
+# ---------------------------------------------------------------- guard bands
 
 BAND = 4096
 
@@ -213,7 +214,7 @@ BAND = 4096
 @pytest.mark.parametrize("layout", ["pitch", "block_linear"])
 @pytest.mark.parametrize("front", FRONTS)
 def test_guard_bands(front, layout):
-    """Unified 6 (2): updates in and out of bounds leave the memory around a surface, and its padding, as they were."""
+    """Updates in and out of bounds leave the memory around a surface, and its padding, as they were."""
     own = cross_device()
     buffer = own.to_device(np.full(5 * BAND, 0xA5, np.uint8))
     start = -(-buffer.address // BAND) * BAND + BAND
@@ -233,7 +234,7 @@ def test_guard_bands(front, layout):
     assert len(inside) == 4 and (buffer.copy_to_host() == before).all()
 
 
-# ---------------------------------------------------------------- section 5: which instruction set has which operation
+# ---------------------------------------------------------------- which instruction set has which operation
 
 # Operation: types of sured.b, sured.p, red and atom; sizes of SURED and RED; the word of TYPED_ATOMIC.
 HALF = "f16 f16x2 bf16 bf16x2"
@@ -276,7 +277,7 @@ def ptx_operations(opcode: str, mode: str = "") -> dict[str, set[str]]:
 
 
 def test_the_table_of_operations():
-    """Unified 5: every cell of the table; what it leaves empty is in no instruction table."""
+    """Every cell of the table; what it leaves empty is in no instruction table."""
     columns = [ptx_operations("sured", "b"), ptx_operations("sured", "p"), ptx_operations("red"), ptx_operations("atom")]
     assert {entry.name for entry in OPERATIONS} == set(OPERATION_TABLE)
     for entry in OPERATIONS:
@@ -286,7 +287,7 @@ def test_the_table_of_operations():
         assert (set(entry.sured), set(entry.red), entry.visa) == (set(sured.split()), set(red.split()), visa)
 
 
-# ---------------------------------------------------------------- section 1: creation
+# ---------------------------------------------------------------- creation
 
 HAS = {"1d": "width", "1d_buffer": "width", "2d": "width height", "3d": "width height depth", "a1d": "width layers",
        "a2d": "width height layers", "cube": "width height layers", "acube": "width height layers"}  # fmt: skip
@@ -294,7 +295,7 @@ HAS = {"1d": "width", "1d_buffer": "width", "2d": "width height", "3d": "width h
 
 @pytest.mark.parametrize("geometry", HAS)
 def test_extents_of_geometries(geometry):
-    """Unified 1: an axis that a geometry lacks is 1; no extent is 0; linear is for 1d; levels end at the largest extent."""
+    """An axis that a geometry lacks is 1; no extent is 0; linear is for 1d; levels end at the largest extent."""
     extents = {axis: 1 for axis in ("width", "height", "depth", "layers")} | {axis: 4 for axis in HAS[geometry].split()}
     if "cube" in geometry:
         extents["layers"] = 6

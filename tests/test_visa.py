@@ -53,7 +53,7 @@ def error_of(line: str, strict: bool = False) -> str:
     ],
 )
 def test_accepted(line):
-    """Spec 7: accepted."""
+    """Accepted."""
     assert errors(HEAD + line) == []
 
 
@@ -128,7 +128,7 @@ def test_accepted(line):
     ],
 )
 def test_errors(line, message):
-    """Spec 2, 4, 6, 7: errors."""
+    """Errors."""
     assert error_of(line).startswith(message), error_of(line)
 
 
@@ -145,20 +145,20 @@ def test_errors(line, message):
     ],
 )
 def test_strict_errors(line, message):
-    """Spec 2, 4: strict errors."""
+    """Strict errors."""
     assert errors(HEAD + line) == []
     assert error_of(line, strict=True).startswith(message)
 
 
 def test_offsets_stay_within_the_simd_width_in_strict_mode():
-    """Spec 4: offsets stay within the simd width in strict mode."""
+    """Offsets stay within the simd width in strict mode."""
     text = HEAD + ".kernel_attr SimdSize=16\nTYPED_ATOMIC.INC (M5, 8) T6 V40.0 V0 V0 V0 V0 V0 V0"
     assert errors(text) == []
     assert errors(text, strict=True) == [f"{FIRST + 1}:19: channels 16 to 23 exceed the 16 of the kernel"]
 
 
 def test_every_code_has_a_word():
-    """Spec 2: The 17 codes of the operation table and no others; fadd and fsub, which only the finalizer has, are errors."""
+    """The 17 codes of the operation table and no others; fadd and fsub, which only the finalizer has, are errors."""
     words = {row.slots[0].values[0] for row in TABLE[ATOMIC]}
     codes = {entry.visa: entry.visa_code for entry in operations.OPERATIONS if entry.visa}
     assert codes == {
@@ -185,6 +185,7 @@ def test_a_new_operation_is_one_row(monkeypatch):
     assert errors(HEAD + "TYPED_ATOMIC.NEAR (M1, 8) T6 V40.0 V0 V0 V0 V40.0 V0 V0") == []
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_wrong_text_is_diagnosed(data):
@@ -236,6 +237,7 @@ ARITHMETIC = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ARITHMETIC)
 def test_arithmetic(text):
     head = ".decl SA v_type=G type=d num_elts=8 alias=<A, 0>\n.decl SB v_type=G type=d num_elts=8 alias=<B, 0>"
@@ -249,6 +251,7 @@ def run_aliased(line: str, head: str) -> np.ndarray:
     return run([*head.split("\n"), line], {"A": A, "B": B, "D": 9}, outputs=["D"])["D"]
 
 
+@pytest.mark.slow
 def test_floats():
     a, b = np.float32([1.5, -2, 0.1, 3e38]), np.float32([2, 0.5, 0.2, 3e38])
     values = {"A": np.tile(a.view(np.uint32), 2), "B": np.tile(b.view(np.uint32), 2), "D": 0}
@@ -280,6 +283,7 @@ def test_conversions():
 NARROW = [("ub", 1, False), ("b", 1, True), ("uw", 2, False), ("w", 2, True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size", "is_signed"), NARROW)
 def test_parts_of_registers(kind, size, is_signed):
     """Narrow elements through an alias, at every byte, read and written."""
@@ -299,13 +303,14 @@ def test_parts_of_registers(kind, size, is_signed):
 
 
 def test_raw_operands_need_no_alignment():
-    """Spec 8: Dwords from any byte offset (section 8: a misaligned offset is tolerated)."""
+    """Dwords from any byte offset (a misaligned one is tolerated)."""
     data = np.arange(32, dtype=np.uint8)
     surface_less = [".decl W v_type=G type=ud num_elts=7 alias=<A, 3>", "mov (M1, 4) D(0,0)<1> W(0,0)<1;1,0>"]
     got = run(surface_less, {"A": data.view(np.uint32), "D": 0}, outputs=["D"])["D"][0, :4]
     assert got.tolist() == np.frombuffer(data.tobytes()[3:19], np.uint32).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -380,6 +385,7 @@ def test_arguments_and_predefined_variables():
         assert out[thread].tolist() == [7, 0x55667788, 0x11223344, 0xFFFFFFFE, thread % 3, thread // 3, 3, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type", "argument", "low", "high"),
     [
@@ -389,7 +395,7 @@ def test_arguments_and_predefined_variables():
     ],
 )  # fmt: skip
 def test_arguments_of_every_type(type, argument, low, high):
-    """Spec 7, ``.input``: the bits of an argument are those of its variable."""
+    """``.input``: the bits of an argument are those of its variable."""
     size = {"b": 1, "w": 2, "hf": 2, "q": 8, "df": 8}.get(type.removeprefix("u"), 4)
     shown = {1: "ub", 2: "uw"}.get(size, "ud")
     count = max(1, size // 4)
@@ -412,7 +418,7 @@ def test_numbers_of_many_digits():
 
 
 def test_wide_immediates_are_cut():
-    """Spec 7, ``mov`` between integers of 64 and of 32 bits, and back."""
+    """``mov`` between integers of 64 and of 32 bits, and back."""
     lines = [
         ".decl Q v_type=G type=uq num_elts=1", ".decl S v_type=G type=ud num_elts=2 alias=<Q, 0>",
         "mov (M1, 1) D(0,0)<1> 0x1122334455667788:uq", "mov (M1, 1) D(0,1)<1> -2:q", "mov (M1, 1) Q(0,0)<1> -3:w",
@@ -434,6 +440,7 @@ add (M1, 8) V44(0,1)<2> V44(0,0)<8;8,1> -1:w
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("variant", ["row", "any"])
 def test_compiles_for_every_machine(cpu, variant):

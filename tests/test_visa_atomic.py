@@ -52,7 +52,7 @@ def update(op, old, src0=0, src1=0, *, half=False, format=None, options=None, ds
     return bits.tolist(), got["D"][0].tolist()
 
 
-# ---------------------------------------------------------------- section 2: operations
+# ---------------------------------------------------------------- operations
 
 VECTOR_OPS = {
     "add": "add", "sub": "sub", "umin": "min", "umax": "max", "smin": "imin", "smax": "imax", "and": "and", "or": "or",
@@ -62,10 +62,11 @@ VECTOR_OPS = {
 VECTORS = [row for row in rows("vectors_atomics.csv") if row["model_op"] in VECTOR_OPS and row["bits"] != "64"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "bits"), sorted({(row["model_op"], row["bits"]) for row in VECTORS}), ids=str)
 @pytest.mark.parametrize("dst", ["D.0", "V0"])
 def test_atomic_vectors(name, bits, dst):
-    """Spec 2, 10: Every vector that vISA can express, eight channels at a time; memory is the same without a destination."""
+    """Every vector that vISA can express, eight channels at a time; memory is the same without a destination."""
     chosen = [row for row in VECTORS if (row["model_op"], row["bits"]) == (name, bits)]
     op, half = VECTOR_OPS[name], bits == "16"
     for start in range(0, len(chosen), 8):
@@ -99,14 +100,14 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("op", "old", "src0", "src1", "new", "returned"), EXAMPLES)
 def test_examples(op, old, src0, src1, new, returned):
-    """Spec 2, 2.1: examples."""
+    """examples."""
     assert update(op, [old] * 8, src0, src1) == ([new] * 8, [returned] * 8)
 
 
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("op", OPS)
 def test_every_operation_on_edges(op, half):
-    """Spec 2, 2.1, 3, 10: 0, 1, the greatest and the sign boundary against each other, and special floats, against the model."""
+    """0, 1, the greatest and the sign boundary against each other, and special floats, against the model."""
     width = 16 if half else 32
     edges = [0, 1, (1 << width - 1) - 1, 1 << width - 1, (1 << width) - 1]
     edges += [0x7C00, 0xFC00, 0x7E00, 0x3C00] if half else [0x7F800000, 0xFF800000, 0x7FC00000, 0x3F800000]
@@ -128,46 +129,47 @@ def test_every_operation_on_edges(op, half):
 
 
 def test_a_nan_may_leave_memory():
-    """Spec 2.1: a nan may leave memory."""
+    """A nan may leave memory."""
     for op in ("fmin", "fmax"):
         new, _ = update(op, [0x3F800000] * 8, 0x7FC00000, options={"fminmax_nan": "keep_old"})
         assert new == [0x3F800000] * 8
 
 
-# ---------------------------------------------------------------- section 3: 16-bit elements
+# ---------------------------------------------------------------- 16-bit elements
 
 
 def test_half_example():
-    """Spec 3: half example."""
+    """Half example."""
     assert update("add", [0xFFFF] * 8, 0x00050002, half=True) == ([1] * 8, [0xFFFF] * 8)
 
 
 def test_only_the_element_changes():
-    """Spec 3: only the element changes."""
+    """Only the element changes."""
     surface = texels([0x1111] * 16, "R16_UINT")
     run(atomic("add", half=True), {"U": 2 * LANES + 1, "A": 0xFFFF0001, "D": 0}, surface)
     assert surface.copy_to_host().tolist() == [0x1111, 0x1112] * 8
 
 
 def test_the_upper_half_of_a_result():
-    """Spec 3: the upper half of a result."""
+    """The upper half of a result."""
     for op in ("imin", "add"):
         assert update(op, [0x8000] * 8, 0, half=True)[1] == [0x8000] * 8
     assert update("imin", [0x8000] * 8, 0, half=True, options={"half_result": "sign"})[1] == [0xFFFF8000] * 8
     assert update("add", [0x8000] * 8, 0, half=True, options={"half_result": "sign"})[1] == [0x8000] * 8
 
 
-# ---------------------------------------------------------------- section 4: sizes, masks, predicates
+# ---------------------------------------------------------------- sizes, masks, predicates
 
 EM = 0x0F0F00FF
 CHANNELS = {f"M{number}": 4 * (number - 1) for number in range(1, 9)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mask", "no_mask"), [("M1", False), ("M1", True), ("M2", False), ("M3", False), ("M5", False),
                                                ("M5", True), ("M7", False)])  # fmt: skip
 @pytest.mark.parametrize("guard", ["", "P1", "!P1", "P1.any", "!P1.any", "P1.all", "!P1.all"])
 def test_masks_and_predicates(mask, no_mask, guard):
-    """Spec 4, 10: The rule of section 4; elements of disabled channels keep what they had."""
+    """Only enabled channels take part; elements of disabled channels keep what they had."""
     offset = CHANNELS[mask]
     words = [0, 0xFFFFFFFF, 0xFF, 0x5A5A5A5A, 0x00FF0F01]
     text = atomic("add", mask=f"{mask}{'_NM' if no_mask else ''}, 8")
@@ -191,7 +193,7 @@ def test_masks_and_predicates(mask, no_mask, guard):
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_execution_sizes(size):
-    """Spec 4: execution sizes."""
+    """Execution sizes."""
     surface = texels([3] * 8)
     got = run(atomic("add", mask=f"M1, {size}"), {"U": LANES, "A": 1, "D": 9}, surface, ["D"])["D"][0]
     assert surface.copy_to_host().tolist() == [4] * size + [3] * (8 - size)
@@ -200,14 +202,14 @@ def test_execution_sizes(size):
 
 @pytest.mark.parametrize("mask", ["8", "M1, 8", "NoMask, 8", "m1_nm, 8"])
 def test_spellings_of_the_execution_size(mask):
-    """Spec 4, 7: spellings of the execution size."""
+    """Spellings of the execution size."""
     surface = texels([0] * 8)
     run(atomic("inc", mask=mask), {"U": LANES, "D": 0}, surface)
     assert surface.copy_to_host().tolist() == [1] * 8
 
 
 def test_eight_channels_on_one_texel():
-    """Spec 4, 9, 10: Ascending channel order."""
+    """Ascending channel order."""
     surface = texels([10] * 2)
     got = run(atomic("inc"), {"U": [1] * 8, "D": 0}, surface, ["D"])
     assert surface.copy_to_host().tolist() == [10, 18]
@@ -217,7 +219,7 @@ def test_eight_channels_on_one_texel():
 
 
 def test_the_example_of_the_notes():
-    """Spec 7: (P3) TYPED_ATOMIC.CMPXCHG: new values in V42, comparands in V43, old values to V44."""
+    """(P3) TYPED_ATOMIC.CMPXCHG: new values in V42, comparands in V43, old values to V44."""
     surface = device().surface(np.array([[1, 2, 3, 4], [5, 6, 7, 8]], np.uint32), format="R32_UINT")
     values = {
         "V40": [0, 1, 2, 3, 0, 1, 2, 3], "V41": [0, 0, 0, 0, 1, 1, 1, 1], "V42": range(20, 28),
@@ -230,7 +232,7 @@ def test_the_example_of_the_notes():
 
 
 def test_results_may_overwrite_operands():
-    """Spec 9: A message takes all its operands before it returns anything, wherever the result lies."""
+    """A message takes all its operands before it returns anything, wherever the result lies."""
     surface = texels(range(100, 116))
     wide = ".decl W v_type=G type=ud num_elts=16\n.decl W0 v_type=G type=ud num_elts=8 alias=<W, 0>"
     lines = ["mov (M1, 8) W(0,0)<1> U(0,0)<8;8,1>", "TYPED_ATOMIC.ADD (M1, 8) T6 W.0 V0 V0 V0 A.0 V0 W.4",
@@ -240,7 +242,7 @@ def test_results_may_overwrite_operands():
     assert surface.copy_to_host().tolist() == [*range(101, 109), *range(108, 116)]
 
 
-# ---------------------------------------------------------------- section 5: surfaces, coordinates, levels
+# ---------------------------------------------------------------- surfaces, coordinates, levels
 
 SHAPES = {"1d": (9,), "1d_buffer": (9,), "2d": (6, 9), "3d": (5, 6, 9), "a1d": (4, 9), "a2d": (4, 6, 9), "cube": (6, 6, 6),
           "acube": (12, 6, 6)}  # fmt: skip
@@ -254,11 +256,12 @@ def model_of(surface, elem=4):
                         bh=d.block_h_log2, bd=d.block_d_log2, n_levels=d.levels)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("geometry", SHAPES)
 def test_surface_types(geometry, layout, half):
-    """Spec 1, 5, 10: Every coordinate and the level at 0, last, last + 1 and 0xffffffff: sums at the model's places."""
+    """Every coordinate and the level at 0, last, last + 1 and 0xffffffff: sums at the model's places."""
     axes, size = AXES[geometry], 2 if half else 4
     levels = 3 if geometry != "1d_buffer" else 1
     if geometry in ("1d", "1d_buffer") and layout != "pitch":
@@ -289,8 +292,9 @@ def test_surface_types(geometry, layout, half):
     assert (memory(surface).view(f"u{size}") == expected).all()
 
 
+@pytest.mark.slow
 def test_level_example():
-    """Spec 5: A 10 x 6 surface with three levels: level 1 is 5 x 3."""
+    """A 10 x 6 surface with three levels: level 1 is 5 x 3."""
     surface = device().surface((6, 10), format="R32_UINT", levels=3)
     values = {"U": [5, 4, 4, 4, 0, 0, 0, 0], "V": [0, 2, 3, 2, 9, 9, 9, 9], "L": [1, 1, 1, 0, 0, 0, 0, 0], "A": 7, "D": 9}
     got = run(atomic("sub", v="V.0", lod="L.0"), values, surface, ["D"])["D"][0]
@@ -306,7 +310,7 @@ BOUNDS = [row for row in BOUNDS if row["access_bytes"] in ("2", "4")]
 
 @pytest.mark.parametrize("key", sorted({(row["geom"], row["access_bytes"]) for row in BOUNDS}), ids="-".join)
 def test_bounds_vectors(key):
-    """Spec 5, 6: Vectors in units of the access with the policy of vISA; negative numbers are large ones."""
+    """Vectors in units of the access with the policy of vISA; negative numbers are large ones."""
     geometry, size = key[0], int(key[1])
     for row in (row for row in BOUNDS if (row["geom"], row["access_bytes"]) == key):
         width, height, depth, layers = (int(row[name]) for name in ("width_bytes", "height", "depth", "layers"))
@@ -327,9 +331,10 @@ def test_bounds_vectors(key):
         assert got["D"][0, 0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("geometry", ["1d", "a1d", "2d", "a2d", "3d", "cube"])
 def test_coordinates_must_be_those_of_the_surface(geometry):
-    """Spec 5: a variable where the surface has no coordinate, or none where it has one, is an error.
+    """A variable where the surface has no coordinate, or none where it has one, is an error.
 
     The options ignore the first and take zero for the second; a surplus coordinate is then never out of bounds.
     """
@@ -354,19 +359,19 @@ def test_coordinates_must_be_those_of_the_surface(geometry):
             assert (surface.copy_to_host() == want).all(), (options, v, r)
 
 
-# ---------------------------------------------------------------- section 6: out of bounds and errors
+# ---------------------------------------------------------------- out of bounds and errors
 
 
 @pytest.mark.parametrize("op", OPS)
 def test_out_of_bounds_returns_zero(op):
-    """Spec 6, 9, 10: out of bounds returns zero."""
+    """Out of bounds returns zero."""
     surface = texels([5] * 4)
     got = run(atomic(op), {"U": LANES, "A": 5, "B": 5, "D": 9}, surface, ["D"])["D"][0]
     assert got[4:].tolist() == [0] * 4 and got[0] == (4 if op == "predec" else 5)
 
 
 def test_an_empty_slot_acts_as_out_of_bounds():
-    """Spec 6: an empty slot acts as out of bounds."""
+    """An empty slot acts as out of bounds."""
     text = ".kernel k\n.decl U v_type=G type=ud num_elts=8\n.decl T9 v_type=T num_elts=1\n.out U out\n"
     text += "mov (M1, 8) U(0,0)<1> 0x7:ud\nTYPED_ATOMIC.INC (M1, 8) T9 U.0 V0 V0 V0 V0 V0 U.0\n"
     out = np.ones((2, 8), np.uint32)
@@ -377,7 +382,7 @@ def test_an_empty_slot_acts_as_out_of_bounds():
 
 
 def test_bindless_surfaces():
-    """Spec 6: T252 holds a handle; it starts as one of no surface."""
+    """T252 holds a handle; it starts as one of no surface."""
     text = """.kernel k
     .decl V33 v_type=G type=uq num_elts=1
     .decl V40 v_type=G type=ud num_elts=8
@@ -394,7 +399,7 @@ def test_bindless_surfaces():
 
 @pytest.mark.parametrize("format", ["R32G32_UINT", "R16_UINT", "R8G8B8A8_UINT", "R8_UINT"])
 def test_formats(format):
-    """Spec 6: formats."""
+    """formats."""
     surface = device().surface((8,), format=format, geometry="1d")
     with pytest.raises(ptxemu.Fault, match="surface format mismatch"):
         run(atomic("add"), {"U": LANES, "A": 1, "D": 0}, surface)
@@ -404,7 +409,7 @@ def test_formats(format):
 
 
 def test_integers_on_floats_are_bits_unless_strict():
-    """Spec 2, 6: integers on floats are bits unless strict."""
+    """Integers on floats are bits unless strict."""
     assert update("add", [0x3F800000] * 8, 1, format="R32_FLOAT")[0] == [0x3F800001] * 8
     assert update("fmax", [0x3F800000] * 8, 0x40000000, format="R32_FLOAT")[0] == [0x40000000] * 8
     assert update("fmax", [0x3C00] * 8, 0x4000, half=True, format="R16_FLOAT")[0] == [0x4000] * 8
@@ -420,16 +425,16 @@ def test_integers_on_floats_are_bits_unless_strict():
 
 
 def test_typed_float_operations_may_be_refused():
-    """Spec 2: typed float operations may be refused."""
+    """Typed float operations may be refused."""
     with pytest.raises(ptxemu.PtxError, match=r"'\.fmax' is no operation on typed surfaces"):
         run(atomic("fmax"), {"U": 0, "A": 0, "D": 0}, options={"strict_typed_float": "reject"})
 
 
-# ---------------------------------------------------------------- section 8: raw operands
+# ---------------------------------------------------------------- raw operands
 
 
 def test_raw_operands_may_begin_anywhere():
-    """Spec 8: an offset that begins no register is tolerated, by an option an error; what does not fit is one always."""
+    """An offset that begins no register is tolerated, by an option an error; what does not fit is one always."""
     surface = texels(range(16))
     head = ".decl W v_type=G type=ub num_elts=40\n.decl X v_type=G type=ud num_elts=8 alias=<W, 3>"
     lines = ["mov (M1, 8) X(0,0)<1> U(0,0)<8;8,1>", atomic("add").replace("U.0", "W.3")]

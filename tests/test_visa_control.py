@@ -81,6 +81,7 @@ class Program:
         return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_channels_go_their_own_ways(seed):
     """Execution model, "Branch Instructions": forward and backward gotos in any order, against each channel by itself."""
@@ -115,7 +116,7 @@ def test_execution_size_one_is_uniform():
 
 
 def test_the_rule_of_enabled_channels_holds_at_run_time():
-    """Spec 4: ch[n] = NM ? 1 : EM[n + offset], ch[n] &= P'[n + offset], with an EM that a goto has made."""
+    """ch[n] = NM ? 1 : EM[n + offset], ch[n] &= P'[n + offset], with an EM that a goto has made."""
     masks = [0x0F0F00FF, 0, 0xFFFFFFFF, 0x00FF5AA5]
     forms = [
         ("M1", ""),

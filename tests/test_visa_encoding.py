@@ -1,4 +1,4 @@
-"""The bytes of TYPED_ATOMIC (notes on vISA, sections 3, 4 and 8)."""
+"""The bytes of TYPED_ATOMIC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def encoded(text: str) -> bytes:
 
 
 def test_the_example():
-    """Spec 8: the example."""
+    """The example."""
     code = encoded("TYPED_ATOMIC.ADD (M1, 8) T6 V40.0 V41.0 V0 V0 V42.0 V0 V44.0")
     wanted = "73 00 03 00 00 06 28 00 00 00 00 00 29 00 00 00 00 00" + " 00" * 12
     wanted += " 2a 00 00 00 00 00" + " 00" * 6 + " 2c 00 00 00 00 00"
@@ -34,13 +34,13 @@ def test_the_example():
 
 @pytest.mark.parametrize(("op", "byte"), [("ADD", 0), ("FCMPWR", 0x12), ("ADD.16", 0x20), ("PREDEC.16", 0x2D)])
 def test_operation_bytes(op, byte):
-    """Spec 3: operation bytes."""
+    """Operation bytes."""
     assert encoded(f"TYPED_ATOMIC.{op} (M1, 8) T6 V40.0 V0 V0 V0 V42.0 V0 V0")[1] == byte
 
 
 @pytest.mark.parametrize(("mask", "byte"), [("M1, 8", 3), ("M3, 8", 0x23), ("M1_NM, 8", 0x83), ("8", 3), ("NoMask, 8", 0x83)])
 def test_execution_bytes(mask, byte):
-    """Spec 4: execution bytes."""
+    """Execution bytes."""
     assert encoded(f"TYPED_ATOMIC.INC ({mask}) T6 V40.0 V0 V0 V0 V0 V0 V0")[2] == byte
 
 
@@ -48,13 +48,13 @@ def test_execution_bytes(mask, byte):
     ("guard", "word"), [("P3", 3), ("!P3", 0x8003), ("P1.any", 0x2001), ("!P1.all", 0xC001), ("P4095", 0xFFF)]
 )
 def test_predicate_words(guard, word):
-    """Spec 4: predicate words."""
+    """Predicate words."""
     code = encoded(f"({guard}) TYPED_ATOMIC.INC (M1, 8) T6 V40.0 V0 V0 V0 V0 V0 V0")
     assert int.from_bytes(code[3:5], "little") == word
 
 
 def test_text_survives():
-    """Spec 8: 2,000 random instructions: text, bytes, text."""
+    """2,000 random instructions: text, bytes, text."""
     rng = random.Random(5)
     words = [entry.visa.upper() for entry in OPERATIONS if entry.visa]
 
@@ -77,7 +77,7 @@ def test_text_survives():
 
 
 def test_the_loader_keeps_the_map_of_names():
-    """Spec 8: an index is one into the kernel's table of variables; spec 7: the finalizer's spellings, on request."""
+    """An index is one into the kernel's table of variables; the finalizer's spellings, on request."""
     table = {"coordinates": 1, "image": 2, "chosen": 3, "value": 4}
     names = {index: name for name, index in table.items()}
     text = "(!chosen.any) TYPED_ATOMIC.IMIN (M3_NM, 8) image coordinates.64 V0 V0 V0 value.0 V0 value.32"
@@ -99,7 +99,7 @@ def test_the_loader_keeps_the_map_of_names():
     ],
 )  # fmt: skip
 def test_reserved_codes(place, value, message):
-    """Spec 2, 3, 4: reserved codes."""
+    """Reserved codes."""
     code = bytearray(encoded("TYPED_ATOMIC.ADD (M1, 8) T6 V40.0 V0 V0 V0 V42.0 V0 V0"))
     code[place] = value
     with pytest.raises(ptxemu.InputError, match=message):
@@ -122,6 +122,6 @@ def test_reserved_codes(place, value, message):
     ],
 )
 def test_what_has_no_encoding(text):
-    """Spec 8: what has no encoding; spec 4: predicate 0 stands for none, as V0 does for no variable."""
+    """What has no encoding; predicate 0 stands for none, as V0 does for no variable."""
     with pytest.raises(TextError):
         encoded(text)

@@ -1,7 +1,4 @@
-"""Rules of TYPED_ATOMIC that are tables of the notes on vISA, row by row.
-
-Docstrings of the tests of vISA begin with the sections of the notes that they show: ``Spec 2.1``.
-"""
+"""Rules of TYPED_ATOMIC, table by table and row by row."""
 
 from __future__ import annotations
 
@@ -48,9 +45,10 @@ def renamed(text: str, **names: str) -> str:
     return f"{head} T6 " + " ".join(names.get(name, name) + dot + byte for name, dot, byte in words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_operands_of_every_operation(op):
-    """Spec 2: src0 and src1 are a value, V0, or (predec) anything; dst may be V0 always."""
+    """Src0 and src1 are a value, V0, or (predec) anything; dst may be V0 always."""
     code, first, second, kind = OPERATIONS[op]
     for place, need in (("src0", first), ("src1", second)):
         assert accepted(op, {place: "V0"}) == (need != "value")
@@ -60,9 +58,10 @@ def test_operands_of_every_operation(op):
     assert encoded(renamed(atomic(op), U="V1", A="V2", B="V3", D="V4"))[1] == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_types_of_every_operation(op):
-    """Spec 2: D or UD, floats F too, everything else UD; no rule in lenient mode."""
+    """D or UD, floats F too, everything else UD; no rule in lenient mode."""
     _, first, second, kind = OPERATIONS[op]
     for place in ("u", "v", "r", "lod", "src0", "src1", "dst"):
         if (place == "src0" and first != "value") or (place == "src1" and second != "value"):
@@ -75,8 +74,9 @@ def test_types_of_every_operation(op):
             assert accepted(op, {place: given}, strict=True) == (given in right), (place, given)
 
 
+@pytest.mark.slow
 def test_typed_floats_may_be_refused():
-    """Spec 2: just fmax, fmin and fcmpwr."""
+    """Just fmax, fmin and fcmpwr."""
     for op, (_, _, _, kind) in OPERATIONS.items():
         text = HEAD + "\n" + renamed(atomic(op), U="UD", A="UD", B="UD", D="UD")
         if kind == "f":
@@ -87,7 +87,7 @@ def test_typed_floats_may_be_refused():
 
 
 def test_predec_ignores_its_source():
-    """Spec 2: predec accepts V0 or any operand."""
+    """Predec accepts V0 or any operand."""
     for src0 in ("V0", "A.0"):
         surface = texels([0, 5] * 4)
         got = run(f"TYPED_ATOMIC.PREDEC (M1, 8) T6 U.0 V0 V0 V0 {src0} V0 D.0", {"U": LANES, "A": 3, "D": 9}, surface, ["D"])
@@ -95,7 +95,7 @@ def test_predec_ignores_its_source():
 
 
 def test_half_float_rules():
-    """Spec 2.1, 3: the NaN rule, its option, zeros and subnormals in halves."""
+    """The NaN rule, its option, zeros and subnormals in halves."""
     olds = [0x7E01, 0x3C00, 0x7E01, 0x0000, 0x8000, 0x0001, 0xFC00, 0x8001]
     values = [0x3C00, 0x7E01, 0xFE01, 0x8000, 0x0000, 0x0002, 0x3C00, 0x8002]
     assert update("fmin", olds, values, half=True)[0] == [0x3C00, 0x3C00, 0x7E00, 0x8000, 0x8000, 0x0001, 0xFC00, 0x8002]
@@ -108,7 +108,7 @@ def test_half_float_rules():
 
 
 def test_mask_table():
-    """Spec 4: the sixteen codes, both ways, and the channels that they choose."""
+    """The sixteen codes, both ways, and the channels that they choose."""
     predicate = 0x9ABCDE1F
     surface = texels([0] * 64)
     lines, want = [], np.zeros(64, np.uint32)
@@ -122,8 +122,9 @@ def test_mask_table():
     assert surface.copy_to_host().tolist() == want.tolist()
 
 
+@pytest.mark.slow
 def test_sizes_and_offsets():
-    """Spec 4: 1, 2, 4 and 8 in lenient mode, 8 in strict mode, at offsets that are multiples of 8 there."""
+    """1, 2, 4 and 8 in lenient mode, 8 in strict mode, at offsets that are multiples of 8 there."""
     for size in (1, 2, 4, 8, 16, 32):
         for number in range(1, 9):
             for suffix in ("", "_NM"):
@@ -133,9 +134,10 @@ def test_sizes_and_offsets():
                 assert (not errors(text, strict=True)) == (size == 8 and number in (1, 3, 5, 7)), (size, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_formats_in_every_mode(strict):
-    """Spec 6: 32-bit operations need one component of four bytes, those of 16 bits one of two."""
+    """32-bit operations need one component of four bytes, those of 16 bits one of two."""
     formats = {"R32_UINT": 4, "R32_SINT": 4, "R32_FLOAT": 4, "R16_UINT": 2, "R16_SINT": 2, "R16_FLOAT": 2, "R16G16_UINT": 0,
                "R8_UINT": 0, "R8G8B8A8_UINT": 0, "R32G32_UINT": 0, "R8G8_UINT": 0}  # fmt: skip
     for format, size in formats.items():
@@ -151,7 +153,7 @@ def test_formats_in_every_mode(strict):
 
 
 def test_spellings():
-    """Spec 7: any case of opcode, operation and mask; both names of the signed minimum and maximum; four nulls; names."""
+    """Any case of opcode, operation and mask; both names of the signed minimum and maximum; four nulls; names."""
     texts = [
         "TYPED_ATOMIC.IMIN (M1, 8) T6 U.0 V0 V0 V0 A.0 V0 D.0", "typed_atomic.imin (m1, 8) T6 U.0 V0.0 V0 V0 A.0 V0 D.0",
         "Typed_Atomic.minsint (8) image U.0 %null.0 V0 V0 A.0 %null.0 D.0",

@@ -1,4 +1,4 @@
-"""Surface operands of vISA: slots of the binding table chosen at run time, T0, T252 (spec 6; execution model; MOVS)."""
+"""Surface operands of vISA: slots of the binding table chosen at run time, T0, T252."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def flat(start: int = 0):
 
 
 def test_slots_are_chosen_at_run_time():
-    """Spec 6: the variable holds an index (0..255) of the table; threads choose differently, an empty slot drops."""
+    """The variable holds an index (0..255) of the table; threads choose differently, an empty slot drops."""
     first, second, third = flat(10), flat(20), flat(30)
     kernel = load(
         FILES + "movs (M1, 1) T6(0) I(0,0)<0;1,0>\n" + ADD.format("T6"), {"flat": first, "first": second, "named": third}
@@ -64,7 +64,7 @@ def test_kinds_of_slots_and_copies():
 
 
 def test_bindless_by_argument_and_copy():
-    """Spec 6: T252 holds a handle, here an argument; other variables may take it."""
+    """T252 holds a handle, here an argument; other variables may take it."""
     surface = flat()
     body = FILES + ".input T252 offset=32 size=8\n" + ADD.format("T252") + "movs (M1, 1) T7(0) T252(0)\n" + ADD.format("T7")
     load(body, {})[1, 1](LANES, LANES, LANES, np.zeros(8, np.uint32), surface)
@@ -82,7 +82,7 @@ def test_movs_obeys_the_execution_mask():
 
 
 def test_an_empty_slot_may_be_a_fault():
-    """Spec 6: with the switch invalid_header."""
+    """With the switch invalid_header."""
     lines = FILES + "movs (M1, 1) T6(0) I(0,0)<0;1,0>\n" + ADD.format("T6")
     kernel = load(lines, {"flat": flat()}, options={"invalid_header": "fault"})
     kernel[1, 1](LANES, np.full(8, 5, np.uint32), LANES, np.zeros(8, np.uint32))
@@ -92,7 +92,7 @@ def test_an_empty_slot_may_be_a_fault():
 
 
 def test_a_disabled_surface_acts_as_out_of_bounds():
-    """Spec 6: nothing is written and zero returned, whatever format and geometry say."""
+    """Nothing is written and zero returned, whatever format and geometry say."""
     surface = device().surface((8, 8), format="R16_UINT", enabled=False)
     old = np.full(8, 77, np.uint32)
     load(FILES + ADD.format("T6"), {"named": surface}, strict=True)[1, 1](LANES, LANES, LANES, old)

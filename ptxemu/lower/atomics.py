@@ -1,4 +1,4 @@
-"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"; unified model section 5)."""
+"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red")."""
 
 from __future__ import annotations
 

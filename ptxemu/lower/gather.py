@@ -1,6 +1,6 @@
 """Gathers and scatters.
 
-LLVM's intrinsics are used only where the CPU makes them cheap to compile and run (DESIGN section 3); elsewhere one small
+LLVM's intrinsics are used only where the CPU makes them cheap to compile and run; elsewhere one small
 out-of-line loop over the active lanes for each element size.
 """
 

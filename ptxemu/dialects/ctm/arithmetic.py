@@ -1,4 +1,4 @@
-"""What the units compute, as ops of PTX rows on floats as bits (notes on CTM, section 8).
+"""What the units compute, as ops of PTX rows on floats as bits.
 
 Inputs and results that are subnormal become zero of the same sign, NaN becomes 0x7fffffff; with the output modifier
 disabled, an operation that chooses one of its sources keeps its bits.

@@ -1,6 +1,6 @@
 """What a loader of binary programs can read of an instruction: word 0 and the high bits of the word of the RGB unit.
 
-The fields are those of the notes on CTM, section 5.  Operations, operands, and the alpha unit's output modifier, target and
+Operations, operands, and the alpha unit's output modifier, target and
 test lie elsewhere, in words whose layout is not known.
 """
 

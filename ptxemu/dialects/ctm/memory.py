@@ -1,4 +1,4 @@
-"""The registers that describe inputs and outputs in memory: base address, format and height (notes on CTM, section 6)."""
+"""The registers that describe inputs and outputs in memory: base address, format and height (docs/dialects.md, "CTM")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where results go: cached targets, UMRT writes and the conditional test (notes on CTM, sections 2, 3 and 7)."""
+"""Where results go: cached targets, UMRT writes and the conditional test (docs/dialects.md, "CTM")."""
 
 from __future__ import annotations
 

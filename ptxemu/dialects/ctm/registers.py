@@ -85,7 +85,7 @@ class Registers:
         return self.arithmetic.negative(value) if select.negated else value
 
     def gate(self, mods: dict[str, str], channel: int) -> Guard | None:
-        """PRED_SEL and PRED_INV for a channel; NONE ignores INV (notes on CTM, section 5)."""
+        """PRED_SEL and PRED_INV for a channel; NONE ignores INV."""
         if mods["sel"] == "PRED_SEL_NONE":
             return None
         return self.predicate[SELECTED.get(mods["sel"], channel)], "PRED_INV" in mods
