@@ -36,7 +36,7 @@ static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) 
 /* What a warp sees that is the same for all CTAs of the place. */
 static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
   const pe_config *config = &launch->config;
-  uint64_t local_slot = config->suspends ? warpid : 0; /* warps that run one after another share a window */
+  uint64_t local_slot = pe_launch_windows_of_warps(launch) > 1 ? warpid : 0;
   pe_warp_state *state = &cta->warps[warpid];
   *state = (pe_warp_state){
     .fiber = cta->fibers[config->suspends ? warpid : 0],

@@ -47,8 +47,8 @@ void pe_flight_begin(pe_launch *launch) {
 
 void pe_flight_end(pe_launch *launch) {
   pe_launch **link = &in_flight;
-  while (*link != launch) link = &(*link)->next_in_flight;
-  *link = launch->next_in_flight;
+  while (*link && *link != launch) link = &(*link)->next_in_flight;
+  if (*link) *link = launch->next_in_flight; /* else the process is a fork of the one that began it */
 }
 
 void pe_flight_forget(void) { in_flight = NULL; }

@@ -61,7 +61,7 @@ static bool take_window(pe_launch *launch, uint64_t size, const char *name, bool
  * of a worker's first is bounded as that of a multiprocessor. */
 static bool take_windows(pe_launch *launch, bool further) {
   const pe_config *config = &launch->config;
-  uint64_t local = pe_product(launch->local_stride, PE_WARP_LANES * (config->suspends ? launch->warps : 1));
+  uint64_t local = pe_product(launch->local_stride, PE_WARP_LANES * pe_launch_windows_of_warps(launch));
   if (launch->window_count == launch->window_room) {
     size_t room = 2 * launch->window_room + launch->workers;
     pe_windows *windows = realloc(launch->windows, room * sizeof *windows);
@@ -127,23 +127,30 @@ static void return_memory(pe_launch *launch) {
 
 /* ---- the public functions ---- */
 
+/* Take what a launch needs. With pe_lock held. */
+static bool begin(pe_launch *launch) {
+  if (!take_memory(launch)) {
+    return_memory(launch);
+    return false;
+  }
+  pe_signals_ensure();
+  pe_flight_begin(launch);
+  return true;
+}
+
 /* With pe_lock held. */
 static int start(pe_launch *launch) {
   choose_workers(launch);
-  if (!take_memory(launch)) {
-    return_memory(launch);
-    return ENOMEM;
-  }
+  if (!begin(launch)) return ENOMEM;
   choose_chunk(launch);
-  pe_signals_ensure();
-  pe_flight_begin(launch);
   if (pe_pool_assign(launch) > 0) return 0;
   pe_flight_end(launch);
   return_memory(launch);
   return EAGAIN;
 }
 
-int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
+/* A launch that has nothing yet. 0, or an errno value. */
+static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   *out = NULL;
   if (!is_valid(config)) return EINVAL;
   if (!is_affordable(config)) return ENOMEM;
@@ -158,14 +165,44 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   }
   pe_condition_init(&launch->end);
   pthread_mutex_init(&launch->output.mutex, NULL);
+  *out = launch;
+  return 0;
+}
+
+int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
+  int error = create(arena, config, out);
+  if (error) return error;
   pe_lock();
-  int error = start(launch);
+  error = start(*out);
   pe_unlock();
-  if (error)
-    free(launch);
-  else
-    *out = launch;
+  if (error) {
+    free(*out);
+    *out = NULL;
+  }
   return error;
+}
+
+int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
+  int error = create(arena, config, out);
+  if (error) return error;
+  pe_launch *launch = *out;
+  launch->stepped = true;
+  launch->config.suspends = 0; /* nothing waits within a call */
+  launch->workers = 1;
+  pe_lock();
+  bool begun = begin(launch);
+  pe_unlock();
+  if (begun) return 0;
+  free(launch);
+  *out = NULL;
+  return ENOMEM;
+}
+
+void pe_launch_close(pe_launch *launch) {
+  pe_lock();
+  pe_launch_finished(launch);
+  pe_unlock();
+  pe_launch_destroy(launch);
 }
 
 void pe_launch_finished(pe_launch *launch) {

@@ -44,6 +44,7 @@ struct pe_launch {
   uint64_t ctas, chunk, gridid;
   uint32_t workers; /* threads that run the launch */
   uint32_t running; /* of them, not finished; guarded by pe_lock */
+  bool stepped;     /* by interpret.c: no threads, and one fiber for each CTA */
   bool ended;
   pthread_cond_t end;
   pe_windows *windows; /* of each worker's first place, then of further ones; guarded by pe_lock */
@@ -61,6 +62,11 @@ struct pe_launch {
 };
 
 static inline bool pe_stopped(pe_launch *launch) { return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0; }
+
+/* How many warps of a CTA have a local window each: warps that run one after another share one. */
+static inline uint32_t pe_launch_windows_of_warps(const pe_launch *launch) {
+  return launch->config.suspends || launch->stepped ? launch->warps : 1;
+}
 
 /* ---- a CTA and its warps, owned by one worker --------------------------------------------------------------------- */
 
@@ -135,6 +141,8 @@ uint32_t pe_cpu_count(void);
 /* ---- sched.c ------------------------------------------------------------------------------------------------------ */
 
 void pe_worker_run(pe_worker *worker);
+/* Round to nearest, keep subnormals, trap nothing: whatever the creator of this thread had set. */
+void pe_default_floating_point(void);
 /* Suspend the running warp until the scheduler resumes it; leaves the kernel if the launch was stopped. */
 void pe_suspend(pe_warp *w);
 
@@ -171,6 +179,10 @@ void pe_mbarriers_deadlock(pe_cta *cta);
 bool pe_cluster_complete(pe_cta *cta);
 
 /* ---- launch.c ----------------------------------------------------------------------------------------------------- */
+
+/* A launch without threads: its windows and its place among the launches in flight. 0, or an errno value. */
+int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **launch);
+void pe_launch_close(pe_launch *launch);
 
 /* Windows for a worker's first place, and for one more. */
 pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker);

@@ -23,8 +23,7 @@
 
 _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
 
-/* Round to nearest, keep subnormals, trap nothing: whatever the creator of this thread had set. */
-static void default_floating_point(void) {
+void pe_default_floating_point(void) {
   fesetenv(FE_DFL_ENV);
 #if defined(__x86_64__)
   _mm_setcsr(0x1f80);
@@ -264,7 +263,7 @@ static void run_waiting(pe_worker *worker) {
 
 void pe_worker_run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
-  default_floating_point();
+  pe_default_floating_point();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);
   if (!pe_cta_prepare(worker->cta, launch, &windows, NULL)) {
     pe_launch_starved(launch);
