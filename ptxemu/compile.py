@@ -16,7 +16,6 @@ from ptxemu.frames import largest_frame
 from ptxemu.ir import Function, Module, Variable
 from ptxemu.irtext.printer import Body, print_ir
 from ptxemu.layout import KernelLayout, ModuleLayout
-from ptxemu.limits import MAX_LOCAL
 from ptxemu.link import link
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.function import build as build_function
@@ -26,6 +25,7 @@ from ptxemu.lower.threaded import build as build_threaded
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Graph
 from ptxemu.pipeline import PASSES, Bodies, Hook, analyse, prepare
+from ptxemu.requirements import find_entry, require_local
 from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
@@ -195,13 +195,6 @@ def emit_ir(module: Module, entry: str, options: Options, after: str | None = No
     return texts.get(after or "") or print_ir(module, bodies.listing)
 
 
-def find_entry(module: Module, name: str) -> Function:
-    function = module.functions.get(name)
-    if function is None or function.kind != "entry" or function.body is None:
-        raise InputError(f"no kernel named '{name}' in {module.source.name}")
-    return function
-
-
 def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
     """The passes from checked IR to LLVM IR text."""
     return lower_bodies(prepare(module, entry, variant), options)
@@ -242,13 +235,6 @@ def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
     found += entry.variables
     found += [variable for graph in others for variable in graph.variables if variable.space == "shared"]
     return list(dict.fromkeys(found))
-
-
-def require_local(source: SourceFile, function: Function, size: int) -> None:
-    """Refuse a function whose variables take more local memory than a thread has; ptxas leaves that to the launch."""
-    if size > MAX_LOCAL:
-        where = source.where(function.pos)
-        raise InputError(f"{where}: '{function.name}' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
 
 
 isa.verify(lowerings(), ELEMENTWISE)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ptxemu.check.declarations import same_signature
 from ptxemu.errors import Diagnostic, Diagnostics, InputError, PtxError
 from ptxemu.ir import Addr, Call, Function, LabelMark, Module, Op, Operand, Symbol, SymRef, Variable, Vec
-from ptxemu.lower.calls import SIGNATURES
+from ptxemu.runtime_calls import SIGNATURES
 from ptxemu.source import JoinedSource
 
 STRENGTH = {"visible": 2, "common": 1, "weak": 0}  # of a definition that other files can see

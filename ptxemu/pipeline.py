@@ -13,10 +13,9 @@ from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
 from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Function, LabelMark, Module, Op
+from ptxemu.ir import Function, Module
 from ptxemu.irtext.printer import Body
 from ptxemu.irtext.verifier import verify
-from ptxemu.lower.calls import SIGNATURES, is_runtime_call
 from ptxemu.passes.build import build
 from ptxemu.passes.copies import propagate
 from ptxemu.passes.graph import Graph
@@ -25,7 +24,7 @@ from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.separate import separate
 from ptxemu.passes.ssa import construct
-from ptxemu.source import SourceFile
+from ptxemu.requirements import require_one_cta, require_supported
 
 VERIFY_VARIABLE = "PTXEMU_VERIFY"
 
@@ -166,34 +165,3 @@ def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True)
         LANE_PRIVATE.apply(bodies, _observed(after))
         found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True)
     return found, independent
-
-
-def require_one_cta(source: SourceFile, entry: Function) -> None:
-    """Refuse a kernel that must run in clusters of several CTAs."""
-    shape = entry.limits.get("reqnctapercluster", ())
-    if any(extent > 1 for extent in shape):
-        size = " x ".join(map(str, shape))
-        raise UnsupportedError(f"{source.where(entry.pos)}: a cluster of {size} CTAs is not supported")
-
-
-def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
-    """Refuse the first instruction that cannot be run; nothing is ever skipped."""
-    for item in body:
-        if not isinstance(item, Op):
-            continue
-        what = None
-        if not item.row.supported:
-            what = f"instruction '{written(source, item)}'"
-        elif item.call is not None and not item.call.real and not is_runtime_call(item.call):
-            assert isinstance(item.call.callee, Function)
-            name = item.call.callee.name
-            what = f"call of external function '{name}'" + (" with these parameters" if name in SIGNATURES else "")
-        if what is not None:
-            raise UnsupportedError(f"{source.where(item.pos)}: {what} is not supported")
-
-
-def written(source: SourceFile, op: Op) -> str:
-    """The opcode with its modifiers as the source has it."""
-    text = source.text[op.pos : op.end]
-    words = text.split(None, 2)
-    return (words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0]).rstrip(";")

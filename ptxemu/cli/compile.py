@@ -9,7 +9,7 @@ import click
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.values import parse_extent
-from ptxemu.compile import Options, emit, emit_ir, find_entry, front
+from ptxemu.compile import Options, emit, emit_ir, front
 from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import of_file
 from ptxemu.errors import InputError
@@ -18,6 +18,7 @@ from ptxemu.ir import Module
 from ptxemu.limits import shape_of
 from ptxemu.names import closest
 from ptxemu.pipeline import verify_bodies
+from ptxemu.requirements import find_entry
 from ptxemu.variant import variant_of
 
 

@@ -20,8 +20,8 @@ from ptxemu.errors import InputError
 from ptxemu.ir import Function, Module, Op
 from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.layout import place
-from ptxemu.lower.calls import is_runtime_call
-from ptxemu.pipeline import written
+from ptxemu.requirements import written
+from ptxemu.runtime_calls import is_runtime_call
 from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
 from ptxemu.source import SourceFile, join
 
