@@ -17,6 +17,7 @@ from ptxemu.buffer import Buffer
 from ptxemu.cache import Cache
 from ptxemu.device import FRAMELESS_STACK, Device, default_device
 from ptxemu.diagnose import read_ptx
+from ptxemu.engine import engine_of
 from ptxemu.errors import InputError, shown
 from ptxemu.limits import MAX_LOCAL, Shape, check_kernel, check_shared, rows_of, shape_of
 from ptxemu.locks import new_lock
@@ -251,11 +252,12 @@ class Launcher:
             raise InputError(f"printf must be a function, not {shown(printf)}")
         device = module.device
         arguments = Arguments(info, args, device, rows_of(info, self.shape))
-        code, loaded = module.program.load(info.name, self.shape.block)
+        engine = engine_of(device.engine)
+        code, loaded = engine.load(module.program, info.name, self.shape.block)
         dynamic = check_shared(info, code.static_shared, shared)
         resident, surfaces = module.resident(), module.surface_context()
         unsynced = resident.overlapping(info.unsynced)
-        ended = module.program.watch(info.name, self.shape.block, code)
+        ended = engine.watch(module.program, info.name, self.shape.block, code)
         try:
             params = arguments.copy_in()
             result = launch(
@@ -284,6 +286,7 @@ class Launcher:
                 surface_name=resident.surface_name,
                 printf=printf,
                 keeps=(loaded, resident, surfaces),
+                runs=engine.runs(loaded),
             )
             arguments.copy_out()
         finally:

@@ -31,6 +31,7 @@ MIN_MEMORY = 1 << 20
 MAX_MEMORY = 1 << 46  # what processes can address is not much more
 MAX_WORKERS = 4096
 DEFAULT_STACK = 16 << 10
+ENGINES = ("jit", "interpreter")
 HOST_STACK_RATIO = 1024
 FRAMELESS_STACK = (1 << 20) - SMALL  # of the host, besides a kernel's own frame
 
@@ -41,7 +42,8 @@ class Device:
     By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved;
     it is committed as buffers need it.  ``heap`` is the size of the heap from which kernels take memory with ``malloc``,
     at most 16 GiB.  ``stack`` bounds the local memory of one thread that recursive functions and ``alloca`` take.
-    ``surface_policy`` settles what the instruction sets leave open about surfaces.
+    ``surface_policy`` settles what the instruction sets leave open about surfaces.  ``engine`` is ``jit``, or ``interpreter``,
+    which executes one instruction after another: slow, but without compiling anything first.
     """
 
     def __init__(
@@ -51,7 +53,11 @@ class Device:
         surface_policy: SurfacePolicy | None = None,
         heap: int | str | None = None,
         stack: int | str = DEFAULT_STACK,
+        engine: str = "jit",
     ) -> None:
+        if engine not in ENGINES:
+            raise InputError(f"engine must be one of {', '.join(ENGINES)}, not {shown(engine)}")
+        self.engine = engine
         if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
             raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {shown(workers)}")
         self.workers = workers or 0

@@ -140,13 +140,15 @@ def launch(
     surface_name: Callable[[int], str | None] = lambda slot: None,
     printf: Callable[[str], None] | None = None,
     keeps: object = None,
+    runs: Callable[..., Run] | None = None,
 ) -> LaunchResult:
     """Run the kernel at ``address`` over the grid and wait for its end.
 
     ``locate`` turns a fault record's ``pos`` (or, where that is None, its ``pc``) into ``file:line``, or "";
     ``surface_name`` says by which name the program knows a slot of the surface table.
     ``printf`` takes the kernel's output as it comes; by default it goes to ``sys.stdout``.
-    ``keeps`` is what must not go away while threads are in the kernel: its code, the tables it reads.
+    ``keeps`` is what must not go away while threads are in the kernel: its code, the tables it reads.  ``runs`` makes what
+    executes the launch, by default on the runtime's threads.
     Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has
     been stopped by then.
     """
@@ -160,13 +162,13 @@ def launch(
     config.handles, config.surfaces = handles, ffi.NULL if surfaces is None else surfaces
     config.suspends, config.workers = suspends or spins or cooperative, workers
     config.spins, config.cooperative = spins, cooperative
-    origin = _Origin(dialect, kernel_name, locate, surface_name)
-    run = _Run(arena, origin, printf or sys.stdout.write)
+    origin = Origin(dialect, kernel_name, locate, surface_name)
+    run = (runs or Run)(arena, origin, printf or sys.stdout.write)
     return run.execute(config, timeout, (keeps, buffer))
 
 
 @dataclass(slots=True, frozen=True)
-class _Origin:
+class Origin:
     """What faults call the places of a program."""
 
     dialect: str
@@ -175,10 +177,10 @@ class _Origin:
     surface_name: Callable[[int], str | None]
 
 
-class _Run:
-    """One launch in flight."""
+class Run:
+    """One launch in flight, on the runtime's threads."""
 
-    def __init__(self, arena: Arena, origin: _Origin, printf: Callable[[str], None] | Any) -> None:
+    def __init__(self, arena: Arena, origin: Origin, printf: Callable[[str], None] | Any) -> None:
         self.arena = arena
         self.origin = origin
         self.kernel_name = origin.kernel_name
@@ -193,13 +195,16 @@ class _Run:
         try:
             self._start(memory, config, slot)
             timed_out = self._wait(slot[0], None if timeout is None else started + timeout)
-            self._drain(slot[0], final=True)
-            return self._result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)
+            self.drain(slot[0], final=True)
+            return self.result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)
         finally:
             ffi.release(slot)
 
     def _start(self, memory: Any, config: Any, out: Any) -> None:
-        error = lib.pe_launch_start(memory, config, out)
+        self.refuse(lib.pe_launch_start(memory, config, out), config)
+
+    def refuse(self, error: int, config: Any) -> None:
+        """Raise what an errno value says of the start of a launch."""
         if error == errno.ENOMEM:
             raise InputError(f"out of device memory for the launch of `{self.kernel_name}`{_local_memory(config)}")
         if error == errno.E2BIG:
@@ -214,19 +219,19 @@ class _Run:
         """Wait for the end, passing output on. True: the deadline came first (the launch has been stopped)."""
         late = False
         while not lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
-            self._drain(handle)
+            self.drain(handle)
             if deadline is not None and not late and time.monotonic() >= deadline:
                 lib.pe_launch_request_stop(handle)
                 late = True
         return late
 
-    def _drain(self, handle: Any, final: bool = False) -> None:
+    def drain(self, handle: Any, final: bool = False) -> None:
         while size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES):
             self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
         if final and (rest := self.decoder.decode(b"", final=True)):
             self.printf(rest)
 
-    def _result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
+    def result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
         record, counters = ffi.new("pe_record *"), ffi.new("pe_counters *")
         lib.pe_launch_result(handle, record, counters)
         if record.kind not in (lib.PE_OK, lib.PE_STOPPED):

@@ -17,9 +17,9 @@ LAYERS: list[set[str]] = [
     {"unlocked"},
     {"errors", "operations"},
     {"cache", "files", "ir", "memory", "signature", "slots", "surface_format"},
-    {"isa"},
+    {"isa", "runtime_calls"},
     {"frames", "handle", "limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph", "lower.emit"},
-    {"check", "buffer", "surface_object", "describe", "texture", "analysis.dominators"},
+    {"requirements", "check", "buffer", "surface_object", "describe", "texture", "analysis.dominators"},
     {"texture_object"},
     {"passes", "device"},
     {"irtext"},
@@ -31,6 +31,8 @@ LAYERS: list[set[str]] = [
     {"effort"},
     {"compile"},
     {"program"},
+    {"interpreter"},
+    {"engine"},
     {"api", "background"},
     {"case"},
     {"cli"},
@@ -108,3 +110,25 @@ def test_start_up_imports_no_compiler():
     code = f"import sys, ptxemu.cli.run; print(sorted({slow!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_interpreter_shares_nothing_of_the_compiler():
+    """Of the lowerings only those that are elementwise, which are loaded by name."""
+    shared = {"lower.emit", "lower.bits"}
+    compiler = ("passes", "analysis", "lower", "compile", "pipeline", "jit", "effort", "frames")
+    for path in (PACKAGE / "interpreter").glob("*.py"):
+        found = {name for name in imports(path) if name.partition(".")[0] in compiler} - shared
+        assert not found, f"{path.name} imports {found}"
+
+
+def test_the_interpreter_loads_no_pass():
+    slow = ("ptxemu.passes", "ptxemu.analysis", "ptxemu.lower.context", "ptxemu.compile")
+    code = f"import sys, ptxemu.interpreter.engine; print([name for name in sys.modules if name.startswith({slow!r})])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_start_up_imports_no_interpreter():
+    code = "import sys, ptxemu.cli.run; print('ptxemu.interpreter' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

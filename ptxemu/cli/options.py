@@ -7,17 +7,20 @@ from typing import Any, TypeVar
 
 import click
 
-from ptxemu.device import Device, default_device
+from ptxemu.device import ENGINES, Device, default_device
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def device_options(function: F) -> F:
-    """``--memory`` and ``--workers``."""
+    """``--memory``, ``--workers`` and ``--engine``."""
+    function = click.option("--engine", type=click.Choice(ENGINES), help="What executes kernels; by default jit.")(function)
     function = click.option("--workers", type=int, metavar="N", help="Threads; by default one for each CPU.")(function)
     return click.option("--memory", metavar="SIZE", help="Device memory, such as '4 GiB'.")(function)
 
 
-def device_of(memory: str | None, workers: int | None) -> Device:
+def device_of(memory: str | None, workers: int | None, engine: str | None) -> Device:
     """The device that the options ask for."""
-    return default_device() if memory is None and workers is None else Device(memory, workers)
+    if memory is None and workers is None and engine is None:
+        return default_device()
+    return Device(memory, workers, engine=engine or ENGINES[0])

@@ -47,6 +47,7 @@ def command(
     output_dir: Path,
     memory: str | None,
     workers: int | None,
+    engine: str | None,
 ) -> int:
     """Run a kernel of a program, or a case (a .toml file, or a folder with one), or a program as a case says.
 
@@ -60,7 +61,7 @@ def command(
 
     Arguments are named as in the PTX, by number from 0, or by any names in the kernel's order.
     """
-    device = device_of(memory, workers)
+    device = device_of(memory, workers, engine)
     *programs, last = paths
     if last.is_dir() or last.suffix == ".toml":
         _refuse_kernel_options(entry, grid, block, arg, out, shared, cooperative)

@@ -64,6 +64,7 @@ def command(
     output_dir: Path | None,
     memory: str | None,
     workers: int | None,
+    engine: str | None,
     isolate: bool,
     max_memory: str,
     max_seconds: float,
@@ -71,11 +72,11 @@ def command(
     """Run every case (.toml) at or below PATHS and compare the results. --isolate runs each in a process of its own."""
     cases = find_cases(list(paths))
     if isolate and not is_isolated():
-        options = {"--timeout": timeout, "--output-dir": output_dir, "--memory": memory, "--workers": workers}
+        options = {"--timeout": timeout, "--output-dir": output_dir, "--memory": memory, "--workers": workers, "--engine": engine}
         arguments = [text for name, value in options.items() if value is not None for text in (name, str(value))]
         runner = partial(run_one_isolated, arguments=arguments, limits=limits_of(max_memory, max_seconds))
     else:
-        runner = partial(run_one, timeout=timeout, output=output_dir, device=device_of(memory, workers))
+        runner = partial(run_one, timeout=timeout, output=output_dir, device=device_of(memory, workers, engine))
     outcomes = _run_all(cases, runner)
     _show(outcomes)
     if junit is not None:

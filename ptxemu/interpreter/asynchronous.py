@@ -1,0 +1,229 @@
+"""mbarrier objects and asynchronous copies, which are complete when they are issued."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.interpreter.atomics import atomic, operation, type_code
+from ptxemu.interpreter.lane import YIELD, Lane, Step
+from ptxemu.interpreter.memory import addresses, each, store
+from ptxemu.interpreter.surfaces import mask_of
+from ptxemu.interpreter.transfer import site
+from ptxemu.interpreter.translate import Body, Reader, bits_of, code_of_space, method
+from ptxemu.ir import Imm, Op, Operand, Vec
+from ptxemu.types import B64, PRED, TYPES, U32, U64
+
+SECOND, VALUES, STATE = 1, 2, 3  # areas
+WORDS = {
+    "arrive": "ARRIVE", "arrive_drop": "DROP", "init": "INIT", "inval": "INVAL", "expect_tx": "EXPECT_TX",
+    "complete_tx": "COMPLETE_TX", "noComplete": "NO_COMPLETE",
+}  # fmt: skip
+
+
+def _space(body: Body, op: Op, slot: str = "space") -> int:
+    return code_of_space(body.space(op, slot))
+
+
+# ---------------------------------------------------------------- mbarrier
+
+
+def _code(op: Op) -> int:
+    if op.opcode == "cp":  # the copies before it are complete
+        return int(lib.PE_MBARRIER_ARRIVE if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
+    order = ("arrive", "arrive_drop", "init", "inval", "expect_tx", "complete_tx", "noComplete")
+    return int(getattr(lib, "PE_MBARRIER_" + "_".join(WORDS[word] for word in order if word in op.mods)))
+
+
+Update = Callable[[Any, list[Lane], Any], None]
+
+
+def _update(body: Body, op: Op, code: int, object_: Operand, value: Reader, slot: str = "space") -> Update:
+    """How lanes operate on mbarrier objects; old contents go to the last argument."""
+    constants = site("mbarrier", op, op=code, space=_space(body, op, slot))
+    address = body.address(object_)
+
+    def update(warp: Any, group: list[Lane], state: Any = ffi.NULL) -> None:
+        mask, at = addresses(warp, group, address)
+        values = warp.grid.transfer.fill(VALUES, 4, group, value)
+        warp.grid.call("pe_mbarrier", warp, constants, mask, at, values, state)
+        warp.block.progress()
+
+    return update
+
+
+@method("mbarrier")
+def mbarrier(body: Body, op: Op) -> Step:
+    value = body.reader(op.srcs[1], U32) if len(op.srcs) > 1 else (lambda lane: 1)
+    update = _update(body, op, _code(op), op.srcs[0], value)
+    write = body.writer(op.dsts[0], op.dst_types[0]) if op.dsts else None
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        state = warp.grid.transfer.area(STATE)
+        update(warp, group, ffi.NULL if write is None else state.pointer)
+        for lane in group if write is not None else ():
+            write(lane, state.get(8, lane.index))  # type: ignore[misc]
+
+    return step
+
+
+@method("mbarrier_wait")
+def mbarrier_wait(body: Body, op: Op) -> Step:
+    """test_wait, try_wait: the others have a turn where the phase is not complete."""
+    name = next(mod for mod in op.mods if mod.endswith("_wait")).upper()
+    constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=_space(body, op))
+    read = body.reader(op.srcs[1], U32 if "parity" in op.mods else U64)
+    shift = 0 if "parity" in op.mods else int(lib.PE_MBARRIER_PHASE_BIT)
+    address, write = body.address(op.srcs[0]), body.writer(op.dsts[0], op.dst_types[0])
+
+    def step(warp: Any, group: list[Lane]) -> int | None:
+        mask, at = addresses(warp, group, address)
+        parities = warp.grid.transfer.fill(VALUES, 4, group, lambda lane: read(lane) >> shift & 1)
+        done = warp.grid.call("pe_mbarrier_wait", warp, constants, mask, at, parities) & mask
+        for lane in group if write is not None else ():
+            write(lane, done >> lane.index & 1)  # type: ignore[misc]
+        warp.polling = done != mask
+        return YIELD if warp.polling else None
+
+    return step
+
+
+@method("mbarrier_pending_count")
+def pending_count(body: Body, op: Op) -> Step:
+    """The arrivals that a state has recorded as pending."""
+    state, mask = body.reader(op.srcs[0], B64), (1 << int(lib.PE_MBARRIER_PENDING_BITS)) - 1
+    return each(body, op, lambda lane: state(lane) & mask)
+
+
+# ---------------------------------------------------------------- clusters of one block
+
+
+@method("mapa")
+def mapa(body: Body, op: Op) -> Step:
+    """Other ranks than 0 do not exist: no access can have the address."""
+    kind = op.type()
+    address, rank = body.reader(op.srcs[0], kind), body.reader(op.srcs[1], U32)
+    return each(body, op, lambda lane: address(lane) if not rank(lane) else -16 & bits_of(kind))
+
+
+@method("getctarank")
+def getctarank(body: Body, op: Op) -> Step:
+    return each(body, op, lambda lane: 0)
+
+
+# ---------------------------------------------------------------- copies
+
+
+def _sides(body: Body, op: Op) -> Callable[[Any, list[Lane]], tuple[int, Any, Any]]:
+    """The lanes as a mask, and their target and source addresses."""
+    target, source = body.address(op.srcs[0]), body.address(op.srcs[1])
+
+    def find(warp: Any, group: list[Lane]) -> tuple[int, Any, Any]:
+        mask, to = addresses(warp, group, target)
+        return mask, to, warp.grid.transfer.fill(SECOND, 8, group, source)
+
+    return find
+
+
+def _site(body: Body, instruction: Op, /, **fields: int) -> Any:
+    spaces = {"target": _space(body, instruction, "dst"), "source": _space(body, instruction, "src")}
+    return site("copy", instruction, **spaces, **fields)
+
+
+@method("copy")
+def copy(body: Body, op: Op) -> Step:
+    """cp.async: what is not read (``src-size``, ``ignore-src``) becomes zeros."""
+    size, sides = op.srcs[2], _sides(body, op)
+    assert isinstance(size, Imm)
+    constants, whole = _site(body, op, size=size.bits), size.bits
+    given: Reader | None = None
+    if parts := op.srcs[3:-1] if "hint" in op.mods else op.srcs[3:]:
+        if op.src_types[3] is PRED:
+            ignored = body.predicate(parts[0], bool(op.negs) and op.negs[3])
+            given = lambda lane: 0 if ignored(lane) else whole  # noqa: E731
+        else:
+            given = body.reader(parts[0], U32)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        mask, to, source = sides(warp, group)
+        read = ffi.NULL if given is None else warp.grid.transfer.fill(VALUES, 4, group, given)
+        warp.grid.call("pe_copy", warp, constants, mask, to, source, read)
+
+    return step
+
+
+def _completion(body: Body, op: Op) -> Update | None:
+    """The bytes of a bulk copy are taken off an mbarrier's count."""
+    if not op.mods["completion"].startswith("mbarrier"):
+        return None
+    return _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), op.srcs[3], body.reader(op.srcs[2], U32), "dst")
+
+
+def _bulk(body: Body, op: Op, function: str, constants: Any, chosen: Reader | None, takes_mask: bool) -> Step:
+    sides, size, complete = _sides(body, op), body.reader(op.srcs[2], U32), _completion(body, op)
+    ranks = body.reader(op.srcs[4], TYPES["b16"]) if "multicast" in op.mods else (lambda lane: 1)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        group = [lane for lane in group if ranks(lane) & 1]  # the only block of the cluster has rank 0
+        if not group:
+            return
+        mask, to, source = sides(warp, group)
+        more = [warp.grid.transfer.fill(VALUES, 4, group, size)]
+        if takes_mask:
+            more.append(ffi.NULL if chosen is None else warp.grid.transfer.fill(STATE, 2, group, chosen))
+        warp.grid.call(function, warp, constants, mask, to, source, *more)
+        if complete is not None:
+            complete(warp, group, ffi.NULL)
+
+    return step
+
+
+@method("bulk_copy")
+def bulk_copy(body: Body, op: Op) -> Step:
+    chosen = body.reader(op.srcs[-1], TYPES["u16"]) if "mask" in op.mods else None
+    return _bulk(body, op, "pe_bulk_copy", _site(body, op), chosen, True)
+
+
+@method("bulk_reduce")
+def bulk_reduce(body: Body, op: Op) -> Step:
+    kind = op.type()
+    constants = _site(body, op, op=operation(op, kind), type=type_code(kind.name))
+    return _bulk(body, op, "pe_bulk_reduce", constants, None, False)
+
+
+def _telling(body: Body, op: Op, step: Step, size: int) -> Step:
+    """An instruction that tells an mbarrier how many bytes have arrived."""
+    if not op.mods.get("completion", "").startswith("mbarrier"):
+        return step
+    update = _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), op.srcs[-1], lambda lane: size)
+
+    def both(warp: Any, group: list[Lane]) -> None:
+        step(warp, group)
+        update(warp, group, ffi.NULL)
+
+    return both
+
+
+@method("st_async")
+def st_async(body: Body, op: Op) -> Step:
+    count = len(op.srcs[1].items) if isinstance(op.srcs[1], Vec) else 1
+    return _telling(body, op, store(body, op), op.type().bytes * count)
+
+
+@method("red_async")
+def red_async(body: Body, op: Op) -> Step:
+    return _telling(body, op, atomic(body, op), op.type().bytes)
+
+
+@method("st_bulk")
+def st_bulk(body: Body, op: Op) -> Step:
+    """Zeros."""
+    constants = site("copy", op, target=_space(body, op))
+    address, size = body.address(op.srcs[0]), body.reader(op.srcs[1], B64)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        _, at = addresses(warp, group, address)
+        warp.grid.call("pe_bulk_zero", warp, constants, mask_of(group), at, warp.grid.transfer.fill(VALUES, 8, group, size))
+
+    return step

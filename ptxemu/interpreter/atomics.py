@@ -1,0 +1,47 @@
+"""atom and red: the runtime's read-modify-write operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.interpreter.lane import Lane, Step
+from ptxemu.interpreter.memory import addresses, lane_data
+from ptxemu.interpreter.transfer import site
+from ptxemu.interpreter.translate import Body, code_of_space, method, write_all
+from ptxemu.ir import Op
+from ptxemu.operations import find
+from ptxemu.types import ScalarType
+
+FIRST, OLD = 1, 3  # areas
+
+
+def operation(op: Op, kind: ScalarType) -> int:
+    """The runtime's number of an instruction's operation on a type."""
+    return find("ptx", op.mods["op"], kind).code
+
+
+def type_code(name: str) -> int:
+    return int(getattr(lib, f"PE_TYPE_{name.upper()}"))
+
+
+@method("atom", "red")
+def atomic(body: Body, op: Op) -> Step:
+    kind = op.type()
+    operands = [body.readers(source, kind) for source in (op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2])]
+    count, size = len(operands[0]), kind.bytes
+    address, writers = body.address(op.srcs[0]), body.writers(op)
+    space = code_of_space(body.space(op))
+    constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count)
+    wanted = any(write is not None for write in writers)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        mask, at = addresses(warp, group, address)
+        data = [lane_data(warp, FIRST + number, group, readers, size) for number, readers in enumerate(operands)]
+        data += [ffi.NULL] * (2 - len(data))
+        old = warp.grid.transfer.area(OLD)
+        warp.grid.call("pe_atomic", warp, constants, mask, at, *data, old.pointer if wanted else ffi.NULL)
+        for lane in group if wanted else ():
+            write_all(writers, lane, [old.get(size, lane.index * count + index) for index in range(count)])
+
+    return step

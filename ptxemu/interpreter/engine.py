@@ -1,0 +1,90 @@
+"""The interpreter as an engine: how it loads kernels and runs launches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.errors import InputError
+from ptxemu.interpreter.image import Image, image_of
+from ptxemu.interpreter.lane import Stopped
+from ptxemu.interpreter.machine import Grid
+from ptxemu.limits import Extent
+from ptxemu.program import KernelCode, Program
+from ptxemu.run import LaunchResult, Run
+from ptxemu.variant import variant_of
+
+POLL_SECONDS = 0.05
+
+_images: WeakKeyDictionary[Program, dict[str, Image]] = WeakKeyDictionary()
+
+
+class Interpreter:
+    """Executes the checked module itself."""
+
+    def load(self, program: Program, kernel: str, block: Extent) -> tuple[KernelCode, Image]:
+        found = _images.setdefault(program, {})
+        if kernel not in found:
+            found[kernel] = image_of(program.ir, kernel)
+        image = found[kernel]
+        facts = KernelCode(
+            object=b"", symbol="", static_shared=image.static_shared, local_bytes=image.local_bytes, suspends=True,
+            spins=False, variant=variant_of(block), calls=image.stacked, stacked=image.stacked, final=True, frame_bytes=0,
+        )  # fmt: skip
+        return facts, image
+
+    def watch(self, program: Program, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
+        return lambda: None
+
+    def runs(self, loaded: Image) -> Callable[..., Run]:
+        return partial(InterpretedRun, loaded)
+
+
+class InterpretedRun(Run):
+    """One launch, on the calling thread."""
+
+    def __init__(self, image: Image, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.image = image
+        self.polled = 0.0
+
+    def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
+        started = time.monotonic()
+        deadline = None if timeout is None else started + timeout
+        session = ffi.new("pe_session **")
+        try:
+            self.refuse(lib.pe_session_start(self.arena.handle, config, session), config)
+            handle = lib.pe_session_launch(session[0])
+            late = not self._interpret(session[0], handle, config, deadline)
+            self.drain(handle, final=True)
+            return self.result(handle, config, time.monotonic() - started, timeout if late else None)
+        finally:
+            lib.pe_session_end(session)
+
+    def _interpret(self, session: Any, handle: Any, config: Any, deadline: float | None) -> bool:
+        """Run all blocks. False: the deadline came first."""
+        late = False
+
+        def poll(warp: Any) -> None:
+            nonlocal late
+            now = time.monotonic()
+            if now - self.polled < POLL_SECONDS and (deadline is None or now < deadline):
+                return
+            self.polled = now
+            self.drain(handle)
+            if deadline is not None and now >= deadline:
+                late = True
+                lib.pe_session_stop(session, warp.w)
+                raise Stopped
+
+        try:
+            Grid(session, config, self.image.code, poll).run()
+        except Stopped:
+            pass
+        except MemoryError:
+            raise InputError(f"out of device memory for the blocks of `{self.kernel_name}`") from None
+        return not late

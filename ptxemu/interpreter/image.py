@@ -1,0 +1,106 @@
+"""A kernel ready to be interpreted, with the functions that it reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+
+from ptxemu.errors import UnsupportedError
+from ptxemu.interpreter.control import targets
+from ptxemu.interpreter.translate import METHODS, Body, Code
+from ptxemu.ir import Function, Module, Op
+from ptxemu.isa import rows
+from ptxemu.layout import KernelLayout, ModuleLayout
+from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.requirements import find_entry, require_local, require_one_cta, require_supported
+
+LOWERINGS = (
+    "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "video", "data", "approx",
+)  # fmt: skip
+METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous")
+CLUSTERS = {"explicitcluster", "reqnctapercluster"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """``code`` is the kernel's. Sizes are in bytes: of shared memory, and of the local memory of a thread, which beyond that
+    takes more as it goes if it is ``stacked``."""
+
+    code: Code
+    static_shared: int
+    local_bytes: int
+    stacked: bool
+
+    @property
+    def address(self) -> int:
+        """There is no machine code; a launch only wants something other than 0."""
+        return 1
+
+
+def load_methods() -> None:
+    """Import what registers lowerings and methods."""
+    for name in LOWERINGS:
+        import_module(f"ptxemu.lower.{name}")
+    for name in METHOD_MODULES:
+        import_module(f"ptxemu.interpreter.{name}")
+
+
+def image_of(module: Module, entry: str) -> Image:
+    """Translate a kernel. Raises UnsupportedError for what it cannot run, InputError if there is no such kernel."""
+    kernel = find_entry(module, entry)
+    require_one_cta(module.source, kernel)
+    functions = list(reached(module, kernel))
+    codes = {function: Code(function, number) for number, function in enumerate(functions)}
+    for function in functions:
+        require_supported(module.source, function.body or [])
+        require_local(module.source, function, codes[function].frame_bytes)
+    layout = _layout(module, kernel, functions)
+    for code in codes.values():
+        translate(module, Body(code, layout, codes))
+    calls = any(op.call is not None and op.call.real for function in functions for op in ops_of(function))
+    stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in ops_of(function))
+    frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes
+    return Image(codes[kernel], layout.static_shared, frames, stacked)
+
+
+def translate(module: Module, body: Body) -> None:
+    try:
+        body.translate()
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{module.source.where(body.pos)}: {error}") from None
+
+
+def ops_of(function: Function) -> Iterator[Op]:
+    return (item for item in function.body or () if isinstance(item, Op))
+
+
+def reached(module: Module, kernel: Function) -> Iterator[Function]:
+    """The kernel and all functions that it may call."""
+    seen, work = {kernel}, [kernel]
+    while work:
+        function = work.pop()
+        yield function
+        for op in ops_of(function):
+            if op.call is None or not op.call.real:
+                continue
+            callees = [op.call.callee] if isinstance(op.call.callee, Function) else targets(op, module.functions.values())
+            work += [callee for callee in callees if callee not in seen]
+            seen.update(callees)
+
+
+def _layout(module: Module, kernel: Function, functions: list[Function]) -> KernelLayout:
+    shared = [variable for variable in module.variables.values() if variable.space == "shared"]
+    shared += [variable for function in functions for variable in function.variables if variable.space == "shared"]
+    params = {param.variable: param.offset for param in kernel.params}
+    return KernelLayout(ModuleLayout(module), list(dict.fromkeys(shared)), params, bool(CLUSTERS & set(kernel.limits)))
+
+
+def verify() -> None:
+    """Assert that every supported row of the table is elementwise or has a method."""
+    for row in (row for forms in rows().values() for row in forms if row.supported):
+        assert row.lower in METHODS or row.lower in ELEMENTWISE, f"no method {row.lower!r} of the interpreter for row: {row.text}"
+
+
+load_methods()
+verify()

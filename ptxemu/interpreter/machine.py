@@ -1,0 +1,230 @@
+"""The machine: blocks, warps and lanes, and whose turn it is.
+
+Every lane has a program counter and frames of its own.  Lanes of a warp that are at the same place go on together, those that
+are behind first, so that they catch up; a group that takes long gives the others a turn, so that every lane gets on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.interpreter.barriers import Barriers
+from ptxemu.interpreter.lane import EXITED, LANES, READY, SPLIT, WAITING, YIELD, Lane, Stopped
+from ptxemu.interpreter.meetings import Meetings
+from ptxemu.interpreter.transfer import Transfer
+
+if TYPE_CHECKING:
+    from ptxemu.interpreter.translate import Code
+
+BUDGET = 2000  # instructions of a warp's turn
+PATIENCE = 40  # turns of a block before the next one is begun beside it
+MAX_RESIDENT = 64
+STUCK = 2000  # rounds in which all that can run has only waited for mbarriers
+
+
+class Warp:
+    """A warp; ``w`` is the runtime's record of it."""
+
+    def __init__(self, block: Block, index: int, code: Code) -> None:
+        self.block, self.grid = block, block.grid
+        self.w: Any = lib.pe_session_warp(self.grid.session, block.place, index)
+        self.index = index
+        self.lanes = [Lane(self, lane, code) for lane in range(LANES) if self.w.active >> lane & 1]
+        self.meetings = Meetings(self)
+        self.clock = 0
+        self.fair = False  # who has waited longest goes first, for once
+        self.polling = False  # its last wait for an mbarrier was in vain
+        self.local: Any = None
+        if self.w.local_size:
+            self.local = ffi.buffer(ffi.cast("char *", self.w.local_base), self.w.local_size * LANES)
+
+    @property
+    def live(self) -> int:
+        """Lanes that have not exited."""
+        return sum(lane.bit for lane in self.lanes if lane.state != EXITED)
+
+    def turn(self) -> bool:
+        """Up to BUDGET instructions. False: no lane can run."""
+        budget = BUDGET
+        while budget > 0:
+            ready = [lane for lane in self.lanes if lane.state == READY]
+            if not ready:
+                return budget < BUDGET
+            budget = self._run(*self._choose(ready), budget)
+        self.grid.poll(self)
+        self.fair = True
+        return True
+
+    def _choose(self, ready: list[Lane]) -> tuple[list[Lane], float]:
+        """The lanes that go on, and the counter where others wait for them."""
+        if self.fair:
+            first = min(ready, key=lambda lane: lane.stamp)
+            self.fair = False
+        else:
+            first = min(ready, key=lambda lane: (-len(lane.frames), lane.code.number, lane.pc))
+        code, pc, depth = first.code, first.pc, len(first.frames)
+        group, stop = [], float("inf")
+        for lane in ready:
+            if lane.code is code and len(lane.frames) == depth:
+                if lane.pc == pc:
+                    group.append(lane)
+                elif pc < lane.pc < stop:
+                    stop = lane.pc
+        self.clock += 1
+        for lane in group:
+            lane.stamp = self.clock
+        return group, stop
+
+    def _run(self, group: list[Lane], stop: float, budget: int) -> int:
+        """Go on with a group; what is left of the budget."""
+        steps, pc = group[0].code.steps, group[0].pc
+        while pc < stop and budget > 0:
+            budget -= 1
+            result = steps[pc](self, group)
+            if result is None:
+                pc += 1
+            elif result >= 0:
+                pc = result
+            elif result == YIELD:
+                pc += 1
+                budget = 0
+            else:
+                return budget
+        for lane in group:
+            lane.pc = pc
+        return budget
+
+    def exit(self, group: list[Lane]) -> int:
+        """Lanes leave the kernel; those that wait for them may go on."""
+        for lane in group:
+            lane.state = EXITED
+            self.w.exited |= lane.bit
+        self.block.progress()
+        self.meetings.review()
+        self.block.barriers.left(self)
+        return SPLIT
+
+    def fault(self, kind: int, pos: int, lane: int, note: str = "", *, space: int = 0, address: int = 0, size: int = 0) -> None:
+        """End the launch; ``lane`` -1 stands for the warp."""
+        text = ffi.new("char[]", note.encode())
+        self.grid.call("pe_lanes_fault", self, kind, pos, lane & 0xFFFFFFFF, space, address, size, text)
+
+
+class Block:
+    """A block of the grid, in one of the session's places."""
+
+    def __init__(self, grid: Grid, place: int, number: int, code: Code) -> None:
+        self.grid, self.place, self.number = grid, place, number
+        grid.place(place, number)
+        self.barriers = Barriers(self)
+        self.warps = [Warp(self, index, code) for index in range(grid.warps)]
+        self.turns = 0
+        self.stuck = 0
+
+    @property
+    def done(self) -> bool:
+        return all(lane.state == EXITED for warp in self.warps for lane in warp.lanes)
+
+    def progress(self) -> None:
+        """Something happened that a warp may have waited for."""
+        self.stuck = 0
+        for warp in self.warps:
+            warp.polling = False
+
+    def round(self) -> None:
+        """A turn for every warp. Lanes that wait for what cannot come are a fault."""
+        self.turns += 1
+        ran = [warp for warp in self.warps if warp.turn()]
+        if ran:
+            self.stuck = self.stuck + 1 if all(warp.polling for warp in ran) else 0
+        elif not self.done and not self.grid.waits_elsewhere(self) and not self._give_up():
+            self.barriers.deadlock()
+
+    def _give_up(self) -> bool:
+        """Instructions that wait for whole warps are executed by those that came; false if there are none."""
+        return any([warp.meetings.force() for warp in self.warps])
+
+
+class Grid:
+    """A launch in progress: what its blocks share."""
+
+    def __init__(self, session: Any, config: Any, code: Code, poll: Callable[[Warp], None]) -> None:
+        self.session, self.config, self.code, self.poll = session, config, code, poll
+        threads = config.block[0] * config.block[1] * config.block[2]
+        self.threads, self.warps = threads, -(-threads // LANES)
+        self.blocks = config.grid[0] * config.grid[1] * config.grid[2]
+        self.cooperative = bool(config.cooperative)
+        self.transfer = Transfer()
+        self.resident: list[Block] = []
+        self.begun = 0
+        self.arrived: list[Lane] = []  # at the barrier of the grid
+        self.host_stack = config.stack_bytes // LANES  # that frames of one thread may take
+        self._call = ffi.new("pe_call *")
+
+    def call(self, name: str, warp: Warp, *arguments: Any) -> int:
+        """A function of the runtime for a warp; its result. Raises Stopped if it does not return."""
+        call = self._call
+        call.function = self.transfer.functions[name]
+        given = call.arguments
+        given[0] = int(ffi.cast("uintptr_t", warp.w))
+        for index, value in enumerate(arguments, 1):
+            given[index] = value if isinstance(value, int) else int(ffi.cast("uintptr_t", value))
+        if not lib.pe_session_call(self.session, warp.w, call):
+            raise Stopped
+        return int(call.result)
+
+    def place(self, place: int, number: int) -> None:
+        if lib.pe_session_place(self.session, place, number):
+            raise MemoryError
+
+    def run(self) -> None:
+        """All blocks, one after another; more at a time where they wait for each other. Raises Stopped."""
+        while self._admit() or self.resident:
+            for block in list(self.resident):
+                block.round()
+                if block.done:
+                    self.resident.remove(block)
+                    lib.pe_session_complete(self.session)
+            self._look_for_deadlock()
+
+    def _admit(self) -> bool:
+        """Begin a block if the others are done, or do not end."""
+        if self.begun == self.blocks:
+            return False
+        patient = all(block.turns >= PATIENCE for block in self.resident)
+        if self.resident and not (patient and len(self.resident) < MAX_RESIDENT) and not self.cooperative:
+            return False
+        taken = {block.place for block in self.resident}
+        place = next(place for place in range(len(taken) + 1) if place not in taken)
+        try:
+            self.resident.append(Block(self, place, self.begun, self.code))
+        except MemoryError:
+            if not self.resident or self.cooperative:
+                raise
+            return False
+        self.begun += 1
+        for block in self.resident:
+            block.turns = 0
+        return True
+
+    def waits_elsewhere(self, block: Block) -> bool:
+        """Whether a block may wait for another one: at the barrier of the grid."""
+        return any(lane.warp.block is block for lane in self.arrived)
+
+    def arrive(self, warp: Warp, group: list[Lane]) -> int:
+        """The barrier of the grid."""
+        for lane in group:
+            lane.state = WAITING
+        self.arrived += group
+        if len(self.arrived) == self.blocks * self.threads:
+            for lane in self.arrived:
+                lane.state = READY
+            self.arrived = []
+        return SPLIT
+
+    def _look_for_deadlock(self) -> None:
+        if self.resident and self.begun == self.blocks and all(block.stuck > STUCK for block in self.resident):
+            warp = next(warp for warp in self.resident[0].warps if warp.polling)
+            self.call("pe_lanes_mbarrier_deadlock", warp)

@@ -1,0 +1,190 @@
+"""mma, wmma, ldmatrix, stmatrix, movmatrix: the runtime's, with the fragments of a whole warp in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.interpreter.atomics import type_code
+from ptxemu.interpreter.lane import LANES, Lane, Step
+from ptxemu.interpreter.meetings import ALL, Meeting
+from ptxemu.interpreter.surfaces import mask_of
+from ptxemu.interpreter.transfer import site
+from ptxemu.interpreter.translate import Body, Reader, code_of_space, method, write_all
+from ptxemu.ir import Imm, Op
+from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.types import B32
+
+ROUNDING = ("rn", "rz", "rm", "rp")
+SLOTS = 80
+Run = Callable[[Any, list[Lane], "Fragments"], None]
+
+
+class Fragments:
+    """Registers of a warp in slots of 32 words; those of 64 bits take two."""
+
+    def __init__(self) -> None:
+        self.memory = ffi.new("uint32_t[]", SLOTS * LANES)
+        words = memoryview(ffi.buffer(self.memory)).cast("B")
+        self.views = {32: words.cast("I"), 64: words.cast("Q")}
+
+    def at(self, slot: int) -> Any:
+        return self.memory + slot * LANES
+
+    def put(self, slot: int, bits: int, lane: int, value: int) -> None:
+        self.views[bits][slot * LANES * 32 // bits + lane] = value
+
+    def get(self, slot: int, bits: int, lane: int) -> int:
+        return int(self.views[bits][slot * LANES * 32 // bits + lane])
+
+
+def together(body: Body, op: Op, sources: list[tuple[Reader, int]], result: int, run: Run) -> Step:
+    """An instruction of a whole warp.  Sources, with their widths, are put into slots one after the other; results lie in the
+    slots from ``result`` on."""
+    writers, fragments = body.writers(op), Fragments()
+    widths = [kind.bits for kind in op.dst_types]
+    after, key = body.after, (op.pos, op.opcode)
+
+    def execute(warp: Any, lanes: list[Lane], meetings: list[Meeting], mask: int) -> None:
+        for lane, meeting in zip(lanes, meetings, strict=True):
+            slot = 0
+            for (_, bits), value in zip(sources, meeting.inputs, strict=True):
+                fragments.put(slot, bits, lane.index, value)
+                slot += bits // 32
+        run(warp, lanes, fragments)
+        for lane in lanes:
+            values = [fragments.get(result + index * bits // 32, bits, lane.index) for index, bits in enumerate(widths)]
+            write_all(writers, lane, values)
+
+    def step(warp: Any, group: list[Lane]) -> int | None:
+        meetings = [
+            Meeting(key, ALL, [read(lane) for read, _ in sources], execute, lambda lane, results: None, op.pos, True)
+            for lane in group
+        ]
+        return warp.meetings.arrive(group, meetings, after)  # type: ignore[no-any-return]
+
+    return step
+
+
+def _registers(body: Body, op: Op, index: int) -> list[tuple[Reader, int]]:
+    kind = op.src_types[index]
+    assert kind is not None
+    return [(read, kind.bits) for read in body.readers(op.srcs[index], kind)]
+
+
+def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], int]:
+    """The slots of registers that lie one after the other, and where they end."""
+    found = []
+    for _, bits in registers:
+        found.append(first)
+        first += bits // 32
+    return found, first
+
+
+@method("mma")
+def mma(body: Body, op: Op) -> Step:
+    mods = {"atype": "f16", "btype": "f16"} | op.mods
+    operands = [_registers(body, op, index) for index in range(3)]
+    places, end = [], 0
+    for registers in operands:
+        slots, end = _slots(registers, end)
+        places.append(slots)
+    sources, metadata, selector = [item for registers in operands for item in registers], 0, 0
+    if "variant" in mods:
+        sources.append((body.reader(op.srcs[3], B32), 32))
+        metadata, end = end, end + 1
+        selector = op.srcs[4].bits if isinstance(op.srcs[4], Imm) else 0
+    results = [end + index * (op.dst_types[0].bits // 32) for index in range(len(op.dsts))]
+    constants = site("mma", op, flags=_flags(op), selector=selector, metadata=metadata)
+    constants.m, constants.n, constants.k = dimensions(mods["shape"])
+    constants.a, constants.b, constants.c, constants.d = (type_code(mods[f"{name}type"]) for name in "abcd")
+    constants.round = ROUNDING.index(mods.get("round", "rn"))
+    for number, slots in enumerate((results, *places)):
+        for index, slot in enumerate(slots):
+            constants.slots[number][index] = slot
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        warp.grid.call("pe_mma", warp, constants, mask_of(lanes), fragments.memory)
+
+    return together(body, op, sources, end, run)
+
+
+def _flags(op: Op) -> int:
+    mods = op.mods
+    quads = mods["shape"] == "m8n8k4" and mods["atype"] == "f16"
+    chosen = {
+        "QUADS": quads, "A_COL": quads and mods["alayout"] == "col", "B_ROW": quads and mods["blayout"] == "row",
+        "SPARSE": "variant" in mods, "SATURATE": "satfinite" in mods, "AND": mods.get("op") == "and",
+    }  # fmt: skip
+    return sum(int(getattr(lib, f"PE_MMA_{name}")) for name, value in chosen.items() if value)
+
+
+# ---------------------------------------------------------------- fragments and memory
+
+
+def _wmma(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]], count: int, stride: int) -> Step:
+    """wmma.load, wmma.store; the address and the stride, source ``stride`` if it is given, are those of lane 0."""
+    m, n, k = dimensions(op.mods["shape"])
+    role, column_major = op.mods["role"], op.mods["layout"] == "col"
+    rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
+    across = column_major != (role == "b")  # of b, the columns are what the fragment has as rows
+    codes = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B}
+    space = code_of_space(body.space(op))
+    constants = site(
+        "wmma", op, space=space, rows=rows, columns=columns, bits=BITS[op.mods["type"]], role=codes.get(role, lib.PE_WMMA_C),
+        across=across, registers=count,
+    )  # fmt: skip
+    address = body.address(op.srcs[0])
+    step = body.reader(op.srcs[stride], B32) if len(op.srcs) > stride else (lambda lane: rows if across else columns)
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        first = min(lanes, key=lambda lane: lane.index)
+        warp.w.pos, warp.w.space = op.pos, space
+        warp.grid.call(function, warp, constants, mask_of(lanes), address(first), step(first), fragments.memory)
+
+    return together(body, op, sources, 0, run)
+
+
+@method("wmma_load")
+def wmma_load(body: Body, op: Op) -> Step:
+    return _wmma(body, op, "pe_wmma_load", [], len(op.dsts), 1)
+
+
+@method("wmma_store")
+def wmma_store(body: Body, op: Op) -> Step:
+    registers = _registers(body, op, 1)
+    return _wmma(body, op, "pe_wmma_store", registers, len(registers), 2)
+
+
+def _rows(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
+    """ldmatrix, stmatrix: lanes give the addresses of rows."""
+    address, space = body.address(op.srcs[0]), code_of_space(body.space(op))
+    number, transposed = int(op.mods["num"][1:]), int("trans" in op.mods)
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        rows = warp.grid.transfer.fill(0, 8, lanes, address)
+        warp.w.pos, warp.w.space = op.pos, space
+        warp.grid.call(function, warp, op.pos, space, number, transposed, mask_of(lanes), rows, fragments.memory)
+
+    return together(body, op, sources, 0, run)
+
+
+@method("ldmatrix")
+def ldmatrix(body: Body, op: Op) -> Step:
+    return _rows(body, op, "pe_ldmatrix", [])
+
+
+@method("stmatrix")
+def stmatrix(body: Body, op: Op) -> Step:
+    return _rows(body, op, "pe_stmatrix", _registers(body, op, 1))
+
+
+@method("movmatrix")
+def movmatrix(body: Body, op: Op) -> Step:
+    sources = _registers(body, op, 0)
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        warp.grid.call("pe_movmatrix", warp, op.pos, mask_of(lanes), fragments.memory, fragments.at(len(sources)))
+
+    return together(body, op, sources, len(sources), run)

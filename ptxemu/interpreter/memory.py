@@ -1,0 +1,186 @@
+"""Loads, stores, conversions of addresses, and the stack in local memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptxemu.interpreter.lane import Lane, Step
+from ptxemu.interpreter.translate import Body, Reader, Writer, bits_of, code_of_space, method, write_all
+from ptxemu.ir import Imm, Op, Reg
+from ptxemu.types import U32, U64, ScalarType
+
+STACK_ALIGN = 8
+ADDRESSES, DATA = 0, 1  # areas
+
+
+def addresses(warp: Any, group: list[Lane], address: Reader) -> tuple[int, Any]:
+    """The lanes as a mask, and their addresses in memory."""
+    transfer = warp.grid.transfer
+    return sum(lane.bit for lane in group), transfer.fill(ADDRESSES, 8, group, address)
+
+
+def load_into(body: Body, op: Op, writers: list[Writer | None], kind: ScalarType) -> Step:
+    """Elements of one type from consecutive places."""
+    address, space = body.address(op.srcs[0]), code_of_space(body.space(op, operand=op.srcs[0]))
+    size, count, pos = kind.bytes, len(writers), op.pos
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        mask, at = addresses(warp, group, address)
+        area = warp.grid.transfer.area(DATA)
+        warp.grid.call("pe_lanes_load", warp, pos, space, size, count, mask, at, area.pointer)
+        for lane in group:
+            first = lane.index * count
+            write_all(writers, lane, [area.get(size, first + index) for index in range(count)])
+
+    return step
+
+
+@method("ld")
+def load(body: Body, op: Op) -> Step:
+    return load_into(body, op, body.writers(op), op.dst_types[0])
+
+
+@method("st")
+def store(body: Body, op: Op) -> Step:
+    kind = op.src_types[1]
+    assert kind is not None
+    address, space = body.address(op.srcs[0]), code_of_space(body.space(op, operand=op.srcs[0]))
+    readers, size, pos = body.readers(op.srcs[1], kind), kind.bytes, op.pos
+    count = len(readers)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        mask, at = addresses(warp, group, address)
+        data = lane_data(warp, DATA, group, readers, size)
+        warp.grid.call("pe_lanes_store", warp, pos, space, size, count, mask, at, data)
+
+    return step
+
+
+def lane_data(warp: Any, area: int, group: list[Lane], readers: list[Reader], size: int) -> Any:
+    """Elements of each lane, one lane after the other; the address of the area."""
+    found, count = warp.grid.transfer.area(area), len(readers)
+    for lane in group:
+        for index, read in enumerate(readers):
+            found.put(size, lane.index * count + index, read(lane))
+    return found.pointer
+
+
+@method("prefetch", "hint", "brkpt", "pmevent", "copies_done", "fence")
+def nothing(body: Body, op: Op) -> Step:
+    """Hints; and what orders memory, which here is in order."""
+    return lambda warp, group: None
+
+
+@method("createpolicy")
+def createpolicy(body: Body, op: Op) -> Step:
+    """An opaque value that no access looks at."""
+    return each(body, op, lambda lane: 0)
+
+
+def each(body: Body, op: Op, value: Callable[[Lane], int]) -> Step:
+    """An instruction whose one result is a function of the lane."""
+    write = body.writer(op.dsts[0], op.dst_types[0])
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        if write is not None:
+            for lane in group:
+                write(lane, value(lane))
+
+    return step
+
+
+# ---------------------------------------------------------------- address spaces
+
+
+def _generic(body: Body, op: Op) -> Reader:
+    source = op.srcs[0]
+    narrow = isinstance(source, Reg) and source.type.bits == 32
+    return body.reader(source, U32 if narrow else U64)
+
+
+def _local_base(lane: Lane) -> int:
+    w = lane.warp.w
+    return int(w.local_base + lane.index * w.local_size)
+
+
+@method("cvta")
+def cvta(body: Body, op: Op) -> Step:
+    """Shared and local addresses are offsets in their windows; the others are generic already."""
+    read, sign, mask = _generic(body, op), -1 if "to" in op.mods else 1, bits_of(op.dst_types[0])
+    space = body.space(op)
+    if space == "shared":
+        return each(body, op, lambda lane: read(lane) + sign * lane.warp.w.shared_base & mask)
+    if space == "local":
+        return each(body, op, lambda lane: read(lane) + sign * _local_base(lane) & mask)
+    return each(body, op, lambda lane: read(lane) & mask)
+
+
+@method("isspacep")
+def isspacep(body: Body, op: Op) -> Step:
+    read, space = _generic(body, op), body.space(op)
+
+    def windows(lane: Lane) -> dict[str, tuple[int, int]]:
+        w = lane.warp.w
+        return {
+            "shared": (w.shared_base, w.shared_size), "local": (w.local_base, w.local_size * 32),
+            "const": (w.const_base, w.const_size), "param": (w.param_base, w.param_size),
+        }  # fmt: skip
+
+    def inside(lane: Lane) -> int:
+        address = read(lane)
+        found = [name for name, (base, size) in windows(lane).items() if 0 <= address - base < size]
+        if space in ("shared", "local", "const", "param"):
+            return int(space in found)
+        w = lane.warp.w
+        return int(not found and 0 <= address - w.arena_base < w.arena_size)
+
+    return each(body, op, inside)
+
+
+# ---------------------------------------------------------------- the stack
+
+
+@method("stacksave")
+def stacksave(body: Body, op: Op) -> Step:
+    return each(body, op, lambda lane: lane.stack & bits_of(op.dst_types[0]))
+
+
+@method("stackrestore")
+def stackrestore(body: Body, op: Op) -> Step:
+    kind = op.src_types[0]
+    assert kind is not None
+    read = body.reader(op.srcs[0], kind)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        for lane in group:
+            lane.stack = read(lane)
+
+    return step
+
+
+@method("alloca")
+def alloca(body: Body, op: Op) -> Step:
+    """The next aligned bytes; a fault if the thread has not so many."""
+    kind = op.src_types[0]
+    assert kind is not None
+    size, write = body.reader(op.srcs[0], kind), body.writer(op.dsts[0], op.dst_types[0])
+    align = op.srcs[1].bits if len(op.srcs) > 1 and isinstance(op.srcs[1], Imm) else STACK_ALIGN
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        starts = {lane: -(-lane.stack // align) * align for lane in group}
+        full = sum(lane.bit for lane in group if starts[lane] + size(lane) > warp.w.local_size)
+        if full:
+            overflow(warp, op.pos, full)
+        for lane, start in starts.items():
+            lane.stack = start + size(lane)
+            if write is not None:
+                write(lane, start)
+
+    return step
+
+
+def overflow(warp: Any, pos: int, lanes: int) -> None:
+    """No room on the stack of some lanes."""
+    warp.w.pos = pos
+    warp.grid.call("pe_stack_overflow", warp, lanes)

@@ -1,0 +1,168 @@
+"""Surfaces and textures: the runtime's engines, with the operands of the lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.interpreter.atomics import operation, type_code
+from ptxemu.interpreter.lane import LANES, Lane, Step
+from ptxemu.interpreter.memory import lane_data
+from ptxemu.interpreter.transfer import site
+from ptxemu.interpreter.translate import Body, Reader, method, write_all
+from ptxemu.ir import Imm, Op, Operand
+from ptxemu.types import B32
+
+HANDLES, DATA, FIRST = 0, 1, 2  # areas; coordinates from FIRST on
+SAMPLERS = 1
+WORD = 4
+CLAMPS = {"trap": "TRAP", "clamp": "NEAREST", "zero": "ZERO"}
+OTHER_BITS = {"f16": lib.PE_RESULT_F16, "f16x2": lib.PE_RESULT_F16X2}
+KINDS = {
+    "suld": {"b": "PE_SULD_B"},
+    "sust": {"b": "PE_SUST_B", "p": "PE_SUST_P"},
+    "sured": {"b": "PE_SURED_B", "p": "PE_SURED_P"},
+}
+
+
+def geometry(op: Op) -> int:
+    return int(getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}"))
+
+
+def coordinates(name: str, operands: list[Reader]) -> tuple[list[Reader], Reader | None, Reader | None]:
+    """The axes, the layer and the sample of a tuple: sample and layer come first, as far as a geometry has them."""
+    rest = list(operands)
+    sample = rest.pop(0) if name.endswith("ms") else None
+    layer = rest.pop(0) if name.startswith("a") else None
+    return rest[: 3 if "cube" in name else int(name.lstrip("a")[0])], layer, sample
+
+
+def mask_of(group: list[Lane]) -> int:
+    return sum(lane.bit for lane in group)
+
+
+@method("suld", "sust", "sured")
+def surface(body: Body, op: Op) -> Step:
+    kind, opcode = op.type(), op.row.lower
+    writers = body.writers(op)
+    data = [] if opcode == "suld" else body.readers(op.srcs[2], kind)
+    count = len(writers) or len(data)
+    code = getattr(lib, KINDS[opcode][op.mods.get("mode", "b")])
+    clamp = getattr(lib, f"PE_CLAMP_{CLAMPS[op.mods.get('clamp', 'trap')]}")
+    reduction = {"op": operation(op, kind), "type": type_code(kind.name)} if "op" in op.mods else {}
+    constants = site(
+        "surface", op, kind=code, geom=geometry(op), clamp=clamp, element=kind.bytes, count=count, **reduction,
+    )  # fmt: skip
+    handle, size = body.handle(op.srcs[0]), kind.bytes
+    axes, layer, _ = coordinates(op.mods["geom"], body.readers(op.srcs[1], B32))
+    places = [*axes, *[None] * (3 - len(axes)), layer]
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        transfer = warp.grid.transfer
+        handles = transfer.fill(HANDLES, 8, group, handle)
+        given = [ffi.NULL if read is None else transfer.fill(FIRST + i, WORD, group, read) for i, read in enumerate(places)]
+        area = transfer.area(DATA)
+        lane_data(warp, DATA, group, data, size)
+        warp.grid.call("pe_surface", warp, constants, mask_of(group), handles, *given, area.pointer)
+        for lane in group if writers else ():
+            write_all(writers, lane, [area.get(size, lane.index * count + index) for index in range(count)])
+
+    return step
+
+
+def query(body: Body, op: Op, function: str, which: int, level: Reader | None = None) -> Step:
+    """suq, txq: one word of each lane."""
+    handle, writers = body.handle(op.srcs[0]), body.writers(op)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        transfer = warp.grid.transfer
+        handles, area = transfer.fill(HANDLES, 8, group, handle), transfer.area(DATA)
+        levels = [] if function == "pe_suq" else [ffi.NULL if level is None else transfer.fill(FIRST, WORD, group, level)]
+        warp.grid.call(function, warp, op.pos, which, mask_of(group), handles, *levels, area.pointer)
+        for lane in group:
+            write_all(writers, lane, [area.get(WORD, lane.index)])
+
+    return step
+
+
+@method("suq")
+def suq(body: Body, op: Op) -> Step:
+    return query(body, op, "pe_suq", getattr(lib, f"PE_SUQ_{op.mods['query'].upper()}"))
+
+
+@method("txq")
+def txq(body: Body, op: Op) -> Step:
+    level = body.readers(op.srcs[1], B32)[0] if "level" in op.mods else None
+    return query(body, op, "pe_txq", getattr(lib, f"PE_TXQ_{op.mods['query'].upper()}"), level)
+
+
+@method("istypep")
+def istypep(body: Body, op: Op) -> Step:
+    """Is it the handle of a bound surface, texture or sampler?"""
+    handle, writers = body.handle(op.srcs[0]), body.writers(op)
+    surfaces = op.mods["type"] == "surfref"
+    leading = [] if surfaces else [int(op.mods["type"] == "samplerref")]
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        handles = warp.grid.transfer.fill(HANDLES, 8, group, handle)
+        bits = warp.grid.call("pe_is_surface" if surfaces else "pe_is_texture", warp, *leading, mask_of(group), handles)
+        for lane in group:
+            write_all(writers, lane, [bits >> lane.index & 1])
+
+    return step
+
+
+# ---------------------------------------------------------------- textures
+
+
+@method("tex", "tld4")
+def texture(body: Body, op: Op) -> Step:
+    """The residency predicate is true: every texture is in memory."""
+    result, count = op.type("dtype"), int(op.mods["vec"][1:])
+    rows, lod, offsets = _rows(body, op)
+    wanted = _wanted(op, result.name == "f16x2", count)
+    gather = 1 + "rgba".index(op.mods["comp"]) if "comp" in op.mods else 0
+    kind = OTHER_BITS.get(result.name, lib.PE_RESULT_B32)
+    constants = site(
+        "texture", op, geom=geometry(op), integer=op.mods["ctype"] == "s32", lod=lod, offsets=offsets, result=kind, gather=gather,
+        wanted=wanted,
+    )  # fmt: skip
+    handle, sampler = body.handle(op.srcs[0]), None if isinstance(op.srcs[1], Imm) else body.handle(op.srcs[1])
+    writers = body.writers(op)
+    stacked, out = ffi.new("uint32_t[]", max(len(rows), 1) * LANES), ffi.new("uint32_t[]", 4 * LANES)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        transfer = warp.grid.transfer
+        handles = transfer.fill(HANDLES, 8, group, handle)
+        samplers = ffi.NULL if sampler is None else transfer.fill(SAMPLERS, 8, group, sampler)
+        for number, read in enumerate(rows):
+            for lane in group:
+                stacked[number * LANES + lane.index] = read(lane)
+        warp.grid.call("pe_tex", warp, constants, mask_of(group), handles, samplers, stacked, out)
+        for lane in group:
+            values = [out[number * LANES + lane.index] & (1 << result.bits) - 1 for number in range(count)]
+            write_all(writers, lane, [*values, 1][: len(writers)])
+
+    return step
+
+
+def _rows(body: Body, op: Op) -> tuple[list[Reader], int, int]:
+    """The operands as the engine wants them, the kind of level of detail, and whether offsets are among them."""
+    axes, layer, sample = coordinates(op.mods["geom"], body.readers(op.srcs[2], B32))
+    rest: list[Operand] = list(op.srcs[3:])
+    rows = [*axes, *(read for read in (layer, sample) if read is not None)]
+    mode, lod = op.mods.get("mode"), lib.PE_LOD_LEAST
+    if mode == "level":
+        rows, lod = rows + body.readers(rest.pop(0), B32), lib.PE_LOD_LEVEL
+    elif mode == "grad":
+        for _ in range(2):
+            rows += body.readers(rest.pop(0), B32)[: len(axes)]
+        lod = lib.PE_LOD_GRADIENT
+    offsets = body.readers(rest[0], B32)[: len(axes)] if rest else []
+    return rows + offsets, int(lod), int(bool(rest))
+
+
+def _wanted(op: Op, packed: bool, count: int) -> int:
+    """The components that somebody reads, as a set."""
+    each = 0b11 if packed else 1
+    return sum(each << (2 if packed else 1) * index for index, dst in enumerate(op.dsts[:count]) if dst is not None)

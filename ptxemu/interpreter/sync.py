@@ -1,0 +1,70 @@
+"""Barriers of blocks and clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxemu.interpreter.barriers import Arrival
+from ptxemu.interpreter.lane import SPLIT, Lane, Step
+from ptxemu.interpreter.meetings import ALL, Meeting
+from ptxemu.interpreter.translate import Body, method
+from ptxemu.ir import Op
+from ptxemu.types import U32
+
+
+@method("barrier_sync", "barrier_arrive", "barrier_red")
+def barrier(body: Body, op: Op) -> Step:
+    """bar, barrier: ``.aligned`` (which ``bar`` always is) counts warps, whose lanes come to it together."""
+    red, waits = op.row.lower == "barrier_red", op.row.lower != "barrier_arrive"
+    threads = op.opcode == "barrier" and "aligned" not in op.mods
+    numbers = [body.reader(operand, U32) for operand in (op.srcs[:-1] if red else op.srcs)]
+    negated = bool(op.negs) and op.negs[-1]
+    predicate = body.predicate(op.srcs[-1], negated) if red else (lambda lane: 0)
+    how, after = Arrival(op.pos, waits, red, threads), body.after
+    write = body.writer(op.dsts[0], op.dst_types[0]) if op.dsts else None
+
+    def result(lane: Lane, votes: list[bool]) -> None:
+        if write is not None:
+            value = sum(votes) if op.mods["op"] == "popc" else int((all if op.mods["op"] == "and" else any)(votes))
+            write(lane, value)
+
+    def come(warp: Any, lanes: list[Lane], named: list[tuple[int, int]]) -> None:
+        for number, count in dict.fromkeys(named):
+            same = [lane for lane, name in zip(lanes, named, strict=True) if name == (number, count)]
+            votes = [bool(predicate(lane)) for lane in same] if red else []
+            warp.block.barriers.arrive(warp, same, number, count, how, votes, result)
+
+    def execute(warp: Any, lanes: list[Lane], meetings: list[Meeting], mask: int) -> None:
+        come(warp, lanes, [meetings[0].inputs] * len(lanes))  # of lanes that differ the first counts
+
+    def step(warp: Any, group: list[Lane]) -> int | None:
+        named = [(numbers[0](lane), numbers[1](lane) if len(numbers) > 1 else 0) for lane in group]
+        for lane in group:
+            lane.pc = after
+        if threads:
+            come(warp, group, named)
+            return SPLIT
+        key = (op.row.lower, op.mods.get("op"))
+        meetings = [Meeting(key, ALL, name, execute, lambda lane, results: None, op.pos, True) for name in named]
+        warp.meetings.arrive(group, meetings, after)
+        return SPLIT
+
+    return step
+
+
+@method("cluster_arrive")
+def cluster_arrive(body: Body, op: Op) -> Step:
+    return lambda warp, group: warp.block.barriers.cluster.arrive(warp, group, op.pos)
+
+
+@method("cluster_wait")
+def cluster_wait(body: Body, op: Op) -> Step:
+    after = body.after
+
+    def step(warp: Any, group: list[Lane]) -> int:
+        for lane in group:
+            lane.pc = after
+        warp.block.barriers.cluster.wait(warp, group, op.pos)
+        return SPLIT
+
+    return step

@@ -1,0 +1,267 @@
+"""From the checker's IR to what the machine executes: for each instruction a function of the lanes that come to it.
+
+Nothing is reordered, moved or removed.  Instructions that only compute are their lowerings, written once for each form
+(:mod:`ptxemu.interpreter.elementwise`); the others have methods here, by the name of their lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.errors import UnsupportedError
+from ptxemu.interpreter.lane import SPLIT, YIELD, Lane, Step
+from ptxemu.ir import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.layout import KernelLayout, align_up, place
+from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.types import B32, B64, PRED, U64, ScalarType
+
+Method = Callable[["Body", Op], Step]
+METHODS: dict[str, Method] = {}
+FRAME_ALIGN = 16
+WORD64 = (1 << 64) - 1
+CARRY = Reg("%cc", PRED)
+
+Reader = Callable[[Lane], int]
+Writer = Callable[[Lane, int], None]
+
+
+def method(*names: str) -> Callable[[Method], Method]:
+    """Register ``fn(body, op) -> step`` for the rows with these lowerings."""
+
+    def add(fn: Method) -> Method:
+        for name in names:
+            assert name not in METHODS, name
+            METHODS[name] = fn
+        return fn
+
+    return add
+
+
+GUARDED: set[str] = set()
+"""Methods that look at the guard themselves."""
+
+
+class Code:
+    """A translated function.
+
+    ``template`` are the registers and constants of a new frame, ``offsets`` the places of the variables in it, ``parameters``
+    and ``results`` those of the formals.  ``frame_bytes`` is its size in local memory, ``align`` what it is aligned to,
+    ``host_bytes`` roughly what it takes of the host's.  ``returning`` are the moves of results by where calls return to.
+    """
+
+    def __init__(self, function: Function, number: int) -> None:
+        self.function = function
+        self.number = number
+        self.steps: list[Step] = []
+        self.template: list[int] = []
+        formals = [] if function.kind == "entry" else [*(param.variable for param in function.params), *function.returns]
+        own = [variable for variable in function.variables if variable.space in ("local", "param")]
+        self.offsets, end = place(list(dict.fromkeys([*formals, *own])))
+        self.parameters = [] if function.kind == "entry" else [self.offsets[param.variable] for param in function.params]
+        self.results = [self.offsets[variable] for variable in function.returns]
+        self.returning: dict[int, list[Callable[[Lane, int, Code], None]]] = {}
+        self.align = max([FRAME_ALIGN, *(variable.align for variable in self.offsets)])
+        self.frame_bytes = align_up(end, FRAME_ALIGN)
+
+    @property
+    def host_bytes(self) -> int:
+        return 8 * len(self.template) + FRAME_ALIGN
+
+
+def bits_of(kind: ScalarType) -> int:
+    return (1 << kind.bits) - 1
+
+
+class Body:
+    """The translation of one function body into its code."""
+
+    def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code]) -> None:
+        self.code, self.layout, self.codes = code, layout, codes
+        self.labels: dict[str, int] = {}
+        self.slots: dict[Reg, int] = {}
+        self.constants: dict[int, int] = {}
+        self.pos = code.function.pos  # of the instruction that is being translated
+
+    def translate(self) -> None:
+        assert self.code.function.body is not None
+        for item in self.code.function.body:
+            if isinstance(item, LabelMark):
+                self.labels[item.name] = len(self.code.steps)
+            else:
+                self.pos = item.pos
+                self.code.steps.append(self._step(item))
+        self.code.steps.append(METHODS["ret"](self, _end_of(self.code.function)))
+
+    @property
+    def after(self) -> int:
+        """Where lanes go on after the instruction that is being translated."""
+        return len(self.code.steps) + 1
+
+    def _step(self, op: Op) -> Step:
+        name = op.row.lower
+        if name not in METHODS and name in ELEMENTWISE:
+            from ptxemu.interpreter.elementwise import elementwise
+
+            return elementwise(self, op)
+        if name not in METHODS:
+            raise UnsupportedError(f"instruction '{op.opcode}' is not supported by the interpreter")
+        step = METHODS[name](self, op)
+        return step if op.guard is None or name in GUARDED else self._guarded(op, step)
+
+    def _guarded(self, op: Op, step: Step) -> Step:
+        """The lanes whose guard holds execute the instruction."""
+        holds, after = self.guard(op), self.after
+
+        def guarded(warp: Any, group: list[Lane]) -> int | None:
+            chosen = [lane for lane in group if holds(lane)]
+            if len(chosen) == len(group):
+                return step(warp, group)
+            others = [lane for lane in group if lane not in chosen]
+            result = step(warp, chosen) if chosen else None
+            if result is None or result == YIELD:
+                return result
+            for lane in others:
+                lane.pc = after
+            return SPLIT
+
+        return guarded
+
+    def guard(self, op: Op) -> Callable[[Lane], bool]:
+        assert op.guard is not None
+        index, negated = self.slot(op.guard[0]), op.guard[1]
+        return lambda lane: bool(lane.r[index]) != negated
+
+    # -- registers and operands
+
+    def slot(self, reg: Reg) -> int:
+        if reg not in self.slots:
+            self.slots[reg] = len(self.code.template)
+            self.code.template.append(0)
+        return self.slots[reg]
+
+    def constant(self, value: int) -> int:
+        """The slot of a constant."""
+        if value not in self.constants:
+            self.constants[value] = len(self.code.template)
+            self.code.template.append(value)
+        return self.constants[value]
+
+    def reader(self, operand: Operand, kind: ScalarType) -> Reader:
+        """How to read an operand as the bits of a type; wider registers are cut, narrower ones extended by zeros."""
+        if isinstance(operand, Reg):
+            index, mask = self.slot(operand), bits_of(kind)
+            return (lambda lane: lane.r[index] & mask) if kind.bits < operand.type.bits else (lambda lane: lane.r[index])
+        if isinstance(operand, Imm):
+            value = operand.bits & bits_of(kind)
+            return lambda lane: value
+        if isinstance(operand, SReg):
+            from ptxemu.interpreter.special import special
+
+            read, mask = special(self, operand.name), bits_of(kind)
+            return lambda lane: read(lane) & mask
+        assert isinstance(operand, SymRef), operand
+        address, mask = self.symbol(operand), bits_of(kind)
+        return lambda lane: address(lane) & mask
+
+    def readers(self, operand: Operand, kind: ScalarType | None) -> list[Reader]:
+        """Of the elements of a vector, or of a single operand."""
+        assert kind is not None
+        items = operand.items if isinstance(operand, Vec) else (operand,)
+        return [self.reader(item, kind) for item in items]
+
+    def predicate(self, operand: Operand, negated: bool) -> Reader:
+        read = self.reader(operand, PRED)
+        return (lambda lane: read(lane) ^ 1) if negated else read
+
+    def writer(self, reg: Reg | None, kind: ScalarType) -> Writer | None:
+        """How to write the bits of a type to a register, which may be wider: extended as the type says."""
+        if reg is None:
+            return None
+        index, mask = self.slot(reg), bits_of(reg.type)
+        if reg.type.bits > kind.bits and kind.is_signed:
+            sign = 1 << (kind.bits - 1)
+
+            def extend(lane: Lane, value: int) -> None:
+                lane.r[index] = ((value ^ sign) - sign) & mask
+
+            return extend
+
+        def write(lane: Lane, value: int) -> None:
+            lane.r[index] = value & mask
+
+        return write
+
+    def writers(self, op: Op) -> list[Writer | None]:
+        return [self.writer(dst, kind) for dst, kind in zip(op.dsts, op.dst_types, strict=True)]
+
+    # -- addresses
+
+    def address(self, operand: Operand) -> Reader:
+        """The address of an access, in its own space."""
+        assert isinstance(operand, Addr), operand
+        offset, base = operand.offset, operand.base
+        if isinstance(base, SymRef):
+            return self.symbol(SymRef(base.symbol, base.offset + offset), handles=False)
+        if isinstance(base, Imm):
+            value = base.bits + offset & WORD64
+            return lambda lane: value
+        kind = B64 if base.type.bits == 64 else B32
+        read, mask = self.reader(base, kind), bits_of(kind)
+        return lambda lane: read(lane) + offset & mask
+
+    def space(self, op: Op, slot: str = "space", operand: Operand | None = None) -> str:
+        """The state space of an access; parameters of device functions and of calls are in local memory."""
+        found = op.mods.get(slot, "generic").split("::")[0]
+        base = operand.base if isinstance(operand, Addr) else operand
+        mailbox = isinstance(base, SymRef) and base.symbol in self.code.offsets and base.symbol.space == "param"
+        return "local" if mailbox else found
+
+    def symbol(self, symbol: SymRef, *, handles: bool = True) -> Reader:
+        """The value of a symbol: its address in its space, or a surface's or texture's handle."""
+        target, offset = symbol.symbol, symbol.offset
+        if isinstance(target, Function):
+            value = self.layout.module.function_address(target) + offset
+            return lambda lane: value
+        if handles and target in self.layout.module.handle_index:
+            index = self.layout.module.handle_index[target]
+            return lambda lane: int(ffi.cast("uint64_t *", lane.warp.w.handles)[index]) + offset
+        if target in self.layout.shared:
+            value = self.layout.shared[target] + offset & WORD64
+            return lambda lane: value
+        if target in self.code.offsets:
+            value = self.code.offsets[target] + offset
+            return lambda lane: lane.base + value & WORD64
+        if target in self.layout.params:
+            value = self.layout.params[target] + offset
+            return lambda lane: lane.warp.w.param_base + value & WORD64
+        value = self.layout.module.offsets[target] + offset
+        if target.space == "const":
+            return lambda lane: lane.warp.w.const_base + value & WORD64
+        return lambda lane: lane.warp.w.global_base + value & WORD64
+
+    def handle(self, operand: Operand) -> Reader:
+        """The handle of a surface, texture or sampler: a variable's, a parameter's or a register's value."""
+        if isinstance(operand, SymRef) and operand.symbol in self.layout.params:
+            address = self.symbol(operand)
+            return lambda lane: int(ffi.cast("uint64_t *", address(lane))[0])
+        return self.reader(operand, U64)
+
+
+def code_of_space(space: str) -> int:
+    """The runtime's number of a state space."""
+    return int(getattr(lib, f"PE_{space.upper()}"))
+
+
+def write_all(writers: Iterable[Writer | None], lane: Lane, values: Iterable[int]) -> None:
+    for write, value in zip(writers, values, strict=True):
+        if write is not None:
+            write(lane, value)
+
+
+def _end_of(function: Function) -> Op:
+    """What falling off the end of a body is: a return."""
+    from ptxemu.isa.table import ROWS
+
+    return Op(ROWS["ret"][0], {}, (), (), (), (), function.pos, function.pos)
