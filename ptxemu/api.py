@@ -310,7 +310,7 @@ def _checked_tier(given: str | None) -> str:
 
 
 def _checked_timeout(timeout: object) -> float | None:
-    """Seconds; infinity is no limit."""
+    """Seconds; infinity means no limit."""
     if timeout is None:
         return None
     if isinstance(timeout, int | float | np.integer | np.floating) and not isinstance(timeout, bool) and timeout > 0:

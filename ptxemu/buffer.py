@@ -139,7 +139,7 @@ def device_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, OverflowError, SyntaxError):
-        raise InputError(f"{shown(dtype)} is no type of array elements") from None
+        raise InputError(f"{shown(dtype)} is not a type of array elements") from None
     if problem := no_device_form(found):
         raise InputError(problem)
     return found
@@ -148,7 +148,7 @@ def device_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def no_device_form(dtype: np.dtype[Any]) -> str:
     """Why elements of a type cannot be in device memory, or nothing."""
     if dtype.hasobject or dtype.kind in "OUMm" or dtype.subdtype is not None:
-        return f"an array of {dtype} has no form in device memory"
+        return f"an array of {dtype} cannot be held in device memory"
     return "" if dtype.isnative else "the array's byte order is not the machine's"
 
 

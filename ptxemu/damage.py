@@ -1,4 +1,4 @@
-"""What a syntax error costs the reader of a text."""
+"""Which parts of a text its syntax errors made unreadable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DIGITS = "0123456789"
 
 @dataclass(slots=True)
 class Damage:
-    """The parts of a source that its syntax errors made unreadable, so that nobody reports what follows from that."""
+    """The unreadable parts of a source, so that errors that follow from them are not reported."""
 
     spans: list[tuple[int, int]] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Damage:
         self._sealed = True
 
     def holds(self, pos: int) -> bool:
-        """Whether a position lies in a part that was not read; no before :meth:`seal`."""
+        """Whether a position lies in a part that was not read; False before :meth:`seal`."""
         if not self._sealed:
             return False
         at = bisect_right(self.spans, (pos, 1 << 62)) - 1
@@ -58,7 +58,7 @@ class Damage:
         return any(nameless or name in words for nameless, words in (self._words(text, span) for span in spans))
 
     def _words(self, text: str, span: tuple[int, int]) -> tuple[bool, frozenset[str]]:
-        """Whether a part begins with a label that is no name, and its words."""
+        """Whether a part begins with a label that is not a name, and its words."""
         if span not in self._known:
             part = text[slice(*span)]
             self._known[span] = _NAMELESS.match(part) is not None, frozenset(_WORD.findall(part))

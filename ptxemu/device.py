@@ -166,7 +166,7 @@ def parse_size(value: int | str, least: int = MIN_MEMORY) -> int:
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
         if match is None or match[2].lower() not in UNITS:
-            raise InputError(f"memory {shown(value)} is no size such as '4 GiB'")
+            raise InputError(f"memory must be a size such as '4 GiB', not {shown(value)}")
         size = float(match[1]) * UNITS[match[2].lower()]
     else:
         size = value if isinstance(value, int) and not isinstance(value, bool) else -1

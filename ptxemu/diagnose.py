@@ -50,8 +50,8 @@ def read_ptx(path: Path) -> str:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """The text of a program from its bytes; InputError if they are none."""
+    """Decode a program. Raises InputError if it is not UTF-8."""
     try:
         return data.removesuffix(b"\0").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not a text file (byte {error.start} is no UTF-8)") from None
+        raise InputError(f"{name}: not valid UTF-8 (byte {error.start})") from None

@@ -96,7 +96,7 @@ def improve(request: Entry, deliver: Deliver) -> None:
     try:
         with _lock:
             _compiler.submit(request, deliver)
-    except RuntimeError:  # there are no more threads
+    except RuntimeError:  # the system allows no more threads
         return
 
 

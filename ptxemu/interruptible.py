@@ -36,7 +36,7 @@ def interruptible(action: Callable[[], Result]) -> Result:
         worker.start()
         done.wait()
     except RuntimeError:
-        if worker.ident is None:  # there are no more threads
+        if worker.ident is None:  # the system allows no more threads
             return action()
         raise
     except BaseException:

@@ -113,7 +113,7 @@ def _light_pipeline() -> llvm.ModulePassManager:
 
 
 class LinkError(Exception):
-    """Bytes that are no object, or one that refers to what is not the runtime's."""
+    """Bytes that are not an object, or an object that refers to symbols that the runtime does not have."""
 
 
 @dataclass(slots=True)

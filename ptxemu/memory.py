@@ -135,7 +135,7 @@ class Arena:
 
     def _owner(self, address: int, size: int) -> int:
         if not isinstance(address, int | np.integer) or not 0 <= address < 2**64:
-            raise InputError(f"{shown(address)} is no address")
+            raise InputError(f"{shown(address)} is not an address")
         found = ffi.new("pe_allocation *")
         inside = lib.pe_arena_nearest(self.handle, address, found) and found.address <= address
         if not inside or found.address not in self._sizes or address + size > found.address + found.size:

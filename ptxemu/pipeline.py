@@ -146,8 +146,8 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
         bodies.copied |= waiting
     for function in waiting:
         where = module.source.where(function.pos)
-        what = f"the function '{function.name}', in which lanes of a warp wait for each other and which is too large or recurses,"
-        raise UnsupportedError(f"{where}: {what} is not supported")
+        why = "its lanes must progress independently, and it is recursive or too large to inline"
+        raise UnsupportedError(f"{where}: the function '{function.name}' is not supported: {why}")
     return bodies
 
 

@@ -160,7 +160,7 @@ class Program:
             return slot.loaded
 
     def _linked(self, code: KernelCode) -> tuple[KernelCode, jit.LoadedCode] | None:
-        """None where the cache holds something that is no object."""
+        """None if the cache's entry is not an object."""
         try:
             return code, jit.load(code.object, code.symbol)
         except jit.LinkError:
@@ -173,7 +173,7 @@ class Program:
             return lambda: None
         timer = Timer(LONG, self._improve, [slot])
         timer.daemon = True
-        with suppress(RuntimeError):  # there are no more threads
+        with suppress(RuntimeError):  # the system allows no more threads
             timer.start()
         return timer.cancel
 

@@ -105,7 +105,7 @@ class LaunchResult:
         counts = (
             (self.output_dropped, "bytes of printf output were dropped"),
             (self.surface_drops, "surface accesses through an invalid header were dropped"),
-            (self.format_mismatches, "surface reductions took a format that is no integer for unsigned"),
+            (self.format_mismatches, "surface reductions treated a non-integer format as unsigned"),
             (self.umrt_dropped, "UMRT writes out of bounds were dropped"),
             (self.umrt_partial, "UMRT writes of some channels only were skipped"),
             (self.unsynced_reads, "UNSYNCED_READ: reads of what UMRT writes, which no write acquires the texture semaphore for"),

@@ -60,7 +60,7 @@ def test_wrong_copies(device):
         buffer.copy_from_host(np.zeros(4))
     with pytest.raises(InputError, match=r"float32\[5\]"):
         buffer.copy_to_host(np.zeros(5, np.float32))
-    with pytest.raises(InputError, match="no form in device memory"):
+    with pytest.raises(InputError, match="cannot be held in device memory"):
         device.to_device(np.array([object()]))
     with pytest.raises(InputError, match="negative extent"):
         device.empty(-1)

@@ -207,7 +207,7 @@ def test_find_cases(make, tmp_path):
         (SAXPY.replace("n = 100\n", ""), "no value for parameter n"),
         (SAXPY.replace("n = 100\n", "n = 100\nb = 1\n"), "kernel saxpy has no parameter 'b'"),
         (SAXPY.replace("n = 100", "n = -1e9"), "argument 0 (n): expects an integer, not float"),
-        (SAXPY + '[expect.outputs.z]\nexpression = "x"', "expect.outputs.z: is no array or surface of the case"),
+        (SAXPY + '[expect.outputs.z]\nexpression = "x"', "expect.outputs.z: is not an array or surface of the case"),
         (SAXPY + '[expect.outputs.a]\nexpression = "x"', "expect.outputs.a: is a scalar"),
         (SAXPY + '[expect.outputs.y]\nexpression = "q"', "expect.outputs.y.expression: NameError"),
         (SAXPY + '[expect.outputs.y]\nabs = 1', "expect.outputs.y: nothing says what to expect"),
@@ -236,7 +236,7 @@ def test_wrong_cases(make, text, message):
         ("def reference(inputs:\n", ":1: SyntaxError"),
         ("def reference(inputs):\n    return inputs['zz']\n", ":2: KeyError: 'zz'"),
         ("def reference(inputs):\n    return 1\n", "must return a dict"),
-        ("def reference(inputs):\n    return {'q': inputs['x']}\n", "returns 'q', which is no array or surface"),
+        ("def reference(inputs):\n    return {'q': inputs['x']}\n", "returns 'q', which is not an array or surface"),
     ],
 )
 def test_wrong_references(make, script, message):

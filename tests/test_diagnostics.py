@@ -86,7 +86,7 @@ def test_lint_of_many_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert heads == [
         "missing.ptx: error: no such file or directory",
         f"wrong.ptx:5:2: error: {MESSAGE}",
-        "binary.ptx: error: not a text file (byte 0 is no UTF-8)",
+        "binary.ptx: error: not valid UTF-8 (byte 0)",
         f"{tmp_path}: error: is a directory",
     ]
     assert run(["lint", paths[0]]) == 0

@@ -105,7 +105,7 @@ def test_each_case_has_its_own_process(folder, capfd):
         ("--max-seconds", "nan", "--max-seconds must be more than 0"),
         ("--max-seconds", "inf", "--max-seconds must be more than 0"),
         ("--max-memory", "1 MiB", "memory must be 268435456 to"),
-        ("--max-memory", "much", "is no size"),
+        ("--max-memory", "much", "must be a size such as"),
     ],
 )
 def test_wrong_limits(folder, capsys, option, value, message):

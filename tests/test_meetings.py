@@ -178,7 +178,7 @@ OTHER:
 )
 def test_recursive_functions_in_which_lanes_wait_are_refused(wait: str) -> None:
     text = made("call deep, (%r1, %r21);", RECURSIVE.replace("SPIN", wait))
-    with pytest.raises(ptxemu.UnsupportedError, match=r"test.ptx:\d+: the function 'deep', in which lanes of a warp wait"):
+    with pytest.raises(ptxemu.UnsupportedError, match=r"test.ptx:\d+: the function 'deep' is not supported: its lanes"):
         run(text, 1, 64, np.zeros(64, np.uint32), timeout=TIMEOUT)
 
 

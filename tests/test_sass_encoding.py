@@ -86,14 +86,14 @@ def test_every_code_of_red_is_read():
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (0xEB5E052602870407, "3 is no code of the clamp field"),
-        (0xEB58052C02870407, "6 is no code of the dim field"),
-        (0xEB58052E02870407, "7 is no code of the dim field"),
-        (0xEBF9000000770406, "7 is no code of the size field"),
+        (0xEB5E052602870407, "3 is not a code of the clamp field"),
+        (0xEB58052C02870407, "6 is not a code of the dim field"),
+        (0xEB58052E02870407, "7 is not a code of the dim field"),
+        (0xEBF9000000770406, "7 is not a code of the size field"),
         (0xEBFB000000070406, "is neither SURED nor RED"),
         (0xEB58052642870407, "bits 0x0000000040000000 must be zero"),
         (0x4C98078000870001, "is neither SURED nor RED"),
-        (1 << 64, "no word of 64 bits"),
+        (1 << 64, "does not fit in 64 bits"),
     ],
 )
 def test_bad_words(code, message):

@@ -74,14 +74,14 @@ def test_the_depth_holds_the_layers(kind, depth, geometry, layers):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"components": (0, 0x02)}, "2 is no component sizes"),
-        ({"version": (85, 1)}, "1 is no version"),
-        ({"version": (85, 4)}, "4 is no version"),
-        ({"version": (85, 7)}, "7 is no version"),
-        ({"kind": (151, 9)}, "9 is no type"),
-        ({"type0": (7, 0)}, "0 is no data type"),
-        ({"type0": (7, 5)}, "5 is no data type"),
-        ({"type0": (7, 6)}, "6 is no data type"),
+        ({"components": (0, 0x02)}, "2 is not a valid code of component sizes"),
+        ({"version": (85, 1)}, "1 is not a valid code of version"),
+        ({"version": (85, 4)}, "4 is not a valid code of version"),
+        ({"version": (85, 7)}, "7 is not a valid code of version"),
+        ({"kind": (151, 9)}, "9 is not a valid code of type"),
+        ({"type0": (7, 0)}, "0 is not a valid code of data type"),
+        ({"type0": (7, 5)}, "5 is not a valid code of data type"),
+        ({"type0": (7, 6)}, "6 is not a valid code of data type"),
         ({"components": (0, 0x0C), "type1": (10, 3)}, "different data types"),
         ({"gobs_w": (96, 1)}, "one GOB wide"),
         ({"gobs_h": (99, 6)}, "block size"),
@@ -134,7 +134,7 @@ def test_what_a_header_cannot_hold():
     """Pitches and addresses of pitch headers are multiples of 32."""
     buffer = device().empty(256, np.uint8)
     for options in ({"pitch": 48}, {"pitch": 64, "address": buffer.address + 16}):
-        with pytest.raises(ptxemu.InputError, match="which is no multiple of 32"):
+        with pytest.raises(ptxemu.InputError, match="which is not a multiple of 32"):
             header_of(Surface(device().arena, "R32_UINT", 4, 2, **options))
 
 

@@ -426,7 +426,7 @@ def test_integers_on_floats_are_bits_unless_strict():
 
 def test_typed_float_operations_may_be_refused():
     """Typed float operations may be refused."""
-    with pytest.raises(ptxemu.PtxError, match=r"'\.fmax' is no operation on typed surfaces"):
+    with pytest.raises(ptxemu.PtxError, match=r"'\.fmax' is not an operation on typed surfaces"):
         run(atomic("fmax"), {"U": 0, "A": 0, "D": 0}, options={"strict_typed_float": "reject"})
 
 

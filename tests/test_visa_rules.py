@@ -77,7 +77,7 @@ def test_typed_floats_may_be_refused():
     for op, (_, _, _, kind) in OPERATIONS.items():
         text = HEAD + "\n" + renamed(atomic(op), U="UD", A="UD", B="UD", D="UD")
         if kind == "f":
-            with pytest.raises(ptxemu.PtxError, match=f"'.{op}' is no operation on typed surfaces"):
+            with pytest.raises(ptxemu.PtxError, match=f"'.{op}' is not an operation on typed surfaces"):
                 ptxemu.loads(text, dialect="visa", options={"strict_typed_float": "reject"})
         else:
             ptxemu.loads(text, dialect="visa", options={"strict_typed_float": "reject"})

@@ -207,7 +207,7 @@ def save_array(path: Path, array: Array, where: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
-            raise InputError(f"{where}: {path}: exists, and is no file")
+            raise InputError(f"{where}: {path}: exists but is not a file")
         if path.suffix == ".png":
             _save_png(path, array, where)
         else:
@@ -276,7 +276,7 @@ def _fitting(value: Any, dtype: np.dtype[Any], where: str) -> Any:
     else:
         fits = _in_range(value, dtype)
     if not fits:
-        raise InputError(f"{where}: {shown(value)} is no {dtype.name}")
+        raise InputError(f"{where}: {shown(value)} is not a value of type {dtype.name}")
     return value
 
 

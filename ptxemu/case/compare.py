@@ -28,7 +28,7 @@ def compare(name: str, actual: Array, expected: object, tolerance: Tolerance) ->
     try:
         actual, wanted = _of_one_type(actual, np.asarray(expected))
     except ValueError as error:
-        return Comparison(name, False, f"expected something that is no array: {error}")
+        return Comparison(name, False, f"expected something that is not an array: {error}")
     problem = _mismatch_of_kind(actual, wanted)
     if problem:
         return Comparison(name, False, problem)

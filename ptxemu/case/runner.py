@@ -57,7 +57,7 @@ def run_case(
 
     Without ``python``, a case with a reference, which is Python, is an error.
 
-    Raises the errors of loading and launching; a wrong result is no exception but a failed comparison.
+    Raises the errors of loading and launching; a wrong result is a failed comparison, not an exception.
     """
     started = time.perf_counter()
     if case.reference is not None and not python:
@@ -155,7 +155,7 @@ def _compare(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> li
     expected: dict[str, Any] = run_script(case.reference, inputs) if case.reference is not None else {}
     for name in expected:
         if name not in arrays:
-            raise InputError(f"{case.reference}: returns '{name}', which is no array or surface of the case")
+            raise InputError(f"{case.reference}: returns '{name}', which is not an array or surface of the case")
     comparisons = []
     for name in {**expected, **case.outputs}:
         output = case.outputs.get(name, Output(None, case.tolerance))

@@ -285,7 +285,7 @@ def _check_names(case: Case) -> None:
                     if key in handles
                     else "is a scalar"
                     if key in scalars
-                    else "is no array or surface of the case"
+                    else "is not an array or surface of the case"
                 )
                 raise InputError(f"{case.path}: {table}.{key}: {kind}")
 

@@ -253,7 +253,7 @@ class BodyChecker:
         self.items.append(op)
 
     def _unknown(self, ins: ast.Instruction) -> Rejected:
-        """An instruction that there is not; what it would declare as a directive is known nevertheless."""
+        """Report an unknown opcode. If it is a directive without its dot, declare what the directive would have declared."""
         opcode = ins.opcode
         pos, end = self.resolver.place(ins)
         end = min(end, pos + len(opcode))

@@ -21,4 +21,4 @@ def _number(text: str) -> int:
     try:
         return int(text, 16)
     except ValueError:
-        raise InputError(f"{text} is no word in hexadecimal") from None
+        raise InputError(f"{text} is not a hexadecimal word") from None

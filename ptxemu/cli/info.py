@@ -147,7 +147,7 @@ def _statements(function: Function) -> Iterator[Op]:
 
 
 def _is_mark(source: SourceFile, name: str, op: Op) -> bool:
-    """A directive or a label of a dialect: what register files and the return of channels need is no instruction."""
+    """Whether a line is a directive or a label of a dialect, which is not counted as an instruction."""
     return name.startswith(".") or source.text[op.end : op.end + 1] == ":"
 
 

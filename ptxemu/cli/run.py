@@ -86,7 +86,7 @@ def _run_kernel(
     outputs = dict(split_pair(text, "--out") for text in out)
     for name, file in outputs.items():
         if not isinstance(named.get(name), np.ndarray):
-            raise InputError(f"--out {name}={file}: --arg {name} is no array")
+            raise InputError(f"--out {name}={file}: --arg {name} is not an array")
         if Path(file).suffix not in SUFFIXES:
             raise InputError(f"--out {name}={file}: must end in {' or '.join(SUFFIXES)}")
     values = in_order(kernel.info, named, "--arg")
@@ -153,7 +153,7 @@ def _arguments(texts: tuple[str, ...]) -> dict[str, Value]:
 def _refuse_kernel_options(*values: object) -> None:
     for name, value in zip(KERNEL_OPTIONS, values, strict=True):
         if value not in (None, ()):
-            raise InputError(f"--{name} does not apply to a case: the case file says it")
+            raise InputError(f"--{name} cannot be given with a case file, which sets it")
 
 
 def _duration(seconds: float) -> str:

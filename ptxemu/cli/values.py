@@ -39,7 +39,7 @@ def parse_value(text: str, where: str) -> Value:
         return _bytes(rest, where) if kind == "bytes" else _generated(kind, rest, where)
     number = parse_number(text)
     if number is None:
-        raise InputError(f"{where}: {shown(text)} is no number, @file.npy or array such as zeros:f32:1024")
+        raise InputError(f"{where}: {shown(text)} is not a number, @file.npy or an array such as zeros:f32:1024")
     return number
 
 
@@ -84,7 +84,7 @@ def _generated(kind: str, rest: str, where: str) -> Array:
     for name, text in zip(names, fields[1:], strict=False):
         number = parse_number(text)
         if number is None:
-            raise InputError(f"{where}: {name} {shown(text)} is no number")
+            raise InputError(f"{where}: {name} {shown(text)} is not a number")
         spec[name] = number
     return GENERATORS[kind][0](spec, where)
 

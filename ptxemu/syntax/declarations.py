@@ -271,6 +271,6 @@ def file(stream: TokenStream, index: int, name: str, pos: int, end: int) -> None
 
 
 def plain_name(stream: TokenStream, name: Name, what: str) -> None:
-    """A declared name has no dot (the lexer reads ``a.b`` as one word)."""
+    """Report a dot in a declared name (the lexer reads ``a.b`` as one word)."""
     if "." in name.text or name.text == WARP_SIZE_NAME or (name.text == "_" and what != "variable"):
         stream.error(f"'{name.text}' is not a name for a {what}", name.pos, name.end)

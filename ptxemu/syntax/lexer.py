@@ -85,7 +85,7 @@ class _Rules:
 
     @_matches(_DOTTED)
     def t_NAME(self, t: Token) -> Token:
-        """A directive is no modifier: one that follows a name at once is a token of its own."""
+        """A directive is not a modifier: one right after a name is a token of its own."""
         if "." in t.value and (found := DIRECTIVE.search(t.value)):
             t.value = t.value[: found.start()]
             t.lexer.lexpos = t.lexpos + len(t.value)

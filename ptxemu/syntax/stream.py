@@ -19,7 +19,7 @@ _READY_MADE = ("RUN", "PARAMETERS", "INTEGERS")
 _NOT_FIRST_AT_MODULE_SCOPE = (".param", ".reg")
 _NOT_FIRST_OUTSIDE = (*_NOT_FIRST_AT_MODULE_SCOPE, ".local")
 _MOST_FOLLOWERS = 5
-"""After so many errors that follow from one, mending has no sense."""
+"""Stop repairing after this many errors that follow from one."""
 _MOST_VISITS = 2 * MAX_NESTING
 _STRAY = (",", ")", "]")
 _NEXT_PARAMETER = re.compile(r";\s*\.(?:param|reg)\b", re.ASCII)

@@ -149,7 +149,7 @@ class _Front(ProgramFront):
         kind, name = names[0] if len(names) > 1 else None, names[-1]
         assert isinstance(name, Name)
         if isinstance(kind, Name) and kind.text != CONSTANT_KINDS[0]:
-            reason = "steer flow control, which programs have not" if kind.text in CONSTANT_KINDS[1:] else "do not exist"
+            reason = "control flow, which CTM programs here do not support" if kind.text in CONSTANT_KINDS[1:] else "do not exist"
             raise TextError(f"constants of kind '{kind.text}' {reason}", kind.pos, kind.end)
         if kernel.registers.array is not None:
             raise TextError("there is one array of constants", name.pos, name.end)

@@ -50,7 +50,7 @@ def form_of(kind: str, part: Part) -> Form:
     if opcode not in table:
         end = name.pos + len(opcode)
         if any(opcode in other for other in TABLES.values()):
-            raise TextError(f"'{opcode}' is no operation of {kind} instructions", name.pos, end)
+            raise TextError(f"'{opcode}' is not an operation of {kind} instructions", name.pos, end)
         raise TextError(f"unknown operation '{opcode}'{closest(opcode, table, ALIKE)}", name.pos, end)
     _check_modifiers(kind, part)
     forms = sort_modifiers(table[opcode], part.modifiers, False)
@@ -170,7 +170,7 @@ def _register(name: Name) -> tuple[str, int]:
         if number is not None:
             return bank, number
     known = f"there are r0 to r{LAST_TEMPORARY} and c0 to c{LAST_CONSTANT}"
-    raise TextError(f"'{name.stem}' is no register; {known}", name.pos, name.pos + len(name.stem))
+    raise TextError(f"'{name.stem}' is not a register; {known}", name.pos, name.pos + len(name.stem))
 
 
 def _swizzle(name: Name, unit: Unit) -> str:
@@ -189,7 +189,7 @@ def constant(name: Name) -> int:
     """The number of ``c0`` .. ``c255``."""
     number = _number(name.text, "c", LAST_CONSTANT)
     if number is None:
-        raise TextError(f"'{name.text}' is no constant; there are c0 to c{LAST_CONSTANT}", name.pos, name.end)
+        raise TextError(f"'{name.text}' is not a constant; there are c0 to c{LAST_CONSTANT}", name.pos, name.end)
     return number
 
 

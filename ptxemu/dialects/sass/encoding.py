@@ -87,7 +87,7 @@ def unpack(word: int, opcode: int, fields: tuple[Field, ...]) -> dict[str, str |
         number = word >> field.low & field.mask
         rest &= ~(field.mask << field.low)
         if field.values and number >= len(field.values):
-            raise InputError(f"word 0x{word:016x}: {number} is no code of the {field.name} field")
+            raise InputError(f"word 0x{word:016x}: {number} is not a code of the {field.name} field")
         values[field.name] = field.values[number] if field.values else number
     if rest:
         raise InputError(f"word 0x{word:016x}: bits 0x{rest:016x} must be zero")
@@ -151,7 +151,7 @@ def _guard(item: Instruction) -> dict[str, int]:
 def decode(word: int, sm: int = 60) -> str:
     """The text of a word as the CUDA tools print it: without the default size and clamp. Raises InputError."""
     if not 0 <= word < 1 << 64:
-        raise InputError(f"0x{word:x} is no word of 64 bits")
+        raise InputError(f"0x{word:x} does not fit in 64 bits")
     if word & SURED_MASK == SURED_OPCODE:
         values = unpack(word, SURED_OPCODE, (*SURED, INDEX if word >> 51 & 1 else REGISTER))
         text = _sured_text(values)

@@ -82,7 +82,7 @@ def describe(words: Sequence[int]) -> dict[str, Any]:
 
 def _choice(table: dict[int, str], code: int, what: str) -> str:
     if code not in table:
-        raise InputError(f"texture header: {code} is no {what} of a surface")
+        raise InputError(f"texture header: {code} is not a valid code of {what}")
     return table[code]
 
 
@@ -122,7 +122,7 @@ def header_of(surface: Surface) -> tuple[int, ...]:
 
 def _check_multiple(what: str, value: int, unit: int) -> None:
     if value % unit:
-        raise InputError(f"a texture header cannot describe {what} 0x{value:x}, which is no multiple of {unit}")
+        raise InputError(f"a texture header cannot describe {what} 0x{value:x}, which is not a multiple of {unit}")
 
 
 def _code(table: dict[int, str], text: str) -> int:

@@ -38,7 +38,7 @@ def typed_atomic(
     entry = entry_of(form.mods["op"])
     _check_size(item, at, strict)
     if "f" in entry.classes and options["strict_typed_float"] == "reject":
-        raise TextError(f"'.{entry.visa}' is no operation on typed surfaces", item.name.pos, item.name.end)
+        raise TextError(f"'.{entry.visa}' is not an operation on typed surfaces", item.name.pos, item.name.end)
     surface = _surface(scope, item.operands[0])
     raws = [_operand(scope, pattern.type, operand, at.size) for pattern, operand in zip(form.row.operands, item.operands)][1:]
     if strict:
@@ -108,7 +108,7 @@ def _surface(scope: Scope, operand: Operand) -> SurfaceVariable:
 def surface_variable(scope: Scope, name: Name) -> SurfaceVariable:
     """A surface variable that is not the one of shared local memory."""
     if name.text == SHARED_MEMORY:
-        raise TextError("T0, the shared local memory, is no typed surface", name.pos, name.end)
+        raise TextError("T0, the shared local memory, is not a typed surface", name.pos, name.end)
     return scope.surface(name)
 
 

@@ -43,7 +43,7 @@ def span(execution: Execution, strict: bool, width: int) -> Span:
     mask = execution.mask
     found = MASK.fullmatch("M1_NM" if mask.text.lower() == "nomask" else mask.text)
     if found is None:
-        raise TextError(f"'{mask.text}' is no mask; there are M1 to M8, M1_NM to M8_NM and NoMask", mask.pos, mask.end)
+        raise TextError(f"'{mask.text}' is not a mask; there are M1 to M8, M1_NM to M8_NM and NoMask", mask.pos, mask.end)
     offset = 4 * (int(found[1]) - 1)
     if strict and offset % size:
         raise TextError(f"'{mask.text}' starts at channel {offset}, not a multiple of {size}", mask.pos, mask.end)
