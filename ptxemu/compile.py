@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
 from ptxemu import dialects, isa, jit
+from ptxemu.analysis.notes import Subject, notes_of
 from ptxemu.collector import collector_paused
 from ptxemu.diagnose import check_ptx
 from ptxemu.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_of, effort_of
 from ptxemu.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.frames import largest_frame
 from ptxemu.ir import Function, Module, Variable
-from ptxemu.irtext.printer import Body, print_ir
+from ptxemu.irtext.printer import Body, Notes, print_ir
+from ptxemu.irtext.verifier import SSA
 from ptxemu.layout import KernelLayout, ModuleLayout
 from ptxemu.link import link
 from ptxemu.lower.emit import ELEMENTWISE
@@ -24,7 +26,7 @@ from ptxemu.lower.registry import lowerings
 from ptxemu.lower.threaded import build as build_threaded
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Graph
-from ptxemu.pipeline import PASSES, Bodies, Hook, analyse, prepare
+from ptxemu.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, prepare
 from ptxemu.requirements import find_entry, require_local
 from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
@@ -171,28 +173,44 @@ def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | N
     return jit.compile_object(text, options.cpu, effort)
 
 
-def emit_ir(module: Module, entry: str, options: Options, after: str | None = None, hook: Hook | None = None) -> str:
+def emit_ir(
+    module: Module,
+    entry: str,
+    options: Options,
+    after: str | None = None,
+    analyses: Sequence[str] = (),
+    hook: Hook | None = None,
+) -> str:
     """The typed IR of a kernel as text: what is lowered, or what the pass ``after`` leaves, or ``check``.
 
-    Raises InputError for the name of a pass that does not exist.
+    The results of ``analyses`` are notes on its lines.  Raises InputError for the name of a pass or an analysis that does not
+    exist, and for an analysis that needs another form of the code.
     """
     function = find_entry(module, entry)
     names = ["check", *(step.name for step in PASSES)]
-    if after == "check":
-        return print_ir(module, [Body(f, f.body, f.variables) for f in module.functions.values() if f.body is not None])
     if after is not None and after not in names:
         raise InputError(f"there is no pass '{after}'; there are {', '.join(names)}")
+    if after in names[:2] and analyses:
+        raise InputError(f"the analysis '{analyses[0]}' needs blocks")
+    if after == "check":
+        return print_ir(module, [Body(f, f.body, f.variables) for f in module.functions.values() if f.body is not None])
     texts: dict[str, str] = {}
+
+    def shown(bodies: Bodies, ssa: bool, independent: bool) -> str:
+        def annotate(graph: Graph) -> Sequence[Notes]:
+            return notes_of(Subject(graph, options.variant, ssa, independent and graph is bodies.graphs[0]), analyses)
+
+        return print_ir(module, bodies.listing, annotate)
 
     def keep(name: str, bodies: Bodies) -> None:
         if name == after:
-            texts[name] = print_ir(module, bodies.listing)
+            texts[name] = shown(bodies, name in SSA, name == LANE_PRIVATE.name)
         if hook is not None:
             hook(name, bodies)
 
     bodies = prepare(module, function, options.variant, keep)
-    analyse(bodies, keep)
-    return texts.get(after or "") or print_ir(module, bodies.listing)
+    _, independent = analyse(bodies, keep)
+    return texts.get(after or "") or shown(bodies, True, independent)
 
 
 def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:

@@ -42,3 +42,7 @@ def interruptible() -> None:
 def root() -> Path:
     """The project's folder."""
     return ROOT
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-ir", action="store_true", help="write what is printed into the golden files of tests/ir")

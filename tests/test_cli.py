@@ -334,10 +334,17 @@ def test_compile_prints_the_ir_after_a_pass(folder, capsys):
         assert shown in capsys.readouterr().out
 
 
-def test_compile_names_the_passes_that_there_are(folder, capsys):
+def test_compile_names_the_passes_and_analyses_that_there_are(folder, capsys):
     passes = "check, inline, cfg, params, loops, ssa, copies, lane-private"
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", "sss")
     assert message == f"ptxemu: error: there is no pass 'sss'; there are {passes}"
+    message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--analysis", "shape")
+    analyses = "dominators, lifetimes, liveness, masks, nans, order, pending, shapes, spins"
+    assert message == f"ptxemu: error: there is no analysis 'shape'; there are {analyses}"
+    for after, needed in (("loops", "SSA form"), ("inline", "blocks")):
+        message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", after, "--analysis", "shapes")
+        assert message == f"ptxemu: error: the analysis 'shapes' needs {needed}"
+    assert fails(capsys, 2, "compile", "saxpy.ptx", "--analysis", "masks") == "ptxemu: error: --analysis is for --emit ir"
     assert fails(capsys, 2, "compile", "saxpy.ptx", "--after", "ssa") == "ptxemu: error: --after is for --emit ir"
 
 

@@ -110,6 +110,10 @@ def test_a_predicate_is_a_byte_where_it_is_a_parameter() -> None:
     verify(*parse_ir(GRAPH.replace("trap  ", "%b:pred = ld.param.b8(pred -> pred) [@n]\n  trap")), "ssa")
 
 
+def test_a_guard_that_nothing_writes_is_a_constant() -> None:
+    verify(*parse_ir(GRAPH.replace("@%p#0", "@0")), "ssa")
+
+
 def message(text: str, after: str, change: Callable[[Graph], None] = lambda graph: None) -> str:
     """What the verifier says of a text after a pass, once ``change`` has changed its graph."""
     module, bodies = parse_ir(text)

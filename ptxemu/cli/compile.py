@@ -27,6 +27,7 @@ from ptxemu.variant import variant_of
 @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
 @click.option("--emit", "kind", type=click.Choice(["ir", "llvm", "asm", "obj"]), default="llvm", show_default=True)
 @click.option("--after", metavar="PASS", help="With --emit ir: the pass that made it, such as ssa; by default the last one.")
+@click.option("--analysis", "analyses", metavar="NAME", multiple=True, help="With --emit ir: show what an analysis finds.")
 @click.option("--verify", is_flag=True, help="Check the typed IR after each pass.")
 @click.option("--cpu", metavar="NAME", help="An LLVM CPU name such as x86-64-v3; by default native, this machine's.")
 @click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block to compile for.")
@@ -38,6 +39,7 @@ def command(
     entry: str | None,
     kind: str,
     after: str | None,
+    analyses: tuple[str, ...],
     verify: bool,
     cpu: str | None,
     block: str,
@@ -45,14 +47,14 @@ def command(
     output: Path | None,
 ) -> None:
     """Print a kernel as typed IR, LLVM IR, assembly or object code."""
-    if after is not None and kind != "ir":
-        raise InputError("--after is for --emit ir")
+    if kind != "ir" and (after is not None or analyses):
+        raise InputError(f"{'--analysis' if analyses else '--after'} is for --emit ir")
     module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
     name = entry_name(module, entry, path)
     shape = shape_of(1, parse_extent(block, "--block"))
     options = Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape.block))
     hook = verify_bodies if verify else None
-    made = emit_ir(module, name, options, after, hook) if kind == "ir" else emit(module, name, options, kind, hook)
+    made = emit_ir(module, name, options, after, analyses, hook) if kind == "ir" else emit(module, name, options, kind, hook)
     data = made if isinstance(made, bytes) else made.encode()
     if output is None:
         click.echo(data, nl=False)

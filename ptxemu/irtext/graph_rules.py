@@ -127,6 +127,8 @@ class _Definitions:
     def unavailable(self, reg: Reg, block: Block, known: set[Reg]) -> str | None:
         """Why a register cannot be read where ``known`` are defined in the same block before."""
         home = self.home.get(reg)
+        if not isinstance(reg, Reg):  # the guard is a constant, as nothing writes the register
+            return None
         if home is None:
             return f"'{reg.name}' is never defined"
         if reg in known or reg in self.kept:

@@ -56,7 +56,7 @@ class Operations:
         op = Op(row, dict(mods), dsts, sources, dst_types, src_types, pos, pos, negs, guard)
         if cursor.accept("->"):
             op.labels = cursor.series(cursor.name)
-        if cursor.keyword("call"):
+        if cursor.keyword("to"):
             op.call = self.call(cursor)
         if cursor.keyword("else"):
             op.old = self.old(cursor, dsts)
@@ -83,7 +83,7 @@ class Operations:
         """Which sources are negated, nothing if none is, and the sources."""
         negs: list[bool] = []
         found: list[Raw] = []
-        while not (cursor.done or cursor.text[cursor.at :].startswith(("-> ", "call ", "else "))):
+        while not (cursor.done or cursor.text[cursor.at :].startswith(("-> ", "to ", "else "))):
             if found:
                 cursor.expect(",")
             negs.append(cursor.accept("!"))

@@ -359,7 +359,7 @@ class _Function:
     def call(self, call: Call) -> str:
         args = ", ".join(self.value(arg, None) for arg in call.args)
         returns = ", ".join(self.returned(value) for value in call.returns)
-        text = f" call {self.value(call.callee, None) if isinstance(call.callee, Reg) else self.symbol(call.callee)}({args})"
+        text = f" to {self.value(call.callee, None) if isinstance(call.callee, Reg) else self.symbol(call.callee)}({args})"
         text += f" returns ({returns})" if returns else ""
         text += " uniform" if call.uniform else ""
         text += " exits" if call.exits else ""
