@@ -472,6 +472,11 @@ def _area(name: str, size: int) -> list[str]:
     return [area, f'  {name} = call ptr asm "", "=r,0"(ptr {name}.area)'] if size else []
 
 
+def keep_in_memory(slot: str) -> str:
+    """Makes LLVM leave a slot where it is: as far as it knows, others have the address."""
+    return f'  call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})'
+
+
 def zero(t: str) -> str:
     """The zero literal of a scalar LLVM type."""
     if t in ("float", "double"):

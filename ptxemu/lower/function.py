@@ -9,7 +9,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.layout import KernelLayout
 from ptxemu.lower import computed
-from ptxemu.lower.context import MASK, WORD, Context, zero
+from ptxemu.lower.context import MASK, WORD, Context, keep_in_memory, zero
 from ptxemu.lower.effects import EFFECTS
 from ptxemu.lower.emit import ELEMENTWISE
 from ptxemu.lower.literals import offsets_literal
@@ -24,6 +24,7 @@ from ptxemu.types import PRED, ScalarType
 from ptxemu.variant import LANES
 
 LARGE_BLOCK = 1000  # lines of LLVM IR, beyond which a block is cut: LLVM's time for one is not linear
+MANY_WAYS = 16  # to a block, beyond which its phis stay in memory: as values, each would be one on every edge that passes it
 
 
 def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
@@ -42,6 +43,7 @@ class FunctionBuilder:
         self.mask_home = representatives(self.linear)
         self.waiting: dict[Block, str] = {}  # slots: lanes that have been sent to a block
         self.running: dict[Block, str] = {}  # slots: lanes that a block last ran with
+        self.entries: dict[Block, int] = {}  # of those slots of ``waiting`` that are a table
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
 
@@ -66,6 +68,7 @@ class FunctionBuilder:
         """Decide where values live."""
         self.segments = {block: plan(self.ctx, self._body(block)) for block in self.order}
         self._find_shared_values()
+        self.entries = computed.entries(self)
         self._make_slots()
 
     def _body(self, block: Block) -> list[Op]:
@@ -140,10 +143,13 @@ class FunctionBuilder:
             for phi in block.phis:
                 self.phis[phi] = slot = ctx.alloca(ctx.full_type(phi.dst))
                 ctx.prologue.append(f"  store {ctx.full_type(phi.dst)} {_zero(ctx.full_type(phi.dst))}, ptr {slot}, align 64")
+                if block in self.entries or len(phi.args) > MANY_WAYS:
+                    ctx.prologue.append(keep_in_memory(slot))
             if self.mask_home[block] is block:
                 self.running[block] = ctx.alloca(MASK)
-                self.waiting[block] = slot = ctx.alloca(MASK)
-                ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 64")
+                if block not in self.waiting:
+                    self.waiting[block] = slot = ctx.alloca(MASK)
+                    ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 4")
         everyone = ctx.once("active.mask", f"bitcast i32 {'%mask' if ctx.layout.framed else ctx.field('active')} to {MASK}")
         ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
         for block in self.order:
@@ -219,7 +225,7 @@ class FunctionBuilder:
         if self.mask_home[block] is not block:  # an equivalent block ran, so lanes are waiting
             ctx.jump(self._name(block))
             return
-        bits = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 64')} to i{LANES}")
+        bits = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 4')} to i{LANES}")
         some = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
         ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self.after(block)}")
 
@@ -229,9 +235,9 @@ class FunctionBuilder:
         if home is not block or block is self.order[0]:
             ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[home]}, align 64")
             return
-        ctx.active = ctx.inst(f"load {MASK}, ptr {self.waiting[block]}, align 64")
+        ctx.active = ctx.inst(f"load {MASK}, ptr {self.waiting[block]}, align 4")
         ctx.stmt(f"store {MASK} {ctx.active}, ptr {self.running[block]}, align 64")
-        ctx.stmt(f"store {MASK} zeroinitializer, ptr {self.waiting[block]}, align 64")
+        ctx.stmt(f"store {MASK} zeroinitializer, ptr {self.waiting[block]}, align 4")
 
     # -- edges
 
@@ -244,24 +250,26 @@ class FunctionBuilder:
             return self._name(target)
         return self._name(target) + ".test"
 
-    def send(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
-        """Lanes in ``mask`` leave for ``succ``: hand over phi values and add them to its mask. ``again``: others may have done so
-        just before."""
+    def send(self, block: Block, succ: Block, mask: str) -> None:
+        """Lanes in ``mask`` leave for ``succ``: hand over phi values and add them to its mask."""
         ctx = self.ctx
-        waits = again or self.linear.waits(block, succ)
+        self.hand_over(block, succ, mask)
+        if self.mask_home[succ] is succ:
+            if self.linear.waits(block, succ):
+                kept = ctx.inst(f"load {MASK}, ptr {self.waiting[succ]}, align 4")
+                mask = ctx.vector.bin("or", "i1", kept, mask)
+            ctx.stmt(f"store {MASK} {mask}, ptr {self.waiting[succ]}, align 4")
+
+    def hand_over(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
+        """Give the phis of ``succ`` their values in the lanes in ``mask``; ``again``: other lanes may just have got theirs."""
+        ctx = self.ctx
         for phi in succ.phis:
-            arg = phi.args[block]
             slot, whole = self.phis[phi], ctx.full_type(phi.dst)
-            value = phi_value(ctx, arg, phi.dst)
-            if waits and not ctx.is_scalar(phi.dst):
+            value = phi_value(ctx, phi.args[block], phi.dst)
+            if (again or self.linear.waits(block, succ)) and not ctx.is_scalar(phi.dst):
                 kept = ctx.inst(f"load {whole}, ptr {slot}, align 64")
                 value = ctx.inst(f"select {MASK} {mask}, {whole} {value}, {whole} {kept}")
             ctx.stmt(f"store {whole} {value}, ptr {slot}, align 64")
-        if self.mask_home[succ] is succ:
-            if waits:
-                kept = ctx.inst(f"load {MASK}, ptr {self.waiting[succ]}, align 64")
-                mask = ctx.vector.bin("or", "i1", kept, mask)
-            ctx.stmt(f"store {MASK} {mask}, ptr {self.waiting[succ]}, align 64")
 
     def _terminate(self, block: Block) -> None:
         ctx, linear = self.ctx, self.linear

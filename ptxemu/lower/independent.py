@@ -14,7 +14,7 @@ from __future__ import annotations
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir import Imm, Op, Operand, Reg
 from ptxemu.layout import KernelLayout
-from ptxemu.lower.context import MASK, Context
+from ptxemu.lower.context import MASK, Context, keep_in_memory
 from ptxemu.lower.effects import effect
 from ptxemu.lower.function import FunctionBuilder, lower
 from ptxemu.lower.sync import poll_stop
@@ -75,7 +75,7 @@ class IndependentBuilder(FunctionBuilder):
         """Slots stay in memory: as almost any block may follow any other, registers would only be shuffled (ten times the
         compile time on the largest kernels, and no gain)."""
         slots = [*self.ctx.slots.values(), *self.phis.values(), *self.waiting.values(), *self.running.values()]
-        self.ctx.prologue += [f'  call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})' for slot in slots]
+        self.ctx.prologue += map(keep_in_memory, slots)
         return super()._assemble(symbol)
 
     # -- the order of blocks
@@ -180,7 +180,7 @@ class IndependentBuilder(FunctionBuilder):
             ready = self._met(block, waiting)
         ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 64")
         rest = s.bin("and", "i32", waiting, s.bin("xor", "i32", ready, "-1"))
-        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.waiting[block]}, align 64")
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.waiting[block]}, align 4")
         return ready
 
     def _met(self, block: Block, waiting: str) -> str:

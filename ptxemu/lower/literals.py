@@ -47,3 +47,8 @@ def offsets_literal(offsets: Sequence[int], t: str) -> str:
     if not any(offsets):
         return "zeroinitializer"
     return vector_literal(t, offsets)
+
+
+def array(t: str, items: Sequence[object]) -> str:
+    """The type, value and alignment of constant data."""
+    return f"[{len(items)} x {t}] [{', '.join(f'{t} {item}' for item in items)}], align 8"

@@ -10,7 +10,7 @@ A step is an array of 64-bit words: the routine, then 32-bit parts: the step's s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from ptxemu.layout import KernelLayout
 from ptxemu.lower.access import symbol_address
 from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.emit import ELEMENTWISE
+from ptxemu.lower.literals import array
 from ptxemu.lower.site import Value, site_literal, site_type
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.internal import STACK_POINTER
@@ -100,11 +101,6 @@ done:
   %result = select i1 %together, i32 %number, i32 -1
   ret i32 %result
 }}"""
-
-
-def array(kind: str, items: Sequence[object]) -> str:
-    """The type and the value of a constant."""
-    return f"[{len(items)} x {kind}] [{', '.join(f'{kind} {item}' for item in items)}], align 8"
 
 
 class FrameContext(Context):

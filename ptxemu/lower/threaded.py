@@ -13,8 +13,9 @@ from ptxemu.ir import Imm, Op, Reg
 from ptxemu.layout import KernelLayout, align_up
 from ptxemu.lower.context import MASK, Context
 from ptxemu.lower.function import FunctionBuilder, lower, phi_value
+from ptxemu.lower.literals import array
 from ptxemu.lower.routines import PROTOTYPE
-from ptxemu.lower.steps import NOWHERE, PLACE, REGISTERS, RUN, SCATTER, FrameContext, Steps, array
+from ptxemu.lower.steps import NOWHERE, PLACE, REGISTERS, RUN, SCATTER, FrameContext, Steps
 from ptxemu.lower.unit import Unit
 from ptxemu.passes.graph import Block, Graph, Phi
 from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
@@ -141,20 +142,20 @@ class ThreadedBuilder(FunctionBuilder):
 
     # -- edges
 
-    def _hand_over(self, block: Block, succ: Block, again: bool = False) -> None:
+    def _steps_to(self, block: Block, succ: Block, again: bool = False) -> None:
         """The steps for the phis of ``succ``."""
         waits = again or self.linear.waits(block, succ)
         for phi in succ.phis:
             merged = waits and not self.ctx.is_scalar(phi.dst)
             self.steps.special(*(("merge", _merge) if merged else ("hand", _hand)), phi.args[block], self.handed[phi])
 
-    def send(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
+    def send(self, block: Block, succ: Block, mask: str) -> None:
         ctx = self.ctx
-        self._hand_over(block, succ, again)
+        self._steps_to(block, succ)
         self.steps.flush(mask)
         if self.mask_home[succ] is succ:
             slot = self._mask(self.waiting[succ])
-            if again or self.linear.waits(block, succ):
+            if self.linear.waits(block, succ):
                 mask = ctx.scalar.bin("or", "i32", ctx.inst(f"load i32, ptr {slot}, align 4"), mask)
             ctx.stmt(f"store i32 {mask}, ptr {slot}, align 4")
 
@@ -177,7 +178,7 @@ class ThreadedBuilder(FunctionBuilder):
         edges: list[int] = []
         for succ in block.succs:
             edges.append(8 * len(words))
-            self._hand_over(block, succ, again=True)
+            self._steps_to(block, succ, again=True)
             words += steps.take()
             edges += [8 * len(words), int(self.waiting[succ]) if self.mask_home[succ] is succ else NOWHERE]
         ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
