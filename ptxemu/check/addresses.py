@@ -14,12 +14,6 @@ from ptxemu.isa.operands import OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import TYPES
 
-WIDE_ADDRESSES = frozenset({"prefetch", "prefetchu", "applypriority"})  # which take no address of 8 or 16 bits
-ONLY_NAMED_SPACES = frozenset({"mbarrier", "atom", "applypriority"})  # whose generic addresses are of spaces they could name
-OPAQUE_MEMORY = {  # whose addresses ptxas takes, by opcode
-    **dict.fromkeys(("cp", "ldmatrix", "stmatrix"), frozenset({"texref", "surfref"})),
-    **dict.fromkeys(("red", "prefetch", "prefetchu", "discard", "applypriority"), frozenset({"surfref"})),
-}
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits
 
@@ -42,15 +36,15 @@ def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
     space, name = form.space(slot), written(symbol.name)
     if not isinstance(symbol, Variable):
         raise Mismatch(f"'{name}' is a function, not a variable", index)
-    if symbol.type.name in OPAQUE_MEMORY.get(form.row.opcode, ()):
+    if f"opaque:{symbol.type.name}" in form.row.traits:
         raise UnsupportedError(f"'{name}' is a {symbol.type}, whose memory '{form.row.opcode}' cannot access here")
     if symbol.type.kind == "opaque":
         raise Mismatch(f"'{name}' is a {symbol.type}, which has no readable memory", index)
     if space and symbol.space != space:
         raise Mismatch(f"'{name}' is in .{symbol.space} space, not .{space}", index)
-    if form.roles.get(symbol) == "input" and form.row.lower == "st":
+    if form.roles.get(symbol) == "input" and form.row.effects.writes:
         raise Mismatch(f"'{name}' is an input parameter and cannot be written", index)
-    if form.roles.get(symbol) == "output" and form.row.lower == "ld":
+    if form.roles.get(symbol) == "output" and form.row.effects.reads:
         raise Mismatch(f"'{name}' is the result of the function and cannot be read", index)
     if not space and symbol.space not in GENERIC_SPACES:
         raise Mismatch(f"'{name}' is in .{symbol.space} space: write '{form.row.opcode}.{symbol.space}'", index)
@@ -58,7 +52,7 @@ def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
     if not space and allowed is not None:
         if symbol.space not in allowed:
             text = f"'{form.row.opcode}{form.written()}' cannot access .{symbol.space} space"
-            raise Mismatch(text, index) if form.row.opcode in ONLY_NAMED_SPACES else UnsupportedError(text)
+            raise Mismatch(text, index) if "named" in form.row.traits else UnsupportedError(text)
         form.mods = form.mods | {slot: symbol.space}
 
 
@@ -67,11 +61,11 @@ def _register(form: Candidate, index: int, base: Reg, space: str) -> None:
     if kind.kind not in "usb" or kind.bits > 64:
         raise Mismatch(f"'{written(base.name)}' of type {kind} cannot be an address", index)
     widened = "widened" in form.row.flags
-    if kind.bits < 32 and form.row.opcode in WIDE_ADDRESSES:
+    if kind.bits < 32 and "address64" in form.row.traits:
         raise Mismatch(f"an address has 64 bits; '{written(base.name)}' has type {kind}", index)
     if kind.bits < 32 and widened and space not in NARROW_SPACES:
         raise Mismatch(f"an address has 32 or 64 bits; '{written(base.name)}' has type {kind}", index)
-    short = (widened or form.row.opcode == "cp") and kind.bits == 32 and space not in NARROW_SPACES
+    short = (widened or "short" in form.row.traits) and kind.bits == 32 and space not in NARROW_SPACES
     if kind.bits < 32 or short:
         raise UnsupportedError(f"addresses of {kind.bits} bits are not supported here")
     if kind.bits == 32 and space not in NARROW_SPACES:
@@ -82,6 +76,6 @@ def _register(form: Candidate, index: int, base: Reg, space: str) -> None:
 def in_register(form: Candidate, index: int, value: Value) -> Part:
     if isinstance(value, Reg) and value.type.kind in "usb" and value.type.bits in (32, 64):
         return Part("src", (value.type,))
-    if isinstance(value, ast.Int) and form.row.opcode == "isspacep":
+    if isinstance(value, ast.Int) and "literal" in form.row.traits:
         return Part("src", (TYPES["u64"],))
     raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be a 32- or 64-bit integer register", index)

@@ -17,7 +17,7 @@ from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.check.names import Code, Names, VectorName
-from ptxemu.check.operands import ACCESSES, Rejected, Resolver, TooManyErrors
+from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Mismatch, Plan
 from ptxemu.check.subscripts import element, sum_of
 from ptxemu.check.typerules import literal_number, literal_value
@@ -393,7 +393,7 @@ class BodyChecker:
             remarks += [("error", text) for name in special for text in special_register_errors(name, self.context.gates)]
         if plan.row.effects.counts_cta:
             remarks.append(("barrier", ""))
-        if plan.row.opcode in ACCESSES and not ARGUMENTS.isdisjoint(kinds):
+        if "element" in plan.row.traits and not ARGUMENTS.isdisjoint(kinds):
             remarks.append(("guard", "an argument or result of a call must be accessed without a guard"))
         return tuple(remarks)
 

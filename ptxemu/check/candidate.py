@@ -14,8 +14,7 @@ from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.table import SPACES
 from ptxemu.types import B32, TYPES, ScalarType
 
-RELAXED = frozenset({"ld", "ldu", "st", "cvt", "suld", "sust", "sured"})  # registers may be wider than the instruction type
-UNRELAXED = frozenset(  # instruction types that take that back
+UNRELAXED = frozenset(  # instruction types for which registers may not be wider, whatever the instruction
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}
 )
 
@@ -30,7 +29,7 @@ class Candidate:
         self.values = values
         self.roles = roles
         self.typed = False  # whether the operand at hand has a type that a modifier gives
-        self.relaxed = self.row.opcode in RELAXED and not UNRELAXED.intersection(self.mods.values())
+        self.relaxed = "relaxed" in self.row.traits and not UNRELAXED.intersection(self.mods.values())
 
     def written(self) -> str:
         return "".join(f".{word}" for word in self.mods.values())

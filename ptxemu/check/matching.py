@@ -21,8 +21,6 @@ from ptxemu.syntax import ast
 from ptxemu.types import B32, PRED, TYPES, ScalarType
 
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
-KEPT = frozenset({"shfl"})  # whose first result cannot be ``_`` beside a second one
-INTEGER_RESULTS = frozenset({"bmsk", "createpolicy", "match", "mbarrier", "redux", "dp2a", "dp4a"})  # whatever type is written
 OPAQUE_ROLES = frozenset({"surface", "texture"})
 
 
@@ -218,7 +216,7 @@ class _Matcher(Candidate):
         types = (kind, self.type(second.type))
         if value[-1] is None and not second.optional:
             raise Mismatch(f"the second destination of '{self.row.opcode}' must be a register", index, 1)
-        if value[0] is None and self.row.opcode in KEPT:
+        if value[0] is None and "kept" in self.row.traits:
             raise Mismatch(f"the result of '{self.row.opcode}' cannot be discarded", index, 0)
         for position, (wanted, item) in enumerate(zip(types, value)):
             if item is not None:
@@ -250,7 +248,7 @@ class _Matcher(Candidate):
     def register(self, kind: ScalarType, value: Value, path: tuple[int, ...]) -> None:
         if not isinstance(value, Reg) or isinstance(value, Computed):
             raise Mismatch(f"the destination of '{self.row.opcode}' must be a register", *path)
-        integer = self.row.opcode in INTEGER_RESULTS or (self.row.opcode == "cvt" and "pack" in self.mods.values())
+        integer = "integer" in self.row.traits or "integer" in self.row.flags
         if not self.fits(kind, value.type) or (integer and value.type.kind not in "usb" and not kind.is_float and kind != PRED):
             raise Mismatch(self.misfit(kind, value.type, path[0]), *path)
 

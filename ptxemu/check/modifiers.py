@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ptxemu.isa.table import ROWS, Row, Slot
+from ptxemu.isa.traits import name_words_of
 from ptxemu.names import nearest as nearest_name
 from ptxemu.names import proposing
 from ptxemu.types import TYPES
@@ -20,26 +21,6 @@ SLOT_NAMES = {
 }  # fmt: skip
 TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
 REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does
-_HALVES = frozenset({"lo", "hi", "wide"})
-_MODES = frozenset({"b", "p"})
-OPCODE_WORDS: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24", "dp2a"), _HALVES),
-    **dict.fromkeys(("suld", "sust", "sured"), _MODES),
-    "div": frozenset({"full"}), "shf": frozenset({"l", "r"}), "cvta": frozenset({"to"}),
-    "bar": frozenset({"arrive", "red", "warp", "cta"}), "barrier": frozenset({"arrive", "red", "cluster", "cta", "wait"}),
-    "fence": frozenset({"proxy"}), "membar": frozenset({"proxy"}),
-    "cp": frozenset({"async", "reduce", "bulk", "commit_group", "wait_group", "wait_all", "mbarrier", "arrive", "prefetch"}),
-    "cvt": frozenset({"pack"}), "red": frozenset({"async"}), "st": frozenset({"async", "bulk"}),
-    "mbarrier": frozenset({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait",
-                           "parity", "pending_count"}),
-    "wmma": frozenset({"load", "store", "mma", "a", "b", "c", "d"}),
-    "tex": frozenset({"base", "level", "grad"}), "txq": frozenset({"level"}),
-    "multimem": frozenset({"ld_reduce", "st", "red"}), "tensormap": frozenset({"replace", "cp_fenceproxy"}),
-    "clusterlaunchcontrol": frozenset({"try_cancel", "query_cancel"}),
-    "wgmma": frozenset({"fence", "commit_group", "wait_group", "mma_async", "sp"}),
-    "setmaxnreg": frozenset({"inc", "dec"}), "createpolicy": frozenset({"fractional", "range", "cvt"}),
-}  # fmt: skip
-"""Modifiers that are part of an opcode's name: they follow it directly, in the order of the row."""
 ORDERED_SLOTS = (TYPE_SLOTS, frozenset({"dst", "src"}), frozenset({"alayout", "blayout"}))
 """Slots whose values keep the order of the row."""
 MAX_VECTOR_BITS = 128
@@ -95,7 +76,7 @@ def sort_modifiers(rows: list[Row], modifiers: tuple[str, ...], strict: bool) ->
 
 def _misplaced(opcode: str, modifiers: tuple[str, ...]) -> Misfit | None:
     """A part of the opcode's name that stands after another modifier."""
-    words = OPCODE_WORDS.get(opcode, frozenset())
+    words = name_words_of(opcode)
     start = next((index for index, word in enumerate(modifiers) if word not in words), len(modifiers))
     late = next((index for index in range(start, len(modifiers)) if modifiers[index] in words), None)
     return None if late is None else Misfit(f"'.{modifiers[late]}' must follow '{opcode}' directly", late)
@@ -115,7 +96,7 @@ def _sort(row: Row, modifiers: tuple[str, ...]) -> _Sorted:
 def _fill(row: Row, slots: tuple[Slot, ...], modifiers: tuple[str, ...]) -> _Sorted:
     mods: dict[str, str] = {}
     surplus = []
-    words = OPCODE_WORDS.get(row.opcode, frozenset())
+    words = name_words_of(row.opcode)
     latest: dict[int, int] = {}  # of each group that has an order: slots before this one may no longer be given
     for index, word in enumerate(modifiers):
         slot = None

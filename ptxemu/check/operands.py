@@ -13,6 +13,7 @@ from typing import Any
 from ptxemu.check.names import UNKNOWN, Names, VectorName
 from ptxemu.errors import Diagnostics
 from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.isa.traits import traits_of
 from ptxemu.names import closest
 from ptxemu.syntax import ast
 from ptxemu.types import U64
@@ -63,11 +64,9 @@ class Selected:
 
 
 SPACES = frozenset({"global", "shared", "local", "const", "param"})
-ACCESSES = frozenset({"ld", "ldu", "st"})  # where an element of an array stands for its address
 FindElement = Callable[[ast.Index, Variable], SymRef | Reg]
 MakeSum = Callable[[Reg, int], Reg]
 COMPUTED = "+"  # in the kind of a register that only the checker names
-COPIES = frozenset({"mov", "cvt"})  # which read special registers
 BLANKS = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.ASCII | re.DOTALL)
 SELECTED = re.compile(r"(.+)\.([bh][0-7]{1,4})")
 Value = Any  # Reg | SReg | SymRef | Addr | Negated | Selected | ast.Int | ast.Float | None (``_``) | tuple of values
@@ -134,12 +133,16 @@ class Resolver:
 
     # ------------------------------------------------------------ one method for each kind of node
 
+    def _takes_no_special(self) -> bool:
+        return self.instruction is not None and "specials" not in traits_of(self.instruction.opcode)
+
     def _name(self, operand: ast.Name) -> tuple[str, Value]:
         selected = SELECTED.fullmatch(operand.text) if "." in operand.text else None
         if selected:
             return self.selected(ast.Name(selected[1], operand.pos, operand.end), selected[2], negative=False)
         entity = self.name(operand)
-        if isinstance(entity, ast.Int) and operand.text[0] == "%" and self.instruction and self.instruction.opcode not in COPIES:
+        if isinstance(entity, ast.Int) and operand.text[0] == "%" and self._takes_no_special():
+            assert self.instruction is not None
             raise self.error(f"a special register cannot be an operand of '{self.instruction.opcode}'; copy it with mov", operand)
         if isinstance(entity, VectorName):
             parts = [_entity_kind(item) for item in entity.items]
@@ -173,7 +176,7 @@ class Resolver:
             raise self.error(f"'{operand.base.text}' is not an array", operand)
         place = self.element(operand, symbol)
         kind = "b64" + COMPUTED if isinstance(place, Reg) else self.symbol_kind(place)
-        if self.instruction is not None and self.instruction.opcode in ACCESSES:
+        if self.instruction is not None and "element" in traits_of(self.instruction.opcode):
             self._same_space(operand, symbol, self.instruction)
             return f"[{kind}]", Addr(place, 0)
         return kind, place

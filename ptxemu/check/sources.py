@@ -14,17 +14,7 @@ from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.syntax import ast
 from ptxemu.types import ScalarType
 
-SYMBOL_SOURCES = frozenset({"mov", "cvta", "mapa", "getctarank"})
-CLUSTER_OPCODES = frozenset({"mapa", "getctarank"})
-SIZED = frozenset({"bar", "barrier", "nanosleep", "bmsk", "redux", "mbarrier"})  # where the width of a sum counts
-UNSIZED = {  # operands where it does not, although they have always the same type
-    **dict.fromkeys(("fns", "lop3", "prmt"), (1, 2, 3)), "shf": (1, 2), "shfl": (2, 3),
-}  # fmt: skip
-DOT_PRODUCTS, SUMMAND = frozenset({"dp2a", "dp4a"}), 3
-DIVISIONS = frozenset({"div", "rem"})
-SHIFTS, SHIFT_COUNT = frozenset({"shl", "shr"}), 2
-NO_FUNCTIONS = frozenset({"shl", "shr", "bar", "barrier", "nanosleep", "cvta"})  # whose operands cannot be functions
-SPECIAL_SOURCES = frozenset({"mov", "cvt.int"})  # lowerings: a conversion to or from a float takes none
+SUMMAND = 3  # of the video instructions
 
 
 def problem(form: Candidate, kind: ScalarType, value: Value, index: int) -> str | None:
@@ -50,7 +40,7 @@ def _sum(form: Candidate, kind: ScalarType, value: Computed, index: int) -> str 
     """``%r1+4``, whose width ptxas does not look at."""
     held = value.type
     mixed = held.kind not in "usb" if kind.kind in "us" else held.kind in "us" and kind.kind != "b"
-    sized = _sized(form, kind, index) or (form.row.opcode in SHIFTS and index == SHIFT_COUNT)
+    sized = _sized(form, kind, index) or f"count:{index}" in form.row.traits
     if _no_sums(form, kind, index):
         return f"an operand of '{form.row.opcode}' cannot be a sum"
     if mixed or kind.kind == "pred" or (kind.kind == "packed" and held.is_float) or (sized and not form.fits(kind, held)):
@@ -62,17 +52,17 @@ def _sum(form: Candidate, kind: ScalarType, value: Computed, index: int) -> str 
 
 def _sized(form: Candidate, kind: ScalarType, index: int) -> bool:
     """Whether ptxas looks at the size of what a sum or a function is: if no modifier gives the type of the operand, for one."""
-    opcode = form.row.opcode
-    if index in UNSIZED.get(opcode, ()) or (kind.kind == "pred" and opcode == "vote"):
+    traits = form.row.traits
+    if not traits.isdisjoint({f"unsized:{index}", f"unsized:{kind.kind}"}):
         return False
-    return not form.typed or opcode in SIZED or kind.name in ("bf16", "bf16x2") or (opcode in DOT_PRODUCTS and index == SUMMAND)
+    return not form.typed or kind.name in ("bf16", "bf16x2") or not traits.isdisjoint({"sized", f"sized:{index}"})
 
 
 def _composed(form: Candidate, kind: ScalarType) -> bool:
     """Whether ptxas writes the instruction in terms of others, which do not take sums and functions."""
     row = form.row
-    long_division = row.opcode in DIVISIONS and kind.bits == 64 and not kind.is_float
-    return long_division or row.opcode == "createpolicy" or (row.chapter == video.CHAPTER and row.opcode[-1] in "24")
+    long_integer = "composed:64" in row.traits and kind.bits == 64 and not kind.is_float
+    return long_integer or "composed" in row.traits or (row.chapter == video.CHAPTER and row.opcode[-1] in "24")
 
 
 def _no_sums(form: Candidate, kind: ScalarType, index: int) -> bool:
@@ -80,7 +70,7 @@ def _no_sums(form: Candidate, kind: ScalarType, index: int) -> bool:
 
 
 def _special(form: Candidate, kind: ScalarType, value: SReg) -> str | None:
-    if form.row.lower not in SPECIAL_SOURCES:
+    if "specials" not in form.row.flags:
         return f"a special register cannot be an operand of '{form.row.opcode}'; copy it with mov"
     types = SPECIAL_REGISTERS[value.name]
     if typerules.special_fits(kind, types):
@@ -89,21 +79,22 @@ def _special(form: Candidate, kind: ScalarType, value: SReg) -> str | None:
 
 
 def _symbol(form: Candidate, kind: ScalarType, value: SymRef, index: int) -> str | None:
-    opcode, symbol = form.row.opcode, value.symbol
-    impossible = opcode in NO_FUNCTIONS or (opcode not in SYMBOL_SOURCES and (_sized(form, kind, index) or _composed(form, kind)))
-    if isinstance(symbol, Function) and not impossible and (opcode != "mov" or kind.bits < 32 or kind.is_float):
+    opcode, symbol, traits = form.row.opcode, value.symbol, form.row.traits
+    named = "symbols" in traits
+    impossible = "functionless" in traits or (not named and (_sized(form, kind, index) or _composed(form, kind)))
+    if isinstance(symbol, Function) and not impossible and ("moves" not in traits or kind.bits < 32 or kind.is_float):
         raise UnsupportedError(f"the address of a function as an operand of '{opcode}' is not supported")
     narrow = isinstance(symbol, Variable) and symbol.space == "global" and kind.bits < 64
-    if value.offset and kind.kind in "usb" and not _no_sums(form, kind, index) and (narrow or opcode not in SYMBOL_SOURCES):
+    if value.offset and kind.kind in "usb" and not _no_sums(form, kind, index) and (narrow or not named):
         raise UnsupportedError(f"the address of a variable with an offset as an operand of '{opcode}' is not supported")
-    if opcode not in SYMBOL_SOURCES or "to" in form.mods:
+    if not named or "to" in form.mods:
         name = written(symbol.name)
         return f"the name of a variable cannot be an operand of '{opcode}'; write [{name}] or use mov"
-    if opcode == "cvta" and isinstance(symbol, Function):
+    if "converts" in traits and isinstance(symbol, Function):
         return f"'{symbol.name}' is a function, not a variable"
-    if opcode in CLUSTER_OPCODES and not (isinstance(symbol, Variable) and symbol.space == "shared"):
+    if "shared" in traits and not (isinstance(symbol, Variable) and symbol.space == "shared"):
         return f"'{written(symbol.name)}' is not in .shared space"
-    if opcode == "cvta" and isinstance(symbol, Variable) and symbol.space != form.space():
+    if "converts" in traits and isinstance(symbol, Variable) and symbol.space != form.space():
         return f"'{written(symbol.name)}' is in .{symbol.space} space, not .{form.space()}"
     if isinstance(symbol, Variable) and symbol.type.kind == "opaque" and kind.name != "u64":
         return f"the handle of a {symbol.type} has type u64, not {kind}"
@@ -112,7 +103,7 @@ def _symbol(form: Candidate, kind: ScalarType, value: SymRef, index: int) -> str
     short = not isinstance(symbol, Variable) or symbol.space in NARROW_SPACES
     if kind.kind in "usb" and (kind.bits == 64 or (kind.bits == 32 and short)):
         return None
-    if opcode == "mov" and kind.name in ("u16", "s16", "b16"):
+    if "moves" in traits and kind.name in ("u16", "s16", "b16"):
         raise UnsupportedError(f"the low 16 bits of the address of '{written(symbol.name)}' are not supported")
     return f"the address of '{written(symbol.name)}' does not fit type {kind}"
 

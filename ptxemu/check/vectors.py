@@ -14,9 +14,7 @@ from ptxemu.isa.operands import OperandPattern
 from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, ScalarType
 
-SURFACES = frozenset({"suld", "sust"})
 PACKED_LENGTHS = (1, 2, 4)
-FRAGMENTS = frozenset({"mma", "wmma_load", "wmma_store"})  # lowerings of vectors whose typed elements agree
 
 
 def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ...]) -> bool:
@@ -27,7 +25,8 @@ def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ..
     types = {item.type for item in value if isinstance(item, Reg)}
     if len({held.bits for held in types}) > 1:
         raise Mismatch("the elements of a vector must have one size", index)
-    if form.row.lower in FRAGMENTS:
+    fragment = "fragments" in form.row.traits
+    if fragment:
         _fragment(form, index, types, value)
     else:
         _alike(index, value)
@@ -37,7 +36,7 @@ def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ..
     present = [item for item in value if item is not None]
     if not present or any(not isinstance(item, Reg) or isinstance(item, Computed) for item in present):
         return False
-    if form.row.lower not in FRAGMENTS and len(value) > 1 and typerules.vector_fits(kind, [item.type for item in present]):
+    if not fragment and len(value) > 1 and typerules.vector_fits(kind, [item.type for item in present]):
         return True
     if len(types) < 2:
         return False
@@ -63,7 +62,12 @@ def _fragment(form: Candidate, index: int, types: set[ScalarType], value: tuple[
 
 def scalar(form: Candidate, index: int, pattern: OperandPattern) -> int:
     length = form.length(pattern) or 1
-    if length > 1 and form.row.opcode == "sust" and isinstance(form.values[index], (ast.Int, ast.Float)):
+    if (
+        length > 1
+        and pattern.role == "src"
+        and "packed" in form.row.traits
+        and isinstance(form.values[index], (ast.Int, ast.Float))
+    ):
         raise UnsupportedError("a literal in place of a vector is not supported")
     if pattern.count == "1":
         raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be in braces", index)
@@ -74,7 +78,7 @@ def scalar(form: Candidate, index: int, pattern: OperandPattern) -> int:
 
 def unpacked(form: Candidate) -> None:
     """One side of a mov that packs or unpacks is no vector."""
-    if form.row.opcode == "mov" and "vec" not in form.mods and [type(value) for value in form.values] == [tuple, tuple]:
+    if "moves" in form.row.traits and "vec" not in form.mods and [type(value) for value in form.values] == [tuple, tuple]:
         raise Mismatch("'mov' needs '.v2' or '.v4' to copy a vector to a vector", 1)
 
 
@@ -83,15 +87,15 @@ def elements(form: Candidate, index: int, pattern: OperandPattern, kind: ScalarT
     length = form.length(pattern)
     if length == len(value):
         return (kind,) * length
-    if length == 1 and form.row.opcode in SURFACES and len(value) in PACKED_LENGTHS and pattern.count not in form.mods:
+    if length == 1 and "packed" in form.row.traits and len(value) in PACKED_LENGTHS and pattern.count not in form.mods:
         raise UnsupportedError(f"a vector without '.v{len(value)}' is not supported")
     if length is not None:
         wanted = f"{length} element" + ("s" if length > 1 else "")
         raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must have {wanted}, not {len(value)}", index)
     width = kind.bits // len(value)
-    if form.row.opcode == "mov" and kind.kind == "b" and len(value) in PACKED_LENGTHS and width >= 8:
+    if "moves" in form.row.traits and kind.kind == "b" and len(value) in PACKED_LENGTHS and width >= 8:
         return (TYPES[f"b{width}"],) * len(value)
-    if form.row.opcode == "mov" and kind.kind == "b":
+    if "moves" in form.row.traits and kind.kind == "b":
         raise Mismatch(f"{len(value)} elements cannot make up {kind}; there may be 2 or 4", index)
     if all(isinstance(item, (SReg, ast.Int)) for item in value) and isinstance(value[0], SReg):
         name = value[0].name.partition(".")[0]

@@ -7,6 +7,7 @@ The accepted set is the one measured with ptxas, which is narrower than a readin
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
@@ -74,3 +75,7 @@ for _op, _types in _ASYNC:
     for _order, _ptx, _sm in (("sem=relaxed", "8.1", 90), ("mmio? sem=release", "8.7", 100)):
         row("red", f"async {_order} scope=gpu,sys space?=global {_op} type={_types}", "[a]:type, b:type", ptx=_ptx, sm=_sm,
             lower="red_async", flags="widened", does="updates [a] as b", chapter=CHAPTER, gates="global@8.7@100")  # fmt: skip
+
+traits("named", "atom")
+traits("opaque:surfref", "red")
+name_words("async", "red")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import traits
 
 MOVEMENT = "Data Movement and Conversion Instructions"
 SYNC = "Parallel Synchronization and Communication Instructions"
@@ -16,3 +17,5 @@ row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm
     does="arrives cluster", chapter=SYNC, gates=GATES)  # fmt: skip
 row("barrier", "cluster wait sem?=acquire aligned?", "", ptx="7.8", sm=90, lower="cluster_wait", does="waits cluster",
     chapter=SYNC, gates=GATES)  # fmt: skip
+
+traits("symbols shared", "mapa", "getctarank")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.traits import name_words, traits
 from ptxemu.types import TYPES
 
 CHAPTER = "9.7.9 Data Movement and Conversion Instructions"
@@ -36,13 +37,13 @@ def _saturable(source: str) -> str:
 
 
 def _integers() -> None:
-    cvt(f"dtype={ALL_INTEGERS} atype={ALL_INTEGERS}", lower="cvt.int")
+    cvt(f"dtype={ALL_INTEGERS} atype={ALL_INTEGERS}", lower="cvt.int", flags="specials")
     for source in INTEGERS:
         if targets := _saturable(source):
-            cvt(f"sat dtype={targets} atype={source}", lower="cvt.int")
-    cvt("pack sat dtype=u16,s16 atype=s32", TWO, lower="cvt.pack", ptx="6.5", sm=72)
-    cvt("pack sat dtype=u8,s8 atype=s32 ctype=b32", TWO + ", c:b32", lower="cvt.pack", ptx="6.5", sm=72)
-    cvt("pack sat dtype=u2,s2,u4,s4 atype=s32 ctype=b32", TWO + ", c:b32", lower="cvt.pack", ptx="6.5", sm=75)
+            cvt(f"sat dtype={targets} atype={source}", lower="cvt.int", flags="specials")
+    cvt("pack sat dtype=u16,s16 atype=s32", TWO, lower="cvt.pack", flags="integer", ptx="6.5", sm=72)
+    cvt("pack sat dtype=u8,s8 atype=s32 ctype=b32", TWO + ", c:b32", lower="cvt.pack", flags="integer", ptx="6.5", sm=72)
+    cvt("pack sat dtype=u2,s2,u4,s4 atype=s32 ctype=b32", TWO + ", c:b32", lower="cvt.pack", flags="integer", ptx="6.5", sm=75)
 
 
 def _integers_and_floats() -> None:
@@ -116,3 +117,6 @@ _brain_floats()
 _tensor_floats()
 _narrow_floats()
 _stochastic()
+
+traits("relaxed specials", "cvt")
+name_words("pack", "cvt")

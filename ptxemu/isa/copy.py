@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Data Movement and Conversion Instructions"
 
@@ -76,3 +77,6 @@ for _slots in (
     f"reduce async bulk tensor {_DIM} dst=global src=shared::cta op=add,min,max,inc,dec,and,or,xor {_STORE} {GROUP} {HINT}",
 ):
     _row(_slots, "...", lower=UNSUPPORTED)
+
+traits("short opaque:texref opaque:surfref", "cp")
+name_words("async reduce bulk commit_group wait_group wait_all mbarrier arrive prefetch", "cp")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words, traits
 
 ARITHMETIC = "9.7.1 Integer Arithmetic Instructions"
 EXTENDED = "9.7.2 Extended-Precision Integer Arithmetic Instructions"
@@ -83,3 +84,9 @@ MAD_OPERANDS = "d:type, a:type, b:type, c:type"
 mad_carry("mad", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, does="writes cc")
 mad_carry("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, does="reads cc")
 mad_carry("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, does="reads cc, writes cc")
+
+traits("integer sized", "bmsk")
+traits("integer sized:3", "dp2a", "dp4a")
+traits("composed:64", "div", "rem")
+traits("unsized:1 unsized:2 unsized:3", "fns")
+name_words("lo hi wide", "mul", "mad", "madc", "mul24", "mad24", "dp2a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "9.7.8 Logic and Shift Instructions"
 PERMUTE = "9.7.9 Data Movement and Conversion Instructions"
@@ -24,3 +25,8 @@ row("shf", "dir=l,r mode=clamp,wrap type=b32", "d:b32, a:b32, b:b32, c:u32", ptx
 row("shl", "type=b16,b32,b64", "d:type, a:type, b:u32", chapter=CHAPTER)
 row("shr", "type=b16,b32,b64,u16,u32,u64,s16,s32,s64", "d:type, a:type, b:u32", chapter=CHAPTER)
 row("prmt", "type=b32 mode?=f4e,b4e,rc8,ecl,ecr,rc16", "d:b32, a:b32, b:b32, c:b32", ptx="2.0", sm=20, chapter=PERMUTE)
+
+traits("unsized:1 unsized:2 unsized:3", "lop3", "prmt")
+traits("unsized:1 unsized:2", "shf")
+traits("count:2 functionless", "shl", "shr")
+name_words("l r", "shf")

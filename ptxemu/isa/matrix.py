@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
 LANES = 32
@@ -196,3 +197,7 @@ for _num in (1, 2, 4):
         sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
 row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a.whole:b32", ptx="7.8", sm=75, does=MULTIPLIES,
     chapter=CHAPTER)  # fmt: skip
+
+traits("fragments", "mma", "wmma")
+traits("opaque:texref opaque:surfref", "ldmatrix", "stmatrix")
+name_words("load store mma a b c d", "wmma")

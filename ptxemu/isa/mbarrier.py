@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
@@ -51,3 +52,6 @@ for _order in ORDERS:
         _row(f"{_name} parity {_sem}{OWN} type=b64", f"d:pred, [a]:type, phase:u32<0..1>{_hint}", ptx=max(_least, "7.1"),
              sm=_target, lower="mbarrier_wait", does=WAITS)  # fmt: skip
 _row("pending_count type=b64", "d:u32, state:u64", lower="mbarrier_pending_count", does="pure")
+
+traits("integer named sized", "mbarrier")
+name_words("init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait parity pending_count", "mbarrier")

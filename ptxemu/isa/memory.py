@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Data Movement and Conversion Instructions"
 
@@ -99,3 +100,10 @@ for _to in ("", "to "):
     row("cvta", f"{_spaces} size=u64", "d:size, a:size", ptx="2.0", sm=20, does="pure, varying in local", chapter=CHAPTER,
         gates=_SPACE_GATES)  # fmt: skip
     row("cvta", f"{_spaces} size=u32", "d:size, a:size", ptx="2.0", sm=20, lower=UNSUPPORTED, flags="narrow", chapter=CHAPTER)
+
+traits("relaxed element", "ld", "ldu", "st")
+traits("address64 opaque:surfref", "prefetch", "prefetchu")
+traits("symbols functionless converts", "cvta")
+traits("literal", "isspacep")
+name_words("to", "cvta")
+name_words("async bulk", "st")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Surface Instructions"
 
@@ -35,3 +36,7 @@ row("suq", "query=width,height,depth,channel_data_type,channel_order,array_size,
     "d:type, s:surface", ptx="1.5", does="faults", chapter=CHAPTER,
     gates="channel_data_type@2.1@10 channel_order@2.1@10 array_size@4.1@10 memory_layout@4.2@10")  # fmt: skip
 row("istypep", "type=texref,samplerref,surfref", "d:pred, a:u64", ptx="4.0", sm=30, does="pure", chapter="Texture Instructions")
+
+traits("relaxed", "suld", "sust", "sured")
+traits("packed", "suld", "sust")
+name_words("b p", "suld", "sust", "sured")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 
@@ -38,3 +39,8 @@ _fence("proxy kind=async::generic sem=acquire restrict=sync_restrict::shared::cl
 _fence("proxy kind=async::generic sem=release restrict=sync_restrict::shared::cta scope=cluster", ptx="8.6", sm=90)
 _fence("proxy kind=tensormap::generic sem=release scope=cta,cluster,gpu,sys", ptx="8.3", sm=90)
 _fence("proxy kind=tensormap::generic sem=acquire scope=cta,cluster,gpu,sys", "[a]:, immsize:u32(128)", ptx="8.3", sm=90)
+
+traits("sized functionless", "bar", "barrier")
+name_words("arrive red warp cta", "bar")
+name_words("arrive red cluster cta wait", "barrier")
+name_words("proxy", "fence", "membar")

@@ -60,7 +60,7 @@ register with random bits) and nothing at all (an address whose data have no typ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from types import MappingProxyType
 
@@ -70,6 +70,7 @@ from msgspec.structs import replace
 from ptxemu.isa.effects import PURE, Access, Effects
 from ptxemu.isa.effects import parse as effects_of
 from ptxemu.isa.operands import Implicit, Names, OperandPattern, counting, names, parse, places
+from ptxemu.isa.traits import traits_of
 
 UNSUPPORTED = "unsupported"
 SPACES = frozenset({"global", "shared", "local"})
@@ -84,10 +85,12 @@ class Slot(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True, eq=False):
-    """One row. ``lower`` names the lowering function, or is UNSUPPORTED; ``flags`` are words for the checker:
-    ``unified`` (not in independent texturing mode);
-    ``widened`` (addresses of 32 bits are valid in any state space); and those that say which versions and targets have the row
-    (:mod:`ptxemu.check.gates`): ``unsynced``, ``accelerated``, ``blackwell``, ``hopper``, ``ada``, ``narrow``.
+    """One row. ``lower`` names the lowering function, or is UNSUPPORTED.
+
+    ``flags`` are words for the checker: ``unified`` (not in independent texturing mode); ``specials`` (reads special registers);
+    ``integer`` (results are integer registers, whatever type is written); ``widened`` (addresses of 32 bits are valid in any
+    state space); and those that say which versions and targets have the row (:mod:`ptxemu.check.gates`): ``unsynced``,
+    ``accelerated``, ``blackwell``, ``hopper``, ``ada``, ``narrow``.
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
     (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).
@@ -118,6 +121,11 @@ class Row(Struct, frozen=True, eq=False):
     @property
     def supported(self) -> bool:
         return self.lower != UNSUPPORTED
+
+    @property
+    def traits(self) -> Set[str]:
+        """What the checker must know of the opcode (:mod:`ptxemu.isa.traits`)."""
+        return traits_of(self.opcode)
 
     @property
     def discards(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.traits import name_words
 
 CHAPTER = "Texture Instructions"
 
@@ -63,3 +64,6 @@ row("txq", f"query={SAMPLER},force_unnormalized_coords type=b32", "d:type, s:sam
     does="faults")  # fmt: skip
 row("txq", f"query={SAMPLER} type=b32", "d:type, t:texture", ptx="1.5", flags="unified", chapter=CHAPTER,
     does="faults")  # fmt: skip
+
+name_words("base level grad", "tex")
+name_words("level", "txq")

@@ -6,6 +6,7 @@ The accepted set is the one measured with ptxas. The instructions of tcgen05 are
 from __future__ import annotations
 
 from ptxemu.isa.table import UNSUPPORTED, row
+from ptxemu.isa.traits import name_words
 
 MOVEMENT = "Data Movement and Conversion Instructions"
 SYNCHRONIZATION = "Parallel Synchronization and Communication Instructions"
@@ -109,3 +110,8 @@ _wgmma("s32", "atype=b1 btype=b1 op=and popc", 256, INTEGER_COLUMNS, "0", "")
 # ---------------------------------------------------------------- tcgen05
 
 row("tcgen05", "...", "...", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="accelerated", chapter=MATRIX)
+
+name_words("ld_reduce st red", "multimem")
+name_words("replace cp_fenceproxy", "tensormap")
+name_words("try_cancel query_cancel", "clusterlaunchcontrol")
+name_words("fence commit_group wait_group mma_async sp", "wgmma")

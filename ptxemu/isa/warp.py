@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
 MOVEMENT = "Data Movement and Conversion Instructions"
@@ -37,3 +38,9 @@ row("redux", "sync op=min,max abs? nan?=NaN type=f32", "d:type, a:type, memberma
     chapter=CHAPTER)  # fmt: skip
 row("elect", "sync", "d:u32|q:pred, membermask:u32", ptx="8.0", sm=90, does="meets membermask, varying", chapter=CHAPTER)
 row("nanosleep", "type=u32", "a:u32", ptx="6.2", sm=70, does="waits time", chapter=MISCELLANEOUS)
+
+traits("kept unsized:2 unsized:3", "shfl")
+traits("unsized:pred", "vote")
+traits("integer", "match")
+traits("integer sized", "redux")
+traits("sized functionless", "nanosleep")
