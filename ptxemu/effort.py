@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ptxemu.ir import Reg
 from ptxemu.jit import Effort
+from ptxemu.lower.emit import SIZES
 from ptxemu.passes.graph import Block, Graph, reads
 
 FIRST_LAUNCH = 0.5
@@ -18,16 +19,7 @@ FIRST_LAUNCH = 0.5
 STANDARD = 0.12
 """Seconds: above, the standard pipeline costs more than it gains."""
 
-# Machine instructions that an operation on 32 lanes becomes, by the name of its lowering or the part before the first dot.
-SIZES = {
-    "ld": 40, "st": 30, "ldmatrix": 60, "stmatrix": 60, "copy": 60, "bulk_copy": 60, "bulk_reduce": 60, "prefetch": 10,
-    "atom": 60, "red": 50, "suld": 60, "sust": 60, "sured": 60, "suq": 20, "tex": 70, "tld4": 70, "txq": 30,
-    "mma": 40, "wmma_load": 60, "wmma_store": 60, "call": 60, "shfl": 40, "vote": 15, "match": 30, "redux": 30,
-    "div": 60, "div.int": 160, "rem": 160, "sqrt": 20, "rcp": 20, "rsqrt": 20, "sin": 20, "cos": 20, "ex2": 20, "lg2": 20,
-    "tanh": 20, "video": 30, "prmt": 20, "bfe": 12, "bfi": 12, "fns": 60, "dp2a": 20, "dp4a": 20, "cvt": 8,
-    "mbarrier": 40, "mbarrier_wait": 40, "barrier_sync": 20, "barrier_red": 40, "barrier_arrive": 20, "bar_warp_sync": 10,
-}  # fmt: skip
-SIZE = 4  # of all others
+SIZE = 4  # machine instructions that an operation on 32 lanes becomes whose lowering states no size
 BRANCH = 25  # instructions that choose the lanes and the block that come next
 TARGET = 10  # more, for each target of a computed branch
 

@@ -19,6 +19,7 @@ class Operation:
 
     ``ptx``, ``sass`` and ``visa`` are its words, "" where the instruction set lacks it; ``visa_code`` its number there.
     ``ctm`` is the word in CTM's targets of uncached output: a UMRT write is an exchange whose old value nobody reads.
+    ``idempotent``: done again with the same operands, it leaves memory as it is.
     ``sured`` and ``red`` are the sizes that SASS takes for this entry (SASS SURED and RED, "Reduction Operations").
     """
 
@@ -31,6 +32,7 @@ class Operation:
     sured: tuple[str, ...] = ()
     red: tuple[str, ...] = ()
     ctm: str = ""
+    idempotent: bool = False
 
     @property
     def code(self) -> int:
@@ -57,9 +59,10 @@ def operation(
     sured: str = "",
     red: str = "",
     ctm: str = "",
+    idempotent: bool = False,
 ) -> Operation:
     """Add an operation to the list and return it; sizes are separated by blanks."""
-    made = Operation(name, classes, ptx, sass, visa, visa_code, tuple(sured.split()), tuple(red.split()), ctm)
+    made = Operation(name, classes, ptx, sass, visa, visa_code, tuple(sured.split()), tuple(red.split()), ctm, idempotent)
     OPERATIONS.append(made)
     return made
 
@@ -73,18 +76,18 @@ operation("ADD", "us", "add", "ADD", "add", 0x00, sured=BITS, red=PLAIN)
 operation("SUB", "us", "", "", "sub", 0x01)
 operation("INC", "us", "", "", "inc", 0x02)
 operation("DEC", "us", "", "", "dec", 0x03)
-operation("UMIN", "u", "min", "MIN", "min", 0x04, sured="U32 U64 SD32 SD64", red="U32 U64")
-operation("UMAX", "u", "max", "MAX", "max", 0x05, sured="U32 U64 SD32 SD64", red="U32 U64")
-operation("XCHG", "us", "exch", "", "xchg", 0x06, ctm="UMRT")
-operation("CAS", "us", "cas", "", "cmpxchg", 0x07)
-operation("AND", "us", "and", "AND", "and", 0x08, sured=BITS, red=PLAIN)
-operation("OR", "us", "or", "OR", "or", 0x09, sured=BITS, red=PLAIN)
+operation("UMIN", "u", "min", "MIN", "min", 0x04, sured="U32 U64 SD32 SD64", red="U32 U64", idempotent=True)
+operation("UMAX", "u", "max", "MAX", "max", 0x05, sured="U32 U64 SD32 SD64", red="U32 U64", idempotent=True)
+operation("XCHG", "us", "exch", "", "xchg", 0x06, ctm="UMRT", idempotent=True)
+operation("CAS", "us", "cas", "", "cmpxchg", 0x07, idempotent=True)
+operation("AND", "us", "and", "AND", "and", 0x08, sured=BITS, red=PLAIN, idempotent=True)
+operation("OR", "us", "or", "OR", "or", 0x09, sured=BITS, red=PLAIN, idempotent=True)
 operation("XOR", "us", "xor", "XOR", "xor", 0x0A, sured=BITS, red=PLAIN)
-operation("SMIN", "s", "min", "MIN", "imin", 0x0B, sured="S32 S64", red="S32 S64")
-operation("SMAX", "s", "max", "MAX", "imax", 0x0C, sured="S32 S64", red="S32 S64")
+operation("SMIN", "s", "min", "MIN", "imin", 0x0B, sured="S32 S64", red="S32 S64", idempotent=True)
+operation("SMAX", "s", "max", "MAX", "imax", 0x0C, sured="S32 S64", red="S32 S64", idempotent=True)
 operation("PREDEC", "us", "", "", "predec", 0x0D)
-operation("FMAX", "f", "max", "MAX", "fmax", 0x10, sured=HALVES, red=HALVES)
-operation("FMIN", "f", "min", "MIN", "fmin", 0x11, sured=HALVES, red=HALVES)
+operation("FMAX", "f", "max", "MAX", "fmax", 0x10, sured=HALVES, red=HALVES, idempotent=True)
+operation("FMIN", "f", "min", "MIN", "fmin", 0x11, sured=HALVES, red=HALVES, idempotent=True)
 operation("FCAS", "f", "", "", "fcmpwr", 0x12)
 operation("FADD", "f", "add", "ADD", sured=FLOATS, red=f"{FLOATS} F64.RN")
 operation("INC_WRAP", "u", "inc", "INC", sured="U32", red="U32")

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from ptxemu.analysis.dominators import Loop
 from ptxemu.analysis.linear import Layout, Linear
 from ptxemu.ir import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
+from ptxemu.operations import OPERATIONS
 from ptxemu.passes.graph import Block, Phi, reads, registers
 from ptxemu.passes.meetings import meets_all
 
 # Atomic operations that leave memory as it is when they are tried again in vain; ``add`` does with a zero.
-IDEMPOTENT = {"cas", "exch", "and", "or", "min", "max"}
-# Operations that make a new value of the one before, rather than keep or replace it.
-STEPS = {"add", "sub", "mul", "mad", "mul24", "mad24", "fma", "shl", "shr"}
+IDEMPOTENT = {entry.ptx for entry in OPERATIONS if entry.idempotent}
 MBARRIER = "mbarrier"
 GENERIC = "generic"
 
@@ -187,7 +186,7 @@ class _Finder:
             return False
         latch = phi.args[loop.latches[0]]
         cycle = self._slice(loop, [latch]) if isinstance(latch, Reg) else []
-        steps = (op for op in cycle if isinstance(op, Op) and op.opcode in STEPS)
+        steps = (op for op in cycle if isinstance(op, Op) and "steps" in op.row.traits)
         return phi in cycle and any(phi in self._slice(loop, list(reads(op))) for op in steps)
 
     def _may_keep(self, loop: Loop, phi: Phi) -> bool:

@@ -201,6 +201,18 @@ def _inputs(op: Op) -> list[Operand]:
 
 # ---------------------------------------------------------------- patterns through arithmetic
 
+RULES: dict[str, Transfer] = {}
+
+
+def pattern(*opcodes: str) -> Callable[[Transfer], Transfer]:
+    """Register how a pattern goes through instructions; the rule gives None where it may not."""
+
+    def add(rule: Transfer) -> Transfer:
+        RULES.update(dict.fromkeys(opcodes, rule))
+        return rule
+
+    return add
+
 
 def _integer(op: Op) -> bool:
     kind = op.dst_types[0] if op.dst_types else None
@@ -245,6 +257,7 @@ def _scale_by_constant(self: Uniformity, a: Operand, b: Operand, bits: int, sign
     return None
 
 
+@pattern("mov", "_move")
 def _mov(self: Uniformity, op: Op) -> Shape | None:
     if len(op.srcs) != 1 or len(op.dsts) != 1 or isinstance(op.srcs[0], Vec):
         return None
@@ -254,18 +267,21 @@ def _mov(self: Uniformity, op: Op) -> Shape | None:
     return self.shape(source) if _narrow_ok(self, op) or isinstance(source, SReg) else None
 
 
+@pattern("add")
 def _add(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
         return None
     return shapes.add(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]), op.dst_types[0].bits)
 
 
+@pattern("sub")
 def _sub(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
         return None
     return shapes.sub(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]))
 
 
+@pattern("mul")
 def _mul(self: Uniformity, op: Op) -> Shape | None:
     modes = op.mods.values()
     if not _integer(op) or not _narrow_ok(self, op) or "hi" in modes or len(op.srcs) < 2:
@@ -285,6 +301,7 @@ def _mul(self: Uniformity, op: Op) -> Shape | None:
     return None
 
 
+@pattern("mad")
 def _mad(self: Uniformity, op: Op) -> Shape | None:
     if len(op.srcs) != 3:
         return None
@@ -299,6 +316,7 @@ def _mad(self: Uniformity, op: Op) -> Shape | None:
     return shapes.add(product, _shape(self, op.srcs[2]), op.dst_types[0].bits)
 
 
+@pattern("shl")
 def _shl(self: Uniformity, op: Op) -> Shape | None:
     amount = op.srcs[1]
     if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
@@ -308,6 +326,7 @@ def _shl(self: Uniformity, op: Op) -> Shape | None:
     return shapes.scale(_shape(self, op.srcs[0]), 1 << amount.bits, op.dst_types[0].bits)
 
 
+@pattern("shr")
 def _shr(self: Uniformity, op: Op) -> Shape | None:
     amount = op.srcs[1]
     if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
@@ -318,6 +337,7 @@ def _shr(self: Uniformity, op: Op) -> Shape | None:
     return shapes.shift_right(_shape(self, op.srcs[0]), amount.bits, kind.bits - 1 if kind.is_signed else None)
 
 
+@pattern("and")
 def _and(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op):
         return None
@@ -327,12 +347,14 @@ def _and(self: Uniformity, op: Op) -> Shape | None:
     return None
 
 
+@pattern("or")
 def _or(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op):
         return None
     return shapes.disjoint_or(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]))
 
 
+@pattern("cvt")
 def _cvt(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or len(op.srcs) != 1:
         return None
@@ -350,6 +372,7 @@ def _cvt(self: Uniformity, op: Op) -> Shape | None:
     return None
 
 
+@pattern("cvta")
 def _cvta(self: Uniformity, op: Op) -> Shape | None:
     if not _narrow_ok(self, op):
         return None
@@ -361,6 +384,7 @@ def _cvta(self: Uniformity, op: Op) -> Shape | None:
 BELOW, ABOVE = {"lt", "ge", "lo", "hs"}, {"le", "gt", "ls", "hi"}
 
 
+@pattern("setp")
 def _setp(self: Uniformity, op: Op) -> Shape | None:
     """A pattern within an aligned interval, compared with a bound of such intervals: uniform, as the base tells for all."""
     kind, bound = op.src_types[0], op.srcs[1]
@@ -378,9 +402,3 @@ def _setp(self: Uniformity, op: Op) -> Shape | None:
 def _widths_agree(op: Op) -> bool:
     source, kind = op.srcs[0], op.src_types[0]
     return isinstance(source, Reg) and kind is not None and source.type.bits == kind.bits
-
-
-RULES: dict[str, Transfer] = {
-    "mov": _mov, "_move": _mov, "add": _add, "sub": _sub, "mul": _mul, "mad": _mad, "shl": _shl, "shr": _shr,
-    "and": _and, "or": _or, "cvt": _cvt, "cvta": _cvta, "setp": _setp,
-}  # fmt: skip

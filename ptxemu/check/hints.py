@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ptxemu.isa.aliases import ELSEWHERE
 from ptxemu.names import nearest, proposing
 
 CUTOFF = 0.7
-ELSEWHERE = {
-    "goto": "bra", "jmp": "bra", "jump": "bra", "branch": "bra", "return": "ret", "load": "ld", "store": "st", "move": "mov",
-    "log": "lg2", "log2": "lg2", "exp": "ex2", "exp2": "ex2", "sll": "shl", "srl": "shr", "asr": "shr", "lsl": "shl",
-    "lsr": "shr", "select": "selp", "cmp": "setp", "atomic": "atom", "barsync": "bar.sync", "__syncthreads": "bar.sync",
-    "__syncwarp": "bar.warp.sync", "__threadfence": "membar.gl", "multiply": "mul", "divide": "div", "printf": "call vprintf",
-}  # fmt: skip
-"""What instructions of other languages are called in PTX."""
 CONTROL = frozenset({"if", "else", "for", "while", "do", "switch"})
 
 

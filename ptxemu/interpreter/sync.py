@@ -15,8 +15,8 @@ from ptxemu.types import U32
 @method("barrier_sync", "barrier_arrive", "barrier_red")
 def barrier(body: Body, op: Op) -> Step:
     """bar, barrier: ``.aligned`` (which ``bar`` always is) counts warps, whose lanes come to it together."""
-    red, waits = op.row.lower == "barrier_red", op.row.lower != "barrier_arrive"
-    threads = op.opcode == "barrier" and "aligned" not in op.mods
+    red, waits = op.get("c") is not None, not op.effects.arrives
+    threads = "aligned" in op.row.by_modifier and "aligned" not in op.mods
     numbers = [body.reader(operand, U32) for operand in (op.srcs[:-1] if red else op.srcs)]
     negated = bool(op.negs) and op.negs[-1]
     predicate = body.predicate(op.srcs[-1], negated) if red else (lambda lane: 0)

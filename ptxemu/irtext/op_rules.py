@@ -93,7 +93,7 @@ def _kinds(op: Op) -> Iterator[str]:
         pattern = next((p for one in op.row.operands for p in (one, one.second) if p is not None and p.name == name), None)
         if place is None or pattern is None:
             continue
-        packs = op.opcode == "mov" or pattern.count is not None or pattern.rest
+        packs = "moves" in op.row.traits or pattern.count is not None or pattern.rest
         if place.result and place.stop - place.start > 1 and not packs:
             yield f"operand '{name}' must be a register"
         for source in () if place.result else op.srcs[place.start : place.stop]:

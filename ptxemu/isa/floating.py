@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.isa.table import UNSUPPORTED, row
-from ptxemu.isa.traits import name_words
+from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "9.7.3 Floating-Point Instructions"
 MIXED = "9.7.5 Mixed Precision Floating-Point Instructions"
@@ -94,4 +94,5 @@ for opcode in ("min", "max"):
     row(opcode, "ftz? NaN? abs? type=f32", THREE, ptx="8.8", sm=100, lower=lower, does=ANY, chapter=CHAPTER)
     row(opcode, "type=f64", TWO, sm=13, lower=lower, chapter=CHAPTER)
 
+traits("steps", "fma")
 name_words("full", "div")

@@ -86,6 +86,7 @@ mad_carry("madc", "mode=hi,lo " + CARRY_TYPE, MAD_OPERANDS, does="reads cc")
 mad_carry("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, does="reads cc, writes cc")
 
 traits("integer sized", "bmsk")
+traits("steps", "add", "sub", "mul", "mad", "mul24", "mad24")
 traits("integer sized:3", "dp2a", "dp4a")
 traits("composed:64", "div", "rem")
 traits("unsized:1 unsized:2 unsized:3", "fns")

@@ -123,6 +123,11 @@ class Row(Struct, frozen=True, eq=False):
         return self.lower != UNSUPPORTED
 
     @property
+    def bare(self) -> bool:
+        """Whether it may be written without a modifier."""
+        return not self.any_modifiers and not any(slot.required for slot in self.slots)
+
+    @property
     def traits(self) -> Set[str]:
         """What the checker must know of the opcode (:mod:`ptxemu.isa.traits`)."""
         return traits_of(self.opcode)

@@ -1,4 +1,4 @@
-"""What the checker must know of an opcode beyond its rows: how its operands are judged, as measured with ptxas.
+"""What is to be known of an opcode beyond its rows: above all how its operands are judged, as measured with ptxas.
 
 =====================  ===================================================================================
 ``relaxed``            registers may be wider than the instruction type
@@ -23,6 +23,7 @@
 ``named``              generic addresses of variables are of spaces that could be named
 ``opaque:texref``      ptxas takes the address of a variable of that type
 ``literal``            a literal can be an address
+``steps``              it makes a new value of an operand, rather than keep or replace it: repeated, it counts
 =====================  ===================================================================================
 """
 

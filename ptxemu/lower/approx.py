@@ -80,7 +80,7 @@ def _turns_sine(e: Emitter, turns: str) -> str:
     return e.intrinsic("copysign", "float", bounded, y)
 
 
-@elementwise("sin.approx", "cos.approx")
+@elementwise("sin.approx", "cos.approx", size=20)
 def sine(e: Emitter, op: Op, x: str) -> str:
     """cos(x) = sin(x + a quarter turn).  Next to zero the sine is x, -0 and subnormals too, and the cosine is 1."""
     (x,) = flush_inputs(e, op, "float", (x,))
@@ -92,13 +92,13 @@ def sine(e: Emitter, op: Op, x: str) -> str:
     return finish(e, op, "float", e.select(tiny, "float", at_zero, _turns_sine(e, turns)))
 
 
-@elementwise("ex2.approx")
+@elementwise("ex2.approx", size=20)
 def exponential(e: Emitter, op: Op, x: str) -> str:
     (x,) = flush_inputs(e, op, "float", (x,))
     return finish(e, op, "float", _with_nan(e, x, exp2(e, x)))
 
 
-@elementwise("lg2.approx")
+@elementwise("lg2.approx", size=20)
 def logarithm(e: Emitter, op: Op, x: str) -> str:
     """Exponent plus the logarithm of a mantissa in [sqrt(1/2), sqrt(2))."""
     (x,) = flush_inputs(e, op, "float", (x,))
@@ -131,12 +131,12 @@ def hyperbolic_tangent(e: Emitter, x: str) -> str:
     return e.select(e.fcmp("ult", "float", magnitude, e.f32(0.625)), "float", near, far)
 
 
-@elementwise("tanh.approx")
+@elementwise("tanh.approx", size=20)
 def tanh(e: Emitter, op: Op, x: str) -> str:
     return canonical(e, "float", hyperbolic_tangent(e, x))
 
 
-@elementwise("rcp.approx", "sqrt.approx", "rsqrt.approx")
+@elementwise("rcp.approx", "sqrt.approx", "rsqrt.approx", size=20)
 def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
     """Division and square root are vector instructions on every host, and better than the bound asks."""
     t = op.type().llvm
@@ -146,7 +146,7 @@ def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
     return finish(e, op, t, x if op.opcode == "sqrt" else e.bin("fdiv", t, e.splat(t, "1.0"), x))
 
 
-@elementwise("rcp.approx.f64", "rsqrt.approx.f64")
+@elementwise("rcp.approx.f64", "rsqrt.approx.f64", size=20)
 def coarse(e: Emitter, op: Op, x: str) -> str:
     """Only the upper word of the source and of the result count; NaN is 0x7fffffff00000000."""
     upper = e.int(64, -1 << 32)

@@ -39,7 +39,8 @@ def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> lis
     return [ctx.vector.cast("bitcast", bits, part, kind.llvm) for part in parts]
 
 
-@effect("atom", "red")
+@effect("atom", size=60)
+@effect("red", size=50)
 def atomic(ctx: Context, op: Op) -> None:
     """Lanes of one address are served in lane order; a result nobody reads makes an ``atom`` a ``red``."""
     kind = op.type()

@@ -42,7 +42,7 @@ def find_leading(e: Emitter, op: Op, a: str) -> str:
     return e.select(none, "i32", e.int(32, -1), zeros)
 
 
-@elementwise("bfe")
+@elementwise("bfe", size=12)
 def bit_field_extract(e: Emitter, op: Op, a: str, position: str, length: str) -> str:
     """Position and length are their low 8 bits; a field past the top reads the sign (``.s``) or zeros."""
     kind = op.type()
@@ -59,7 +59,7 @@ def bit_field_extract(e: Emitter, op: Op, a: str, position: str, length: str) ->
     return e.select(empty, t, constant(e, t, 0), extended)
 
 
-@elementwise("bfi")
+@elementwise("bfi", size=12)
 def bit_field_insert(e: Emitter, op: Op, a: str, b: str, position: str, length: str) -> str:
     t = op.type().llvm
     position, length = (_byte(e, t, x) for x in (position, length))
@@ -97,7 +97,7 @@ def bit_mask(e: Emitter, op: Op, a: str, b: str) -> str:
     return wide_shift(e, "shl", "i32", low_mask(e, "i32", count), start)
 
 
-@elementwise("fns")
+@elementwise("fns", size=60)
 def find_nth_set(e: Emitter, op: Op, mask: str, base: str, offset: str) -> str:
     """The |offset|-th set bit from ``base`` on, upwards or (offset < 0) downwards; for 0 bit ``base`` itself; -1 if none.
 

@@ -13,7 +13,7 @@ from ptxemu.types import U32, U64, ScalarType
 from ptxemu.variant import LANES
 
 
-@effect("call")
+@effect("call", size=60)
 def call(ctx: Context, op: Op) -> None:
     """call (PTX ISA "call"), except of functions that have been inlined."""
     assert op.call is not None

@@ -43,7 +43,7 @@ def clamp_integer(e: Emitter, x: str, source: ScalarType, low: int, high: int) -
     return x
 
 
-@elementwise("cvt.int")
+@elementwise("cvt.int", size=8)
 def integer_to_integer(e: Emitter, op: Op, x: str) -> str:
     source, target = op.type("atype"), op.type("dtype")
     if "sat" in op.mods:
@@ -53,7 +53,7 @@ def integer_to_integer(e: Emitter, op: Op, x: str) -> str:
     return e.cast("sext" if source.is_signed else "zext", source.llvm, x, target.llvm)
 
 
-@elementwise("cvt.pack")
+@elementwise("cvt.pack", size=8)
 def pack_integers(e: Emitter, op: Op, a: str, b: str, c: str = "") -> str:
     """a above b, both saturated; c shifted up by their size."""
     kind = op.mods["dtype"]
@@ -91,7 +91,7 @@ def _odd_integer(e: Emitter, x: str, signed: bool) -> str:
     return e.select(fits, "i64", x, folded)
 
 
-@elementwise("cvt.int_to_float")
+@elementwise("cvt.int_to_float", size=8)
 def integer_to_float(e: Emitter, op: Op, x: str) -> str:
     source, t, mode = op.type("atype"), op.type("dtype").llvm, op.mods["round"]
     to_float = "sitofp" if source.is_signed else "uitofp"
@@ -115,7 +115,7 @@ def _saturated(e: Emitter, t: str, x: str) -> str:
 # ---------------------------------------------------------------- float to integer
 
 
-@elementwise("cvt.float_to_int")
+@elementwise("cvt.float_to_int", size=8)
 def float_to_integer(e: Emitter, op: Op, x: str) -> str:
     """Saturates.  NaN gives 0 from f16, bf16 and f32 to at most 32 bits, else only the top bit."""
     source, target = op.type("atype"), op.type("dtype")
@@ -167,7 +167,7 @@ def _limited(e: Emitter, op: Op, t: str, x: str) -> str:
     return from_bits(e, t, bits)
 
 
-@elementwise("cvt.float")
+@elementwise("cvt.float", size=8)
 def float_to_float(e: Emitter, op: Op, x: str) -> str:
     """Also the rounding of a float to an integral value in its own format."""
     t, target, mode = op.type("atype").llvm, op.type("dtype").llvm, op.mods.get("round", "rn")
@@ -187,7 +187,7 @@ def float_to_float(e: Emitter, op: Op, x: str) -> str:
     return canonical(e, target, y)
 
 
-@elementwise("cvt.pair")
+@elementwise("cvt.pair", size=8)
 def float_pair(e: Emitter, op: Op, a: str, b: str) -> str:
     """Two f32 to f16x2 or bf16x2: a in the upper half."""
     t = "half" if op.mods["dtype"] == "f16x2" else "bfloat"
@@ -198,7 +198,7 @@ def float_pair(e: Emitter, op: Op, a: str, b: str) -> str:
     return e.bin("or", "i32", e.bin("shl", "i32", high, e.int(32, 16)), low)
 
 
-@elementwise("cvt.tf32")
+@elementwise("cvt.tf32", size=8)
 def to_tf32(e: Emitter, op: Op, x: str) -> str:
     """f32 with its 13 low bits rounded away; ``rna``: ties away from zero."""
     bits = to_bits(e, "float", x)

@@ -28,7 +28,7 @@ def _sides(ctx: Context, op: Op) -> list[tuple[str, str]]:
     return [("ptr", ctx.spill("i64", vector_addresses(ctx, one))) for one in found]
 
 
-@effect("copy")
+@effect("copy", size=60)
 def copy(ctx: Context, op: Op) -> None:
     """cp.async: 4, 8 or 16 bytes a lane; what is not read (``src-size``, ``ignore-src``) becomes zeros."""
     size = op.srcs[2]
@@ -52,7 +52,7 @@ def copies_done(ctx: Context, op: Op) -> None:
     """Groups and waits: every copy issued so far is complete."""
 
 
-@effect("bulk_copy")
+@effect("bulk_copy", size=60)
 def bulk_copy(ctx: Context, op: Op) -> None:
     """cp.async.bulk: a block of memory for each active lane, then its bytes are taken off the mbarrier's count."""
     mask = ctx.mask_of(op)
@@ -71,7 +71,7 @@ def _includes_self(ctx: Context, ctas: Operand) -> str:
     return ctx.vector.cast("trunc", "i16", ctx.vector_of(ctas, TYPES["b16"]), "i1")
 
 
-@effect("bulk_reduce")
+@effect("bulk_reduce", size=60)
 def bulk_reduce(ctx: Context, op: Op) -> None:
     """cp.reduce.async.bulk: every element of the target is updated with the source's."""
     kind = op.type()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxemu.ir import Op
+from ptxemu.lower.emit import SIZES
 
 if TYPE_CHECKING:
     from ptxemu.lower.context import Context
@@ -14,13 +15,18 @@ Effect = Callable[["Context", Op], None]
 EFFECTS: dict[str, Effect] = {}
 
 
-def effect(*names: str) -> Callable[[Effect], Effect]:
-    """Register ``fn(ctx, op)`` as the lowering of the rows with these names. It defines all of ``op.dsts``."""
+def effect(*names: str, size: int | None = None) -> Callable[[Effect], Effect]:
+    """Register ``fn(ctx, op)`` as the lowering of the rows with these names. It defines all of ``op.dsts``.
+
+    ``size``: the machine instructions that it becomes on 32 lanes, if many.
+    """
 
     def add(fn: Effect) -> Effect:
         for name in names:
             assert name not in EFFECTS, name
             EFFECTS[name] = fn
+            if size is not None:
+                SIZES[name] = size
         return fn
 
     return add

@@ -211,20 +211,23 @@ def double_literal(value: float) -> str:
 
 Elementwise = Callable[..., "str | tuple[str, ...]"]
 ELEMENTWISE: dict[str, Elementwise] = {}
+SIZES: dict[str, int] = {}  # of lowerings of all kinds that say so
 
 
-def elementwise(*names: str) -> Callable[[Elementwise], Elementwise]:
+def elementwise(*names: str, size: int | None = None) -> Callable[[Elementwise], Elementwise]:
     """Register ``fn(e: Emitter, op: Op, *sources: str) -> result(s)`` as the lowering of the rows with these names.
 
     Each source has the LLVM type of its ``op.src_types[i]`` (a ``!p`` is already inverted, immediates are constants);
     each result must have the LLVM type of ``op.dst_types[i]``.  The function must be pure and must not trap for any
-    operand values (inactive lanes hold garbage).
+    operand values (inactive lanes hold garbage).  ``size``: the machine instructions that it becomes on 32 lanes, if many.
     """
 
     def add(fn: Elementwise) -> Elementwise:
         for name in names:
             assert name not in ELEMENTWISE, name
             ELEMENTWISE[name] = fn
+            if size is not None:
+                SIZES[name] = size
         return fn
 
     return add

@@ -76,7 +76,9 @@ def rounded(e: Emitter, name: str, t: str, xs: tuple[str, ...], mode: str) -> st
     return (directed_float if t == "float" else directed_double)(e, name, xs, mode)
 
 
-@elementwise("add.fp", "sub.fp", "mul.fp", "fma.fp", "div.fp", "rcp.fp", "sqrt.fp")
+@elementwise("add.fp", "sub.fp", "mul.fp", "fma.fp")
+@elementwise("div.fp", size=60)
+@elementwise("rcp.fp", "sqrt.fp", size=20)
 def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
     """``mad`` is ``fma`` since sm_20."""
     t = op.type().llvm
@@ -192,7 +194,7 @@ def float_extreme(e: Emitter, op: Op, *xs: str) -> str:
 # ---------------------------------------------------------------- approximate division
 
 
-@elementwise("div.approx")
+@elementwise("div.approx", size=60)
 def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
     """a * (1/b): for 2**126 < |b| < 2**128 a zero with the sign of a/b, or NaN for an infinite a."""
     a, b = flush_inputs(e, op, "float", (a, b))
@@ -205,7 +207,7 @@ def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
     return finish(e, op, "float", e.select(huge, "float", zero, result))
 
 
-@elementwise("div.full")
+@elementwise("div.full", size=60)
 def divide_fully(e: Emitter, op: Op, a: str, b: str) -> str:
     a, b = flush_inputs(e, op, "float", (a, b))
     return finish(e, op, "float", e.bin("fdiv", "float", a, b))

@@ -79,7 +79,7 @@ def extreme(e: Emitter, op: Op, *xs: str) -> str:
     return on_elements(e, op, one, *xs)
 
 
-@elementwise("ex2.half")
+@elementwise("ex2.half", size=20)
 def exponential(e: Emitter, op: Op, a: str) -> str:
     def one(t: str, x: str) -> str:
         y = widen(e, t, *flush_inputs(e, op, t, (x,)))
@@ -89,6 +89,6 @@ def exponential(e: Emitter, op: Op, a: str) -> str:
     return on_elements(e, op, one, a)
 
 
-@elementwise("tanh.half")
+@elementwise("tanh.half", size=20)
 def tanh(e: Emitter, op: Op, a: str) -> str:
     return on_elements(e, op, lambda t, x: narrow_float(e, hyperbolic_tangent(e, widen(e, t, x)), t, "rn"), a)

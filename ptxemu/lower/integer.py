@@ -106,12 +106,12 @@ def sum_of_absolute_difference(e: Emitter, op: Op, a: str, b: str, c: str) -> st
     return e.bin("add", t, c, difference)
 
 
-@elementwise("div.int")
+@elementwise("div.int", size=160)
 def div(e: Emitter, op: Op, a: str, b: str) -> str:
     return quotient(e, op.type(), a, b)
 
 
-@elementwise("rem")
+@elementwise("rem", size=160)
 def rem(e: Emitter, op: Op, a: str, b: str) -> str:
     return remainder(e, op.type(), a, b)
 
@@ -160,12 +160,12 @@ def _dot(e: Emitter, xs: list[str], ys: list[str], total: str) -> str:
     return total
 
 
-@elementwise("dp4a")
+@elementwise("dp4a", size=20)
 def dot4(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     return _dot(e, _fields(e, op.type("atype"), a, 8, 0, 4), _fields(e, op.type("btype"), b, 8, 0, 4), c)
 
 
-@elementwise("dp2a")
+@elementwise("dp2a", size=20)
 def dot2(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     first = 0 if op.mods["mode"] == "lo" else 2
     return _dot(e, _fields(e, op.type("atype"), a, 16, 0, 2), _fields(e, op.type("btype"), b, 8, first, 2), c)

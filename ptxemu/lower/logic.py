@@ -93,7 +93,7 @@ def permuted_byte(e: Emitter, mode: str, k: str, i: int) -> str:
     return e.intrinsic("umax" if mode == "ecl" else "umin", "i32", k, position)
 
 
-@elementwise("prmt")
+@elementwise("prmt", size=20)
 def permute(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     """Each result byte is a byte of b:a, or its sign bit eight times where bit 3 of the selector nibble is set."""
     mode = op.mods.get("mode")

@@ -67,7 +67,7 @@ def _flags(op: Op) -> int:
     return flags
 
 
-@effect("mma")
+@effect("mma", size=40)
 def mma(ctx: Context, op: Op) -> None:
     """mma, mma.sp and wmma.mma. The layouts of wmma were a matter of the loads."""
     mods = {"atype": "f16", "btype": "f16"} | op.mods
@@ -134,7 +134,7 @@ def _move(ctx: Context, op: Op, function: str, count: int, stride: Operand | Non
     )  # fmt: skip
 
 
-@effect("wmma_load")
+@effect("wmma_load", size=60)
 def wmma_load(ctx: Context, op: Op) -> None:
     """wmma.load: a matrix whose lines are ``stride`` elements apart."""
     slots = Slots(ctx)
@@ -143,7 +143,7 @@ def wmma_load(ctx: Context, op: Op) -> None:
     slots.define(op, first, stays)
 
 
-@effect("wmma_store")
+@effect("wmma_store", size=60)
 def wmma_store(ctx: Context, op: Op) -> None:
     """wmma.store."""
     fragment = _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1])
@@ -164,7 +164,7 @@ def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
     )  # fmt: skip
 
 
-@effect("ldmatrix")
+@effect("ldmatrix", size=60)
 def ldmatrix(ctx: Context, op: Op) -> None:
     """ldmatrix of b16 elements."""
     slots = Slots(ctx)
@@ -173,7 +173,7 @@ def ldmatrix(ctx: Context, op: Op) -> None:
     slots.define(op, first, stays)
 
 
-@effect("stmatrix")
+@effect("stmatrix", size=60)
 def stmatrix(ctx: Context, op: Op) -> None:
     """stmatrix of b16 elements."""
     _rows(ctx, op, "pe_stmatrix", _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1]))

@@ -46,7 +46,7 @@ def update(
     )  # fmt: skip
 
 
-@effect("mbarrier")
+@effect("mbarrier", size=40)
 def mbarrier(ctx: Context, op: Op) -> None:
     """init, inval, arrivals and transaction counts; an arrival's state is the object before it, in lane order."""
     wanted = any(dst is not None for dst in op.dsts)
@@ -56,7 +56,7 @@ def mbarrier(ctx: Context, op: Op) -> None:
         ctx.define(op, 0, ctx.inst(f"load <{LANES} x i64>, ptr {state}, align 64"))
 
 
-@effect("mbarrier_wait")
+@effect("mbarrier_wait", size=40)
 def mbarrier_wait(ctx: Context, op: Op) -> None:
     """test_wait, try_wait: whether the phase is complete. The time limit is the runtime's; a hint does not change it."""
     if "parity" in op.mods:

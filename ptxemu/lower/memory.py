@@ -40,7 +40,7 @@ Plan = Callable[[], list[str]]  # emits an access and returns the values loaded
 # ---------------------------------------------------------------- loads
 
 
-@effect("ld")
+@effect("ld", size=40)
 def load(ctx: Context, op: Op) -> None:
     """ld, ldu (PTX ISA "ld"): scalar and vector loads; no order is implied but that of acquire."""
     kind = op.dst_types[0]
@@ -197,7 +197,7 @@ def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[
 # ---------------------------------------------------------------- stores
 
 
-@effect("st")
+@effect("st", size=30)
 def store(ctx: Context, op: Op) -> None:
     """st (PTX ISA "st"): lanes that store to one place leave the value of the highest lane."""
     kind = op.src_types[1]
@@ -284,7 +284,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         whole()
 
 
-@effect("prefetch")
+@effect("prefetch", size=10)
 def prefetch(ctx: Context, op: Op) -> None:
     """prefetch, prefetchu: a hint without effect; an address that is not mapped is not a fault (PTX ISA "prefetch")."""
 

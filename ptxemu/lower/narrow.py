@@ -105,7 +105,7 @@ def narrow(e: Emitter, f: Narrow, x: str, relu: bool) -> str:
     return e.select(is_nan(e, "float", x), "i32", e.int(32, f.nan), result)
 
 
-@elementwise("cvt.to_narrow")
+@elementwise("cvt.to_narrow", size=8)
 def to_narrow(e: Emitter, op: Op, *xs: str) -> str:
     """Two f32, or an f16x2, to a pair: the first (or upper) in the upper field."""
     f = FORMATS[op.mods["dtype"]]
@@ -130,7 +130,7 @@ def _half_pattern(e: Emitter, f: Narrow, x: str, relu: bool) -> str:
     return e.select(invalid, "i32", e.int(32, CANONICAL_16), result)
 
 
-@elementwise("cvt.from_narrow")
+@elementwise("cvt.from_narrow", size=8)
 def from_narrow(e: Emitter, op: Op, x: str) -> str:
     f = FORMATS[op.mods["atype"]]
     halves = (_half_pattern(e, f, field, "relu" in op.mods) for field in _fields(e, op, x, f.container))
@@ -154,14 +154,14 @@ def _scale(e: Emitter, x: str, mode: str, finite: bool) -> str:
     return e.select(is_nan(e, "float", x), "i32", e.int(32, SCALE_NAN), exponent)
 
 
-@elementwise("cvt.to_scale")
+@elementwise("cvt.to_scale", size=8)
 def to_scale(e: Emitter, op: Op, *xs: str) -> str:
     """Two f32, or two bf16 in one register, to ue8m0x2. The sign is dropped."""
     mode, finite = op.mods["round"], "satfinite" in op.mods
     return _joined(e, op, (_scale(e, x, mode, finite) for x in _upper_and_lower(e, "bfloat", xs)), 8)
 
 
-@elementwise("cvt.from_scale")
+@elementwise("cvt.from_scale", size=8)
 def from_scale(e: Emitter, op: Op, x: str) -> str:
     """ue8m0x2 to bf16x2: the exponent field, but 2**-127 is subnormal."""
     halves = []
@@ -196,7 +196,7 @@ def _stochastic_brain(e: Emitter, magnitude: str, random: str) -> str:
     return e.bin("lshr", "i32", e.bin("add", "i32", magnitude, random), e.int(32, 16))
 
 
-@elementwise("cvt.stochastic")
+@elementwise("cvt.stochastic", size=8)
 def stochastic(e: Emitter, op: Op, a: str, b: str, random: str) -> str:
     """Two f32 to f16x2 or bf16x2; each element takes its half of the random bits."""
     half = op.mods["dtype"] == "f16x2"

@@ -13,12 +13,9 @@ MODULES = (
     "mbarrier", "copy", "cluster", "hints",
 )  # fmt: skip
 
-# Handled by the passes, so that nothing is left to lower.
-CONTROL = {"bra", "brx", "ret", "exit"}
-
 
 def lowerings() -> set[str]:
     """The names that rows may give as their lowering; imports every lowering module."""
     for name in MODULES:
         import_module(f"ptxemu.lower.{name}")
-    return {*ELEMENTWISE, *EFFECTS, *CONTROL}
+    return {*ELEMENTWISE, *EFFECTS}

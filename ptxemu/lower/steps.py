@@ -226,7 +226,7 @@ class Steps:
         """An instruction."""
         self._temporaries = 0
         operands = Operands(self.ctx)
-        folded = op.row.lower in FOLDED or not (op.row.lower in ELEMENTWISE or op.row.lower == "st")
+        folded = op.row.lower in FOLDED or not (op.row.lower in ELEMENTWISE or _stores(op))
         srcs: list[Operand] = []
         form = [self._source(operands, op, source, srcs, folded) for source in op.srcs]
         guard = op.guard and (self._constant_or_number(operands, op.guard[0]), op.guard[1])
@@ -388,3 +388,8 @@ class Steps:
         table = self.ctx.constant(array("i64", words))
         end = f"getelementptr (i8, ptr {table}, i64 {8 * count})"
         self.ctx.stmt(f"call void @steps(ptr %w, ptr %frame, i32 {bits}, ptr {table}, ptr {end})")
+
+
+def _stores(op: Op) -> bool:
+    """Whether an op writes registers to memory and does nothing else."""
+    return [access.kind for access in op.effects.accesses] == ["write"] and bool(op.effects.accesses[0].data)

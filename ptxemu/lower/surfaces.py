@@ -76,7 +76,7 @@ def _call(ctx: Context, op: Op, site: str, handle: Operand, coordinates: Operand
     )  # fmt: skip
 
 
-@effect("suld")
+@effect("suld", size=60)
 def suld(ctx: Context, op: Op) -> None:
     """Surface load; lanes that get nothing (clamp mode zero) read zero."""
     kind, count = op.type(), len(op.dsts)
@@ -86,7 +86,7 @@ def suld(ctx: Context, op: Op) -> None:
         ctx.define(op, index, value)
 
 
-@effect("sust")
+@effect("sust", size=60)
 def sust(ctx: Context, op: Op) -> None:
     """Surface store, raw (.b) or formatted (.p)."""
     kind = op.type()
@@ -96,7 +96,7 @@ def sust(ctx: Context, op: Op) -> None:
     _call(ctx, op, site, op.srcs[0], op.srcs[1], lane_data(ctx, op.srcs[2], kind))
 
 
-@effect("sured")
+@effect("sured", size=60)
 def sured(ctx: Context, op: Op) -> None:
     """Surface reduction."""
     kind = op.type()
@@ -104,7 +104,7 @@ def sured(ctx: Context, op: Op) -> None:
     _call(ctx, op, _site(ctx, op, code, kind, 1), op.srcs[0], op.srcs[1], lane_data(ctx, op.srcs[2], kind))
 
 
-@effect("suq")
+@effect("suq", size=20)
 def suq(ctx: Context, op: Op) -> None:
     """Surface query."""
     dst = op.dsts[0]

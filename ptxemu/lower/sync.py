@@ -45,18 +45,18 @@ def _barrier(ctx: Context, op: Op, arrive: int) -> None:
     )  # fmt: skip
 
 
-@effect("barrier_sync")
+@effect("barrier_sync", size=20)
 def barrier_sync(ctx: Context, op: Op) -> None:
     """bar.sync, barrier.sync (PTX ISA "bar, barrier")."""
     _barrier(ctx, op, 0)
 
 
-@effect("barrier_arrive")
+@effect("barrier_arrive", size=20)
 def barrier_arrive(ctx: Context, op: Op) -> None:
     _barrier(ctx, op, 1)
 
 
-@effect("barrier_red")
+@effect("barrier_red", size=40)
 def barrier_red(ctx: Context, op: Op) -> None:
     """bar.red: the last source is the predicate; popc gives a count, and/or a predicate."""
     number, count = _arguments(ctx, op.srcs[:-1])
@@ -100,7 +100,7 @@ def barrier_leave(ctx: Context, op: Op) -> None:
     ctx.define(op, 0, ctx.vector.icmp("ne", "i32", value, ctx.vector.int(32, 0)) if op.dst_types[0] is PRED else value)
 
 
-@effect("bar_warp_sync")
+@effect("bar_warp_sync", size=10)
 def bar_warp_sync(ctx: Context, op: Op) -> None:
     """bar.warp.sync: the lanes of a warp run in step, so only memory order is left to do."""
     ctx.stmt("fence acq_rel")

@@ -68,7 +68,7 @@ def _stacked(ctx: Context, rows: list[Operand]) -> str:
     return slot
 
 
-@effect("tex", "tld4")
+@effect("tex", "tld4", size=70)
 def tex(ctx: Context, op: Op) -> None:
     """Texture fetch; the residency predicate is true, as every texture is in memory."""
     result = op.type("dtype")
@@ -93,7 +93,7 @@ def tex(ctx: Context, op: Op) -> None:
         ctx.define(op, count, ctx.splat("i1", "true"))
 
 
-@effect("txq")
+@effect("txq", size=30)
 def txq(ctx: Context, op: Op) -> None:
     """Query of a texture or sampler."""
     dst = op.dsts[0]

@@ -77,12 +77,12 @@ def _combined(e: Emitter, name: str, t: str, x: str, y: str) -> str:
     return difference if name == "vsub" else e.intrinsic("abs", t, difference, extra="i1 false")
 
 
-@elementwise("video")
+@elementwise("video", size=30)
 def arithmetic(e: Emitter, op: Op, a: str, b: str, c: str = "") -> str:
     return _finished(e, op, _combined(e, op.opcode, "i64", *_sources(e, op, a, b)), c)
 
 
-@elementwise("video.shift")
+@elementwise("video.shift", size=30)
 def shift(e: Emitter, op: Op, a: str, b: str, c: str = "") -> str:
     """By at most 32 (``clamp``) or modulo 32; a left shift keeps 34 bits."""
     x, amount = _sources(e, op, a, b)
@@ -102,13 +102,13 @@ def _condition(op: Op) -> str:
     return cmp if cmp in ("eq", "ne") else "s" + cmp
 
 
-@elementwise("video.set")
+@elementwise("video.set", size=30)
 def compare(e: Emitter, op: Op, a: str, b: str, c: str = "") -> str:
     holds = e.icmp(_condition(op), "i64", *_sources(e, op, a, b))
     return _finished(e, op, e.cast("zext", "i1", holds, "i64"), c)
 
 
-@elementwise("video.mad")
+@elementwise("video.mad", size=30)
 def multiply_add(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     """(a * b) + c, of which the product or c may be negated, or one more is added (``po``); scaled and saturated.
 
@@ -172,7 +172,7 @@ def _average(e: Emitter, x: str, y: str) -> str:
     return e.bin("ashr", "i32", e.bin("add", "i32", total, one), e.int(32, 1))
 
 
-@elementwise("video.simd")
+@elementwise("video.simd", size=30)
 def simd(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     name = op.opcode[:-1]
     results = []
@@ -184,7 +184,7 @@ def simd(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     return _gathered(e, op, results, c)
 
 
-@elementwise("video.simd.set")
+@elementwise("video.simd.set", size=30)
 def simd_compare(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
     pairs = _elements(e, op, a, b)
     results = [e.cast("zext", "i1", e.icmp(_condition(op), "i32", x, y), "i32") for x, y in pairs]

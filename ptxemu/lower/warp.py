@@ -33,7 +33,7 @@ def source_lanes(mode: str, b: int, c: int) -> tuple[list[int], list[bool]]:
     return lanes, valid
 
 
-@effect("shfl")
+@effect("shfl", size=40)
 def shfl(ctx: Context, op: Op) -> None:
     """shfl, shfl.sync: constant operands become one vector shuffle."""
     value = ctx.vector_of(op.srcs[0], op.type())
@@ -107,7 +107,7 @@ def _define(ctx: Context, op: Op, index: int, value: str, grouped: bool) -> None
         ctx.define_same(op, index, value)
 
 
-@effect("vote")
+@effect("vote", size=15)
 def vote(ctx: Context, op: Op) -> None:
     """vote, vote.sync: all, any, uni over the taking lanes; ballot."""
     negated = bool(op.negs) and op.negs[0]
@@ -172,7 +172,7 @@ def _reduce(ctx: Context, op: Op, value: str, who: str, grouped: bool, signed: b
     return result
 
 
-@effect("redux")
+@effect("redux", size=30)
 def redux(ctx: Context, op: Op) -> None:
     """redux.sync: a reduction over the taking lanes."""
     kind = op.type()
@@ -208,7 +208,7 @@ def _ordered(e: Emitter, bits: str) -> str:
     return e.bin("xor", "i32", bits, e.bin("and", "i32", sign, e.int(32, 0x7FFFFFFF)))
 
 
-@effect("match")
+@effect("match", size=30)
 def match(ctx: Context, op: Op) -> None:
     """match.any.sync: the lanes with the same value; match.all.sync: all lanes if they agree, and a predicate."""
     kind = op.type()

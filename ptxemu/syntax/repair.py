@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from ply import yacc
 
+from ptxemu.isa import rows
 from ptxemu.names import nearest
 from ptxemu.syntax.messages import MALFORMED
 from ptxemu.syntax.words import DIRECTIVES
@@ -20,7 +21,7 @@ _LIKENESS = 0.7
 _MEMBER = re.compile(r"[^.]+\.(?:[xyzwrgba]|[bh][0-7]{1,4})", re.ASCII)
 _NOT_GUESSED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE", "TYPE"})
 """What only follows a label; and what, guessed wrong, would make every use of a name wrong."""
-BARE_OPCODES = frozenset(("bra", "brkpt", "call", "exit", "pmevent", "ret", "trap"))
+BARE_OPCODES = frozenset(opcode for opcode, forms in rows().items() if any(form.bare for form in forms))
 """Opcodes that may have no modifier."""
 
 
