@@ -258,8 +258,8 @@ def test_how_many_constants_there_are():
         ((0, 0x05000000), "float", ptxemu.InputError, "data format 5 is reserved"),
         ((0, 0x84000000), "float", ptxemu.InputError, "reserved and must be zero"),
         ((0x800, 0x04000000), "float", ptxemu.InputError, "lie beyond the 2048 bytes"),
-        ((0, 0x04000000), "int", ptxemu.UnsupportedError, "kind int steer flow control"),
-        ((0, 0x04000000), "bool", ptxemu.UnsupportedError, "kind bool steer flow control"),
+        ((0, 0x04000000), "int", ptxemu.UnsupportedError, "kind int control flow"),
+        ((0, 0x04000000), "bool", ptxemu.UnsupportedError, "kind bool control flow"),
         ((0, 0x04000000), "half", ptxemu.InputError, "are float, int, bool, not 'half'"),
     ],
 )

@@ -85,7 +85,7 @@ def constants_of(memory: Buffer, base: int, format: int, *, kind: str = "float")
     if kind not in CONSTANT_KINDS:
         raise InputError(f"constants are {', '.join(CONSTANT_KINDS)}, not {kind!r}")
     if kind != CONSTANT_KINDS[0]:
-        raise UnsupportedError(f"constants of kind {kind} steer flow control, which programs have not")
+        raise UnsupportedError(f"constants of kind {kind} control flow, which CTM programs here do not support")
     found = describe(base, format | PITCH, 1)
     if (found.name, found.tiling) != ("FLOAT32_4", "LINEAR"):
         raise InputError(f"constants are FLOAT32_4 in layout LINEAR, not {found.name} in layout {found.tiling}")
