@@ -1,6 +1,6 @@
 /* ptxemu.h: the C runtime's one public header.
  *
- * The part between the CDEF markers is also what cffi parses (runtime/build.py), so it holds plain declarations only.
+ * The part between the CDEF markers is also what cffi parses (tools/extension.py), so it holds plain declarations only.
  * JIT code calls the functions that take a pe_warp; Python calls the others.
  */
 #ifndef PTXEMU_H

@@ -1,7 +1,7 @@
 """Typed IR: what the checker produces and every later stage works on.
 
 A function body starts as a flat list of :class:`Op` and :class:`LabelMark` (scopes flattened, names resolved and
-unique), becomes basic blocks (``passes/cfg.py``) and then SSA (``passes/ssa.py``).  The same ``Op`` serves all three:
+unique), becomes basic blocks (``passes/build.py``) and then SSA (``passes/ssa.py``).  The same ``Op`` serves all three:
 in SSA form every :class:`Reg` simply has one definition.
 """
 

@@ -144,7 +144,7 @@ def launch(
 ) -> LaunchResult:
     """Run the kernel at ``address`` over the grid and wait for its end.
 
-    ``locate`` turns a fault record's ``pos`` (or, where that is None, its ``pc``) into ``file:line``, or "";
+    ``locate`` turns a fault record's ``pos`` into ``file:line``, or "" if it has none;
     ``surface_name`` says by which name the program knows a slot of the surface table.
     ``printf`` takes the kernel's output as it comes; by default it goes to ``sys.stdout``.
     ``keeps`` is what must not go away while threads are in the kernel: its code, the tables it reads.  ``runs`` makes what

@@ -76,11 +76,11 @@ row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type
 
 row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", does=READS,
     chapter=CHAPTER)  # fmt: skip
-_ASYNC = "type=b32,b64,u32,u64,s32,s64,f32,f64"
+_ASYNC = "b32,b64,u32,u64,s32,s64,f32,f64"
 row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes vec?=v2,v4 "
-    f"{_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", flags="widened",
+    f"type={_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", flags="widened",
     does=f"{WRITES}, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
-row("st", f"async mmio? sem=release scope=gpu,sys space?=global {_ASYNC[:5]}b16,u16,s16,{_ASYNC[5:]}", "[a]:type, v:type",
+row("st", f"async mmio? sem=release scope=gpu,sys space?=global type=b16,u16,s16,{_ASYNC}", "[a]:type, v:type",
     ptx="8.7", sm=100, lower="st_async", does=WRITES, chapter=CHAPTER)  # fmt: skip
 row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",
     does="writes [a] for size", chapter=CHAPTER)  # fmt: skip
