@@ -12,6 +12,8 @@ from test_isa import groups, runs
 
 import ptxemu
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
