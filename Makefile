@@ -40,6 +40,7 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz_dialects.py --seconds 600
 	$(BIN)/python tests/fuzz_hostile.py
 	$(BIN)/python tests/fuzz_host.py --seconds 600
+	$(BIN)/python tests/fuzz_engines.py --kernels 100000
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py address && $(BIN)/python tests/sanitize.py thread
