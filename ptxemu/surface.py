@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.errors import InputError, shown
+from ptxemu.geometry import SURFACES
 from ptxemu.locks import new_lock
 from ptxemu.memory import Arena
 from ptxemu.slots import Slots
@@ -31,16 +32,7 @@ __all__ = [
     "surface_format",
 ]
 
-GEOMETRIES: dict[str, int] = {
-    "1d": lib.PE_GEOM_1D,
-    "1d_buffer": lib.PE_GEOM_1D_BUFFER,
-    "2d": lib.PE_GEOM_2D,
-    "3d": lib.PE_GEOM_3D,
-    "a1d": lib.PE_GEOM_A1D,
-    "a2d": lib.PE_GEOM_A2D,
-    "cube": lib.PE_GEOM_CUBE,
-    "acube": lib.PE_GEOM_ACUBE,
-}
+GEOMETRIES: dict[str, int] = {name: getattr(lib, geometry.constant) for name, geometry in SURFACES.items()}
 LAYOUTS: dict[str, int] = {
     "linear": lib.PE_LAYOUT_LINEAR,
     "pitch": lib.PE_LAYOUT_PITCH,

@@ -9,29 +9,19 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ptxemu.errors import InputError, shown
+from ptxemu.geometry import SURFACES
 from ptxemu.handle import HandleObject
 from ptxemu.surface import Surface, SurfaceTable
 
 Array = NDArray[Any]
 
-# The array axes of each geometry before the components, outermost first.
-AXES: dict[str, tuple[str, ...]] = {
-    "1d": ("width",),
-    "1d_buffer": ("width",),
-    "2d": ("height", "width"),
-    "3d": ("depth", "height", "width"),
-    "a1d": ("layers", "width"),
-    "a2d": ("layers", "height", "width"),
-    "cube": ("layers", "height", "width"),
-    "acube": ("layers", "height", "width"),
-}
-
 
 def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:
     """The extents that an array shape gives a surface; a last axis beyond those of the geometry holds components."""
-    axes = AXES.get(geometry) if isinstance(geometry, str) else None
-    if axes is None:
-        raise InputError(f"no surface geometry is named {shown(geometry)}; there are {', '.join(AXES)}")
+    known = SURFACES.get(geometry) if isinstance(geometry, str) else None
+    if known is None:
+        raise InputError(f"no surface geometry is named {shown(geometry)}; there are {', '.join(SURFACES)}")
+    axes = known.extents
     if len(shape) not in (len(axes), len(axes) + 1):
         wanted = f"{', '.join(axes)} (and components)"
         raise InputError(f"a {geometry} surface has the axes {wanted}, not shape {list(shape)}")
@@ -90,7 +80,7 @@ def make_surface_object(
     surface = Surface(arena, format, **extents, geometry=geometry, layout=layout, **options)
     if array is not None:
         surface.upload(array)
-    elif len(shape) > len(AXES[geometry]) and shape != surface.shape():
+    elif len(shape) > len(SURFACES[geometry].extents) and shape != surface.shape():
         raise InputError(f"a surface of {surface.format} has {surface.format.elements} components, not {shape[-1]}")
     return SurfaceObject(surface, table)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.errors import InputError, UnsupportedError, shown
+from ptxemu.geometry import GEOMETRIES
 from ptxemu.locks import new_lock
 from ptxemu.slots import Slots
 from ptxemu.surface import Surface
@@ -29,7 +30,6 @@ ADDRESS_FIELDS: dict[int, str] = {0: "wrap", 1: "clamp", 2: "border", 3: "mirror
 QUERIES = tuple(
     name.removeprefix("PE_TXQ_").lower() for name in dir(lib) if name.startswith("PE_TXQ_") and name != "PE_TXQ_COUNT"
 )
-GEOMETRIES = ("1d", "1d_buffer", "2d", "3d", "a1d", "a2d", "cube", "acube", "2dms", "a2dms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Texture:
         self.descriptor = ffi.new("pe_texture *")
         target = self.descriptor
         target.state = lib.PE_TEXTURE_IMAGE
-        target.geom = getattr(lib, f"PE_GEOM_{self.geometry.upper()}")
+        target.geom = getattr(lib, GEOMETRIES[self.geometry].constant)
         target.kind = getattr(lib, f"PE_KIND_{_kind_read(surface.format.kind, read_mode)}")
         target.srgb, target.samples = bool(srgb), samples
         target.memory = surface.descriptor[0]

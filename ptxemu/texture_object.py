@@ -10,19 +10,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from ptxemu.buffer import Buffer
 from ptxemu.errors import InputError, shown
+from ptxemu.geometry import GEOMETRIES
 from ptxemu.handle import HandleObject
 from ptxemu.surface import Surface, surface_format
-from ptxemu.surface_object import AXES, SurfaceObject
+from ptxemu.surface_object import SurfaceObject
 from ptxemu.texture import Sampler, SamplerState, Texture, TextureTable, with_options
 
 Array = NDArray[Any]
 
-# The array axes of each geometry before the components, outermost first.
-TEXTURE_AXES: dict[str, tuple[str, ...]] = {
-    **AXES,
-    "2dms": ("samples", "height", "width"),
-    "a2dms": ("layers", "samples", "height", "width"),
-}
 COMPONENTS = {1: "R", 2: "RG", 4: "RGBA"}
 
 
@@ -109,9 +104,10 @@ def make_texture_object(
 
 def _surface(arena: Any, data: object, format: str | None, geometry: str, options: dict[str, Any]) -> tuple[Surface, int]:
     """Memory for an array or a shape, or that of a buffer; and how many samples a texel has."""
-    axes, shape = TEXTURE_AXES.get(geometry) if isinstance(geometry, str) else None, _shape(data)
-    if axes is None:
-        raise InputError(f"no texture geometry is named {shown(geometry)}; there are {', '.join(TEXTURE_AXES)}")
+    known, shape = GEOMETRIES.get(geometry) if isinstance(geometry, str) else None, _shape(data)
+    if known is None:
+        raise InputError(f"no texture geometry is named {shown(geometry)}; there are {', '.join(GEOMETRIES)}")
+    axes = known.extents
     if len(shape) not in (len(axes), len(axes) + 1):
         raise InputError(f"a {geometry} texture has the axes {', '.join(axes)} (and components), not shape {list(shape)}")
     extents: dict[str, Any] = dict(zip(axes, shape, strict=False))

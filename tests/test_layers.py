@@ -14,11 +14,11 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ptxemu"
 # From the bottom to the top. A name stands for a module, or for a package with all in it that is not named itself.
 LAYERS: list[set[str]] = [
     {"_runtime", "collector", "damage", "interruptible", "locks", "names", "private", "source", "target", "types", "variant"},
-    {"unlocked"},
+    {"geometry", "unlocked"},
     {"errors", "operations"},
     {"cache", "files", "ir", "memory", "signature", "slots", "surface_format"},
     {"isa", "runtime_calls"},
-    {"frames", "handle", "limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph", "lower.emit"},
+    {"frames", "handle", "limits", "scalars", "run", "surface", "syntax", "layout", "passes.graph"},
     {"requirements", "check", "buffer", "surface_object", "describe", "texture", "analysis.dominators"},
     {"texture_object"},
     {"passes", "device"},

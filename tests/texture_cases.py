@@ -10,8 +10,8 @@ import numpy as np
 from texture_model import Model
 
 import ptxemu
+from ptxemu.geometry import GEOMETRIES
 from ptxemu.surface_format import FORMATS, SurfaceFormat
-from ptxemu.texture_object import TEXTURE_AXES
 
 LANES = 32
 DIMS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2, "2dms": 2, "a2dms": 2}
@@ -130,7 +130,7 @@ def random_case(rng: np.random.Generator, geometry: str, **fixed: Any) -> Case:
         options |= {"filter": "point", "mip_filter": "point", "border": [0.0] * 4}
     options["srgb"] = kind == "UNORM" and format.bits == 8 and bool(rng.integers(2))
     sizes = extents(rng, geometry) | ({"width": width} if width else {})
-    axes = TEXTURE_AXES[geometry]
+    axes = GEOMETRIES[geometry].extents
     components = (format.components,) if format.components > 1 else ()
     shape = tuple(sizes[axis] for axis in axes) + components
     largest = max(sizes[axis] for axis in axes if axis in ("width", "height", "depth"))

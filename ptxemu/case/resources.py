@@ -13,9 +13,10 @@ from ptxemu.case.schema import Case
 from ptxemu.device import Device
 from ptxemu.dialects.ctm.memory import constants_of, surface_of
 from ptxemu.errors import InputError
+from ptxemu.geometry import GEOMETRIES
 from ptxemu.names import closest
-from ptxemu.surface_object import AXES, SurfaceObject
-from ptxemu.texture_object import TEXTURE_AXES, SamplerObject, TextureObject
+from ptxemu.surface_object import SurfaceObject
+from ptxemu.texture_object import SamplerObject, TextureObject
 
 
 class Resources:
@@ -71,7 +72,7 @@ class Resources:
         return self.buffer(name)
 
     def _own(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
-        data: object = spec.data.make() if spec.data is not None else _shape(spec, "surface", AXES.get(spec.geometry, ()))
+        data: object = spec.data.make() if spec.data is not None else _shape(spec, "surface", _extents(spec.geometry))
         with _placed(spec.where):
             return self.device.surface(
                 data, format=spec.format, geometry=spec.geometry, layout=spec.layout, name=name, **spec.options
@@ -90,7 +91,7 @@ class Resources:
         made = [item.make() for item in spec.data]
         if made:
             return made if len(made) > 1 else made[0]
-        return _shape(spec, "texture", TEXTURE_AXES.get(spec.geometry or "2d", ()))
+        return _shape(spec, "texture", _extents(spec.geometry or "2d"))
 
     def _sampler(self, spec: SamplerSpec) -> SamplerObject:
         with _placed(spec.where):
@@ -104,6 +105,11 @@ def _placed(where: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def _extents(geometry: str) -> tuple[str, ...]:
+    """The axes of an array of texels; none for a geometry that there is not, which is an error elsewhere."""
+    return GEOMETRIES[geometry].extents if geometry in GEOMETRIES else ()
 
 
 def _shape(spec: SurfaceSpec | TextureSpec, kind: str, axes: tuple[str, ...]) -> tuple[int, ...]:

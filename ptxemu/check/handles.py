@@ -10,14 +10,12 @@ from ptxemu.check.names import written
 from ptxemu.check.operands import Value
 from ptxemu.check.plan import Mismatch, Part
 from ptxemu.errors import UnsupportedError
+from ptxemu.geometry import GEOMETRIES
 from ptxemu.ir import Addr, Imm, Reg, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.types import B32, TYPES, U32, U64, ScalarType
 
 OPAQUE = {"surface": "surfref", "texture": "texref", "sampler": "samplerref"}
-COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4}
-AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3, "2dms": 2, "a2dms": 2}
-INDEXED = frozenset({"a1d", "a2d", "acube"})  # whose first coordinate is an index
 TUPLE_LENGTHS = (1, 2, 4)
 
 
@@ -32,7 +30,7 @@ def surface(opcode: str, index: int, geometry: str | None, value: Value) -> Part
     if len(rest) != 1:
         raise Mismatch(f"'{opcode}' needs one coordinate tuple after the surface", index)
     _coordinates(index, geometry, rest[0], TYPES["s32"])
-    return Part("surface", (U64, B32), COORDINATES[geometry])
+    return Part("surface", (U64, B32), len(GEOMETRIES[geometry].coordinates))
 
 
 def indirect(value: Value) -> bool:
@@ -65,7 +63,7 @@ def texture(opcode: str, index: int, mods: dict[str, str], value: Value, indepen
         raise Mismatch("a coordinate after a sampler must be in braces", index)
     if ignored:
         raise UnsupportedError("a sampler beside a texture needs '.target texmode_independent'")
-    return Part("texture", (U64, U64, *types), COORDINATES[mods["geom"]])
+    return Part("texture", (U64, U64, *types), len(GEOMETRIES[mods["geom"]].coordinates))
 
 
 def _sampler_ignored(index: int, value: Value) -> bool:
@@ -78,7 +76,7 @@ def _sampler_ignored(index: int, value: Value) -> bool:
 
 def gradient(opcode: str, index: int, geometry: str, value: Value) -> Part:
     """A vector of f32, one for each axis; four where there are three."""
-    wanted = 4 if AXES[geometry] == 3 else AXES[geometry]
+    wanted = _padded(geometry)
     if not isinstance(value, tuple) or len(value) != wanted:
         raise Mismatch(f"a gradient of geometry .{geometry} is a vector of {wanted}", index)
     _elements(index, value, (TYPES["f32"],) * wanted, "gradient", integers=False)
@@ -89,11 +87,16 @@ def offset(opcode: str, index: int, geometry: str, value: Value) -> Part:
     """A vector of s32, at least one for each axis."""
     if not isinstance(value, tuple):
         raise Mismatch("a texel offset must be a vector in braces", index)
-    if len(value) < AXES[geometry] or len(value) not in TUPLE_LENGTHS:
-        wanted = 4 if AXES[geometry] == 3 else AXES[geometry]
-        raise Mismatch(f"an offset of geometry .{geometry} is a vector of {wanted}, not {len(value)}", index)
+    if len(value) < GEOMETRIES[geometry].axes or len(value) not in TUPLE_LENGTHS:
+        raise Mismatch(f"an offset of geometry .{geometry} is a vector of {_padded(geometry)}, not {len(value)}", index)
     _elements(index, value, (TYPES["s32"],) * len(value), "offset")
     return Part("src", (TYPES["s32"],) * len(value))
+
+
+def _padded(geometry: str) -> int:
+    """The length of a vector with an element for each axis."""
+    axes = GEOMETRIES[geometry].axes
+    return 4 if axes == 3 else axes
 
 
 def _bracketed(opcode: str, index: int, what: str, value: Value) -> None:
@@ -119,7 +122,7 @@ def _handle(index: int, what: str, base: Value) -> None:
 
 def _coordinates(index: int, geometry: str, value: Value, kind: ScalarType) -> tuple[ScalarType, ...]:
     """The types of the elements of a tuple."""
-    needed = COORDINATES[geometry]
+    needed = len(GEOMETRIES[geometry].coordinates)
     if not isinstance(value, tuple):
         if isinstance(value, (ast.Int, ast.Float)):
             raise Mismatch("a literal coordinate must be in braces", index)
@@ -127,8 +130,8 @@ def _coordinates(index: int, geometry: str, value: Value, kind: ScalarType) -> t
     if len(value) < needed or len(value) not in TUPLE_LENGTHS:
         wanted = {1: "1 coordinate", 2: "2 coordinates"}.get(needed, "4 coordinates")
         raise Mismatch(f"geometry .{geometry} needs {wanted}, not {len(value)}", index)
-    types = (U32 if geometry in INDEXED else kind, *(kind,) * (len(value) - 1))
-    if geometry in INDEXED:
+    types = (U32 if GEOMETRIES[geometry].indexed else kind, *(kind,) * (len(value) - 1))
+    if GEOMETRIES[geometry].indexed:
         _element(index, value[0], U32, "layer index")
         untyped = all(not isinstance(item, Reg) or item.type.bits == 32 for item in value[1:])
         for item in value[1:]:

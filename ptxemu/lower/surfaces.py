@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
+from ptxemu.geometry import AXES, GEOMETRIES, LAYER
 from ptxemu.ir import Op, Operand, SymRef, Vec
 from ptxemu.lower.atomics import lane_data, load_lane_data, operation, type_code
 from ptxemu.lower.context import Context
@@ -12,11 +13,6 @@ from ptxemu.types import B32, U64, ScalarType
 from ptxemu.variant import LANES
 
 CLAMPS = {"trap": lib.PE_CLAMP_TRAP, "clamp": lib.PE_CLAMP_NEAREST, "zero": lib.PE_CLAMP_ZERO}
-# Where each coordinate stands in the tuple, as (x, y, z, layer).
-COORDINATES = {
-    "1d": (0, None, None, None), "2d": (0, 1, None, None), "3d": (0, 1, 2, None), "a1d": (1, None, None, 0),
-    "a2d": (1, 2, None, 0),
-}  # fmt: skip
 
 
 def handles(ctx: Context, operand: Operand) -> str:
@@ -35,13 +31,14 @@ def handles(ctx: Context, operand: Operand) -> str:
 def _coordinates(ctx: Context, op: Op, tuple_: Operand) -> list[tuple[str, str]]:
     items = tuple_.items if isinstance(tuple_, Vec) else (tuple_,)
     found = []
-    for place in COORDINATES[op.mods["geom"]]:
+    for letter in (*AXES, LAYER):
+        place = GEOMETRIES[op.mods["geom"]].place(letter)
         found.append(("ptr", "null" if place is None else ctx.spill("i32", ctx.vector_of(items[place], B32))))
     return found
 
 
 def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
-    geometry = getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}")
+    geometry = getattr(lib, GEOMETRIES[op.mods["geom"]].constant)
     reduction = "op" in op.mods
     return site_constant(
         ctx, op, kind, geometry, CLAMPS[op.mods.get("clamp", "trap")], data.bytes, count,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
+from ptxemu.geometry import GEOMETRIES, LAYER, SAMPLE
 from ptxemu.ir import Imm, Op, Operand, Vec
 from ptxemu.lower.context import Context
 from ptxemu.lower.effects import effect
@@ -10,12 +11,6 @@ from ptxemu.lower.surfaces import first_active, handles
 from ptxemu.types import B32, ScalarType
 from ptxemu.variant import LANES
 
-# Where each operand stands in the coordinate tuple: x y z, layer, sample.
-COORDINATES: dict[str, tuple[tuple[int, ...], int | None, int | None]] = {
-    "1d": ((0,), None, None), "2d": ((0, 1), None, None), "3d": ((0, 1, 2), None, None),
-    "a1d": ((1,), 0, None), "a2d": ((1, 2), 0, None), "cube": ((0, 1, 2), None, None), "acube": ((1, 2, 3), 0, None),
-    "2dms": ((1, 2), None, 0), "a2dms": ((2, 3), 1, 0),
-}  # fmt: skip
 RESULTS = {"f16": lib.PE_RESULT_F16, "f16x2": lib.PE_RESULT_F16X2}
 LEVELS = {"level": lib.PE_LOD_LEVEL, "grad": lib.PE_LOD_GRADIENT}
 COMPONENTS = "rgba"
@@ -27,7 +22,8 @@ def _items(operand: Operand) -> tuple[Operand, ...]:
 
 def _rows(op: Op) -> tuple[list[Operand], bool]:
     """The operands in the order of the engine's rows, and whether offsets are among them."""
-    axes, *indices = COORDINATES[op.mods["geom"]]
+    geometry = GEOMETRIES[op.mods["geom"]]
+    axes, indices = geometry.places(), (geometry.place(LAYER), geometry.place(SAMPLE))
     tuple_, rest = _items(op.srcs[2]), list(op.srcs[3:])
     rows = [tuple_[place] for place in (*axes, *(place for place in indices if place is not None))]
     if op.mods.get("mode") == "level":
@@ -49,7 +45,7 @@ def _site(ctx: Context, op: Op, offsets: bool, wanted: int) -> str:
     return ctx.site(
         op,
         "pe_texture_site",
-        geom=getattr(lib, f"PE_GEOM_{op.mods['geom'].upper()}"),
+        geom=getattr(lib, GEOMETRIES[op.mods["geom"]].constant),
         integer=int(op.mods["ctype"] == "s32"),
         lod=LEVELS.get(op.mods.get("mode", ""), lib.PE_LOD_LEAST),
         offsets=int(offsets),

@@ -9,8 +9,8 @@ from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.program import first_value
 from ptxemu.dialects.sass.ast import Address, Instruction, Negative, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
-from ptxemu.dialects.sass.operands import COORDINATES, ZERO, Operands, Source, check_operands, form_of, has_carry, without_carry
-from ptxemu.dialects.sass.table import ENGINE_TYPES
+from ptxemu.dialects.sass.operands import ZERO, Operands, Source, check_operands, form_of, has_carry, without_carry
+from ptxemu.dialects.sass.table import ENGINE_TYPES, GEOMETRIES
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Imm, Reg, Variable, Vec
 from ptxemu.names import closest
@@ -151,7 +151,7 @@ class Kernel:
         place, data, word = operands
         assert isinstance(place, Address) and place.base is not None
         kind = ENGINE_TYPES[form.mods["size"]]
-        count = COORDINATES[form.mods["dim"]]
+        count = len(GEOMETRIES[form.mods["dim"]].coordinates)
         coordinates: list[Reg | Imm] = list(self.operands.group(place.base, count))
         if form.mods["dim"].endswith("ARRAY"):
             layer = self.body.temp("b32")

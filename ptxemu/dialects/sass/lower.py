@@ -7,7 +7,8 @@ arena_base + bias``.  The shared and local windows lie below the bias, so no buf
 from __future__ import annotations
 
 from ptxemu._runtime import lib
-from ptxemu.dialects.sass.table import ENGINE_TYPES
+from ptxemu.dialects.sass.table import ENGINE_TYPES, GEOMETRIES
+from ptxemu.geometry import AXES, Geometry
 from ptxemu.ir import Op, Vec
 from ptxemu.lower.atomics import lane_data, type_code
 from ptxemu.lower.context import Context
@@ -17,15 +18,6 @@ from ptxemu.operations import find
 from ptxemu.types import B32, B64, U64, ScalarType
 
 CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE_CLAMP_TRAP}
-GEOMETRIES = {
-    "1D": lib.PE_GEOM_1D, "1D_BUFFER": lib.PE_GEOM_1D_BUFFER, "1D_ARRAY": lib.PE_GEOM_A1D, "2D": lib.PE_GEOM_2D,
-    "2D_ARRAY": lib.PE_GEOM_A2D, "3D": lib.PE_GEOM_3D,
-}  # fmt: skip
-# Which register of Ra holds x, y, z and the layer.
-PLACES: dict[str, tuple[int | None, ...]] = {
-    "1D": (0, None, None, None), "1D_BUFFER": (0, None, None, None), "1D_ARRAY": (0, None, None, 1), "2D": (0, 1, None, None),
-    "2D_ARRAY": (0, 1, None, 2), "3D": (0, 1, 2, None),
-}  # fmt: skip
 
 
 @effect("sass_pointer")
@@ -46,20 +38,26 @@ def sured(ctx: Context, op: Op) -> None:
     coordinates, data, handle = op["a"], op["b"], op["h"]
     assert isinstance(coordinates, Vec)
     dim, size = op.mods["dim"], op.mods["size"]
-    kind = ENGINE_TYPES[size]
+    kind, geometry = ENGINE_TYPES[size], GEOMETRIES[dim]
     unit = lib.PE_SURED_B if "BA" in op.mods else lib.PE_SURED_P
     site = site_constant(
-        ctx, op, unit, GEOMETRIES[dim], CLAMPS[op.mods["clamp"]], kind.bytes, 1, find("sass", op.mods["op"], kind).code,
-        type_code(kind), _flags(op),
+        ctx, op, unit, getattr(lib, geometry.constant), CLAMPS[op.mods["clamp"]], kind.bytes, 1,
+        find("sass", op.mods["op"], kind).code, type_code(kind), _flags(op),
     )  # fmt: skip
     places = []
-    for place in PLACES[dim]:
+    for place in _places(geometry):
         value = "null" if place is None else ctx.spill("i32", ctx.vector_of(coordinates.items[place], B32))
         places.append(("ptr", value))
     ctx.call(
         "void", "pe_surface", ("ptr", "%w"), ("ptr", site), ("i32", _lanes(ctx, op)),
         ("ptr", ctx.spill("i64", ctx.vector_of(handle, U64))), *places, ("ptr", lane_data(ctx, data, _bits(op))),
     )  # fmt: skip
+
+
+def _places(geometry: Geometry) -> list[int | None]:
+    """Which register of Ra holds x, y, z and the layer: the layer is the last."""
+    axes = range(geometry.axes)
+    return [axis if axis in axes else None for axis in range(len(AXES))] + [geometry.axes if geometry.indexed else None]
 
 
 def _lanes(ctx: Context, op: Op) -> str:

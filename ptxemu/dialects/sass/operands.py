@@ -11,7 +11,7 @@ from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Negative, Operand
 from ptxemu.dialects.sass.grammar import LATER
 from ptxemu.dialects.sass.memory import Banks
-from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, JOINED, SIZES, TABLE
+from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, GEOMETRIES, JOINED, SIZES, TABLE
 from ptxemu.dialects.text import TextError
 from ptxemu.ir import Reg, SReg
 from ptxemu.names import ALIKE, closest
@@ -27,7 +27,6 @@ ADDITIONS = ("IADD", "IADD32I")
 SPECIAL = {"SR_LANEID": "laneid", "SR_WARPID": "warpid"} | {
     f"SR_{sass}.{axis}": f"{ptx}.{axis.lower()}" for sass, ptx in (("TID", "tid"), ("CTAID", "ctaid")) for axis in "XYZ"
 }
-COORDINATES = {"1D": 1, "1D_BUFFER": 1, "1D_ARRAY": 2, "2D": 2, "2D_ARRAY": 3, "3D": 3}
 NUMBERS = frozenset(str(number) for number in range(LAST_REGISTER + 1))
 IMM20 = 1 << 19
 INDEX_LIMIT = 1 << 13
@@ -118,7 +117,7 @@ def check_coordinates(form: Form, operand: Operand) -> None:
     """Ra: a register, an even one for two coordinates, a multiple of 4 for three."""
     assert isinstance(operand, Address) and operand.base is not None
     first = operand.base
-    number, count = register_number(first), COORDINATES[form.mods["dim"]]
+    number, count = register_number(first), len(GEOMETRIES[form.mods["dim"]].coordinates)
     align = (1, 1, 2, 4)[count]
     if number is None:
         raise TextError("coordinates may not lie in RZ", first.pos, first.end)

@@ -8,13 +8,17 @@ SURED and RED follow the list of operations; the reference documents mode D only
 
 from __future__ import annotations
 
-from ptxemu import operations
+from ptxemu import geometry, operations
 from ptxemu.isa.table import UNSUPPORTED, Row, add_row
 from ptxemu.types import TYPES, ScalarType
 
 TABLE: dict[str, list[Row]] = {}
 DEFAULT_SIZE = "U32"
-DIMS = ("1D", "1D_BUFFER", "1D_ARRAY", "2D", "2D_ARRAY", "3D")
+GEOMETRIES = {
+    "1D": geometry.GEOMETRIES["1d"], "1D_BUFFER": geometry.GEOMETRIES["1d_buffer"], "1D_ARRAY": geometry.GEOMETRIES["a1d"],
+    "2D": geometry.GEOMETRIES["2d"], "2D_ARRAY": geometry.GEOMETRIES["a2d"], "3D": geometry.GEOMETRIES["3d"],
+}  # fmt: skip
+DIMS = tuple(GEOMETRIES)
 CLAMPS = ("IGN", "NEAR", "TRAP")
 JOINED = (("F32", "FTZ", "RN"), ("F16x2", "FTZ", "RN"), ("F16x2", "RN"), ("F64", "RN"))
 """Sizes of several words."""
