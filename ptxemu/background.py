@@ -63,7 +63,7 @@ def answer(request: Entry) -> Entry:
         parts.append(SourceFile(name, text[start : start + length]))
         start += length
     module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options))
-    options = compile.Options(opt=settings.opt, check=settings.check)
+    options = compile.Options(opt=settings.opt)
     code = KernelCode.of(compile.kernel(module, header["kernel"], options, tuple(header["block"])))
     return code.entry
 

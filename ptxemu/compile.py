@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
@@ -45,7 +45,6 @@ class Options:
 
     cpu: str | None = None
     opt: int = 2
-    check: frozenset[str] = field(default_factory=frozenset)
     variant: str = "row"
     tier: Tier = "best"
 

@@ -38,18 +38,17 @@ class Settings:
 
     strict: bool = False
     opt: int = 2
-    check: frozenset[str] = frozenset()
     dialect: str = "ptx"
     options: tuple[tuple[str, str], ...] = ()
     tier: str = "auto"
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "check": sorted(self.check), "options": [list(pair) for pair in self.options]}
+        return {**asdict(self), "options": [list(pair) for pair in self.options]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         pairs = tuple((str(name), str(value)) for name, value in data["options"])
-        return cls(**{**data, "check": frozenset(data["check"]), "options": pairs})
+        return cls(**{**data, "options": pairs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,17 +233,16 @@ class Program:
         with importing:
             from ptxemu import compile
 
-        options = compile.Options(opt=self.settings.opt, check=self.settings.check, tier=tier)
+        options = compile.Options(opt=self.settings.opt, tier=tier)
         return KernelCode.of(compile.kernel(self.ir, kernel, options, block))
 
     @property
     def _identity(self) -> tuple[object, ...]:
         settings = self.settings
-        checks = ",".join(sorted(settings.check))
         language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
         lengths = [length for _, length in self._files]
         text = self.source.text
-        return (build_fingerprint(), llvmlite.__version__, text, *lengths, settings.strict, settings.opt, checks, *language)
+        return (build_fingerprint(), llvmlite.__version__, text, *lengths, settings.strict, settings.opt, *language)
 
     @property
     def _files(self) -> list[tuple[str, int]]:
