@@ -90,7 +90,10 @@ class Shapes(Notes):
 
 
 def shape_text(shape: Shape | None) -> str:
-    """A shape in words: ``uniform``, ``lane * 4``, ``varying`` or its offsets; ``?`` marks lanes that may wrap."""
+    """A shape in words: ``uniform``, ``lane * 4``, ``varying`` or its offsets.
+
+    ``+ 8 wraps``: less or more by 8 * 2**32 in lanes that wrap where a value is widened, which is tested at run time.
+    """
     if shape is None:
         return "varying"
     step = shape.offsets[1]
@@ -100,7 +103,9 @@ def shape_text(shape: Shape | None) -> str:
         text = "lane" if step == 1 else f"lane * {step}"
     else:
         text = f"offsets {' '.join(map(str, shape.offsets))}"
-    return text + "?" * bool(shape.sites) + (f" up to {shape.high}" if shape.high is not None else "")
+    if shape.sites:
+        text += f" + {' + '.join(str(factor) for _, factor in shape.sites)} wraps"
+    return text + (f" up to {shape.high}" if shape.high is not None else "")
 
 
 class Pending(Notes):
