@@ -203,7 +203,7 @@ class Writer:
         texts = [
             f"add.u32 %x2, %t0, {start};", f"mad.lo.u32 %x2, %t0, {self.random.choice([2, 3, 4, 8])}, {start};",
             f"shr.u32 %x2, %t0, {self.random.randrange(4)}; add.u32 %x2, %x2, {start};", f"sub.u32 %x2, {start + 300}, %t0;",
-            f"add.u32 %x2, %t1, {start};", f"and.b32 %x2, {self.register()}, {self.random.choice([0xFFF, 0xFF0, 0xF])};",
+            f"add.u32 %x2, %t1, {start};", f"and.b32 %x2, {self.register()}, {self.random.choice([0x7FF, 0x7F0, 0xF])};",
             f"add.u32 %x2, {self.register()}, %t0; and.b32 %x2, %x2, 0x7ff;",
         ]  # fmt: skip
         self.emit(texts[kind])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from ptxemu.errors import Error
 
 FORMS = {"best": ("best", compile.FIRST_LAUNCH), "threaded": ("fast", -1.0)}
 TIMEOUT = 60.0
+ADDRESS = re.compile(r"0x[0-9a-f]{8,}")  # those of a device are its own
 Results = dict[str, np.ndarray]
 FIRST_VALUES = np.array([0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0], np.uint32)  # of the common results
 
@@ -38,11 +40,11 @@ def results(program: Program, device: ptxemu.Device) -> Results:
 
 
 def outcome(program: Program, device: ptxemu.Device) -> Results | str:
-    """The results, or how it failed."""
+    """The results, or how it failed, without addresses."""
     try:
         return results(program, device)
     except Error as error:
-        return f"{type(error).__name__}: {error}".partition("\n")[0]
+        return ADDRESS.sub("0x...", f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
 def compiled(program: Program, form: str, device: ptxemu.Device) -> Results | str:
