@@ -10,7 +10,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from ptxemu.check.handles import AXES, COORDINATES
+from ptxemu.geometry import GEOMETRIES
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.table import Row
 from ptxemu.types import TYPES
@@ -68,7 +68,7 @@ def _operand(rng: random.Random, pattern: OperandPattern, mods: dict[str, str]) 
     if pattern.type in ("surface", "texture", "sampler"):
         return _handle(rng, pattern, mods)
     if pattern.type in ("gradient", "offset"):
-        axes = AXES[mods[pattern.count or ""]]
+        axes = GEOMETRIES[mods[pattern.count or ""]].axes
         return _vector("f" if pattern.type == "gradient" else "r", 4 if axes == 3 else axes, 4)
     if pattern.type in ("label", "targets"):
         return "LX"
@@ -123,7 +123,7 @@ def _handle(rng: random.Random, pattern: OperandPattern, mods: dict[str, str]) -
     base = rng.choice(("%d1", {"surface": "surf", "texture": "tex", "sampler": "%d1"}[pattern.type]))
     if pattern.count is None:
         return f"[{base}]"
-    needed, bank = COORDINATES[mods[pattern.count]], "f" if mods.get("ctype") == "f32" else "r"
+    needed, bank = len(GEOMETRIES[mods[pattern.count]].coordinates), "f" if mods.get("ctype") == "f32" else "r"
     items = [f"%{bank}{index + 1}" for index in range(4 if needed == 3 else needed)]
     if mods[pattern.count] in ("a1d", "a2d", "acube"):
         items[0] = "%r1"
