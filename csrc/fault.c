@@ -77,6 +77,7 @@ noreturn void pe_stack_overflow(pe_warp *w, uint32_t mask) {
 
 noreturn void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t target) {
   char note[96];
-  snprintf(note, sizeof note, "0x%llx is no function of this module with the call's signature", (unsigned long long)target);
+  snprintf(note, sizeof note, "0x%llx is not a function of this module with the call's signature",
+           (unsigned long long)target);
   pe_fault_note(w, PE_INVALID_CALL, pos, (int32_t)lane, PE_GENERIC, target, 0, note);
 }

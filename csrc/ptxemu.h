@@ -98,7 +98,7 @@ void pe_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t sp
 /* A device function or an alloca has no room, for the lanes of `mask`.  w->pos is the call. Does not return. */
 void pe_stack_overflow(pe_warp *w, uint32_t mask);
 
-/* An indirect call of something that is no function of its signature. Does not return. */
+/* An indirect call of something that is not a function of its signature. Does not return. */
 void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t target);
 
 /* Exact check of an access that failed the inline test.  addr[i] is lane i's address as the program wrote it (an offset

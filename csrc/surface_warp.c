@@ -8,7 +8,7 @@
 #include "layout.h"
 #include "surface_access.h"
 
-/* In every instance of the function that runs a warp's lanes. */
+/* Inlined into every instance of the function that runs a warp's lanes. */
 #define LANES PE_INLINE
 
 /* One instruction. */

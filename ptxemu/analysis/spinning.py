@@ -1,9 +1,9 @@
 """Loops that wait for what other threads write to memory.
 
-A *spin loop* has an exit that depends on a location which the loop reads over and over and does not itself bring to the
-awaited state: a flag polled with ``ld``, a lock taken with ``atom.cas`` or ``atom.exch``.  Loops that get on by themselves are
-none: an index that counts, a pointer that moves on, a ``cas`` that is tried again with the value found.  Nor are loops
-with a barrier, which waits properly.
+A *spin loop* has an exit that depends on a location that the loop reads over and over and does not itself change to the
+awaited value: a flag polled with ``ld``, a lock taken with ``atom.cas`` or ``atom.exch``.  Loops that make progress on their
+own are not spin loops: an index that counts, a pointer that advances, a ``cas`` that is tried again with the value found.  Nor
+are loops with a barrier, which waits properly.
 
 Other warps must run while one spins, so such loops yield.  And other *lanes* must: lanes that have left the loop, or taken
 another branch, wait in the linearized code until the spinning lanes are out (:mod:`ptxemu.analysis.linear`).  If one of them
@@ -205,7 +205,7 @@ class _Finder:
         return False
 
     def _repeats(self, loop: Loop, op: Op) -> bool:
-        """The same access in every iteration, which does not change what it finds when it is in vain."""
+        """The same access in every iteration, leaving memory unchanged when it fails."""
         watched = [reg for access in op.accesses for reg in registers(access.address)]
         if op.call is not None:
             watched += [value for value in op.call.args if isinstance(value, Reg)]

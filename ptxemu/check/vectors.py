@@ -77,7 +77,7 @@ def scalar(form: Candidate, index: int, pattern: OperandPattern) -> int:
 
 
 def unpacked(form: Candidate) -> None:
-    """One side of a mov that packs or unpacks is no vector."""
+    """One side of a mov that packs or unpacks is not a vector."""
     if "moves" in form.row.traits and "vec" not in form.mods and [type(value) for value in form.values] == [tuple, tuple]:
         raise Mismatch("'mov' needs '.v2' or '.v4' to copy a vector to a vector", 1)
 

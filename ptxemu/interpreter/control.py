@@ -194,7 +194,7 @@ def _take(body: Body, index: int, formal: Variable, actual: Any) -> Move:
 
 
 def _target(body: Body, op: Op) -> Callable[[Lane], Code]:
-    """The code that a lane calls; an address that is no function of the call's signature is a fault."""
+    """The code that a lane calls; an address that is not a function of the call's signature is a fault."""
     assert op.call is not None
     if isinstance(op.call.callee, Function):
         code = body.codes[op.call.callee]

@@ -140,7 +140,7 @@ COORDINATES = "coordinates"
 SAMPLER = "sampler"
 PARTS = {"surface": ("", COORDINATES), "texture": ("", SAMPLER, COORDINATES)}
 """The operands that a surface or texture with coordinates becomes; the first has the name of the pattern."""
-TARGETS = frozenset({"label", "targets"})  # which are no operands of the op
+TARGETS = frozenset({"label", "targets"})  # not operands of the op
 
 Names = Mapping[str, Place | None]
 

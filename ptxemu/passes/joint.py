@@ -64,7 +64,7 @@ class _Shared:
         return first if same else Reg(f"%joint{number}.operand{index}", kind)
 
     def parts(self, op: Op) -> list[Op]:
-        """An instruction as: operands left, the meeting, its results kept, and (each lane when it goes on) taken."""
+        """Split an instruction: store operands, execute once for all members, store results, load them (each lane by itself)."""
         leave = [keep(to, source, op) for to, source in zip(self.operands, op.srcs) if isinstance(to, Reg)]  # type: ignore[arg-type]
         made = [None if dst is None else Reg(f"{result.name}.new", result.type) for dst, result in zip(op.dsts, self.results)]
         meeting = replace(op, srcs=tuple(self.operands), dsts=tuple(made))
