@@ -361,6 +361,7 @@ def test_calls_do_not_multiply() -> None:
     assert out[0] == 5
 
 
+@pytest.mark.slow
 def test_long_chains_of_calls() -> None:
     levels = 700
     text = HEADER + ".func (.reg .b32 %r) f0 (.reg .b32 %x) { add.u32 %r, %x, 1; ret; }\n"

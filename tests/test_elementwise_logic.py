@@ -11,6 +11,8 @@ from elementwise_oracle import integer_edges, pairs, random_bits, signed, unsign
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow
+
 LOGIC: dict[str, Callable[[int, int], int]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,

@@ -129,6 +129,7 @@ LOADS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADS)
 def test_many_loads(name: str) -> None:
     data = MEMORY.copy()
@@ -179,6 +180,7 @@ def test_frames_of_an_object(size: int) -> None:
     assert size <= largest_frame(jit.compile_object(text, None, FAST)) <= size + 2 * SMALL
 
 
+@pytest.mark.slow
 def test_frame_larger_than_a_small_stack() -> None:
     """Code that is made fast keeps every value in the frame."""
     data = MEMORY.copy()

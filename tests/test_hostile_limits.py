@@ -83,6 +83,7 @@ def test_stacks_count(grid):
     assert used < MEMORY // 4
 
 
+@pytest.mark.slow
 def test_stacks_of_waiting_blocks_count():
     """Blocks that wait are taken in as long as there is memory for their stacks."""
     said, resident, _ = taken(DEEP, 100, 1, grid=64, block=1024, memory=MEMORY)

@@ -46,6 +46,7 @@ def test_bad_handles_in_every_surface_instruction():
         assert said[0].startswith("Fault: invalid surface handle"), (hex(handle), forms[index])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instruction", ["sust.p.2d.v4.b32.trap [image, {%r1, %r1}], {%r1, %r1, %r1, %r1};"])
 def test_unbound_surfaces(instruction):
     program = kernel(f"mov.u32 %r1, 0; {instruction} ret;", "", ".global .surfref image;\n")

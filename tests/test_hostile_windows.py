@@ -54,6 +54,7 @@ def test_local_variables_beyond_what_a_thread_has(size):
         assert said.endswith(f"'k' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
 
 
+@pytest.mark.slow
 def test_local_variables_as_large_as_allowed():
     body = f".local .align 16 .b8 big[{MAX_LOCAL}]; mov.u32 %r1, %tid.x; st.local.u32 [big+{MAX_LOCAL - 4}], %r1; ret;"
     assert outcome(kernel(body, "")) == "ended"

@@ -74,6 +74,7 @@ def test_instructions_that_it_does_not_run_are_errors(device):
         ptxemu.engine.engine_of("interpreter").load(module.program, next(iter(module)), (32, 1, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in find_cases([SAMPLES]) if path.parent.name not in SLOW], ids=str)
 def test_samples(path, device, tmp_path):
     case = read_case(case_file(path))
@@ -145,6 +146,7 @@ def test_several_threads_may_launch(device):
 # ---------------------------------------------------------------- lanes, warps and blocks that wait for each other
 
 
+@pytest.mark.slow
 def test_lanes_of_a_warp_may_hold_a_lock_in_turn(device):
     """Each lane spins until it has the lock, which another lane of its warp holds meanwhile."""
     body = """
@@ -158,6 +160,7 @@ again: atom.global.cas.b32 %r1, [%d1], 0, 1; setp.ne.u32 %p0, %r1, 0; @%p0 bra a
     assert out.tolist() == [0, 128]
 
 
+@pytest.mark.slow
 def test_blocks_may_wait_for_those_after_them(device):
     """The first block ends when the last has begun."""
     body = """

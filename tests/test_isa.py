@@ -51,6 +51,7 @@ def test_forms(file: File, group: list[Form]) -> None:
     assert not failures, "\n".join(failures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_file_is_about_its_opcode(path: Path) -> None:
     opcode = path.stem

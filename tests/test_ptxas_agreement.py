@@ -62,6 +62,7 @@ def test_verdicts(outcomes: list[tuple[dict[str, Any], bool, int]]) -> None:
     assert 1 - len(wrong) / len(counted) >= LEAST, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_lines(outcomes: list[tuple[dict[str, Any], bool, int]]) -> None:
     """The same first line, wherever ptxas names one."""
     rejected = [(record, line) for record, accepted, line in outcomes if not accepted and record["line"]]
