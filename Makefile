@@ -28,7 +28,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/clang-format -i $(C_FILES)
 
 docs: $(READY)
-	$(BIN)/python docs/instructions.py
+	$(BIN)/python docs/instructions.py && $(BIN)/python tools/stubs.py
 
 bench: $(READY)
 	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py

@@ -86,13 +86,13 @@ def bulk_reduce(ctx: Context, op: Op) -> None:
 
 def _complete(ctx: Context, op: Op, mask: str) -> None:
     if op.mods["completion"].startswith("mbarrier"):
-        update(ctx, op, int(lib.PE_MBARRIER_COMPLETE_TX), op.srcs[3], op.srcs[2], "null", "dst", mask)
+        update(ctx, op, lib.PE_MBARRIER_COMPLETE_TX, op.srcs[3], op.srcs[2], "null", "dst", mask)
 
 
 def _bytes_arrived(ctx: Context, op: Op, size: int) -> None:
     """``size`` bytes a lane have arrived for the mbarrier that the last operand names."""
     if op.mods.get("completion", "").startswith("mbarrier"):
-        update(ctx, op, int(lib.PE_MBARRIER_COMPLETE_TX), op.srcs[-1], Imm(size, U32), "null")
+        update(ctx, op, lib.PE_MBARRIER_COMPLETE_TX, op.srcs[-1], Imm(size, U32), "null")
 
 
 @effect("st_async")

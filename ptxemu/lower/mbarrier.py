@@ -63,7 +63,7 @@ def mbarrier_wait(ctx: Context, op: Op) -> None:
         parity = ctx.vector_of(op.srcs[1], U32)
     else:
         state = ctx.vector_of(op.srcs[1], B64)
-        parity = ctx.vector.bin("lshr", "i64", state, ctx.vector.int(64, int(lib.PE_MBARRIER_PHASE_BIT)))
+        parity = ctx.vector.bin("lshr", "i64", state, ctx.vector.int(64, lib.PE_MBARRIER_PHASE_BIT))
         parity = ctx.vector.cast("trunc", "i64", parity, "i32")
     code = int(getattr(lib, "PE_MBARRIER_" + next(mod for mod in op.mods if mod.endswith("_wait")).upper()))
     lanes = ctx.spill("i64", vector_addresses(ctx, access(ctx, op, op.srcs[0], SIZE)))
@@ -81,5 +81,5 @@ def mbarrier_wait(ctx: Context, op: Op) -> None:
 @elementwise("mbarrier_pending_count")
 def pending_count(e: Emitter, op: Op, state: str) -> str:
     """The pending arrivals that a state has recorded."""
-    bits = e.bin("and", "i64", state, e.int(64, (1 << int(lib.PE_MBARRIER_PENDING_BITS)) - 1))
+    bits = e.bin("and", "i64", state, e.int(64, (1 << lib.PE_MBARRIER_PENDING_BITS) - 1))
     return e.cast("trunc", "i64", bits, "i32")

@@ -34,7 +34,7 @@ def _form(op: Op) -> int:
     In this form, lanes that do not come to a barrier of the whole CTA are on their way out (:mod:`ptxemu.analysis.meeting`).
     """
     whole = op["b"] is None
-    return int(lib.PE_BARRIER_PER_THREAD) if counts_threads(op) and not whole else 0
+    return lib.PE_BARRIER_PER_THREAD if counts_threads(op) and not whole else 0
 
 
 def _barrier(ctx: Context, op: Op, arrive: int) -> None:
@@ -78,7 +78,7 @@ def barrier_join(ctx: Context, op: Op) -> None:
     operands, action, predicate = op.srcs, int(lib.PE_LANES_ARRIVE if "arrive" in op.mods else lib.PE_LANES_SYNC), "0"
     if "red" in op.mods:
         operands = op.srcs[:-1]
-        action = int(lib.PE_LANES_RED) + next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
+        action = lib.PE_LANES_RED + next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
         negated = bool(op.negs) and op.negs[-1]
         predicate = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True)))
     values = [ctx.vector_of(operand, U32) for operand in operands[:2]]
