@@ -166,21 +166,21 @@ static void write_points(const target *t, const pe_ctm_site *site, const points 
     int64_t own_x = coordinate(p->green[i]), own_y = coordinate(p->blue[i]);
     if (!p->channels[i]) continue;
     if (p->channels[i] != ALL_CHANNELS) {
-      if (strict) fail(t, PE_PARTIAL_UMRT, i, own_x, own_y);
-      __atomic_fetch_add(&t->ctx->umrt_partial, 1, __ATOMIC_RELAXED);
+      if (strict) fail(t, PE_CTM_PARTIAL, i, own_x, own_y);
+      __atomic_fetch_add(&t->ctx->counts[PE_CTM_SKIPPED], 1, __ATOMIC_RELAXED);
       continue;
     }
-    if (strict && !is_zero(p->alpha[i])) fail(t, PE_UMRT_ALPHA, i, own_x, own_y);
+    if (strict && !is_zero(p->alpha[i])) fail(t, PE_CTM_ALPHA, i, own_x, own_y);
     if (!(site->flags & PE_CTM_SAME_INDEX) || i / site->group != group)
       x = own_x, y = own_y;
     else if (strict && (x != own_x || y != own_y))
-      fail(t, PE_UMRT_INDEX, i, own_x, own_y);
+      fail(t, PE_CTM_INDEX, i, own_x, own_y);
     group = i / site->group;
     uint8_t *address = place(t, i, x, y);
     if (address)
       pe_atom_update(address, site->op, PE_TYPE_B32, 0, &p->red[i], NULL, NULL, 1);
     else
-      __atomic_fetch_add(&t->ctx->umrt_dropped, 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&t->ctx->counts[PE_CTM_DROPPED], 1, __ATOMIC_RELAXED);
   }
 }
 
@@ -211,7 +211,7 @@ PE_WIDE static void scatter(const target *t, const uint32_t *red, const uint32_t
   else
     PE_FOR_LANES(i, inside & mask) memcpy((void *)(uintptr_t)addr[i], red + i, 4);
   uint32_t dropped = (uint32_t)__builtin_popcount(mask & ~inside);
-  if (dropped) __atomic_fetch_add(&t->ctx->umrt_dropped, dropped, __ATOMIC_RELAXED);
+  if (dropped) __atomic_fetch_add(&t->ctx->counts[PE_CTM_DROPPED], dropped, __ATOMIC_RELAXED);
 }
 
 /* The lanes of mask with all channels, when no lane has some; false: a lane needs a closer look. */

@@ -12,6 +12,16 @@ enum {
   PE_CTM_UPDATE = 4      /* pe_ctm_test: values that pass go to the buffer */
 };
 
+/* Faults of UMRT writes. */
+enum {
+  PE_CTM_ALPHA = PE_DIALECT_FAULTS, /* alpha is not zero */
+  PE_CTM_PARTIAL,                   /* of some channels only */
+  PE_CTM_INDEX                      /* different indices in a group */
+};
+
+/* What is counted (pe_su_context): UMRT writes out of bounds, and of some channels, which write nothing. */
+enum { PE_CTM_DROPPED, PE_CTM_SKIPPED };
+
 /* What is constant about an access. */
 typedef struct pe_ctm_site {
   uint32_t pos;

@@ -80,10 +80,8 @@ enum {
   PE_UNBOUND_TEXTURE,
   PE_TEXTURE_GEOMETRY,
   PE_TEXTURE_FORMAT,
-  PE_UMRT_ALPHA,
-  PE_PARTIAL_UMRT,
-  PE_UMRT_INDEX,
-  PE_UNSUPPORTED_FORMAT
+  PE_UNSUPPORTED_FORMAT,
+  PE_DIALECT_FAULTS = 64 /* from here on those of the program's dialect */
 };
 
 /* ---- called by JIT code ------------------------------------------------------------------------------------------ */

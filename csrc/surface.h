@@ -122,7 +122,7 @@ typedef struct pe_surface_desc {
   uint32_t layout, block_h_log2, block_d_log2, gob_order;
   uint32_t base_align, pitch_align; /* required alignments; default 16 */
   uint32_t enum_family;
-  uint32_t inp_2x2; /* CTM: a read gives the texel and its neighbours */
+  uint32_t inp_2x2; /* a read gives the texel and its neighbours */
   uint64_t pitch, slice_stride, layer_stride;
   uint8_t *base;
   uint64_t size;
@@ -150,15 +150,16 @@ typedef struct pe_su_policy {
 typedef struct pe_surface_table pe_surface_table;
 typedef struct pe_texture_table pe_texture_table;
 
+enum { PE_DIALECT_COUNTS = 4 };
+
 /* What a launch knows about surfaces and textures. */
 typedef struct pe_su_context {
   pe_surface_table *table;
   pe_texture_table *textures;
   pe_su_policy policy;
-  uint64_t dropped;           /* accesses dropped because of a bad handle */
-  uint64_t format_mismatches; /* reductions whose signedness the format does not give */
-  uint64_t umrt_dropped;      /* UMRT writes out of bounds */
-  uint64_t umrt_partial;      /* UMRT writes of some channels, which write nothing */
+  uint64_t dropped;                   /* accesses dropped because of a bad handle */
+  uint64_t format_mismatches;         /* reductions whose signedness the format does not give */
+  uint64_t counts[PE_DIALECT_COUNTS]; /* whatever the program's dialect counts */
 } pe_su_context;
 
 /* What is constant about an access. */

@@ -17,14 +17,16 @@ from ptxemu.buffer import Buffer
 from ptxemu.cache import Cache
 from ptxemu.device import FRAMELESS_STACK, Device, default_device
 from ptxemu.diagnose import read_ptx
+from ptxemu.dialects.host import host_of
 from ptxemu.engine import engine_of
 from ptxemu.errors import InputError, shown
-from ptxemu.limits import MAX_LOCAL, Shape, check_kernel, check_shared, rows_of, shape_of
+from ptxemu.faults import Origin
+from ptxemu.limits import Shape, check_kernel, check_shared, rows_of, shape_of
 from ptxemu.locks import new_lock
 from ptxemu.names import closest
 from ptxemu.program import Program, Settings
 from ptxemu.resident import Bindable, Resident
-from ptxemu.run import LaunchResult, Record, launch
+from ptxemu.run import Launch, LaunchResult, launch
 from ptxemu.signature import KernelInfo, ModuleInfo
 from ptxemu.source import SourceFile, join
 from ptxemu.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
@@ -188,14 +190,14 @@ class Module(Mapping[str, "Kernel"]):
         of an array of them)."""
         self.resident().bind(name, item, index)
 
+    def origin(self, kernel: str) -> Origin:
+        """What faults of a kernel call the places of the program."""
+        dialect = self.program.settings.dialect
+        return Origin(kernel, self.program.source.location, dialect, self.resident().surface_name, host_of(dialect).faults)
+
     def surface_context(self) -> SurfaceContext:
         """What a launch of the module needs to know of surfaces; keep it until the launch has ended."""
         return self.device.surface_context(self._policy)
-
-    def locate(self, record: Record) -> str:
-        """``file:line`` of a fault record."""
-        pos = record["pos"]
-        return self.program.source.where(pos) if isinstance(pos, int) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,52 +256,35 @@ class Launcher:
         arguments = Arguments(info, args, device, rows_of(info, self.shape))
         engine = engine_of(device.engine)
         code, loaded = engine.load(module.program, info.name, self.shape.block)
-        dynamic = check_shared(info, code.static_shared, shared)
+        dynamic = check_shared(info, code.facts.static_shared, shared)
         resident, surfaces = module.resident(), module.surface_context()
-        unsynced = resident.overlapping(info.unsynced)
+        host = host_of(module.program.settings.dialect)
+        found = host.check(info, resident)
         ended = engine.watch(module.program, info.name, self.shape.block, code)
         try:
-            params = arguments.copy_in()
-            result = launch(
-                device.arena,
-                loaded.address,
-                kernel_name=info.name,
-                grid=self.shape.grid,
-                block=self.shape.block,
-                params=params,
-                static_shared=code.static_shared,
+            wanted = Launch(
+                self.shape.grid,
+                self.shape.block,
+                arguments.copy_in(),
+                module.origin(info.name),
+                resident.memory(surfaces),
                 dynamic_shared=dynamic,
-                local_bytes=min(code.local_bytes + (device.stack if code.stacked else 0), MAX_LOCAL),
-                suspends=code.suspends,
-                spins=code.spins,
+                local_bytes=device.stack,
+                stack_bytes=device.host_stack if code.facts.calls else FRAMELESS_STACK,
                 cooperative=bool(cooperative),
-                stack_bytes=code.frame_bytes + (device.host_stack if code.calls else FRAMELESS_STACK),
-                global_base=resident.bases["global"],
-                const_base=resident.bases["const"],
-                const_size=module.info.blocks["const"].size,
-                handles=resident.handles_address,
-                surfaces=surfaces.pointer,
                 workers=device.workers,
                 timeout=limit,
-                locate=module.locate,
-                dialect=module.program.settings.dialect,
-                surface_name=resident.surface_name,
                 printf=printf,
                 keeps=(loaded, resident, surfaces),
                 runs=engine.runs(loaded),
             )
+            result = launch(device.arena, loaded.address, code.facts, wanted)
             arguments.copy_out()
         finally:
             ended()
             arguments.release()
-        return replace(
-            result,
-            surface_drops=surfaces.dropped,
-            format_mismatches=surfaces.format_mismatches,
-            umrt_dropped=surfaces.umrt_dropped,
-            umrt_partial=surfaces.umrt_partial,
-            unsynced_reads=unsynced,
-        )
+        counts = {**host.counts(surfaces), **found}
+        return replace(result, surface_drops=surfaces.dropped, format_mismatches=surfaces.format_mismatches, counts=counts)
 
 
 def _checked_tier(given: str | None) -> str:

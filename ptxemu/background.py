@@ -53,7 +53,7 @@ def _end_with_stdin() -> None:
 def answer(request: Entry) -> Entry:
     """The best code of the kernel that a request names."""
     from ptxemu import compile
-    from ptxemu.program import KernelCode, Settings
+    from ptxemu.program import Settings
     from ptxemu.source import SourceFile, join
 
     header = request.header
@@ -64,8 +64,7 @@ def answer(request: Entry) -> Entry:
         start += length
     module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options))
     options = compile.Options(opt=settings.opt)
-    code = KernelCode.of(compile.kernel(module, header["kernel"], options, tuple(header["block"])))
-    return code.entry
+    return compile.kernel(module, header["kernel"], options, tuple(header["block"])).entry
 
 
 def main(parent: str, path: str) -> None:

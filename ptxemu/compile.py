@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
 from ptxemu import dialects, isa, jit
 from ptxemu.analysis.notes import Subject, notes_of
+from ptxemu.code import Facts, KernelCode
 from ptxemu.collector import collector_paused
 from ptxemu.diagnose import check_ptx
 from ptxemu.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_of, effort_of
@@ -50,38 +51,12 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledKernel:
-    """Object code of one kernel and what a launch must know of it. Sizes are in bytes.
-
-    ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes local memory as it goes.
-    ``final``: the best tier makes no other code of this kernel. ``frame_bytes``: of the host's stack, for one function.
-    """
-
-    object: bytes
-    symbol: str
-    static_shared: int
-    local_bytes: int
-    suspends: bool
-    spins: bool
-    param_bytes: int
-    variant: str
-    calls: bool
-    stacked: bool
-    final: bool
-    frame_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Lowered:
-    """LLVM IR text of one kernel and what it needs: ``calls`` real functions, ``stacked`` a stack in local memory,
-    ``independent``: it has the form for lanes that wait for each other."""
+    """LLVM IR text of one kernel and what a launch must know of it; ``independent``: it has the form for lanes that wait for
+    each other."""
 
     text: str
-    layout: KernelLayout
-    suspends: bool
-    spins: bool
-    calls: bool
-    stacked: bool
+    facts: Facts
     independent: bool
 
 
@@ -120,7 +95,7 @@ def front_of(source: SourceFile, strict: bool, dialect: str, options: Mapping[st
     return modules[0] if len(parts) == 1 else link(modules)
 
 
-def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> CompiledKernel:
+def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> KernelCode:
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
     bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
     cost = cost_of(bodies.graphs)
@@ -129,35 +104,22 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
     return best_form(bodies, options, cost)
 
 
-def best_form(bodies: Bodies, options: Options, cost: Cost) -> CompiledKernel:
+def best_form(bodies: Bodies, options: Options, cost: Cost) -> KernelCode:
     """Code that runs as fast as we can make it."""
     made = lower_bodies(bodies, options)
-    return _compiled(bodies, made, jit.compile_object(made.text, options.cpu, effort_of(cost, options.opt)), final=True)
+    return _compiled(made, jit.compile_object(made.text, options.cpu, effort_of(cost, options.opt)), final=True)
 
 
-def fast_form(bodies: Bodies, options: Options) -> CompiledKernel:
+def fast_form(bodies: Bodies, options: Options) -> KernelCode:
     """Code that is made as fast as we can, with the same results; for kernels whose best code takes long to make."""
     made = lower_bodies(bodies, options, threaded=True)
     plain = made.independent or sum(len(graph.blocks) for graph in bodies.graphs) > MANY_BLOCKS
     effort = FAST if plain else ROUTINES
-    return _compiled(bodies, made, jit.compile_object(made.text, options.cpu, effort), final=False)
+    return _compiled(made, jit.compile_object(made.text, options.cpu, effort), final=False)
 
 
-def _compiled(bodies: Bodies, made: Lowered, code: bytes, final: bool) -> CompiledKernel:
-    return CompiledKernel(
-        object=code,
-        symbol=SYMBOL,
-        static_shared=made.layout.static_shared,
-        local_bytes=made.layout.local_bytes,
-        suspends=made.suspends,
-        spins=made.spins,
-        param_bytes=bodies.entry.param_bytes,
-        variant=bodies.variant,
-        calls=made.calls,
-        stacked=made.stacked,
-        final=final,
-        frame_bytes=largest_frame(code),
-    )
+def _compiled(made: Lowered, code: bytes, final: bool) -> KernelCode:
+    return KernelCode(code, SYMBOL, final, replace(made.facts, frame_bytes=largest_frame(code)))
 
 
 def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:
@@ -238,11 +200,16 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after
             build_threaded(graph, uniformity, frame, unit, symbol)
         else:
             build_function(graph, uniformity, frame, unit, symbol)
-    calls = len(found) > 1
-    stacked = any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:])
-    spinning = any(graph.spins for graph in graphs)
-    suspends = any(effect.waits for effect in effects)
-    return Lowered(unit.text(), layout, suspends, spinning, calls, stacked, independent)
+    facts = Facts(
+        variant=bodies.variant,
+        static_shared=layout.static_shared,
+        local_bytes=layout.local_bytes,
+        suspends=any(effect.waits for effect in effects),
+        spins=any(graph.spins for graph in graphs),
+        calls=len(found) > 1,
+        stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),
+    )
+    return Lowered(unit.text(), facts, independent)
 
 
 def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ptxemu.code import KernelCode
 from ptxemu.limits import Extent
 from ptxemu.locks import importing
-from ptxemu.program import KernelCode, Program
+from ptxemu.program import Program
 from ptxemu.run import Run
 
 

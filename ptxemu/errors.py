@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from unicodedata import combining, east_asian_width
 
 from ptxemu.damage import Damage
-from ptxemu.source import SourceFile
+from ptxemu.source import Location, SourceFile
+
+Dim3 = tuple[int, int, int]
 
 
 @dataclass(slots=True, frozen=True)
@@ -177,21 +179,75 @@ class UnsupportedError(Error):
         super().__init__(message)
 
 
-class Fault(Error):
-    """A launch was stopped by a fault; ``record`` is a dict that describes the first one.
+@dataclass(frozen=True, slots=True)
+class TexelPlace:
+    """Where an access of a surface went: the slot of its table, x y z and layer, and what the program calls the surface."""
 
-    kind, code (``cudaError_t``), dialect, kernel, where (``file:line``), line, pos and pc; block, thread, warp, lane and
-    channel (of a vISA thread); size, with space and address or surface (its name), slot and coordinates; note; and count.
+    slot: int
+    coordinates: tuple[int, int, int, int]
+    surface: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRecord:
+    """The first fault of a launch.
+
+    ``code`` is the ``cudaError_t``, ``pos`` the position in the source, ``pc`` that in machine code where there is no other.
+    ``lane`` is -1 and ``thread`` None if it was the whole warp; ``channel`` is set where lanes are channels of hardware
+    threads. ``space`` and ``address`` are set for accesses of memory, ``texel`` for those of surfaces; ``size`` is in bytes.
+    ``count`` faults were raised before the launch had stopped.
     """
+
+    kind: str
+    code: int
+    dialect: str
+    kernel: str
+    location: Location | None
+    pos: int | None
+    pc: int
+    block: Dim3
+    thread: Dim3 | None
+    lane: int
+    channel: int | None
+    warp: int
+    space: str | None
+    address: int | None
+    size: int
+    texel: TexelPlace | None
+    note: str
+    count: int
+
+    def as_dict(self) -> dict[str, object]:
+        """As plain data: ``where`` is ``file:line`` or empty, and the fields of ``texel``, if there is one, are on this level."""
+        found: dict[str, object] = {item.name: getattr(self, item.name) for item in fields(self)}
+        del found["location"], found["texel"]
+        if self.texel is not None:
+            found |= {item.name: getattr(self.texel, item.name) for item in fields(self.texel)}
+        found["where"], found["line"] = (str(self.location), self.location.line) if self.location else ("", None)
+        return found
+
+
+class Fault(Error):
+    """A launch was stopped by a fault; ``details`` describes the first one."""
 
     exit_code = 1
 
-    def __init__(self, message: str, record: dict[str, object]) -> None:
-        self.record = record
+    def __init__(self, message: str, details: FaultRecord) -> None:
+        self.details = details
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[type, tuple[str, dict[str, object]]]:
-        return type(self), (str(self), self.record)
+    @property
+    def record(self) -> dict[str, object]:
+        """The details as a dict.
+
+        kind, code (``cudaError_t``), dialect, kernel, where (``file:line``), line, pos and pc; block, thread, warp, lane and
+        channel (of a hardware thread); size, with space and address or surface (its name), slot and coordinates; note; and
+        count.
+        """
+        return self.details.as_dict()
+
+    def __reduce__(self) -> tuple[type, tuple[str, FaultRecord]]:
+        return type(self), (str(self), self.details)
 
 
 class LaunchTimeout(Error):

@@ -303,7 +303,7 @@ class Function(Struct, eq=False):
     pos: int
     noreturn: bool = False
     unsynced: tuple[tuple[str, str], ...] = ()
-    """CTM: a surface that UMRT writes and one that is read, by name, of each read that no write acquires for."""
+    """Pairs of surfaces by name, one written and one read without synchronization: their memory should not be the same."""
 
     @property
     def param_bytes(self) -> int:

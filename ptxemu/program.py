@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import llvmlite
 
 from ptxemu import jit
 from ptxemu.cache import Cache, Entry, build_fingerprint, key_of
+from ptxemu.code import KernelCode
 from ptxemu.limits import Extent
 from ptxemu.locks import importing, new_lock
 from ptxemu.signature import ModuleInfo
@@ -23,7 +24,7 @@ from ptxemu.source import SourceFile, parts_of
 from ptxemu.variant import variant_of
 
 if TYPE_CHECKING:
-    from ptxemu.compile import CompiledKernel, Tier
+    from ptxemu.compile import Tier
     from ptxemu.ir import Module
 
 LONG = 1.0  # seconds; a kernel that runs longer is worth better code
@@ -49,44 +50,6 @@ class Settings:
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         pairs = tuple((str(name), str(value)) for name, value in data["options"])
         return cls(**{**data, "options": pairs})
-
-
-@dataclass(frozen=True, slots=True)
-class KernelCode:
-    """Object code of one variant of a kernel and what a launch must know of it; ``final``: no better code will be made."""
-
-    object: bytes
-    symbol: str
-    static_shared: int
-    local_bytes: int
-    suspends: bool
-    spins: bool
-    variant: str
-    calls: bool
-    stacked: bool
-    final: bool
-    frame_bytes: int
-
-    @classmethod
-    def of(cls, made: CompiledKernel) -> KernelCode:
-        return cls(**{item.name: getattr(made, item.name) for item in fields(cls)})
-
-    @property
-    def entry(self) -> Entry:
-        """As the cache keeps it."""
-        header = asdict(self)
-        payload = header.pop("object")
-        return Entry(header, payload)
-
-    @classmethod
-    def from_entry(cls, entry: Entry | None) -> KernelCode | None:
-        """The code in an entry, or None where it holds something else."""
-        if entry is None:
-            return None
-        kinds = {item.name: item.type for item in fields(cls) if item.name != "object"}
-        if {name: type(value).__name__ for name, value in entry.header.items()} != kinds:
-            return None
-        return cls(object=entry.payload, **entry.header)
 
 
 @dataclass(slots=True, eq=False)
@@ -234,7 +197,7 @@ class Program:
             from ptxemu import compile
 
         options = compile.Options(opt=self.settings.opt, tier=tier)
-        return KernelCode.of(compile.kernel(self.ir, kernel, options, block))
+        return compile.kernel(self.ir, kernel, options, block)
 
     @property
     def _identity(self) -> tuple[object, ...]:

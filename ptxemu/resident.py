@@ -12,10 +12,11 @@ from ptxemu.buffer import Buffer
 from ptxemu.device import Device
 from ptxemu.errors import InputError, shown
 from ptxemu.names import closest
+from ptxemu.run import ModuleMemory
 from ptxemu.scalars import dtype_of_type
 from ptxemu.signature import HandleInfo, ModuleInfo
 from ptxemu.slots import MAX_SLOT, SLOT_STEP
-from ptxemu.surface import SurfaceTable
+from ptxemu.surface import SurfaceContext, SurfaceTable
 from ptxemu.surface_object import SurfaceObject
 from ptxemu.texture import TextureTable
 from ptxemu.texture_object import SamplerObject, TextureObject
@@ -47,10 +48,10 @@ class Resident:
         for item in info.initial(self.bases, self._handles.tolist()):
             views[item.space][item.offset : item.offset + len(item.data)] = np.frombuffer(item.data, np.uint8)
 
-    @property
-    def handles_address(self) -> int:
-        """The host address of the u64 table that compiled code reads handles from; kernels cannot reach it."""
-        return int(self._handles.ctypes.data)
+    def memory(self, surfaces: SurfaceContext) -> ModuleMemory:
+        """What kernels see of the module. The table of handles is the host's, so that kernels cannot reach it."""
+        bases, handles = self.bases, int(self._handles.ctypes.data)
+        return ModuleMemory(bases["global"], bases["const"], self._info.blocks["const"].size, handles, surfaces.pointer)
 
     def variable(self, name: str) -> Buffer:
         """A variable as a buffer inside the module's block."""

@@ -23,6 +23,17 @@ def after_blanks(text: str, pos: int) -> int:
     return found.start() if found else len(text)
 
 
+@dataclass(slots=True, frozen=True)
+class Location:
+    """A line of a file; as text, ``file:line``."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
 @dataclass(slots=True)
 class SourceFile:
     """A named text; offsets turn into 1-based lines and columns on demand (columns count characters)."""
@@ -53,9 +64,13 @@ class SourceFile:
     def line(self, pos: int) -> int:
         return bisect_right(self.starts, pos)
 
+    def location(self, pos: int) -> Location:
+        """The file and line of a position."""
+        return Location(self.name, self.line(pos))
+
     def where(self, pos: int) -> str:
         """``file:line``."""
-        return f"{self.name}:{self.line(pos)}"
+        return str(self.location(pos))
 
     def line_text(self, line: int) -> str:
         start = self.starts[line - 1]
@@ -80,9 +95,9 @@ class JoinedSource(SourceFile):
         part, offset = self._part(pos)
         return part.line(offset)
 
-    def where(self, pos: int) -> str:
+    def location(self, pos: int) -> Location:
         part, offset = self._part(pos)
-        return part.where(offset)
+        return part.location(offset)
 
 
 def join(parts: Sequence[SourceFile]) -> SourceFile:

@@ -317,15 +317,9 @@ class SurfaceContext:
         """Reductions whose signedness the format does not give; they were unsigned."""
         return int(self.pointer.format_mismatches)
 
-    @property
-    def umrt_dropped(self) -> int:
-        """UMRT writes of CTM out of bounds."""
-        return int(self.pointer.umrt_dropped)
-
-    @property
-    def umrt_partial(self) -> int:
-        """UMRT writes of CTM that give some channels only."""
-        return int(self.pointer.umrt_partial)
+    def count(self, place: int) -> int:
+        """What the program's dialect has counted there."""
+        return int(self.pointer.counts[place])
 
 
 class SurfaceTable:

@@ -11,8 +11,11 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from ptxemu._runtime import ffi
+from ptxemu.code import Facts
+from ptxemu.faults import Origin
 from ptxemu.memory import Arena
-from ptxemu.run import SYMBOLS, LaunchResult, launch
+from ptxemu.run import SYMBOLS, Launch, LaunchResult, ModuleMemory, launch
+from ptxemu.source import Location
 
 I32, I64, PTR, VOID = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 ALL = 0xFFFFFFFF
@@ -31,6 +34,8 @@ SIGNATURES: dict[str, tuple[ir.Type, list[ir.Type]]] = {
     "pe_clock": (I64, [PTR]),
     "pe_globaltimer": (I64, [PTR]),
 }
+FACTS = ("static_shared", "local_bytes", "suspends", "spins")
+MEMORY = ("global_base", "const_base", "const_size", "handles", "surfaces")
 _numbers = count()
 
 
@@ -136,14 +141,8 @@ class Kernel:
         block: tuple[int, int, int] = (32, 1, 1),
         **options: object,
     ) -> LaunchResult:
-        settings: dict[str, object] = {
-            "kernel_name": "test",
-            "static_shared": 0,
-            "dynamic_shared": 0,
-            "local_bytes": 0,
-            "suspends": False,
-            "locate": lambda record: f"test.ptx:{record['pos']}",
-        }
-        settings |= options
         raw = struct.pack(f"<{len(params)}Q", *params)
-        return launch(arena, self.address, grid=grid, block=block, params=raw, **settings)  # type: ignore[arg-type]
+        parts = [{name: options.pop(name) for name in names if name in options} for names in (FACTS, MEMORY)]
+        origin = Origin("test", lambda pos: Location("test.ptx", pos))
+        facts, memory = Facts(**parts[0]), ModuleMemory(**parts[1])  # type: ignore[arg-type]
+        return launch(arena, self.address, facts, Launch(grid, block, raw, origin, memory, **options))  # type: ignore[arg-type]

@@ -15,6 +15,8 @@ import pytest
 
 import ptxemu
 from ptxemu.cli import run
+from ptxemu.errors import FaultRecord, TexelPlace
+from ptxemu.source import Location
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 WRONG = HEADER + ".entry k() {\n\tfoo.u32 %r1;\n\tret;\n}\n"
@@ -34,9 +36,30 @@ def test_errors_can_be_sent_to_other_processes(duplicate: Callable[[ptxemu.Error
     assert isinstance(other, ptxemu.PtxError)
     assert str(other) == str(error)
     assert other.diagnostics == error.diagnostics
-    fault = duplicate(ptxemu.Fault("message", {"kind": "address"}))
+    details = a_fault(Location("a.ptx", 3))
+    fault = duplicate(ptxemu.Fault("message", details))
     assert isinstance(fault, ptxemu.Fault)
-    assert (str(fault), fault.record) == ("message", {"kind": "address"})
+    assert (str(fault), fault.details, fault.record) == ("message", details, details.as_dict())
+
+
+def a_fault(location: Location | None, texel: TexelPlace | None = None) -> FaultRecord:
+    return FaultRecord(
+        kind="null pointer", code=700, dialect="ptx", kernel="k", location=location, pos=7, pc=0, block=(0, 0, 0),
+        thread=(1, 0, 0), lane=1, channel=None, warp=0, space="global", address=0, size=4, texel=texel, note="", count=1,
+    )  # fmt: skip
+
+
+def test_the_file_of_a_fault_may_have_any_name() -> None:
+    """It is kept apart from the line."""
+    record = a_fault(Location("a:12", 3)).as_dict()
+    assert (record["where"], record["line"]) == ("a:12:3", 3)
+    assert a_fault(None).as_dict().items() >= {("where", ""), ("line", None)}
+
+
+def test_a_fault_says_which_texel_if_there_is_one() -> None:
+    record = a_fault(None, TexelPlace(2, (4, 5, 6, 7), "image")).as_dict()
+    assert (record["slot"], record["coordinates"], record["surface"]) == (2, (4, 5, 6, 7), "image")
+    assert a_fault(None).as_dict().keys().isdisjoint({"slot", "coordinates", "surface", "texel", "location"})
 
 
 def test_loads_reports_what_lint_reports() -> None:

@@ -217,7 +217,7 @@ def test_independent_form_compiles_for_every_level(cpu: str) -> None:
     module = pipeline.front(PROGRESS.read_text())
     for name in module.functions:
         made = pipeline.kernel(module, name, pipeline.Options(cpu=cpu, opt=0))
-        assert made.spins and made.object
+        assert made.facts.spins and made.object
 
 
 def test_spin_loops_are_told_from_others() -> None:

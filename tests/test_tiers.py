@@ -15,7 +15,7 @@ import ptxemu
 from ptxemu import background, compile, improve, jit
 from ptxemu.cache import Cache, Entry
 from ptxemu.effort import cost_of
-from ptxemu.program import KernelCode, Program, Settings
+from ptxemu.program import Program, Settings
 from ptxemu.source import SourceFile
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -166,7 +166,7 @@ def test_the_background_process_makes_what_this_one_would():
     wait_for(lambda: slot_of("k", BLOCK).better is not None)
     results.append(run(module))
     code = module.program.load("k", BLOCK)[0]
-    assert code == KernelCode.of(compile.kernel(compile.front(LARGE), "k", compile.Options()))
+    assert code == compile.kernel(compile.front(LARGE), "k", compile.Options())
     assert all((result == results[0]).all() for result in results)
     wait_for(lambda: improve._compiler.process is None)
 

@@ -24,6 +24,7 @@ class Dialect:
 
     ``options`` are the choices where its documents are silent: the values of each, the default first, or the default alone
     as a text where any text may be given.  ``policy`` are the defaults of :class:`ptxemu.surface.SurfacePolicy` fields.
+    ``hosted``: launches of its programs report what those of PTX do not (:mod:`ptxemu.dialects.host`).
     """
 
     name: str
@@ -31,6 +32,7 @@ class Dialect:
     suffixes: tuple[str, ...]
     options: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
     policy: Mapping[str, str | int] = field(default_factory=dict)
+    hosted: bool = False
 
     def check_options(self, given: Mapping[str, str], others: Iterable[str] = ()) -> dict[str, str]:
         """Every option's value. Raises InputError for a name or value that does not exist; ``others`` exist elsewhere."""
@@ -79,6 +81,7 @@ DIALECTS: dict[str, Dialect] = {
                 "tiling": ("reject", "ignore"),
                 "umrt_group": ("4", "1", "2", "8", "16", "32"),
             },
+            hosted=True,
         ),
     )
 }

@@ -9,12 +9,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ptxemu._runtime import ffi, lib
+from ptxemu.code import Facts, KernelCode
 from ptxemu.errors import InputError
 from ptxemu.interpreter.image import Image, image_of
 from ptxemu.interpreter.lane import Stopped
 from ptxemu.interpreter.machine import Grid
 from ptxemu.limits import Extent
-from ptxemu.program import KernelCode, Program
+from ptxemu.program import Program
 from ptxemu.run import LaunchResult, Run
 from ptxemu.variant import variant_of
 
@@ -31,11 +32,11 @@ class Interpreter:
         if kernel not in found:
             found[kernel] = image_of(program.ir, kernel)
         image = found[kernel]
-        facts = KernelCode(
-            object=b"", symbol="", static_shared=image.static_shared, local_bytes=image.local_bytes, suspends=True,
-            spins=False, variant=variant_of(block), calls=image.stacked, stacked=image.stacked, final=True, frame_bytes=0,
+        facts = Facts(
+            variant=variant_of(block), static_shared=image.static_shared, local_bytes=image.local_bytes, suspends=True,
+            calls=image.stacked, stacked=image.stacked,
         )  # fmt: skip
-        return facts, image
+        return KernelCode(object=b"", symbol="", final=True, facts=facts), image
 
     def watch(self, program: Program, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
         return lambda: None

@@ -1,0 +1,43 @@
+"""What a dialect brings to launches of its programs: faults, counters and checks of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ptxemu.dialects import find
+from ptxemu.faults import FaultKind
+from ptxemu.run import Count
+
+if TYPE_CHECKING:
+    from ptxemu.resident import Resident
+    from ptxemu.signature import KernelInfo
+    from ptxemu.surface import SurfaceContext
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """``faults`` by their number, from PE_DIALECT_FAULTS on. ``counters`` are names of what the runtime counts, each with its
+    place among the dialect's counters and what it says. ``check`` looks at a kernel before its launch; what it gives counts
+    too."""
+
+    faults: Mapping[int, FaultKind] = field(default_factory=dict)
+    counters: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    check: Callable[[KernelInfo, Resident], Mapping[str, Count]] = lambda info, resident: {}
+
+    def counts(self, surfaces: SurfaceContext) -> dict[str, Count]:
+        """The counters after a launch."""
+        return {name: Count(surfaces.count(place), text) for name, (place, text) in self.counters.items()}
+
+
+NOTHING = Host()
+
+
+def host_of(name: str) -> Host:
+    """What a dialect brings; it is in its module ``host``, as HOST."""
+    if not find(name).hosted:
+        return NOTHING
+    host: Host = import_module(f"ptxemu.dialects.{name}.host").HOST
+    return host
