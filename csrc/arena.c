@@ -44,6 +44,7 @@ struct pe_arena {
   uint64_t idle_bytes;
   pe_heap *heap;
   uint64_t heap_size;
+  const pe_observer *observer;
 };
 
 static bool is_live(const block *b) { return b->size != 0; }
@@ -351,10 +352,15 @@ uint64_t pe_arena_extent(const pe_arena *arena) { return arena->extent; }
 
 uint64_t pe_arena_used(pe_arena *arena) { return atomic_load(&arena->used); }
 
+void pe_arena_observe(pe_arena *arena, const pe_observer *observer) { arena->observer = observer; }
+
+const pe_observer *pe_arena_observer(const pe_arena *arena) { return arena->observer; }
+
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name) {
   pe_lock();
   uint64_t address = allocate(arena, size, align, name, false, true);
   pe_unlock();
+  if (address) pe_tell_allocated(arena->observer, address, size);
   return address;
 }
 
@@ -364,6 +370,7 @@ int pe_arena_free(pe_arena *arena, uint64_t address) {
   bool found = b && !b->window;
   if (found) release(arena, (size_t)(b - arena->blocks));
   pe_unlock();
+  if (found) pe_tell_freed(arena->observer, address);
   return found ? 0 : -1;
 }
 

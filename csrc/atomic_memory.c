@@ -6,7 +6,7 @@
 /* What an atomic asks of memory: no window of one thread or of constants; vectors are for global memory. */
 static pe_access access_of(uint32_t pos, uint32_t space, uint32_t size, uint32_t count) {
   bool shared = space == PE_SHARED || (space == PE_GENERIC && count == 1);
-  return (pe_access){pos, (uint16_t)space, shared ? PE_IN_GLOBAL | PE_IN_SHARED : PE_IN_GLOBAL, size};
+  return (pe_access){pos, (uint16_t)space, shared ? PE_IN_GLOBAL | PE_IN_SHARED : PE_IN_GLOBAL, PE_UPDATE, size};
 }
 
 /* f32 sums flush subnormals in global memory and keep them in shared memory. */
@@ -67,6 +67,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   pe_access access = access_of(site->pos, site->space, size, site->count);
   pe_verdict v = pe_locate_lanes(w, &access, mask, addr, size, lanes.addr);
   lanes.one_address = v.one_address;
+  pe_tell(w, &access, v.shared | v.global, addr, size);
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
   if (v.global) run_global(w, &lanes, v.global);
   if (v.lane < 0) return;
@@ -126,6 +127,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   if (!mask) return;
   pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);
   if (locate_together(w, site, &access, mask, addr, &region, &lanes)) {
+    pe_tell(w, &access, mask, addr, size);
     run_global(w, &lanes, mask);
     return;
   }
@@ -138,6 +140,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     }
     live |= 1u << i;
   }
+  pe_tell(w, &access, live, addr, size);
   if (live) run_global(w, &lanes, live);
   if (failed < 0) return;
   pe_record fault = {.kind = kind,

@@ -13,11 +13,11 @@
 
 /* The two sides of a copy. */
 static pe_access target_of(const pe_copy_site *site, uint32_t align) {
-  return (pe_access){site->pos, site->target, PE_ANYWHERE, align};
+  return (pe_access){site->pos, site->target, PE_ANYWHERE, PE_WRITE, align};
 }
 
 static pe_access source_of(const pe_copy_site *site, uint32_t align) {
-  return (pe_access){site->pos, site->source, PE_ANYWHERE, align};
+  return (pe_access){site->pos, site->source, PE_ANYWHERE, PE_READ, align};
 }
 
 /* For the handler of accesses to unmapped pages, which shared memory does not have. */
@@ -42,9 +42,12 @@ static bool copy_whole(pe_warp *w, const pe_copy_site *site, uint32_t mask, cons
   uint64_t to[PE_WARP_LANES], from[PE_WARP_LANES];
   pe_access written = target_of(site, site->size), read = source_of(site, site->size);
   uint32_t reading = 0;
+  if (given && w->launch->observer) return false; /* which is told of each lane's bytes */
   PE_FOR_LANES(i, mask) reading |= (uint32_t)(bytes_read(site, given, i) != 0) << i;
   if (pe_locate_lanes(w, &written, mask, target, site->size, to).lane >= 0) return false;
   if (reading && pe_locate_lanes(w, &read, reading, source, site->size, from).lane >= 0) return false;
+  pe_tell(w, &written, mask, target, site->size);
+  pe_tell(w, &read, reading, source, site->size);
   PE_FOR_LANES(i, mask)
     copy_lane(site, (uint8_t *)(uintptr_t)to[i], (const uint8_t *)(uintptr_t)from[i], bytes_read(site, given, i));
   return true;
@@ -63,9 +66,10 @@ void pe_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t
 }
 
 /* Both sides of a lane's bulk operation. */
-static void locate_bulk(pe_warp *w, const pe_copy_site *site, uint32_t lane, uint64_t target, uint64_t source, uint32_t size,
-                        uint8_t **to, uint8_t **from) {
+static void locate_bulk(pe_warp *w, const pe_copy_site *site, uint16_t kind, uint32_t lane, uint64_t target, uint64_t source,
+                        uint32_t size, uint8_t **to, uint8_t **from) {
   pe_access written = target_of(site, BULK_ALIGNMENT), read = source_of(site, BULK_ALIGNMENT);
+  written.kind = kind;
   if (size % BULK_ALIGNMENT)
     pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target, size,
                   "the size is not a multiple of 16");
@@ -83,7 +87,7 @@ void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
   note(w, site);
   PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
-    locate_bulk(w, site, lane, target[lane], source[lane], size[lane], &to, &from);
+    locate_bulk(w, site, PE_WRITE, lane, target[lane], source[lane], size[lane], &to, &from);
     if (bytes)
       copy_masked(to, from, size[lane], bytes[lane]);
     else
@@ -97,14 +101,14 @@ void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const u
   note(w, site);
   PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
-    locate_bulk(w, site, lane, target[lane], source[lane], size[lane], &to, &from);
+    locate_bulk(w, site, PE_UPDATE, lane, target[lane], source[lane], size[lane], &to, &from);
     for (uint32_t i = 0; i < size[lane]; i += element)
       pe_atom_update(to + i, site->op, site->type, flags, from + i, NULL, NULL, site->target != PE_SHARED);
   }
 }
 
 void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *size) {
-  pe_access written = {site->pos, site->target, PE_IN_SHARED, 8};
+  pe_access written = {site->pos, site->target, PE_IN_SHARED, PE_WRITE, 8};
   PE_FOR_LANES(lane, mask) {
     if (size[lane] % 8)
       pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target[lane], 0,

@@ -115,11 +115,15 @@ void pe_heap_destroy(pe_heap *heap) {
 void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result) {
   pe_lock();
   pe_heap *heap = pe_arena_heap(w->launch->arena);
-  for (; mask; mask &= mask - 1) {
-    int lane = __builtin_ctz(mask);
+  for (uint32_t left = mask; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
     result[lane] = heap ? take(heap, size[lane]) : 0;
   }
   pe_unlock();
+  for (uint32_t left = w->launch->observer ? mask : 0; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    if (result[lane]) pe_tell_allocated(w->launch->observer, result[lane], size[lane]);
+  }
 }
 
 void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer) {
@@ -127,11 +131,18 @@ void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer) {
   pe_lock();
   pe_heap *heap = pe_arena_heap(w->launch->arena);
   int lane = -1;
+  uint32_t freed = 0;
   for (; mask && lane < 0; mask &= mask - 1) {
     int next = __builtin_ctz(mask);
-    if (pointer[next] && !(heap && give(heap, pointer[next]))) lane = next;
+    if (!pointer[next]) continue;
+    if (heap && give(heap, pointer[next]))
+      freed |= 1u << next;
+    else
+      lane = next;
   }
   pe_unlock();
+  for (freed = w->launch->observer ? freed : 0; freed; freed &= freed - 1)
+    pe_tell_freed(w->launch->observer, pointer[__builtin_ctz(freed)]);
   if (lane < 0) return;
   char note[128];
   snprintf(note, sizeof note, "0x%llx was not allocated by malloc or is free already", (unsigned long long)pointer[lane]);

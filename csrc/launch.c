@@ -149,6 +149,16 @@ static int start(pe_launch *launch) {
   return EAGAIN;
 }
 
+static void tell_begun(const pe_launch *launch) {
+  const pe_observer *observer = launch->observer;
+  if (observer && observer->begun) observer->begun(observer->context, &launch->config);
+}
+
+static void tell_ended(const pe_launch *launch) {
+  const pe_observer *observer = launch->observer;
+  if (observer && observer->ended) observer->ended(observer->context, &launch->config, &launch->record);
+}
+
 /* A launch that has nothing yet. 0, or an errno value. */
 static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   *out = NULL;
@@ -158,6 +168,7 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   if (!launch) return ENOMEM;
   launch->arena = arena;
   launch->config = *config;
+  launch->observer = pe_arena_observer(arena);
   derive(launch);
   if (config->cooperative && launch->ctas * launch->warps > COOPERATIVE_WARPS) {
     free(launch);
@@ -165,6 +176,7 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   }
   pe_condition_init(&launch->end);
   pthread_mutex_init(&launch->output.mutex, NULL);
+  tell_begun(launch);
   *out = launch;
   return 0;
 }
@@ -176,6 +188,7 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   error = start(*out);
   pe_unlock();
   if (error) {
+    tell_ended(*out);
     free(*out);
     *out = NULL;
   }
@@ -193,6 +206,7 @@ int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
   bool begun = begin(launch);
   pe_unlock();
   if (begun) return 0;
+  tell_ended(launch);
   free(launch);
   *out = NULL;
   return ENOMEM;
@@ -245,6 +259,7 @@ void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *c
 }
 
 void pe_launch_destroy(pe_launch *launch) {
+  tell_ended(launch);
   pe_lock();
   return_memory(launch);
   pe_unlock();

@@ -21,12 +21,12 @@ typedef struct lines {
   uint8_t *at[MAX_LINES];
 } lines;
 
-static lines lines_of(pe_warp *w, const pe_wmma_site *site, uint64_t address, uint32_t stride) {
+static lines lines_of(pe_warp *w, const pe_wmma_site *site, uint16_t kind, uint64_t address, uint32_t stride) {
   uint32_t elements = site->across ? site->rows : site->columns;
   uint32_t fragment = site->registers * (site->bits == 64 ? 8 : 4);
   lines all = {.count = site->across ? site->columns : site->rows, .bytes = elements * site->bits / 8};
   uint64_t step = (uint64_t)stride * site->bits / 8;
-  pe_access access = {site->pos, site->space, PE_ANYWHERE, fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED};
+  pe_access access = {site->pos, site->space, PE_ANYWHERE, kind, fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED};
   for (uint32_t i = 0; i < all.count; i++) all.at[i] = pe_host(w, &access, 0, pe_sum(address, i * step), all.bytes);
   return all;
 }
@@ -83,7 +83,7 @@ static void move_elements(const pe_wmma_site *site, uint8_t *memory, uint8_t *fr
 void pe_wmma_load(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t address, uint32_t stride, void *fragment) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
   uint8_t memory[MAX_LINES * MAX_LINE_BYTES], *registers = fragment;
-  lines all = lines_of(w, site, address, stride);
+  lines all = lines_of(w, site, PE_READ, address, stride);
   for (uint32_t i = 0; i < all.count; i++) memcpy(memory + i * all.bytes, all.at[i], all.bytes);
   if (site->role != PE_WMMA_C && !site->across)
     load_tiles(site, memory, registers);
@@ -99,7 +99,7 @@ void pe_wmma_store(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t
                    const void *fragment) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
   uint8_t memory[MAX_LINES * MAX_LINE_BYTES];
-  lines all = lines_of(w, site, address, stride);
+  lines all = lines_of(w, site, PE_WRITE, address, stride);
   move_elements(site, memory, (uint8_t *)fragment, false);
   for (uint32_t i = 0; i < all.count; i++) memcpy(all.at[i], memory + i * all.bytes, all.bytes);
 }
@@ -118,19 +118,20 @@ static matrix transposed(const matrix *from) {
 }
 
 /* The rows of `count` matrices. */
-static void host_rows(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, const uint64_t *address,
+static void host_rows(pe_warp *w, uint32_t pos, uint16_t kind, uint32_t space, uint32_t count, const uint64_t *address,
                       uint64_t row[PE_WARP_LANES]) {
   uint32_t size = sizeof(uint16_t) * TILE, mask = (uint32_t)((1ull << count * TILE) - 1);
-  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, size};
+  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, kind, size};
   pe_verdict v = pe_locate_lanes(w, &access, mask, address, size, row);
   if (v.lane >= 0) pe_refuse(w, &access, v.kind, (uint32_t)v.lane, address[v.lane], size);
+  pe_tell(w, &access, mask, address, size);
 }
 
 void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
                  const uint64_t *address, void *fragment) {
   uint64_t from[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
-  host_rows(w, pos, space, count, address, from);
+  host_rows(w, pos, PE_READ, space, count, address, from);
   matrix *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
     matrix tile;
@@ -144,7 +145,7 @@ void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
                  const uint64_t *address, const void *fragment) {
   uint64_t to[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
-  host_rows(w, pos, space, count, address, to);
+  host_rows(w, pos, PE_WRITE, space, count, address, to);
   const matrix *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
     matrix tile = transpose ? transposed(&tiles[i]) : tiles[i];

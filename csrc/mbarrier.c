@@ -54,12 +54,18 @@ static uint64_t pack(object o) {
 
 /* ---- memory ---- */
 
+static uint16_t kind_of(uint32_t op) {
+  if (op == PE_MBARRIER_INIT || op == PE_MBARRIER_INVAL) return PE_WRITE;
+  return op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT ? PE_READ : PE_UPDATE;
+}
+
 static uint64_t *locate(const use *u) {
-  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, 8};
+  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, kind_of(u->site->op), 8};
   pe_place at;
   uint32_t status = pe_locate(u->w, &access, (uint32_t)u->lane, u->address, 8, &at);
   if (status == PE_INVALID_ADDRESS_SPACE) misuse(u, "an mbarrier object lies in the shared memory of its CTA");
   if (status != PE_OK) pe_refuse(u->w, &access, status, (uint32_t)u->lane, u->address, 8);
+  pe_tell_lane(u->w, &access, (uint32_t)u->lane, u->address, 8);
   return (uint64_t *)(void *)at.host;
 }
 

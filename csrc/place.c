@@ -75,6 +75,7 @@ uint8_t *pe_host(pe_warp *w, const pe_access *access, uint32_t lane, uint64_t ad
   pe_place place;
   uint32_t status = pe_locate(w, access, lane, address, size, &place);
   if (status != PE_OK) pe_refuse(w, access, status, lane, address, size);
+  pe_tell_lane(w, access, lane, address, size);
   return place.host;
 }
 
@@ -89,8 +90,17 @@ const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint6
 }
 
 void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
-  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, size};
-  PE_FOR_LANES(i, mask) pe_host(w, &access, i, addr[i], size);
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .within = PE_ANYWHERE, .align = size};
+  PE_FOR_LANES(i, mask) {
+    uint32_t status = pe_locate(w, &access, i, addr[i], size, &(pe_place){0});
+    if (status != PE_OK) pe_refuse(w, &access, status, i, addr[i], size);
+  }
+}
+
+void pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
+                const uint64_t *addr) {
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind};
+  pe_tell(w, &access, mask, addr, size);
 }
 
 /* ---- a warp ------------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef PTXEMU_PLACE_H
 #define PTXEMU_PLACE_H
 #include "internal.h"
+#include "runtime.h"
 
 /* The memories that generic and global addresses lead to, as a set. */
 enum {
@@ -16,6 +17,7 @@ typedef struct pe_access {
   uint32_t pos;    /* source offset */
   uint16_t space;  /* PE_GENERIC ... */
   uint16_t within; /* PE_ANYWHERE, or fewer: an address elsewhere is a fault, and the shared window ends at its last byte */
+  uint16_t kind;   /* PE_READ ... */
   uint32_t align;  /* a power of two */
 } pe_access;
 
@@ -28,7 +30,7 @@ typedef struct pe_place {
 /* PE_OK, or what is wrong with `size` bytes at an address of lane `lane`: their window, their alignment, their range. */
 uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size, pe_place *out);
 
-/* The same or a fault. */
+/* The same or a fault, and the observer is told. */
 uint8_t *pe_host(pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size);
 
 /* The fault that pe_locate has found. */
@@ -56,6 +58,23 @@ uint32_t pe_other_failures(const pe_warp *w, const pe_access *access, uint32_t m
 /* Host memory from a generic address to the end of its allocation, for what has no size of its own: *size bytes, at most
  * `most`, and none where there is no allocation. */
 const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint64_t *size);
+
+/* Tell the observer of a launch of an access that is going to happen. */
+static inline void pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
+                           uint64_t size) {
+  const pe_observer *observer = w->launch->observer;
+  if (!observer || !observer->memory || !mask) return;
+  pe_memory_event event = {access->pos, access->kind, access->space, mask, size, address};
+  observer->memory(observer->context, w, &event);
+}
+
+/* The same of one lane. */
+static inline void pe_tell_lane(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
+  if (!w->launch->observer) return;
+  uint64_t lanes[PE_WARP_LANES] = {0};
+  lanes[lane] = address;
+  pe_tell(w, access, 1u << lane, lanes, size);
+}
 
 /* ---- sets of addresses -------------------------------------------------------------------------------------------- */
 

@@ -47,13 +47,16 @@ static void advance(printer *p, int written) {
   if (written > 0) p->size += (size_t)written < room ? (size_t)written : room - 1;
 }
 
-static pe_access access_of(const printer *p, uint32_t align) { return (pe_access){p->pos, PE_GENERIC, PE_ANYWHERE, align}; }
+static pe_access access_of(const printer *p, uint32_t align) {
+  return (pe_access){p->pos, PE_GENERIC, PE_ANYWHERE, PE_READ, align};
+}
 
 static uint64_t next_argument(printer *p, uint32_t size) {
   uint64_t value = 0, address = pe_round_up(pe_sum(p->args_at, p->cursor), size);
   pe_access access = access_of(p, size);
   p->cursor = address - p->args_at;
   if (!pe_within(p->cursor, size, p->args_size)) pe_refuse_range(p->warp, &access, (uint32_t)p->lane, address, size);
+  pe_tell_lane(p->warp, &access, (uint32_t)p->lane, address, size);
   memcpy(&value, p->args + p->cursor, size);
   p->cursor += size;
   p->parsed++;
@@ -67,6 +70,7 @@ static const char *string(const printer *p, uint64_t address, size_t limit, size
   const char *text = pe_host_run(p->warp, address, limit, &room);
   *length = strnlen(text, room);
   if (*length == room && room < limit) pe_refuse_range(p->warp, &access, (uint32_t)p->lane, address + room, 1);
+  pe_tell_lane(p->warp, &access, (uint32_t)p->lane, address, *length);
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include "fiber.h"
 #include "heap.h"
 #include "internal.h"
+#include "observer.h"
 
 #define PE_BARRIERS 16
 
@@ -36,6 +37,7 @@ typedef struct pe_output {
 
 struct pe_launch {
   pe_arena *arena;
+  const pe_observer *observer; /* or NULL */
   pe_config config;
   uint64_t params;    /* allocation of the parameter buffer */
   uint64_t workspace; /* and of the grid barrier's words in a cooperative launch */
@@ -226,6 +228,17 @@ void pe_signals_ensure(void);
 void pe_signals_thread(void);
 
 /* ---- arena.c ------------------------------------------------------------------------------------------------------ */
+
+/* Who is told what happens, or NULL. */
+const pe_observer *pe_arena_observer(const pe_arena *arena);
+
+static inline void pe_tell_allocated(const pe_observer *observer, uint64_t address, uint64_t size) {
+  if (observer && observer->allocated) observer->allocated(observer->context, address, size);
+}
+
+static inline void pe_tell_freed(const pe_observer *observer, uint64_t address) {
+  if (observer && observer->freed) observer->freed(observer->context, address);
+}
 
 /* Bytes from the address to the end of the live allocation that contains it, or 0. */
 uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address);

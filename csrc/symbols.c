@@ -3,6 +3,7 @@
 #include <string.h>
 #include "async.h"
 #include "ctm.h"
+#include "observer.h"
 #include "half.h"
 #include "internal.h"
 
@@ -21,6 +22,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_stop),
   SYMBOL(pe_fault),
   SYMBOL(pe_check),
+  SYMBOL(pe_observe),
   SYMBOL(pe_yield),
   SYMBOL(pe_barrier),
   SYMBOL(pe_barrier_red),

@@ -63,7 +63,7 @@ def answer(request: Entry) -> Entry:
         parts.append(SourceFile(name, text[start : start + length]))
         start += length
     module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options))
-    options = compile.Options(opt=settings.opt)
+    options = compile.Options(opt=settings.opt, observed=settings.observed)
     return compile.kernel(module, header["kernel"], options, tuple(header["block"])).entry
 
 

@@ -41,13 +41,15 @@ CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 class Options:
     """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape.
 
-    ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long.
+    ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long. ``observed``: the code tells
+    the arena's observer of its accesses to memory.
     """
 
     cpu: str | None = None
     opt: int = 2
     variant: str = "row"
     tier: Tier = "best"
+    observed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
     symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
     effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
-    unit = Unit(jit.target_of(options.cpu), symbols, any(effect.counts_threads for effect in effects))
+    unit = Unit(jit.target_of(options.cpu), symbols, any(effect.counts_threads for effect in effects), options.observed)
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)

@@ -35,6 +35,7 @@ class Settings:
     """How a program is read, checked and compiled; ``options`` are those of its dialect.
 
     ``tier``: ``best``, ``fast`` or ``auto`` (fast first where the best code takes long to make, then the best).
+    ``observed``: the code tells the arena's observer of its accesses to memory.
     """
 
     strict: bool = False
@@ -42,6 +43,7 @@ class Settings:
     dialect: str = "ptx"
     options: tuple[tuple[str, str], ...] = ()
     tier: str = "auto"
+    observed: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "options": [list(pair) for pair in self.options]}
@@ -196,7 +198,7 @@ class Program:
         with importing:
             from ptxemu import compile
 
-        options = compile.Options(opt=self.settings.opt, tier=tier)
+        options = compile.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed)
         return compile.kernel(self.ir, kernel, options, block)
 
     @property
@@ -205,7 +207,16 @@ class Program:
         language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
         lengths = [length for _, length in self._files]
         text = self.source.text
-        return (build_fingerprint(), llvmlite.__version__, text, *lengths, settings.strict, settings.opt, *language)
+        return (
+            build_fingerprint(),
+            llvmlite.__version__,
+            text,
+            *lengths,
+            settings.strict,
+            settings.opt,
+            settings.observed,
+            *language,
+        )
 
     @property
     def _files(self) -> list[tuple[str, int]]:

@@ -26,6 +26,16 @@ WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size"
 
 
 @dataclass(slots=True)
+class Span:
+    """What one test covers: a pattern of addresses from ``base`` on (a scalar i64), ``size`` bytes at each."""
+
+    space: str
+    base: str
+    shape: Shape
+    size: int
+
+
+@dataclass(slots=True)
 class Access:
     """One access: ``size`` bytes a lane at ``base`` (a scalar i64 when ``shape`` is a pattern, else a vector).
 
@@ -40,6 +50,12 @@ class Access:
     shape: Shape | None
     size: int
     safe: bool = False
+
+    @property
+    def span(self) -> Span:
+        """All that lanes whose addresses form a pattern touch."""
+        assert self.shape is not None
+        return Span(self.space, self.base, self.shape, self.size)
 
     @property
     def strong(self) -> bool:
@@ -175,10 +191,9 @@ def _start(ctx: Context, space: str) -> str:
     return ctx.field(field) if field else "0"
 
 
-def pattern_test(ctx: Context, found: Access) -> str:
+def pattern_test(ctx: Context, found: Span) -> str:
     """i1: the whole pattern is aligned and in range (lanes that are off included)."""
     shape = found.shape
-    assert shape is not None
     low, high = shape.spread
     start = ctx.scalar.bin("sub", "i64", found.base, _start(ctx, found.space))
     exact = found.space in WINDOWS
@@ -220,8 +235,18 @@ def assure(ctx: Context, found: Access, mask: str) -> None:
         check(ctx, found, _stored_addresses(ctx, found), mask)
         return []
 
-    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found), "true")
+    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found.span), "true")
     ctx.when(bad, fail, None, [], likely=False)
+
+
+def observe(ctx: Context, found: Access, kind: int, mask: str) -> None:
+    """Tell the runtime of an access that has happened, where somebody wants to know: ``kind`` is PE_READ ..."""
+    if ctx.unit.observed:
+        ctx.call(
+            "void", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(kind)),
+            ("i32", str(SPACES[found.space])), ("i32", str(found.size)), ("i32", ctx.bits_of(mask)),
+            ("ptr", _stored_addresses(ctx, found)),
+        )  # fmt: skip
 
 
 def note_position(ctx: Context, op: Op) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ptxemu._runtime import lib
 from ptxemu.ir import Op, Operand, Vec
 from ptxemu.lower import consecutive
 from ptxemu.lower.access import (
@@ -21,6 +22,7 @@ from ptxemu.lower.access import (
     host_pointer,
     local_bases,
     note_position,
+    observe,
     pattern_test,
     space_of,
     symbol_address,
@@ -57,6 +59,7 @@ def load(ctx: Context, op: Op) -> None:
             values = [ctx.splat(kind.llvm, value) for value in values]
     else:
         values = _lane_load(ctx, found, kind, count, mask)
+    observe(ctx, found, lib.PE_READ, mask)
     for index, value in enumerate(values):
         ctx.define(op, index, value)
     if "acquire" in op.mods.values():
@@ -155,7 +158,7 @@ def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> b
 
 def _ready(ctx: Context, found: Access, mask: str, all_lanes: bool) -> str:
     """i1: vector instructions may do this access of a pattern; "" if they always may."""
-    tested = "" if found.safe else pattern_test(ctx, found)
+    tested = "" if found.safe else pattern_test(ctx, found.span)
     if not all_lanes:
         return tested
     full = _full(ctx, mask)
@@ -217,6 +220,7 @@ def store(ctx: Context, op: Op) -> None:
             _uniform_store(ctx, op, found, kind, items, mask)
         else:
             _lane_store(ctx, found, kind, items, mask)
+        observe(ctx, found, lib.PE_WRITE, mask)
         return []
 
     if op.guard is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ptxemu.analysis.shape import MAX_OFFSET, Shape
 from ptxemu.ir import Addr, Op, Reg
 from ptxemu.isa import effects
-from ptxemu.lower.access import Access, pattern_test, scalar_base
+from ptxemu.lower.access import Span, pattern_test, scalar_base
 from ptxemu.lower.context import Context
 from ptxemu.passes.graph import reads
 
@@ -28,7 +28,6 @@ class Group:
     low: int
     high: int
     size: int
-    op: Op
 
 
 @dataclass(slots=True)
@@ -85,7 +84,7 @@ def _join(segment: Segment, key: Key, shape: Shape, offset: int, size: int, op: 
     low, high = shape.spread
     group = segment.groups.get(key)
     if group is None:
-        segment.groups[key] = Group(offset + low, offset + high + size, size, op)
+        segment.groups[key] = Group(offset + low, offset + high + size, size)
     else:
         group.low = min(group.low, offset + low)
         group.high = max(group.high, offset + high + size)
@@ -101,9 +100,7 @@ def test(ctx: Context, segment: Segment) -> str:
         assert shape is not None
         low = group.low & -group.size  # so that the start is aligned exactly when the base is
         flat = Shape((low, group.high - group.size), 0, None, shape.sites)
-        address = group.op.srcs[0]
-        assert isinstance(address, Addr)
-        good = pattern_test(ctx, Access(group.op, address, space, scalar_base(ctx, base), flat, group.size))
+        good = pattern_test(ctx, Span(space, scalar_base(ctx, base), flat, group.size))
         result = ctx.scalar.bin("and", "i1", result, good) if result else good
     return result
 

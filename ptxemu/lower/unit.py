@@ -14,12 +14,14 @@ METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights"
 @dataclass(slots=True, eq=False)
 class Unit:
     """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
+    ``observed``: accesses to memory are told to the runtime;
     ``steps`` gives the routines of threaded code by what they do, ``forms`` numbers the registers that they can take
     (lower/steps.py)."""
 
     target: Target
     symbols: dict[Function, str]
     waits: bool
+    observed: bool = False
     declarations: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
