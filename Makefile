@@ -6,7 +6,7 @@ RUNTIME := ptxemu/_runtime.abi3.so
 TABLES := ptxemu/syntax/_tables.py
 GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
-C_FILES := $(wildcard csrc/*.[ch])
+C_FILES := $(wildcard csrc/*/*.[ch])
 
 .PHONY: run test test-fast check format docs bench fuzz sanitize clean
 
@@ -57,7 +57,7 @@ $(ENVIRONMENT): pyproject.toml
 	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-$(RUNTIME): setup.py tools/extension.py $(wildcard csrc/*) | $(ENVIRONMENT)
+$(RUNTIME): setup.py tools/extension.py $(wildcard csrc/*/*) | $(ENVIRONMENT)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 

@@ -70,7 +70,7 @@ class Row:
 
 def compile_here(path: str, tier: str) -> None:
     """Compile and link the kernel of a file, then print the cost."""
-    from ptxemu import compile, jit
+    from ptxemu.driver import compile, jit
 
     text = Path(path).read_text(encoding="utf-8")
     start = time.process_time()

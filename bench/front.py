@@ -22,11 +22,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ptxemu.check import check
-from ptxemu.collector import collector_paused
-from ptxemu.diagnose import lint
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
+from ptxemu.driver.front import lint
+from ptxemu.process.gc_pause import collector_paused
 from ptxemu.syntax.parser import parse
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent / "tests" / "data" / "corpus"

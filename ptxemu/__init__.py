@@ -7,14 +7,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ptxemu.locks import importing
+from ptxemu.process.locks import importing
 
 if TYPE_CHECKING:
     from ptxemu.api import Kernel, Module, load, loads
-    from ptxemu.buffer import Buffer
-    from ptxemu.device import Device, default_device
-    from ptxemu.diagnose import lint
-    from ptxemu.errors import (
+    from ptxemu.device.buffer import Buffer
+    from ptxemu.device.device import Device, default_device
+    from ptxemu.device.surface import SurfacePolicy
+    from ptxemu.device.surface_object import SurfaceObject
+    from ptxemu.device.texture_object import SamplerObject, TextureObject
+    from ptxemu.driver.front import lint
+    from ptxemu.text.errors import (
         Diagnostic,
         Error,
         Fault,
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
         PtxError,
         UnsupportedError,
     )
-    from ptxemu.surface import SurfacePolicy
-    from ptxemu.surface_object import SurfaceObject
-    from ptxemu.texture_object import SamplerObject, TextureObject
 
 __version__ = "0.1.0"
 
@@ -55,13 +55,22 @@ __all__ = [
 
 _HOMES = {
     "api": ("Kernel", "Module", "load", "loads"),
-    "buffer": ("Buffer",),
-    "device": ("Device", "default_device"),
-    "diagnose": ("lint",),
-    "errors": ("Diagnostic", "Error", "Fault", "InputError", "InternalError", "LaunchTimeout", "PtxError", "UnsupportedError"),
-    "surface": ("SurfacePolicy",),
-    "surface_object": ("SurfaceObject",),
-    "texture_object": ("SamplerObject", "TextureObject"),
+    "device.buffer": ("Buffer",),
+    "device.device": ("Device", "default_device"),
+    "driver.front": ("lint",),
+    "text.errors": (
+        "Diagnostic",
+        "Error",
+        "Fault",
+        "InputError",
+        "InternalError",
+        "LaunchTimeout",
+        "PtxError",
+        "UnsupportedError",
+    ),
+    "device.surface": ("SurfacePolicy",),
+    "device.surface_object": ("SurfaceObject",),
+    "device.texture_object": ("SamplerObject", "TextureObject"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

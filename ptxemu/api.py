@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 
 from ptxemu import dialects
-from ptxemu.arguments import Arguments
-from ptxemu.buffer import Buffer
 from ptxemu.cache import Cache
-from ptxemu.device import FRAMELESS_STACK, Device, default_device
-from ptxemu.diagnose import read_ptx
+from ptxemu.device.arguments import Arguments
+from ptxemu.device.buffer import Buffer
+from ptxemu.device.device import FRAMELESS_STACK, Device, default_device
+from ptxemu.device.faults import Origin
+from ptxemu.device.launch import Launch, LaunchResult, launch
+from ptxemu.device.launch_limits import Shape, check_kernel, check_shared, rows_of, shape_of
+from ptxemu.device.module_info import KernelInfo, ModuleInfo
+from ptxemu.device.module_memory import Bindable, Resident
+from ptxemu.device.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 from ptxemu.dialects.host import host_of
+from ptxemu.driver.front import read_ptx
+from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import engine_of
-from ptxemu.errors import InputError, shown
-from ptxemu.faults import Origin
-from ptxemu.limits import Shape, check_kernel, check_shared, rows_of, shape_of
-from ptxemu.locks import new_lock
-from ptxemu.names import closest
-from ptxemu.program import Program, Settings
-from ptxemu.resident import Bindable, Resident
-from ptxemu.run import Launch, LaunchResult, launch
-from ptxemu.signature import KernelInfo, ModuleInfo
-from ptxemu.source import SourceFile, join
-from ptxemu.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
+from ptxemu.process.locks import new_lock
+from ptxemu.text.errors import InputError, shown
+from ptxemu.text.source import SourceFile, join
+from ptxemu.text.suggestions import closest
 
 Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]

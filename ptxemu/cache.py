@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ptxemu.private import private_directory
+from ptxemu.process.private import private_directory
 
 MAGIC = b"PTXEMU\x00\x02"
 DIGEST_BYTES = 32

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ptxemu.code import KernelCode
-from ptxemu.limits import Extent
-from ptxemu.locks import importing
-from ptxemu.program import Program
-from ptxemu.run import Run
+from ptxemu.device.code import KernelCode
+from ptxemu.device.launch import Run
+from ptxemu.device.launch_limits import Extent
+from ptxemu.driver.program import Program
+from ptxemu.process.locks import importing
 
 
 class Loaded(Protocol):
@@ -47,7 +47,7 @@ _compiler = Compiler()
 
 
 def engine_of(name: str) -> Engine:
-    """The engine of a name in :data:`ptxemu.device.ENGINES`; the interpreter is imported when it is first wanted."""
+    """The engine of a name in :data:`ptxemu.device.device.ENGINES`; the interpreter is imported when it is first wanted."""
     if name == "jit":
         return _compiler
     with importing:

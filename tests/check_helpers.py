@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ptxemu.check import check
-from ptxemu.errors import Diagnostics
-from ptxemu.ir import LabelMark, Module, Op
-from ptxemu.source import SourceFile
+from ptxemu.ir.ops import LabelMark, Module, Op
 from ptxemu.syntax.parser import parse
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 REGISTERS = """

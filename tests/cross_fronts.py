@@ -14,8 +14,8 @@ import numpy as np
 from surface_model import ModelSurface
 
 import ptxemu
+from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.dialects.sass.memory import BIAS
-from ptxemu.surface_object import SurfaceObject
 
 PTX_GEOMETRY = {"1d": "1d", "2d": "2d", "3d": "3d"}
 SASS_DIM = {"1d": "1D", "2d": "2D", "3d": "3D", "a1d": "1D_ARRAY", "a2d": "2D_ARRAY"}

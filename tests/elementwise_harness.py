@@ -14,12 +14,11 @@ import numpy as np
 
 from ptxemu import _runtime
 from ptxemu.check.modifiers import sort_modifiers
-from ptxemu.ir import Imm, Op, Reg, Vec
+from ptxemu.ir.ops import Imm, Op, Reg, Vec
+from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.isa import rows
 from ptxemu.isa.operands import OperandPattern
-from ptxemu.lower import approx, bitfield, compare, convert, data, floating, half, integer, logic, narrow, video  # noqa: F401
-from ptxemu.lower.emit import ELEMENTWISE, SPELLED, Emitter
-from ptxemu.types import PRED, TYPES, ScalarType
+from ptxemu.lower.core.emit import ELEMENTWISE, SPELLED, Emitter
 
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()

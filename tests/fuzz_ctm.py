@@ -9,7 +9,7 @@ from functools import cache
 from fuzz_dialects import Target, device, launch, lint
 
 import ptxemu
-from ptxemu.errors import Error
+from ptxemu.text.errors import Error
 
 PROGRAMS = [
     """.kernel k umrt

@@ -20,8 +20,8 @@ import numpy as np
 from engine_programs import PLACES, SUMS, WORDS, Program, program
 
 import ptxemu
-from ptxemu import compile
-from ptxemu.errors import Error
+from ptxemu.driver import compile
+from ptxemu.text.errors import Error
 
 FORMS = {"best": ("best", compile.FIRST_LAUNCH), "threaded": ("fast", -1.0)}
 TIMEOUT = 60.0

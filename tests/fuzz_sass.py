@@ -13,8 +13,8 @@ from fuzz_dialects import Target, device, launch, lint
 import ptxemu
 from ptxemu.dialects.sass.encoding import decode
 from ptxemu.dialects.sass.listing import assemble
-from ptxemu.errors import Diagnostics, Error, InputError
-from ptxemu.source import SourceFile
+from ptxemu.text.errors import Diagnostics, Error, InputError
+from ptxemu.text.source import SourceFile
 
 PIECES = [
     *"{}()[],;:.@!+-=`'\"#&?~_\\\0\r\n\t é", "RZ", "PT", "R0", "R3", "R254", "R255", "P0", "P7", "!P0", ".CC",

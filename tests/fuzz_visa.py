@@ -8,7 +8,7 @@ from fuzz_dialects import Target, device, launch, lint
 
 import ptxemu
 from ptxemu.dialects.visa.encoding import decode
-from ptxemu.errors import Error, InputError
+from ptxemu.text.errors import Error, InputError
 
 PIECES = [
     *"{}()[]<>,;:.@!+-=`'\"#&?~_%\\\0\r\n\t é", "V0", "T0", "T252", "P1", "(P1) ", "(!P1.any) ", "goto", "ret", "jmp", "movs",

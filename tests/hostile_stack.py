@@ -10,8 +10,8 @@ import sys
 
 from runtime_harness import I32, I64, Code, Kernel
 
-from ptxemu.errors import Fault
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
+from ptxemu.text.errors import Fault
 
 STACK = 1 << 20
 STEP = 176  # bytes; no divisor of a page

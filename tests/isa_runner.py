@@ -39,7 +39,7 @@ from isa_forms import run as run_forms
 from matrix_model import ORACLES as MATRIX_ORACLES
 
 import ptxemu
-from ptxemu.errors import Fault
+from ptxemu.text.errors import Fault
 
 FILES = sorted((Path(__file__).parent / "isa").glob("*.ptx"))
 FORMS_IN_A_KERNEL = 16

@@ -17,7 +17,7 @@ from texture_cases import DIMS, canonical, read_kind
 from texture_model import Model
 
 import ptxemu
-from ptxemu.surface_format import FORMATS
+from ptxemu.device.surface_format import FORMATS
 
 SPEC = re.compile(r"texture (\w+) (\w+)\[([\d,]+)\]((?: \w+(?:=\S+)?)*) = (.*)")
 DEFAULTS: dict[str, Any] = {"filter": "point", "address": "clamp", "normalized": False, "mip_filter": "point", "levels": 1}

@@ -11,11 +11,11 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from ptxemu._runtime import ffi
-from ptxemu.code import Facts
-from ptxemu.faults import Origin
-from ptxemu.memory import Arena
-from ptxemu.run import SYMBOLS, Launch, LaunchResult, ModuleMemory, launch
-from ptxemu.source import Location
+from ptxemu.device.arena import Arena
+from ptxemu.device.code import Facts
+from ptxemu.device.faults import Origin
+from ptxemu.device.launch import SYMBOLS, Launch, LaunchResult, ModuleMemory, launch
+from ptxemu.text.source import Location
 
 I32, I64, PTR, VOID = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 ALL = 0xFFFFFFFF

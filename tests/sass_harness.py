@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ptxemu
-from ptxemu.surface_object import SurfaceObject
+from ptxemu.device.surface_object import SurfaceObject
 
 Words = NDArray[np.uint32]
 

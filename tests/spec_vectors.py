@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 import ptxemu
-from ptxemu.surface_object import SurfaceObject
+from ptxemu.device.surface_object import SurfaceObject
 
 DATA = Path(__file__).parent / "data" / "spec"
 Row = dict[str, str]

@@ -8,7 +8,7 @@ import numpy as np
 from surface_model import MISALIGNED, NONE, TRAP, ModelSurface
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.surface_format import FORMATS
+from ptxemu.device.surface_format import FORMATS
 
 GEOMETRY = {
     name: getattr(lib, f"PE_GEOM_{name.upper()}") for name in ("1d", "1d_buffer", "2d", "3d", "a1d", "a2d", "cube", "acube")

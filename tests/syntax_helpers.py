@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
 from ptxemu.syntax.parser import parse
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 CORPUS = sorted((Path(__file__).parent / "data" / "corpus").glob("*.ptx"))
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -11,7 +11,7 @@ import pytest
 
 import ptxemu
 from ptxemu import Fault, InputError
-from ptxemu.device import parse_size
+from ptxemu.device.device import parse_size
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu import cache, compile
+from ptxemu import cache
 from ptxemu.cache import Cache, Entry, decode, encode, key_of
+from ptxemu.driver import compile
 
 ENTRY = Entry({"symbol": "kernel", "size": 3}, b"object code")
 

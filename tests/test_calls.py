@@ -8,7 +8,7 @@ from kernel_tools import HEADER, kernel, run
 from numpy.typing import NDArray
 
 import ptxemu
-from ptxemu import compile as pipeline
+from ptxemu.driver import compile as pipeline
 
 FUNCTIONS = """
 .func (.param .b32 r) next (.param .b32 x)

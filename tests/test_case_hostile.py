@@ -13,7 +13,7 @@ from fuzz_host import fuzz
 from ptxemu.case import read_case, run_case
 from ptxemu.case.expression import evaluate
 from ptxemu.cli import run
-from ptxemu.errors import InputError
+from ptxemu.text.errors import InputError
 
 CASE = """
 ptx = "kernel.ptx"

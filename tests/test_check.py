@@ -11,11 +11,11 @@ from check_helpers import HEADER, body, diagnose, load, ops
 import ptxemu
 from ptxemu import isa
 from ptxemu.check import check
-from ptxemu.errors import Diagnostics, UnsupportedError
-from ptxemu.ir import Function, Imm, LabelMark, Op, Reg, Variable
+from ptxemu.ir.ops import Function, Imm, LabelMark, Op, Reg, Variable
 from ptxemu.isa.table import Row, add_row
-from ptxemu.source import SourceFile
 from ptxemu.syntax.parser import parse
+from ptxemu.text.errors import Diagnostics, UnsupportedError
+from ptxemu.text.source import SourceFile
 
 # ---------------------------------------------------------------- scopes and labels
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from ptxemu.check import check
-from ptxemu.errors import MAX_ERRORS, Diagnostics
-from ptxemu.source import SourceFile
 from ptxemu.syntax.parser import parse
+from ptxemu.text.errors import MAX_ERRORS, Diagnostics
+from ptxemu.text.source import SourceFile
 
 Rows = list[dict[str, str]]
 

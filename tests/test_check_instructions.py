@@ -7,8 +7,8 @@ import struct
 import pytest
 from check_helpers import HEADER, REGISTERS, body, diagnose, errors, operation, ops
 
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Addr, Imm, Op, Reg, SReg, SymRef, Vec
+from ptxemu.ir.ops import Addr, Imm, Op, Reg, SReg, SymRef, Vec
+from ptxemu.text.errors import UnsupportedError
 
 
 def test_plain_instruction() -> None:

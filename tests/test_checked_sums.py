@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = sorted((Path(__file__).resolve().parent.parent / "csrc").glob("*.[ch]"))
+SOURCES = sorted((Path(__file__).resolve().parent.parent / "csrc").rglob("*.[ch]"))
 SIZE = r"[\w>.\-\[\]]*(?:size|bytes|length|extent|stride)\w*"
 FORBIDDEN = {
     "a sum that is compared with a bound: use pe_within": rf"\w\)? \+ {SIZE}\)? (?:<=?|>=?) ",

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from ptxemu import compile
+from ptxemu.driver import compile
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu import compile
-from ptxemu.interruptible import interruptible
+from ptxemu.driver import compile
+from ptxemu.process.interruptible import interruptible
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +110,7 @@ def test_forked_children_compile_while_threads_do():
 
 MEMORY = """
 import resource, sys
-from ptxemu import compile
+from ptxemu.driver import compile
 module = compile.front(sys.stdin.read())
 
 def peak(count):
@@ -130,7 +130,7 @@ def test_the_memory_of_a_compilation_is_given_back():
 
 INTERRUPTED = """
 import ctypes, sys
-from ptxemu import cli, jit
+from ptxemu.driver import jit; from ptxemu import cli
 
 def endless(*arguments):
     print("compiling", flush=True)

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxemu
-from ptxemu import compile as pipeline
+from ptxemu.driver import compile as pipeline
 
 CORPUS = Path(__file__).parent / "data" / "corpus"
 MODULES = sorted(path.stem for path in CORPUS.glob("*.ptx"))

@@ -12,8 +12,8 @@ from ptxemu.dialects.ctm.ast import Instruction
 from ptxemu.dialects.ctm.encoding import InstructionFields, UnitFields, decode, encode, pack, unpack
 from ptxemu.dialects.ctm.grammar import parser
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 # The notes' bits: (word, lowest bit, codes that exist).
 LAYOUT = {

@@ -10,10 +10,10 @@ import pytest
 from ctm_harness import device, module, run, target
 
 import ptxemu
-from ptxemu import operations
 from ptxemu.cli import run as command
 from ptxemu.dialects.ctm import table
 from ptxemu.dialects.ctm.memory import constants_of, describe, register_words, surface_of
+from ptxemu.ir import operations
 from ptxemu.isa.table import Row
 
 DATA = Path(__file__).parent / "data" / "spec"

@@ -9,10 +9,10 @@ import pytest
 from ctm_harness import FORMATS, bits, device, module, run, target
 
 import ptxemu
+from ptxemu.device.surface import Surface
+from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.dialects.ctm.memory import FORMATS as CODES
 from ptxemu.dialects.ctm.memory import describe, surface_of
-from ptxemu.surface import Surface
-from ptxemu.surface_object import SurfaceObject
 
 OWN, SHARED = "RNDR_TGT_UMRT_PER_PROCESSOR_IDX", "RNDR_TGT_UMRT_SAME_IDX"
 UMRT = [".output A a"]

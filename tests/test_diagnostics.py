@@ -15,8 +15,8 @@ import pytest
 
 import ptxemu
 from ptxemu.cli import run
-from ptxemu.errors import FaultRecord, TexelPlace
-from ptxemu.source import Location
+from ptxemu.text.errors import FaultRecord, TexelPlace
+from ptxemu.text.source import Location
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 WRONG = HEADER + ".entry k() {\n\tfoo.u32 %r1;\n\tret;\n}\n"

@@ -12,18 +12,19 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import ptxemu
-from ptxemu import dialects, operations
+from ptxemu import dialects
 from ptxemu._runtime import lib
 from ptxemu.cli import run
-from ptxemu.compile import Options, find_entry, front, lower
 from ptxemu.dialects.ctm import table as ctm_table
 from ptxemu.dialects.sass import table as sass_table
 from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
 from ptxemu.dialects.visa import table as visa_table
+from ptxemu.driver.compile import Options, find_entry, front, lower
+from ptxemu.ir import operations
+from ptxemu.ir.operations import OPERATIONS, find
+from ptxemu.ir.types import TYPES
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row, add_row
-from ptxemu.operations import OPERATIONS, find
-from ptxemu.types import TYPES
 
 ADD_LANES = """.header 3 image
 .const c[0x0][0x148] = 0xABC00003

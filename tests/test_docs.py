@@ -73,6 +73,7 @@ def test_files_that_developers_are_sent_to_exist() -> None:
     roots = [
         root,
         root / "csrc",
+        *(path for path in (root / "csrc").iterdir() if path.is_dir()),
         root / "tests",
         root / "tests/isa",
         *(path for path in (root / "ptxemu").rglob("*") if path.is_dir()),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from kernel_tools import kernel, run
 
-from ptxemu import compile
-from ptxemu.ir import Op, Reg
+from ptxemu.driver import compile
+from ptxemu.ir.ops import Op, Reg
 from ptxemu.isa import rows
 from ptxemu.isa.effects import PURE, parse
 from ptxemu.isa.operands import Implicit

@@ -13,8 +13,8 @@ from elftools.elf.elffile import ELFFile
 
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row
-from ptxemu.lower.emit import ELEMENTWISE
-from ptxemu.lower.registry import lowerings
+from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.registry import lowerings
 
 pytestmark = pytest.mark.slow
 

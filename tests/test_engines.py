@@ -9,7 +9,7 @@ import pytest
 from engine_programs import Program, program
 from fuzz_engines import FORMS, Comparison, differ, smaller
 
-from ptxemu import compile
+from ptxemu.driver import compile
 
 
 @pytest.fixture(scope="module")

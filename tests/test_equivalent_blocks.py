@@ -7,10 +7,10 @@ import random
 import pytest
 
 from ptxemu.analysis.linear import Layout
-from ptxemu.ir import Reg
-from ptxemu.passes.graph import Block, Graph
+from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.ops import Reg
+from ptxemu.ir.types import PRED
 from ptxemu.passes.loops import canonicalize
-from ptxemu.types import PRED
 
 
 def drawn(seed: int) -> Graph:

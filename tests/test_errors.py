@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu.diagnose import check_ptx
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
+from ptxemu.driver.front import check_ptx
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 FILES = sorted((Path(__file__).parent / "errors").glob("*.ptx"))
 ANNOUNCED = re.compile(r"// (error|warning): (.+)$")

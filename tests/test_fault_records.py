@@ -7,8 +7,8 @@ import pytest
 from ctm_harness import device
 
 import ptxemu
+from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.dialects.sass.memory import BIAS
-from ptxemu.surface_object import SurfaceObject
 
 PTX = """.version 8.8
 .target sm_90

@@ -13,7 +13,7 @@ import pytest
 from kernel_tools import kernel, run
 
 import ptxemu
-from ptxemu.device import default_device
+from ptxemu.device.device import default_device
 
 LANES = 32
 FORMS = {

@@ -11,7 +11,7 @@ import os, threading
 import numpy as np
 import api_kernels as ptx
 import ptxemu
-from ptxemu import device as devices
+from ptxemu.device import device as devices
 
 device = ptxemu.default_device()
 module = ptxemu.loads(ptx.HELLO)

@@ -8,8 +8,8 @@ import pytest
 from fuzz_front import HEADER, SEED, fuzz
 
 import ptxemu
-from ptxemu import collector
-from ptxemu.collector import collector_paused
+from ptxemu.process import gc_pause as collector
+from ptxemu.process.gc_pause import collector_paused
 
 KERNEL = ".visible .entry k(.param .u64 p)\n{\n    .reg .b32 %r<4>;\n    add.u32 %r1, %r2, %r3;\n    ret;\n}\n"
 

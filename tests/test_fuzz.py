@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import ptxemu
 from ptxemu import InputError, PtxError, UnsupportedError
 from ptxemu.cli.values import parse_extent, parse_value
-from ptxemu.compile import Options, emit, front
+from ptxemu.driver.compile import Options, emit, front
 
 SAMPLES = sorted((Path(__file__).resolve().parent.parent / "samples").glob("*/kernel.ptx"))
 TEXTS = [path.read_text() for path in SAMPLES] + [ptx.VARIABLES, ptx.SURFACES, ptx.STRUCT, ptx.HELLO]

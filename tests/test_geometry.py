@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptxemu._runtime import lib
-from ptxemu.geometry import GEOMETRIES, SURFACES
+from ptxemu.ir.geometry import GEOMETRIES, SURFACES
 
 # PTX ISA, "tex" and "suld": elements of a tuple, axes, the places of x, of the layer and of the sample.
 MANUAL = {

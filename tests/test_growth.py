@@ -10,12 +10,12 @@ import pytest
 from kernel_tools import kernel
 
 import ptxemu
-from ptxemu import compile, jit
-from ptxemu.effort import FAST
-from ptxemu.frames import SMALL, largest_frame
-from ptxemu.lower.function import LARGE_BLOCK
-from ptxemu.lower.journal import Journal, Noted
-from ptxemu.lower.scratch import bytes_of
+from ptxemu.device.frames import SMALL, largest_frame
+from ptxemu.driver import compile, jit
+from ptxemu.driver.effort import FAST
+from ptxemu.lower.core.journal import Journal, Noted
+from ptxemu.lower.core.scratch import bytes_of
+from ptxemu.lower.functions.function import LARGE_BLOCK
 
 ALLOCA = re.compile(r"alloca (?:\[(\d+) x i8\]|(\S.*?)), align")
 LABEL = re.compile(r"^[\w.]+:", re.MULTILINE)

@@ -14,7 +14,7 @@ import ptxemu
 from ptxemu import Device, Fault, InputError
 from ptxemu.case import case_file, find_cases, read_case, run_case
 from ptxemu.cli import run
-from ptxemu.errors import LaunchTimeout, UnsupportedError
+from ptxemu.text.errors import LaunchTimeout, UnsupportedError
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"

@@ -38,7 +38,7 @@ def beat(number, frame):
         frame = frame.f_back
 
 KINDS = (KeyboardInterrupt, Ring)
-PLACES = ("ptxemu/run.py", "ptxemu/memory.py") if sys.argv[1] == "launch" else ("ptxemu/run.py",)
+PLACES = ("ptxemu/device/launch.py", "ptxemu/device/arena.py") if sys.argv[1] == "launch" else ("ptxemu/device/launch.py",)
 signal.signal(signal.SIGALRM, beat)
 for i in range(int(sys.argv[2])):
     device = ptxemu.Device(memory="16 MiB", workers=2)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu import compile
 from ptxemu.analysis.notes import GRAPHS, SSA_FORM
+from ptxemu.driver import compile
+from ptxemu.driver.pipeline import PASSES
 from ptxemu.irtext.parser import parse_ir
 from ptxemu.irtext.printer import print_ir
-from ptxemu.pipeline import PASSES
 
 FILES = sorted((Path(__file__).parent / "ir").glob("*.ptx"))
 EXPECTED = "// expected:\n"

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from oracle.row_forms import Form, declared, drawn
 
-from ptxemu import compile, dialects, pipeline
-from ptxemu.errors import InputError, PtxError, UnsupportedError
-from ptxemu.ir import Imm, Module
+from ptxemu import dialects
+from ptxemu.driver import compile, pipeline
+from ptxemu.ir.ops import Imm, Module
+from ptxemu.ir.types import TYPES
 from ptxemu.irtext.parser import parse_ir
 from ptxemu.irtext.printer import Body, print_ir
 from ptxemu.irtext.words import constant, constant_of
 from ptxemu.isa import rows
 from ptxemu.isa.instruction_types import types_of
-from ptxemu.types import TYPES
+from ptxemu.text.errors import InputError, PtxError, UnsupportedError
 
 ROOT = Path(__file__).resolve().parent
 PROGRAMS = sorted(

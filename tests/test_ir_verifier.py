@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from ptxemu import compile, pipeline
 from ptxemu.cli import run
-from ptxemu.ir import Imm, Op
+from ptxemu.driver import compile, pipeline
+from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.ops import Imm, Op
+from ptxemu.ir.types import U32
 from ptxemu.irtext.parser import parse_ir
 from ptxemu.irtext.verifier import InvalidIR, verify
-from ptxemu.passes.graph import Block, Graph
-from ptxemu.types import U32
 
 GRAPH = """\
 module 8.0, sm_80

@@ -10,8 +10,9 @@ import pytest
 from isa_forms import Form
 from isa_runner import FILES, File, Run, execute, execute_forms, read
 
-from ptxemu import compile, isa
-from ptxemu.ir import Op
+from ptxemu import isa
+from ptxemu.driver import compile
+from ptxemu.ir.ops import Op
 from ptxemu.isa.table import Row
 
 files = {path.stem: read(path) for path in FILES}

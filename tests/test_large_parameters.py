@@ -102,7 +102,7 @@ go: mov.b64 %d1, s; mad.wide.u32 %d1, %r1, 4, %d1; ld.local.u32 %r2, [%d1]; st.p
 
 def test_many_calls_take_code_in_proportion() -> None:
     """A call of a function with a struct of 4,000 bytes takes as much IR as one with a struct of 100 bytes."""
-    from ptxemu import compile
+    from ptxemu.driver import compile
 
     def length(size: int, calls: int) -> int:
         call = f"{{ .param .align 4 .b8 x[{size}]; .param .b32 n, y; st.param.b8 [x+1], %r1; call (y), sum, (x, n); }}\n"

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import pytest
 
-from ptxemu import compile
 from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, place
 from ptxemu.analysis.linear import Layout
-from ptxemu.passes.graph import Block, Graph
+from ptxemu.driver import compile
+from ptxemu.ir.graph import Block, Graph
 
 NESTED = """.version 8.0
 .target sm_80

@@ -15,7 +15,7 @@ from matrix_model import Form
 from numpy.typing import NDArray
 
 import ptxemu
-from ptxemu.errors import Fault, UnsupportedError
+from ptxemu.text.errors import Fault, UnsupportedError
 
 CORPUS = Path(__file__).parent / "data" / "corpus"
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"

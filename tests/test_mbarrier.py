@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu.errors import Fault, LaunchTimeout
+from ptxemu.text.errors import Fault, LaunchTimeout
 
 TEXT = """
 .version 8.0

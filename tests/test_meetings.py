@@ -7,7 +7,7 @@ import pytest
 from kernel_tools import kernel, run
 
 import ptxemu
-from ptxemu import compile as pipeline
+from ptxemu.driver import compile as pipeline
 
 TIMEOUT = 30.0
 START = """

@@ -12,7 +12,7 @@ import pytest
 from kernel_tools import Threads, kernel, run
 from numpy.typing import NDArray
 
-from ptxemu.device import default_device
+from ptxemu.device.device import default_device
 
 Index = NDArray[np.int64]
 BYTES = 8192

@@ -12,8 +12,8 @@ import pytest
 from kernel_tools import kernel
 
 import ptxemu
-from ptxemu import compile
 from ptxemu._runtime import ffi, lib
+from ptxemu.driver import compile
 
 KINDS = {lib.PE_READ: "read", lib.PE_WRITE: "write", lib.PE_UPDATE: "update"}
 SPACES = {
@@ -135,7 +135,7 @@ def test_an_access_that_faults_is_not_told(device: ptxemu.Device, watcher: Watch
 
 
 def test_runs_of_accesses_are_told_one_by_one(device: ptxemu.Device, watcher: Watcher) -> None:
-    """They share their test (lower/segments.py), which is none of them."""
+    """They share their test (lower/core/segments.py), which is none of them."""
     loads = "".join(f"ld.global.u32 %r{10 + i}, [%rd1+{1024 * i}]; " for i in range(8))
     stores = "".join(f"st.global.u32 [%rd1+{1024 * i}], %r{10 + i}; " for i in range(8))
     run(device, kernel(f"{ADDRESS} {loads} {stores} ret;", ".param .u64 a"), np.zeros(4096, np.uint32))

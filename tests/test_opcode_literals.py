@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ptxemu.isa import rows
-from ptxemu.lower.registry import lowerings
+from ptxemu.lower.core.registry import lowerings
 
 PACKAGE = Path(__file__).resolve().parent.parent / "ptxemu"
 TABLES = {"isa", "dialects"}
@@ -29,12 +29,12 @@ ALLOWED = {
     "interpreter/control.py": ("bra", "has a step of its own where it is guarded"),
     "interpreter/surfaces.py": ("suld sured sust", "methods of several opcodes tell them apart"),
     "interpreter/translate.py": ("ret", "ends a body that has none"),
-    "lower/approx.py": ("cos rcp rsqrt sqrt", "lowerings of several opcodes tell them apart"),
-    "lower/bits.py": ("rsqrt sqrt", "results of roots of negative numbers, for lowerings"),
-    "lower/floating.py": ("fma mad", "lowerings of several opcodes tell them apart"),
-    "lower/mbarrier.py": ("cp", "its arrival is told from those of mbarrier"),
-    "lower/steps.py": ("lop3 prmt", "their lowerings look at immediate operands"),
-    "lower/video.py": ("vadd vmax vmin vshr vsub", "lowerings of several opcodes tell them apart"),
+    "lower/values/approx.py": ("cos rcp rsqrt sqrt", "lowerings of several opcodes tell them apart"),
+    "lower/core/float_bits.py": ("rsqrt sqrt", "results of roots of negative numbers, for lowerings"),
+    "lower/values/float.py": ("fma mad", "lowerings of several opcodes tell them apart"),
+    "lower/memory/mbarrier.py": ("cp", "its arrival is told from those of mbarrier"),
+    "lower/functions/steps.py": ("lop3 prmt", "their lowerings look at immediate operands"),
+    "lower/values/video.py": ("vadd vmax vmin vshr vsub", "lowerings of several opcodes tell them apart"),
 }
 """Where opcodes stand outside the table, and why."""
 
@@ -55,24 +55,24 @@ HOMONYMS = {
     "interpreter/sync.py": ("and popc", "modifiers"),
     "interpreter/warp.py": ("abs add and max min or xor", "modifiers"),
     "irtext/words.py": ("barrier", "of the text of the IR"),
-    "lower/bitfield.py": ("shl", "an instruction of LLVM"),
-    "lower/control.py": ("add sub", "instructions of LLVM"),
-    "lower/copy.py": ("hint mbarrier", "modifiers"),
-    "lower/emit.py": ("abs copysign fma sqrt", "intrinsics of LLVM"),
-    "lower/floating.py": ("abs add div fma mul neg rcp sqrt sub", "operations of LLVM and of the runtime"),
-    "lower/half.py": ("fma mul", "operations of LLVM"),
-    "lower/logic.py": ("shl", "an instruction of LLVM"),
-    "lower/matrix.py": ("and", "a modifier"),
-    "lower/registry.py": ("copy mbarrier video", "modules"),
-    "lower/surfaces.py": ("trap", "a clamp mode"),
-    "lower/sync.py": ("and or popc red", "modifiers"),
-    "lower/video.py": ("add", "a modifier"),
-    "lower/warp.py": ("abs add and max min or xor", "modifiers and instructions of LLVM"),
-    "operations.py": ("add and max min or sub xor", "operations on memory, in the words of each instruction set"),
+    "lower/values/bitfield.py": ("shl", "an instruction of LLVM"),
+    "lower/control/control.py": ("add sub", "instructions of LLVM"),
+    "lower/memory/copy.py": ("hint mbarrier", "modifiers"),
+    "lower/core/emit.py": ("abs copysign fma sqrt", "intrinsics of LLVM"),
+    "lower/values/float.py": ("abs add div fma mul neg rcp sqrt sub", "operations of LLVM and of the runtime"),
+    "lower/values/half.py": ("fma mul", "operations of LLVM"),
+    "lower/values/logic.py": ("shl", "an instruction of LLVM"),
+    "lower/memory/matrix.py": ("and", "a modifier"),
+    "lower/core/registry.py": ("copy mbarrier video", "modules"),
+    "lower/memory/surfaces.py": ("trap", "a clamp mode"),
+    "lower/control/sync.py": ("and or popc red", "modifiers"),
+    "lower/values/video.py": ("add", "a modifier"),
+    "lower/control/warp.py": ("abs add and max min or xor", "modifiers and instructions of LLVM"),
+    "ir/operations.py": ("add and max min or sub xor", "operations on memory, in the words of each instruction set"),
     "passes/build.py": ("exit", "a block"),
     "passes/internal.py": ("_barrier_leave", "the name of a row that is stated there"),
     "passes/loops.py": ("exit", "a block"),
-    "run.py": ("trap", "a kind of fault"),
+    "device/faults.py": ("trap", "a kind of fault"),
     "syntax/expressions.py": ("call", "a production of the grammar"),
     "syntax/words.py": ("tex", "a state space"),
 }

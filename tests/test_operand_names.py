@@ -7,14 +7,14 @@ from itertools import product
 
 import pytest
 
-from ptxemu import compile
-from ptxemu.ir import Addr, Imm, Op, Reg, Vec
+from ptxemu.driver import compile
+from ptxemu.ir.ops import Addr, Imm, Op, Reg, Vec
+from ptxemu.ir.types import TYPES, U32, U64
 from ptxemu.isa import rows
 from ptxemu.isa.operands import Implicit, fitting, present
 from ptxemu.isa.table import Row, internal_row
 from ptxemu.passes import internal
 from ptxemu.passes.build import with_implicit
-from ptxemu.types import TYPES, U32, U64
 
 MODULE = """
 .version 8.6

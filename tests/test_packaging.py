@@ -100,7 +100,7 @@ def test_sdist_holds_the_sources(dist):
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    sources = {str(path.relative_to(ROOT)) for folder in ("csrc", "tools") for path in (ROOT / folder).glob("*.*")}
+    sources = {str(path.relative_to(ROOT)) for folder in ("csrc", "tools") for path in (ROOT / folder).rglob("*.*")}
     assert names > {*sources, *FILES, "ptxemu/py.typed", "samples/saxpy/kernel.ptx", "tests/test_packaging.py"}
     assert not [name for name in names if name.endswith((".so", ".o", ".pyc", "_tables.py"))]
 
@@ -196,10 +196,10 @@ def recompiled(tree: Path, name: str) -> set[str]:
 
 def test_make_compiles_what_changed_and_nothing_else(made):
     tree, _ = made
-    assert len(list(tree.glob("build/objects/csrc/*.o"))) == len(list((ROOT / "csrc").glob("*.c")))
-    assert recompiled(tree, "csrc/clock.c") == {"clock"}
-    users = {path.stem for path in (ROOT / "csrc").glob("*.c") if '#include "matrix.h"' in path.read_text()}
-    assert users <= recompiled(tree, "csrc/matrix.h") < {path.stem for path in (ROOT / "csrc").glob("*.c")}
+    assert len(list(tree.glob("build/objects/csrc/*/*.o"))) == len(list((ROOT / "csrc").rglob("*.c")))
+    assert recompiled(tree, "csrc/launch/clock.c") == {"clock"}
+    users = {path.stem for path in (ROOT / "csrc").rglob("*.c") if '#include "matrix.h"' in path.read_text()}
+    assert users <= recompiled(tree, "csrc/matrix/matrix.h") < {path.stem for path in (ROOT / "csrc").rglob("*.c")}
     assert "up to date" in call("make", ".venv/ready", cwd=tree)
 
 

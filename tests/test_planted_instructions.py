@@ -13,14 +13,15 @@ import pytest
 from kernel_tools import kernel, run
 
 import ptxemu
-from ptxemu import compile as pipeline
 from ptxemu import isa
-from ptxemu.ir import Op
+from ptxemu.driver import compile as pipeline
+from ptxemu.ir.ops import Op
 from ptxemu.isa.table import ROWS, row
-from ptxemu.lower import memory, sync
-from ptxemu.lower.effects import EFFECTS
-from ptxemu.lower.emit import ELEMENTWISE, Emitter
-from ptxemu.lower.registry import lowerings
+from ptxemu.lower.control import sync
+from ptxemu.lower.core.effects import EFFECTS
+from ptxemu.lower.core.emit import ELEMENTWISE, Emitter
+from ptxemu.lower.core.registry import lowerings
+from ptxemu.lower.memory import memory
 
 TIMEOUT = 30.0
 

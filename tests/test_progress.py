@@ -15,7 +15,7 @@ import pytest
 from kernel_tools import DATA, kernel, run
 
 import ptxemu
-from ptxemu import compile as pipeline
+from ptxemu.driver import compile as pipeline
 
 TIMEOUT = 60.0
 PROGRESS = DATA / "progress.ptx"

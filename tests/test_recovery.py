@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import ptxemu
-from ptxemu.errors import MAX_ERRORS
 from ptxemu.syntax.stream import TokenStream
 from ptxemu.syntax.tokens import made
+from ptxemu.text.errors import MAX_ERRORS
 
 HEAD = """.version 8.8
 .target sm_90

@@ -9,8 +9,8 @@ import pytest
 from llvmlite import ir
 from runtime_harness import I32, I64, Code, Kernel
 
-from ptxemu.errors import Fault
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
+from ptxemu.text.errors import Fault
 
 ALL = -1  # every lane
 ARRIVE, PER_THREAD = 1, 16

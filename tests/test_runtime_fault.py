@@ -10,8 +10,8 @@ from llvmlite import ir
 from runtime_harness import I32, I64, Code, Kernel
 
 from ptxemu._runtime import lib
-from ptxemu.errors import Fault, InternalError
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
+from ptxemu.text.errors import Fault, InternalError
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from llvmlite import ir
 from runtime_harness import I32, I64, PTR, Code, Kernel
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.errors import Fault, InputError, LaunchTimeout
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
+from ptxemu.text.errors import Fault, InputError, LaunchTimeout
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +273,7 @@ def test_workers_ignore_the_floating_point_state_of_their_creator(arena: Arena) 
     script = """
 import ctypes, numpy as np
 from llvmlite import ir
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
 from runtime_harness import Kernel
 libm = ctypes.CDLL("libm.so.6")
 libm.fesetround(0x800)
@@ -304,7 +304,7 @@ def run_script(script: str) -> subprocess.CompletedProcess[str]:
 def test_interrupt() -> None:
     script = """
 import os, signal, threading
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
 from runtime_harness import Code, Kernel
 kernel = Kernel(Code.forever)
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -320,7 +320,7 @@ def test_fork_then_launch_in_both() -> None:
     script = """
 import os, warnings
 import numpy as np
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
 from runtime_harness import I32, Kernel
 warnings.simplefilter("ignore")
 def build(c):
@@ -345,8 +345,8 @@ def test_fork_during_a_launch() -> None:
     script = """
 import os, threading, time, warnings
 import numpy as np
-from ptxemu.errors import LaunchTimeout
-from ptxemu.memory import Arena
+from ptxemu.text.errors import LaunchTimeout
+from ptxemu.device.arena import Arena
 from runtime_harness import I32, Code, Kernel
 warnings.simplefilter("ignore")
 arena = Arena(1 << 20)
@@ -378,8 +378,8 @@ def test_handlers_of_others_still_work() -> None:
     script = """
 import ctypes, faulthandler, os, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-from ptxemu.errors import Fault
-from ptxemu.memory import Arena
+from ptxemu.text.errors import Fault
+from ptxemu.device.arena import Arena
 from runtime_harness import I32, Kernel
 def build(c):
     c.b.store(c.i32(5), c.pointer(c.param(0)))

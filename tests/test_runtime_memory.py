@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from ptxemu.errors import InputError
-from ptxemu.memory import MAX_ALLOCATIONS, Arena
+from ptxemu.device.arena import MAX_ALLOCATIONS, Arena
+from ptxemu.text.errors import InputError
 
 PAGE = 4096
 

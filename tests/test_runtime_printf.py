@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from runtime_harness import I32, I64, Code, Kernel
 
-from ptxemu.errors import Fault
-from ptxemu.memory import Arena
+from ptxemu.device.arena import Arena
+from ptxemu.text.errors import Fault
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sass_harness import run
 
 import ptxemu
-from ptxemu.compile import Options, emit, front
+from ptxemu.driver.compile import Options, emit, front
 
 HEAD = ".header 3 image\n.const c[0x0][0x148] = 0xABC00003\n.kernel k\n"
 

@@ -11,8 +11,8 @@ from ptxemu.dialects.sass.encoding import OPS, RED_SIZES, SURED_SIZES, decode, e
 from ptxemu.dialects.sass.grammar import parser
 from ptxemu.dialects.sass.table import CLAMPS, DIMS, TABLE
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import Diagnostics, InputError
-from ptxemu.source import SourceFile
+from ptxemu.text.errors import Diagnostics, InputError
+from ptxemu.text.source import SourceFile
 
 WORDS = {
     0xEB58052602970407: "SURED.D.BA.2D.MAX.S32.IGN [R4], R7, 0x52",

@@ -8,10 +8,10 @@ from sass_harness import device, run
 
 import ptxemu
 from ptxemu.cli import run as command
+from ptxemu.device.surface import Surface
+from ptxemu.device.surface_format import FORMATS
 from ptxemu.dialects.sass.memory import BIAS
 from ptxemu.dialects.sass.texture_header import describe, header_of, surface_of
-from ptxemu.surface import Surface
-from ptxemu.surface_format import FORMATS
 
 
 def bits(**places: tuple[int, int]) -> list[int]:

@@ -10,7 +10,7 @@ from spec_vectors import rows, sass_accepts
 from surface_model import MISALIGNED, NONE, TRAP, ModelSurface
 
 import ptxemu
-from ptxemu.operations import OPERATIONS
+from ptxemu.ir.operations import OPERATIONS
 
 DIMS = {"1d": "1D", "1d_buffer": "1D_BUFFER", "a1d": "1D_ARRAY", "2d": "2D", "a2d": "2D_ARRAY", "3d": "3D"}
 CLAMPS = {"trap": ".TRAP", "clamp": "", "zero": ".IGN"}

@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from ptxemu._runtime import ffi
-from ptxemu.lower.site import site_literal, site_type
+from ptxemu.lower.core.site import site_literal, site_type
 
 SITES = [name for name in ffi.list_types()[0] if name.endswith("_site")]
 
@@ -32,7 +32,7 @@ def test_llvm_and_c_agree_on_the_layout(struct: str, triple: str) -> None:
 
 @pytest.mark.parametrize("struct", SITES)
 def test_the_position_comes_first(struct: str) -> None:
-    """Threaded code writes it there (lower/steps.py)."""
+    """Threaded code writes it there (lower/functions/steps.py)."""
     name, field = ffi.typeof(struct).fields[0]
     assert (name, field.offset, ffi.sizeof(field.type)) == ("pos", 0, 4)
 

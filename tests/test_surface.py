@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ptxemu._runtime import lib
-from ptxemu.errors import InputError
-from ptxemu.memory import Arena
-from ptxemu.slots import Slots
-from ptxemu.surface import FORMATS, Surface, SurfacePolicy, SurfaceTable, surface_format
+from ptxemu.device.arena import Arena
+from ptxemu.device.handle_slots import Slots
+from ptxemu.device.surface import FORMATS, Surface, SurfacePolicy, SurfaceTable, surface_format
+from ptxemu.text.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -118,9 +118,9 @@ def test_a_missing_semicolon_costs_nothing() -> None:
 
 
 def test_a_missing_brace_names_the_one_to_match() -> None:
-    from ptxemu.errors import Diagnostics
-    from ptxemu.source import SourceFile
     from ptxemu.syntax.parser import parse
+    from ptxemu.text.errors import Diagnostics
+    from ptxemu.text.source import SourceFile
 
     source = SourceFile("k.ptx", HEADER + ".entry k()\n{ {\nret;")
     diagnostics = Diagnostics(source)

@@ -10,7 +10,7 @@ import pytest
 from texture_cases import ADDRESSES, DIMS, LANES, Case, coordinates, instruction, random_case, run, same
 
 import ptxemu
-from ptxemu.errors import Fault, InputError, UnsupportedError
+from ptxemu.text.errors import Fault, InputError, UnsupportedError
 
 FLAT = ("1d", "2d", "3d", "a1d", "a2d")
 CUBES = ("cube", "acube")

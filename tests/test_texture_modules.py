@@ -9,7 +9,7 @@ import pytest
 from texture_model import Model
 
 import ptxemu
-from ptxemu.errors import Fault, InputError, UnsupportedError
+from ptxemu.text.errors import Fault, InputError, UnsupportedError
 
 CORPUS = Path(__file__).parent / "data" / "corpus"
 LANES = 32

@@ -1,4 +1,4 @@
-"""Threaded code (lower/threaded.py): every instruction, and the shapes of control flow, as in the form of small kernels."""
+"""Threaded code (lower/functions/threaded.py): every instruction and the shapes of control flow, as in the other form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isa_forms import Form
 from isa_runner import File, Run, execute, execute_forms
 from test_isa import groups, runs
 
-from ptxemu import compile
+from ptxemu.driver import compile
 
 pytestmark = pytest.mark.slow
 

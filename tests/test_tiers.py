@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu import background, compile, improve, jit
 from ptxemu.cache import Cache, Entry
-from ptxemu.effort import cost_of
-from ptxemu.program import Program, Settings
-from ptxemu.source import SourceFile
+from ptxemu.driver import background, compile, improve, jit
+from ptxemu.driver.effort import cost_of
+from ptxemu.driver.program import Program, Settings
+from ptxemu.text.source import SourceFile
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 BLOCK = (32, 1, 1)
@@ -77,7 +77,7 @@ def wait_for(condition) -> None:
 def requests(monkeypatch) -> list[tuple[Entry, improve.Deliver]]:
     """What would have gone to the background compiler."""
     found: list[tuple[Entry, improve.Deliver]] = []
-    monkeypatch.setattr("ptxemu.improve.improve", lambda request, deliver: found.append((request, deliver)))
+    monkeypatch.setattr("ptxemu.driver.improve.improve", lambda request, deliver: found.append((request, deliver)))
     return found
 
 
@@ -115,7 +115,7 @@ def test_nothing_is_asked_for_small_kernels_and_other_tiers(requests):
 
 
 def test_a_long_launch_asks(requests, monkeypatch):
-    monkeypatch.setattr("ptxemu.program.LONG", 0.01)
+    monkeypatch.setattr("ptxemu.driver.program.LONG", 0.01)
     long = program(LARGE, "auto")
     code, _ = long.load("k", BLOCK)
     ended = long.watch("k", BLOCK, code)
@@ -191,7 +191,7 @@ def test_a_program_that_embeds_python_is_not_started_again(monkeypatch, name):
 CHILD = """
 import os, sys, time
 import numpy as np, ptxemu
-from ptxemu import compile, improve
+from ptxemu.driver import compile, improve
 compile.FIRST_LAUNCH = 0
 module = ptxemu.loads(sys.stdin.read(), tier="auto")
 values = np.arange(96, dtype=np.uint32)

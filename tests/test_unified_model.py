@@ -13,12 +13,12 @@ from cross_fronts import device as cross_device
 from sass_harness import memory
 
 import ptxemu
-from ptxemu.device import Device
+from ptxemu.device.device import Device
+from ptxemu.device.surface import Surface
+from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.ir.operations import OPERATIONS, find
+from ptxemu.ir.types import TYPES
 from ptxemu.isa import rows
-from ptxemu.operations import OPERATIONS, find
-from ptxemu.surface import Surface
-from ptxemu.surface_object import SurfaceObject
-from ptxemu.types import TYPES
 
 
 def device() -> Device:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from visa_harness import errors, run
 
 import ptxemu
-from ptxemu import operations
-from ptxemu.compile import Options, emit, front
 from ptxemu.dialects.visa.table import ATOMIC, TABLE, build
+from ptxemu.driver.compile import Options, emit, front
+from ptxemu.ir import operations
 from ptxemu.isa.table import Row
 
 HEAD = """.kernel "k"

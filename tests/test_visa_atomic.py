@@ -12,7 +12,7 @@ from surface_model import ModelSurface
 from visa_harness import device, memory, run
 
 import ptxemu
-from ptxemu.operations import OPERATIONS
+from ptxemu.ir.operations import OPERATIONS
 
 DATA = Path(__file__).parent / "data" / "spec"
 FORMATS = {32: "R32_UINT", 16: "R16_UINT"}

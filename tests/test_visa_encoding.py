@@ -10,9 +10,9 @@ import ptxemu
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.encoding import decode, encode
 from ptxemu.dialects.visa.grammar import parser
-from ptxemu.errors import Diagnostics
-from ptxemu.operations import OPERATIONS
-from ptxemu.source import SourceFile
+from ptxemu.ir.operations import OPERATIONS
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 
 def encoded(text: str) -> bytes:

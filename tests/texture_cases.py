@@ -10,8 +10,8 @@ import numpy as np
 from texture_model import Model
 
 import ptxemu
-from ptxemu.geometry import GEOMETRIES
-from ptxemu.surface_format import FORMATS, SurfaceFormat
+from ptxemu.device.surface_format import FORMATS, SurfaceFormat
+from ptxemu.ir.geometry import GEOMETRIES
 
 LANES = 32
 DIMS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2, "2dms": 2, "a2dms": 2}

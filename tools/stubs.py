@@ -29,7 +29,7 @@ class Lib:
 
 def declarations() -> str:
     """The text of all headers."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("csrc/*.h")))
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("csrc/*/*.h")))
 
 
 def type_of(kind: Any) -> str:

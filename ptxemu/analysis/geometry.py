@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.analysis.shape import Shape, uniform
-from ptxemu.variant import LANES
+from ptxemu.ir.block_shape import LANES
 
 
 def tid_shape(variant: str, axis: str) -> Shape | None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from ptxemu.analysis.linear import Layout
-from ptxemu.ir import Reg
-from ptxemu.passes.graph import Block, Phi, reads
+from ptxemu.ir.graph import Block, Phi, reads
+from ptxemu.ir.ops import Reg
 
 Value = Reg | Phi  # a phi stands for what is handed over to it: it lives apart from its result
 

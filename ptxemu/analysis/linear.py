@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ptxemu.analysis.dominators import Dominance, Loop, immediate_dominators, post_dominators, tree_intervals
-from ptxemu.passes.graph import Block, Graph
+from ptxemu.ir.dominators import Dominance, Loop, immediate_dominators, post_dominators, tree_intervals
+from ptxemu.ir.graph import Block, Graph
 
 
 class Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.analysis.linear import Linear
-from ptxemu.passes.graph import Block
+from ptxemu.ir.graph import Block
 
 
 def representatives(linear: Linear) -> dict[Block, Block]:

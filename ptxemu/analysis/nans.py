@@ -7,8 +7,8 @@ the host's NaN, and readers that observe bits (stores, moves, conversions) make 
 
 from __future__ import annotations
 
-from ptxemu.ir import Imm, Op, Reg
-from ptxemu.passes.graph import Graph
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Imm, Op, Reg
 
 
 def may_be_raw(op: Op) -> bool:

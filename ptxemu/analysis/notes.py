@@ -13,12 +13,12 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import needs_laps
-from ptxemu.errors import InputError
-from ptxemu.ir import Reg
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.ops import Reg
 from ptxemu.irtext.printer import Notes
-from ptxemu.passes.graph import Block, Graph
 from ptxemu.passes.ssa import live_in
-from ptxemu.variant import LANES
+from ptxemu.text.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptxemu.ir import Op
+from ptxemu.ir.ops import Op
 
 MAX_OFFSET = 1 << 24  # keeps every lane of an access inside the arena's margins
 MAX_SITES = 4

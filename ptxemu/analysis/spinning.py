@@ -7,19 +7,20 @@ are loops with a barrier, which waits properly.
 
 Other warps must run while one spins, so such loops yield.  And other *lanes* must: lanes that have left the loop, or taken
 another branch, wait in the linearized code until the spinning lanes are out (:mod:`ptxemu.analysis.linear`).  If one of them
-may write what is awaited, the kernel needs the form in which lanes progress independently (:mod:`ptxemu.lower.independent`).
+may write what is awaited, the kernel needs the form in which lanes progress independently
+(:mod:`ptxemu.lower.functions.independent`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxemu.analysis.dominators import Loop
 from ptxemu.analysis.linear import Layout, Linear
-from ptxemu.ir import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
-from ptxemu.operations import OPERATIONS
-from ptxemu.passes.graph import Block, Phi, reads, registers
-from ptxemu.passes.meetings import meets_all
+from ptxemu.ir.convergence import meets_all
+from ptxemu.ir.dominators import Loop
+from ptxemu.ir.graph import Block, Phi, reads, registers
+from ptxemu.ir.operations import OPERATIONS
+from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
 
 # Atomic operations that leave memory as it is when they are tried again in vain; ``add`` does with a zero.
 IDEMPOTENT = {entry.ptx for entry in OPERATIONS if entry.idempotent}

@@ -13,9 +13,9 @@ from ptxemu.analysis import shape as shapes
 from ptxemu.analysis.geometry import tid_shape
 from ptxemu.analysis.linear import Layout, Linear, linearize, unordered
 from ptxemu.analysis.shape import Shape
-from ptxemu.ir import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
-from ptxemu.passes.graph import Block, Graph, Phi
-from ptxemu.variant import LANES
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.graph import Block, Graph, Phi
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
 
 UNIFORM = shapes.uniform(LANES)
 Transfer = Callable[["Uniformity", Op], "Shape | None"]

@@ -1,18 +1,19 @@
 """Which functions of a kernel need the form in which the lanes of a warp progress independently.
 
-The reasons are those of :mod:`ptxemu.analysis.spinning`, :mod:`ptxemu.analysis.meeting` and :mod:`ptxemu.analysis.branches`.
+The reasons are those of :mod:`ptxemu.analysis.spinning`, :mod:`ptxemu.analysis.barriers` and
+:mod:`ptxemu.analysis.sync_branches`.
 """
 
 from __future__ import annotations
 
-from ptxemu.analysis.branches import branches_meet
+from ptxemu.analysis.barriers import parts_meet
 from ptxemu.analysis.linear import Layout
-from ptxemu.analysis.meeting import parts_meet
 from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
+from ptxemu.analysis.sync_branches import branches_meet
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir import Function, Reg
-from ptxemu.passes.graph import Graph
-from ptxemu.passes.meetings import counts_threads, meets
+from ptxemu.ir.convergence import counts_threads, meets
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Function, Reg
 from ptxemu.passes.routines import Routine
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.device import host_memory
-from ptxemu.errors import InputError, shown
-from ptxemu.files import named, reason, unreadable
+from ptxemu.device.device import host_memory
+from ptxemu.text.errors import InputError, shown
+from ptxemu.text.files import named, reason, unreadable
 
 Array = NDArray[Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from ptxemu.errors import InputError
-from ptxemu.names import closest
-from ptxemu.signature import KernelInfo
+from ptxemu.device.module_info import KernelInfo
+from ptxemu.text.errors import InputError
+from ptxemu.text.suggestions import closest
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.errors import InputError
+from ptxemu.text.errors import InputError
 
 LONGEST = 20_000  # characters
 

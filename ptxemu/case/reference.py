@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ptxemu.errors import InputError
-from ptxemu.files import read_text
+from ptxemu.text.errors import InputError
+from ptxemu.text.files import read_text
 
 FUNCTION = "reference"
 MAX_SCRIPT = 16 << 20  # bytes

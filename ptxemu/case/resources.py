@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ptxemu.buffer import Buffer
 from ptxemu.case.arrays import Array
 from ptxemu.case.images import ConstantSpec, RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec
 from ptxemu.case.schema import Case
-from ptxemu.device import Device
+from ptxemu.device.buffer import Buffer
+from ptxemu.device.device import Device
+from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.device.texture_object import SamplerObject, TextureObject
 from ptxemu.dialects.ctm.memory import constants_of, surface_of
-from ptxemu.errors import InputError
-from ptxemu.geometry import GEOMETRIES
-from ptxemu.names import closest
-from ptxemu.surface_object import SurfaceObject
-from ptxemu.texture_object import SamplerObject, TextureObject
+from ptxemu.ir.geometry import GEOMETRIES
+from ptxemu.text.errors import InputError
+from ptxemu.text.suggestions import closest
 
 
 class Resources:

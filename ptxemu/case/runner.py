@@ -21,10 +21,10 @@ from ptxemu.case.reference import run_script
 from ptxemu.case.resources import Resources
 from ptxemu.case.schema import Argument, Case, LaunchSpec, Name, Output
 from ptxemu.case.sources import ArraySpec
-from ptxemu.device import Device, default_device
-from ptxemu.errors import InputError
-from ptxemu.files import inside, regular
-from ptxemu.run import LaunchResult
+from ptxemu.device.device import Device, default_device
+from ptxemu.device.launch import LaunchResult
+from ptxemu.text.errors import InputError
+from ptxemu.text.files import inside, regular
 
 
 @dataclass(slots=True)

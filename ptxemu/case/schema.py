@@ -20,7 +20,7 @@ from ptxemu.case.images import (
 from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.dialects import DIALECTS
-from ptxemu.errors import InputError
+from ptxemu.text.errors import InputError
 
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, of_type, values
 from ptxemu.case.table import Table
-from ptxemu.files import regular
+from ptxemu.text.files import regular
 
 SOURCES = (*GENERATORS, "values", "npy", "png")
 

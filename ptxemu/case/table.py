@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ptxemu.errors import InputError, shown
-from ptxemu.files import read_text
-from ptxemu.names import closest
+from ptxemu.text.errors import InputError, shown
+from ptxemu.text.files import read_text
+from ptxemu.text.suggestions import closest
 
 T = TypeVar("T")
 

@@ -13,12 +13,12 @@ from ptxemu.check.initialisers import Encoder
 from ptxemu.check.operands import TooManyErrors
 from ptxemu.check.placement import after_head, function_problems, pragma_problem
 from ptxemu.check.sections import check_sections
-from ptxemu.errors import Diagnostics, UnsupportedError
-from ptxemu.ir import Function, Module, Op, SymRef, Variable
-from ptxemu.names import closest
-from ptxemu.source import SourceFile, after_blanks
+from ptxemu.ir.ops import Function, Module, Op, SymRef, Variable
 from ptxemu.syntax import ast
 from ptxemu.syntax.declarations import UNNAMED
+from ptxemu.text.errors import Diagnostics, UnsupportedError
+from ptxemu.text.source import SourceFile, after_blanks
+from ptxemu.text.suggestions import closest
 
 __all__ = ["check"]
 

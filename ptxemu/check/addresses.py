@@ -8,11 +8,11 @@ from ptxemu.check.candidate import Candidate
 from ptxemu.check.names import written
 from ptxemu.check.operands import Value
 from ptxemu.check.plan import Mismatch, Part
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Addr, Reg, SymRef, Variable
+from ptxemu.ir.ops import Addr, Reg, SymRef, Variable
+from ptxemu.ir.types import TYPES
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES
+from ptxemu.text.errors import UnsupportedError
 
 GENERIC_SPACES = frozenset({"global", "shared", "local"})
 NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addresses fit 32 bits

@@ -21,13 +21,13 @@ from ptxemu.check.operands import Rejected, Resolver, TooManyErrors
 from ptxemu.check.plan import Mismatch, Plan
 from ptxemu.check.subscripts import element, sum_of
 from ptxemu.check.typerules import literal_number, literal_value
-from ptxemu.errors import Diagnostics, UnsupportedError
-from ptxemu.ir import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
+from ptxemu.ir.ops import Addr, Function, LabelMark, Op, Reg, SymRef, Variable
+from ptxemu.ir.types import PRED, TYPES
 from ptxemu.isa import rows
-from ptxemu.names import proposing
 from ptxemu.syntax import ast
 from ptxemu.syntax.words import SPACES
-from ptxemu.types import PRED, TYPES
+from ptxemu.text.errors import Diagnostics, UnsupportedError
+from ptxemu.text.suggestions import proposing
 
 ARGUMENTS = frozenset({"[&param]", "[&param+]"})  # kinds of addresses of variables that a call passes or returns
 SPECIAL = re.compile(r"%([\w.]+)")  # in the kind of an operand

@@ -9,10 +9,10 @@ from ptxemu.check import typerules
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.names import written
 from ptxemu.check.operands import Rejected, Resolver
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Call, Function, Imm, Reg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Call, Function, Imm, Reg, SymRef, Variable, Vec
+from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.syntax import ast
-from ptxemu.types import PRED, TYPES, ScalarType
+from ptxemu.text.errors import UnsupportedError
 
 Actual = Variable | Reg | Imm | Vec
 
@@ -25,7 +25,7 @@ class _Signature:
 
 
 class CallChecker:
-    """Makes the :class:`ptxemu.ir.Call` of a call instruction."""
+    """Makes the :class:`ptxemu.ir.ops.Call` of a call instruction."""
 
     def __init__(self, resolver: Resolver, declarer: Declarer, owner: str) -> None:
         self.resolver = resolver

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from ptxemu.check import typerules
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Value
-from ptxemu.ir import Variable
+from ptxemu.ir.ops import Variable
+from ptxemu.ir.types import B32, TYPES, ScalarType
 from ptxemu.isa.instruction_types import named_type
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.table import SPACES
-from ptxemu.types import B32, TYPES, ScalarType
 
 UNRELAXED = frozenset(  # instruction types for which registers may not be wider, whatever the instruction
     {"bf16", "bf16x2", "tf32", *(name for name in TYPES if re.fullmatch(r"u?e\dm\dx[24]", name))}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxemu.check.names import written
-from ptxemu.errors import Diagnostics
-from ptxemu.ir import Addr, Function, Module, Op, SymRef, Variable
+from ptxemu.ir.ops import Addr, Function, Module, Op, SymRef, Variable
+from ptxemu.text.errors import Diagnostics
 
 SHARED, CONSTANT = 48 << 10, 64 << 10
 PARAMETERS, LARGE_PARAMETERS = 4352, 32764

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ptxemu.check.gates import Gates
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.placement import TRIPLE_DIRECTIVES, declaration_problem, gate_problem
-from ptxemu.errors import Diagnostics, UnsupportedError
-from ptxemu.ir import Function, Param, Variable
-from ptxemu.source import after_blanks
+from ptxemu.ir.ops import Function, Param, Variable
+from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.syntax import ast
-from ptxemu.types import PRED, TYPES, ScalarType
+from ptxemu.text.errors import Diagnostics, UnsupportedError
+from ptxemu.text.source import after_blanks
 
 DATA_KINDS = frozenset({"u", "s", "b", "f", "packed"})
 PARAMETER_SPACES = frozenset({"param", "reg"})

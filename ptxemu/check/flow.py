@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from ptxemu.check.gates import gate_errors
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Rejected
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Op, Reg
-from ptxemu.names import closest
+from ptxemu.ir.ops import Op, Reg
+from ptxemu.ir.types import TYPES
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES
+from ptxemu.text.errors import UnsupportedError
+from ptxemu.text.suggestions import closest
 
 if TYPE_CHECKING:
     from ptxemu.check.body import BodyChecker

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ptxemu.errors import Diagnostics
-from ptxemu.names import closest
 from ptxemu.syntax import ast
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.suggestions import closest
 
 TARGET = re.compile(r"(?:sm|compute)_0*(\d+)\w*?([af]?)$", re.ASCII)  # ptxas ignores what stands between number and suffix
 LIKENESS = 0.8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxemu.isa.aliases import ELSEWHERE
-from ptxemu.names import nearest, proposing
+from ptxemu.text.suggestions import nearest, proposing
 
 CUTOFF = 0.7
 CONTROL = frozenset({"if", "else", "for", "while", "do", "switch"})

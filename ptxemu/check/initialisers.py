@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ptxemu.check.typerules import float_bits
-from ptxemu.errors import Diagnostics, UnsupportedError
-from ptxemu.ir import Function, Reloc, SymRef, Variable
+from ptxemu.ir.ops import Function, Reloc, SymRef, Variable
+from ptxemu.ir.types import TYPES
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES
+from ptxemu.text.errors import Diagnostics, UnsupportedError
 
 SURFACE_FIELDS = frozenset({"width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout"})
 SAMPLER_FIELDS = frozenset(

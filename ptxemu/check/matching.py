@@ -13,12 +13,12 @@ from ptxemu.check.gates import INDIRECT
 from ptxemu.check.modifiers import Form
 from ptxemu.check.operands import Both, Computed, Negated, Selected, Value
 from ptxemu.check.plan import Mismatch, Part, Plan
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Reg, SReg, SymRef, Variable
+from ptxemu.ir.ops import Reg, SReg, SymRef, Variable
+from ptxemu.ir.types import B32, PRED, TYPES, ScalarType
 from ptxemu.isa.operands import LITERAL_FAMILIES, SELECTORS, OperandPattern, present
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.syntax import ast
-from ptxemu.types import B32, PRED, TYPES, ScalarType
+from ptxemu.text.errors import UnsupportedError
 
 HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
 OPAQUE_ROLES = frozenset({"surface", "texture"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from ptxemu.ir.types import TYPES
 from ptxemu.isa.table import ROWS, Row, Slot
 from ptxemu.isa.traits import name_words_of
-from ptxemu.names import nearest as nearest_name
-from ptxemu.names import proposing
-from ptxemu.types import TYPES
+from ptxemu.text.suggestions import nearest as nearest_name
+from ptxemu.text.suggestions import proposing
 
 SLOT_NAMES = {
     "type": "type", "dtype": "type", "atype": "type", "stype": "type", "btype": "type", "size": "type",

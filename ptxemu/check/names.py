@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ptxemu.ir import Reg, SReg, SymRef
+from ptxemu.ir.ops import Reg, SReg, SymRef
+from ptxemu.ir.types import ScalarType
 from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
 from ptxemu.syntax import ast
-from ptxemu.types import ScalarType
 
 
 @dataclass(slots=True, frozen=True)

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu.check.names import UNKNOWN, Names, VectorName
-from ptxemu.errors import Diagnostics
-from ptxemu.ir import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.ir.ops import Addr, Imm, Reg, SReg, SymRef, Variable
+from ptxemu.ir.types import U64
 from ptxemu.isa.traits import traits_of
-from ptxemu.names import closest
 from ptxemu.syntax import ast
-from ptxemu.types import U64
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.suggestions import closest
 
 
 class Rejected(Exception):
@@ -24,7 +24,7 @@ class Rejected(Exception):
 
 
 class TooManyErrors(Exception):
-    """The limit of :data:`ptxemu.errors.MAX_ERRORS` is reached."""
+    """The limit of :data:`ptxemu.text.errors.MAX_ERRORS` is reached."""
 
 
 class Computed(Reg):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxemu.check.gates import Gates
+from ptxemu.ir.types import TYPES
 from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
-from ptxemu.source import SourceFile
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES
+from ptxemu.text.source import SourceFile
 
 TYPE_NEEDS: dict[str, tuple[tuple[int, int], int]] = {"b128": ((8, 3), 70)}
 INSTRUCTION_TYPES = frozenset(["bf16", "tf32", *(name for name, kind in TYPES.items() if kind.kind == "packed")]) - {"f16x2"}

@@ -1,4 +1,4 @@
-"""Plans: how the operands of one shape of instruction become the parts of an :class:`ptxemu.ir.Op`."""
+"""Plans: how the operands of one shape of instruction become the parts of an :class:`ptxemu.ir.ops.Op`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from ptxemu.check import typerules
 from ptxemu.check.operands import Negated, Selected, Value
-from ptxemu.ir import Imm, Operand, Reg, Vec
+from ptxemu.ir.ops import Imm, Operand, Reg, Vec
+from ptxemu.ir.types import B32, TYPES, U64, ScalarType
 from ptxemu.isa.table import Row
 from ptxemu.syntax import ast
-from ptxemu.types import B32, TYPES, U64, ScalarType
 
 
 class Mismatch(Exception):

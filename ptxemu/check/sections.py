@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from ptxemu.errors import Diagnostics
-from ptxemu.source import after_blanks
 from ptxemu.syntax import ast
 from ptxemu.syntax.trivia import without_comments
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import after_blanks
 
 SECTION = re.compile(r'"[^"\n]*"|\.section\b[ \t]*\.[\w.$]+\s*\{([^{}]*)\}', re.ASCII)
 DATA = re.compile(r"\.(\w+)\s+(-?\w+(?:\s*,\s*-?\w+)*)", re.ASCII)

@@ -7,12 +7,12 @@ from ptxemu.check.addresses import NARROW_SPACES
 from ptxemu.check.candidate import Candidate
 from ptxemu.check.names import written
 from ptxemu.check.operands import Computed, Negated, Value
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Addr, Function, Reg, SReg, SymRef, Variable
+from ptxemu.ir.ops import Addr, Function, Reg, SReg, SymRef, Variable
+from ptxemu.ir.types import ScalarType
 from ptxemu.isa import video
 from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.syntax import ast
-from ptxemu.types import ScalarType
+from ptxemu.text.errors import UnsupportedError
 
 SUMMAND = 3  # of the video instructions
 

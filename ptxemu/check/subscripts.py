@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxemu.check.operands import Computed
-from ptxemu.ir import Imm, Op, Reg, SymRef, Variable
+from ptxemu.ir.ops import Imm, Op, Reg, SymRef, Variable
+from ptxemu.ir.types import TYPES, U64
 from ptxemu.syntax import ast
-from ptxemu.types import TYPES, U64
 
 if TYPE_CHECKING:
     from ptxemu.check.body import BodyChecker

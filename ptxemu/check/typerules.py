@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from ptxemu.ir import Imm
+from ptxemu.ir.ops import Imm
+from ptxemu.ir.types import ScalarType
 from ptxemu.syntax import ast
-from ptxemu.types import ScalarType
 
 INTEGER_PAIRS = frozenset({"u16x2", "s16x2"})
 

@@ -8,11 +8,11 @@ from ptxemu.check import typerules
 from ptxemu.check.candidate import Candidate
 from ptxemu.check.operands import Computed, Value
 from ptxemu.check.plan import Mismatch
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Reg, SReg
+from ptxemu.ir.ops import Reg, SReg
+from ptxemu.ir.types import B32, TYPES, ScalarType
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.syntax import ast
-from ptxemu.types import B32, TYPES, ScalarType
+from ptxemu.text.errors import UnsupportedError
 
 PACKED_LENGTHS = (1, 2, 4)
 

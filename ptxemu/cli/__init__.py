@@ -19,8 +19,8 @@ import ptxemu
 from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import restrict
 from ptxemu.cli.streams import complain, finish, prepare
-from ptxemu.errors import Error, InputError, InternalError, printable
-from ptxemu.interruptible import any_left
+from ptxemu.process.interruptible import any_left
+from ptxemu.text.errors import Error, InputError, InternalError, printable
 
 COMMANDS = ("run", "test", "lint", "info", "compile", "assemble", "disassemble")
 INTERRUPTED = 130

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ptxemu.diagnose import read_ptx
 from ptxemu.dialects import of_file
 from ptxemu.dialects.sass.listing import assemble
-from ptxemu.errors import Diagnostics, InputError
-from ptxemu.source import SourceFile
+from ptxemu.driver.front import read_ptx
+from ptxemu.text.errors import Diagnostics, InputError
+from ptxemu.text.source import SourceFile
 
 
 @click.command("assemble")

@@ -9,17 +9,17 @@ import click
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.values import parse_extent
-from ptxemu.compile import Options, emit, emit_ir, front
-from ptxemu.diagnose import read_ptx
+from ptxemu.device.launch_limits import shape_of
 from ptxemu.dialects import of_file
-from ptxemu.errors import InputError
-from ptxemu.files import reason
-from ptxemu.ir import Module
-from ptxemu.limits import shape_of
-from ptxemu.names import closest
-from ptxemu.pipeline import verify_bodies
-from ptxemu.requirements import find_entry
-from ptxemu.variant import variant_of
+from ptxemu.driver.compile import Options, emit, emit_ir, front
+from ptxemu.driver.front import read_ptx
+from ptxemu.driver.pipeline import verify_bodies
+from ptxemu.driver.requirements import find_entry
+from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.ops import Module
+from ptxemu.text.errors import InputError
+from ptxemu.text.files import reason
+from ptxemu.text.suggestions import closest
 
 
 @click.command("compile")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ptxemu.dialects.sass.encoding import decode
-from ptxemu.errors import InputError
+from ptxemu.text.errors import InputError
 
 
 @click.command("disassemble")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ptxemu
 from ptxemu.cli.streams import complain
-from ptxemu.errors import InternalError, printable
+from ptxemu.text.errors import InternalError, printable
 
 MAX_COPY = 64 << 20
 

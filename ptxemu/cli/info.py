@@ -12,18 +12,18 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
-from ptxemu.compile import front_of
-from ptxemu.describe import describe
-from ptxemu.diagnose import read_ptx
+from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter
 from ptxemu.dialects import PTX, find, of_file
-from ptxemu.errors import InputError
-from ptxemu.ir import Function, Module, Op
+from ptxemu.driver.compile import front_of
+from ptxemu.driver.describe import describe
+from ptxemu.driver.front import read_ptx
+from ptxemu.driver.requirements import written
+from ptxemu.ir.ops import Function, Module, Op
+from ptxemu.ir.runtime_calls import is_runtime_call
 from ptxemu.isa.texture import CHAPTER as TEXTURES
-from ptxemu.layout import place
-from ptxemu.requirements import written
-from ptxemu.runtime_calls import is_runtime_call
-from ptxemu.signature import KernelInfo, ModuleInfo, Parameter
-from ptxemu.source import SourceFile, join
+from ptxemu.lower.core.layout import place
+from ptxemu.text.errors import InputError
+from ptxemu.text.source import SourceFile, join
 
 
 @dataclass(slots=True)

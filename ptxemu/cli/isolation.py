@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ptxemu.errors import Error, InputError, shown
+from ptxemu.text.errors import Error, InputError, shown
 
 Command = Callable[..., Any]
 
@@ -64,7 +64,7 @@ def isolable(command: Command) -> Command:
 
 def limits_of(memory: str, seconds: float) -> Limits:
     """The limits that the options give."""
-    from ptxemu.device import parse_size
+    from ptxemu.device.device import parse_size
 
     if not 0 < seconds <= MAX_SECONDS:
         raise InputError(f"--max-seconds must be more than 0 and at most {MAX_SECONDS}, not {shown(seconds)}")

@@ -15,9 +15,9 @@ import click
 
 import ptxemu
 from ptxemu.cli.isolation import isolable
-from ptxemu.diagnose import decoded, lint, read_ptx
-from ptxemu.errors import Diagnostic, InputError
-from ptxemu.files import MAX_PROGRAM, read_bounded
+from ptxemu.driver.front import decoded, lint, read_ptx
+from ptxemu.text.errors import Diagnostic, InputError
+from ptxemu.text.files import MAX_PROGRAM, read_bounded
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 WRONG = 2

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ptxemu.device import ENGINES, Device, default_device
+from ptxemu.device.device import ENGINES, Device, default_device
 
 F = TypeVar("F", bound=Callable[..., Any])
 

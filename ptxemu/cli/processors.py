@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from ptxemu.errors import InputError, shown
+from ptxemu.text.errors import InputError, shown
 
 NATIVE = "native"
 # LLVM cannot be asked for a name: it warns of those it does not know, and ends the process for some. Another process tells.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 from xml.etree import ElementTree
 
-from ptxemu.errors import InputError
-from ptxemu.files import reason
+from ptxemu.text.errors import InputError
+from ptxemu.text.files import reason
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 PASSED, FAILED = "passed", "failed"

@@ -15,8 +15,8 @@ from ptxemu.case.bindings import in_order
 from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.options import device_of, device_options
 from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
-from ptxemu.device import Device
-from ptxemu.errors import Fault, InputError, printable
+from ptxemu.device.device import Device
+from ptxemu.text.errors import Fault, InputError, printable
 
 KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative")
 

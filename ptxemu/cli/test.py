@@ -18,9 +18,9 @@ from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import IsolationError, Limits, is_isolated, isolation_options, limits_of, run_isolated
 from ptxemu.cli.options import device_of, device_options
 from ptxemu.cli.report import write_json, write_junit
-from ptxemu.device import Device
-from ptxemu.errors import Error, Fault, InputError, InternalError, UnsupportedError, printable
-from ptxemu.files import read_text
+from ptxemu.device.device import Device
+from ptxemu.text.errors import Error, Fault, InputError, InternalError, UnsupportedError, printable
+from ptxemu.text.files import read_text
 
 PASSED, FAILED, ERROR, UNSUPPORTED, INTERNAL = "passed", "failed", "error", "unsupported", "internal error"
 KILLED = "killed"  # an isolated case that died or ran over its time

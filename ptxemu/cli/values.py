@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ptxemu.case.arrays import GENERATORS, Array, dtype_of, load_npy, load_png
-from ptxemu.errors import LONGEST_SHOWN, InputError, shown
+from ptxemu.text.errors import LONGEST_SHOWN, InputError, shown
 
 # What the fields after dtype and shape of name:dtype:shape:... mean.
 FIELDS: dict[str, tuple[str, ...]] = {

@@ -1,7 +1,7 @@
 """The sister instruction sets: assembly programs that run on the same compiler, runtime and command line as PTX.
 
 A dialect is a package ``ptxemu.dialects.<name>`` whose module ``front`` has a function ``front`` from source text to a
-checked :class:`ptxemu.ir.Module`.  Its programs are ops of PTX rows, made by :mod:`ptxemu.dialects.build`, and of a few
+checked :class:`ptxemu.ir.ops.Module`.  Its programs are ops of PTX rows, made by :mod:`ptxemu.dialects.build`, and of a few
 rows of its own, whose lowerings it registers; everything behind the typed IR is shared.  This module says only what a warm
 start needs, so it imports none of them.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePath
 
-from ptxemu.errors import Diagnostics, InputError, shown
-from ptxemu.ir import Module
-from ptxemu.source import SourceFile
+from ptxemu.ir.ops import Module
+from ptxemu.text.errors import Diagnostics, InputError, shown
+from ptxemu.text.source import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Dialect:
     """An instruction set.
 
     ``options`` are the choices where its documents are silent: the values of each, the default first, or the default alone
-    as a text where any text may be given.  ``policy`` are the defaults of :class:`ptxemu.surface.SurfacePolicy` fields.
+    as a text where any text may be given.  ``policy`` are the defaults of :class:`ptxemu.device.surface.SurfacePolicy` fields.
     ``hosted``: launches of its programs report what those of PTX do not (:mod:`ptxemu.dialects.host`).
     """
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from ptxemu.check.matching import match
 from ptxemu.check.modifiers import Misfit, sort_modifiers
-from ptxemu.ir import Addr, Function, LabelMark, Module, Op, Operand, Param, Reg, SReg, SymRef, Variable
+from ptxemu.ir.ops import Addr, Function, LabelMark, Module, Op, Operand, Param, Reg, SReg, SymRef, Variable
+from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.isa import rows
 from ptxemu.isa.table import Row
-from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Int
-from ptxemu.types import TYPES, ScalarType
+from ptxemu.text.source import SourceFile
 
 HANDLE = TYPES["surfref"]
 Guard = tuple[Reg, bool]

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ptxemu.device.faults import FaultKind
+from ptxemu.device.launch import Count
 from ptxemu.dialects import find
-from ptxemu.faults import FaultKind
-from ptxemu.run import Count
 
 if TYPE_CHECKING:
-    from ptxemu.resident import Resident
-    from ptxemu.signature import KernelInfo
-    from ptxemu.surface import SurfaceContext
+    from ptxemu.device.module_info import KernelInfo
+    from ptxemu.device.module_memory import Resident
+    from ptxemu.device.surface import SurfaceContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import Diagnostics
-from ptxemu.ir import Module
-from ptxemu.names import nearest, proposing
+from ptxemu.ir.ops import Module
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.suggestions import nearest, proposing
 
 KERNEL = "kernel"
 USAGE = re.compile(r"``(\.[^`]+)``")

@@ -6,13 +6,13 @@ Which slots there are is known when the whole file has been read; what a program
 from __future__ import annotations
 
 from ptxemu.dialects.build import Body
-from ptxemu.ir import Imm, Module, Op, Operand, Reg, SymRef, Variable
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import Imm, Module, Op, Operand, Reg, SymRef, Variable
+from ptxemu.ir.types import U32, U64
 from ptxemu.isa.table import internal_row
-from ptxemu.lower.context import Context
-from ptxemu.lower.effects import effect
-from ptxemu.lower.special import symbol_value
-from ptxemu.types import U32, U64
-from ptxemu.variant import LANES
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.special import symbol_value
 
 LOOKUP = internal_row("_surface_slot", "d, index, s...", lower="surface_slot", does="pure")
 INDEX_BITS = 20

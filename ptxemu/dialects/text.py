@@ -15,10 +15,10 @@ from typing import Any
 
 from ply import lex, yacc
 
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile, unmarked
 from ptxemu.syntax.ast import Int
 from ptxemu.syntax.repair import acceptable
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile, unmarked
 
 Token = Any  # ply.lex.LexToken, which is untyped
 Rule = Any  # ply.yacc.YaccProduction

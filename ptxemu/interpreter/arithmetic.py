@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.run import SYMBOLS
+from ptxemu.device.launch import SYMBOLS
 
 FMA: dict[str, Callable[..., float]] = {
     "float": ffi.cast("float (*)(float, float, float)", SYMBOLS["fmaf"]),

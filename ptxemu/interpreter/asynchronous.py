@@ -12,8 +12,8 @@ from ptxemu.interpreter.memory import addresses, each, store
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Body, Reader, bits_of, code_of_space, method
-from ptxemu.ir import Imm, Op, Operand, Vec
-from ptxemu.types import B64, PRED, TYPES, U32, U64
+from ptxemu.ir.ops import Imm, Op, Operand, Vec
+from ptxemu.ir.types import B64, PRED, TYPES, U32, U64
 
 SECOND, VALUES, STATE = 1, 2, 3  # areas
 WORDS = {

@@ -9,9 +9,9 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import addresses, lane_data
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Body, code_of_space, method, write_all
-from ptxemu.ir import Op
-from ptxemu.operations import find
-from ptxemu.types import ScalarType
+from ptxemu.ir.operations import find
+from ptxemu.ir.ops import Op
+from ptxemu.ir.types import ScalarType
 
 FIRST, OLD = 1, 3  # areas
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu._runtime import lib
-from ptxemu.errors import UnsupportedError
 from ptxemu.interpreter.externals import external_call
 from ptxemu.interpreter.lane import SPLIT, Lane, Step
 from ptxemu.interpreter.memory import overflow
 from ptxemu.interpreter.translate import GUARDED, Body, Code, Reader, method
-from ptxemu.ir import Function, Imm, Op, Reg, Variable, Vec
-from ptxemu.layout import align_up
-from ptxemu.types import PRED
+from ptxemu.ir.ops import Function, Imm, Op, Reg, Variable, Vec
+from ptxemu.ir.types import PRED
+from ptxemu.lower.core.layout import align_up
+from ptxemu.text.errors import UnsupportedError
 
 GUARDED.add("bra")
 

@@ -11,9 +11,9 @@ from typing import Any
 from ptxemu.interpreter.evaluator import NAMESPACE, Evaluator
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.translate import CARRY, Body, bits_of
-from ptxemu.ir import Imm, Op, Operand, Reg, SReg, SymRef, Vec
-from ptxemu.lower.emit import ELEMENTWISE
-from ptxemu.types import PRED, ScalarType
+from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir.types import PRED, ScalarType
+from ptxemu.lower.core.emit import ELEMENTWISE
 
 Maker = Callable[..., Step]
 _makers: dict[Hashable, Maker] = {}

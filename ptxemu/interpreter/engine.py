@@ -9,15 +9,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.code import Facts, KernelCode
-from ptxemu.errors import InputError
+from ptxemu.device.code import Facts, KernelCode
+from ptxemu.device.launch import LaunchResult, Run
+from ptxemu.device.launch_limits import Extent
+from ptxemu.driver.program import Program
 from ptxemu.interpreter.image import Image, image_of
 from ptxemu.interpreter.lane import Stopped
 from ptxemu.interpreter.machine import Grid
-from ptxemu.limits import Extent
-from ptxemu.program import Program
-from ptxemu.run import LaunchResult, Run
-from ptxemu.variant import variant_of
+from ptxemu.ir.block_shape import variant_of
+from ptxemu.text.errors import InputError
 
 POLL_SECONDS = 0.05
 

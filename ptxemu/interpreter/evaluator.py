@@ -1,7 +1,7 @@
 """Elementwise lowerings as Python functions of bit patterns.
 
-The lowerings write LLVM instructions through an :class:`~ptxemu.lower.emit.Emitter`.  This one writes each of them as a line of
-Python instead; values are names of integers, or in packed arithmetic of several.
+The lowerings write LLVM instructions through an :class:`~ptxemu.lower.core.emit.Emitter`.  This one writes each of them as a
+line of Python instead; values are names of integers, or in packed arithmetic of several.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from ptxemu.interpreter import arithmetic
-from ptxemu.lower.bits import FLOAT_BITS, width
-from ptxemu.lower.emit import Emitter
+from ptxemu.lower.core.emit import Emitter
+from ptxemu.lower.core.float_bits import FLOAT_BITS, width
 
 BITCAST = re.compile(r"bitcast (.+) (\S+) to (.+)")
 VECTOR = re.compile(r"<(\d+) x (\w+)>")

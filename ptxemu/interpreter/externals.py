@@ -8,9 +8,9 @@ from typing import Any
 from ptxemu._runtime import lib
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.translate import Body, Reader, Writer
-from ptxemu.ir import Function, Imm, Op, Reg, Variable
-from ptxemu.runtime_calls import GRID_SCOPE, SIGNATURES
-from ptxemu.types import U32, U64, ScalarType
+from ptxemu.ir.ops import Function, Imm, Op, Reg, Variable
+from ptxemu.ir.runtime_calls import GRID_SCOPE, SIGNATURES
+from ptxemu.ir.types import U32, U64, ScalarType
 
 RESULT = 0  # area; the arguments follow
 

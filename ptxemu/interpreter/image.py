@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-from ptxemu.errors import UnsupportedError
+from ptxemu.driver.requirements import find_entry, require_local, require_one_cta, require_supported
 from ptxemu.interpreter.control import targets
 from ptxemu.interpreter.translate import METHODS, Body, Code
-from ptxemu.ir import Function, Module, Op
+from ptxemu.ir.ops import Function, Module, Op
 from ptxemu.isa import rows
-from ptxemu.layout import KernelLayout, ModuleLayout
-from ptxemu.lower.emit import ELEMENTWISE
-from ptxemu.requirements import find_entry, require_local, require_one_cta, require_supported
+from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
+from ptxemu.text.errors import UnsupportedError
 
 LOWERINGS = (
-    "integer", "bitfield", "floating", "half", "compare", "logic", "convert", "narrow", "video", "data", "approx",
+    "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "video", "data", "approx",
 )  # fmt: skip
 METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous")
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
@@ -41,7 +41,7 @@ class Image:
 def load_methods() -> None:
     """Import what registers lowerings and methods."""
     for name in LOWERINGS:
-        import_module(f"ptxemu.lower.{name}")
+        import_module(f"ptxemu.lower.values.{name}")
     for name in METHOD_MODULES:
         import_module(f"ptxemu.interpreter.{name}")
 

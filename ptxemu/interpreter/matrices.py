@@ -12,9 +12,9 @@ from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Body, Reader, code_of_space, method, write_all
-from ptxemu.ir import Imm, Op
+from ptxemu.ir.ops import Imm, Op
+from ptxemu.ir.types import B32
 from ptxemu.isa.matrix import BITS, dimensions
-from ptxemu.types import B32
 
 ROUNDING = ("rn", "rz", "rm", "rp")
 SLOTS = 80

@@ -7,8 +7,8 @@ from typing import Any
 
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.translate import Body, Reader, Writer, bits_of, code_of_space, method, write_all
-from ptxemu.ir import Imm, Op, Reg
-from ptxemu.types import U32, U64, ScalarType
+from ptxemu.ir.ops import Imm, Op, Reg
+from ptxemu.ir.types import U32, U64, ScalarType
 
 STACK_ALIGN = 8
 ADDRESSES, DATA = 0, 1  # areas

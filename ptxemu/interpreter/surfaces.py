@@ -10,8 +10,8 @@ from ptxemu.interpreter.lane import LANES, Lane, Step
 from ptxemu.interpreter.memory import lane_data
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Body, Reader, method, write_all
-from ptxemu.ir import Imm, Op, Operand
-from ptxemu.types import B32
+from ptxemu.ir.ops import Imm, Op, Operand
+from ptxemu.ir.types import B32
 
 HANDLES, DATA, FIRST = 0, 1, 2  # areas; coordinates from FIRST on
 SAMPLERS = 1

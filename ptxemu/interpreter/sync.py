@@ -8,8 +8,8 @@ from ptxemu.interpreter.barriers import Arrival
 from ptxemu.interpreter.lane import SPLIT, Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.translate import Body, method
-from ptxemu.ir import Op
-from ptxemu.types import U32
+from ptxemu.ir.ops import Op
+from ptxemu.ir.types import U32
 
 
 @method("barrier_sync", "barrier_arrive", "barrier_red")

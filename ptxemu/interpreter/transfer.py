@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
+from ptxemu.device.launch import SYMBOLS
 from ptxemu.interpreter.lane import LANES
-from ptxemu.ir import Op
-from ptxemu.run import SYMBOLS
+from ptxemu.ir.ops import Op
 
 LANE_BYTES = 128  # the most that an operand of one lane takes
 OWN = ("pe_lanes_load", "pe_lanes_store", "pe_lanes_fault", "pe_lanes_mbarrier_deadlock")

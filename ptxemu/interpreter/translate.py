@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.errors import UnsupportedError
 from ptxemu.interpreter.lane import SPLIT, YIELD, Lane, Step
-from ptxemu.ir import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, Vec
-from ptxemu.layout import KernelLayout, align_up, place
-from ptxemu.lower.emit import ELEMENTWISE
-from ptxemu.types import B32, B64, PRED, U64, ScalarType
+from ptxemu.ir.ops import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir.types import B32, B64, PRED, U64, ScalarType
+from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.layout import KernelLayout, align_up, place
+from ptxemu.text.errors import UnsupportedError
 
 Method = Callable[["Body", Op], Step]
 METHODS: dict[str, Method] = {}

@@ -8,8 +8,8 @@ from typing import Any
 from ptxemu.interpreter.lane import YIELD, Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.translate import Body, bits_of, method, write_all
-from ptxemu.ir import Op, Operand
-from ptxemu.types import B32, PRED, U32, ScalarType
+from ptxemu.ir.ops import Op, Operand
+from ptxemu.ir.types import B32, PRED, U32, ScalarType
 
 Inputs = Sequence[Any]
 Compute = Callable[[dict[int, Inputs], set[int]], dict[int, Inputs]]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.irtext.words import unquoted
-from ptxemu.source import SourceFile, join
-from ptxemu.types import TYPES, ScalarType
+from ptxemu.text.source import SourceFile, join
 
 T = TypeVar("T")
 NAME = re.compile(r'"(?:\\.|[^"\\])*"|[\w$.+#<>|?\'%-]+')

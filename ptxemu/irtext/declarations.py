@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ptxemu.ir import Variable
+from ptxemu.ir.ops import Variable
+from ptxemu.ir.types import TYPES
 from ptxemu.irtext.cursor import Cursor, Problem
 from ptxemu.irtext.words import natural
-from ptxemu.types import TYPES
 
 
 def declared(cursor: Cursor, space: str, pos: int) -> Variable:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ptxemu.ir import Function, LabelMark, Param, Symbol, Variable
+from ptxemu.ir.graph import Block, Graph, Phi
+from ptxemu.ir.ops import Function, LabelMark, Param, Symbol, Variable
 from ptxemu.irtext.cursor import SPACES, Cursor, Lines, Problem
 from ptxemu.irtext.declarations import declared
 from ptxemu.irtext.operations import Operations, find
 from ptxemu.irtext.printer import Body, Item
-from ptxemu.passes.graph import Block, Graph, Phi
 
 
 class FunctionReader:

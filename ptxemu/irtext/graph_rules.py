@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ptxemu.analysis.dominators import Dominance, Loop
-from ptxemu.ir import Op, Reg
+from ptxemu.ir.dominators import Dominance, Loop
+from ptxemu.ir.graph import Block, Graph, reads
+from ptxemu.ir.ops import Op, Reg
+from ptxemu.ir.types import PRED
 from ptxemu.irtext.problems import Problem
-from ptxemu.passes.graph import Block, Graph, reads
 from ptxemu.passes.internal import KEEP
 from ptxemu.passes.ssa import written
-from ptxemu.types import PRED
 
 
 def graph_problems(graph: Graph, ssa: bool, canonical: bool) -> Iterator[Problem]:

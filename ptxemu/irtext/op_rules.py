@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptxemu.ir import Addr, Function, Imm, Module, Op, Operand, Reg, SReg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Function, Imm, Module, Op, Operand, Reg, SReg, SymRef, Variable, Vec
+from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.irtext.problems import Problem
 from ptxemu.isa.instruction_types import types_of
 from ptxemu.isa.operands import Names, OperandPattern, places
 from ptxemu.isa.special import SPECIAL_REGISTERS
-from ptxemu.types import PRED, TYPES, ScalarType
 
 B8 = TYPES["b8"]
 

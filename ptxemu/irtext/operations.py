@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ptxemu.ir import Addr, Call, Function, Imm, Op, Operand, Reg, SReg, Symbol, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Call, Function, Imm, Op, Operand, Reg, SReg, Symbol, SymRef, Variable, Vec
+from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.irtext.cursor import NAME, Cursor, Problem
 from ptxemu.irtext.declarations import extent
 from ptxemu.irtext.words import INSTRUCTION, constant_of, instruction
 from ptxemu.isa.instruction_types import Types, instruction_types
 from ptxemu.isa.special import SPECIAL_REGISTERS
-from ptxemu.types import PRED, ScalarType
 
 NUMBER = re.compile(r"0[fd][0-9a-f]+\([^)]*\)|-?\w+")
 DEFINITION = re.compile(r' *([%"]|_(,| =))')

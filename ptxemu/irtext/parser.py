@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxemu.errors import InputError
-from ptxemu.ir import Function, Module, Reloc, Symbol, Variable
+from ptxemu.ir.ops import Function, Module, Reloc, Symbol, Variable
 from ptxemu.irtext.cursor import FUNCTION, SPACES, Cursor, Line, Lines, Problem
 from ptxemu.irtext.declarations import declared
 from ptxemu.irtext.functions import FunctionReader
 from ptxemu.irtext.operations import find
 from ptxemu.irtext.printer import Body, Item
+from ptxemu.text.errors import InputError
 
 
 def parse_ir(text: str, name: str = "<ir>") -> tuple[Module, list[Body]]:

@@ -10,13 +10,29 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Module, Op, Operand, Param, Reg, SReg, Symbol, SymRef, Variable, Vec
+from ptxemu.ir.graph import Block, Graph, Phi, reads
+from ptxemu.ir.ops import (
+    Addr,
+    Call,
+    Function,
+    Imm,
+    LabelMark,
+    Module,
+    Op,
+    Operand,
+    Param,
+    Reg,
+    SReg,
+    Symbol,
+    SymRef,
+    Variable,
+    Vec,
+)
+from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.irtext.words import constant, natural, quoted, spelled
 from ptxemu.isa.instruction_types import types_of
 from ptxemu.isa.special import SPECIAL_REGISTERS
-from ptxemu.passes.graph import Block, Graph, Phi, reads
-from ptxemu.source import JoinedSource, parts_of
-from ptxemu.types import PRED, ScalarType
+from ptxemu.text.source import JoinedSource, parts_of
 
 Item = Op | LabelMark
 WIDTH = 72  # of a line up to its comment

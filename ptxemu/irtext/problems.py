@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ptxemu.ir import Op
+from ptxemu.ir.ops import Op
 
 
 @dataclass(frozen=True, slots=True)

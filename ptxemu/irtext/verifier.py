@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ptxemu.ir import Function, LabelMark, Module, Op, Variable
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Function, LabelMark, Module, Op, Variable
 from ptxemu.irtext.graph_rules import graph_problems
 from ptxemu.irtext.op_rules import Context, op_problems
 from ptxemu.irtext.printer import Body, print_op
 from ptxemu.irtext.problems import Problem
-from ptxemu.passes.graph import Graph
 
 SSA = frozenset({"ssa", "copies", "lane-private"})
 CANONICAL = frozenset({"loops", "ssa", "copies"})

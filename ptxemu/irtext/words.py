@@ -10,10 +10,10 @@ from importlib import import_module
 from math import prod
 
 from ptxemu import isa
-from ptxemu.ir import Imm
+from ptxemu.ir.ops import Imm
+from ptxemu.ir.types import ScalarType
 from ptxemu.isa.table import Row, Slot
 from ptxemu.passes import internal
-from ptxemu.types import ScalarType
 
 PLAIN = re.compile(r"[\w$.+#<>|?'%:-]+")
 SMALL = 1 << 16  # integers below are decimal

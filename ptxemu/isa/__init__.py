@@ -9,9 +9,9 @@ from collections.abc import Container, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
+from ptxemu.ir.types import TYPES
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.table import ROWS, SPACES, Row
-from ptxemu.types import TYPES
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

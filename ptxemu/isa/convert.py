@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from ptxemu.ir.types import TYPES
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
-from ptxemu.types import TYPES
 
 CHAPTER = "9.7.9 Data Movement and Conversion Instructions"
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")

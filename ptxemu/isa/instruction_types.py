@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from ptxemu.ir import Op, Vec
+from ptxemu.ir.ops import Op, Vec
+from ptxemu.ir.types import B32, PRED, TYPES, U64, ScalarType
 from ptxemu.isa.operands import COORDINATES, SAMPLER, places
 from ptxemu.isa.table import Row
-from ptxemu.types import B32, PRED, TYPES, U64, ScalarType
 
 FIXED = {"surface": U64, "texture": U64, "sampler": U64, "random": B32, "gradient": TYPES["f32"], "offset": TYPES["s32"]}
 IMPLICIT = {"cc": PRED, "stack": U64}

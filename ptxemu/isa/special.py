@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.types import PRED, TYPES, U32, U64, ScalarType
+from ptxemu.ir.types import PRED, TYPES, U32, U64, ScalarType
 
 TRIPLES = (
     "tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",

@@ -48,7 +48,7 @@ Operand patterns, separated by commas, in written order::
     d..., a...  any number of destinations or sources (rows that no text has)
     ...        alone: any operands, whose names are resolved and nothing more
 
-An op answers to the names (:meth:`ptxemu.ir.Op.__getitem__`).  The coordinates of ``s:surface*geom`` and ``t:texture*geom``
+An op answers to the names (:meth:`ptxemu.ir.ops.Op.__getitem__`).  The coordinates of ``s:surface*geom`` and ``t:texture*geom``
 have the name ``coordinates``, a texture's sampler ``sampler``; registers that are read or written without being in the
 text those of the effects (``reads cc``).
 

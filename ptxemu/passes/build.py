@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Call, LabelMark, Op, Reg
-from ptxemu.passes.graph import Block, Graph
+from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.ops import Call, LabelMark, Op, Reg
+from ptxemu.ir.types import PRED, U64
 from ptxemu.passes.internal import ARGUMENTS, CALL, ENTER, INDIRECT_CALL, RESULTS, STACK_POINTER, invalid_branch, marker
 from ptxemu.passes.routines import Routine
-from ptxemu.types import PRED, U64
 
 CARRY = Reg("%cc", PRED)
 STACK = Reg("%stack", U64)  # where the next alloca or call may place its local memory

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Imm, Op, Operand, Reg
-from ptxemu.passes.graph import Graph, reading, reads
+from ptxemu.ir.graph import Graph, reading, reads
+from ptxemu.ir.ops import Imm, Op, Operand, Reg
 
 
 def propagate(graph: Graph) -> None:

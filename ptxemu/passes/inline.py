@@ -7,10 +7,10 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.types import PRED
 from ptxemu.passes.internal import INVALID_CALL, branch, is_function, marker, param_access
 from ptxemu.passes.marshal import elements
-from ptxemu.types import PRED
 
 Item = Op | LabelMark
 Actual = Variable | Reg | Imm | Vec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from ptxemu.ir import Addr, Function, Imm, Op, Operand, Reg, SymRef
+from ptxemu.ir.ops import Addr, Function, Imm, Op, Operand, Reg, SymRef
+from ptxemu.ir.types import PRED, U32, ScalarType
 from ptxemu.isa.table import Row, internal_row, with_operands
-from ptxemu.types import PRED, U32, ScalarType
 
 MOVE = internal_row("_move", "d, a", does="copies a")
 EQUAL = internal_row("_equal", "d, a, b")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ptxemu.analysis.dominators import Dominance, Loop
-from ptxemu.ir import Imm, Op, Reg
-from ptxemu.passes.graph import Block, Graph, redirect
+from ptxemu.ir.dominators import Dominance, Loop
+from ptxemu.ir.graph import Block, Graph, redirect
+from ptxemu.ir.ops import Imm, Op, Reg
+from ptxemu.ir.types import U32
 from ptxemu.passes.internal import MOVE, move
-from ptxemu.types import U32
 
 
 def canonicalize(graph: Graph) -> None:

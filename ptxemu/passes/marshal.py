@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Addr, Function, Imm, Op, Reg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Function, Imm, Op, Reg, SymRef, Variable, Vec
+from ptxemu.ir.types import TYPES, U64, ScalarType
 from ptxemu.isa.table import Row
 from ptxemu.passes.internal import (
     ARGUMENTS,
@@ -30,7 +31,6 @@ from ptxemu.passes.internal import (
     move,
     transfer,
 )
-from ptxemu.types import TYPES, U64, ScalarType
 
 WORD = 4
 LARGEST = 8  # bytes of a cell

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir import Addr, Function, Op, Operand, Reg, SymRef, Variable, Vec
-from ptxemu.passes.graph import Graph
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Addr, Function, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.types import TYPES
 from ptxemu.passes.internal import ARGUMENTS, RESULTS, transfer
 from ptxemu.passes.marshal import FRAME_ALIGN, WORD, Marshal, cells, in_memory, places
-from ptxemu.types import TYPES
 
 
 def promote(graph: Graph, function: Function) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ptxemu.errors import UnsupportedError
-from ptxemu.ir import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.passes.inline import Item, inline
+from ptxemu.text.errors import UnsupportedError
 
 MAX_INLINED = 2000  # ops of a body with all its calls expanded, beyond which a function called twice is not copied
 MAX_COPIED = 4000  # ops of all copies of a function together

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.analysis.dominators import Dominance, Loop
-from ptxemu.ir import Imm, Op, Reg
-from ptxemu.passes.graph import Block, Graph, Phi, reading, reads
+from ptxemu.ir.dominators import Dominance, Loop
+from ptxemu.ir.graph import Block, Graph, Phi, reading, reads
+from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.passes.internal import MOVE, move
 
 

@@ -1,7 +1,7 @@
 """The abstract syntax tree of a PTX module.
 
 Every node carries ``pos`` and ``end``: character offsets into the source text, half open.  They are turned
-into lines and columns only when a diagnostic is printed (:class:`ptxemu.source.SourceFile`).
+into lines and columns only when a diagnostic is printed (:class:`ptxemu.text.source.SourceFile`).
 The tree is pure syntax: names are unresolved, modifiers unsorted, literals untyped.
 
 A large module has 100,000 nodes: a struct of :mod:`msgspec` takes a tenth of the time that a frozen dataclass takes to

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ptxemu.names import closest
-from ptxemu.types import TYPES
+from ptxemu.ir.types import TYPES
+from ptxemu.text.suggestions import closest
 
 _LIKENESS = 0.7
 _CLOSERS = (";", "]", ")", "}", ">")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from copy import copy
 
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
 from ptxemu.syntax.ast import Module
 from ptxemu.syntax.stream import TokenStream
 from ptxemu.syntax.tables import tables
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 
 def parse(source: SourceFile, diagnostics: Diagnostics, *, fast: bool = True) -> Module:

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from ply import yacc
 
 from ptxemu.isa import rows
-from ptxemu.names import nearest
 from ptxemu.syntax.messages import MALFORMED
 from ptxemu.syntax.words import DIRECTIVES
+from ptxemu.text.suggestions import nearest
 
 _LOOK_BACK = 1000  # how much of the stack is copied; a long one comes from a deep expression
 _CLOSERS = (",", ")", "]", "}", ">", ";")

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from ply import yacc
 
-from ptxemu.errors import Diagnostics
-from ptxemu.names import proposing
-from ptxemu.source import SourceFile
 from ptxemu.syntax import messages, misplaced, repair
 from ptxemu.syntax.declarations import UNNAMED, Header
 from ptxemu.syntax.tokens import FIRST_WORD, MAX_NESTING, Token, Tokens, made
 from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS, MODULE_ONLY
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
+from ptxemu.text.suggestions import proposing
 
 _READY_MADE = ("RUN", "PARAMETERS", "INTEGERS")
 _NOT_FIRST_AT_MODULE_SCOPE = (".param", ".reg")

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from ply import lex
 
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile, after_blanks
 from ptxemu.syntax import lexer as lexing
 from ptxemu.syntax import messages
 from ptxemu.syntax.ast import Instruction, Module, Variable
 from ptxemu.syntax.scanner import Scanner
 from ptxemu.syntax.trivia import blank
 from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile, after_blanks
 
 MAX_NESTING = 256
 """Deepest nesting of braces; later stages may recurse on it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ptxemu.source import unmarked
+from ptxemu.text.source import unmarked
 
 _STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"?'
 _COMMENT = r"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.types import TYPES
+from ptxemu.ir.types import TYPES
 
 SPACES = ("reg", "sreg", "const", "global", "local", "param", "shared", "tex")
 LINKAGES = ("extern", "visible", "weak", "common")

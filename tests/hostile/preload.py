@@ -1,7 +1,7 @@
 """What the process imports and does once from which the children are forked, so that they need not."""
 
 from hostile import worker
-from ptxemu.compile import Options, emit, front
+from ptxemu.driver.compile import Options, emit, front
 
 __all__ = ["worker"]
 

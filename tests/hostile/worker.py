@@ -21,7 +21,7 @@ import numpy as np
 import ptxemu
 from hostile.program import Launch, Program
 from hostile.world import MEMORY, SECRET, World
-from ptxemu.signature import Parameter
+from ptxemu.device.module_info import Parameter
 
 TIMEOUT = 0.4  # seconds that a launch may take
 GRACE = 1.0  # seconds that it may take to end then

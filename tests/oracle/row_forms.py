@@ -10,10 +10,10 @@ import random
 import re
 from dataclasses import dataclass
 
-from ptxemu.geometry import GEOMETRIES
+from ptxemu.ir.geometry import GEOMETRIES
+from ptxemu.ir.types import TYPES
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.table import Row
-from ptxemu.types import TYPES
 
 NAMES = ("p", "b", "h", "r", "d", "q", "f", "g", "e", "ee", "u", "s", "du", "ds")
 KINDS = ("pred", "b8", "b16", "b32", "b64", "b128", "f32", "f64", "f16", "f16x2", "u32", "s32", "u64", "s64")

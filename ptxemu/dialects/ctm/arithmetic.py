@@ -12,7 +12,7 @@ from ptxemu.check.modifiers import Form
 from ptxemu.dialects.build import Body
 from ptxemu.dialects.ctm.grammar import float_bits
 from ptxemu.dialects.ctm.table import DISABLED, MODIFIERS
-from ptxemu.ir import Reg
+from ptxemu.ir.ops import Reg
 
 HALF = 0x3F000000
 SIGN, MAGNITUDE = 0x80000000, 0x7FFFFFFF

@@ -25,8 +25,8 @@ from ptxemu.dialects.ctm.output import ALL, Output, Write, target_span
 from ptxemu.dialects.ctm.registers import Registers
 from ptxemu.dialects.ctm.table import DISABLED
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Reg, SymRef, Variable
-from ptxemu.types import B32, U64
+from ptxemu.ir.ops import Reg, SymRef, Variable
+from ptxemu.ir.types import B32, U64
 
 ALPHA = 3
 Warn = Callable[[str, int, int], None]

@@ -15,7 +15,7 @@ from ptxemu.dialects.ctm.operands import CHANNELS, NO_CHANNELS, OUT, PRED, Desti
 from ptxemu.dialects.ctm.output import KINDS
 from ptxemu.dialects.ctm.table import CACHED, DISABLED, MODIFIERS, SELECTS, TESTS, uncached
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import InputError, UnsupportedError
+from ptxemu.text.errors import InputError, UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from ptxemu.dialects.ctm.output import ALWAYS, KINDS, TARGETS, Output
 from ptxemu.dialects.ctm.registers import WORD_BYTES
 from ptxemu.dialects.program import Outside, ProgramFront, first_value
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import Diagnostics
-from ptxemu.ir import Module, Variable
-from ptxemu.source import SourceFile
+from ptxemu.ir.ops import Module, Variable
 from ptxemu.syntax.ast import Int
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 COORDINATES = 1 << 12  # of a domain
 UNCACHED = "RNDR_TGT_UMRT"  # how the names of targets of uncached output begin

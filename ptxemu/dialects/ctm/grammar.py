@@ -13,7 +13,7 @@ from ptxemu.dialects.ctm.ast import Directive, Instruction, Name, Number, Operan
 from ptxemu.dialects.ctm.table import TABLES
 from ptxemu.dialects.rules import listed, p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
-from ptxemu.names import closest
+from ptxemu.text.suggestions import closest
 
 tokens = ("WORD", "DOTTED", "NUMBER", "KIND", "UNIT")
 start = "line"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ptxemu._runtime import lib
+from ptxemu.device.faults import FaultKind
+from ptxemu.device.launch import Count
 from ptxemu.dialects.host import Host
-from ptxemu.faults import FaultKind
-from ptxemu.run import Count
 
 if TYPE_CHECKING:
-    from ptxemu.resident import Resident
-    from ptxemu.signature import KernelInfo
+    from ptxemu.device.module_info import KernelInfo
+    from ptxemu.device.module_memory import Resident
 
 UNSYNCED = "UNSYNCED_READ: reads of what UMRT writes, which no write acquires the texture semaphore for"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
-from ptxemu.ir import Op, SymRef
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import Op, SymRef
+from ptxemu.ir.types import B32
 from ptxemu.isa.table import internal_row
-from ptxemu.lower.atomics import lane_data, load_lane_data
-from ptxemu.lower.context import Context
-from ptxemu.lower.effects import effect
-from ptxemu.lower.special import symbol_value
-from ptxemu.types import B32
-from ptxemu.variant import LANES
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.special import symbol_value
+from ptxemu.lower.memory.atomics import lane_data, load_lane_data
 
 LOAD = internal_row("_ctm_load", "d:*4, s, x, y", does="reads s, varying")
 STORE = internal_row("_ctm_store", "s, x, y, v:*4, channels", does="writes s")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.buffer import Buffer
-from ptxemu.device import Device
-from ptxemu.errors import InputError, UnsupportedError
-from ptxemu.surface import Surface
-from ptxemu.surface_format import surface_format
-from ptxemu.surface_object import SurfaceObject
+from ptxemu.device.buffer import Buffer
+from ptxemu.device.device import Device
+from ptxemu.device.surface import Surface
+from ptxemu.device.surface_format import surface_format
+from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.text.errors import InputError, UnsupportedError
 
 FORMATS = {
     0: ("UINT16_1", "R16_UNORM"), 1: ("UINT8_4", "R8G8B8A8_UNORM"), 2: ("FLOAT32_1", "R32_FLOAT"),

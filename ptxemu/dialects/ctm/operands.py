@@ -9,7 +9,7 @@ from ptxemu.dialects.ctm.ast import Name, Number, Operand, Pair, Part, Source
 from ptxemu.dialects.ctm.memory import CONSTANTS
 from ptxemu.dialects.ctm.table import TABLES
 from ptxemu.dialects.text import TextError
-from ptxemu.names import ALIKE, closest
+from ptxemu.text.suggestions import ALIKE, closest
 
 CHANNELS = "rgba"
 NO_CHANNELS = "none"

@@ -11,8 +11,8 @@ from ptxemu.dialects.ctm.operands import CHANNELS, OUT
 from ptxemu.dialects.ctm.registers import Registers
 from ptxemu.dialects.ctm.table import ACQUIRE, CACHED, SAME, uncached
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Operand, Reg, SymRef, Variable, Vec
-from ptxemu.types import B32, PRED, U64
+from ptxemu.ir.ops import Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.types import B32, PRED, U64
 
 TARGETS = "ABCD"
 KINDS = ("cached", "umrt")

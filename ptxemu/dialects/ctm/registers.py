@@ -10,9 +10,9 @@ from ptxemu.dialects.ctm.arithmetic import Arithmetic
 from ptxemu.dialects.ctm.ast import Name
 from ptxemu.dialects.ctm.operands import CHANNELS, PRED, Select, temporary
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Addr, Reg, SReg, Variable
-from ptxemu.types import PRED as PRED_TYPE
-from ptxemu.types import TYPES
+from ptxemu.ir.ops import Addr, Reg, SReg, Variable
+from ptxemu.ir.types import PRED as PRED_TYPE
+from ptxemu.ir.types import TYPES
 
 TEXEL_BYTES, WORD_BYTES = 16, 4
 SELECTED = {"PRED_SEL_RRRR": 0, "PRED_SEL_GGGG": 1, "PRED_SEL_BBBB": 2, "PRED_SEL_AAAA": 3}

@@ -12,10 +12,10 @@ from ptxemu.dialects.sass.memory import Banks, Pool
 from ptxemu.dialects.sass.operands import ZERO, Operands, Source, check_operands, form_of, has_carry, without_carry
 from ptxemu.dialects.sass.table import ENGINE_TYPES, GEOMETRIES
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Imm, Reg, Variable, Vec
-from ptxemu.names import closest
+from ptxemu.ir.ops import Imm, Reg, Variable, Vec
+from ptxemu.ir.types import B32, B64
 from ptxemu.syntax.ast import Int, Name
-from ptxemu.types import B32, B64
+from ptxemu.text.suggestions import closest
 
 WORD_BYTES = 4
 EPILOGUE = "<epilogue>"  # no label of a source

@@ -24,8 +24,8 @@ from ptxemu.dialects.sass.operands import (
 )
 from ptxemu.dialects.sass.table import CLAMPS, DEFAULT_SIZE, DIMS
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import InputError
 from ptxemu.syntax.ast import Int, Name
+from ptxemu.text.errors import InputError
 
 OPS = ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR")
 SURED_SIZES = ("U32", "S32", "U64", "F32.FTZ.RN", "F16x2.RN", "S64", "SD32", "SD64")

@@ -16,10 +16,10 @@ from ptxemu.dialects.sass.memory import BANKS, POINTER, Banks, Pool, bias_of
 from ptxemu.dialects.sass.table import TABLE
 from ptxemu.dialects.slots import LOOKUP
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import Diagnostics, InputError
-from ptxemu.ir import Module, Variable
-from ptxemu.source import SourceFile
+from ptxemu.ir.ops import Module, Variable
 from ptxemu.syntax.ast import Int, Name
+from ptxemu.text.errors import Diagnostics, InputError
+from ptxemu.text.source import SourceFile
 
 TYPES = {"u32": "u32", "s32": "s32", "b32": "b32", "f32": "f32", "u64": "u64", "s64": "s64", "f64": "f64", "ptr": "u64"}
 ADDRESSES = 1 << 40

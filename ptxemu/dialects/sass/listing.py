@@ -9,8 +9,8 @@ from ptxemu.dialects.sass.encoding import encode
 from ptxemu.dialects.sass.grammar import parser
 from ptxemu.dialects.sass.operands import check_operands, form_of
 from ptxemu.dialects.text import TextError
-from ptxemu.errors import Diagnostics
-from ptxemu.source import SourceFile
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
 
 ENCODED = ("SURED", "RED")
 

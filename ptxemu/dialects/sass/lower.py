@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.dialects.sass.table import ENGINE_TYPES, GEOMETRIES
-from ptxemu.geometry import AXES, Geometry
-from ptxemu.ir import Op, Vec
-from ptxemu.lower.atomics import lane_data, type_code
-from ptxemu.lower.context import Context
-from ptxemu.lower.effects import effect
-from ptxemu.lower.surfaces import site_constant
-from ptxemu.operations import find
-from ptxemu.types import B32, B64, U64, ScalarType
+from ptxemu.ir.geometry import AXES, Geometry
+from ptxemu.ir.operations import find
+from ptxemu.ir.ops import Op, Vec
+from ptxemu.ir.types import B32, B64, U64, ScalarType
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.memory.atomics import lane_data, type_code
+from ptxemu.lower.memory.surfaces import site_constant
 
 CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE_CLAMP_TRAP}
 

@@ -8,10 +8,10 @@ from ptxemu.dialects.build import Body, surface
 from ptxemu.dialects.sass.ast import Constant
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Module, Reg, SReg, Variable
+from ptxemu.ir.ops import Module, Reg, SReg, Variable
+from ptxemu.ir.types import TYPES, U64
 from ptxemu.isa.table import internal_row
 from ptxemu.syntax.ast import Int, Name
-from ptxemu.types import TYPES, U64
 
 PARAMETERS = 0x140  # where the kernel's parameters start in bank 0 (sm_50 to sm_62)
 PARAMETER_BYTES = 4096

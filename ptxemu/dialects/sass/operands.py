@@ -13,10 +13,10 @@ from ptxemu.dialects.sass.grammar import LATER
 from ptxemu.dialects.sass.memory import Banks
 from ptxemu.dialects.sass.table import ALIASES, ENGINE_TYPES, GEOMETRIES, JOINED, SIZES, TABLE
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Reg, SReg
-from ptxemu.names import ALIKE, closest
+from ptxemu.ir.ops import Reg, SReg
+from ptxemu.ir.types import PRED, TYPES
 from ptxemu.syntax.ast import Int, Name, Not
-from ptxemu.types import PRED, TYPES
+from ptxemu.text.suggestions import ALIKE, closest
 
 Source = Reg | SReg | int
 LAST_REGISTER, LAST_PREDICATE = 254, 6

@@ -8,9 +8,9 @@ SURED and RED follow the list of operations; the reference documents mode D only
 
 from __future__ import annotations
 
-from ptxemu import geometry, operations
+from ptxemu.ir import geometry, operations
+from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.isa.table import UNSUPPORTED, Row, add_row
-from ptxemu.types import TYPES, ScalarType
 
 TABLE: dict[str, list[Row]] = {}
 DEFAULT_SIZE = "U32"

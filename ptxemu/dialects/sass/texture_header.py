@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ptxemu.device import Device
-from ptxemu.errors import InputError
-from ptxemu.surface import Surface
-from ptxemu.surface_object import SurfaceObject
+from ptxemu.device.device import Device
+from ptxemu.device.surface import Surface
+from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.text.errors import InputError
 
 WORDS = 8
 # Places of fields as (lowest bit, bits) in the 256 bits of a header.
@@ -38,7 +38,7 @@ READ_SOURCES = (2, 3, 4, 5)  # X, Y, Z, W come from R, G, B, A
 
 
 def describe(words: Sequence[int]) -> dict[str, Any]:
-    """What :class:`ptxemu.surface.Surface` takes, from a packed header. Raises InputError for what no surface can be."""
+    """What :class:`ptxemu.device.surface.Surface` takes, from a packed header. Raises InputError for what no surface can be."""
     if len(words) != WORDS or not all(0 <= int(word) < 1 << 32 for word in words):
         raise InputError(f"a texture header is {WORDS} words of 32 bits")
     bits = sum(int(word) << 32 * index for index, word in enumerate(words))

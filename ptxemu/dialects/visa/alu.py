@@ -14,8 +14,8 @@ from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.masks import Predication
 from ptxemu.dialects.visa.operands import Elements, Source
 from ptxemu.dialects.visa.variables import ELEMENT_TYPES
-from ptxemu.ir import Reg
-from ptxemu.types import TYPES
+from ptxemu.ir.ops import Reg
+from ptxemu.ir.types import TYPES
 
 Spans = Sequence[tuple[int, int]]
 Values = list[Reg | int]

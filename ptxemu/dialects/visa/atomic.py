@@ -13,10 +13,10 @@ from ptxemu.dialects.visa.masks import Span
 from ptxemu.dialects.visa.operands import Raw, raw
 from ptxemu.dialects.visa.table import entry_of
 from ptxemu.dialects.visa.variables import GRF, Scope, SurfaceVariable, read, write
-from ptxemu.ir import Imm, Reg
-from ptxemu.operations import Operation
+from ptxemu.ir.operations import Operation
+from ptxemu.ir.ops import Imm, Reg
+from ptxemu.ir.types import B32, U64
 from ptxemu.syntax.ast import Name
-from ptxemu.types import B32, U64
 
 EXEC_SIZE = 8
 LENIENT_SIZES = (1, 2, 4, 8)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from ptxemu.dialects.build import Body
 from ptxemu.dialects.visa.masks import Bit, Predication, Span
-from ptxemu.ir import Reg
-from ptxemu.types import TYPES
+from ptxemu.ir.ops import Reg
+from ptxemu.ir.types import TYPES
 
 
 class Divergence:

@@ -21,11 +21,11 @@ from ptxemu.dialects.visa.variables import (
     new_bits,
     new_words,
 )
-from ptxemu.ir import SReg, SymRef, Variable
+from ptxemu.ir.ops import SReg, SymRef, Variable
+from ptxemu.ir.types import TYPES, U64
 from ptxemu.isa.table import internal_row
-from ptxemu.names import closest
 from ptxemu.syntax.ast import Name
-from ptxemu.types import TYPES, U64
+from ptxemu.text.suggestions import closest
 
 Attributes = Sequence[tuple[Name, Value]]
 Binder = Callable[[Name], Variable]

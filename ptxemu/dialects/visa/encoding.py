@@ -16,9 +16,9 @@ from ptxemu.dialects.visa.kernel import form_of
 from ptxemu.dialects.visa.masks import Span, span
 from ptxemu.dialects.visa.operands import NULL, RAW
 from ptxemu.dialects.visa.table import ALIASES, ATOMIC, HALF, entry_of
-from ptxemu.errors import InputError
-from ptxemu.operations import OPERATIONS
+from ptxemu.ir.operations import OPERATIONS
 from ptxemu.syntax.ast import Name
+from ptxemu.text.errors import InputError
 
 OPCODE = 0x73
 HALF_BIT = 0x20

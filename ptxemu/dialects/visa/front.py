@@ -17,11 +17,11 @@ from ptxemu.dialects.visa.grammar import parser, whole
 from ptxemu.dialects.visa.kernel import BINDLESS, TABLE_SLOTS, Kernel
 from ptxemu.dialects.visa.table import TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, ELEMENT_TYPES, General, Predicate, SurfaceVariable, write
-from ptxemu.errors import Diagnostics
-from ptxemu.ir import Addr, Module, SymRef, Variable
-from ptxemu.names import closest
-from ptxemu.source import SourceFile
+from ptxemu.ir.ops import Addr, Module, SymRef, Variable
 from ptxemu.syntax.ast import Name
+from ptxemu.text.errors import Diagnostics
+from ptxemu.text.source import SourceFile
+from ptxemu.text.suggestions import closest
 
 ARGUMENT_BYTES = 8
 WIDTHS = (8, 16, 32)

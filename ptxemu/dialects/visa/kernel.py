@@ -18,10 +18,10 @@ from ptxemu.dialects.visa.masks import Bit, Predication, Span, channels, predica
 from ptxemu.dialects.visa.operands import source, target
 from ptxemu.dialects.visa.table import ALIASES, TABLE
 from ptxemu.dialects.visa.variables import CHANNELS, General, Predicate, Scope, SurfaceVariable
-from ptxemu.ir import Addr, Imm, Reg, Variable
-from ptxemu.names import ALIKE, closest
+from ptxemu.ir.ops import Addr, Imm, Reg, Variable
+from ptxemu.ir.types import B32, TYPES
 from ptxemu.syntax.ast import Name
-from ptxemu.types import B32, TYPES
+from ptxemu.text.suggestions import ALIKE, closest
 
 BINDLESS = "T252"  # holds a handle
 TABLE_SLOTS = 256  # of the binding table

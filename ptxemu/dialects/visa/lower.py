@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.dialects.visa.table import HALF, element_type, entry_of
-from ptxemu.ir import Op, SymRef
-from ptxemu.lower.atomics import type_code
-from ptxemu.lower.context import Context
-from ptxemu.lower.effects import effect
-from ptxemu.lower.special import symbol_value
-from ptxemu.lower.surfaces import site_constant
-from ptxemu.types import TYPES, U64, ScalarType
-from ptxemu.variant import LANES
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import Op, SymRef
+from ptxemu.ir.types import TYPES, U64, ScalarType
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.special import symbol_value
+from ptxemu.lower.memory.atomics import type_code
+from ptxemu.lower.memory.surfaces import site_constant
 
 FIELDS = ("handle", "x", "y", "z", "layer", "level", "a", "b", "old")
 """The pointers of a ``pe_typed_lanes``."""

@@ -12,7 +12,7 @@ from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Execution, Guard
 from ptxemu.dialects.visa.grammar import whole
 from ptxemu.dialects.visa.variables import CHANNELS, Scope
-from ptxemu.ir import Reg
+from ptxemu.ir.ops import Reg
 from ptxemu.syntax.ast import Name
 
 MASK = re.compile(r"M([1-8])(_NM)?", re.IGNORECASE)

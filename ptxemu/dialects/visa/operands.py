@@ -12,9 +12,9 @@ from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.text import TextError, integer
 from ptxemu.dialects.visa.ast import Number, Operand, Region
 from ptxemu.dialects.visa.variables import ELEMENT_TYPES, GRF, NULL_NAMES, General, Scope, read, write
-from ptxemu.ir import Reg
+from ptxemu.ir.ops import Reg
+from ptxemu.ir.types import TYPES
 from ptxemu.syntax.ast import Name
-from ptxemu.types import TYPES
 
 NULL = re.compile(rf"(?:{'|'.join(map(re.escape, NULL_NAMES))})(?:\.0)?")
 RAW = re.compile(r"(.+)\.([0-9]{1,6})")

@@ -7,10 +7,10 @@ also immediates), ``pred``, ``flag`` (predicate or target), ``label``.  TYPED_AT
 
 from __future__ import annotations
 
-from ptxemu import operations
+from ptxemu.ir import operations
+from ptxemu.ir.operations import Operation
+from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.isa.table import Row, add_row
-from ptxemu.operations import Operation
-from ptxemu.types import TYPES, ScalarType
 
 TABLE: dict[str, list[Row]] = {}
 ATOMIC = "typed_atomic"

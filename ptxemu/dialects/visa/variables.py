@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from ptxemu.dialects.build import Body, Guard
 from ptxemu.dialects.text import TextError
-from ptxemu.ir import Reg, Variable
-from ptxemu.names import closest
+from ptxemu.ir.ops import Reg, Variable
+from ptxemu.ir.types import PRED, TYPES
 from ptxemu.syntax.ast import Name
-from ptxemu.types import PRED, TYPES
+from ptxemu.text.suggestions import closest
 
 GRF = 32  # bytes of a register: the unit of a region's row
 ELEMENT_TYPES = {

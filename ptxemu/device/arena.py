@@ -1,0 +1,158 @@
+"""Device memory: one reserved arena in which a device address is also a host address."""
+
+from __future__ import annotations
+
+import errno
+import os
+import weakref
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.process.locks import new_lock
+from ptxemu.text.errors import InputError, shown
+
+MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
+ALIGNMENT = 256  # of an allocation, in bytes, at least
+NEAR = 1 << 20  # bytes between an address and the allocation that it may have missed
+MAX_ALLOCATIONS = 24_000  # each takes two of the process's 65,530 mappings (Linux's default)
+
+
+class _Window:
+    """The owner of a view's memory, which NumPy keeps alive for as long as any array refers to it."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "memory")
+
+    def __init__(self, memory: Any, address: int, size: int) -> None:
+        self.memory = memory
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+        }
+
+
+class Arena:
+    """``size`` bytes of device memory, committed per allocation.
+
+    Memory that a live view shows is unmapped only when the view is gone, so a stale NumPy array can never crash the
+    process; so it is with all of the memory while a launch runs in it.  Safe to use from several threads.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        arena = lib.pe_arena_create(size)
+        if not arena:
+            raise InputError(f"cannot reserve {size} bytes of device memory: {os.strerror(ffi.errno or errno.ENOMEM)}")
+        # Unmapped with the last reference to it: this one, and those of views and of launches in flight.
+        self._memory: Any = ffi.gc(arena, lib.pe_arena_destroy)
+        self._sizes: dict[int, int] = {}
+        self._views: dict[int, int] = {}  # how many show an allocation
+        self._condemned: set[int] = set()
+        self._lock = new_lock()
+
+    @property
+    def handle(self) -> Any:
+        """The C arena, which stays mapped as long as this reference to it."""
+        if self._memory is None:
+            raise InputError("the device is closed")
+        return self._memory
+
+    @property
+    def base(self) -> int:
+        return int(lib.pe_arena_base(self.handle))
+
+    @property
+    def used(self) -> int:
+        """Bytes allocated, in whole pages."""
+        return int(lib.pe_arena_used(self.handle))
+
+    def set_heap(self, size: int) -> None:
+        """The size of the heap that kernels' ``malloc`` serves; it can only change before the first such call."""
+        if size > MAX_HEAP:
+            raise InputError(f"a heap of {size} bytes is larger than {MAX_HEAP}")
+        if lib.pe_arena_set_heap(self.handle, size):
+            raise InputError("the device's heap is in use already")
+
+    def alloc(self, size: int, align: int = ALIGNMENT, name: str = "") -> int:
+        """The address of ``size`` zeroed bytes; ``name`` is what faults call them."""
+        if not isinstance(name, str):
+            raise InputError(f"the name of an allocation is a text, not {shown(name)}")
+        if size > self.size:
+            raise InputError(f"out of device memory: {shown(size)} bytes wanted, the device has {self.size}")
+        with self._lock:
+            if len(self._sizes) >= MAX_ALLOCATIONS:
+                raise InputError(f"too many allocations: {MAX_ALLOCATIONS} are in use")
+            address = int(lib.pe_arena_alloc(self.handle, size, align, name.encode(errors="replace")))
+            if not address:
+                raise InputError(f"out of device memory: {size} bytes wanted, {self.used} of {self.size} in use")
+            self._sizes[address] = size
+            return address
+
+    def free(self, address: int) -> None:
+        """Give an allocation back; later accesses of kernels fault."""
+        with self._lock:
+            if self._sizes.pop(address, None) is None:
+                raise InputError(f"0x{address:x} is not the address of an allocation")
+            if self._views.get(address):
+                self._condemned.add(address)
+            else:
+                lib.pe_arena_free(self.handle, address)
+
+    def view(self, address: int, size: int) -> NDArray[np.uint8]:
+        """The memory itself, not a copy, as bytes; ``address`` may lie inside an allocation."""
+        with self._lock:
+            owner = self._owner(address, size)
+            window = _Window(self.handle, address, size)
+            self._views[owner] = self._views.get(owner, 0) + 1
+            weakref.finalize(window, self._release, owner).atexit = False
+            return np.asarray(window)
+
+    def describe(self, address: int) -> str:
+        """Where an address lies, relative to the nearest allocation if one is near."""
+        found = ffi.new("pe_allocation *")
+        if not lib.pe_arena_nearest(self.handle, address, found):
+            return "no memory is allocated"
+        name = ffi.string(found.name).decode(errors="replace")
+        what = f"`{name}`" if name else "an allocation"
+        where = f"{what} ({found.size} bytes at 0x{found.address:x})"
+        past = address - found.address - found.size
+        if found.address - address > NEAR or past > NEAR:
+            return "outside of any allocation"
+        if address < found.address:
+            return f"{_bytes(found.address - address)} before {where}"
+        if past >= 0:
+            return f"{_bytes(past)} past the end of {where}"
+        return f"{_bytes(address - found.address)} into {where}"
+
+    def close(self) -> None:
+        """Give all memory back, or, while views are alive or launches run, as soon as the last one is gone."""
+        with self._lock:
+            self._memory = None
+
+    def _owner(self, address: int, size: int) -> int:
+        if not isinstance(address, int | np.integer) or not 0 <= address < 2**64:
+            raise InputError(f"{shown(address)} is not an address")
+        found = ffi.new("pe_allocation *")
+        inside = lib.pe_arena_nearest(self.handle, address, found) and found.address <= address
+        if not inside or found.address not in self._sizes or address + size > found.address + found.size:
+            raise InputError(f"0x{address:x} and the {size} bytes from there do not lie in one allocation")
+        return int(found.address)
+
+    def _release(self, owner: int) -> None:
+        with self._lock:
+            self._views[owner] -= 1
+            if self._views[owner]:
+                return
+            del self._views[owner]
+            if owner in self._condemned:
+                self._condemned.discard(owner)
+                if self._memory is not None:
+                    lib.pe_arena_free(self._memory, owner)
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"

@@ -1,0 +1,187 @@
+"""The arguments of a launch: packed by parameter type; NumPy arrays are copied in, and out again after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxemu.device.buffer import Buffer, no_device_form
+from ptxemu.device.device import Device
+from ptxemu.device.module_info import KernelInfo, Parameter
+from ptxemu.device.scalars import pack_scalar, pack_struct
+from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.device.texture_object import SamplerObject, TextureObject
+from ptxemu.text.errors import InputError
+
+Array = NDArray[Any]
+POINTER_TYPES = ("u64", "s64", "b64")
+OPAQUE_NAMES = {"surfref": "surface", "texref": "texture", "samplerref": "sampler"}
+
+
+@dataclass(slots=True)
+class _Group:
+    """Host memory that one or several overlapping arrays cover, and its copy in device memory."""
+
+    start: int
+    end: int
+    name: str
+    arrays: list[Array] = field(default_factory=list)
+    buffer: Buffer | None = None
+
+
+class Arguments:
+    """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``."""
+
+    def __init__(self, kernel: KernelInfo, values: Sequence[object], device: Device, rows: int) -> None:
+        if len(values) != len(kernel.parameters):
+            raise InputError(_count_message(kernel, len(values)))
+        self._kernel = kernel
+        self._device = device
+        self._rows = rows
+        self._groups: list[_Group] = []
+        self._arrays: list[tuple[Parameter, Array]] = []
+        self._params = bytearray(kernel.param_bytes)
+        for number, (parameter, value) in enumerate(zip(kernel.parameters, values, strict=True)):
+            where = f"kernel {kernel.name}, argument {number} ({parameter.name})"
+            data = self._pack(parameter, value, where)
+            if data is not None:
+                self._params[parameter.offset : parameter.offset + len(data)] = data
+        self._make_groups()
+
+    def copy_in(self) -> bytes:
+        """Copy arrays to the device; the parameter buffer of the launch."""
+        for group in self._groups:
+            size = group.end - group.start
+            buffer = Buffer.allocate(self._device.arena, (size,), np.dtype(np.uint8), group.name)
+            group.buffer = buffer
+            memory = buffer.array
+            for array in group.arrays:
+                offset = _address(array) - group.start
+                memory[offset : offset + array.nbytes] = _bytes_of(array)
+        for parameter, array in self._arrays:
+            pointer = self._pointer(array)
+            self._params[parameter.offset : parameter.offset + 8] = pointer.to_bytes(8, "little")
+        return bytes(self._params)
+
+    def copy_out(self) -> None:
+        """Copy what the kernel wrote to the writable arrays."""
+        for group in self._groups:
+            assert group.buffer is not None
+            memory = group.buffer.array
+            for array in group.arrays:
+                if array.flags.writeable:
+                    offset = _address(array) - group.start
+                    _bytes_of(array)[...] = memory[offset : offset + array.nbytes]
+
+    def release(self) -> None:
+        """Free the copies."""
+        for group in self._groups:
+            if group.buffer is not None:
+                group.buffer.free()
+
+    def _pack(self, parameter: Parameter, value: object, where: str) -> bytes | None:
+        """The bytes of an argument, or None for an array, whose address is known later."""
+        if parameter.elements is not None:
+            return pack_struct(parameter, value, where)
+        if isinstance(value, SurfaceObject | TextureObject | SamplerObject):
+            return self._pack_handle(parameter, value, where)
+        if parameter.opaque:
+            what = OPAQUE_NAMES[parameter.type]
+            raise InputError(f"{where}: expects a {what} (.{parameter.type}), not {type(value).__name__}")
+        if isinstance(value, Buffer):
+            return self._pack_buffer(parameter, value, where)
+        if isinstance(value, np.ndarray) and value.ndim > 0:
+            array = _checked_array(parameter, value, where)
+            self._check_file(parameter, array, where)
+            self._arrays.append((parameter, array))
+            return None
+        if value is None and parameter.type in POINTER_TYPES:
+            return bytes(8)
+        return pack_scalar(parameter, value, where)
+
+    def _pack_handle(self, parameter: Parameter, item: SurfaceObject | TextureObject | SamplerObject, where: str) -> bytes:
+        type = "surfref" if isinstance(item, SurfaceObject) else "texref" if isinstance(item, TextureObject) else "samplerref"
+        what = OPAQUE_NAMES[type]
+        if parameter.type not in (type, *POINTER_TYPES):
+            raise InputError(f"{where}: is .{parameter.type}, which cannot hold a {what} handle")
+        table: Any = self._device.surface_table if isinstance(item, SurfaceObject) else self._device.texture_table
+        if not item.belongs_to(table):
+            raise InputError(f"{where}: the {what} is closed or belongs to another device")
+        return item.handle.to_bytes(8, "little")
+
+    def _pack_buffer(self, parameter: Parameter, buffer: Buffer, where: str) -> bytes:
+        if parameter.type not in POINTER_TYPES:
+            raise InputError(f"{where}: is .{parameter.type}, which cannot hold a pointer")
+        if buffer.freed or not buffer.belongs_to(self._device.arena):
+            raise InputError(f"{where}: the buffer is freed or belongs to another device")
+        self._check_file(parameter, buffer, where)
+        return buffer.address.to_bytes(8, "little")
+
+    def _check_file(self, parameter: Parameter, array: Array | Buffer, where: str) -> None:
+        """A register file has elements of the register's size, enough for every thread."""
+        if parameter.row is None:
+            return
+        size, count = parameter.row
+        if array.dtype.itemsize != size and array.dtype.names is None:
+            raise InputError(f"{where}: is a register file with elements of {size} bytes, not {array.dtype.name}")
+        if array.nbytes < self._rows * count * size:
+            wanted = f"{self._rows} x {count} elements" if count > 1 else f"{self._rows} elements"
+            raise InputError(f"{where}: the register file needs {wanted} of {size} bytes, not {list(array.shape)}")
+
+    def _make_groups(self) -> None:
+        """Arrays that share memory share a copy, so that the kernel sees the aliasing it would see on the host."""
+        for parameter, array in sorted(self._arrays, key=lambda item: _address(item[1])):
+            if array.nbytes == 0:
+                continue
+            start, end = _address(array), _address(array) + array.nbytes
+            if self._groups and start < self._groups[-1].end:
+                group = self._groups[-1]
+                group.end = max(group.end, end)
+            else:
+                group = _Group(start, end, parameter.name)
+                self._groups.append(group)
+            group.arrays.append(array)
+
+    def _pointer(self, array: Array) -> int:
+        if array.nbytes == 0:
+            return 0
+        start = _address(array)
+        for group in self._groups:
+            if group.start <= start < group.end:
+                assert group.buffer is not None
+                return group.buffer.address + start - group.start
+        raise AssertionError("every array has a group")
+
+
+def _checked_array(parameter: Parameter, array: Array, where: str) -> Array:
+    if parameter.type not in POINTER_TYPES:
+        raise InputError(f"{where}: is .{parameter.type}: expects a scalar, not an array of {array.dtype.name}")
+    if problem := no_device_form(array.dtype):
+        raise InputError(f"{where}: {problem}")
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return array
+    if array.flags.writeable:
+        hint = "pass a contiguous copy, or set array.flags.writeable = False if it is only read"
+        raise InputError(f"{where}: the array is not contiguous: {hint}")
+    copy = np.ascontiguousarray(array)
+    copy.flags.writeable = False
+    return copy
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _bytes_of(array: Array) -> NDArray[np.uint8]:
+    """A contiguous array's memory as bytes."""
+    flat = array.ravel(order="K")  # a view, since the array is contiguous
+    return flat.view(np.uint8)
+
+
+def _count_message(kernel: KernelInfo, given: int) -> str:
+    names = ", ".join(f"{item.name}: .{item.type}" for item in kernel.parameters)
+    return f"kernel {kernel.name} takes {len(kernel.parameters)} arguments ({names}), not {given}"

@@ -1,0 +1,163 @@
+"""Device memory that the host holds on to."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ptxemu.device.arena import ALIGNMENT, Arena
+from ptxemu.text.errors import InputError, shown
+
+Array = NDArray[Any]
+MAX_AXES = 32  # that every NumPy has
+
+
+class Buffer:
+    """An array in device memory. Passed to a kernel, it is a pointer; its memory is freed with the last reference.
+
+    ``array`` is the memory itself as a NumPy array: reading and writing it needs no copy.
+    """
+
+    def __init__(
+        self,
+        arena: Arena,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        owned: bool = False,
+        keeps: object = None,
+    ) -> None:
+        self._arena = arena
+        self.address = address
+        self.shape = shape
+        self.dtype = dtype
+        self.nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        self._keeps = keeps  # what owns the memory, where the buffer does not
+        self._finalizer = weakref.finalize(self, _free, arena, address) if owned else None
+        if self._finalizer is not None:
+            self._finalizer.atexit = False
+
+    @classmethod
+    def allocate(cls, arena: Arena, shape: tuple[int, ...], dtype: np.dtype[Any], name: str = "", align: int = 1) -> Buffer:
+        """Zeroed memory of its own. An empty array is a null pointer."""
+        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if size == 0:
+            return cls(arena, 0, shape, dtype)
+        return cls(arena, arena.alloc(size, max(align, ALIGNMENT), name), shape, dtype, owned=True)
+
+    def part(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Buffer:
+        """A buffer over a part of this one, from a byte on; it keeps this one."""
+        made = Buffer(self._arena, self.address + offset, shape, dtype, keeps=self)
+        if offset < 0 or offset + made.nbytes > self.nbytes:
+            raise InputError(f"bytes {offset} to {offset + made.nbytes} do not lie in a buffer of {self.nbytes}")
+        return made
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """For NumPy: ``np.asarray(buffer)`` is :attr:`array`, ``np.array(buffer)`` a copy of it."""
+        return np.array(self.array, dtype, copy=copy)
+
+    @property
+    def array(self) -> Array:
+        """The device memory as a NumPy array, not a copy."""
+        if self.nbytes == 0:
+            return np.empty(self.shape, self.dtype)
+        if self._finalizer is not None and not self._finalizer.alive:
+            raise InputError("the buffer has been freed")
+        return self._arena.view(self.address, self.nbytes).view(self.dtype).reshape(self.shape)
+
+    def copy_to_host(self, out: Array | None = None) -> Array:
+        """The contents, in ``out`` or a new array."""
+        if out is None:
+            return self.array.copy()
+        if not isinstance(out, np.ndarray) or not out.flags.writeable:
+            raise InputError("out must be a NumPy array that can be written")
+        _check_same(self, out)
+        out[...] = self.array
+        return out
+
+    def copy_from_host(self, array: Array) -> None:
+        """Replace the contents."""
+        source = as_array(array)
+        _check_same(self, source)
+        self.array[...] = source
+
+    def free(self) -> None:
+        """Free the memory now; kernels that still access it fault."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def belongs_to(self, arena: Arena) -> bool:
+        return self._arena is arena
+
+    @property
+    def freed(self) -> bool:
+        return self._finalizer is not None and not self._finalizer.alive
+
+    def __int__(self) -> int:
+        return self.address
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a buffer without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.dtype.name}{list(self.shape)} at 0x{self.address:x})"
+
+
+def as_array(value: object) -> Array:
+    """A value as a NumPy array, without a copy if possible; InputError if it is none."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"expects an array: {error}") from None
+
+
+def checked_shape(shape: object) -> tuple[int, ...]:
+    """A shape that is given as an extent or as several."""
+    try:
+        items = list(islice(shape, MAX_AXES + 1)) if isinstance(shape, Iterable) else [shape]
+        extents = tuple(operator.index(item) for item in items)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"a shape is an integer or several, not {shown(shape)}") from None
+    if len(extents) > MAX_AXES:
+        raise InputError(f"a shape has up to {MAX_AXES} extents")
+    if any(extent < 0 for extent in extents):
+        raise InputError(f"shape {shown(list(extents))} has a negative extent")
+    return extents
+
+
+def device_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """The type of elements in device memory; InputError if there can be none of them."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError, OverflowError, SyntaxError):
+        raise InputError(f"{shown(dtype)} is not a type of array elements") from None
+    if problem := no_device_form(found):
+        raise InputError(problem)
+    return found
+
+
+def no_device_form(dtype: np.dtype[Any]) -> str:
+    """Why elements of a type cannot be in device memory, or nothing."""
+    if dtype.hasobject or dtype.kind in "OUMm" or dtype.subdtype is not None:
+        return f"an array of {dtype} cannot be held in device memory"
+    return "" if dtype.isnative else "the array's byte order is not the machine's"
+
+
+def _free(arena: Arena, address: int) -> None:
+    with suppress(InputError):  # a closed arena has given everything back already
+        arena.free(address)
+
+
+def _check_same(buffer: Buffer, array: Array) -> None:
+    if array.shape != buffer.shape or array.dtype != buffer.dtype:
+        want, have = (f"{item.dtype.name}{list(item.shape)}" for item in (buffer, array))
+        raise InputError(f"the array is {have}, the buffer {want}")

@@ -1,0 +1,193 @@
+"""The emulated device: its memory, its workers and its surfaces."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ptxemu.device.arena import Arena
+from ptxemu.device.buffer import Buffer, as_array, checked_shape, device_dtype
+from ptxemu.device.frames import SMALL
+from ptxemu.device.launch_limits import MAX_LOCAL
+from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
+from ptxemu.device.surface_object import SurfaceObject, make_surface_object
+from ptxemu.device.texture import SamplerState, TextureTable, with_options
+from ptxemu.device.texture_object import SamplerObject, TextureObject, make_texture_object
+from ptxemu.process.locks import new_lock
+from ptxemu.text.errors import InputError, shown
+
+Array = NDArray[Any]
+
+UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+         "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
+LONGEST_REASON = 300  # characters of what Python or NumPy says
+MIN_MEMORY = 1 << 20
+MAX_MEMORY = 1 << 46  # what processes can address is not much more
+MAX_WORKERS = 4096
+DEFAULT_STACK = 16 << 10
+ENGINES = ("jit", "interpreter")
+HOST_STACK_RATIO = 1024
+FRAMELESS_STACK = (1 << 20) - SMALL  # of the host, besides a kernel's own frame
+
+
+class Device:
+    """A device with ``memory`` bytes (a number or a text such as ``"4 GiB"``) whose launches run on ``workers`` threads.
+
+    By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved;
+    it is committed as buffers need it.  ``heap`` is the size of the heap from which kernels take memory with ``malloc``,
+    at most 16 GiB.  ``stack`` bounds the local memory of one thread that recursive functions and ``alloca`` take.
+    ``surface_policy`` settles what the instruction sets leave open about surfaces.  ``engine`` is ``jit``, or ``interpreter``,
+    which executes one instruction after another: slow, but without compiling anything first.
+    """
+
+    def __init__(
+        self,
+        memory: int | str | None = None,
+        workers: int | None = None,
+        surface_policy: SurfacePolicy | None = None,
+        heap: int | str | None = None,
+        stack: int | str = DEFAULT_STACK,
+        engine: str = "jit",
+    ) -> None:
+        if engine not in ENGINES:
+            raise InputError(f"engine must be one of {', '.join(ENGINES)}, not {shown(engine)}")
+        self.engine = engine
+        if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
+            raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {shown(workers)}")
+        self.workers = workers or 0
+        self.arena = Arena(host_memory() if memory is None else parse_size(memory))
+        if heap is not None:
+            self.arena.set_heap(parse_size(heap, least=0))
+        self.stack = parse_size(stack, least=0)
+        if self.stack > MAX_LOCAL:
+            raise InputError(f"the stack of a thread may have up to {MAX_LOCAL} bytes, not {shown(stack)}")
+        self._surfaces = SurfaceTable()
+        self._textures = TextureTable()
+        self._policy = surface_policy or SurfacePolicy()
+
+    def to_device(self, array: Array, name: str = "") -> Buffer:
+        """A buffer with a copy of an array; ``name`` is what faults call it."""
+        source = as_array(array)
+        buffer = Buffer.allocate(self.arena, source.shape, device_dtype(source.dtype), name)
+        buffer.copy_from_host(source)
+        return buffer
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, name: str = "") -> Buffer:
+        """A buffer of zeros."""
+        return Buffer.allocate(self.arena, checked_shape(shape), device_dtype(dtype), name)
+
+    def surface(self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Any) -> SurfaceObject:
+        """A surface with the contents of a NumPy array, or of zeros if ``data`` is a shape.
+
+        Axes are layers, depth, height, width, components, of those that ``geometry`` (``1d 1d_buffer 2d 3d a1d a2d
+        cube acube``) and ``format`` (``R32_FLOAT``, ``R8G8B8A8_UNORM`` ...) have. ``layout`` is ``linear`` (1d only),
+        ``pitch`` or ``block_linear``; ``options`` are those of :class:`ptxemu.device.surface.Surface`.
+        """
+        with _options("surface"):
+            return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
+
+    def texture(self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Any) -> TextureObject:
+        """A texture with the contents of a NumPy array (of several, for mip levels), of zeros if ``data`` is a shape, or
+        over the memory of a buffer or a surface, which see its changes and are seen by it.
+
+        Axes and formats are as for :meth:`surface`; there are also the geometries ``2dms`` (samples, height, width) and
+        ``a2dms``.  ``options`` are those of :class:`ptxemu.device.texture.SamplerState` (``filter``, ``address``,
+        ``normalized`` ...), ``read_mode`` and ``srgb`` of :class:`ptxemu.device.texture.Texture`, and of
+        :class:`ptxemu.device.surface.Surface` (``levels``, ``layout``, ``pitch`` ...).
+        """
+        with _options("texture"):
+            return make_texture_object(self._textures, self.arena, data, format, geometry, options)
+
+    def sampler(self, **options: Any) -> SamplerObject:
+        """A sampler for modules with ``.target texmode_independent``; the options are those of
+        :class:`ptxemu.device.texture.SamplerState`."""
+        state, rest = with_options(SamplerState(), {"normalized": True, **options})
+        if rest:
+            raise InputError(f"sampler: there is no option '{next(iter(rest))}'")
+        with _options("sampler"):
+            return SamplerObject(state, self._textures)
+
+    @property
+    def host_stack(self) -> int:
+        """Bytes of the host's stack for a warp in a kernel with real calls: its registers take more than local memory."""
+        return max(self.stack, DEFAULT_STACK) * HOST_STACK_RATIO
+
+    @property
+    def surface_table(self) -> SurfaceTable:
+        """The handles of the device's surfaces."""
+        return self._surfaces
+
+    @property
+    def texture_table(self) -> TextureTable:
+        """The handles of the device's textures and samplers."""
+        return self._textures
+
+    def surface_context(self, changes: Mapping[str, str | int | bool] | None = None) -> SurfaceContext:
+        """What a launch needs to know of surfaces and textures; keep it until the launch has ended.
+
+        ``changes`` are fields of the policy that the program settles; those that the device was given go first.
+        """
+        context = self._surfaces.context(self._policy.replaced(changes or {}))
+        context.pointer.textures = self._textures.pointer
+        return context
+
+    def close(self) -> None:
+        """Give all memory back; buffers and surfaces of the device are gone then."""
+        self.arena.close()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Device(memory={self.arena.size}, workers={self.workers or 'one for each CPU'})"
+
+
+@contextmanager
+def _options(what: str) -> Iterator[None]:
+    """Say of which object an option has a value that cannot be."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what}: {str(error).replace('Surface.__init__() ', '')[:LONGEST_REASON]}") from None
+
+
+def parse_size(value: int | str, least: int = MIN_MEMORY) -> int:
+    """A memory size: bytes, or a number with a unit such as ``512 MiB``."""
+    size: int | float
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
+        if match is None or match[2].lower() not in UNITS:
+            raise InputError(f"memory must be a size such as '4 GiB', not {shown(value)}")
+        size = float(match[1]) * UNITS[match[2].lower()]
+    else:
+        size = value if isinstance(value, int) and not isinstance(value, bool) else -1
+    if not least <= size <= MAX_MEMORY:
+        raise InputError(f"memory must be {least} to {MAX_MEMORY} bytes, not {shown(value)}")
+    return int(size)
+
+
+def host_memory() -> int:
+    """Bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+_default: Device | None = None
+_default_lock = new_lock()
+
+
+def default_device() -> Device:
+    """The device of modules that were given none; made at the first use."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Device()
+        return _default

@@ -1,0 +1,254 @@
+"""Launches: hand a compiled kernel to the runtime's threads, wait, and turn what went wrong into exceptions."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.device.arena import Arena
+from ptxemu.device.code import Facts
+from ptxemu.device.faults import Origin, error_of, last_seen
+from ptxemu.device.launch_limits import MAX_LOCAL
+from ptxemu.text.errors import Dim3, Error, InputError, LaunchTimeout
+
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
+
+SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
+OUTPUT_BYTES = 1 << 16
+
+
+def _symbols() -> dict[str, int]:
+    table = lib.pe_symbols()
+    found: dict[str, int] = {}
+    while table.name:
+        found[ffi.string(table.name).decode()] = int(ffi.cast("uintptr_t", table.address))
+        table += 1
+    return found
+
+
+SYMBOLS: dict[str, int] = _symbols()
+"""Addresses of all functions that compiled kernels may call, by name."""
+
+
+@dataclass(slots=True, frozen=True)
+class Count:
+    """Something that happened in a launch and that a user should know of if it did."""
+
+    value: int
+    text: str
+
+
+@dataclass(slots=True, frozen=True)
+class LaunchResult:
+    """What a launch that ended well reports.
+
+    ``output_dropped`` are bytes of printf output beyond the buffer, ``surface_drops`` accesses through a bad surface handle
+    or header that the policy drops, ``format_mismatches`` reductions whose signedness the surface's format does not give.
+    ``counts`` are those of the dialect by name, which are attributes as well.
+    """
+
+    seconds: float
+    ctas: int
+    workers: int
+    output_dropped: int
+    surface_drops: int = 0
+    format_mismatches: int = 0
+    counts: Mapping[str, Count] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> int:
+        if name in LaunchResult.__slots__ or name not in self.counts:
+            raise AttributeError(f"LaunchResult has no attribute {name!r}")
+        return self.counts[name].value
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know, in words."""
+        counts = (
+            Count(self.output_dropped, "bytes of printf output were dropped"),
+            Count(self.surface_drops, "surface accesses through an invalid header were dropped"),
+            Count(self.format_mismatches, "surface reductions treated a non-integer format as unsigned"),
+            *self.counts.values(),
+        )
+        return [f"{count.value} {count.text}" for count in counts if count.value]
+
+
+@dataclass(slots=True, frozen=True)
+class ModuleMemory:
+    """What a kernel sees of its module: addresses of the blocks of variables and of the table of handles, and the surfaces
+    (a ``pe_su_context``, or None)."""
+
+    global_base: int = 0
+    const_base: int = 0
+    const_size: int = 0
+    handles: int = 0
+    surfaces: CData = None
+
+
+@dataclass(slots=True, frozen=True)
+class Launch:
+    """What a kernel is launched on.
+
+    ``local_bytes`` and ``stack_bytes`` are local memory and host stack beyond what the code says that it needs; the former only
+    where it takes more as it goes.
+    ``workers`` is the number of threads, 0 for one on each CPU, ``timeout`` in seconds. ``printf`` takes the kernel's output
+    as it comes; by default it goes to ``sys.stdout``. ``keeps`` is what must not go away while threads are in the kernel:
+    its code, the tables it reads. ``runs`` makes what executes it, by default on the runtime's threads.
+    """
+
+    grid: Dim3
+    block: Dim3
+    params: bytes
+    origin: Origin
+    memory: ModuleMemory = ModuleMemory()
+    dynamic_shared: int = 0
+    local_bytes: int = 0
+    stack_bytes: int = 0
+    cooperative: bool = False
+    workers: int = 0
+    timeout: float | None = None
+    printf: Callable[[str], None] | None = None
+    keeps: object = None
+    runs: Callable[..., Run] | None = None
+
+
+def launch(arena: Arena, address: int, facts: Facts, wanted: Launch) -> LaunchResult:
+    """Run the kernel at ``address`` over the grid and wait for its end.
+
+    Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has
+    been stopped by then.
+    """
+    buffer = ffi.from_buffer(wanted.params)
+    run = (wanted.runs or Run)(arena, wanted.origin, wanted.printf or sys.stdout.write)
+    return run.execute(_config(address, facts, wanted, buffer), wanted.timeout, (wanted.keeps, buffer))
+
+
+def _config(address: int, facts: Facts, wanted: Launch, params: CData) -> CData:
+    """The ``pe_config`` of a launch."""
+    memory = wanted.memory
+    return ffi.new(
+        "pe_config *",
+        {
+            "kernel": address,
+            "params": params,
+            "params_size": len(params),
+            "grid": wanted.grid,
+            "block": wanted.block,
+            "static_shared": facts.static_shared,
+            "dynamic_shared": wanted.dynamic_shared,
+            "local_bytes": min(facts.local_bytes + wanted.local_bytes, MAX_LOCAL) if facts.stacked else facts.local_bytes,
+            "stack_bytes": facts.frame_bytes + wanted.stack_bytes,
+            "global_base": memory.global_base,
+            "const_base": memory.const_base,
+            "const_size": memory.const_size,
+            "handles": memory.handles,
+            "surfaces": ffi.NULL if memory.surfaces is None else memory.surfaces,
+            "suspends": facts.suspends or facts.spins or wanted.cooperative,
+            "spins": facts.spins,
+            "cooperative": wanted.cooperative,
+            "workers": wanted.workers,
+        },
+    )
+
+
+class Run:
+    """One launch in flight, on the runtime's threads."""
+
+    def __init__(self, arena: Arena, origin: Origin, printf: Callable[[str], None] | Any) -> None:
+        self.arena = arena
+        self.origin = origin
+        self.kernel_name = origin.kernel
+        self.printf = printf
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.chunk = ffi.new("char[]", OUTPUT_BYTES)
+
+    def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
+        started = time.monotonic()
+        memory = self.arena.handle
+        slot = _slot((memory, config, keeps))
+        try:
+            self._start(memory, config, slot)
+            timed_out = self._wait(slot[0], None if timeout is None else started + timeout)
+            self.drain(slot[0], final=True)
+            return self.result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)
+        finally:
+            ffi.release(slot)
+
+    def _start(self, memory: Any, config: Any, out: Any) -> None:
+        self.refuse(lib.pe_launch_start(memory, config, out), config)
+
+    def refuse(self, error: int, config: Any) -> None:
+        """Raise what an errno value says of the start of a launch."""
+        if error == errno.ENOMEM:
+            raise InputError(f"out of device memory for the launch of `{self.kernel_name}`{_local_memory(config)}")
+        if error == errno.E2BIG:
+            raise InputError(f"grid {tuple(config.grid)} is too large for a cooperative launch of `{self.kernel_name}`")
+        if error == errno.EINVAL:
+            grid, block = tuple(config.grid), tuple(config.block)
+            raise InputError(f"cannot launch `{self.kernel_name}`: grid {grid}, block {block} is out of range")
+        if error:
+            raise Error(f"cannot start a thread for `{self.kernel_name}`: {os.strerror(error)}")
+
+    def _wait(self, handle: Any, deadline: float | None) -> bool:
+        """Wait for the end, passing output on. True: the deadline came first (the launch has been stopped)."""
+        late = False
+        while not lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
+            self.drain(handle)
+            if deadline is not None and not late and time.monotonic() >= deadline:
+                lib.pe_launch_request_stop(handle)
+                late = True
+        return late
+
+    def drain(self, handle: Any, final: bool = False) -> None:
+        while size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES):
+            self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
+        if final and (rest := self.decoder.decode(b"", final=True)):
+            self.printf(rest)
+
+    def result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
+        record, counters = ffi.new("pe_record *"), ffi.new("pe_counters *")
+        lib.pe_launch_result(handle, record, counters)
+        if record.kind not in (lib.PE_OK, lib.PE_STOPPED):
+            raise error_of(record, counters.faults, self.origin, self.arena)
+        if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:
+            message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
+            raise LaunchTimeout(message + (last_seen(record, self.origin) if record.kind == lib.PE_STOPPED else ""))
+        if counters.no_memory:
+            raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
+        return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
+
+
+class _End(partial[None]):
+    """The call that ends a launch, and what that launch uses until then."""
+
+    keeps: object = None
+
+
+def _slot(keeps: object) -> Any:
+    """A place for a launch, which is ended when the place is released or, at the latest, when nothing refers to it any more.
+
+    That is one call of C in either case: a signal handler that raises can come before or after it, but not within.
+    """
+    end = _End(lib.pe_launch_end)
+    end.keeps = keeps
+    return ffi.gc(ffi.new("pe_launch **"), end)
+
+
+def _local_memory(config: Any) -> str:
+    threads = config.block[0] * config.block[1] * config.block[2]
+    return f": {config.local_bytes} bytes of local memory for each of {threads} threads" if config.local_bytes else ""
+
+
+def _slice(deadline: float | None) -> int:
+    """Milliseconds of the next wait."""
+    if deadline is None:
+        return SLICE_MS
+    return int(max(0, min(SLICE_MS, (deadline - time.monotonic()) * 1000 + 1)))

@@ -1,0 +1,227 @@
+"""From PTX text to object code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from ptxemu import dialects, isa
+from ptxemu.analysis.notes import Subject, notes_of
+from ptxemu.device.code import Facts, KernelCode
+from ptxemu.device.frames import largest_frame
+from ptxemu.driver import jit
+from ptxemu.driver.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_of, effort_of
+from ptxemu.driver.front import check_ptx
+from ptxemu.driver.link import link
+from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, prepare
+from ptxemu.driver.requirements import find_entry, require_local
+from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Function, Module, Variable
+from ptxemu.irtext.printer import Body, Notes, print_ir
+from ptxemu.irtext.verifier import SSA
+from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
+from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.registry import lowerings
+from ptxemu.lower.functions.function import build as build_function
+from ptxemu.lower.functions.independent import build as build_independent
+from ptxemu.lower.functions.threaded import build as build_threaded
+from ptxemu.process.gc_pause import collector_paused
+from ptxemu.text.errors import Diagnostics, InputError, UnsupportedError
+from ptxemu.text.source import SourceFile, parts_of
+
+SYMBOL = "kernel"
+Tier = Literal["fast", "best"]
+CLUSTERS = {"explicitcluster", "reqnctapercluster"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape.
+
+    ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long. ``observed``: the code tells
+    the arena's observer of its accesses to memory.
+    """
+
+    cpu: str | None = None
+    opt: int = 2
+    variant: str = "row"
+    tier: Tier = "best"
+    observed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """LLVM IR text of one kernel and what a launch must know of it; ``independent``: it has the form for lanes that wait for
+    each other."""
+
+    text: str
+    facts: Facts
+    independent: bool
+
+
+def front(
+    text: str,
+    filename: str = "<string>",
+    strict: bool = False,
+    dialect: str = "ptx",
+    options: Mapping[str, str] = MappingProxyType({}),
+    alone: bool = True,
+) -> Module:
+    """Parse and check a program of PTX or of a dialect, or, if it is not ``alone``, one file of it.
+
+    Raises PtxError with every diagnostic.
+    """
+    source = SourceFile(filename, text)
+    diagnostics = Diagnostics(source, strict, alone)
+    with collector_paused():
+        if dialect != "ptx":
+            module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
+            diagnostics.raise_errors()
+            return module
+        try:
+            module = check_ptx(source, diagnostics)
+        except UnsupportedError:
+            diagnostics.raise_errors()
+            raise
+        diagnostics.raise_errors()
+    return module
+
+
+def front_of(source: SourceFile, strict: bool, dialect: str, options: Mapping[str, str] = MappingProxyType({})) -> Module:
+    """The same for a source that may be several files, which are linked."""
+    parts = parts_of(source)
+    modules = [front(part.text, part.name, strict, dialect, options, alone=len(parts) == 1) for part in parts]
+    return modules[0] if len(parts) == 1 else link(modules)
+
+
+def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> KernelCode:
+    """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
+    bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
+    cost = cost_of(bodies.graphs)
+    if options.tier == "fast" and cost.best > FIRST_LAUNCH:
+        return fast_form(bodies, options)
+    return best_form(bodies, options, cost)
+
+
+def best_form(bodies: Bodies, options: Options, cost: Cost) -> KernelCode:
+    """Code that runs as fast as we can make it."""
+    made = lower_bodies(bodies, options)
+    return _compiled(made, jit.compile_object(made.text, options.cpu, effort_of(cost, options.opt)), final=True)
+
+
+def fast_form(bodies: Bodies, options: Options) -> KernelCode:
+    """Code that is made as fast as we can, with the same results; for kernels whose best code takes long to make."""
+    made = lower_bodies(bodies, options, threaded=True)
+    plain = made.independent or sum(len(graph.blocks) for graph in bodies.graphs) > MANY_BLOCKS
+    effort = FAST if plain else ROUTINES
+    return _compiled(made, jit.compile_object(made.text, options.cpu, effort), final=False)
+
+
+def _compiled(made: Lowered, code: bytes, final: bool) -> KernelCode:
+    return KernelCode(code, SYMBOL, final, replace(made.facts, frame_bytes=largest_frame(code)))
+
+
+def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:
+    """The best code of a kernel as optimized ``llvm`` IR, ``asm`` or ``obj``; ``hook`` sees the IR after each pass."""
+    bodies = prepare(module, find_entry(module, entry), options.variant, hook)
+    effort = effort_of(cost_of(bodies.graphs), options.opt)
+    text = lower_bodies(bodies, options, after=hook).text
+    if kind == "llvm":
+        return jit.optimized(text, options.cpu, effort)
+    if kind == "asm":
+        return jit.compile_assembly(text, options.cpu, effort)
+    return jit.compile_object(text, options.cpu, effort)
+
+
+def emit_ir(
+    module: Module,
+    entry: str,
+    options: Options,
+    after: str | None = None,
+    analyses: Sequence[str] = (),
+    hook: Hook | None = None,
+) -> str:
+    """The typed IR of a kernel as text: what is lowered, or what the pass ``after`` leaves, or ``check``.
+
+    The results of ``analyses`` are notes on its lines.  Raises InputError for the name of a pass or an analysis that does not
+    exist, and for an analysis that needs another form of the code.
+    """
+    function = find_entry(module, entry)
+    names = ["check", *(step.name for step in PASSES)]
+    if after is not None and after not in names:
+        raise InputError(f"there is no pass '{after}'; there are {', '.join(names)}")
+    if after in names[:2] and analyses:
+        raise InputError(f"the analysis '{analyses[0]}' needs blocks")
+    if after == "check":
+        return print_ir(module, [Body(f, f.body, f.variables) for f in module.functions.values() if f.body is not None])
+    texts: dict[str, str] = {}
+
+    def shown(bodies: Bodies, ssa: bool, independent: bool) -> str:
+        def annotate(graph: Graph) -> Sequence[Notes]:
+            return notes_of(Subject(graph, options.variant, ssa, independent and graph is bodies.graphs[0]), analyses)
+
+        return print_ir(module, bodies.listing, annotate)
+
+    def keep(name: str, bodies: Bodies) -> None:
+        if name == after:
+            texts[name] = shown(bodies, name in SSA, name == LANE_PRIVATE.name)
+        if hook is not None:
+            hook(name, bodies)
+
+    bodies = prepare(module, function, options.variant, keep)
+    _, independent = analyse(bodies, keep)
+    return texts.get(after or "") or shown(bodies, True, independent)
+
+
+def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
+    """The passes from checked IR to LLVM IR text."""
+    return lower_bodies(prepare(module, entry, variant), options)
+
+
+def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after: Hook | None = None) -> Lowered:
+    """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/functions/threaded.py)."""
+    module, entry, found, graphs = bodies.module, bodies.entry, bodies.routines, bodies.graphs
+    params = {param.variable: param.offset for param in entry.params}
+    clustered = bool(CLUSTERS & set(entry.limits))
+    layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
+    symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
+    effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
+    unit = Unit(jit.target_of(options.cpu), symbols, any(effect.counts_threads for effect in effects), options.observed)
+    layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
+    for routine, frame in zip(found, layouts):
+        require_local(module.source, routine.function, frame.local_bytes)
+    shapes, independent = analyse(bodies, after, corrections=not threaded)
+    for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
+        graph = graphs[number]
+        if independent and number == 0:
+            build_independent(graph, uniformity, frame, unit, symbol)
+        elif threaded:
+            build_threaded(graph, uniformity, frame, unit, symbol)
+        else:
+            build_function(graph, uniformity, frame, unit, symbol)
+    facts = Facts(
+        variant=bodies.variant,
+        static_shared=layout.static_shared,
+        local_bytes=layout.local_bytes,
+        suspends=any(effect.waits for effect in effects),
+        spins=any(graph.spins for graph in graphs),
+        calls=len(found) > 1,
+        stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),
+    )
+    return Lowered(unit.text(), facts, independent)
+
+
+def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:
+    """The kernel's local variables and all shared ones: of its functions, and the module's, which every kernel may use."""
+    entry, *others = graphs
+    found = [variable for variable in module.variables.values() if variable.space == "shared"]
+    found += entry.variables
+    found += [variable for graph in others for variable in graph.variables if variable.space == "shared"]
+    return list(dict.fromkeys(found))
+
+
+isa.verify(lowerings(), ELEMENTWISE)

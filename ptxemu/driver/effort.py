@@ -1,0 +1,90 @@
+"""How much work the code generator may put into a kernel: what the kernel would cost, in seconds of one CPU.
+
+The costs are those of LLVM on a server of 2023, measured with ``bench/compile.py``; only their ratios matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ptxemu.driver.jit import Effort
+from ptxemu.ir.graph import Block, Graph, reads
+from ptxemu.ir.ops import Reg
+from ptxemu.lower.core.emit import SIZES
+
+FIRST_LAUNCH = 0.5
+"""Seconds: a kernel whose best code takes longer is first compiled in a faster way."""
+
+STANDARD = 0.12
+"""Seconds: above, the standard pipeline costs more than it gains."""
+
+SIZE = 4  # machine instructions that an operation on 32 lanes becomes whose lowering states no size
+BRANCH = 25  # instructions that choose the lanes and the block that come next
+TARGET = 10  # more, for each target of a computed branch
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """``instructions`` of the machine; ``spans``: the blocks in which a value is live, summed over all values."""
+
+    instructions: int
+    spans: int
+
+    @property
+    def best(self) -> float:
+        """Seconds for the best code."""
+        return 100e-6 * self.instructions + 30e-6 * self.spans
+
+
+FAST = Effort(0, standard=False)
+"""What makes code fastest."""
+
+ROUTINES = Effort(1, standard=False)
+"""For the routines of threaded code, which are few and small."""
+
+MANY_BLOCKS = 300
+"""Above, the control flow of threaded code takes longer to compile than its routines."""
+
+
+def cost_of(graphs: Iterable[Graph]) -> Cost:
+    """The cost of a kernel with its functions, before anything is lowered. Takes linear time."""
+    instructions = spans = 0
+    for graph in graphs:
+        instructions += sum(map(_size, graph.blocks))
+        spans += _spans(graph)
+    return Cost(instructions, spans)
+
+
+def effort_of(cost: Cost, opt: int) -> Effort:
+    """What to do for the best code at optimization level ``opt``."""
+    return Effort(opt, opt >= 2 and cost.best <= STANDARD)
+
+
+def _size(block: Block) -> int:
+    kinds = (op.row.lower for op in block.ops)
+    return BRANCH + TARGET * len(block.table) + sum(SIZES.get(kind) or SIZES.get(kind.partition(".")[0], SIZE) for kind in kinds)
+
+
+def _spans(graph: Graph) -> int:
+    """Between a value's first and last mention lie about the blocks in which it is live; loops are not followed."""
+    first: dict[Reg, int] = {}
+    last: dict[Reg, int] = {}
+    arguments = 0
+    for index, block in enumerate(graph.blocks):
+        for phi in block.phis:
+            arguments += len(phi.args)
+            first.setdefault(phi.dst, index)
+        for op in block.ops:
+            for value in (*op.dsts, *reads(op)):
+                if value is not None:
+                    first.setdefault(value, index)
+                    last[value] = index
+        if block.cond is not None:
+            last[block.cond] = index
+        for succ in block.succs:
+            for phi in succ.phis:
+                argument = phi.args.get(block)
+                if isinstance(argument, Reg):
+                    last[argument] = index
+    return arguments + sum(end - first.get(value, end) for value, end in last.items())

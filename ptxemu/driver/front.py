@@ -1,0 +1,57 @@
+"""Reading PTX files and checking PTX text, with none of what it takes to run it: tools that only check start fast."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptxemu import dialects
+from ptxemu.process.gc_pause import collector_paused
+from ptxemu.process.locks import importing
+from ptxemu.text.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
+from ptxemu.text.files import MAX_PROGRAM, read_file
+from ptxemu.text.source import SourceFile
+
+if TYPE_CHECKING:
+    from ptxemu.ir.ops import Module
+
+
+def lint(text: str, *, filename: str = "<string>", strict: bool = False, dialect: str | None = None) -> list[Diagnostic]:
+    """Every error and warning of a text; none if it is right, even if ptxemu cannot run it."""
+    source = SourceFile(filename, text)
+    diagnostics = Diagnostics(source, strict)
+    language = dialects.of_file(filename) if dialect is None else dialects.find(dialect)
+    with suppress(UnsupportedError), collector_paused():
+        if language is dialects.PTX:
+            check_ptx(source, diagnostics)
+        else:
+            dialects.front(language.name, source, diagnostics, strict, language.check_options({}))
+    return diagnostics.records
+
+
+def check_ptx(source: SourceFile, diagnostics: Diagnostics) -> Module:
+    """The typed module of a PTX text, of use only if there are no errors. All errors are reported."""
+    with importing:
+        from ptxemu.check import check
+        from ptxemu.syntax.parser import parse
+
+    tree = parse(source, diagnostics)
+    diagnostics.next_stage()
+    try:
+        return check(tree, source, diagnostics)
+    finally:
+        diagnostics.finish()
+
+
+def read_ptx(path: Path) -> str:
+    """The text of a PTX file; InputError if there is none."""
+    return decoded(read_file(path, MAX_PROGRAM), str(path))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Decode a program. Raises InputError if it is not UTF-8."""
+    try:
+        return data.removesuffix(b"\0").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: not valid UTF-8 (byte {error.start})") from None

@@ -1,0 +1,145 @@
+"""From LLVM IR text to object code, and from object code to callable addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import count
+from typing import TypeVar
+
+import llvmlite.binding as llvm
+
+from ptxemu.driver.llvm_unlocked import generate, lock, parse, run_passes
+from ptxemu.lower.core.target import Target
+from ptxemu.process.interruptible import interruptible
+
+Code = TypeVar("Code", bytes, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``level`` of the code generator, 0 to 3; ``standard``: LLVM's whole pipeline, not only the cheap cleanups."""
+
+    level: int
+    standard: bool
+
+
+_numbers = count()
+
+
+@lru_cache(maxsize=1)
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=8)
+def host() -> tuple[str, str, str]:
+    """(triple, CPU name, feature string) of this machine."""
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+# Features of the x86-64 levels that choose how memory instructions are lowered.
+LEVELS = {
+    "x86-64": frozenset[str](),
+    "x86-64-v2": frozenset[str](),
+    "x86-64-v3": frozenset({"avx2"}),
+    "x86-64-v4": frozenset({"avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq"}),
+}
+
+
+def target_machine(cpu: str | None, opt: int) -> llvm.TargetMachine:
+    """A code generator for a CPU name, None meaning this machine."""
+    with lock:
+        _initialize()
+    triple, name, features = host()
+    if cpu is not None:
+        name, features = cpu, ""
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=name, features=features, opt=opt, reloc="pic", codemodel="small", jit=False
+    )
+
+
+def target_of(cpu: str | None) -> Target:
+    """What the lowering may assume of a CPU."""
+    if cpu is not None:
+        return Target(LEVELS.get(cpu, frozenset()))
+    features = host()[2].split(",")
+    return Target(frozenset(feature[1:] for feature in features if feature.startswith("+")))
+
+
+def optimized(text: str, cpu: str | None, effort: Effort) -> str:
+    """IR text to the IR that code is made of."""
+    return interruptible(lambda: _translate(text, cpu, effort, lambda machine, module: str(module)))
+
+
+def compile_object(text: str, cpu: str | None, effort: Effort) -> bytes:
+    """IR text to an ELF object."""
+    return interruptible(lambda: _translate(text, cpu, effort, partial(generate, assembly=False)))
+
+
+def compile_assembly(text: str, cpu: str | None, effort: Effort) -> str:
+    """IR text to assembly."""
+    return interruptible(lambda: _translate(text, cpu, effort, partial(generate, assembly=True))).decode()
+
+
+def _translate(text: str, cpu: str | None, effort: Effort, emit: Callable[[llvm.TargetMachine, llvm.ModuleRef], Code]) -> Code:
+    """Parse, optimize and emit. All that LLVM makes belongs to this call, so that other threads may do the same."""
+    with target_machine(cpu, effort.level) as machine, llvm.create_context() as context, parse(text, context) as module:
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        _optimize(module, machine, effort)
+        return emit(machine, module)
+
+
+def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, effort: Effort) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=min(effort.level, 2))
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    run_passes(builder.getModulePassManager() if effort.standard else _light_pipeline(), module, builder)
+
+
+def _light_pipeline() -> llvm.ModulePassManager:
+    """Promotion of slots, then the cheap cleanups: near linear in the size of the kernel."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_dead_code_elimination_pass()
+    return passes
+
+
+class LinkError(Exception):
+    """Bytes that are not an object, or an object that refers to symbols that the runtime does not have."""
+
+
+@dataclass(slots=True)
+class LoadedCode:
+    """Linked code. ``address`` is valid as long as this object lives."""
+
+    address: int
+    _tracker: object
+
+
+@lru_cache(maxsize=1)
+def _linker() -> llvm.OrcJIT:
+    return llvm.create_lljit_compiler(target_machine(None, 2), use_jit_link=True, suppress_errors=True)
+
+
+def load(code: bytes, symbol: str) -> LoadedCode:
+    """Link an object of this machine's kind; only the runtime's own functions are visible to it. Raises LinkError."""
+    from ptxemu.device.launch import SYMBOLS
+
+    library = llvm.JITLibraryBuilder()
+    for name, address in SYMBOLS.items():
+        library.import_symbol(name, address)
+    with lock:
+        linker = _linker()
+    try:
+        tracker = library.add_object_img(code).export_symbol(symbol).link(linker, f"kernel{next(_numbers)}")
+    except RuntimeError as error:
+        raise LinkError(str(error)) from None
+    return LoadedCode(tracker[symbol], tracker)

@@ -1,0 +1,167 @@
+"""The passes from a checked module to the graphs of one kernel, as one list.
+
+A *hook* is called after each pass with its name: to print what the pass has made, or to check it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ptxemu.analysis.spinning import spin_loops
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
+from ptxemu.driver.requirements import require_one_cta, require_supported
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Function, Module
+from ptxemu.irtext.printer import Body
+from ptxemu.irtext.verifier import verify
+from ptxemu.passes.build import build
+from ptxemu.passes.copies import propagate
+from ptxemu.passes.lane_private import separate
+from ptxemu.passes.loops import canonicalize
+from ptxemu.passes.params import promote
+from ptxemu.passes.routines import Routine, routines
+from ptxemu.passes.ssa import construct
+from ptxemu.text.errors import UnsupportedError
+
+VERIFY_VARIABLE = "PTXEMU_VERIFY"
+
+
+@dataclass(slots=True)
+class Bodies:
+    """A kernel for one block shape: its own body first, then those of its device functions, with a graph for each.
+
+    ``copied``: functions that must be copied into the kernel, as lanes wait for each other in them.
+    """
+
+    module: Module
+    entry: Function
+    variant: str
+    copied: frozenset[Function] = frozenset()
+    routines: list[Routine] = field(default_factory=list)
+    graphs: list[Graph] = field(default_factory=list)
+
+    @property
+    def listing(self) -> list[Body]:
+        """The functions as they can be printed: as lists until there are graphs."""
+        if self.graphs:
+            return [Body(one.function, graph, graph.variables) for one, graph in zip(self.routines, self.graphs)]
+        return [Body(one.function, one.body, one.variables) for one in self.routines]
+
+
+Hook = Callable[[str, Bodies], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step, which changes ``Bodies`` in place."""
+
+    name: str
+    run: Callable[[Bodies], None]
+
+    def apply(self, bodies: Bodies, after: Hook | None) -> None:
+        """Run it, and then the hook."""
+        self.run(bodies)
+        if after is not None:
+            after(self.name, bodies)
+
+
+def _inline(bodies: Bodies) -> None:
+    """Expand calls, except those of functions that recurse, are called through an address or are too large to copy."""
+    bodies.routines, bodies.graphs = routines(bodies.module, bodies.entry, bodies.copied), []
+    for routine in bodies.routines:
+        require_supported(bodies.module.source, routine.body)
+
+
+def _build(bodies: Bodies) -> None:
+    """Basic blocks; guards of jumps, calls and waiting instructions become branches."""
+    bodies.graphs = [build(routine) for routine in bodies.routines]
+
+
+def _promote(bodies: Bodies) -> None:
+    """Parameters of device functions become registers."""
+    for routine, graph in zip(bodies.routines, bodies.graphs):
+        promote(graph, routine.function)
+
+
+def _each(change: Callable[[Graph], None]) -> Callable[[Bodies], None]:
+    """A pass that looks at one graph at a time."""
+
+    def run(bodies: Bodies) -> None:
+        for graph in bodies.graphs:
+            change(graph)
+
+    return run
+
+
+def verify_bodies(name: str, bodies: Bodies) -> None:
+    """A hook: raise InvalidIR if what a pass has left is not well formed."""
+    verify(bodies.module, bodies.listing, name)
+
+
+def _observed(after: Hook | None) -> Hook | None:
+    """The hook, with the verifier before it if the environment asks for that."""
+    if os.environ.get(VERIFY_VARIABLE) != "1":
+        return after
+
+    def both(name: str, bodies: Bodies) -> None:
+        verify_bodies(name, bodies)
+        if after is not None:
+            after(name, bodies)
+
+    return both
+
+
+TO_SSA = (
+    Pass("inline", _inline),
+    Pass("cfg", _build),
+    Pass("params", _promote),
+    Pass("loops", _each(canonicalize)),
+    Pass("ssa", _each(construct)),
+    Pass("copies", _each(propagate)),
+)
+LANE_PRIVATE = Pass("lane-private", lambda bodies: separate(bodies.graphs[0]))
+"""Only for a kernel whose lanes must progress independently."""
+
+PASSES = (*TO_SSA, LANE_PRIVATE)
+
+
+def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None) -> Bodies:
+    """The kernel and its functions in SSA form. Raises UnsupportedError.
+
+    Only kernels have the form for lanes that wait for each other.  So a function that needs it is copied into them, behind a
+    choice where it is called through an address, which means to start again.
+    """
+    after = _observed(after)
+    require_one_cta(module.source, entry)
+    bodies = Bodies(module, entry, variant)
+    while True:
+        for step in TO_SSA:
+            step.apply(bodies, after)
+        waiting = functions_that_wait(bodies.routines, bodies.graphs, variant)
+        if waiting <= bodies.copied:
+            break
+        bodies.copied |= waiting
+    for function in waiting:
+        where = module.source.where(function.pos)
+        why = "its lanes must progress independently, and it is recursive or too large to inline"
+        raise UnsupportedError(f"{where}: the function '{function.name}' is not supported: {why}")
+    return bodies
+
+
+def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True) -> tuple[list[Uniformity], bool]:
+    """The shapes of each graph, with its spin loops marked, and whether the kernel's lanes progress independently.
+
+    If they do the graph is rewritten for it.  ``corrections`` are those of :class:`Uniformity`.
+    """
+    found = [Uniformity(graph, bodies.variant, corrections=corrections) for graph in bodies.graphs]
+    spins = [spin_loops(uniformity.layout) for uniformity in found]
+    for graph, loops in zip(bodies.graphs, spins):
+        graph.spins = {spin.latch for spin in loops}
+    independent = needs_laps(found[0], spins[0], counting(bodies.routines, bodies.graphs))
+    if independent:
+        LANE_PRIVATE.apply(bodies, _observed(after))
+        found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True)
+    return found, independent

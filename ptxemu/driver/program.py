@@ -1,0 +1,224 @@
+"""A PTX text, its facts and its machine code.
+
+All are made once and kept on disk, so that a warm start neither parses nor compiles.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from threading import RLock, Timer
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+
+from ptxemu.cache import Cache, Entry, build_fingerprint, key_of
+from ptxemu.device.code import KernelCode
+from ptxemu.device.launch_limits import Extent
+from ptxemu.device.module_info import ModuleInfo
+from ptxemu.driver import jit
+from ptxemu.ir.block_shape import variant_of
+from ptxemu.process.locks import importing, new_lock
+from ptxemu.text.source import SourceFile, parts_of
+
+if TYPE_CHECKING:
+    from ptxemu.driver.compile import Tier
+    from ptxemu.ir.ops import Module
+
+LONG = 1.0  # seconds; a kernel that runs longer is worth better code
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a program is read, checked and compiled; ``options`` are those of its dialect.
+
+    ``tier``: ``best``, ``fast`` or ``auto`` (fast first where the best code takes long to make, then the best).
+    ``observed``: the code tells the arena's observer of its accesses to memory.
+    """
+
+    strict: bool = False
+    opt: int = 2
+    dialect: str = "ptx"
+    options: tuple[tuple[str, str], ...] = ()
+    tier: str = "auto"
+    observed: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "options": [list(pair) for pair in self.options]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Settings:
+        pairs = tuple((str(name), str(value)) for name, value in data["options"])
+        return cls(**{**data, "options": pairs})
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """The code of one kernel for one block shape: what runs, and better code that has come but does not run yet."""
+
+    kernel: str
+    block: Extent
+    lock: RLock = field(default_factory=new_lock)
+    loaded: tuple[KernelCode, jit.LoadedCode] | None = None
+    better: KernelCode | None = None
+    asked: int | None = None
+    """The process that has asked for better code."""
+
+
+class Program:
+    """One PTX text, or several that are linked. Safe to use from several threads."""
+
+    def __init__(self, source: SourceFile, settings: Settings, cache: Cache) -> None:
+        self.source = source
+        self.settings = settings
+        self._cache = cache
+        self._lock = new_lock()
+        self._slots: dict[tuple[str, str], _Slot] = {}
+        self._info: ModuleInfo | None = None
+        self._ir: Module | None = None
+
+    @property
+    def info(self) -> ModuleInfo:
+        """Kernels and variables. Raises PtxError if the text is wrong."""
+        with self._lock:
+            if self._info is None:
+                self._info = self._described()
+            return self._info
+
+    def _described(self) -> ModuleInfo:
+        key = key_of("module", *self._identity)
+        entry = self._cache.get(key)
+        if entry is not None and (info := ModuleInfo.from_json(entry.header, entry.payload)) is not None:
+            return info
+        with importing:
+            from ptxemu.driver.describe import describe
+
+        info = describe(self.ir)
+        self._cache.put(key, Entry(info.to_json(), info.bytes_of_contents()))
+        return info
+
+    @property
+    def ir(self) -> Module:
+        """The checked module."""
+        with importing:
+            from ptxemu.driver import compile
+
+        with self._lock:
+            if self._ir is None:
+                given = self.settings
+                self._ir = compile.front_of(self.source, given.strict, given.dialect, dict(given.options))
+            return self._ir
+
+    def load(self, kernel: str, block: Extent) -> tuple[KernelCode, jit.LoadedCode]:
+        """A kernel's code for blocks of this shape, ready to run: the best that there is. Raises UnsupportedError."""
+        slot = self._slot(kernel, block)
+        with slot.lock:
+            code, slot.better = slot.better, None
+            if code is None and slot.loaded is not None:
+                self._improve(slot)
+                return slot.loaded
+            slot.loaded = self._linked(code or self.code(kernel, block)) or self._linked(self._made(kernel, block))
+            assert slot.loaded is not None
+            return slot.loaded
+
+    def _linked(self, code: KernelCode) -> tuple[KernelCode, jit.LoadedCode] | None:
+        """None if the cache's entry is not an object."""
+        try:
+            return code, jit.load(code.object, code.symbol)
+        except jit.LinkError:
+            return None
+
+    def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
+        """A launch of ``code`` starts: if it takes long, better code is made meanwhile. Call the result when it ends."""
+        slot = self._slot(kernel, block)
+        if code.final or not self._may_ask(slot):
+            return lambda: None
+        timer = Timer(LONG, self._improve, [slot])
+        timer.daemon = True
+        with suppress(RuntimeError):  # the system allows no more threads
+            timer.start()
+        return timer.cancel
+
+    def code(self, kernel: str, block: Extent) -> KernelCode:
+        """A kernel's code for blocks of this shape, from the cache or compiled. Raises UnsupportedError."""
+        for tier in self._tiers:
+            if code := KernelCode.from_entry(self._cache.get(self._key(kernel, block, tier))):
+                return code
+        return self._made(kernel, block)
+
+    def _made(self, kernel: str, block: Extent) -> KernelCode:
+        """The same, compiled."""
+        return self._keep(kernel, block, self._compile(kernel, block, self._tiers[-1]))
+
+    @property
+    def _tiers(self) -> tuple[Tier, ...]:
+        """Those whose code may run, the best first."""
+        return ("best",) if self.settings.tier == "best" else ("best", "fast")
+
+    def _slot(self, kernel: str, block: Extent) -> _Slot:
+        key = kernel, variant_of(block)
+        return self._slots.get(key) or self._slots.setdefault(key, _Slot(kernel, block))
+
+    def _may_ask(self, slot: _Slot) -> bool:
+        """Whether better code is wanted, and this process has not asked for it."""
+        return self.settings.tier == "auto" and slot.asked != os.getpid()
+
+    def _improve(self, slot: _Slot) -> None:
+        """Have better code made, once; the next launch takes it."""
+        loaded = slot.loaded
+        if loaded is None or loaded[0].final or not self._may_ask(slot):
+            return
+        slot.asked = os.getpid()
+        with importing:
+            from ptxemu.driver import improve
+
+        def deliver(answer: Entry | None) -> None:
+            slot.better = KernelCode.from_entry(answer)
+            # code that cannot be made better is final, so that later programs do not try again
+            self._keep(slot.kernel, slot.block, slot.better or replace(loaded[0], final=True), "best")
+
+        header = {
+            "settings": self.settings.to_json(),
+            "files": self._files,
+            "kernel": slot.kernel,
+            "block": list(slot.block),
+        }
+        improve.improve(Entry(header, self.source.text.encode("utf-8", "surrogatepass")), deliver)
+
+    def _keep(self, kernel: str, block: Extent, code: KernelCode, tier: str | None = None) -> KernelCode:
+        self._cache.put(self._key(kernel, block, tier or ("best" if code.final else "fast")), code.entry)
+        return code
+
+    def _key(self, kernel: str, block: Extent, tier: str) -> str:
+        return key_of("kernel", *self._identity, tier, kernel, variant_of(block), *jit.host())
+
+    def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
+        with importing:
+            from ptxemu.driver import compile
+
+        options = compile.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed)
+        return compile.kernel(self.ir, kernel, options, block)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        settings = self.settings
+        language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
+        lengths = [length for _, length in self._files]
+        text = self.source.text
+        return (
+            build_fingerprint(),
+            llvmlite.__version__,
+            text,
+            *lengths,
+            settings.strict,
+            settings.opt,
+            settings.observed,
+            *language,
+        )
+
+    @property
+    def _files(self) -> list[tuple[str, int]]:
+        """The name of each text and its length."""
+        return [(part.name, len(part.text)) for part in parts_of(self.source)]

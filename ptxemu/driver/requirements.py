@@ -1,0 +1,54 @@
+"""What a kernel must be so that it can be run: whatever the engine, nothing is ever skipped."""
+
+from __future__ import annotations
+
+from ptxemu.device.launch_limits import MAX_LOCAL
+from ptxemu.ir.ops import Function, LabelMark, Module, Op
+from ptxemu.ir.runtime_calls import SIGNATURES, is_runtime_call
+from ptxemu.text.errors import InputError, UnsupportedError
+from ptxemu.text.source import SourceFile
+
+
+def find_entry(module: Module, name: str) -> Function:
+    function = module.functions.get(name)
+    if function is None or function.kind != "entry" or function.body is None:
+        raise InputError(f"no kernel named '{name}' in {module.source.name}")
+    return function
+
+
+def require_one_cta(source: SourceFile, entry: Function) -> None:
+    """Refuse a kernel that must run in clusters of several CTAs."""
+    shape = entry.limits.get("reqnctapercluster", ())
+    if any(extent > 1 for extent in shape):
+        size = " x ".join(map(str, shape))
+        raise UnsupportedError(f"{source.where(entry.pos)}: a cluster of {size} CTAs is not supported")
+
+
+def require_local(source: SourceFile, function: Function, size: int) -> None:
+    """Refuse a function whose variables take more local memory than a thread has; ptxas leaves that to the launch."""
+    if size > MAX_LOCAL:
+        where = source.where(function.pos)
+        raise InputError(f"{where}: '{function.name}' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
+
+
+def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
+    """Refuse the first instruction that cannot be run; nothing is ever skipped."""
+    for item in body:
+        if not isinstance(item, Op):
+            continue
+        what = None
+        if not item.row.supported:
+            what = f"instruction '{written(source, item)}'"
+        elif item.call is not None and not item.call.real and not is_runtime_call(item.call):
+            assert isinstance(item.call.callee, Function)
+            name = item.call.callee.name
+            what = f"call of external function '{name}'" + (" with these parameters" if name in SIGNATURES else "")
+        if what is not None:
+            raise UnsupportedError(f"{source.where(item.pos)}: {what} is not supported")
+
+
+def written(source: SourceFile, op: Op) -> str:
+    """The opcode with its modifiers as the source has it."""
+    text = source.text[op.pos : op.end]
+    words = text.split(None, 2)
+    return (words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0]).rstrip(";")

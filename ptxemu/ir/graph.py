@@ -1,0 +1,152 @@
+"""The control-flow graph of one kernel: blocks of :class:`ptxemu.ir.ops.Op`, phis and terminators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, Variable, Vec
+
+
+@dataclass(slots=True, eq=False)
+class Phi:
+    """``dst = phi(args[pred] ...)``, keyed by predecessor block."""
+
+    dst: Reg
+    args: dict[Block, Reg | Imm] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A basic block. It ends in a jump (one successor), a branch (two: taken, not taken), a computed branch (any number), or
+    the thread's end (none).
+
+    ``cond`` is the branch predicate, ``negated`` inverts it.  Of a computed branch it is the index, and ``table`` says which of
+    the successors, that are all different, each value leads to; its last entry is for all greater values.  ``pos`` is the source
+    offset of the terminator.
+    """
+
+    name: str
+    ops: list[Op] = field(default_factory=list)
+    phis: list[Phi] = field(default_factory=list)
+    succs: list[Block] = field(default_factory=list)
+    preds: list[Block] = field(default_factory=list)
+    cond: Reg | None = None
+    negated: bool = False
+    pos: int = 0
+    table: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(slots=True, eq=False)
+class Graph:
+    """A function body as blocks; ``blocks[0]`` is the entry. ``variables`` are the local and shared variables in use.
+
+    ``spins``: the latches of loops that wait for other threads (:mod:`ptxemu.analysis.spinning`).
+    ``incoming``: where in its frame a device function finds large parameters, and leaves large results.
+    ``joint``: for blocks that begin with an instruction of several places, the blocks of all these
+    (:mod:`ptxemu.passes.merge_syncs`).
+    """
+
+    name: str
+    blocks: list[Block]
+    variables: list[Variable]
+    incoming: dict[Variable, int] = field(default_factory=dict)
+    spins: set[Block] = field(default_factory=set)
+    joint: dict[Block, list[Block]] = field(default_factory=dict)
+
+    @property
+    def entry(self) -> Block:
+        return self.blocks[0]
+
+    def link(self) -> None:
+        """Recompute ``preds`` and drop unreachable blocks, keeping the order of the rest."""
+        reached = {id(self.entry)}
+        work = [self.entry]
+        while work:
+            for succ in work.pop().succs:
+                if id(succ) not in reached:
+                    reached.add(id(succ))
+                    work.append(succ)
+        self.blocks = [block for block in self.blocks if id(block) in reached]
+        for block in self.blocks:
+            block.preds = []
+        for block in self.blocks:
+            _merge_edges(block)
+            for succ in block.succs:
+                succ.preds.append(block)
+
+
+def _merge_edges(block: Block) -> None:
+    """Make the successors of a block different ones."""
+    different = list(dict.fromkeys(block.succs))
+    if len(different) == len(block.succs):
+        return
+    number = {succ: index for index, succ in enumerate(different)}
+    block.table = tuple(number[block.succs[entry]] for entry in block.table)
+    block.succs = different
+    if len(different) == 1:
+        block.cond, block.table = None, ()
+
+
+def redirect(block: Block, old: Block, new: Block) -> None:
+    """Make every edge ``block -> old`` go to ``new``."""
+    block.succs = [new if succ is old else succ for succ in block.succs]
+
+
+def registers(operand: Operand) -> Iterator[Reg]:
+    """The registers that a source operand reads."""
+    if isinstance(operand, Reg):
+        yield operand
+    elif isinstance(operand, Addr):
+        if isinstance(operand.base, Reg):
+            yield operand.base
+    elif isinstance(operand, Vec):
+        for item in operand.items:
+            yield from registers(item)
+
+
+def reads(op: Op) -> Iterator[Reg]:
+    """The registers that an op reads: sources, guard, call arguments and kept old values."""
+    for source in op.srcs:
+        yield from registers(source)
+    if op.guard is not None:
+        yield op.guard[0]
+    for kept in op.old:
+        if isinstance(kept, Reg):
+            yield kept
+    if op.call is not None:
+        for argument in op.call.args:
+            if not isinstance(argument, Variable):
+                yield from registers(argument)
+
+
+def substitute(operand: Operand, mapping: dict[Reg, Operand]) -> Operand:
+    """``operand`` with its registers replaced."""
+    if isinstance(operand, Reg):
+        return mapping.get(operand, operand)
+    if isinstance(operand, Addr) and isinstance(operand.base, Reg):
+        base = mapping.get(operand.base, operand.base)
+        return operand if base is operand.base else Addr(base, operand.offset)  # type: ignore[arg-type]
+    if isinstance(operand, Vec):
+        return Vec(tuple(substitute(item, mapping) for item in operand.items))
+    return operand
+
+
+def reading(op: Op, mapping: dict[Reg, Operand]) -> Op:
+    """``op`` with the registers that it reads replaced; a guard is replaced by a register only."""
+    if not any(reg in mapping for reg in reads(op)):
+        return op
+    guard, call = op.guard, op.call
+    if guard is not None and isinstance(predicate := mapping.get(guard[0], guard[0]), Reg):
+        guard = (predicate, guard[1])
+    if call is not None:
+        args = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in call.args)
+        call = replace(call, args=args)
+    old = tuple(mapping.get(value, value) if isinstance(value, Reg) else value for value in op.old)
+    srcs = tuple(substitute(source, mapping) for source in op.srcs)
+    return replace(op, srcs=srcs, guard=guard, call=call, old=old)

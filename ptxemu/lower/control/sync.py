@@ -1,0 +1,131 @@
+"""Barriers and fences."""
+
+from __future__ import annotations
+
+from ptxemu._runtime import lib
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.convergence import counts_threads
+from ptxemu.ir.ops import Op, Operand
+from ptxemu.ir.types import PRED, U32
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+
+REDUCTIONS = {"popc": 0, "and": 1, "or": 2}
+
+
+def _uniform(ctx: Context, operand: Operand) -> str:
+    """A barrier number or count: of a varying register, the first active lane's value."""
+    shape = ctx.shape(operand)
+    if shape is not None and shape.uniform:
+        return ctx.scalar_of(operand, U32)
+    lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(ctx.active), extra="i1 true")
+    return ctx.inst(f"extractelement <{LANES} x i32> {ctx.vector_of(operand, U32)}, i32 {lane}")
+
+
+def _arguments(ctx: Context, operands: tuple[Operand, ...]) -> tuple[str, str]:
+    values = [_uniform(ctx, operand) for operand in operands[:2]]
+    values += ["0"] * (2 - len(values))
+    return values[0], values[1]
+
+
+def _form(op: Op) -> int:
+    """``barrier`` without ``.aligned`` counts threads; the others count whole warps (PTX ISA "bar, barrier").
+
+    In this form, lanes that do not come to a barrier of the whole CTA are on their way out (:mod:`ptxemu.analysis.barriers`).
+    """
+    whole = op["b"] is None
+    return lib.PE_BARRIER_PER_THREAD if counts_threads(op) and not whole else 0
+
+
+def _barrier(ctx: Context, op: Op, arrive: int) -> None:
+    number, count = _arguments(ctx, op.srcs)
+    ctx.call(
+        "void", "pe_barrier", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", number), ("i32", count),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(arrive | _form(op))),
+    )  # fmt: skip
+
+
+@effect("barrier_sync", size=20)
+def barrier_sync(ctx: Context, op: Op) -> None:
+    """bar.sync, barrier.sync (PTX ISA "bar, barrier")."""
+    _barrier(ctx, op, 0)
+
+
+@effect("barrier_arrive", size=20)
+def barrier_arrive(ctx: Context, op: Op) -> None:
+    _barrier(ctx, op, 1)
+
+
+@effect("barrier_red", size=40)
+def barrier_red(ctx: Context, op: Op) -> None:
+    """bar.red: the last source is the predicate; popc gives a count, and/or a predicate."""
+    number, count = _arguments(ctx, op.srcs[:-1])
+    negated = bool(op.negs) and op.negs[-1]
+    predicate = ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True))
+    kind = next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
+    result = ctx.call(
+        "i32", "pe_barrier_red", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", number), ("i32", count),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(kind | _form(op))), ("i32", ctx.bits_of(predicate)),
+    )  # fmt: skip
+    if op.dst_types[0] is PRED:
+        result = ctx.scalar.icmp("ne", "i32", result, "0")
+    ctx.define(op, 0, result)
+
+
+@effect("_barrier_join")
+def barrier_join(ctx: Context, op: Op) -> None:
+    """The first half of a barrier that counts threads: lanes arrive, each at the barrier that it names."""
+    operands, action, predicate = op.srcs, int(lib.PE_LANES_ARRIVE if "arrive" in op.mods else lib.PE_LANES_SYNC), "0"
+    if "red" in op.mods:
+        operands = op.srcs[:-1]
+        action = lib.PE_LANES_RED + next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
+        negated = bool(op.negs) and op.negs[-1]
+        predicate = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True)))
+    values = [ctx.vector_of(operand, U32) for operand in operands[:2]]
+    values += [ctx.vector.int(32, 0)] * (2 - len(values))
+    ctx.call(
+        "void", "pe_barrier_lanes", ("ptr", "%w"), ("i32", ctx.position(op)), *(("ptr", ctx.in_memory("i32", v)) for v in values),
+        ("i32", ctx.bits_of(ctx.active)), ("i32", str(action)), ("i32", predicate),
+    )  # fmt: skip
+
+
+@effect("_barrier_leave")
+def barrier_leave(ctx: Context, op: Op) -> None:
+    """The second half: lanes have their barrier's result."""
+    if not op.dsts or op.dsts[0] is None:
+        return
+    results = ctx.spill("i32", ctx.vector.int(32, 0))
+    ctx.call("void", "pe_barrier_results", ("ptr", "%w"), ("ptr", results))
+    value = ctx.inst(f"load <{LANES} x i32>, ptr {results}, align 64")
+    ctx.define(op, 0, ctx.vector.icmp("ne", "i32", value, ctx.vector.int(32, 0)) if op.dst_types[0] is PRED else value)
+
+
+@effect("bar_warp_sync", size=10)
+def bar_warp_sync(ctx: Context, op: Op) -> None:
+    """bar.warp.sync: the lanes of a warp run in step, so only memory order is left to do."""
+    ctx.stmt("fence acq_rel")
+
+
+@effect("fence")
+def fence(ctx: Context, op: Op) -> None:
+    """membar, fence (PTX ISA "membar, fence"): a full fence serves every level and scope."""
+    ctx.stmt("fence seq_cst")
+
+
+def note_exit(ctx: Context) -> None:
+    """Lanes leave the kernel while others may go on to a barrier, which must not wait for them."""
+    offset, _ = ctx.layout.warp_field("exited")
+    pointer = ctx.once("exited", f"getelementptr i8, ptr %w, i64 {offset}")
+    gone = ctx.scalar.bin("or", "i32", ctx.inst(f"load i32, ptr {pointer}, align 4"), ctx.bits_of(ctx.active))
+    ctx.stmt(f"store i32 {gone}, ptr {pointer}, align 4")
+
+
+def poll_stop(ctx: Context) -> None:
+    """Leave the kernel if the launch is to stop."""
+    flag = ctx.inst(f"load volatile i32, ptr {ctx.field('stop')}, align 4")
+
+    def stop() -> list[str]:
+        ctx.call("void", "pe_stop", ("ptr", "%w"), attributes="cold")
+        return []
+
+    ctx.when(ctx.scalar.icmp("ne", "i32", flag, "0"), stop, None, [], likely=False)

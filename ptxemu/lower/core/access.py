@@ -1,0 +1,390 @@
+"""Addresses of memory accesses, and the test that each of them passes before memory is touched.
+
+Addresses that form a pattern are tested by one scalar compare (aligned, in range), varying ones as vectors; the runtime
+decides where that fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxemu._runtime import lib
+from ptxemu.analysis.shape import Shape
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SymRef, Variable
+from ptxemu.ir.types import B32, B64
+from ptxemu.lower.core.context import WORD, Context
+from ptxemu.lower.core.gather import outside
+from ptxemu.lower.core.literals import offsets_literal
+
+SPACES = {
+    "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
+    "const": lib.PE_CONST, "param": lib.PE_PARAM,
+}  # fmt: skip
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
+WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
+
+
+@dataclass(slots=True)
+class Span:
+    """What one test covers: a pattern of addresses from ``base`` on (a scalar i64), ``size`` bytes at each."""
+
+    space: str
+    base: str
+    shape: Shape
+    size: int
+
+
+@dataclass(slots=True)
+class Access:
+    """One access: ``size`` bytes a lane at ``base`` (a scalar i64 when ``shape`` is a pattern, else a vector).
+
+    ``base`` is the address as the program sees it (an offset in shared and local space).
+    ``safe``: known to be aligned and in range without a test.
+    """
+
+    op: Op
+    address: Addr
+    space: str
+    base: str
+    shape: Shape | None
+    size: int
+    safe: bool = False
+
+    @property
+    def span(self) -> Span:
+        """All that lanes whose addresses form a pattern touch."""
+        assert self.shape is not None
+        return Span(self.space, self.base, self.shape, self.size)
+
+    @property
+    def strong(self) -> bool:
+        """Whether other threads may take part: made exactly as written, and every element at once."""
+        return not STRONG.isdisjoint(self.op.mods.values())
+
+    @property
+    def volatile(self) -> str:
+        """The LLVM keyword of an access to many elements."""
+        return "volatile " if self.strong else ""
+
+
+def space_of(op: Op, slot: str = "space") -> str:
+    """The state space that a slot of a memory op gives, without its ``::cta`` refinement."""
+    return op.mods.get(slot, "generic").split("::")[0]
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def access(ctx: Context, op: Op, address: Operand, size: int, slot: str = "space") -> Access:
+    """Evaluate an address operand of a memory op, in the space that ``slot`` gives."""
+    space = space_of(op, slot)
+    assert isinstance(address, Addr)
+    shape = ctx.shape(address)
+    if isinstance(address.base, SymRef):
+        base = symbol_address(ctx, address.base, address.offset)
+        return Access(op, address, space, base, shape, size, safe=_static(ctx, space, address, size))
+    if isinstance(address.base, Imm):
+        return Access(op, address, space, str(address.base.bits + address.offset), shape, size)
+    return Access(op, address, space, _computed(ctx, op, address, shape), shape, size, safe=op in ctx.trusted)
+
+
+def scalar_base(ctx: Context, base: Reg) -> str:
+    """A uniform or pattern base register as a 64-bit address."""
+    kind = B64 if base.type.bits == 64 else B32
+    return ctx.scalar.cast("zext", kind.llvm, ctx.scalar_of(base, kind), "i64")
+
+
+def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None) -> str:
+    """Register plus constant, zero-extended to 64 bits (32-bit sums wrap, except where a test has ruled that out)."""
+    emitter = ctx.scalar if shape is not None else ctx.vector
+    assert isinstance(address.base, Reg)
+    if op in ctx.trusted:
+        return ctx.scalar.bin("add", "i64", scalar_base(ctx, address.base), str(address.offset))
+    kind = B64 if address.base.type.bits == 64 else B32
+    base = ctx.scalar_of(address.base, kind) if shape is not None else ctx.vector_of(address.base, kind)
+    if address.offset:
+        base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
+    return emitter.cast("zext", kind.llvm, base, "i64")
+
+
+def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
+    """The address of a variable in its own space, as a scalar i64."""
+    variable = symbol.symbol
+    assert isinstance(variable, Variable)
+    total = symbol.offset + offset
+    layout = ctx.layout
+    if variable in layout.shared:
+        return str(layout.shared[variable] + total)
+    if variable in layout.incoming:
+        return ctx.scalar.bin("add", "i64", "%stack", str(layout.incoming[variable] + total))
+    if variable in layout.local:
+        return frame_address(ctx, layout.local[variable] + total)
+    if variable in layout.params:
+        field, start = "param_base", layout.params[variable]
+    else:
+        field = "const_base" if variable.space == "const" else "global_base"
+        start = layout.module.offsets[variable]
+    return ctx.scalar.bin("add", "i64", ctx.field(field), str(start + total))
+
+
+def frame_address(ctx: Context, offset: int) -> str:
+    """An address in the function's frame of local memory. functions/routines.py has seen to it that there is room."""
+    if not ctx.layout.framed:
+        return str(offset)
+    return ctx.scalar.bin("add", "i64", _frame(ctx), str(offset))
+
+
+def frame_end(ctx: Context) -> str:
+    """Where the function's frame ends; the greatest number if that is beyond all addresses."""
+    if not ctx.layout.framed:
+        return str(ctx.layout.local_bytes)
+    return ctx.scalar.intrinsic("uadd.sat", "i64", _frame(ctx), str(ctx.layout.local_bytes))
+
+
+def _frame(ctx: Context) -> str:
+    """The function's frame: behind its caller's stack, which may end anywhere (stackrestore)."""
+    align = ctx.layout.local_align
+    ctx.declare("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
+    past = ctx.once("frame.past", f"call i64 @llvm.uadd.sat.i64(i64 %stack, i64 {align - 1})")
+    return ctx.once("frame", f"and i64 {past}, {-align}")
+
+
+def _static(ctx: Context, space: str, address: Addr, size: int) -> bool:
+    """A constant address inside a variable of known size needs no test."""
+    assert isinstance(address.base, SymRef)
+    variable = address.base.symbol
+    if not isinstance(variable, Variable) or space == "generic" or space != variable.space:
+        return False
+    offset = address.base.offset + address.offset
+    aligned = max(variable.align, 1) % size == 0 or variable in ctx.layout.shared or variable in ctx.layout.local
+    placed = ctx.layout.shared.get(variable, ctx.layout.local.get(variable, 0))
+    return offset >= 0 and offset + size <= variable.size and aligned and (placed + offset) % size == 0
+
+
+# ---------------------------------------------------------------- tests
+
+
+def _rotated(ctx: Context, value: str, size: int) -> str:
+    """Rotate right by log2(size): a misaligned offset becomes huge, so one compare tests alignment and range."""
+    if size == 1:
+        return value
+    return ctx.scalar.intrinsic("fshr", "i64", value, value, ctx.scalar.int(64, size.bit_length() - 1))
+
+
+def _limit(ctx: Context, space: str, span: int, size: int) -> str:
+    """How many ``size``-byte units may start an access that covers ``span`` more bytes; kept in the entry block."""
+    shift = size.bit_length() - 1
+    if space in ("generic", "global"):
+        return ctx.once(f"arena>>{shift}", f"lshr i64 {ctx.field('arena_size')}, {shift}")
+    window = ctx.field(WINDOWS[space])
+    key = f"{space}-{span}-{size}"
+    ctx.declare("llvm.usub.sat.i64", "declare i64 @llvm.usub.sat.i64(i64, i64)")
+    room = ctx.once(key + "r", f"call i64 @llvm.usub.sat.i64(i64 {window}, i64 {span + size - 1})")
+    up = ctx.once(key + "u", f"add i64 {room}, {size - 1}")
+    return ctx.once(key, f"lshr i64 {up}, {shift}")
+
+
+def _start(ctx: Context, space: str) -> str:
+    """Where what the range test is about starts."""
+    field = {"generic": "arena_base", "global": "arena_base", "const": "const_base", "param": "param_base"}.get(space)
+    return ctx.field(field) if field else "0"
+
+
+def pattern_test(ctx: Context, found: Span) -> str:
+    """i1: the whole pattern is aligned and in range (lanes that are off included)."""
+    shape = found.shape
+    low, high = shape.spread
+    start = ctx.scalar.bin("sub", "i64", found.base, _start(ctx, found.space))
+    exact = found.space in WINDOWS
+    if exact and low:
+        start = ctx.scalar.bin("add", "i64", start, str(low))
+    limit = _limit(ctx, found.space, high - low if exact else 0, found.size)
+    good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, start, found.size), limit)
+    if shape.sites:
+        fine = ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")
+        good = ctx.scalar.bin("and", "i1", good, fine)
+    return good
+
+
+def verify(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+    """Test every active lane of a vector of addresses; the runtime raises the fault."""
+    limit = _limit(ctx, found.space, 0, found.size)
+    wild = outside(ctx, addresses, _start(ctx, found.space), limit, found.size.bit_length() - 1)
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(mask), wild), "0")
+
+    def raise_fault() -> list[str]:
+        check(ctx, found, ctx.in_memory("i64", addresses), mask)
+        return []
+
+    ctx.when(failed, raise_fault, None, [], likely=False)
+
+
+def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+    """The runtime's exact test of every active lane's address; ``addresses`` are in memory."""
+    ctx.call(
+        "void", "pe_check", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(SPACES[found.space])),
+        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", addresses), attributes="cold",
+    )  # fmt: skip
+
+
+def assure(ctx: Context, found: Access, mask: str) -> None:
+    """Test a uniform access; the runtime raises the fault and does not return."""
+
+    def fail() -> list[str]:
+        check(ctx, found, _stored_addresses(ctx, found), mask)
+        return []
+
+    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found.span), "true")
+    ctx.when(bad, fail, None, [], likely=False)
+
+
+def observe(ctx: Context, found: Access, kind: int, mask: str) -> None:
+    """Tell the runtime of an access that has happened, where somebody wants to know: ``kind`` is PE_READ ..."""
+    if ctx.unit.observed:
+        ctx.call(
+            "void", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(kind)),
+            ("i32", str(SPACES[found.space])), ("i32", str(found.size)), ("i32", ctx.bits_of(mask)),
+            ("ptr", _stored_addresses(ctx, found)),
+        )  # fmt: skip
+
+
+def note_position(ctx: Context, op: Op) -> None:
+    """Leave position and space for the fault handler: an access in the arena may hit an unmapped page."""
+    offset, _ = ctx.layout.warp_field("pos")
+    pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
+    ctx.stmt(f"store volatile i64 {ctx.position(op, SPACES[space_of(op)])}, ptr {pointer}, align 4")
+
+
+# ---------------------------------------------------------------- address forms
+
+
+def vector_addresses(ctx: Context, found: Access) -> str:
+    """All lanes' addresses as the program sees them."""
+    if found.shape is None:
+        return found.base
+    address = found.address
+    if isinstance(address.base, Reg) and any(found.shape.offsets):
+        kind = B64 if address.base.type.bits == 64 else B32
+        value = ctx.vector_of(address.base, kind)
+        if address.offset:
+            value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
+        return ctx.vector.cast("zext", kind.llvm, value, "i64")
+    value = ctx.splat("i64", found.base)
+    return ctx.vector.bin("add", "i64", value, offsets_literal(found.shape.offsets, "i64"))
+
+
+def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
+    """Host addresses of all lanes."""
+    if found.space == "shared":
+        return ctx.vector.bin("add", "i64", addresses, ctx.splat("i64", ctx.field("shared_base")))
+    if found.space == "local":
+        return ctx.vector.bin("add", "i64", addresses, local_bases(ctx))
+    return addresses
+
+
+def checked_lanes(ctx: Context, found: Access, mask: str) -> tuple[str, str]:
+    """Host addresses of the lanes of a pattern, not local, after the runtime's test: their place in memory, and what is to be
+    added to each. All this is out of line."""
+    addresses = _stored_addresses(ctx, found)
+    if not found.safe:
+        check(ctx, found, addresses, mask)
+    return addresses, ctx.field("shared_base") if found.space == "shared" else "0"
+
+
+def _stored_addresses(ctx: Context, found: Access) -> str:
+    """All lanes' addresses as the program sees them, in memory."""
+    if found.shape is None:
+        return ctx.in_memory("i64", found.base)
+    kind = "i32" if isinstance(found.address.base, Reg) and found.address.base.type.bits == 32 else "i64"
+    offsets = ctx.constant(f"<{LANES} x {kind}> {offsets_literal(found.shape.offsets, kind)}")
+    place = ctx.temporary(WORD)
+    ctx.stmt(f"call void @{_spread_helper(ctx, kind)}(ptr {place}, i64 {found.base}, ptr {offsets})")
+    for site, factor in found.shape.sites:
+        arguments = f"ptr {place}, ptr {ctx.corrections[site]}, i64 {factor}, i1 {ctx.wrapped()}"
+        ctx.stmt(f"call void @{_correction_helper(ctx)}({arguments})")
+    return place
+
+
+def _everywhere(value: str, t: str) -> str:
+    """Lines that put a scalar ``%value`` into all lanes of ``%value.all``."""
+    whole = f"<{LANES} x {t}>"
+    return f"""  %{value}.first = insertelement {whole} poison, {t} %{value}, i64 0
+  %{value}.all = shufflevector {whole} %{value}.first, {whole} poison, <{LANES} x i32> zeroinitializer"""
+
+
+def _spread_helper(ctx: Context, kind: str) -> str:
+    """Define ``void f(result, base, offsets)``: the addresses of a pattern; sums of 32 bits wrap."""
+    name = f"lanes.spread.{kind}"
+    if name not in ctx.helpers:
+        whole = f"<{LANES} x {kind}>"
+        narrow = "%start = trunc i64 %base to i32" if kind == "i32" else "%start = add i64 %base, 0"
+        widen = f"%wide = zext {whole} %sums to {WORD}" if kind == "i32" else f"%wide = add {WORD} %sums, zeroinitializer"
+        ctx.helpers[name] = f"""define internal void @{name}(ptr %result, i64 %base, ptr %offsets) noinline nounwind {{
+  {narrow}
+{_everywhere("start", kind)}
+  %steps = load {whole}, ptr %offsets, align 64
+  %sums = add {whole} %start.all, %steps
+  {widen}
+  store {WORD} %wide, ptr %result, align 64
+  ret void
+}}"""
+    return name
+
+
+def _correction_helper(ctx: Context) -> str:
+    """Define ``void f(addresses, corrections, factor, wrapped)``: adds the corrections of a widening site if any is set."""
+    name = "lanes.correct"
+    if name not in ctx.helpers:
+        parameters = "ptr %addresses, ptr %corrections, i64 %factor, i1 %wrapped"
+        ctx.helpers[name] = f"""define internal void @{name}({parameters}) noinline nounwind {{
+  br i1 %wrapped, label %add, label %done
+add:
+  %old = load {WORD}, ptr %addresses, align 64
+  %kept = load volatile {WORD}, ptr %corrections, align 64
+{_everywhere("factor", "i64")}
+  %scaled = mul {WORD} %kept, %factor.all
+  %new = add {WORD} %old, %scaled
+  store {WORD} %new, ptr %addresses, align 64
+  br label %done
+done:
+  ret void
+}}"""
+    return name
+
+
+def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
+    """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
+    addresses = vector_addresses(ctx, found)
+    if rare and not found.safe:
+        check(ctx, found, ctx.in_memory("i64", addresses), mask)
+    elif not found.safe and found.shape is not None and found.shape.uniform:
+        assure(ctx, found, mask)
+    elif not found.safe:
+        verify(ctx, found, addresses, mask)
+    return physical_lanes(ctx, found, addresses)
+
+
+def local_bases(ctx: Context) -> str:
+    """The address of every lane's local window."""
+
+    def everywhere(key: str, value: str) -> str:
+        first = ctx.once(f"{key}.first", f"insertelement {WORD} poison, i64 {value}, i64 0")
+        return ctx.once(f"{key}.all", f"shufflevector {WORD} {first}, {WORD} poison, <{LANES} x i32> zeroinitializer")
+
+    size, base = everywhere("local.size", ctx.field("local_size")), everywhere("local.base", ctx.field("local_base"))
+    strides = ctx.once("local.strides", f"mul {WORD} {size}, {offsets_literal(range(LANES), 'i64')}")
+    return ctx.once("local.bases", f"add {WORD} {strides}, {base}")
+
+
+def host_pointer(ctx: Context, found: Access, offset: int) -> str:
+    """A host pointer ``offset`` bytes past the base of a uniform or pattern access."""
+    address = found.base
+    if found.space == "shared":
+        address = ctx.scalar.bin("add", "i64", address, ctx.field("shared_base"))
+    pointer = ctx.inst(f"inttoptr i64 {address} to ptr")
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
+
+
+def contiguous(shape: Shape, step: int) -> bool:
+    return shape.offsets == tuple(range(shape.offsets[0], shape.offsets[0] + LANES * step, step))

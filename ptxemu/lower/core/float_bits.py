@@ -1,0 +1,141 @@
+"""Bit-level helpers of the elementwise lowerings: flushing, canonical NaN, clamping, packed halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxemu.ir.ops import Op
+from ptxemu.lower.core.emit import Emitter
+
+FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+MANTISSA_BITS = {"half": 10, "bfloat": 7, "float": 23, "double": 52}
+
+CANONICAL_NAN = 0x7FFFFFFF  # of f32 (PTX ISA 9.7.3)
+
+
+def width(t: str) -> int:
+    """Bits of an LLVM scalar type."""
+    return FLOAT_BITS[t] if t in FLOAT_BITS else int(t[1:])
+
+
+def integer(t: str) -> str:
+    """The LLVM integer type as wide as ``t``."""
+    return f"i{width(t)}"
+
+
+def to_bits(e: Emitter, t: str, x: str) -> str:
+    return e.cast("bitcast", t, x, integer(t))
+
+
+def from_bits(e: Emitter, t: str, x: str) -> str:
+    return e.cast("bitcast", integer(t), x, t)
+
+
+def constant(e: Emitter, t: str, value: int) -> str:
+    """An integer constant of LLVM type ``t`` (``i1`` to ``i64``)."""
+    return e.int(width(t), value)
+
+
+def sign_mask(t: str) -> int:
+    return 1 << (width(t) - 1)
+
+
+def exponent_mask(t: str) -> int:
+    return sign_mask(t) - (1 << MANTISSA_BITS[t])
+
+
+def flush(e: Emitter, t: str, x: str) -> str:
+    """Subnormals become zeros of the same sign (``.ftz``)."""
+    if ("flushed", x) in e.facts:
+        return x
+    i = integer(t)
+    bits = to_bits(e, t, x)
+    exponent = e.bin("and", i, bits, constant(e, i, exponent_mask(t)))
+    tiny = e.icmp("eq", i, exponent, constant(e, i, 0))
+    zero = e.bin("and", i, bits, constant(e, i, sign_mask(t)))
+    result = from_bits(e, t, e.select(tiny, i, zero, bits))
+    e.facts.add(("flushed", result))
+    return result
+
+
+def flush_inputs(e: Emitter, op: Op, t: str, sources: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(flush(e, t, x) for x in sources) if "ftz" in op.mods else sources
+
+
+def is_nan(e: Emitter, t: str, x: str) -> str:
+    return e.fcmp("uno", t, x, x)
+
+
+def canonical(e: Emitter, t: str, x: str, root: bool = True) -> str:
+    """f32 NaN results are 0x7fffffff; f64 keeps the payload that the host's arithmetic gives.
+
+    ``root``: x may be a square root.  LLVM turns the test of a root for NaN into one of its operand for x < 0, and then
+    drops the select between NaN and the root as if all NaNs were equal; it does not see through an integer comparison.
+    """
+    if t != "float":
+        return x
+    bits = to_bits(e, t, x)
+    if root:
+        magnitude = e.bin("and", "i32", bits, e.int(32, sign_mask(t) - 1))
+        invalid = e.icmp("ugt", "i32", magnitude, e.int(32, exponent_mask(t)))
+    else:
+        invalid = is_nan(e, t, x)
+    return from_bits(e, t, e.select(invalid, "i32", e.int(32, CANONICAL_NAN), bits))
+
+
+def saturate(e: Emitter, t: str, x: str) -> str:
+    """Clamp to [0, 1]; NaN and -0 become +0 (``.sat``)."""
+    zero, one = e.splat(t, "0.0"), e.splat(t, "1.0")
+    positive = e.select(e.fcmp("ogt", t, x, zero), t, x, zero)
+    return e.select(e.fcmp("olt", t, positive, one), t, positive, one)
+
+
+def finish(e: Emitter, op: Op, t: str, x: str) -> str:
+    """The tail of every f32/f64 operation: ``.ftz`` on the result, then ``.sat`` or the canonical NaN."""
+    if "ftz" in op.mods:
+        x = flush(e, t, x)
+    if "sat" in op.mods:
+        return saturate(e, t, x)
+    result = x if e.raw_nan else canonical(e, t, x, root=op.opcode in ("sqrt", "rsqrt"))
+    if "ftz" in op.mods:
+        e.facts.add(("flushed", result))
+    return result
+
+
+def clamp_sign(e: Emitter, t: str, x: str) -> str:
+    """``.relu`` on a bit pattern ``x`` of float type ``t`` without NaN handling: negative values become +0."""
+    i = integer(t)
+    negative = e.icmp("slt", i, x, constant(e, i, 0))
+    return e.select(negative, i, constant(e, i, 0), x)
+
+
+def packed(e: Emitter, container: str, element: str, fn: Callable[..., str], *sources: str) -> str:
+    """Run ``fn`` on registers of type ``container``, each seen as two values of type ``element``, the lower half first."""
+    lanes = e.lanes
+    count = max(lanes, 1) * (width(container) // width(element))
+    whole = e.ty(container)
+    e.lanes = count
+    try:
+        view = e.ty(element)
+        value = fn(*(e.inst(f"bitcast {whole} {x} to {view}") for x in sources))
+    finally:
+        e.lanes = lanes
+    return e.inst(f"bitcast {view} {value} to {whole}")
+
+
+def wide_shift(e: Emitter, op: str, t: str, x: str, amount: str) -> str:
+    """``shl``/``lshr``/``ashr`` by an amount of the same type that may reach the width or more."""
+    bits = width(t)
+    limit = constant(e, t, bits)
+    inside = e.icmp("ult", t, amount, limit)
+    if op == "ashr":
+        return e.bin(op, t, x, e.select(inside, t, amount, constant(e, t, bits - 1)))
+    return e.select(inside, t, e.bin(op, t, x, e.select(inside, t, amount, constant(e, t, 0))), constant(e, t, 0))
+
+
+def low_mask(e: Emitter, t: str, count: str) -> str:
+    """``count`` low bits set; all bits when ``count`` is the width or more."""
+    inside = e.icmp("ult", t, count, constant(e, t, width(t)))
+    safe = e.select(inside, t, count, constant(e, t, 0))
+    ones = e.bin("sub", t, e.bin("shl", t, constant(e, t, 1), safe), constant(e, t, 1))
+    return e.select(inside, t, ones, constant(e, t, -1))

@@ -1,0 +1,145 @@
+"""Gathers and scatters.
+
+LLVM's intrinsics are used only where the CPU makes them cheap to compile and run; elsewhere one small
+out-of-line loop over the active lanes for each element size.
+"""
+
+from __future__ import annotations
+
+from ptxemu.ir.block_shape import LANES
+from ptxemu.lower.core.context import MASK, WORD, Context
+
+POINTERS = f"<{LANES} x ptr>"
+
+
+def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, rare: bool = False, strong: bool = False) -> str:
+    """One ``bits``-wide integer of every active lane from host addresses + ``offset``; zero in the other lanes.
+
+    ``rare`` keeps the code out of line whatever the CPU; ``strong``: other threads may take part in the access.
+    """
+    whole = f"<{LANES} x {bits}>"
+    if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
+        if offset:
+            addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
+        name = f"llvm.masked.gather.v{LANES}{bits}.v{LANES}p0"
+        ctx.declare(name, f"declare {whole} @{name}({POINTERS}, {MASK}, {whole})")
+        pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
+        align = int(bits[1:]) // 8
+        return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
+    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), mask, strong=strong)
+
+
+def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str, *, strong: bool) -> str:
+    """The same out of line, from addresses that are in memory; ``plus``, an i64, is added to each."""
+    whole = f"<{LANES} x {bits}>"
+    out = ctx.temporary(whole)
+    name = _helper(ctx, "gather", bits, strong)
+    ctx.stmt(f"call void @{name}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
+    return ctx.inst(f"load {whole}, ptr {out}, align 64")
+
+
+def scatter(
+    ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False, strong: bool = False
+) -> None:
+    """Store one element of every active lane, in ascending lane order."""
+    if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
+        if offset:
+            addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
+        whole = f"<{LANES} x {bits}>"
+        name = f"llvm.masked.scatter.v{LANES}{bits}.v{LANES}p0"
+        ctx.declare(name, f"declare void @{name}({whole}, {POINTERS}, {MASK})")
+        pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
+        align = int(bits[1:]) // 8
+        ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
+        return
+    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), value, mask, strong=strong)
+
+
+def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str, *, strong: bool) -> None:
+    """The same out of line, to addresses that are in memory; ``plus``, an i64, is added to each."""
+    name = _helper(ctx, "scatter", bits, strong)
+    slot = ctx.in_memory(bits, value)
+    ctx.stmt(f"call void @{name}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
+
+
+def outside(ctx: Context, addresses: str, base: str, limit: str, shift: int) -> str:
+    """i32: the lanes whose address is not one of the ``limit`` multiples of ``2**shift`` from ``base`` on.
+
+    Rotating right by ``shift`` makes a misaligned offset huge, so one compare tests alignment and range.  Where 32 addresses
+    take many registers, the test is out of line: it would be most of the code around a gather.
+    """
+    if not ctx.target.avx512:
+        test = _test_helper(ctx, shift)
+        return ctx.inst(f"call i{LANES} @{test}(ptr {ctx.in_memory('i64', addresses)}, i64 {base}, i64 {limit})")
+    offsets = addresses if base == "0" else ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", base))
+    if shift:
+        offsets = ctx.vector.intrinsic("fshr", "i64", offsets, offsets, ctx.vector.int(64, shift))
+    return ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('uge', 'i64', offsets, ctx.splat('i64', limit))} to i{LANES}")
+
+
+def _test_helper(ctx: Context, shift: int) -> str:
+    """Define ``i32 f(addresses, base, limit)`` for :func:`outside`."""
+    name = f"lanes.outside.{shift}"
+    if name not in ctx.helpers:
+        rotate = f"llvm.fshr.v{LANES}i64"
+        ctx.declare(rotate, f"declare {WORD} @{rotate}({WORD}, {WORD}, {WORD})")
+
+        def everywhere(value: str) -> str:
+            return f"""  %{value}.first = insertelement {WORD} poison, i64 %{value}, i64 0
+  %{value}.all = shufflevector {WORD} %{value}.first, {WORD} poison, <{LANES} x i32> zeroinitializer"""
+
+        ctx.helpers[name] = f"""define internal i{LANES} @{name}(ptr %addresses, i64 %base, i64 %limit) noinline nounwind {{
+  %at = load {WORD}, ptr %addresses, align 64
+{everywhere("base")}
+{everywhere("limit")}
+  %offset = sub {WORD} %at, %base.all
+  %unit = call {WORD} @{rotate}({WORD} %offset, {WORD} %offset, {WORD} splat (i64 {shift}))
+  %bad = icmp uge {WORD} %unit, %limit.all
+  %bits = bitcast <{LANES} x i1> %bad to i{LANES}
+  ret i{LANES} %bits
+}}"""
+    return name
+
+
+def _helper(ctx: Context, kind: str, bits: str, strong: bool) -> str:
+    """Define the lane loop for one element size: ``void f(addresses, plus, mask, values)``."""
+    name = f"lanes.{kind}.{bits}{'.strong' if strong else ''}"
+    if name not in ctx.helpers:
+        align = max(1, int(bits[1:]) // 8)
+        keyword, order = ordering(bits, strong)
+        outside, inside = (f"{keyword}{bits}", f"ptr %at{order}"), (bits, "ptr %slot")
+        source, target = (outside, inside) if kind == "gather" else (inside, outside)
+        clear = f"  store <{LANES} x {bits}> zeroinitializer, ptr %values, align 64\n" if kind == "gather" else ""
+        ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
+        ctx.helpers[
+            name
+        ] = f"""define internal void @{name}(ptr %addresses, i64 %plus, i32 %mask, ptr %values) noinline nounwind {{
+entry:
+{clear}  %some = icmp ne i32 %mask, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %loop ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %index = zext i32 %lane to i64
+  %from = getelementptr i64, ptr %addresses, i64 %index
+  %start = load i64, ptr %from, align 8
+  %address = add i64 %start, %plus
+  %at = inttoptr i64 %address to ptr
+  %slot = getelementptr {bits}, ptr %values, i64 %index
+  %value = load {source[0]}, {source[1]}, align {align}
+  store {target[0]} %value, {target[1]}, align {align}
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}"""
+    return name
+
+
+def ordering(bits: str, strong: bool) -> tuple[str, str]:
+    """How LLVM spells a strong access: (before its type, after its address). It has no cheap atomic one of 16 bytes."""
+    if not strong:
+        return "", ""
+    return ("volatile ", "") if bits == "i128" else ("atomic volatile ", " monotonic")

@@ -1,0 +1,36 @@
+"""What the functions of one compiled kernel share: the texts around them in their LLVM module."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from ptxemu.ir.ops import Function
+from ptxemu.lower.core.target import Target
+
+METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n!2 = !{}\n'
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
+    ``observed``: accesses to memory are told to the runtime;
+    ``steps`` gives the routines of threaded code by what they do, ``forms`` numbers the registers that they can take
+    (lower/functions/steps.py)."""
+
+    target: Target
+    symbols: dict[Function, str]
+    waits: bool
+    observed: bool = False
+    declarations: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    helpers: dict[str, str] = field(default_factory=dict)
+    definitions: list[str] = field(default_factory=list)
+    steps: dict[Hashable, str] = field(default_factory=dict)
+    forms: dict[Hashable, int] = field(default_factory=dict)
+
+    def text(self) -> str:
+        parts = [f"{name} = private unnamed_addr constant {text}" for text, name in self.constants.items()]
+        parts += self.helpers.values()
+        parts += [text for _, text in sorted(self.declarations.items())]
+        return "\n".join([*parts, *self.definitions, METADATA])

@@ -1,0 +1,120 @@
+"""Testing many accesses at once.
+
+Address arithmetic like ``[%r1+64]``, ``[%r1+128]`` ... makes runs of accesses off a few base registers.  A *segment* is a run of
+ops whose bases are known where it starts: one test for each base covers all its accesses.  If all tests pass, a version of the
+segment without tests runs; else one in which the runtime checks each access by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxemu.analysis.shape import MAX_OFFSET, Shape
+from ptxemu.ir.graph import reads
+from ptxemu.ir.ops import Addr, Op, Reg
+from ptxemu.isa import effects
+from ptxemu.lower.core.access import Span, pattern_test, scalar_base
+from ptxemu.lower.core.context import Context
+
+LONGEST = 128  # ops of a segment
+WORTH = 4  # tests that must be saved for the second version of the code to pay
+Key = tuple[str, Reg]
+
+
+@dataclass(slots=True)
+class Group:
+    """Accesses off one base: byte range [low, high) relative to it, and the largest access size."""
+
+    low: int
+    high: int
+    size: int
+
+
+@dataclass(slots=True)
+class Segment:
+    ops: list[Op] = field(default_factory=list)
+    groups: dict[Key, Group] = field(default_factory=dict)
+    trusted: set[Op] = field(default_factory=set)
+
+    @property
+    def versioned(self) -> bool:
+        return len(self.trusted) - len(self.groups) >= WORTH
+
+
+def plan(ctx: Context, ops: list[Op]) -> list[Segment]:
+    """Cut a block's ops into segments."""
+    segments = [Segment()]
+    defined: set[Reg] = set()
+    for op in ops:
+        current = segments[-1]
+        found = _candidate(ctx, op)
+        spoiled = found is not None and found[0][1] in defined and current.versioned
+        if spoiled or len(current.ops) >= LONGEST:
+            current = Segment()
+            segments.append(current)
+            defined = set()
+        if found is not None and found[0][1] not in defined:
+            _join(current, *found, op)
+        current.ops.append(op)
+        defined.update(dst for dst in op.dsts if dst is not None)
+    return segments
+
+
+def _candidate(ctx: Context, op: Op) -> tuple[Key, Shape, int, int] | None:
+    """(base, shape, constant offset, size) of an access whose test can be shared."""
+    if len(op.effects.accesses) != 1 or not _moves(op.effects.accesses[0]):
+        return None
+    address, space, size = op.access.address, op.access.space, op.access.bytes
+    assert isinstance(address, Addr) and size is not None
+    shape = ctx.shape(address.base)
+    if not isinstance(address.base, Reg) or shape is None or space not in ("shared", "global", "generic", "const"):
+        return None
+    aligned = all((offset + address.offset) % size == 0 for offset in shape.offsets)
+    if not aligned or abs(address.offset) > MAX_OFFSET:
+        return None
+    return (space, address.base), shape, address.offset, size
+
+
+def _moves(access: effects.Access) -> bool:
+    """Whether an access only moves registers to or from memory."""
+    return access.kind != "update" and bool(access.data)
+
+
+def _join(segment: Segment, key: Key, shape: Shape, offset: int, size: int, op: Op) -> None:
+    low, high = shape.spread
+    group = segment.groups.get(key)
+    if group is None:
+        segment.groups[key] = Group(offset + low, offset + high + size, size)
+    else:
+        group.low = min(group.low, offset + low)
+        group.high = max(group.high, offset + high + size)
+        group.size = max(group.size, size)
+    segment.trusted.add(op)
+
+
+def test(ctx: Context, segment: Segment) -> str:
+    """i1: every access of every group is aligned and in range."""
+    result = ""
+    for (space, base), group in segment.groups.items():
+        shape = ctx.shape(base)
+        assert shape is not None
+        low = group.low & -group.size  # so that the start is aligned exactly when the base is
+        flat = Shape((low, group.high - group.size), 0, None, shape.sites)
+        good = pattern_test(ctx, Span(space, scalar_base(ctx, base), flat, group.size))
+        result = ctx.scalar.bin("and", "i1", result, good) if result else good
+    return result
+
+
+def escaping(segments: list[Segment]) -> set[Reg]:
+    """Registers that a versioned segment defines and other ops of the block read."""
+    makers: dict[Reg, Segment] = {}
+    found: set[Reg] = set()
+    for segment in segments:
+        for op in segment.ops:
+            found.update(reg for reg in reads(op) if makers.get(reg, segment) is not segment)
+            if segment.versioned:
+                makers.update((dst, segment) for dst in op.dsts if dst is not None)
+    return found
+
+
+__all__ = ["Segment", "escaping", "plan", "test"]

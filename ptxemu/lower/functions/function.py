@@ -1,0 +1,450 @@
+"""Builds the LLVM function of one routine: linearized control flow around the lowered ops of each block."""
+
+from __future__ import annotations
+
+from ptxemu.analysis.masks import representatives
+from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
+from ptxemu.analysis.shape import Shape
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.graph import Block, Graph, Phi, reads
+from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir.types import PRED, ScalarType
+from ptxemu.lower.control.sync import note_exit, poll_stop
+from ptxemu.lower.core.context import MASK, WORD, Context, keep_in_memory, zero
+from ptxemu.lower.core.effects import EFFECTS
+from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.layout import KernelLayout
+from ptxemu.lower.core.literals import offsets_literal
+from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.core.segments import Segment, escaping, plan, test
+from ptxemu.lower.core.special import special_value, symbol_value
+from ptxemu.lower.functions import computed
+from ptxemu.lower.functions.routines import PROTOTYPE, finish
+from ptxemu.passes.internal import RESULTS
+
+LARGE_BLOCK = 1000  # lines of LLVM IR, beyond which a block is cut: LLVM's time for one is not linear
+MANY_WAYS = 16  # to a block, beyond which its phis stay in memory: as values, each would be one on every edge that passes it
+
+
+def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
+    """Add a routine to ``unit``: the kernel as ``void symbol(ptr warp)``, a device function as routines.py calls it."""
+    unit.definitions.append(FunctionBuilder(graph, uniformity, layout, unit).run(symbol))
+
+
+class FunctionBuilder:
+    """Walks the blocks in linear order.  ``ctx`` holds names and lines; this class holds the control flow."""
+
+    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
+        self.graph = graph
+        self.linear = uniformity.linear
+        self.order = uniformity.layout.order
+        self.ctx = self._context(uniformity, layout, unit)
+        self.mask_home = representatives(self.linear)
+        self.waiting: dict[Block, str] = {}  # slots: lanes that have been sent to a block
+        self.running: dict[Block, str] = {}  # slots: lanes that a block last ran with
+        self.entries: dict[Block, int] = {}  # of those slots of ``waiting`` that are a table
+        self.phis: dict[Phi, str] = {}
+        self.segments: dict[Block, list[Segment]] = {}
+
+    def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
+        return Context(uniformity, layout, unit)
+
+    def run(self, symbol: str) -> str:
+        ctx = self.ctx
+        ctx.raw = raw_values(self.graph)
+        self._choose_storage()
+        self._prepare()
+        for block in self.order:
+            self._block(block)
+        ctx.start("done")
+        if ctx.layout.framed:
+            finish(ctx)
+        else:
+            ctx.stmt("ret void")
+        return self._assemble(symbol)
+
+    def _prepare(self) -> None:
+        """Decide where values live."""
+        self.segments = {block: plan(self.ctx, self._body(block)) for block in self.order}
+        self._find_shared_values()
+        self.entries = computed.entries(self)
+        self._make_slots()
+
+    def _body(self, block: Block) -> list[Op]:
+        """The ops that the lanes of a block execute there."""
+        return block.ops
+
+    def _assemble(self, symbol: str) -> str:
+        ctx = self.ctx
+        head = f"internal {PROTOTYPE.format(symbol)} noinline" if ctx.layout.framed else f"void @{symbol}(ptr noalias %w)"
+        # frames larger than the guard zone of a stack must touch it on the way
+        parts = [f'define {head} nounwind "probe-stack"="inline-asm" {{\nentry:']
+        parts += ctx.all_allocas() + ctx.prologue
+        parts.append(f"  br label %b{self.linear.layout.index[self.order[0]]}")
+        parts += ctx.lines
+        return "\n".join([*parts, "}"])
+
+    # -- preparation
+
+    def _choose_storage(self) -> None:
+        """A register is stored as the LLVM type its definition produces; phis follow their arguments."""
+        storage = self.ctx.storage
+        for block in self.order:
+            for op in block.ops:
+                for dst, kind in zip(op.dsts, op.dst_types):
+                    if dst is not None and kind.bits == dst.type.bits and not kind.llvm.startswith("<"):
+                        storage[dst] = kind.llvm
+        changed = True
+        while changed:
+            changed = False
+            for block in self.order:
+                for phi in block.phis:
+                    if phi.dst in storage:
+                        continue
+                    for arg in phi.args.values():
+                        if isinstance(arg, Reg) and arg in storage:
+                            storage[phi.dst] = storage[arg]
+                            changed = True
+                            break
+
+    def _find_shared_values(self) -> None:
+        """Registers that a block other than their own reads get a slot."""
+        home: dict[Reg, Block] = {}
+        for block in self.order:
+            for phi in block.phis:
+                home[phi.dst] = block
+            for op in block.ops:
+                for dst in op.dsts:
+                    if dst is not None:
+                        home[dst] = block
+                if op.call is not None:
+                    home.update((value, block) for value in op.call.returns if isinstance(value, Reg))
+        shared = self.ctx.shared_regs
+        for block in self.order:
+            shared |= escaping(self.segments[block])
+            shared |= self._terminal_reads(block)
+            for op in block.ops:
+                shared.update(reg for reg in reads(op) if home.get(reg) is not block)
+            if block.cond is not None and home.get(block.cond) is not block:
+                shared.add(block.cond)
+            for phi in block.phis:
+                shared.update(arg for pred, arg in phi.args.items() if isinstance(arg, Reg) and home.get(arg) is not pred)
+
+    def _terminal_reads(self, block: Block) -> set[Reg]:
+        """Registers made in versioned segments that the block's end reads."""
+        made = {dst for segment in self.segments[block] if segment.versioned for op in segment.ops for dst in op.dsts}
+        ends = {block.cond} | {phi.args[block] for succ in block.succs for phi in succ.phis}
+        return {reg for reg in ends if isinstance(reg, Reg) and reg in made}
+
+    def _make_slots(self) -> None:
+        ctx = self.ctx
+        for block in self.order:
+            for phi in block.phis:
+                self.phis[phi] = slot = ctx.alloca(ctx.full_type(phi.dst))
+                ctx.prologue.append(f"  store {ctx.full_type(phi.dst)} {_zero(ctx.full_type(phi.dst))}, ptr {slot}, align 64")
+                if block in self.entries or len(phi.args) > MANY_WAYS:
+                    ctx.prologue.append(keep_in_memory(slot))
+            if self.mask_home[block] is block:
+                self.running[block] = ctx.alloca(MASK)
+                if block not in self.waiting:
+                    self.waiting[block] = slot = ctx.alloca(MASK)
+                    ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 4")
+        everyone = ctx.once("active.mask", f"bitcast i32 {'%mask' if ctx.layout.framed else ctx.field('active')} to {MASK}")
+        ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
+        for block in self.order:
+            for op in block.ops:
+                if _is_site(ctx, op):
+                    ctx.corrections[op] = slot = ctx.alloca(WORD)
+                    ctx.wrapped_slot()
+                    ctx.prologue.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
+
+    # -- blocks
+
+    def _name(self, block: Block) -> str:
+        return f"b{self.linear.layout.index[block]}"
+
+    def _block(self, block: Block) -> None:
+        ctx = self.ctx
+        if block in self.linear.tested:
+            self._test(block)
+        ctx.start(self._name(block))
+        ctx.forget()
+        self._load_mask(block)
+        self._fill(block)
+        self._terminate(block)
+
+    def _fill(self, block: Block) -> None:
+        """The phis and the ops of a block."""
+        ctx = self.ctx
+        for phi in block.phis:
+            ctx.bind(phi.dst, ctx.inst(f"load {ctx.full_type(phi.dst)}, ptr {self.phis[phi]}, align 64"))
+        start = len(ctx.lines)
+        for segment in self.segments[block]:
+            self._segment(segment)
+            if len(ctx.lines) - start > LARGE_BLOCK:
+                self._cut()
+                start = len(ctx.lines)
+
+    def _cut(self) -> None:
+        """Begin a new block of LLVM IR, behind a branch that LLVM cannot remove."""
+        poll_stop(self.ctx)
+        self.ctx.settle()
+
+    def _segment(self, segment: Segment) -> None:
+        """The ops of a segment: as they are, or in a version without tests and one with the runtime's checks."""
+        ctx = self.ctx
+        if not segment.versioned:
+            for op in segment.ops:
+                lower(ctx, op)
+            return
+
+        def version() -> list[str]:
+            for op in segment.ops:
+                lower(ctx, op)
+            return []
+
+        def trusted() -> list[str]:
+            ctx.trusted = segment.trusted
+            version()
+            ctx.trusted = set()
+            return []
+
+        def checked() -> list[str]:
+            ctx.checking = True
+            version()
+            ctx.checking = False
+            return []
+
+        ctx.when(test(ctx, segment), trusted, checked, [], likely=True)
+
+    def _test(self, block: Block) -> None:
+        """The entry for lanes that may or may not be waiting: pass by if there are none."""
+        ctx = self.ctx
+        ctx.start(self._name(block) + ".test")
+        if self.mask_home[block] is not block:  # an equivalent block ran, so lanes are waiting
+            ctx.jump(self._name(block))
+            return
+        bits = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 4')} to i{LANES}")
+        some = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
+        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self.after(block)}")
+
+    def _load_mask(self, block: Block) -> None:
+        """The lanes that run the block: those that gathered before it, or those of its mask's home."""
+        ctx, home = self.ctx, self.mask_home[block]
+        if home is not block or block is self.order[0]:
+            ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[home]}, align 64")
+            return
+        ctx.active = ctx.inst(f"load {MASK}, ptr {self.waiting[block]}, align 4")
+        ctx.stmt(f"store {MASK} {ctx.active}, ptr {self.running[block]}, align 64")
+        ctx.stmt(f"store {MASK} zeroinitializer, ptr {self.waiting[block]}, align 4")
+
+    # -- edges
+
+    def after(self, block: Block, *direct: Block) -> str:
+        """The label where control goes from ``block`` for lanes bound for ``direct``."""
+        target = self.linear.after(block, direct)
+        if target is None:
+            return "done"
+        if len(direct) == 1 and target in direct:
+            return self._name(target)
+        return self._name(target) + ".test"
+
+    def send(self, block: Block, succ: Block, mask: str) -> None:
+        """Lanes in ``mask`` leave for ``succ``: hand over phi values and add them to its mask."""
+        ctx = self.ctx
+        self.hand_over(block, succ, mask)
+        if self.mask_home[succ] is succ:
+            if self.linear.waits(block, succ):
+                kept = ctx.inst(f"load {MASK}, ptr {self.waiting[succ]}, align 4")
+                mask = ctx.vector.bin("or", "i1", kept, mask)
+            ctx.stmt(f"store {MASK} {mask}, ptr {self.waiting[succ]}, align 4")
+
+    def hand_over(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
+        """Give the phis of ``succ`` their values in the lanes in ``mask``; ``again``: other lanes may just have got theirs."""
+        ctx = self.ctx
+        for phi in succ.phis:
+            slot, whole = self.phis[phi], ctx.full_type(phi.dst)
+            value = phi_value(ctx, phi.args[block], phi.dst)
+            if (again or self.linear.waits(block, succ)) and not ctx.is_scalar(phi.dst):
+                kept = ctx.inst(f"load {whole}, ptr {slot}, align 64")
+                value = ctx.inst(f"select {MASK} {mask}, {whole} {value}, {whole} {kept}")
+            ctx.stmt(f"store {whole} {value}, ptr {slot}, align 64")
+
+    def _terminate(self, block: Block) -> None:
+        ctx, linear = self.ctx, self.linear
+        if not block.succs:
+            if ctx.unit.waits and not _returns(block):
+                note_exit(ctx)
+            ctx.jump(self.after(block))
+        elif block in linear.layout.latches:
+            self._latch(block)
+        elif len(block.succs) == 1:
+            self.send(block, block.succs[0], ctx.active)
+            ctx.jump(self.after(block, *block.succs))
+        elif block.table:
+            self._scatter(block) if block in linear.divergent else computed.jump(self, block)
+        elif block in linear.divergent:
+            self._diverge(block)
+        else:
+            self._branch(block)
+
+    def _diverge(self, block: Block) -> None:
+        ctx = self.ctx
+        assert block.cond is not None
+        cond = ctx.predicate(block.cond, block.negated, True)
+        taken = ctx.conjunction(ctx.active, cond)
+        other = ctx.conjunction(ctx.active, ctx.vector.bin("xor", "i1", cond, ctx.vector.int(1, 1)))
+        self.send(block, block.succs[0], taken)
+        self.send(block, block.succs[1], other)
+        ctx.jump(self.after(block, *block.succs))
+
+    def _scatter(self, block: Block) -> None:
+        computed.scatter(self, block)
+
+    def _branch(self, block: Block) -> None:
+        ctx = self.ctx
+        assert block.cond is not None
+        cond = ctx.predicate(block.cond, block.negated, False)
+        labels = [ctx.new_label("edge") for _ in block.succs]
+        ctx.stmt(f"br i1 {cond}, label %{labels[0]}, label %{labels[1]}")
+        saved = ctx.remembered()
+        for label, succ in zip(labels, block.succs):
+            ctx.start(label)
+            ctx.remember(saved)
+            self.send(block, succ, ctx.active)
+            ctx.jump(self.after(block, succ))
+
+    def _latch(self, block: Block) -> None:
+        """The back edge: poll the stop flag; go round again if any lane is left."""
+        ctx = self.ctx
+        header = block.succs[0]
+        self.send(block, header, ctx.active)
+        if block in self.graph.spins:
+            ctx.call("void", "pe_yield", ("ptr", "%w"))
+        else:
+            poll_stop(ctx)
+        ctx.jump(self._name(header))
+        # When no lane reaches the latch its test has already gone on to what waits after the loop.
+
+
+def _returns(block: Block) -> bool:
+    """Whether threads go back to the caller there; else they leave the kernel."""
+    return bool(block.ops) and block.ops[-1].row is RESULTS
+
+
+def _zero(t: str) -> str:
+    return "zeroinitializer" if t.startswith("<") else zero(t)
+
+
+def phi_value(ctx: Context, arg: Reg | Imm, dst: Reg) -> str:
+    """What an edge hands over to a phi: its argument as the phi's result is stored."""
+    vector = not ctx.is_scalar(dst)
+    kind = arg.type if arg.type.bits == dst.type.bits else dst.type
+    raw = dst in ctx.raw
+    value = ctx.vector_of(arg, kind, raw=raw) if vector else ctx.scalar_of(arg, kind, raw=raw)
+    return ctx.convert(value, kind.llvm, ctx.storage_type(dst), vector)
+
+
+# ---------------------------------------------------------------- one op
+
+
+def lower(ctx: Context, op: Op) -> None:
+    """Emit one op."""
+    ctx.scratch.begin_op()
+    handler = EFFECTS.get(op.row.lower)
+    if handler is not None:
+        handler(ctx, op)
+    else:
+        elementwise(ctx, op)
+
+
+def _sources(ctx: Context, op: Op, vector: bool) -> list[str]:
+    values: list[str] = []
+    raw = takes_raw(op)
+    for index, source in enumerate(op.srcs):
+        kind = op.src_types[index]
+        assert kind is not None
+        negated = bool(op.negs) and op.negs[index] if index < len(op.negs) else False
+        for item in source.items if isinstance(source, Vec) else (source,):
+            values.append(_source(ctx, item, kind, negated, vector, raw))
+    return values
+
+
+def _source(ctx: Context, item: Operand, kind: ScalarType, negated: bool, vector: bool, raw: bool) -> str:
+    if isinstance(item, SReg):
+        return special_value(ctx, item.name, kind, vector)
+    if isinstance(item, SymRef):
+        value = symbol_value(ctx, item)
+        value = ctx.scalar.cast("trunc", "i64", value, f"i{kind.bits}")
+        return ctx.splat(f"i{kind.bits}", value) if vector else value
+    if kind is PRED:
+        return ctx.predicate(item, negated, vector)
+    return ctx.vector_of(item, kind, raw=raw) if vector else ctx.scalar_of(item, kind, raw=raw)
+
+
+def elementwise(ctx: Context, op: Op) -> None:
+    """A register-to-register op: once for the warp if its result is uniform or a pattern, else for all lanes."""
+    live = [dst for dst in op.dsts if dst is not None]
+    if not live:
+        return
+    vector = ctx.shape(live[0]) is None
+    emitter = ctx.vector if vector else ctx.scalar
+    emitter.raw_nan = may_be_raw(op)
+    results = ELEMENTWISE[op.row.lower](emitter, op, *_sources(ctx, op, vector))
+    if isinstance(results, str):
+        results = (results,)
+    for index, value in enumerate(results):
+        ctx.define(op, index, value)
+    if _is_site(ctx, op):
+        _note_wrap(ctx, op)
+
+
+# ---------------------------------------------------------------- widening sites
+
+
+def _is_site(ctx: Context, op: Op) -> bool:
+    if not op.dsts or op.dsts[0] is None:
+        return False
+    shape = ctx.shape(op.dsts[0])
+    return shape is not None and any(site is op for site, _ in shape.sites)
+
+
+def _note_wrap(ctx: Context, op: Op) -> None:
+    """Test whether widening the source of ``op`` wraps in some lane; if so keep each lane's correction."""
+    kind = op.src_types[0]
+    assert kind is not None
+    value = next(source for source in op.srcs if isinstance(source, Reg) and _varies(ctx.shape(source)))
+    shape = ctx.shape(value)
+    assert shape is not None
+    low, high = shape.spread
+    base = ctx.scalar_of(value, kind)
+    extend = "sext" if kind.is_signed else "zext"
+    wide = ctx.scalar.cast(extend, "i32", base, "i64")
+    ends = [ctx.scalar.bin("add", "i64", wide, str(offset)) for offset in (low, high)]
+    narrow = [ctx.scalar.cast(extend, "i32", ctx.scalar.cast("trunc", "i64", end, "i32"), "i64") for end in ends]
+    wraps = [ctx.scalar.icmp("ne", "i64", a, b) for a, b in zip(ends, narrow)]
+    wrapped = ctx.scalar.bin("or", "i1", *wraps)
+
+    def keep() -> list[str]:
+        pattern = ctx.vector.bin("add", "i64", ctx.splat("i64", wide), offsets_literal(shape.offsets, "i64"))
+        exact = ctx.vector.cast(extend, "i32", ctx.vector.cast("trunc", "i64", pattern, "i32"), "i64")
+        ctx.keep_correction(op, ctx.vector.bin("sub", "i64", exact, pattern))
+        ctx.stmt(f"store i1 true, ptr {ctx.wrapped_slot()}, align 1")
+        return []
+
+    def clear() -> list[str]:
+        ctx.keep_correction(op, "zeroinitializer")
+        return []
+
+    ctx.when(wrapped, keep, lambda: _clear_if_wrapped(ctx, clear), [], likely=False)
+
+
+def _clear_if_wrapped(ctx: Context, clear) -> list[str]:  # type: ignore[no-untyped-def]
+    """A correction of an earlier execution must not survive; it can only exist once the flag is set."""
+    ctx.when(ctx.wrapped(), clear, None, [], likely=False)
+    return []
+
+
+def _varies(shape: Shape | None) -> bool:
+    return shape is not None and any(shape.offsets)

@@ -1,0 +1,274 @@
+"""The form of a kernel in which the lanes of a warp progress independently (PTX ISA, "Independent Thread Scheduling").
+
+Every block has a mask of lanes that wait to run it.  Control goes through the blocks in layout order, again and again:
+a *lap* runs each block that lanes wait for, once.  So whatever lanes spin on, the others get on, at the price that nothing
+is known about which lanes run together: values that cross blocks are kept for each lane (:mod:`ptxemu.passes.lane_private`).
+Loops that do not spin run until their lanes have left, as lanes that stay together are fast.
+
+At an instruction of several lanes the block waits until all of its members that have not exited are there.  A lap in
+which nothing can run is a deadlock.
+"""
+
+from __future__ import annotations
+
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.convergence import meets, membermask, only_meets
+from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.ops import Imm, Op, Operand, Reg
+from ptxemu.ir.types import B32
+from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.control.warp import equal_lanes
+from ptxemu.lower.core.context import MASK, Context, keep_in_memory
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.layout import KernelLayout
+from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.functions.function import FunctionBuilder, lower
+from ptxemu.passes.internal import BARRIER_LEAVE
+
+
+def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
+    """As :func:`ptxemu.lower.functions.function.build`, for a kernel."""
+    unit.waits = True
+    unit.definitions.append(IndependentBuilder(graph, uniformity, layout, unit).run(symbol))
+
+
+@effect("_keep")
+def keep(ctx: Context, op: Op) -> None:
+    """A value for other blocks: lanes that are elsewhere keep theirs."""
+    reg, source = op.dsts[0], op.srcs[0]
+    assert reg is not None
+    value = ctx.convert(ctx.vector_of(source, reg.type), reg.type.llvm, ctx.storage_type(reg), True)
+    whole = ctx.full_type(reg)
+    kept = ctx.inst(f"load {whole}, ptr {ctx.slot(reg)}, align 64")
+    ctx.bind(reg, ctx.inst(f"select {MASK} {ctx.active}, {whole} {value}, {whole} {kept}"))
+
+
+class IndependentBuilder(FunctionBuilder):
+    """Blocks under masks of their own, run in laps."""
+
+    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
+        super().__init__(graph, uniformity, layout, unit)
+        self.mask_home = {block: block for block in self.order}
+        self.meetings = {block: block.ops[0] for block in self.order if block.ops and meets(block.ops[0])}
+        self.syncs = [block for block, op in self.meetings.items() if only_meets(op)]
+        self.leaving = [block for block, op in self.meetings.items() if op.opcode == BARRIER_LEAVE]
+        self.done = {id(blocks): self._flag(MASK, "zeroinitializer") for blocks in graph.joint.values()}
+        self.moved = self._flag("i1", "false")
+        self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete
+
+    def _flag(self, t: str, value: str) -> str:
+        slot = self.ctx.alloca(t)
+        self.ctx.prologue.append(f"  store {t} {value}, ptr {slot}, align 64")
+        return slot
+
+    def _body(self, block: Block) -> list[Op]:
+        return block.ops[self._together(block) :]
+
+    def _together(self, block: Block) -> int:
+        """How many ops at the start of a block are executed for all places of a meeting: it, and the keeping of its results."""
+        if block not in self.graph.joint:
+            return 0
+        return 1 + sum(dst is not None for dst in block.ops[0].dsts)
+
+    def _assemble(self, symbol: str) -> str:
+        """Slots stay in memory: as almost any block may follow any other, registers would only be shuffled (ten times the
+        compile time on the largest kernels, and no gain)."""
+        slots = [*self.ctx.slots.values(), *self.phis.values(), *self.waiting.values(), *self.running.values()]
+        self.ctx.prologue += map(keep_in_memory, slots)
+        return super()._assemble(symbol)
+
+    # -- the order of blocks
+
+    def after(self, block: Block, *direct: Block) -> str:
+        index = self.linear.layout.index[block] + 1
+        return f"{self._name(self.order[index])}.test" if index < len(self.order) else "lap"
+
+    def _block(self, block: Block) -> None:
+        super()._block(block)
+        if block is self.order[-1]:
+            self._lap()
+
+    def _latch(self, block: Block) -> None:
+        """The back edge: another trip at once, or, in a loop that spins, in the next lap."""
+        header = block.succs[0]
+        self.send(block, header, self.ctx.active)
+        if block in self.graph.spins:
+            self.ctx.jump(self.after(block))
+        else:
+            poll_stop(self.ctx)
+            self.ctx.jump(f"{self._name(header)}.test")
+
+    def _lap(self) -> None:
+        """After the last block: done if all lanes have exited, else start over."""
+        ctx = self.ctx
+        ctx.start("lap")
+        ctx.forget()
+        left = ctx.scalar.icmp("ne", f"i{LANES}", self._alive(), "0")
+        ctx.stmt(f"br i1 {left}, label %lap.left, label %done")
+        ctx.start("lap.left")
+        stuck = ctx.scalar.bin("xor", "i1", ctx.inst(f"load i1, ptr {self.moved}, align 64"), "true")
+        ctx.when(stuck, self._idle, None, [], likely=False)
+        ctx.stmt(f"store i1 false, ptr {self.moved}, align 64")
+        ctx.call("void", "pe_yield", ("ptr", "%w"))
+        ctx.jump(f"{self._name(self.order[0])}.test")
+
+    def _idle(self) -> list[str]:
+        """Nothing can run: lanes at a barrier wait for other warps; if there are none it is a deadlock."""
+        if not self.leaving:
+            return self._deadlock()
+
+        def suspend() -> list[str]:
+            self.ctx.call("void", "pe_barrier_idle", ("ptr", "%w"))
+            return []
+
+        self.ctx.when(self._some(self._at_any(self.leaving)), suspend, self._deadlock, [])
+        return []
+
+    def _deadlock(self) -> list[str]:
+        """Report the first instruction at which lanes wait."""
+        ctx = self.ctx
+        for block, op in self.meetings.items():
+            waiting = self._waiting(block)
+
+            def report(op: Op = op, waiting: str = waiting) -> list[str]:
+                ctx.call("void", "pe_stuck", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", waiting), attributes="cold")
+                return []
+
+            ctx.when(ctx.scalar.icmp("ne", f"i{LANES}", waiting, "0"), report, None, [])
+        return []
+
+    # -- masks
+
+    def _alive(self) -> str:
+        """The lanes that have not exited, as an i32."""
+        ctx = self.ctx
+        offset, _ = ctx.layout.warp_field("exited")
+        pointer = ctx.once("exited", f"getelementptr i8, ptr %w, i64 {offset}")
+        there = ctx.scalar.bin("xor", "i32", ctx.inst(f"load i32, ptr {pointer}, align 4"), "-1")
+        return ctx.scalar.bin("and", "i32", there, ctx.field("active"))
+
+    def _waiting(self, block: Block) -> str:
+        return self._bits(self.waiting[block])
+
+    def _bits(self, slot: str) -> str:
+        """The mask in a slot as an i32."""
+        return self.ctx.inst(f"bitcast {MASK} {self.ctx.inst(f'load {MASK}, ptr {slot}, align 64')} to i{LANES}")
+
+    def _test(self, block: Block) -> None:
+        ctx = self.ctx
+        ctx.start(f"{self._name(block)}.test")
+        ctx.forget()
+        taken = self._waiting(block)
+        if block in self.meetings:
+            ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}.meet, label %{self.after(block)}")
+            ctx.start(f"{self._name(block)}.meet")
+            taken = self._gathered(block, taken)
+        ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}, label %{self.after(block)}")
+
+    def _some(self, bits: str) -> str:
+        return self.ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
+
+    def _gathered(self, block: Block, waiting: str) -> str:
+        """Of the waiting lanes those that need not wait any more; the block runs with them."""
+        ctx, s = self.ctx, self.ctx.scalar
+        if block in self.leaving:
+            ready = ctx.call("i32", "pe_barrier_passed", ("ptr", "%w"), ("i32", waiting))
+        elif block in self.graph.joint:
+            ready = self._joined(block, waiting)
+        else:
+            ready = self._met(block, waiting)
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 64")
+        rest = s.bin("and", "i32", waiting, s.bin("xor", "i32", ready, "-1"))
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.waiting[block]}, align 4")
+        return ready
+
+    def _met(self, block: Block, waiting: str) -> str:
+        """The waiting lanes whose members are all there. It need not be one bar.warp.sync that they execute."""
+        s = self.ctx.scalar
+        everywhere = self._at_any(self.syncs) if block in self.syncs else waiting
+        absent = s.bin("and", "i32", self._alive(), s.bin("xor", "i32", everywhere, "-1"))
+        members = membermask(self.meetings[block])
+        ready = self._complete(members, absent, waiting)
+        if len(self.syncs) > 1 and block in self.syncs:
+            ready = self._release(members, ready, waiting, everywhere)
+        return ready
+
+    def _at_any(self, blocks: list[Block]) -> str:
+        """Lanes that wait at any of some blocks."""
+        found = [self._waiting(block) for block in blocks]
+        total = found[0]
+        for other in found[1:]:
+            total = self.ctx.scalar.bin("or", "i32", total, other)
+        return total
+
+    def _complete(self, members: Operand | None, absent: str, waiting: str) -> str:
+        """The lanes of ``waiting`` none of whose members is absent."""
+        ctx, s = self.ctx, self.ctx.scalar
+        if members is None or isinstance(members, Imm):
+            missing = absent if members is None else s.bin("and", "i32", absent, str(members.bits))
+            return s.select(s.icmp("eq", "i32", missing, "0"), "i32", waiting, "0")
+        missing = ctx.vector.bin("and", "i32", ctx.vector_of(members, B32), ctx.splat("i32", absent))
+        none = ctx.bits_of(ctx.vector.icmp("eq", "i32", missing, ctx.vector.int(32, 0)))
+        return s.bin("and", "i32", none, waiting)
+
+    def _joined(self, block: Block, waiting: str) -> str:
+        """Execute a meeting of several places for all lanes whose members are there; those that wait here may go on."""
+        ctx, s = self.ctx, self.ctx.scalar
+        places = self.graph.joint[block]
+        done = self._bits(self.done[id(places)])
+        fresh = s.bin("and", "i32", self._at_any(places), s.bin("xor", "i32", done, "-1"))
+        ready = self._same_members(membermask(block.ops[0]), fresh)
+
+        def execute() -> list[str]:
+            ctx.stmt(f"store i1 true, ptr {self.moved}, align 64")
+            ctx.active = ctx.mask_from_bits(ready)
+            for op in block.ops[: self._together(block)]:
+                lower(ctx, op)
+            return []
+
+        ctx.when(self._some(ready), execute, None, [])
+        done = s.bin("or", "i32", done, ready)
+        leaving = s.bin("and", "i32", waiting, done)
+        rest = s.bin("and", "i32", done, s.bin("xor", "i32", leaving, "-1"))
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.done[id(places)]}, align 64")
+        return leaving
+
+    def _same_members(self, members: Operand | None, there: str) -> str:
+        """The lanes of ``there`` whose members are all there, with the same membermask."""
+        ctx, v = self.ctx, self.ctx.vector
+        if isinstance(members, Imm):
+            absent = ctx.scalar.bin("and", "i32", self._alive(), ctx.scalar.bin("xor", "i32", there, "-1"))
+            return self._complete(members, absent, there)
+        assert isinstance(members, Reg)
+        masks = ctx.vector_of(members, B32)
+        present = v.bin("and", "i32", equal_lanes(ctx, masks, "i32"), ctx.splat("i32", there))
+        wanted = v.bin("and", "i32", masks, ctx.splat("i32", self._alive()))
+        missing = v.bin("and", "i32", wanted, v.bin("xor", "i32", present, v.int(32, -1)))
+        none = ctx.bits_of(v.icmp("eq", "i32", missing, v.int(32, 0)))
+        return ctx.scalar.bin("and", "i32", none, there)
+
+    def _release(self, members: Operand | None, ready: str, waiting: str, everywhere: str) -> str:
+        """Lanes that met at different instructions leave one after the other: remember whose barrier is complete."""
+        ctx, s = self.ctx, self.ctx.scalar
+        done = self._bits(self.released)
+        assert members is not None
+        if isinstance(members, Imm):
+            partners = s.select(self._some(ready), "i32", str(members.bits), "0")
+        else:
+            mine = ctx.vector.select(ctx.mask_from_bits(ready), "i32", ctx.vector_of(members, B32), ctx.vector.int(32, 0))
+            name = f"llvm.vector.reduce.or.v{LANES}i32"
+            partners = ctx.call("i32", name, (f"<{LANES} x i32>", mine))
+        done = s.bin("or", "i32", done, s.bin("and", "i32", partners, everywhere))
+        leaving = s.bin("or", "i32", ready, s.bin("and", "i32", done, waiting))
+        done = s.bin("and", "i32", done, s.bin("xor", "i32", leaving, "-1"))
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(done)}, ptr {self.released}, align 64")
+        return leaving
+
+    def _load_mask(self, block: Block) -> None:
+        ctx = self.ctx
+        ctx.stmt(f"store i1 true, ptr {self.moved}, align 64")
+        if block in self.meetings:
+            ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[block]}, align 64")
+        else:
+            super()._load_mask(block)

@@ -1,0 +1,64 @@
+"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red")."""
+
+from __future__ import annotations
+
+from ptxemu._runtime import lib
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.operations import find
+from ptxemu.ir.ops import Op, Operand, Vec
+from ptxemu.ir.types import ScalarType
+from ptxemu.lower.core.access import SPACES, access, note_position, space_of, vector_addresses
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.memory import consecutive
+
+
+def operation(name: str, kind: ScalarType) -> int:
+    """The runtime's operation code of a PTX operation on a type."""
+    return find("ptx", name, kind).code
+
+
+def type_code(kind: ScalarType) -> int:
+    return int(getattr(lib, f"PE_TYPE_{kind.name.upper()}"))
+
+
+def lane_data(ctx: Context, operand: Operand, kind: ScalarType) -> str:
+    """The address of a lane-major copy of a scalar or vector operand."""
+    bits = f"i{kind.bits}"
+    items = operand.items if isinstance(operand, Vec) else (operand,)
+    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+    slot = ctx.temporary(f"<{LANES * len(values)} x {bits}>")
+    consecutive.store(ctx, bits, consecutive.weave(ctx, values, bits), len(values), slot)
+    return slot
+
+
+def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> list[str]:
+    """Read lane-major results back as one vector for each element."""
+    bits = f"i{kind.bits}"
+    parts = consecutive.load(ctx, bits, count, slot)
+    return [ctx.vector.cast("bitcast", bits, part, kind.llvm) for part in parts]
+
+
+@effect("atom", size=60)
+@effect("red", size=50)
+def atomic(ctx: Context, op: Op) -> None:
+    """Lanes of one address are served in lane order; a result nobody reads makes an ``atom`` a ``red``."""
+    kind = op.type()
+    operands = op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2]
+    count = len(operands[0].items) if isinstance(operands[0], Vec) else 1
+    space = SPACES[space_of(op)]
+    code = operation(op.mods["op"], kind)
+    site = ctx.site(op, "pe_atom_site", op=code, type=type_code(kind), space=space, count=count)
+    found = access(ctx, op, op.srcs[0], kind.bytes * count)
+    note_position(ctx, op)
+    addresses = ctx.spill("i64", vector_addresses(ctx, found))
+    data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
+    wanted = any(dst is not None for dst in op.dsts)
+    old = ctx.temporary(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
+    ctx.call(
+        "void", "pe_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", addresses),
+        ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),
+    )  # fmt: skip
+    if wanted:
+        for index, value in enumerate(load_lane_data(ctx, old, kind, count)):
+            ctx.define(op, index, value)

@@ -1,0 +1,167 @@
+"""Accesses of a whole warp to consecutive elements: lane i has ``count`` of them at ``pointer + i * count * size``.
+
+Elements change places register by register of the target, in stages of two registers each: shuffles of all the warp's elements
+at once cost LLVM 10 to 30 ms apiece.  A value here is one vector of ``iN`` for each of the ``count`` elements.
+"""
+
+from __future__ import annotations
+
+from ptxemu.ir.block_shape import LANES
+from ptxemu.lower.core.context import MASK, Context
+
+
+def load(ctx: Context, bits: str, count: int, pointer: str, volatile: str = "", mask: str = "") -> list[str]:
+    """Load for every lane, or for those of ``mask``; the others get zeros."""
+    word, words = _words(bits, count)
+    if word != bits:
+        return [part for whole in load(ctx, word, words, pointer, volatile, mask) for part in _split(ctx, whole, word, bits)]
+    chunks = []
+    for first in range(0, LANES, chunk_lanes(ctx, bits, count)):
+        registers = [_load(ctx, bits, place, volatile, mask) for place in _places(ctx, bits, count, pointer, first)]
+        chunks.append(_unweave(ctx, registers, bits))
+    return [_joined(ctx, [chunk[index] for chunk in chunks], bits) for index in range(count)]
+
+
+def weave(ctx: Context, values: list[str], bits: str) -> list[str]:
+    """Values as registers in memory order, to be stored."""
+    word, words = _words(bits, len(values))
+    if word != bits:
+        step = len(values) // words
+        return weave(ctx, [_merged(ctx, values[k : k + step], word, bits) for k in range(0, len(values), step)], word)
+    width = chunk_lanes(ctx, bits, len(values))
+    pieces = [_pieces(ctx, value, width, bits) for value in values]
+    return [register for chunk in zip(*pieces) for register in _weave(ctx, list(chunk), bits)]
+
+
+def store(
+    ctx: Context, bits: str, registers: list[str], count: int, pointer: str, volatile: str = "", mask: str = ""
+) -> list[str]:
+    """Store for every lane, or for those of ``mask``, what :func:`weave` made of ``count`` values."""
+    bits, count = _words(bits, count)
+    firsts = range(0, LANES, chunk_lanes(ctx, bits, count))
+    places = [place for first in firsts for place in _places(ctx, bits, count, pointer, first)]
+    for register, place in zip(registers, places):
+        _store(ctx, bits, register, place, volatile, mask)
+    return []
+
+
+def _words(bits: str, count: int) -> tuple[str, int]:
+    """Narrow elements change places as words of up to 32 bits: the type and number of a lane's."""
+    whole = int(bits[1:]) * count
+    word = max(int(bits[1:]), min(32, whole))
+    return f"i{word}", whole // word
+
+
+def _split(ctx: Context, word: str, wide: str, bits: str) -> list[str]:
+    size = int(bits[1:])
+    shifts = range(0, int(wide[1:]), size)
+    shifted = [ctx.vector.bin("lshr", wide, word, ctx.vector.int(int(wide[1:]), shift)) if shift else word for shift in shifts]
+    return [ctx.vector.cast("trunc", wide, value, bits) for value in shifted]
+
+
+def _merged(ctx: Context, parts: list[str], wide: str, bits: str) -> str:
+    whole = ctx.vector.cast("zext", bits, parts[0], wide)
+    for index, part in enumerate(parts[1:], 1):
+        value = ctx.vector.cast("zext", bits, part, wide)
+        shifted = ctx.vector.bin("shl", wide, value, ctx.vector.int(int(wide[1:]), index * int(bits[1:])))
+        whole = ctx.vector.bin("or", wide, whole, shifted)
+    return whole
+
+
+def chunk_lanes(ctx: Context, bits: str, count: int) -> int:
+    """How many lanes are moved together: as many as fill registers, or all where no element changes places."""
+    return LANES if count == 1 else min(LANES, 8 * ctx.target.vector_bytes // int(bits[1:]))
+
+
+class _Place:
+    """One register in memory: a pointer, and the lane that each of its elements belongs to."""
+
+    def __init__(self, pointer: str, lanes: list[int]) -> None:
+        self.pointer = pointer
+        self.lanes = lanes
+
+    def mask(self, ctx: Context, mask: str) -> str:
+        if self.lanes == list(range(LANES)):
+            return mask
+        picks = ", ".join(f"i32 {lane}" for lane in self.lanes)
+        return ctx.inst(f"shufflevector {MASK} {mask}, {MASK} poison, <{len(self.lanes)} x i32> <{picks}>")
+
+
+def _places(ctx: Context, bits: str, count: int, pointer: str, first: int) -> list[_Place]:
+    """The ``count`` registers that hold the elements of the lanes from ``first`` on."""
+    width, size = chunk_lanes(ctx, bits, count), int(bits[1:]) // 8
+    found = []
+    for index in range(count):
+        element = first * count + index * width
+        at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {element * size}") if element else pointer
+        found.append(_Place(at, [(element + step) // count for step in range(width)]))
+    return found
+
+
+def _load(ctx: Context, bits: str, place: _Place, volatile: str, mask: str) -> str:
+    width, align = len(place.lanes), int(bits[1:]) // 8
+    whole = f"<{width} x {bits}>"
+    if not mask:
+        return ctx.inst(f"load {volatile}{whole}, ptr {place.pointer}, align {align}")
+    name = f"llvm.masked.load.v{width}{bits}.p0"
+    ctx.declare(name, f"declare {whole} @{name}(ptr, <{width} x i1>, {whole})")
+    arguments = f"ptr align {align} {place.pointer}, <{width} x i1> {place.mask(ctx, mask)}, {whole} zeroinitializer"
+    return ctx.inst(f"call {whole} @{name}({arguments})")
+
+
+def _store(ctx: Context, bits: str, value: str, place: _Place, volatile: str, mask: str) -> None:
+    width, align = len(place.lanes), int(bits[1:]) // 8
+    whole = f"<{width} x {bits}>"
+    if not mask:
+        ctx.stmt(f"store {volatile}{whole} {value}, ptr {place.pointer}, align {align}")
+        return
+    name = f"llvm.masked.store.v{width}{bits}.p0"
+    ctx.declare(name, f"declare void @{name}({whole}, ptr, <{width} x i1>)")
+    arguments = f"{whole} {value}, ptr align {align} {place.pointer}, <{width} x i1> {place.mask(ctx, mask)}"
+    ctx.stmt(f"call void @{name}({arguments})")
+
+
+# ---------------------------------------------------------------- changing places
+
+
+def _weave(ctx: Context, registers: list[str], bits: str) -> list[str]:
+    """Element k of every lane in register k, to memory order: each stage joins registers that are half the list apart."""
+    count = len(registers)
+    width = chunk_lanes(ctx, bits, count)
+    low = [half + step for step in range(width // 2) for half in (0, width)]
+    high = [pick + width // 2 for pick in low]
+    for _ in range(count.bit_length() - 1):
+        pairs = zip(registers[: count // 2], registers[count // 2 :])
+        registers = [_shuffle(ctx, a, b, picks, width, bits) for a, b in pairs for picks in (low, high)]
+    return registers
+
+
+def _unweave(ctx: Context, registers: list[str], bits: str) -> list[str]:
+    """The reverse of :func:`_weave`."""
+    count = len(registers)
+    width = chunk_lanes(ctx, bits, count)
+    for _ in range(count.bit_length() - 1):
+        pairs = list(zip(registers[::2], registers[1::2]))
+        registers = [_shuffle(ctx, a, b, range(odd, 2 * width, 2), width, bits) for odd in (0, 1) for a, b in pairs]
+    return registers
+
+
+def _pieces(ctx: Context, value: str, width: int, bits: str) -> list[str]:
+    """A vector of the warp, ``width`` lanes at a time."""
+    if width == LANES:
+        return [value]
+    return [_shuffle(ctx, value, "poison", range(first, first + width), LANES, bits) for first in range(0, LANES, width)]
+
+
+def _joined(ctx: Context, parts: list[str], bits: str) -> str:
+    """Registers as one vector of the warp."""
+    while len(parts) > 1:
+        width = LANES // len(parts)
+        pairs = zip(parts[::2], parts[1::2])
+        parts = [_shuffle(ctx, a, b, range(2 * width), width, bits) for a, b in pairs]
+    return parts[0]
+
+
+def _shuffle(ctx: Context, a: str, b: str, picks: range | list[int], width: int, bits: str) -> str:
+    whole, chosen = f"<{width} x {bits}>", ", ".join(f"i32 {pick}" for pick in picks)
+    return ctx.inst(f"shufflevector {whole} {a}, {whole} {b}, <{len(picks)} x i32> <{chosen}>")

@@ -1,0 +1,192 @@
+"""wmma, mma, ldmatrix, stmatrix, movmatrix: one call of the runtime for the warp (PTX ISA, "Warp Level Matrix
+Multiply-Accumulate Instructions").
+
+Fragments are handed over in memory (:mod:`ptxemu.lower.memory.fragments`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxemu._runtime import lib
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import Imm, Op, Operand, Vec
+from ptxemu.ir.types import B32, ScalarType
+from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.lower.core.access import SPACES, Access, access, note_position, space_of, vector_addresses
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import effect
+from ptxemu.lower.memory.fragments import Slots
+
+ROUNDING = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
+ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE_WMMA_C}
+
+
+def _contiguous(ctx: Context, slots: Slots, operand: Operand, kind: ScalarType | None) -> str:
+    """The address of a fragment's registers, one after the other; NaNs are canonical."""
+    assert kind is not None
+    units = kind.bits // 32
+    first, _ = slots.take(len(_items(operand)) * units)
+    for index, item in enumerate(_items(operand)):
+        slots.write(first + index * units, item, kind, raw=False)
+    return slots.address(first)
+
+
+def _items(operand: Operand) -> Sequence[Operand]:
+    return operand.items if isinstance(operand, Vec) else (operand,)
+
+
+def _result(op: Op, slots: Slots) -> tuple[int, bool]:
+    return slots.take(len(op.dsts) * op.dst_types[0].bits // 32)
+
+
+def _mask(ctx: Context, op: Op) -> tuple[str, str]:
+    return "i32", ctx.bits_of(ctx.mask_of(op))
+
+
+# ---------------------------------------------------------------- multiplication
+
+
+def _type_code(name: str) -> int:
+    return int(getattr(lib, f"PE_TYPE_{name.upper()}"))
+
+
+def _flags(op: Op) -> int:
+    mods = op.mods
+    flags = 0
+    if mods["shape"] == "m8n8k4" and mods["atype"] == "f16":
+        flags |= lib.PE_MMA_QUADS
+        flags |= lib.PE_MMA_A_COL if mods["alayout"] == "col" else 0
+        flags |= lib.PE_MMA_B_ROW if mods["blayout"] == "row" else 0
+    if "variant" in mods:
+        flags |= lib.PE_MMA_SPARSE
+    if "satfinite" in mods:
+        flags |= lib.PE_MMA_SATURATE
+    if mods.get("op") == "and":
+        flags |= lib.PE_MMA_AND
+    return flags
+
+
+@effect("mma", size=40)
+def mma(ctx: Context, op: Op) -> None:
+    """mma, mma.sp and wmma.mma. The layouts of wmma were a matter of the loads."""
+    mods = {"atype": "f16", "btype": "f16"} | op.mods
+    selector = op.srcs[4] if "variant" in mods else None
+    slots = Slots(ctx)
+    sources = [[slots.find(item, _kind(op, i)) for item in _items(op.srcs[i])] for i in range(3)]
+    metadata = slots.find(op.srcs[3], B32) if "variant" in mods else 0
+    first, stays = _result(op, slots)
+    units = op.dst_types[0].bits // 32
+    registers = [[first + index * units for index in range(len(op.dsts))], *sources]
+    m, n, k = dimensions(mods["shape"])
+    types = {name: _type_code(mods[f"{name}type"]) for name in "abcd"}
+    site = ctx.site(
+        op, "pe_mma_site", m=m, n=n, k=k, **types, flags=_flags(op), round=ROUNDING[mods.get("round", "rn")],
+        selector=selector.bits if isinstance(selector, Imm) else 0,
+        slots=[[*used, *[0] * (lib.PE_MMA_REGISTERS - len(used))] for used in registers], metadata=metadata,
+    )  # fmt: skip
+    ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("ptr", ctx.slot_block))
+    slots.define(op, first, stays)
+
+
+def _kind(op: Op, index: int) -> ScalarType:
+    kind = op.src_types[index]
+    assert kind is not None
+    return kind
+
+
+# ---------------------------------------------------------------- wmma in memory
+
+
+def _first(ctx: Context, operand: Operand) -> str:
+    """A 32-bit operand of lane 0; all lanes must have the same."""
+    shape = ctx.shape(operand)
+    if shape is not None and shape.uniform:
+        return ctx.scalar_of(operand, B32)
+    return ctx.inst(f"extractelement <{LANES} x i32> {ctx.vector_of(operand, B32)}, i64 0")
+
+
+def _address(ctx: Context, found: Access) -> str:
+    if found.shape is not None and found.shape.uniform:
+        return found.base
+    return ctx.inst(f"extractelement <{LANES} x i64> {vector_addresses(ctx, found)}, i64 0")
+
+
+def _matrix(op: Op, count: int) -> tuple[dict[str, int], int]:
+    """The fields of a ``pe_wmma_site``, and the default stride: the length of a line."""
+    m, n, k = dimensions(op.mods["shape"])
+    role, column_major = op.mods["role"], op.mods["layout"] == "col"
+    rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
+    across = column_major != (role == "b")  # a fragment of b has the columns of the matrix as its rows
+    fields = {"space": SPACES[space_of(op)], "rows": rows, "columns": columns, "bits": BITS[op.mods["type"]]}
+    fields |= {"role": ROLES[role], "across": int(across), "registers": count}
+    return fields, rows if across else columns
+
+
+def _move(ctx: Context, op: Op, function: str, count: int, stride: Operand | None, fragment: str) -> None:
+    fields, default = _matrix(op, count)
+    found = access(ctx, op, op.srcs[0], 1)
+    note_position(ctx, op)
+    step = _first(ctx, stride) if stride is not None else str(default)
+    ctx.call(
+        "void", function, ("ptr", "%w"), ("ptr", ctx.site(op, "pe_wmma_site", **fields)), _mask(ctx, op),
+        ("i64", _address(ctx, found)), ("i32", step), ("ptr", fragment),
+    )  # fmt: skip
+
+
+@effect("wmma_load", size=60)
+def wmma_load(ctx: Context, op: Op) -> None:
+    """wmma.load: a matrix whose lines are ``stride`` elements apart."""
+    slots = Slots(ctx)
+    first, stays = _result(op, slots)
+    _move(ctx, op, "pe_wmma_load", len(op.dsts), op.srcs[1] if len(op.srcs) > 1 else None, slots.address(first))
+    slots.define(op, first, stays)
+
+
+@effect("wmma_store", size=60)
+def wmma_store(ctx: Context, op: Op) -> None:
+    """wmma.store."""
+    fragment = _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1])
+    _move(ctx, op, "pe_wmma_store", len(_items(op.srcs[1])), op.srcs[2] if len(op.srcs) > 2 else None, fragment)
+
+
+# ---------------------------------------------------------------- matrices of 8x8 elements
+
+
+def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
+    """ldmatrix, stmatrix: every lane may give the address of a row."""
+    found = access(ctx, op, op.srcs[0], 1)
+    note_position(ctx, op)
+    ctx.call(
+        "void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(SPACES[space_of(op)])),
+        ("i32", op.mods["num"][1:]), ("i32", str(int("trans" in op.mods))), _mask(ctx, op),
+        ("ptr", ctx.spill("i64", vector_addresses(ctx, found))), ("ptr", fragment),
+    )  # fmt: skip
+
+
+@effect("ldmatrix", size=60)
+def ldmatrix(ctx: Context, op: Op) -> None:
+    """ldmatrix of b16 elements."""
+    slots = Slots(ctx)
+    first, stays = _result(op, slots)
+    _rows(ctx, op, "pe_ldmatrix", slots.address(first))
+    slots.define(op, first, stays)
+
+
+@effect("stmatrix", size=60)
+def stmatrix(ctx: Context, op: Op) -> None:
+    """stmatrix of b16 elements."""
+    _rows(ctx, op, "pe_stmatrix", _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1]))
+
+
+@effect("movmatrix")
+def movmatrix(ctx: Context, op: Op) -> None:
+    """movmatrix: the transposed fragment."""
+    slots = Slots(ctx)
+    source = _contiguous(ctx, slots, op.srcs[0], op.src_types[0])
+    first, stays = _result(op, slots)
+    ctx.call(
+        "void", "pe_movmatrix", ("ptr", "%w"), ("i32", ctx.position(op)), _mask(ctx, op), ("ptr", source),
+        ("ptr", slots.address(first)),
+    )  # fmt: skip
+    slots.define(op, first, stays)

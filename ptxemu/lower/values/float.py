@@ -1,0 +1,213 @@
+"""f32 and f64 arithmetic (PTX ISA 9.7.3), exact in every rounding mode; never contracted, never reassociated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxemu.ir.ops import Op
+from ptxemu.lower.core.emit import Emitter, elementwise
+from ptxemu.lower.core.float_bits import (
+    canonical,
+    constant,
+    exponent_mask,
+    finish,
+    flush_inputs,
+    from_bits,
+    integer,
+    is_nan,
+    packed,
+    sign_mask,
+    to_bits,
+)
+from ptxemu.lower.values.float_formats import add_odd, narrow_double, widen
+
+# The codes of pe_round (csrc/include/ptxemu.h).
+ROUND_OPS = {"add": 0, "sub": 1, "mul": 2, "fma": 3, "div": 4, "sqrt": 5, "rcp": 6}
+ROUND_MODES = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
+
+
+# ---------------------------------------------------------------- one operation, one rounding
+
+
+def nearest(e: Emitter, name: str, t: str, xs: tuple[str, ...]) -> str:
+    if name == "fma":
+        return e.intrinsic("fma", t, *xs)
+    if name == "sqrt":
+        return e.intrinsic("sqrt", t, *xs)
+    if name == "rcp":
+        return e.bin("fdiv", t, e.splat(t, "1.0"), *xs)
+    return e.bin("f" + name, t, *xs)
+
+
+def _exact_sum(e: Emitter, a: str, b: str, mode: str) -> str:
+    """a + b of doubles to f32.  A sum that is exactly zero is -0 in rm unless both terms are +0."""
+    total = add_odd(e, "double", a, b)
+    if mode == "rm":
+        bits = e.bin("or", "i64", to_bits(e, "double", a), to_bits(e, "double", b))
+        zero = from_bits(e, "double", e.bin("and", "i64", bits, constant(e, "i64", sign_mask("i64"))))
+        total = e.select(e.fcmp("oeq", "double", total, e.f64(0.0)), "double", zero, total)
+    return narrow_double(e, total, mode)
+
+
+def directed_float(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str:
+    """f32 in rz, rm or rp, through double.
+
+    Products are exact there and sums are rounded to odd.  Quotients and roots are rounded twice, which is harmless: one
+    that is not a float is never as close to a float as half an ulp of double.
+    """
+    ys = tuple(e.cast("fpext", "float", x, "double") for x in xs)
+    if name in ("add", "sub"):
+        b = e.fneg("double", ys[1]) if name == "sub" else ys[1]
+        return _exact_sum(e, ys[0], b, mode)
+    if name == "fma":
+        return _exact_sum(e, e.bin("fmul", "double", ys[0], ys[1]), ys[2], mode)
+    return narrow_double(e, nearest(e, name, "double", ys), mode)
+
+
+def directed_double(e: Emitter, name: str, xs: tuple[str, ...], mode: str) -> str:
+    leading = [f"i32 {ROUND_OPS[name]}", f"i32 {ROUND_MODES[mode]}", "i32 64", f"i32 {max(e.lanes, 1)}"]
+    absent = ("ptr null",) * (3 - len(xs))
+    return e.lanes_call("pe_round", leading, "double", *(("double", x) for x in xs), trailing=absent)
+
+
+def rounded(e: Emitter, name: str, t: str, xs: tuple[str, ...], mode: str) -> str:
+    if mode == "rn":
+        return nearest(e, name, t, xs)
+    return (directed_float if t == "float" else directed_double)(e, name, xs, mode)
+
+
+@elementwise("add.fp", "sub.fp", "mul.fp", "fma.fp")
+@elementwise("div.fp", size=60)
+@elementwise("rcp.fp", "sqrt.fp", size=20)
+def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
+    """``mad`` is ``fma`` since sm_20."""
+    t = op.type().llvm
+    name = "fma" if op.opcode == "mad" else op.opcode
+    xs = flush_inputs(e, op, t, xs)
+    return finish(e, op, t, rounded(e, name, t, xs, op.mods.get("round", "rn")))
+
+
+@elementwise("add.f32x2", "sub.f32x2", "mul.f32x2", "fma.f32x2")
+def arithmetic_packed(e: Emitter, op: Op, *xs: str) -> str:
+    mode = op.mods.get("round", "rn")
+
+    def one(*ys: str) -> str:
+        ys = flush_inputs(e, op, "float", ys)
+        return finish(e, op, "float", rounded(e, op.opcode, "float", ys, mode))
+
+    return packed(e, "i64", "float", one, *xs)
+
+
+@elementwise("add.mixed", "sub.mixed", "fma.mixed")
+def arithmetic_mixed(e: Emitter, op: Op, *xs: str) -> str:
+    """f32 arithmetic with f16 or bf16 sources, widened first: all of them but the addend."""
+    source = op.type("atype").llvm
+    narrow = len(xs) - 1
+    ys = tuple(widen(e, source, x) for x in xs[:narrow]) + xs[narrow:]
+    return finish(e, op, "float", rounded(e, op.opcode, "float", ys, op.mods.get("round", "rn")))
+
+
+# ---------------------------------------------------------------- sign bits
+
+
+def absolute(e: Emitter, t: str, x: str) -> str:
+    i = integer(t)
+    return from_bits(e, t, e.bin("and", i, to_bits(e, t, x), constant(e, i, sign_mask(t) - 1)))
+
+
+def negated(e: Emitter, t: str, x: str) -> str:
+    i = integer(t)
+    return from_bits(e, t, e.bin("xor", i, to_bits(e, t, x), constant(e, i, sign_mask(t))))
+
+
+SIGN_OPS: dict[str, Callable[[Emitter, str, str], str]] = {"abs": absolute, "neg": negated}
+
+
+@elementwise("abs.fp", "neg.fp")
+def sign_operation(e: Emitter, op: Op, a: str) -> str:
+    t = op.type().llvm
+    return SIGN_OPS[op.opcode](e, t, *flush_inputs(e, op, t, (a,)))
+
+
+@elementwise("copysign")
+def copy_sign(e: Emitter, op: Op, a: str, b: str) -> str:
+    """The sign of a, the magnitude of b."""
+    t = op.type().llvm
+    return e.intrinsic("copysign", t, b, a)
+
+
+@elementwise("testp")
+def test_property(e: Emitter, op: Op, a: str) -> str:
+    """Zeros are normal, and are not subnormal."""
+    t = op.type().llvm
+    i = integer(t)
+    magnitude = e.bin("and", i, to_bits(e, t, a), constant(e, i, sign_mask(t) - 1))
+    infinity = constant(e, i, exponent_mask(t))
+    condition = {"finite": "ult", "infinite": "eq", "number": "ule", "notanumber": "ugt"}.get(op.mods["op"])
+    if condition:
+        return e.icmp(condition, i, magnitude, infinity)
+    exponent = e.bin("and", i, magnitude, infinity)
+    no_exponent = e.icmp("eq", i, exponent, constant(e, i, 0))
+    zero = e.icmp("eq", i, magnitude, constant(e, i, 0))
+    if op.mods["op"] == "subnormal":
+        return e.bin("and", "i1", no_exponent, e.bin("xor", "i1", zero, e.int(1, 1)))
+    normal = e.bin("and", "i1", e.icmp("ne", i, exponent, infinity), e.bin("xor", "i1", no_exponent, e.int(1, 1)))
+    return e.bin("or", "i1", normal, zero)
+
+
+# ---------------------------------------------------------------- minimum and maximum
+
+
+def extreme(e: Emitter, name: str, t: str, a: str, b: str, nan: bool) -> str:
+    """-0 is less than +0.  One NaN loses against a number, or wins with ``nan``; the result may be any NaN."""
+    i = integer(t)
+    # Equal numbers differ at most in the sign of zero: or gives -0 (min), and gives +0 (max).
+    equal = from_bits(e, t, e.bin("or" if name == "min" else "and", i, to_bits(e, t, a), to_bits(e, t, b)))
+    first = e.select(e.fcmp("olt" if name == "min" else "ogt", t, a, b), t, a, b)
+    result = e.select(e.fcmp("oeq", t, a, b), t, equal, first)
+    if nan:
+        return e.select(is_nan(e, t, a), t, a, result)
+    return e.select(is_nan(e, t, b), t, a, result)
+
+
+def extreme_of(e: Emitter, op: Op, t: str, xs: tuple[str, ...]) -> str:
+    """``.xorsign.abs`` compares magnitudes and gives the result the xor of the signs."""
+    sign = ""
+    if "abs" in op.mods:
+        i = integer(t)
+        if "xorsign" in op.mods:
+            both = e.bin("xor", i, to_bits(e, t, xs[0]), to_bits(e, t, xs[1]))
+            sign = from_bits(e, t, e.bin("and", i, both, constant(e, i, sign_mask(t))))
+        xs = tuple(absolute(e, t, x) for x in xs)
+    result = xs[0]
+    for x in xs[1:]:
+        result = extreme(e, op.opcode, t, result, x, "NaN" in op.mods)
+    return e.intrinsic("copysign", t, result, sign) if sign else result
+
+
+@elementwise("min.fp", "max.fp")
+def float_extreme(e: Emitter, op: Op, *xs: str) -> str:
+    t = op.type().llvm
+    return canonical(e, t, extreme_of(e, op, t, flush_inputs(e, op, t, xs)))
+
+
+# ---------------------------------------------------------------- approximate division
+
+
+@elementwise("div.approx", size=60)
+def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
+    """a * (1/b): for 2**126 < |b| < 2**128 a zero with the sign of a/b, or NaN for an infinite a."""
+    a, b = flush_inputs(e, op, "float", (a, b))
+    result = e.bin("fdiv", "float", a, b)
+    magnitude = e.intrinsic("fabs", "float", b)
+    above = e.fcmp("ogt", "float", magnitude, e.f32(2.0**126))
+    huge = e.bin("and", "i1", above, e.fcmp("one", "float", magnitude, e.splat("float", "0x7FF0000000000000")))
+    # The sign of zero is that of a/b, and 0 times infinity is the NaN wanted.
+    zero = e.bin("fmul", "float", a, e.intrinsic("copysign", "float", e.f32(0.0), b))
+    return finish(e, op, "float", e.select(huge, "float", zero, result))
+
+
+@elementwise("div.full", size=60)
+def divide_fully(e: Emitter, op: Op, a: str, b: str) -> str:
+    a, b = flush_inputs(e, op, "float", (a, b))
+    return finish(e, op, "float", e.bin("fdiv", "float", a, b))

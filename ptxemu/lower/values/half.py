@@ -1,0 +1,94 @@
+"""f16 and bf16 arithmetic (PTX ISA 9.7.4): computed in a wider format and rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxemu.ir.ops import Op
+from ptxemu.lower.core.emit import Emitter, elementwise
+from ptxemu.lower.core.float_bits import clamp_sign, flush, flush_inputs, from_bits, is_nan, packed, saturate, to_bits
+from ptxemu.lower.values.approx import exp2, hyperbolic_tangent
+from ptxemu.lower.values.float import SIGN_OPS, extreme_of
+from ptxemu.lower.values.float_formats import add_odd, convert_float, narrow_float, widen
+
+OneElement = Callable[..., str]
+
+OUTSIDE = 0x7FF7  # of f16 and bf16 alike
+
+
+def on_elements(e: Emitter, op: Op, fn: OneElement, *xs: str) -> str:
+    """Apply ``fn(t, x, ...)`` to f16 or bf16 values, or to both halves of packed ones."""
+    kind = op.mods["type"]
+    t = "half" if kind.startswith("f16") else "bfloat"
+    if kind.endswith("x2"):
+        return packed(e, "i32", t, lambda *ys: fn(t, *ys), *xs)
+    return fn(t, *xs)
+
+
+def _wide_result(e: Emitter, name: str, t: str, xs: tuple[str, ...]) -> tuple[str, str]:
+    """The result in a format from which one rounding is correct, and that format.
+
+    Sums of two are rounded to f32, which has more than twice the bits and the range; products are exact in f32 (f16) or
+    f64 (bf16, whose products leave the range of f32); three-operand sums are rounded to odd.
+    """
+    wide = "double" if t == "bfloat" and name in ("mul", "fma") else "float"
+    ys = [convert_float(e, x, t, wide, "rn") for x in xs]
+    if name != "fma":
+        return e.bin("f" + name, wide, *ys), wide
+    return add_odd(e, wide, e.bin("fmul", wide, ys[0], ys[1]), ys[2]), wide
+
+
+@elementwise("add.half", "sub.half", "mul.half", "fma.half")
+def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
+    def one(t: str, *ys: str) -> str:
+        result, wide = _wide_result(e, op.opcode, t, flush_inputs(e, op, t, ys))
+        if "sat" in op.mods:
+            result = saturate(e, wide, result)
+        result = _finish(e, op, t, convert_float(e, result, wide, t, "rn"))
+        return _out_of_bounds(e, t, ys[:2], result) if "oob" in op.mods else result
+
+    return on_elements(e, op, one, *xs)
+
+
+def _out_of_bounds(e: Emitter, t: str, factors: tuple[str, ...], result: str) -> str:
+    """+0 where a factor is the NaN that copies of tensors put in place of what lies outside."""
+    outside = [e.icmp("eq", "i16", to_bits(e, t, factor), e.int(16, OUTSIDE)) for factor in factors]
+    return e.select(e.bin("or", "i1", *outside), t, from_bits(e, t, e.int(16, 0)), result)
+
+
+def _finish(e: Emitter, op: Op, t: str, result: str) -> str:
+    if "ftz" in op.mods:
+        result = flush(e, t, result)
+    if "relu" in op.mods:
+        result = from_bits(e, t, clamp_sign(e, t, to_bits(e, t, result)))
+    return result
+
+
+@elementwise("abs.half", "neg.half")
+def sign_operation(e: Emitter, op: Op, a: str) -> str:
+    operation = SIGN_OPS[op.opcode]
+    return on_elements(e, op, lambda t, x: operation(e, t, *flush_inputs(e, op, t, (x,))), a)
+
+
+@elementwise("min.half", "max.half")
+def extreme(e: Emitter, op: Op, *xs: str) -> str:
+    def one(t: str, *ys: str) -> str:
+        wide = tuple(widen(e, t, y) for y in flush_inputs(e, op, t, ys))
+        return narrow_float(e, extreme_of(e, op, "float", wide), t, "rn")
+
+    return on_elements(e, op, one, *xs)
+
+
+@elementwise("ex2.half", size=20)
+def exponential(e: Emitter, op: Op, a: str) -> str:
+    def one(t: str, x: str) -> str:
+        y = widen(e, t, *flush_inputs(e, op, t, (x,)))
+        power = e.select(is_nan(e, "float", y), "float", y, exp2(e, y))
+        return _finish(e, op, t, narrow_float(e, power, t, "rn"))
+
+    return on_elements(e, op, one, a)
+
+
+@elementwise("tanh.half", size=20)
+def tanh(e: Emitter, op: Op, a: str) -> str:
+    return on_elements(e, op, lambda t, x: narrow_float(e, hyperbolic_tangent(e, widen(e, t, x)), t, "rn"), a)

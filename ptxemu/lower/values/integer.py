@@ -1,0 +1,217 @@
+"""Integer arithmetic (PTX ISA 9.7.1) and extended precision (9.7.2)."""
+
+from __future__ import annotations
+
+from ptxemu.ir.ops import Op
+from ptxemu.ir.types import ScalarType
+from ptxemu.lower.core.emit import Emitter, elementwise
+from ptxemu.lower.core.float_bits import constant, packed
+from ptxemu.lower.values.division import quotient, remainder
+
+
+def extend(e: Emitter, kind: ScalarType, x: str, target: str) -> str:
+    """Widen an integer of PTX type ``kind`` to LLVM type ``target`` by its own signedness."""
+    return e.cast("sext" if kind.is_signed else "zext", kind.llvm, x, target)
+
+
+# ---------------------------------------------------------------- sums and products
+
+
+@elementwise("add.int", "sub.int")
+def add(e: Emitter, op: Op, a: str, b: str) -> str:
+    t = op.type().llvm
+    if "sat" in op.mods:
+        return e.intrinsic(f"s{op.opcode}.sat", t, a, b)
+    return e.bin(op.opcode, t, a, b)
+
+
+@elementwise("add.int2")
+def add_packed(e: Emitter, op: Op, a: str, b: str) -> str:
+    return packed(e, "i32", "i16", lambda x, y: e.bin("add", "i16", x, y), a, b)
+
+
+def _cross_products(e: Emitter, a: str, b: str) -> str:
+    """The upper half of the unsigned 128-bit product from four 32-bit ones: vectors of i128 would become scalar code."""
+    mask, shift = e.int(64, 0xFFFFFFFF), e.int(64, 32)
+    a0, b0 = e.bin("and", "i64", a, mask), e.bin("and", "i64", b, mask)
+    a1, b1 = e.bin("lshr", "i64", a, shift), e.bin("lshr", "i64", b, shift)
+    middle = e.bin("add", "i64", e.bin("mul", "i64", a1, b0), e.bin("lshr", "i64", e.bin("mul", "i64", a0, b0), shift))
+    other = e.bin("add", "i64", e.bin("mul", "i64", a0, b1), e.bin("and", "i64", middle, mask))
+    high = e.bin("add", "i64", e.bin("mul", "i64", a1, b1), e.bin("lshr", "i64", middle, shift))
+    return e.bin("add", "i64", high, e.bin("lshr", "i64", other, shift))
+
+
+def high_product(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
+    """The upper half of the double-width product."""
+    if kind.bits == 64 and e.lanes:
+        high = _cross_products(e, a, b)
+        if not kind.is_signed:
+            return high
+        for x, y in ((a, b), (b, a)):
+            correction = e.bin("and", "i64", e.bin("ashr", "i64", x, e.int(64, 63)), y)
+            high = e.bin("sub", "i64", high, correction)
+        return high
+    wide = f"i{2 * kind.bits}"
+    product = e.bin("mul", wide, extend(e, kind, a, wide), extend(e, kind, b, wide))
+    return e.cast("trunc", wide, e.bin("lshr", wide, product, e.splat(wide, str(kind.bits))), kind.llvm)
+
+
+def product(e: Emitter, kind: ScalarType, mode: str, a: str, b: str) -> str:
+    if mode == "lo":
+        return e.bin("mul", kind.llvm, a, b)
+    if mode == "hi":
+        return high_product(e, kind, a, b)
+    wide = f"i{2 * kind.bits}"
+    return e.bin("mul", wide, extend(e, kind, a, wide), extend(e, kind, b, wide))
+
+
+@elementwise("mul.int")
+def mul(e: Emitter, op: Op, a: str, b: str) -> str:
+    return product(e, op.type(), op.mods["mode"], a, b)
+
+
+@elementwise("mad.int")
+def mad(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
+    t = op.dst_types[0].llvm
+    p = product(e, op.type(), op.mods["mode"], a, b)
+    return e.intrinsic("sadd.sat", t, p, c) if "sat" in op.mods else e.bin("add", t, p, c)
+
+
+def product24(e: Emitter, op: Op, a: str, b: str) -> str:
+    """Bits 0 to 31 (``lo``) or 16 to 47 (``hi``) of the product of the low 24 bits."""
+    signed = op.type().is_signed
+    eight = e.int(32, 8)
+    a, b = (e.bin("ashr" if signed else "lshr", "i32", e.bin("shl", "i32", x, eight), eight) for x in (a, b))
+    if op.mods["mode"] == "lo":
+        return e.bin("mul", "i32", a, b)
+    wide = e.bin("mul", "i64", extend(e, op.type(), a, "i64"), extend(e, op.type(), b, "i64"))
+    return e.cast("trunc", "i64", e.bin("lshr", "i64", wide, e.int(64, 16)), "i32")
+
+
+@elementwise("mul24")
+def mul24(e: Emitter, op: Op, a: str, b: str) -> str:
+    return product24(e, op, a, b)
+
+
+@elementwise("mad24")
+def mad24(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
+    p = product24(e, op, a, b)
+    return e.intrinsic("sadd.sat", "i32", p, c) if "sat" in op.mods else e.bin("add", "i32", p, c)
+
+
+@elementwise("sad")
+def sum_of_absolute_difference(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
+    t, s = op.type().llvm, "s" if op.type().is_signed else "u"
+    difference = e.bin("sub", t, e.intrinsic(s + "max", t, a, b), e.intrinsic(s + "min", t, a, b))
+    return e.bin("add", t, c, difference)
+
+
+@elementwise("div.int", size=160)
+def div(e: Emitter, op: Op, a: str, b: str) -> str:
+    return quotient(e, op.type(), a, b)
+
+
+@elementwise("rem", size=160)
+def rem(e: Emitter, op: Op, a: str, b: str) -> str:
+    return remainder(e, op.type(), a, b)
+
+
+@elementwise("abs.int")
+def absolute(e: Emitter, op: Op, a: str) -> str:
+    return e.intrinsic("abs", op.type().llvm, a, extra="i1 false")
+
+
+@elementwise("neg.int")
+def negate(e: Emitter, op: Op, a: str) -> str:
+    t = op.type().llvm
+    return e.bin("sub", t, constant(e, t, 0), a)
+
+
+def _extreme(e: Emitter, op: Op, t: str, signed: bool, a: str, b: str) -> str:
+    result = e.intrinsic(("s" if signed else "u") + op.opcode, t, a, b)
+    return e.intrinsic("smax", t, result, constant(e, t, 0)) if "relu" in op.mods else result
+
+
+@elementwise("min.int", "max.int")
+def extreme(e: Emitter, op: Op, a: str, b: str) -> str:
+    return _extreme(e, op, op.type().llvm, op.type().is_signed, a, b)
+
+
+@elementwise("min.int2", "max.int2")
+def extreme_packed(e: Emitter, op: Op, a: str, b: str) -> str:
+    signed = op.mods["type"] == "s16x2"
+    return packed(e, "i32", "i16", lambda x, y: _extreme(e, op, "i16", signed, x, y), a, b)
+
+
+# ---------------------------------------------------------------- dot products
+
+
+def _fields(e: Emitter, kind: ScalarType, x: str, bits: int, first: int, count: int) -> list[str]:
+    """``count`` fields of ``bits`` bits from field ``first`` on, extended to 32 bits."""
+    shift = "ashr" if kind.is_signed else "lshr"
+    drop = e.int(32, 32 - bits)
+    lifted = (e.bin("shl", "i32", x, e.int(32, 32 - bits * (i + 1))) for i in range(first, first + count))
+    return [e.bin(shift, "i32", value, drop) for value in lifted]
+
+
+def _dot(e: Emitter, xs: list[str], ys: list[str], total: str) -> str:
+    for x, y in zip(xs, ys, strict=True):
+        total = e.bin("add", "i32", total, e.bin("mul", "i32", x, y))
+    return total
+
+
+@elementwise("dp4a", size=20)
+def dot4(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
+    return _dot(e, _fields(e, op.type("atype"), a, 8, 0, 4), _fields(e, op.type("btype"), b, 8, 0, 4), c)
+
+
+@elementwise("dp2a", size=20)
+def dot2(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
+    first = 0 if op.mods["mode"] == "lo" else 2
+    return _dot(e, _fields(e, op.type("atype"), a, 16, 0, 2), _fields(e, op.type("btype"), b, 8, first, 2), c)
+
+
+# ---------------------------------------------------------------- extended precision
+
+
+def _carry_result(op: Op, value: str, flag: str) -> str | tuple[str, str]:
+    return (value, flag) if op.row.implicit.writes else value
+
+
+def _add_carry(e: Emitter, op: Op, a: str, b: str, carry: str) -> str | tuple[str, str]:
+    t = op.type().llvm
+    total = e.bin("add", t, a, b)
+    flag = e.icmp("ult", t, total, a)
+    if carry:
+        base, total = total, e.bin("add", t, total, e.cast("zext", "i1", carry, t))
+        flag = e.bin("or", "i1", flag, e.icmp("ult", t, total, base))
+    return _carry_result(op, total, flag)
+
+
+@elementwise("add.carry")
+def add_carry(e: Emitter, op: Op, a: str, b: str, carry: str = "") -> str | tuple[str, str]:
+    """``add.cc``, ``addc``, ``addc.cc``: the carry comes in as the last source and leaves as the last result."""
+    return _add_carry(e, op, a, b, carry)
+
+
+@elementwise("sub.carry")
+def sub_carry(e: Emitter, op: Op, a: str, b: str, carry: str = "") -> str | tuple[str, str]:
+    """``sub.cc``, ``subc``, ``subc.cc``: d = a + ~b + CC.CF (1 without a carry-in); a borrow leaves CC.CF clear.
+
+    The manual calls CC.CF a borrow here, but ptxas makes it the adder's carry, and nvcc's 128-bit division needs that: it
+    reads the outcome of a ``subc.cc`` with ``addc``.
+    """
+    t = op.type().llvm
+    difference = e.bin("sub", t, a, b)
+    flag = e.icmp("uge", t, a, b)
+    if carry:
+        borrow = e.cast("zext", "i1", e.bin("xor", "i1", carry, e.int(1, 1)), t)
+        base, difference = difference, e.bin("sub", t, difference, borrow)
+        flag = e.bin("and", "i1", flag, e.icmp("ule", t, difference, base))
+    return _carry_result(op, difference, flag)
+
+
+@elementwise("mad.carry")
+def mad_carry(e: Emitter, op: Op, a: str, b: str, c: str, carry: str = "") -> str | tuple[str, str]:
+    """``mad.cc``, ``madc``, ``madc.cc``: the carry-out is that of the addition."""
+    return _add_carry(e, op, product(e, op.type(), op.mods["mode"], a, b), c, carry)
