@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-os.environ["PTXEMU_VERIFY"] = "1"  # here, as tests of this process and their children compile
+os.environ.setdefault("PTXEMU_VERIFY", "1")  # here, as tests of this process and their children compile
 
 settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(

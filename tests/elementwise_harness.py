@@ -19,7 +19,9 @@ from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.isa import rows
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.lower.core.emit import ELEMENTWISE, SPELLED, Emitter
+from ptxemu.lower.core.registry import lowerings
 
+lowerings()
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 
@@ -70,12 +72,10 @@ def make_op(form: Form) -> Op:
             patterns += [pattern, pattern.second] if pattern.second else [pattern]
         dst_types = [resolve(p.type, mods) for p in patterns if p.role == "dst"][: form.dsts or None]
         sources = [p for p in patterns if p.role == "src"]
-        given = form.srcs - ("reads_cc" in row.flags)
+        given = form.srcs - len(row.implicit.reads)
         src_types = [resolve(p.type, mods) for i, p in enumerate(sources) if i < given or not p.optional]
-        if row.flags & {"reads_cc"}:
-            src_types.append(PRED)
-        if row.flags & {"writes_cc"}:
-            dst_types.append(PRED)
+        src_types += [PRED] * len(row.implicit.reads)
+        dst_types += [PRED] * len(row.implicit.writes)
         if form.vector:
             return _vector_op(form, row, mods, dst_types[0])
         if len(src_types) == form.srcs:

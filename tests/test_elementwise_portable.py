@@ -56,7 +56,7 @@ def sample(texts: list[str]) -> list[str]:
 
 def forms(row: Row) -> Iterator[Form]:
     patterns = [p for p in row.operands if p.role == "src"]
-    carry = "reads_cc" in row.flags
+    carry = len(row.implicit.reads)
     constants = CONSTANTS.get(row.opcode, ())
     for text in sample(list(choices(row))):
         yield Form(text, 0, len(patterns) + carry, constants)

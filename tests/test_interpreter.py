@@ -22,6 +22,12 @@ ADDRESS = re.compile(r"0x[0-9a-f]{8,}")
 SLOW = {"mandelbrot", "matmul", "saxpy"}  # minutes of lanes, one after another
 
 
+def ptx_samples():
+    """The samples that are PTX and do not take minutes."""
+    found = [path for path in find_cases([SAMPLES]) if path.parent.name not in SLOW]
+    return [path for path in found if read_case(case_file(path)).programs[0].suffix == ".ptx"]
+
+
 @pytest.fixture
 def device():
     with Device("64 MiB", engine="interpreter") as made:
@@ -75,11 +81,9 @@ def test_instructions_that_it_does_not_run_are_errors(device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in find_cases([SAMPLES]) if path.parent.name not in SLOW], ids=str)
+@pytest.mark.parametrize("path", ptx_samples(), ids=lambda path: path.parent.name)
 def test_samples(path, device, tmp_path):
     case = read_case(case_file(path))
-    if case.programs[0].suffix != ".ptx":
-        pytest.skip("a dialect")
     assert run_case(case, timeout=600, output=tmp_path, device=device).passed
 
 

@@ -179,4 +179,4 @@ def test_loading_a_matrix_is_not_what_lanes_spin_for(load: str) -> None:
     """Lanes that have seen their flag wait for the others in place: what they do next writes nothing."""
     module = pipeline.front(AFTER_SPINNING.format(load=load))
     lowered = pipeline.lower(module, module.functions["k"], "row", pipeline.Options())
-    assert (lowered.spins, lowered.independent) == (True, False)
+    assert (lowered.facts.spins, lowered.independent) == (True, False)

@@ -237,7 +237,7 @@ def test_a_format_without_a_sign_is_counted_or_refused():
     module = ptxemu.loads(text, dialect="sass", device=device())
     module.bind("image", surface)
     result = module["k"][1, 1]()
-    assert result.format_mismatches == 1 and "no integer" in result.warnings[0]
+    assert result.format_mismatches == 1 and "non-integer format" in result.warnings[0]
     strict = ptxemu.loads(text, dialect="sass", device=device(), strict=True)
     strict.bind("image", surface)
     with pytest.raises(ptxemu.Fault, match="surface format mismatch"):

@@ -29,7 +29,7 @@ def test_run(file: File, run: Run) -> None:
     execute(file, run)
 
 
-@pytest.mark.parametrize(("file", "group"), list(groups())[::6])
+@pytest.mark.parametrize(("file", "group"), list(groups())[::12])
 def test_forms(file: File, group: list[Form]) -> None:
     failures = execute_forms(file, group)
     assert not failures, "\n".join(failures)

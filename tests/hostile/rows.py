@@ -70,9 +70,9 @@ STORES = {
 def touches_memory(row: Row) -> bool:
     """Whether an instruction has to do with memory, handles or the stack."""
     kinds = {pattern.type for pattern in row.operands}
-    return any(pattern.role == "mem" for pattern in row.operands) or bool(
-        kinds & (HANDLED | {"address"}) or row.flags & {"memory", "reads_stack", "writes_stack", "widened"}
-    )
+    stack = "stack" in (*row.implicit.reads, *row.implicit.writes)
+    address = any(pattern.role == "mem" for pattern in row.operands)
+    return stack or address or bool(row.effects.accesses or kinds & (HANDLED | {"address"}) or "widened" in row.flags)
 
 
 @cache
@@ -82,7 +82,8 @@ def choices() -> tuple[list[list[Row]], list[list[Row]]]:
     others: dict[str, list[Row]] = {}
     for opcode, forms in rows().items():
         for row in forms:
-            if row.supported and not row.any_operands and not row.flags & {"branch", "return", "call"}:
+            goes = row.effects.calls or row.effects.leaves in ("block", "function")
+            if row.supported and not row.any_operands and not goes:
                 (memory if touches_memory(row) else others).setdefault(opcode, []).append(row)
     return list(memory.values()), list(others.values())
 

@@ -121,9 +121,10 @@ class World:
         resident = module.resident()
         for space, address in resident.bases.items():
             self._place(space, address, 256)
-        table = (ctypes.c_uint64 * max(1, module.info.handle_count)).from_address(resident.handles_address)
+        address = resident.memory(module.surface_context()).handles
+        table = (ctypes.c_uint64 * max(1, module.info.handle_count)).from_address(address)
         self.canaries.append(Canary("the table of handles", np.frombuffer(table, np.uint8)))
-        self._place("handles", resident.handles_address, 8 * len(table))
+        self._place("handles", address, 8 * len(table))
 
     def value(self, written: Value) -> int:
         """A value of a program, as 64 bits."""
