@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hostile_tools import HANG, outcome, outcomes
 from kernel_tools import kernel
+
+import ptxemu
 
 VPRINTF = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 CALL = (
@@ -63,6 +66,21 @@ AGAIN:
 """
     variables = ".global .align 16 .b8 fmt[1000016];\n.global .align 8 .b8 args[1000016];\n"
     assert outcome(kernel(body, "", VPRINTF + variables), timeout=0.5).startswith("LaunchTimeout")
+
+
+def test_printing_faster_than_is_read():
+    """The time limit holds though there is always more to read."""
+    body = f"mov.u64 %rd1, fmt; mov.u64 %rd2, 0; L: {CALL} bra L;"
+    module = ptxemu.loads(kernel(body, "", VPRINTF + text_of("0123456789abcdef" * 64)))
+    parts = []
+
+    def read(text):
+        parts.append(len(text))
+        assert len(parts) < 500
+        time.sleep(0.005)
+
+    with pytest.raises(ptxemu.LaunchTimeout):
+        module["k"][1, 32](timeout=0.2, printf=read)
 
 
 def test_no_lock_is_taken_without_a_stack():

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
+CHUNKS = 16  # of so many bytes, between two looks at the clock
 
 
 def _symbols() -> dict[str, int]:
@@ -208,8 +209,11 @@ class Run:
         return late
 
     def drain(self, handle: Any, final: bool = False) -> None:
-        while size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES):
+        """Pass on what kernels have printed: all of it at the end, before that a part, as they may print faster than this does."""
+        chunks = 0
+        while (final or chunks < CHUNKS) and (size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES)):
             self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
+            chunks += 1
         if final and (rest := self.decoder.decode(b"", final=True)):
             self.printf(rest)
 
