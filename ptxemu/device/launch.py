@@ -209,7 +209,7 @@ class Run:
         return late
 
     def drain(self, handle: Any, final: bool = False) -> None:
-        """Pass on what kernels have printed: all of it at the end, before that a part, as they may print faster than this does."""
+        """Pass on what kernels have printed: all of it at the end; before that a part, as they may print faster than this."""
         chunks = 0
         while (final or chunks < CHUNKS) and (size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES)):
             self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
