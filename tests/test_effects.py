@@ -5,38 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernel_tools import kernel, run
+from op_tools import op_of
 
-from ptxemu.driver import compile
-from ptxemu.ir.ops import Op, Reg
+from ptxemu.ir.ops import Reg
 from ptxemu.isa import rows
 from ptxemu.isa.effects import PURE, parse
 from ptxemu.isa.operands import Implicit
-
-MODULE = """
-.version 8.6
-.target sm_90a
-.address_size 64
-.global .surfref surface;
-.global .texref texture;
-.shared .align 16 .b8 memory[64];
-.entry k()
-{{
-    .reg .b32 %r<16>;
-    .reg .b64 %rd<4>;
-    .reg .f32 %f<8>;
-    .reg .pred %p<4>;
-    {}
-}}
-"""
-
-
-def op_of(text: str) -> Op:
-    """An instruction as the checker leaves it."""
-    body = compile.front(MODULE.format(text)).functions["k"].body
-    assert body is not None
-    (op,) = (item for item in body if isinstance(item, Op))
-    return op
-
 
 # Each access: kind, space, bytes of a lane, and what is special about it.
 ACCESSES = [

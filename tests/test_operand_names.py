@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import product
 
 import pytest
+from op_tools import op_of
 
-from ptxemu.driver import compile
 from ptxemu.ir.ops import Addr, Imm, Op, Reg, Vec
 from ptxemu.ir.types import TYPES, U32, U64
 from ptxemu.isa import rows
@@ -15,31 +15,6 @@ from ptxemu.isa.operands import Implicit, fitting, present
 from ptxemu.isa.table import Row, internal_row
 from ptxemu.passes import internal
 from ptxemu.passes.build import with_implicit
-
-MODULE = """
-.version 8.6
-.target sm_90a
-.address_size 64
-.global .surfref surface;
-.global .texref texture;
-.shared .align 16 .b8 memory[64];
-.entry k()
-{{
-    .reg .b32 %r<16>;
-    .reg .b64 %rd<4>;
-    .reg .f32 %f<8>;
-    .reg .pred %p<4>;
-    {}
-}}
-"""
-
-
-def op_of(text: str) -> Op:
-    """An instruction as the checker leaves it."""
-    body = compile.front(MODULE.format(text)).functions["k"].body
-    assert body is not None
-    (op,) = (item for item in body if isinstance(item, Op))
-    return op
 
 
 def shown(value: object) -> object:

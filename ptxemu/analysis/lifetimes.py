@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from ptxemu.analysis.linear import Layout
-from ptxemu.ir.graph import Block, Phi, reads
+from ptxemu.ir.graph import Block, Phi, reads, writes
 from ptxemu.ir.ops import Reg
 
 Value = Reg | Phi  # a phi stands for what is handed over to it: it lives apart from its result
@@ -56,13 +56,8 @@ class Lifetimes:
                 position += 1
                 for reg in reads(op):
                     self._mention(reg, position)
-                for dst in op.dsts:
-                    if dst is not None:
-                        self._mention(dst, position)
-                if op.call is not None:
-                    for value in op.call.returns:
-                        if isinstance(value, Reg):
-                            self._mention(value, position)
+                for reg in writes(op):
+                    self._mention(reg, position)
             position += 1
             self._end(block, position)
             self._span[block] = start, position

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ptxemu.analysis.linear import Layout, Linear
 from ptxemu.ir.convergence import meets_all
 from ptxemu.ir.dominators import Loop
-from ptxemu.ir.graph import Block, Phi, reads, registers
+from ptxemu.ir.graph import Block, Phi, reads, registers, writes
 from ptxemu.ir.operations import OPERATIONS
 from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
 
@@ -126,9 +126,8 @@ class _Finder:
             for phi in block.phis:
                 self.home[phi.dst] = (block, phi)
             for op in block.ops:
-                for dst in (*op.dsts, *(op.call.returns if op.call is not None else ())):
-                    if isinstance(dst, Reg):
-                        self.home[dst] = (block, op)
+                for dst in writes(op):
+                    self.home[dst] = (block, op)
 
     def spin_loop(self, loop: Loop) -> SpinLoop:
         result = SpinLoop(loop)

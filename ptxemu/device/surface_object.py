@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,30 @@ def extents_of(shape: tuple[int, ...], geometry: str) -> dict[str, int]:
     return dict(zip(axes, shape, strict=False))
 
 
-class SurfaceObject(HandleObject):
+class TexelObject(HandleObject, ABC):
+    """An object over the memory of a surface, whose texels NumPy can have as an array."""
+
+    @property
+    @abstractmethod
+    def surface(self) -> Surface:
+        """The texels' memory."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.surface.format.dtype
+
+    @abstractmethod
+    def copy_to_host(self, level: int = 0) -> Array:
+        """The texels of a level as an array, components in memory order."""
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """For NumPy: a copy of the texels of level 0, since their memory is not in the order of an array."""
+        if copy is False:
+            raise ValueError("the texels cannot be an array without a copy")
+        return np.asarray(self.copy_to_host(), dtype)
+
+
+class SurfaceObject(TexelObject):
     """A surface that kernels reach by its 64-bit ``handle``, or through a ``.surfref`` that it is bound to.
 
     Its memory is freed with the last reference to it.
@@ -36,22 +60,16 @@ class SurfaceObject(HandleObject):
 
     def __init__(self, surface: Surface, table: SurfaceTable) -> None:
         super().__init__(table, surface)
-        self.surface = surface
+        self._surface = surface
+
+    @property
+    def surface(self) -> Surface:
+        return self._surface
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the array form: layers, depth, height, width, components, of those that the surface has."""
         return self.surface.shape()
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.surface.format.dtype
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """For NumPy: a copy of the texels, since their memory is not in the order of an array."""
-        if copy is False:
-            raise ValueError("the texels cannot be an array without a copy")
-        return np.asarray(self.copy_to_host(), dtype)
 
     def copy_to_host(self, level: int = 0) -> Array:
         """The texels as an array, components in memory order."""

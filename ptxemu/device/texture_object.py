@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ptxemu.device.buffer import Buffer
 from ptxemu.device.handle import HandleObject
 from ptxemu.device.surface import Surface, surface_format
-from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.device.surface_object import SurfaceObject, TexelObject
 from ptxemu.device.texture import Sampler, SamplerState, Texture, TextureTable, with_options
 from ptxemu.ir.geometry import GEOMETRIES
 from ptxemu.text.errors import InputError, shown
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 COMPONENTS = {1: "R", 2: "RG", 4: "RGBA"}
 
 
-class TextureObject(HandleObject):
+class TextureObject(TexelObject):
     """A texture that kernels reach by its 64-bit ``handle``, or through a ``.texref`` that it is bound to."""
 
     def __init__(self, texture: Texture, table: TextureTable, keeps: object = None) -> None:
@@ -38,16 +38,6 @@ class TextureObject(HandleObject):
     def shape(self) -> tuple[int, ...]:
         """The shape of level 0 as an array."""
         return self._shape(0)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.surface.format.dtype
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """For NumPy: a copy of the texels of level 0, since their memory is not in the order of an array."""
-        if copy is False:
-            raise ValueError("the texels cannot be an array without a copy")
-        return np.asarray(self.copy_to_host(), dtype)
 
     def copy_to_host(self, level: int = 0) -> Array:
         """The texels of a level, components in memory order."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ptxemu.interpreter import arithmetic
-from ptxemu.lower.core.emit import Emitter
+from ptxemu.lower.core.emit import Body
 from ptxemu.lower.core.float_bits import FLOAT_BITS, width
 
 BITCAST = re.compile(r"bitcast (.+) (\S+) to (.+)")
@@ -43,16 +43,13 @@ def literal(t: str, text: str) -> int:
     return arithmetic.encode(t, arithmetic.decode("double", bits))
 
 
-class Evaluator(Emitter):
+class Evaluator(Body):
     """Writes Python. ``names`` holds those of scalars, ``parts`` the elements of vectors by name."""
 
     def __init__(self, sources: list[str]) -> None:
         super().__init__(0)
         self.names = set(sources)
         self.parts: dict[str, tuple[str, ...]] = {}
-
-    def temporary(self, type: str) -> str:
-        raise NotImplementedError
 
     def fresh(self) -> str:
         self.counter += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, Variable, Vec
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, Symbol, SymRef, Variable, Vec
 
 
 @dataclass(slots=True, eq=False)
@@ -123,6 +123,26 @@ def reads(op: Op) -> Iterator[Reg]:
         for argument in op.call.args:
             if not isinstance(argument, Variable):
                 yield from registers(argument)
+
+
+def writes(op: Op) -> Iterator[Reg]:
+    """The registers that an op writes, the results of a call included."""
+    yield from (dst for dst in op.dsts if dst is not None)
+    if op.call is not None:
+        for value in op.call.returns:
+            if not isinstance(value, Variable):
+                yield from registers(value)
+
+
+def symbols(operand: Operand) -> Iterator[Symbol]:
+    """The variables and functions that a source operand names."""
+    if isinstance(operand, SymRef):
+        yield operand.symbol
+    elif isinstance(operand, Addr):
+        yield from symbols(operand.base)
+    elif isinstance(operand, Vec):
+        for item in operand.items:
+            yield from symbols(item)
 
 
 def substitute(operand: Operand, mapping: dict[Reg, Operand]) -> Operand:

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ptxemu.ir.dominators import Dominance, Loop
-from ptxemu.ir.graph import Block, Graph, reads
+from ptxemu.ir.graph import Block, Graph, reads, writes
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.ir.types import PRED
 from ptxemu.irtext.problems import Problem
 from ptxemu.passes.internal import KEEP
-from ptxemu.passes.ssa import written
 
 
 def graph_problems(graph: Graph, ssa: bool, canonical: bool) -> Iterator[Problem]:
@@ -90,14 +89,14 @@ class _Definitions:
         self.graph = graph
         self.dominance = dominance
         self.home: dict[Reg, Block] = {}
-        self.kept = {reg for block in graph.blocks for op in block.ops if op.row is KEEP for reg in written(op)}
+        self.kept = {reg for block in graph.blocks for op in block.ops if op.row is KEEP for reg in writes(op)}
 
     def problems(self) -> Iterator[Problem]:
         for block in self.graph.blocks:
             for phi in block.phis:
                 yield from self.define(phi.dst, block, None)
             for op in block.ops:
-                for reg in written(op):
+                for reg in writes(op):
                     yield from self.define(reg, block, op)
         for block in self.graph.blocks:
             yield from self.uses(block)
@@ -115,7 +114,7 @@ class _Definitions:
             for reg in reads(op):
                 if (text := self.unavailable(reg, block, known)) is not None:
                     yield Problem(text, op.pos, op, block.name)
-            known.update(written(op))
+            known.update(writes(op))
         if block.cond is not None and (text := self.unavailable(block.cond, block, known)) is not None:
             yield Problem(text, block.pos, block=block.name)
         for succ in block.succs:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ptxemu.ir.graph import Block, Graph, Phi, reads
+from ptxemu.ir.graph import Block, Graph, Phi, reads, symbols, writes
 from ptxemu.ir.ops import (
     Addr,
     Call,
@@ -24,7 +24,6 @@ from ptxemu.ir.ops import (
     Reg,
     SReg,
     Symbol,
-    SymRef,
     Variable,
     Vec,
 )
@@ -201,7 +200,7 @@ def _symbols(body: Body) -> Iterator[Symbol]:
     yield from (variable for variable in body.variables if _shared(variable))
     for op in body.ops:
         for source in op.srcs:
-            yield from (symbol for symbol in _referred(source) if _shared(symbol))
+            yield from (symbol for symbol in symbols(source) if _shared(symbol))
         if op.call is not None:
             callee = op.call.callee
             yield from (function for function in (callee, *(op.call.targets or ())) if isinstance(function, Function))
@@ -209,16 +208,6 @@ def _symbols(body: Body) -> Iterator[Symbol]:
 
 def _shared(symbol: Symbol) -> bool:
     return isinstance(symbol, Function) or symbol.space not in ("local", "param")
-
-
-def _referred(operand: Operand) -> Iterator[Symbol]:
-    if isinstance(operand, SymRef):
-        yield operand.symbol
-    elif isinstance(operand, Addr):
-        yield from _referred(operand.base)
-    elif isinstance(operand, Vec):
-        for item in operand.items:
-            yield from _referred(item)
 
 
 # ---------------------------------------------------------------- one function
@@ -264,7 +253,7 @@ class _Function:
 
     def code(self, body: Body, annotate: Annotate | None) -> list[str]:
         for op in body.ops:
-            self.defined.update(_results(op))
+            self.defined.update(writes(op))
         if isinstance(body.code, Graph):
             self.defined.update(phi.dst for block in body.code.blocks for phi in block.phis)
             self.notes = annotate(body.code) if annotate is not None else ()
@@ -328,7 +317,7 @@ class _Function:
     def op_notes(self, op: Op) -> Iterator[str]:
         for notes in self.notes:
             yield from notes.of_op(op)
-            for reg in _results(op):
+            for reg in writes(op):
                 yield from notes.of_value(reg)
 
     def types(self, op: Op) -> str:
@@ -390,11 +379,3 @@ class _Function:
         if isinstance(value, Vec):
             return "{" + ", ".join(self.returned(item) for item in value.items) + "}"  # type: ignore[arg-type]
         return self.definition(value) if isinstance(value, Reg) else self.symbol(value)
-
-
-def _results(op: Op) -> Iterator[Reg]:
-    """The registers that an op writes."""
-    yield from (dst for dst in op.dsts if dst is not None)
-    if op.call is not None:
-        for value in op.call.returns:
-            yield from (item for item in (value.items if isinstance(value, Vec) else (value,)) if isinstance(item, Reg))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir.convergence import counts_threads, meets
-from ptxemu.ir.graph import Block, Graph, reading, reads
+from ptxemu.ir.graph import Block, Graph, reading, reads, writes
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.passes.internal import KEEP, halves, keep
 from ptxemu.passes.merge_syncs import share
@@ -73,7 +73,7 @@ def _keep_values(graph: Graph) -> None:
         for op in block.ops:
             op = reading(op, here)
             kept: dict[Reg, Reg] = {}
-            for reg in _results(op):
+            for reg in writes(op):
                 if reg in wanted and reg not in fixed and op.row is not KEEP:
                     here[reg] = kept[reg] = Reg(f"{reg.name}.here", reg.type)
             ops.append(_with_results(op, kept))
@@ -85,13 +85,6 @@ def _keep_values(graph: Graph) -> None:
             for phi in succ.phis:
                 arg = phi.args[block]
                 phi.args[block] = here.get(arg, arg) if isinstance(arg, Reg) else arg  # type: ignore[assignment]
-
-
-def _results(op: Op) -> list[Reg]:
-    found = [dst for dst in op.dsts if dst is not None]
-    if op.call is not None:
-        found += [value for value in op.call.returns if isinstance(value, Reg)]
-    return found
 
 
 def _with_results(op: Op, mapping: dict[Reg, Reg]) -> Op:
@@ -106,7 +99,7 @@ def _with_results(op: Op, mapping: dict[Reg, Reg]) -> Op:
 
 def _wanted_elsewhere(graph: Graph) -> set[Reg]:
     """Registers that a block other than the one that defines them reads."""
-    home = {reg: block for block in graph.blocks for op in block.ops for reg in _results(op)}
+    home = {reg: block for block in graph.blocks for op in block.ops for reg in writes(op)}
     wanted: set[Reg] = set()
     for block in graph.blocks:
         used = [reg for op in block.ops for reg in reads(op)]

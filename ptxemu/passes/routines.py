@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ptxemu.ir.ops import Addr, Call, Function, Module, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.graph import symbols
+from ptxemu.ir.ops import Call, Function, Module, Op, Reg, Variable
 from ptxemu.passes.inline import Item, inline
 from ptxemu.text.errors import UnsupportedError
 
@@ -194,7 +195,7 @@ class _CallGraph:
             for function in self.module.functions.values():
                 for item in function.body or ():
                     if isinstance(item, Op):
-                        found.update(symbol for source in item.srcs for symbol in _symbols(source))
+                        found.update(symbol for source in item.srcs for symbol in symbols(source))
             functions = dict.fromkeys(self.module.functions.values())
             self._taken = [function for function in functions if function.kind == "func" and function in found]
         return self._taken
@@ -214,13 +215,3 @@ def _variables(module: Module) -> Iterator[Variable]:
     yield from module.variables.values()
     for function in module.functions.values():
         yield from function.variables
-
-
-def _symbols(operand: Operand) -> Iterator[Function | Variable]:
-    if isinstance(operand, SymRef):
-        yield operand.symbol
-    elif isinstance(operand, Addr):
-        yield from _symbols(operand.base)
-    elif isinstance(operand, Vec):
-        for item in operand.items:
-            yield from _symbols(item)

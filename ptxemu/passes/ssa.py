@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir.dominators import Dominance, Loop
-from ptxemu.ir.graph import Block, Graph, Phi, reading, reads
+from ptxemu.ir.graph import Block, Graph, Phi, reading, reads, writes
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.passes.internal import MOVE, move
 
@@ -33,7 +33,7 @@ def live_in(graph: Graph) -> dict[Block, set[Reg]]:
             use.update(reg for reg in reads(op) if reg not in kill)
             if op.guard is not None:
                 use.update(dst for dst in op.dsts if dst is not None and dst not in kill)
-            kill.update(written(op))
+            kill.update(writes(op))
         if block.cond is not None and block.cond not in kill:
             use.add(block.cond)
         used[block], killed[block] = use, kill
@@ -56,20 +56,12 @@ def live_in(graph: Graph) -> dict[Block, set[Reg]]:
     return live
 
 
-def written(op: Op) -> list[Reg]:
-    """Every register that an op writes, the results of a call included."""
-    found = [dst for dst in op.dsts if dst is not None]
-    if op.call is not None:
-        found += [value for value in op.call.returns if isinstance(value, Reg)]
-    return found
-
-
 def _place(graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> None:
     frontiers = dominance.frontiers()
     definitions: dict[Reg, set[int]] = {}
     for block in graph.blocks:
         for op in block.ops:
-            for reg in written(op):
+            for reg in writes(op):
                 definitions.setdefault(reg, set()).add(dominance.number[block])
     closing = _loop_exits(graph, dominance)
     phis: dict[tuple[int, Reg], Phi] = {}

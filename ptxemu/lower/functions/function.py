@@ -7,7 +7,7 @@ from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.graph import Block, Graph, Phi, reads
+from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
 from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop
@@ -115,11 +115,7 @@ class FunctionBuilder:
             for phi in block.phis:
                 home[phi.dst] = block
             for op in block.ops:
-                for dst in op.dsts:
-                    if dst is not None:
-                        home[dst] = block
-                if op.call is not None:
-                    home.update((value, block) for value in op.call.returns if isinstance(value, Reg))
+                home.update((dst, block) for dst in writes(op))
         shared = self.ctx.shared_regs
         for block in self.order:
             shared |= escaping(self.segments[block])
