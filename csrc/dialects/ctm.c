@@ -1,8 +1,10 @@
 /* ctm.c: inputs, outputs and the conditional test of a warp of CTM points, lanes ascending. */
 #include "ctm.h"
 #include "atomic.h"
+#include "fault.h"
 #include "format.h"
 #include "internal.h"
+#include "launch.h"
 #include "surface_access.h"
 
 #define CHANNELS 4

@@ -25,24 +25,4 @@ static inline bool pe_in_arena(const pe_warp *w, uint64_t address, uint64_t size
   return pe_within(address - w->arena_base, size, w->arena_size);
 }
 
-/* The context given at launch (a pe_su_context), or NULL. */
-struct pe_su_context;
-struct pe_su_context *pe_launch_surfaces(const pe_warp *w);
-
-/* Begin a section of unlocked updates: 1 if no other thread can reach device memory until pe_exclusive_end, which must
- * then follow (a fault in between ends it too).  0: use locked operations; no end. */
-int pe_exclusive_begin(pe_warp *w);
-void pe_exclusive_end(pe_warp *w);
-
-/* Record a fault and leave the kernel. */
-noreturn void pe_fault_at(pe_warp *w, const pe_record *fault);
-
-/* pe_fault with the slot and the coordinates x, y, z, layer of a surface access. */
-noreturn void pe_fault_surface(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t slot, const int64_t coord[4],
-                               uint32_t size);
-
-/* pe_fault with a text that says more. */
-noreturn void pe_fault_note(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address,
-                            uint32_t size, const char *note);
-
 #endif

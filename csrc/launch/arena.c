@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "arena.h"
+#include "internal.h"
 #include "runtime.h"
 
 #define ALIGNMENT 256ull

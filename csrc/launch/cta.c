@@ -1,7 +1,11 @@
 /* cta.c: the places of a worker, each of which holds one CTA: its warps, their fibers and its windows. */
 #include <stdlib.h>
 #include <string.h>
-#include "runtime.h"
+#include "cta.h"
+#include "internal.h"
+#include "launch.h"
+#include "sync.h"
+#include "worker.h"
 
 #define KEPT_STACK (256u << 10) /* of each warp between launches */
 

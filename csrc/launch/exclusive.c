@@ -10,7 +10,9 @@
 #if defined(__linux__) && defined(SYS_membarrier)
 #include <linux/membarrier.h>
 #endif
-#include "runtime.h"
+#include "exclusive.h"
+#include "internal.h"
+#include "launch.h"
 
 static pe_launch *in_flight;
 static bool have_barrier;

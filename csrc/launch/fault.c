@@ -1,7 +1,11 @@
 /* fault.c: faults end a launch.  The first is kept and the rest are counted; the faulting warp's context is abandoned. */
 #include <stdio.h>
 #include <string.h>
-#include "runtime.h"
+#include "fault.h"
+#include "cta.h"
+#include "internal.h"
+#include "launch.h"
+#include "worker.h"
 
 #define STACK_NEEDED (32u << 10) /* of the C library's functions as well: snprintf takes most */
 

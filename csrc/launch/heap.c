@@ -6,9 +6,12 @@
  * goes back at once.  All functions here but the last two run with pe_lock held.
  */
 #include "heap.h"
+#include "arena.h"
+#include "fault.h"
+#include "launch.h"
+#include "runtime.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include "runtime.h"
 
 #define GRANULE 16ull
 #define NONE UINT32_MAX

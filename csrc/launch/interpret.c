@@ -8,8 +8,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include "interpret.h"
+#include "cta.h"
+#include "fault.h"
+#include "launch.h"
 #include "place.h"
-#include "runtime.h"
+#include "sync.h"
+#include "worker.h"
 
 #define ALTERNATE_STACK_BYTES (64u << 10)
 

@@ -3,7 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "launch.h"
+#include "arena.h"
+#include "exclusive.h"
+#include "internal.h"
+#include "pool.h"
 #include "runtime.h"
+#include "signals.h"
 
 #define MAX_GRID_X 0x7fffffffu
 #define MAX_GRID_YZ 0xffffu

@@ -1,7 +1,9 @@
 /* output.c: what kernels print, until Python takes it. */
 #include <stdlib.h>
 #include <string.h>
-#include "runtime.h"
+#include "output.h"
+#include "fault.h"
+#include "launch.h"
 
 #define MAX_OUTPUT (16u << 20)
 

@@ -3,7 +3,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "pool.h"
+#include "cta.h"
+#include "launch.h"
 #include "runtime.h"
+#include "signals.h"
+#include "worker.h"
 
 static pe_worker *idle;
 static uint32_t busy;

@@ -7,8 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "fault.h"
+#include "internal.h"
+#include "launch.h"
+#include "output.h"
 #include "place.h"
-#include "runtime.h"
+#include "worker.h"
 
 #define MAX_TEXT (1u << 20) /* of one call by one lane */
 #define MAX_WIDTH 65536

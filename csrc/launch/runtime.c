@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <time.h>
 #include "runtime.h"
+#include "exclusive.h"
+#include "fault.h"
+#include "pool.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -11,7 +11,13 @@
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
+#include "cta.h"
+#include "fault.h"
+#include "internal.h"
+#include "launch.h"
 #include "runtime.h"
+#include "sync.h"
+#include "worker.h"
 
 #define MAX_RESIDENT 64   /* CTAs that one worker holds, unless the launch is cooperative */
 #define MAX_FIBERS 8192   /* of all workers together: stacks are mappings, which a process cannot have many of */

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
-#include "runtime.h"
+#include "signals.h"
+#include "cta.h"
+#include "fault.h"
+#include "launch.h"
+#include "worker.h"
 
 #define ALTERNATE_STACK_BYTES (64u << 10)
 

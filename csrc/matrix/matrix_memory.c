@@ -1,4 +1,5 @@
 /* matrix_memory.c: matrices between memory and fragments: wmma.load, wmma.store, ldmatrix, stmatrix, movmatrix. */
+#include "fault.h"
 #include "matrix.h"
 #include "place.h"
 

@@ -1,7 +1,9 @@
 /* atomic_memory.c: red and atom: from the addresses of a warp to host memory. */
 #include "atomic.h"
+#include "exclusive.h"
+#include "fault.h"
+#include "launch.h"
 #include "place.h"
-#include "runtime.h"
 
 /* What an atomic asks of memory: no window of one thread or of constants; vectors are for global memory. */
 static pe_access access_of(uint32_t pos, uint32_t space, uint32_t size, uint32_t count) {

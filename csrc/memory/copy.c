@@ -6,6 +6,8 @@
 #include <string.h>
 #include "async.h"
 #include "atomic.h"
+#include "fault.h"
+#include "launch.h"
 #include "place.h"
 #include "surface.h"
 

@@ -1,8 +1,10 @@
 /* place.c: from an address of the program to host memory, or to the fault that it is. */
-#include "place.h"
 #include <string.h>
+#include "place.h"
+#include "arena.h"
 #include "atomic.h"
-#include "runtime.h"
+#include "fault.h"
+#include "launch.h"
 #include "surface_access.h"
 
 #define NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */

@@ -2,7 +2,7 @@
 #ifndef PTXEMU_PLACE_H
 #define PTXEMU_PLACE_H
 #include "internal.h"
-#include "runtime.h"
+#include "launch.h"
 
 /* The memories that generic and global addresses lead to, as a set. */
 enum {

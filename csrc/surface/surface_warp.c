@@ -4,7 +4,10 @@
  * computed by plain loops over all 32 lanes; only lanes outside go through pe_su_resolve, one by one.
  */
 #include "atomic.h"
+#include "exclusive.h"
+#include "fault.h"
 #include "internal.h"
+#include "launch.h"
 #include "layout.h"
 #include "surface_access.h"
 

@@ -4,7 +4,11 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "runtime.h"
+#include "cta.h"
+#include "fault.h"
+#include "launch.h"
+#include "sync.h"
+#include "worker.h"
 
 #define COUNTLESS "an arrival that does not wait needs a thread count"
 

@@ -3,7 +3,10 @@
  * Lanes arrive; when all that have not exited have, the phase is complete and each may pass its wait.
  */
 #include "async.h"
-#include "runtime.h"
+#include "cta.h"
+#include "fault.h"
+#include "sync.h"
+#include "worker.h"
 
 static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t lanes, const char *what) {
   pe_fault_note(w, PE_BARRIER_MISUSE, pos, __builtin_ctz(lanes), PE_GENERIC, 0, 0, what);

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include "async.h"
+#include "cta.h"
+#include "fault.h"
 #include "place.h"
-#include "runtime.h"
+#include "sync.h"
+#include "worker.h"
 
 #define COUNT_BITS PE_MBARRIER_PENDING_BITS
 #define MAX_COUNT ((1u << COUNT_BITS) - 1)

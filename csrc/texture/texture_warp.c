@@ -10,7 +10,9 @@
 #endif
 #include <stdio.h>
 #include "atomic.h"
+#include "fault.h"
 #include "internal.h"
+#include "launch.h"
 #include "texture.h"
 #include "texture_flat.h"
 #include "texture_footprint.h"

@@ -1,0 +1,48 @@
+/* cta.h: a CTA and its warps, owned by one worker. */
+#ifndef PTXEMU_CTA_H
+#define PTXEMU_CTA_H
+#include "async.h"
+#include "fiber.h"
+#include "launch.h"
+#include "sync.h"
+
+typedef struct pe_warp_state {
+  pe_warp warp; /* first: JIT code's pe_warp pointer is a pointer to this */
+  pe_fiber *fiber;
+  uint32_t result;                /* of the barrier.red it waited for */
+  const pe_mbarrier_site *awaits; /* the last wait for an mbarrier that failed, of this lane and address */
+  int32_t awaiting_lane;
+  uint64_t awaited;
+  uint32_t cluster_arrived;            /* lanes that have arrived at barrier.cluster in this phase ... */
+  uint32_t cluster_passes;             /* and in the last one, without having waited yet */
+  uint32_t at_barrier[PE_BARRIERS];    /* lanes that wait at a barrier one by one */
+  uint32_t released;                   /* lanes whose barrier is complete, and that have not gone on yet */
+  uint32_t lane_result[PE_WARP_LANES]; /* of the barrier.red that each waits for */
+} pe_warp_state;
+
+struct pe_cta {
+  uint32_t live;            /* warps that have not exited */
+  uint32_t runnable;        /* of them, those that do not wait */
+  uint32_t spinning;        /* warps that ended their turn in a loop that spins */
+  uint32_t in_use;          /* barriers with arrivals; all others are zero */
+  uint32_t polling;         /* warps whose last wait for an mbarrier failed, since anything happened */
+  uint32_t stuck_rounds;    /* rounds of turns since then in which all warps that could run did that */
+  bool cluster_arrivals;    /* some lane has arrived at barrier.cluster */
+  uint32_t cluster_waiting; /* warps that wait at it */
+  uint32_t cluster_pos;     /* of the last wait */
+  pe_barrier_state barriers[PE_BARRIERS];
+  pe_fiber *fibers[PE_MAX_WARPS];
+  pe_warp_state *warps; /* PE_MAX_WARPS of them */
+};
+
+pe_cta *pe_cta_create(void);
+void pe_cta_destroy(pe_cta *cta);
+/* Make a vacant place ready for CTAs of a launch. One beyond the first of a worker gets stacks as large as those of `first` have
+ * become, all of which counts as memory of the launch. False: there is no memory for its stacks. */
+bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, const pe_cta *first);
+/* The launch has ended: give the memory back that its stacks took, but for what most kernels need. */
+void pe_cta_rest(pe_cta *cta);
+/* Put CTA `number` of the grid there: all its warps can run. */
+void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number);
+
+#endif

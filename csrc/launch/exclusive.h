@@ -1,0 +1,18 @@
+/* exclusive.h: launches in flight, and updates of memory without locks while there is nobody else. */
+#ifndef PTXEMU_EXCLUSIVE_H
+#define PTXEMU_EXCLUSIVE_H
+#include "ptxemu.h"
+
+/* Begin a section of unlocked updates: 1 if no other thread can reach device memory until pe_exclusive_end, which must
+ * then follow (a fault in between ends it too).  0: use locked operations; no end. */
+int pe_exclusive_begin(pe_warp *w);
+void pe_exclusive_end(pe_warp *w);
+
+/* ---- with pe_lock held -------------------------------------------------------------------------------------------- */
+
+void pe_exclusive_init(void);
+void pe_flight_begin(pe_launch *launch);
+void pe_flight_end(pe_launch *launch);
+void pe_flight_forget(void);
+
+#endif

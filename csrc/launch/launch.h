@@ -1,0 +1,69 @@
+/* launch.h: a launch, as its workers share it. */
+#ifndef PTXEMU_LAUNCH_H
+#define PTXEMU_LAUNCH_H
+#include <pthread.h>
+#include "internal.h"
+#include "observer.h"
+#include "output.h"
+
+/* What a worker needs of device memory: addresses of allocations, 0 when the launch needs none. */
+typedef struct pe_windows {
+  uint64_t shared, local;
+} pe_windows;
+
+struct pe_launch {
+  pe_arena *arena;
+  const pe_observer *observer; /* or NULL */
+  pe_config config;
+  uint64_t params;    /* allocation of the parameter buffer */
+  uint64_t workspace; /* and of the grid barrier's words in a cooperative launch */
+  uint64_t local_stride;
+  uint32_t threads, warps; /* of a CTA */
+  uint64_t ctas, chunk, gridid;
+  uint32_t workers; /* threads that run the launch */
+  uint32_t running; /* of them, not finished; guarded by pe_lock */
+  bool stepped;     /* by interpret.c: no threads, and one fiber for each CTA */
+  bool ended;
+  pthread_cond_t end;
+  pe_windows *windows; /* of each worker's first place, then of further ones; guarded by pe_lock */
+  size_t window_count, window_room;
+  pe_output output;
+  pe_launch *next_in_flight;
+  _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
+  _Atomic uint64_t charged; /* to the arena, for stacks */
+  _Atomic uint32_t begun;   /* workers that have taken their first CTA */
+  _Atomic uint32_t stop, exclusive, updating, no_memory;
+  _Atomic uint32_t stuck_workers; /* whose CTAs only wait for mbarriers */
+  pe_record record;               /* of the first fault */
+  pe_record left;                 /* where a warp was when the launch was stopped */
+  _Atomic uint32_t leaving;       /* that is known */
+};
+
+static inline bool pe_stopped(pe_launch *launch) { return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0; }
+
+/* How many warps of a CTA have a local window each: warps that run one after another share one. */
+static inline uint32_t pe_launch_windows_of_warps(const pe_launch *launch) {
+  return launch->config.suspends || launch->stepped ? launch->warps : 1;
+}
+
+/* The context given at launch (a pe_su_context), or NULL. */
+struct pe_su_context;
+struct pe_su_context *pe_launch_surfaces(const pe_warp *w);
+
+/* A launch without threads: its windows and its place among the launches in flight. 0, or an errno value. */
+int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **launch);
+void pe_launch_close(pe_launch *launch);
+
+/* Windows for a worker's first place, and for one more. */
+pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker);
+bool pe_launch_windows(pe_launch *launch, pe_windows *out);
+
+/* Count memory for stacks until the launch ends. False: the device has not so much. Async-signal-safe. */
+bool pe_launch_charge(pe_launch *launch, uint64_t bytes);
+/* Stop the launch, which cannot go on without more memory. Async-signal-safe. */
+void pe_launch_starved(pe_launch *launch);
+
+/* The last worker is done. With pe_lock held. */
+void pe_launch_finished(pe_launch *launch);
+
+#endif

@@ -1,0 +1,13 @@
+/* pool.h: the threads that run launches. */
+#ifndef PTXEMU_POOL_H
+#define PTXEMU_POOL_H
+#include "ptxemu.h"
+
+/* How many threads a launch that wants up to `wanted` gets now (at least 1). With pe_lock held. */
+uint32_t pe_pool_offer(uint32_t wanted);
+/* Hand the launch to up to launch->workers threads; the number that took it. With pe_lock held. */
+uint32_t pe_pool_assign(pe_launch *launch);
+void pe_pool_forget(void);
+uint32_t pe_cpu_count(void);
+
+#endif

@@ -1,0 +1,31 @@
+/* worker.h: a thread that runs CTAs of a launch, one after the other (sched.c). */
+#ifndef PTXEMU_WORKER_H
+#define PTXEMU_WORKER_H
+#include <pthread.h>
+#include "cta.h"
+
+typedef struct pe_worker pe_worker;
+struct pe_worker {
+  pthread_cond_t wake;
+  pe_launch *launch; /* assigned; guarded by pe_lock */
+  uint32_t index;    /* in the launch */
+  pe_worker *next_idle;
+  pe_warp_state *running; /* the warp on a fiber now, NULL while the scheduler runs; read by the signal handler */
+  pe_cta *cta;            /* the one that runs */
+  pe_cta **place;         /* what the worker holds: at least one, most of the time no more */
+  uint32_t places;
+  bool crowded;  /* there was no memory for one more */
+  bool stuck;    /* counted in launch->stuck_workers */
+  char *scratch; /* printf's text */
+};
+
+/* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */
+extern _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
+
+void pe_worker_run(pe_worker *worker);
+/* Round to nearest, keep subnormals, trap nothing: whatever the creator of this thread had set. */
+void pe_default_floating_point(void);
+/* Suspend the running warp until the scheduler resumes it; leaves the kernel if the launch was stopped. */
+void pe_suspend(pe_warp *w);
+
+#endif

@@ -1,0 +1,43 @@
+/* sync.h: what the scheduler asks of the barriers, mbarriers and clusters of a CTA. */
+#ifndef PTXEMU_SYNC_H
+#define PTXEMU_SYNC_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PE_BARRIERS 16
+
+typedef struct pe_cta pe_cta;
+
+/* ---- barrier.c ------------------------------------------------------------------------------------------------------ */
+
+typedef struct pe_barrier_state {
+  uint32_t expected; /* threads */
+  uint32_t arrived;  /* threads */
+  uint32_t waiting;  /* warps */
+  uint32_t pos;      /* of the last arrival that waits */
+  uint32_t form;     /* what the first arrival was: PE_FORM_* */
+  bool whole_cta;    /* count 0: warps that exit lower `expected` */
+  uint32_t popc, any, all;
+} pe_barrier_state;
+
+enum { PE_FORM_SYNC, PE_FORM_RED };
+
+void pe_barriers_reset(pe_cta *cta);
+/* A warp has exited: barriers that wait for the whole CTA may be complete now. */
+void pe_barriers_exit(pe_cta *cta, uint32_t warpid);
+/* No warp can run: record the deadlock. */
+void pe_barriers_deadlock(pe_cta *cta);
+/* Something happened in the CTA that a warp may have waited for. */
+void pe_cta_progress(pe_cta *cta);
+
+/* ---- mbarrier.c ----------------------------------------------------------------------------------------------------- */
+
+/* All warps that can run have waited for mbarriers for long: record the deadlock. */
+void pe_mbarriers_deadlock(pe_cta *cta);
+
+/* ---- cluster.c ------------------------------------------------------------------------------------------------------ */
+
+/* If all lanes have arrived at barrier.cluster or exited, begin its next phase. */
+bool pe_cluster_complete(pe_cta *cta);
+
+#endif
