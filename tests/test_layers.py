@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"dialects"},
     {"driver"},
     {"interpreter"},
-    {"engine"},
+    {"engine", "serve"},
     {"api"},
     {"case"},
     {"cli"},

@@ -148,6 +148,20 @@ class Program:
                 return code
         return self._made(kernel, block)
 
+    def best_code(self, kernel: str, block: Extent) -> KernelCode:
+        """The same, of the best tier only."""
+        found = KernelCode.from_entry(self._cache.get(self._key(kernel, block, "best")))
+        return found or self._keep(kernel, block, self._compile(kernel, block, "best"))
+
+    def is_cached(self, kernel: str, block: Extent) -> bool:
+        """Whether a kernel's code for blocks of this shape lies in the cache."""
+        return any(self._cache.get(self._key(kernel, block, tier)) is not None for tier in self._tiers)
+
+    @property
+    def identity(self) -> str:
+        """The hash of all that the facts and the code of the program depend on, but for the machine."""
+        return key_of(*self._identity)
+
     def _made(self, kernel: str, block: Extent) -> KernelCode:
         """The same, compiled."""
         return self._keep(kernel, block, self._compile(kernel, block, self._tiers[-1]))

@@ -1,0 +1,37 @@
+"""``python -m ptxemu.serve FD``: serve the program at the other end of an inherited socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or not arguments[0].isdigit():
+        print("usage: python -m ptxemu.serve FD (a socket; programs start it themselves)", file=sys.stderr)
+        return 2
+    try:
+        stream = socket.socket(fileno=int(arguments[0]))
+        os.set_inheritable(stream.fileno(), False)
+    except OSError as error:
+        print(f"ptxemu.serve: file descriptor {arguments[0]} is not a socket: {error.strerror}", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program; if it ends, so does this
+
+    from ptxemu.cache import Cache
+    from ptxemu.driver import compile, jit
+    from ptxemu.serve.protocol import Channel
+    from ptxemu.serve.server import Server, deadline_from_environment
+    from ptxemu.syntax import parser
+
+    # what every worker needs is imported once, before they are forked
+    assert compile and parser
+    jit.host()
+    Server(Channel(stream), Cache.from_environment(), deadline_from_environment()).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

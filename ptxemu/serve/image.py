@@ -1,0 +1,119 @@
+"""Images as programs hand them to CUDA: PTX texts, and fat binaries that hold them.
+
+A fat binary is a header (magic number, version, own size, size of what follows) and entries: each a header with its kind, sizes,
+architecture and flags, and a payload, PTX or machine code, plain or compressed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ptxemu.driver.front import decoded
+from ptxemu.serve import lz4
+from ptxemu.text.errors import InputError, UnsupportedError
+from ptxemu.text.files import MAX_PROGRAM
+
+MAGIC = 0xBA55ED50
+HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes of the entries
+# kind, version, bytes of this header, of the payload, and of it before padding; options; version, architecture, name;
+# flags, nothing, bytes of the payload when it is unpacked
+ENTRY = struct.Struct("<HHIQIIIIIIQQQ")
+VERSION = 1
+PTX = 1
+MACHINE_CODE = 2
+LZ4, ZSTANDARD = 0x2000, 0x8000
+ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a fat binary; ``arch`` is the number in ``sm_80``."""
+
+    kind: int
+    arch: int
+    payload: bytes
+    flags: int
+    unpacked: int
+
+
+def text_of(image: bytes, arch: int) -> str:
+    """The PTX in an image, for a device of compute capability ``arch`` (80 for 8.0).
+
+    Raises InputError for an image that is damaged, UnsupportedError for one with no PTX that such a device may run.
+    """
+    if image.startswith(ELF):
+        raise UnsupportedError("the image is machine code (a cubin) and holds no PTX")
+    if len(image) >= 4 and int.from_bytes(image[:4], "little") == MAGIC:
+        return decoded(_unpacked(_chosen(list(entries(image)), arch)).rstrip(b"\0"), "the PTX of the fat binary")
+    return decoded(image.rstrip(b"\0"), "the image")
+
+
+def entries(image: bytes) -> Iterator[Entry]:
+    """What a fat binary holds. Raises InputError if a size does not fit."""
+    if len(image) < HEADER.size:
+        raise _damaged("its header is cut off")
+    magic, version, start, size = HEADER.unpack_from(image)
+    if magic != MAGIC or version != VERSION:
+        raise _damaged(f"magic number 0x{magic:x}, version {version}")
+    if start < HEADER.size or start > len(image) or size > len(image) - start:
+        raise _damaged("it is shorter than its header says")
+    at, end = start, start + size
+    while at < end:
+        if end - at < ENTRY.size:
+            raise _damaged("the header of an entry is cut off")
+        kind, _, head, padded, packed, _, _, arch, _, _, flags, _, unpacked = ENTRY.unpack_from(image, at)
+        length = packed if flags & (LZ4 | ZSTANDARD) else padded
+        if head < ENTRY.size or head > end - at or padded > end - at - head or length > padded:
+            raise _damaged("an entry is larger than what holds it")
+        yield Entry(kind, arch, image[at + head : at + head + length], flags, unpacked)
+        at += head + padded
+
+
+def _chosen(found: list[Entry], arch: int) -> Entry:
+    """The PTX of the highest architecture that the device has."""
+    texts = [entry for entry in found if entry.kind == PTX]
+    fitting = [entry for entry in texts if entry.arch <= arch]
+    if fitting:
+        return max(fitting, key=lambda entry: entry.arch)
+    if texts:
+        there = ", ".join(sorted({f"compute_{entry.arch}" for entry in texts}))
+        raise UnsupportedError(f"the fat binary holds PTX for {there} only; the device's compute capability is {_dotted(arch)}")
+    machine = ", ".join(sorted({f"sm_{entry.arch}" for entry in found if entry.kind == MACHINE_CODE})) or "nothing"
+    wanted = "compile with -gencode arch=compute_75,code=compute_75"
+    raise UnsupportedError(f"the fat binary holds no PTX, only machine code for {machine}: {wanted}")
+
+
+def _dotted(arch: int) -> str:
+    return f"{arch // 10}.{arch % 10}"
+
+
+def _unpacked(entry: Entry) -> bytes:
+    if not entry.flags & (LZ4 | ZSTANDARD):
+        return entry.payload
+    if entry.unpacked > MAX_PROGRAM:
+        raise InputError(f"the PTX of the fat binary has {entry.unpacked} bytes, more than {MAX_PROGRAM}")
+    if entry.flags & LZ4:
+        return lz4.decompress(entry.payload, entry.unpacked)
+    return _zstandard(entry.payload, entry.unpacked)
+
+
+def _zstandard(payload: bytes, size: int) -> bytes:
+    try:
+        import zstandard
+    except ImportError:
+        raise UnsupportedError(
+            "the PTX of the fat binary is compressed with zstd: pip install zstandard, or compile with nvcc --compress-mode=speed"
+        ) from None
+    try:
+        data = zstandard.ZstdDecompressor(max_window_size=MAX_PROGRAM).decompress(payload, max_output_size=size)
+    except zstandard.ZstdError as error:
+        raise _damaged(str(error)) from None
+    if len(data) != size:
+        raise _damaged("a zstd frame has another size than its entry says")
+    return data
+
+
+def _damaged(what: str) -> InputError:
+    return InputError(f"the fat binary is damaged: {what}")

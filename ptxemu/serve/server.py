@@ -1,0 +1,123 @@
+"""The server: one process for each program that it was asked for, and a deadline for every answer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+from contextlib import suppress
+from functools import partial
+from select import select
+
+from ptxemu.cache import Cache
+from ptxemu.serve.child import Child
+from ptxemu.serve.protocol import Channel, ProtocolError
+from ptxemu.serve.worker import FAILED, INVALID, Answer, Worker, guarded
+
+DEADLINE = 120.0  # seconds
+DEADLINE_VARIABLE = "PTXEMU_COMPILE_TIMEOUT"
+MOST_WORKERS = 8
+MAX_BLOCK = 1024
+FIELDS = {b"load": 3, b"code": 5}  # of a request: the verb, the architecture, the image; and a kernel and its block
+
+
+class Gone(Exception):
+    """The program has ended."""
+
+
+class Server:
+    """Answers the requests of one program, in their order."""
+
+    def __init__(self, client: Channel, cache: Cache, deadline: float) -> None:
+        self.client = client
+        self.cache = cache
+        self.deadline = deadline
+        self.workers: dict[bytes, Child] = {}  # the one that was used last is the last
+
+    def run(self) -> None:
+        """Until the program ends, or sends what is no message."""
+        with suppress(Gone, ProtocolError, ConnectionError):
+            while (request := self.client.receive()) is not None:
+                self.client.send(self.answer(request))
+        for child in self.workers.values():
+            child.end()
+
+    def answer(self, request: list[bytes]) -> Answer:
+        if problem := wrong(request):
+            return [INVALID, problem.encode()]
+        verb, arch, image, *rest = request
+        key = hashlib.sha256(arch + b"\0" + image).digest()
+        child = self.workers.pop(key, None) or self._forked(image, int(arch))
+        self.workers[key] = child
+        try:
+            child.channel.send([verb, *rest])
+            answer = self._awaited(child)
+        except (ProtocolError, ConnectionError):
+            answer = None
+        if answer is None:
+            answer = [FAILED, f"the compiler of the module {self.workers.pop(key).died()}".encode()]
+        return answer
+
+    def _forked(self, image: bytes, arch: int) -> Child:
+        while len(self.workers) >= MOST_WORKERS:
+            self.workers.pop(next(iter(self.workers))).end()
+        return Child(partial(self._work, image, arch))
+
+    def _work(self, image: bytes, arch: int, channel: Channel) -> None:
+        """The life of a worker, in its process."""
+        self.client.close()
+        workers: list[Worker] = []
+
+        def opened() -> Answer:
+            workers.append(Worker(channel, image, arch, self.cache))
+            return []
+
+        refused = guarded(opened)
+        while refused and channel.receive() is not None:
+            channel.send(refused)
+        for worker in workers:
+            worker.run()
+
+    def _awaited(self, child: Child) -> Answer | None:
+        """A worker's answer, None if it died. Raises Gone."""
+        until = time.monotonic() + self.deadline
+        watched: list[Channel | Child] = [child, self.client]
+        while True:
+            ready = select(watched, [], [], max(0.0, until - time.monotonic()))[0]
+            if child in ready:
+                return child.channel.receive()
+            if self.client in ready:
+                if not self.client.socket.recv(1, socket.MSG_PEEK):
+                    raise Gone
+                raise ProtocolError("a request before the answer to the last one")
+            if time.monotonic() >= until:
+                return self._too_late(child)
+
+    def _too_late(self, child: Child) -> Answer:
+        self.workers = {key: other for key, other in self.workers.items() if other is not child}
+        child.end()
+        return [FAILED, f"compilation took more than {self.deadline:g} s ({DEADLINE_VARIABLE} sets the limit)".encode()]
+
+
+def wrong(request: list[bytes]) -> str:
+    """What is wrong with a request, or nothing."""
+    verb = request[0] if request else b""
+    if len(request) != FIELDS.get(verb, -1):
+        return f"no request is '{verb[:16].decode('ascii', 'replace')}' with {len(request)} fields"
+    if not (request[1].isdigit() and len(request[1]) <= 3):
+        return "an architecture is a number such as 80"
+    if verb == b"code":
+        extents = request[4].split(b",")
+        if len(extents) != 3 or not all(part.isdigit() and len(part) <= 4 and 0 < int(part) <= MAX_BLOCK for part in extents):
+            return "a block has three extents, at least 1 each"
+    return ""
+
+
+def deadline_from_environment() -> float:
+    given = os.environ.get(DEADLINE_VARIABLE, "")
+    try:
+        seconds = float(given or DEADLINE)
+    except ValueError:
+        return DEADLINE
+    return seconds if 0 < seconds < 1e6 else DEADLINE

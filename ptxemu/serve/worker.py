@@ -1,0 +1,154 @@
+"""A process that holds one program, answers what is asked of it, and has its kernels compiled by processes of its own."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from select import select
+from typing import NamedTuple
+
+from ptxemu.cache import Cache
+from ptxemu.device.launch_limits import Extent
+from ptxemu.driver.program import Program, Settings
+from ptxemu.ir.block_shape import variant_of
+from ptxemu.serve.child import Child
+from ptxemu.serve.image import text_of
+from ptxemu.serve.protocol import Channel
+from ptxemu.text.errors import Error, InputError, PtxError, UnsupportedError
+from ptxemu.text.source import SourceFile
+
+Answer = list[bytes]
+OK, INVALID, UNSUPPORTED, FAILED = b"ok", b"invalid", b"unsupported", b"failed"
+COMMON_BLOCK: Extent = (32, 1, 1)  # of the variant that most launches take
+MOST_AHEAD = 32  # kernels; a module that has more is a library, of which a program uses a few
+BACKGROUND = 10  # niceness
+
+
+class Wanted(NamedTuple):
+    """Code of a kernel for the variant of a block; ``best``: not code that is quickly made."""
+
+    kernel: str
+    block: Extent
+    best: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        return self.kernel, variant_of(self.block), self.best
+
+
+def guarded(answer: Callable[[], Answer]) -> Answer:
+    """What a function answers, or the answer that its error is."""
+    try:
+        return answer()
+    except UnsupportedError as error:
+        return [UNSUPPORTED, _text(error)]
+    except (PtxError, InputError) as error:
+        return [INVALID, _text(error)]
+    except MemoryError:
+        return [FAILED, b"the compiler ran out of memory"]
+    except Error as error:
+        return [FAILED, _text(error)]
+
+
+def _text(error: BaseException) -> bytes:
+    return str(error).encode("utf-8", "replace")
+
+
+class Worker:
+    """The process of one program. One request at a time; compilations go on beside it."""
+
+    def __init__(self, channel: Channel, image: bytes, arch: int, cache: Cache) -> None:
+        self.channel = channel
+        self.cache = cache
+        self.source = SourceFile("<module>", text_of(image, arch))
+        self.program = Program(self.source, Settings(), cache)
+        self.waiting: tuple[str, str, bool] | None = None
+        self.running: dict[tuple[str, str, bool], Child] = {}
+        self.queue: deque[Wanted] = deque()
+
+    def load(self) -> Answer:
+        """Describe the module, and begin to compile its kernels."""
+        kernels = self.program.info.kernels
+        missing = [name for name in kernels if not self.program.is_cached(name, COMMON_BLOCK)]
+        if len(kernels) <= MOST_AHEAD:
+            self.queue.extend(Wanted(name, COMMON_BLOCK) for name in missing)
+        return [OK, self.program.identity.encode()]
+
+    def code(self, wanted: Wanted) -> Answer | None:
+        """Have code made; None: the answer comes later."""
+        if wanted.kernel not in self.program.info.kernels:
+            return [INVALID, f"the module has no kernel '{wanted.kernel}'".encode()]
+        if wanted.key not in self.running:
+            if self.program.is_cached(wanted.kernel, wanted.block):
+                return [OK, self.program.identity.encode()]
+            self.queue = deque(other for other in self.queue if other.key != wanted.key)
+            self._start(wanted)
+        self.waiting = wanted.key
+        return None
+
+    def run(self) -> None:
+        """Serve until the other end is closed."""
+        while True:
+            self._fill()
+            watched: list[Channel | Child] = [self.channel, *self.running.values()]
+            ready = select(watched, [], [])[0]
+            for key, child in list(self.running.items()):
+                if child in ready:
+                    self._finish(key, child)
+            if self.channel in ready:
+                request = self.channel.receive()
+                if request is None:
+                    return
+                answer = guarded(partial(self._answer, request))
+                if answer:
+                    self.channel.send(answer)
+
+    def _answer(self, request: list[bytes]) -> Answer:
+        verb, *rest = request
+        if verb == b"load":
+            return self.load()
+        kernel, block = rest
+        x, y, z = map(int, block.split(b","))
+        return self.code(Wanted(kernel.decode("utf-8", "replace"), (x, y, z))) or []
+
+    def _fill(self) -> None:
+        """Start what waits, as many as there are CPUs."""
+        if self.queue:
+            _ = self.program.ir  # parsed once, and not by each process
+        while self.queue and len(self.running) < len(os.sched_getaffinity(0)):
+            self._start(self.queue.popleft())
+
+    def _start(self, wanted: Wanted) -> None:
+        _ = self.program.ir
+        self.running[wanted.key] = Child(partial(self._compile, wanted), BACKGROUND if wanted.best else 0)
+
+    def _compile(self, wanted: Wanted, channel: Channel) -> None:
+        """In a process of its own."""
+        self.channel.close()
+
+        def made() -> Answer:
+            code = self.program.best_code if wanted.best else self.program.code
+            final = code(wanted.kernel, wanted.block).final
+            return [OK, self.program.identity.encode(), b"final" if final else b"fast"]
+
+        channel.send(guarded(made))
+
+    def _finish(self, key: tuple[str, str, bool], child: Child) -> None:
+        """A process has answered or died."""
+        del self.running[key]
+        answer = child.channel.receive()
+        how = child.died()
+        answer = answer or [FAILED, f"the process that compiled kernel '{key[0]}' {how}".encode()]
+        if answer[2:] == [b"fast"]:
+            self.queue.append(Wanted(key[0], _block_of(key[1]), best=True))
+        if self.waiting == key:
+            self.waiting = None
+            self.channel.send(answer[:2])
+
+
+def _block_of(variant: str) -> Extent:
+    """A block of a variant."""
+    blocks: list[Extent] = [COMMON_BLOCK, *((1 << n, 32, 1) for n in range(5)), (3, 3, 3)]
+    return next(block for block in blocks if variant_of(block) == variant)
