@@ -84,6 +84,7 @@ typedef struct pe_counters {
   uint64_t output_dropped; /* bytes of printf output beyond the buffer */
   uint32_t workers;        /* threads used */
   uint32_t no_memory;      /* 1: there was no memory for the stacks of its warps */
+  uint32_t orphaned;       /* 1: this is a forked child, and the launch its parent's */
 } pe_counters;
 
 /* Start a launch on the pool's threads. 0, or an errno value. */

@@ -53,7 +53,13 @@ void pe_flight_end(pe_launch *launch) {
   if (*link) *link = launch->next_in_flight; /* else the process is a fork of the one that began it */
 }
 
-void pe_flight_forget(void) { in_flight = NULL; }
+void pe_flight_forget(void) {
+  for (pe_launch *launch = in_flight; launch; launch = launch->next_in_flight) {
+    atomic_store(&launch->exclusive, 0);
+    if (!launch->stepped) pe_launch_orphaned(launch);
+  }
+  in_flight = NULL;
+}
 
 int pe_exclusive_begin(pe_warp *w) {
   pe_launch *launch = w->launch;

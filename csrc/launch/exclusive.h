@@ -13,6 +13,7 @@ void pe_exclusive_end(pe_warp *w);
 void pe_exclusive_init(void);
 void pe_flight_begin(pe_launch *launch);
 void pe_flight_end(pe_launch *launch);
+/* In the child of a fork: its launches are over. */
 void pe_flight_forget(void);
 
 #endif

@@ -129,6 +129,9 @@ static void return_memory(pe_launch *launch) {
     if (launch->windows[i].local) pe_window_return(launch->arena, launch->windows[i].local);
   }
   free(launch->windows);
+  launch->params = launch->workspace = 0;
+  launch->windows = NULL;
+  launch->window_count = launch->window_room = 0;
 }
 
 /* ---- the public functions ---- */
@@ -232,6 +235,15 @@ void pe_launch_finished(pe_launch *launch) {
   pthread_cond_broadcast(&launch->end);
 }
 
+/* What the threads guarded with locks of the launch may be half done; what pe_lock guards is whole. */
+void pe_launch_orphaned(pe_launch *launch) {
+  pe_condition_init(&launch->end);
+  launch->output = (pe_output){.mutex = PTHREAD_MUTEX_INITIALIZER};
+  pe_arena_discharge(launch->arena, atomic_load(&launch->charged));
+  return_memory(launch);
+  launch->ended = launch->orphaned = true;
+}
+
 static struct timespec deadline_after(uint32_t milliseconds) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -261,6 +273,7 @@ void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *c
     .output_dropped = launch->output.dropped,
     .workers = launch->workers,
     .no_memory = atomic_load(&launch->no_memory),
+    .orphaned = launch->orphaned,
   };
 }
 

@@ -24,6 +24,7 @@ struct pe_launch {
   uint32_t running; /* of them, not finished; guarded by pe_lock */
   bool stepped;     /* by interpret.c: no threads, and one fiber for each CTA */
   bool ended;
+  bool orphaned; /* by a fork */
   pthread_cond_t end;
   pe_windows *windows; /* of each worker's first place, then of further ones; guarded by pe_lock */
   size_t window_count, window_room;
@@ -65,5 +66,7 @@ void pe_launch_starved(pe_launch *launch);
 
 /* The last worker is done. With pe_lock held. */
 void pe_launch_finished(pe_launch *launch);
+/* In the child of a fork: the launch's threads are the parent's, so that it is over here, and its memory is free. */
+void pe_launch_orphaned(pe_launch *launch);
 
 #endif

@@ -220,6 +220,8 @@ class Run:
     def result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
         record, counters = ffi.new("pe_record *"), ffi.new("pe_counters *")
         lib.pe_launch_result(handle, record, counters)
+        if counters.orphaned:
+            raise Error(f"the process was forked while `{self.kernel_name}` ran: the launch goes on in the parent alone")
         if record.kind not in (lib.PE_OK, lib.PE_STOPPED):
             raise error_of(record, counters.faults, self.origin, self.arena)
         if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:

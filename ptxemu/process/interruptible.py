@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 Result = TypeVar("Result")
+PATIENCE = 1.0  # seconds between two looks at whether the thread exists
 
 _left: set[threading.Thread] = set()
 
@@ -15,7 +16,8 @@ def interruptible(action: Callable[[], Result]) -> Result:
     """What ``action`` returns or raises.
 
     Python answers signals in the main thread and between its own instructions. So there, the action runs in a thread of
-    its own; if a signal's handler raises, that thread goes on, and nobody takes what it makes.
+    its own; if a signal's handler raises, that thread goes on, and nobody takes what it makes. If one forks, the child has
+    no such thread, and does the action itself.
     """
     if threading.current_thread() is not threading.main_thread():
         return action()
@@ -34,7 +36,8 @@ def interruptible(action: Callable[[], Result]) -> Result:
     worker = threading.Thread(target=run, name="ptxemu-compiler")
     try:
         worker.start()
-        done.wait()
+        while not done.wait(PATIENCE) and worker.is_alive():
+            pass
     except RuntimeError:
         if worker.ident is None:  # the system allows no more threads
             return action()
@@ -44,7 +47,7 @@ def interruptible(action: Callable[[], Result]) -> Result:
         raise
     if errors:
         raise errors[0]
-    return results[0]
+    return results[0] if done.is_set() else action()
 
 
 def any_left() -> bool:
