@@ -60,7 +60,7 @@ def load(
     Raises PtxError with every diagnostic if the text is wrong, InputError if it cannot be read.
     """
     try:
-        paths = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
+        paths: list[Any] = list(path) if isinstance(path, (list, tuple)) else [path]
         names = [os.fsdecode(one) for one in paths]
     except TypeError:
         raise InputError(f"a path is a text or an object for one, not {shown(path)}") from None
@@ -105,7 +105,9 @@ def loads(
 
 def _sources(text: str | Sequence[str], filename: str | Sequence[str]) -> list[SourceFile]:
     texts: list[Any] = list(text) if isinstance(text, (list, tuple)) else [text]
-    names = [filename] * len(texts) if isinstance(filename, str) else list(filename)
+    names: list[Any] = list(filename) if isinstance(filename, (list, tuple)) else [filename] * len(texts)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"filename is a text, or a list of them, not {shown(filename)}")
     if not texts or len(names) != len(texts):
         raise InputError(f"{len(texts)} texts need as many names, at least one; there are {len(names)}")
     return [SourceFile(name, one) for name, one in zip(names, texts, strict=True)]
@@ -250,6 +252,8 @@ class Launcher:
         """
         module, info = self.kernel.module, self.kernel.info
         limit = _checked_timeout(timeout)
+        if not isinstance(cooperative, bool | int | np.bool_):
+            raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
         if printf is not None and not callable(printf):
             raise InputError(f"printf must be a function, not {shown(printf)}")
         device = module.device

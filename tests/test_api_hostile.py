@@ -12,6 +12,7 @@ import pytest
 
 import ptxemu
 from ptxemu import InputError
+from ptxemu.device import surface
 
 HUGE = 10**5000
 NUMBERS = (HUGE, -HUGE, 2**64, -1, -(2**63) - 1, 2**70, math.inf, math.nan, -0.5)
@@ -182,3 +183,56 @@ def test_modules_have_defaults_as_mappings_do():
     module = ptxemu.loads(ptx.SAXPY)
     assert module.get("nothing") is None and module.get("nothing", 5) == 5
     assert module.get("saxpy") == module["saxpy"]
+
+
+@pytest.mark.parametrize("given", [5, None, [b"x"], Ellipsis, {"a": 1}])
+def test_file_names_are_texts(given):
+    with pytest.raises(InputError, match="filename is a text"):
+        ptxemu.loads(ptx.SAXPY, filename=given)
+    with pytest.raises(InputError):
+        ptxemu.load(given)
+
+
+def test_a_flag_is_no_array(device):
+    kernel = ptxemu.loads(ptx.HELLO, device=device)["hello"][1, 1]
+    with pytest.raises(InputError, match="cooperative is True or False"):
+        kernel(cooperative=np.zeros(0), printf=lambda text: None)
+
+
+@pytest.mark.parametrize("kind", [np.matrix, np.ma.MaskedArray, np.recarray, np.char.chararray])
+def test_subclasses_of_arrays_are_their_memory(device, kind):
+    x, y = np.arange(8, dtype=np.float32), np.ones(8, np.float32)
+    given = x.view("S4" if kind is np.char.chararray else x.dtype).reshape(2, 4).view(kind)
+    ptxemu.loads(ptx.SAXPY, device=device)["saxpy"][1, 32](8, 2.0, given, y)
+    np.testing.assert_array_equal(y, 1 + 2 * x)
+
+
+def test_texels_are_taken_from_arrays_alone(device):
+    texture = device.texture((4, 4), format="R32_FLOAT")
+    for given in ([[1, 2], [3]], {1}, "texels"):
+        with pytest.raises(InputError):
+            texture.copy_from_host(given)
+        with pytest.raises(InputError):
+            texture.surface.upload(given)
+    with pytest.raises(InputError, match="expects NumPy arrays"):
+        device.texture(memoryview(np.zeros((4, 4), np.float32)))
+
+
+@pytest.mark.parametrize("name", ["pe_surface_upload", "pe_surface_download"])
+def test_memory_stays_while_texels_are_copied(device, monkeypatch, name):
+    """Another thread may close the surface, as Python does not hold its lock meanwhile."""
+    closing = device.surface((64, 64), format="R32_UINT").surface
+    array, used = closing.download(), device.arena.used
+    seen = []
+
+    def close(*arguments):
+        closing.close()
+        seen.append(device.arena.used)
+        return getattr(runtime, name)(*arguments) if seen == [used] else None
+
+    runtime = surface.lib
+    monkeypatch.setattr(surface, "lib", type("Lib", (), {name: staticmethod(close)}))
+    closing.upload(array) if name == "pe_surface_upload" else closing.download()
+    assert seen == [used] and device.arena.used < used
+    with pytest.raises(InputError, match="closed"):
+        closing.download()

@@ -157,7 +157,9 @@ class Arguments:
         raise AssertionError("every array has a group")
 
 
-def _checked_array(parameter: Parameter, array: Array, where: str) -> Array:
+def _checked_array(parameter: Parameter, given: Array, where: str) -> Array:
+    """An array whose memory can be copied: contiguous, and without what a subclass makes of it."""
+    array = np.asarray(given)
     if parameter.type not in POINTER_TYPES:
         raise InputError(f"{where}: is .{parameter.type}: expects a scalar, not an array of {array.dtype.name}")
     if problem := no_device_form(array.dtype):

@@ -6,7 +6,8 @@ The semantics live in the C runtime (``csrc/surface*.c``); this module creates w
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
+from ptxemu.device.buffer import as_array
 from ptxemu.device.handle_slots import Slots
 from ptxemu.device.surface_format import FORMATS, SurfaceFormat, surface_format
 from ptxemu.ir.geometry import SURFACES
@@ -197,20 +199,20 @@ class Surface:
     def upload(self, array: NDArray[Any], level: int = 0) -> None:
         """Copy a level from an array of :meth:`shape` and the format's dtype, components in memory order."""
         shape = self.shape(level)
-        array = np.asarray(array)
+        array = as_array(array)
         if array.dtype != self.format.dtype:
             raise InputError(f"a surface of {self.format} takes {self.format.dtype} components, not {array.dtype}")
         if array.shape not in (shape, (*shape, 1) if self.format.elements == 1 else shape):
             raise InputError(f"the surface's shape is {shape}, the array's {array.shape}")
         dense = np.ascontiguousarray(array)
-        self.require_memory()
-        lib.pe_surface_upload(self.descriptor, level, ffi.from_buffer(dense.data) if dense.size else ffi.NULL)
+        with self._in_use():
+            lib.pe_surface_upload(self.descriptor, level, ffi.from_buffer(dense.data) if dense.size else ffi.NULL)
 
     def download(self, level: int = 0) -> NDArray[Any]:
         """A copy of a level, components in memory order."""
         dense = np.empty(self.shape(level), self.format.dtype)
-        self.require_memory()
-        lib.pe_surface_download(self.descriptor, level, ffi.from_buffer(dense.data, require_writable=True))
+        with self._in_use():
+            lib.pe_surface_download(self.descriptor, level, ffi.from_buffer(dense.data, require_writable=True))
         return dense
 
     def offset(self, x: int, y: int = 0, z: int = 0, layer: int = 0, level: int = 0) -> int:
@@ -238,8 +240,17 @@ class Surface:
 
     def require_memory(self) -> None:
         """Raise InputError if the surface is closed."""
-        if self._memory is None:
+        with self._in_use():
+            pass
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """The memory stays mapped meanwhile, though another thread closes the surface. Raises InputError if that is done."""
+        memory = self._memory
+        if memory is None:
             raise InputError("the surface is closed")
+        yield
+        del memory
 
 
 def _release(arena: Arena, address: int) -> None:

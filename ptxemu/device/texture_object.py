@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.device.buffer import Buffer
+from ptxemu.device.buffer import Buffer, as_array
 from ptxemu.device.handle import HandleObject
 from ptxemu.device.surface import Surface, surface_format
 from ptxemu.device.surface_object import SurfaceObject, TexelObject
@@ -45,7 +45,7 @@ class TextureObject(TexelObject):
 
     def copy_from_host(self, array: Array, level: int = 0) -> None:
         """Replace the texels of a level."""
-        array = np.asarray(array)
+        array = as_array(array)
         if array.shape == self._shape(level):
             array = array.reshape(self.surface.shape(level))
         self.surface.upload(array, level)
@@ -116,7 +116,7 @@ def _surface(arena: Any, data: object, format: str | None, geometry: str, option
 
 def _mip_chain(data: object) -> list[object]:
     """Several arrays are mip levels."""
-    items: list[object] = list(data) if isinstance(data, Sequence) else []
+    items: list[object] = list(data) if isinstance(data, list | tuple) else []
     return items if items and all(isinstance(item, np.ndarray) for item in items) else [data]
 
 
