@@ -251,3 +251,19 @@ def test_state_machine() -> None:
     data = np.zeros(2048, np.uint32)
     ptxemu.loads(state_machine(30))["k"][1, 32](data, 0)
     assert data[1] == 100
+
+
+def nested(depth: int) -> str:
+    """Loops in loops, each of which changes all the registers of those inside."""
+    heads = "".join(f"A{i}: add.u32 %r{10 + i}, %r{10 + i}, 1;\n" for i in range(depth))
+    tails = "".join(f"setp.lt.u32 %p1, %r{10 + i}, 2; @%p1 bra A{i};\n" for i in reversed(range(depth)))
+    return kernel(f"ld.param.u64 %rd0, [out];\n{heads}{tails}st.global.u32 [%rd0], %r10; ret;", ".param .u64 out")
+
+
+def test_values_that_leave_loops_are_not_handed_over() -> None:
+    """A value has a phi at the exit of each loop around it; there are as many as loops and registers multiplied."""
+    module = compile.front(nested(40))
+    bodies = compile.prepare(module, module.functions["k"], "row")
+    phis = sum(len(block.phis) for block in bodies.graphs[0].blocks)
+    text = compile.lower_bodies(bodies, compile.Options(), threaded=True).text
+    assert phis > 1600 and len(text) < 80 * phis

@@ -95,3 +95,13 @@ def test_values_that_live_at_once_lie_apart(seed):
 def test_places_are_used_again():
     values = [(number, Lifetime(2 * number, 2 * number + 1), 128) for number in range(1000)]
     assert place(values, start=0)[1] == 128
+
+
+def test_a_value_lives_as_long_as_all_that_are_kept_where_it_is():
+    layout = Layout(graph_of(NESTED))
+    alone = Lifetimes(layout)
+    phi = next(phi for block in layout.order if block.succs == [] for phi in block.phis)
+    (given,) = set(phi.args.values())
+    together = Lifetimes(layout, {phi: None, phi.dst: given})
+    assert phi not in together.of and phi.dst not in together.of
+    assert together.of[given].first <= alone.of[given].first and together.of[given].last == alone.of[phi.dst].last

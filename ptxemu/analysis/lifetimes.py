@@ -7,12 +7,14 @@ loop, or wait to run the rest, while others go round again.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Hashable, Iterable
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from types import MappingProxyType
 
 from ptxemu.analysis.linear import Layout
+from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, writes
 from ptxemu.ir.ops import Reg
 
@@ -28,24 +30,32 @@ class Lifetime:
 
 
 class Lifetimes:
-    """The lifetime of every register and phi of a graph; positions count ops in linear order."""
+    """The lifetime of every register and phi of a graph; positions count ops in linear order.
 
-    def __init__(self, layout: Layout) -> None:
+    ``homes``: values that are kept where another one is, which lives as long as all of them; None where a phi's value needs no
+    handing over.
+    """
+
+    def __init__(self, layout: Layout, homes: Mapping[Value, Value | None] = MappingProxyType({})) -> None:
         self._layout = layout
-        self._span: dict[Block, tuple[int, int]] = {}
-        self.of: dict[Value, Lifetime] = {}
-        self._scan()
-        self._cover_loops()
+        self._homes = homes
+        self._first: dict[Value, int] = {}
+        self._last: dict[Value, int] = {}
+        self._loop_at: list[Loop | None] = []
+        extents = self._scan()
+        self.of = {value: Lifetime(first, self._last[value]) for value, first in self._first.items()}
+        if extents:
+            self._cover_loops(extents)
 
     def _mention(self, value: Value, position: int) -> None:
-        found = self.of.get(value)
-        if found is None:
-            self.of[value] = Lifetime(position, position)
-        else:
-            found.first, found.last = min(found.first, position), max(found.last, position)
+        home = self._homes.get(value, value)
+        if home is not None:
+            self._first.setdefault(home, position)
+            self._last[home] = position
 
-    def _scan(self) -> None:
-        """Each op has a position, and so have the start and the end of each block."""
+    def _scan(self) -> dict[Loop, list[int]]:
+        """Each op has a position, and so have the start and the end of each block. Returns the extents of the loops."""
+        extents: dict[Loop, list[int]] = {}
         position = 0
         for block in self._layout.order:
             start = position
@@ -60,48 +70,57 @@ class Lifetimes:
                     self._mention(reg, position)
             position += 1
             self._end(block, position)
-            self._span[block] = start, position
+            loop = self._layout.loops.get(block)
+            self._loop_at += [loop] * (position + 1 - start)
+            if loop is not None:
+                extents.setdefault(loop, [start, position])[1] = position
             position += 1
+        for loop, (_, last) in reversed(extents.items()):  # those inside come first
+            if loop.parent is not None:
+                extents[loop.parent][1] = max(last, extents[loop.parent][1])
+        return extents
 
     def _end(self, block: Block, position: int) -> None:
         if block.cond is not None:
             self._mention(block.cond, position)
         for succ in block.succs:
             for phi in succ.phis:
+                if self._homes.get(phi, phi) is None:
+                    continue
                 self._mention(phi, position)
                 if isinstance(arg := phi.args[block], Reg):
                     self._mention(arg, position)
 
-    def _cover_loops(self) -> None:
-        extents = {
-            id(loop): (min(self._span[block][0] for block in loop.blocks), max(self._span[block][1] for block in loop.blocks))
-            for loop in dict.fromkeys(self._layout.loops.values())
-        }
-        chains = {block: self._chain(block, extents) for block in self._layout.order}
-        at = [block for block in self._layout.order for _ in range(self._span[block][0], self._span[block][1] + 1)]
+    def _cover_loops(self, extents: dict[Loop, list[int]]) -> None:
+        """Widen each lifetime to the outermost loops around its ends that it crosses the border of."""
+        chains: dict[Loop, _Chain] = {}
+        for loop, (first, last) in extents.items():  # those around come first
+            outer = chains[loop.parent] if loop.parent is not None else _Chain([], [])
+            chains[loop] = _Chain([*outer.firsts, first], [*outer.ends, -last])
         for life in self.of.values():
-            while any([self._cover(life, chains[at[end]]) for end in (life.first, life.last)]):
-                pass
+            first, last = life.first, life.last
+            if (around := self._loop_at[first]) is not None:
+                life.first = chains[around].first_before(first, last)
+            if (around := self._loop_at[last]) is not None:
+                life.last = chains[around].last_behind(first, last)
 
-    @staticmethod
-    def _cover(life: Lifetime, chain: list[tuple[int, int]]) -> bool:
-        """Widen a lifetime to the outermost loop of a chain that it crosses the border of; whether it grew."""
-        inside = bisect_left(chain, True, key=lambda extent: extent[0] <= life.first and extent[1] >= life.last)
-        if not inside:
-            return False
-        first, last = min(life.first, chain[inside - 1][0]), max(life.last, chain[inside - 1][1])
-        grown = (first, last) != (life.first, life.last)
-        life.first, life.last = first, last
-        return grown
 
-    def _chain(self, block: Block, extents: dict[int, tuple[int, int]]) -> list[tuple[int, int]]:
-        """The extents of the loops around a block, from the innermost on."""
-        found = []
-        loop = self._layout.loops.get(block)
-        while loop is not None:
-            found.append(extents[id(loop)])
-            loop = loop.parent
-        return found
+@dataclass(slots=True, frozen=True)
+class _Chain:
+    """The loops around a block, from the outermost on: their first positions, and their last ones, negated."""
+
+    firsts: list[int]
+    ends: list[int]
+
+    def first_before(self, first: int, last: int) -> int:
+        """The first position of the outermost loop that has ``first`` in it, but not ``last``; without one, ``first``."""
+        crossed = bisect_right(self.ends, -last)
+        return self.firsts[crossed] if crossed < len(self.firsts) else first
+
+    def last_behind(self, first: int, last: int) -> int:
+        """The last position of the outermost loop that has ``last`` in it, but not ``first``; without one, ``last``."""
+        crossed = bisect_right(self.firsts, first)
+        return -self.ends[crossed] if crossed < len(self.ends) else last
 
 
 def place(lifetimes: Iterable[tuple[Hashable, Lifetime, int]], start: int) -> tuple[dict[Hashable, int], int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ptxemu.ir.dominators import Dominance, Loop, immediate_dominators, post_dominators, tree_intervals
+from ptxemu.ir.dominators import Dominance, Loop, immediate_dominators, members, post_dominators, tree_intervals
 from ptxemu.ir.graph import Block, Graph
 
 
@@ -23,6 +23,7 @@ class Layout:
         self.dominance = Dominance(graph)
         self.loops = self.dominance.loops()
         self.latches = {loop.latches[0]: loop for loop in self.loops.values()}
+        self._sort_into_levels()
         self.order = self._linear_order()
         self.index = {block: index for index, block in enumerate(self.order)}
         self._post_dominated = tree_intervals(post_dominators(self.dominance.order, self.loops.values()))
@@ -42,38 +43,44 @@ class Layout:
 
     def _level(self, loop: Loop | None) -> list[Block | Loop]:
         """The blocks and inner loops directly inside ``loop``, dominator subtrees contiguous."""
-        header = loop.header if loop else self.graph.entry
-        blocks = sorted(loop.blocks, key=self.dominance.number.__getitem__) if loop else self.dominance.order
-        children = self._children(blocks, loop)
-        number = {id(item): index for index, item in enumerate(dict.fromkeys(children.values()))}
-        nodes = list(dict.fromkeys(children.values()))
+        nodes = self._members[loop]
+        number = {id(item): index for index, item in enumerate(nodes)}
         preds: list[list[int]] = [[] for _ in nodes]
-        for block in blocks:
-            source = children[block]
-            for succ in block.succs:
-                target = children.get(succ)
-                if target is not None and target is not source and succ is not header:
-                    preds[number[id(target)]].append(number[id(source)])
+        for source, target in self._edges[loop]:
+            preds[number[id(target)]].append(number[id(source)])
         order = _topological(preds)
         return [nodes[index] for index in _dominance_compact(order, preds)]
 
-    def _children(self, blocks: list[Block], loop: Loop | None) -> dict[Block, Block | Loop]:
-        """The member of ``loop``'s level that holds each of its blocks: the block itself, or a loop inside."""
-        holds: dict[Loop, Loop] = {}
-        found: dict[Block, Block | Loop] = {}
-        for block in blocks:
-            inner = self.loops.get(block)
-            if inner is loop or inner is None:
-                found[block] = block
-                continue
-            path = []
-            while inner not in holds and inner.parent is not loop:
-                path.append(inner)
-                assert inner.parent is not None
-                inner = inner.parent
-            found[block] = outermost = holds.get(inner, inner)
-            holds.update(dict.fromkeys(path, outermost))
-        return found
+    def _sort_into_levels(self) -> None:
+        """The members of each level, its header first, and the forward edges between them."""
+        self._members: dict[Loop | None, list[Block | Loop]] = {None: []}
+        self._edges: dict[Loop | None, list[tuple[Block | Loop, Block | Loop]]] = {None: []}
+        depth: dict[Loop | None, int] = {None: 0}
+        for block in self.dominance.order:
+            loop = self.loops.get(block)
+            if loop is not None and loop.header is block:  # comes before all others of its loop
+                self._members[loop.parent].append(loop)
+                self._members[loop], self._edges[loop] = [], []
+                depth[loop] = depth[loop.parent] + 1
+            self._members[loop].append(block)
+        for block in self.dominance.order:
+            for succ in block.succs:
+                self._sort_edge(block, succ, depth)
+
+    def _sort_edge(self, block: Block, succ: Block, depth: dict[Loop | None, int]) -> None:
+        """Add an edge to the level at which it leads from one member to another, unless it is a back edge."""
+        source: Block | Loop = block
+        target: Block | Loop = succ
+        above, below = self.loops.get(block), self.loops.get(succ)
+        while above is not below:
+            if depth[above] >= depth[below]:
+                assert above is not None
+                source, above = above, above.parent
+            else:
+                assert below is not None
+                target, below = below, below.parent
+        if above is None or succ is not above.header:
+            self._edges[above].append((source, target))
 
     def _child(self, block: Block, loop: Loop | None) -> Block | Loop | None:
         """The member of ``loop``'s level that holds ``block``; None if it is not inside."""
@@ -224,11 +231,7 @@ class Linear:
         return self.layout.order[(bits & -bits).bit_length() - 1] if bits else None
 
     def _blocks(self, bits: int) -> list[Block]:
-        found = []
-        while bits:
-            found.append(self.layout.order[(bits & -bits).bit_length() - 1])
-            bits &= bits - 1
-        return found
+        return [self.layout.order[index] for index in members(bits)]
 
 
 def unordered(layout: Layout, divergent: set[Block]) -> Linear:

@@ -133,7 +133,12 @@ def _fits(high: int | None, bits: int) -> int | None:
 
 def meet(a: Shape | None, b: Shape | None) -> Shape | None:
     """The shape of a value that is one or the other for the whole warp."""
+    if a is b:
+        return a
     if a is None or b is None or a.offsets != b.offsets or a.sites != b.sites:
         return None
     high = a.high if a.high == b.high else None
-    return Shape(a.offsets, min(a.zeros, b.zeros), high, a.sites)
+    zeros = min(a.zeros, b.zeros)
+    if (zeros, high) == (a.zeros, a.high):
+        return a
+    return Shape(a.offsets, zeros, high, a.sites)

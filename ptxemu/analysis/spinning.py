@@ -128,11 +128,12 @@ class _Finder:
             for op in block.ops:
                 for dst in writes(op):
                     self.home[dst] = (block, op)
+        self.waiting = {block for block in layout.order if any(op.effects.waits == "cta" for op in block.ops)}
+        self.reading = {block for block in layout.order if any(map(_reads_memory, block.ops))}
 
     def spin_loop(self, loop: Loop) -> SpinLoop:
         result = SpinLoop(loop)
-        ops = [op for block in loop.blocks for op in block.ops]
-        if any(op.effects.waits == "cta" for op in ops) or not any(map(_reads_memory, ops)):
+        if not loop.blocks.isdisjoint(self.waiting) or loop.blocks.isdisjoint(self.reading):
             return result
         for block in loop.blocks:
             leaves = block.cond is not None and any(succ not in loop.blocks for succ in block.succs)

@@ -91,8 +91,7 @@ class Uniformity:
         while changed:
             changed = False
             for block in self.layout.order:
-                for phi in block.phis:
-                    changed |= self._update(phi.dst, self._phi(block, phi))
+                changed |= self._phis(block)
                 for op in block.ops:
                     self.site_block[op] = block
                     results = self.results(op)
@@ -110,28 +109,44 @@ class Uniformity:
             return False
         if reg in self.known:
             old = self.known[reg]
-            if old == new:
+            if old is new or old == new:
                 return False
             new = shapes.meet(old, new)
-            if old == new:
+            if old is new or old == new:
                 return False
         self.known[reg] = new
         return True
 
-    def _phi(self, block: Block, phi: Phi) -> Shape | _Unknown | None:
-        args = set(phi.args.values())
-        constant = len(args) == 1 and isinstance(next(iter(args)), Imm)
-        if not constant and any(self.linear.waits(pred, block) for pred in block.preds):
+    def _phis(self, block: Block) -> bool:
+        """Look at the phis of a block; whether a shape has changed."""
+        if not block.phis:
+            return False
+        waits = any(self.linear.waits(pred, block) for pred in block.preds)
+        changed = False
+        for phi in block.phis:
+            changed |= self._update(phi.dst, self._phi(block, phi, waits))
+        return changed
+
+    def _phi(self, block: Block, phi: Phi, waits: bool) -> Shape | _Unknown | None:
+        args = phi.args.values()
+        known = self.known
+        one = len(args) == 1 or len(set(args)) == 1
+        if waits and not (one and isinstance(next(iter(args)), Imm)):
             return None  # lanes arrive at different times, perhaps with one register's values of different iterations
         result: Shape | _Unknown | None = UNKNOWN
         for pred, arg in phi.args.items():
-            if isinstance(arg, Reg) and arg not in self.known:
+            if isinstance(arg, Reg):
+                if arg not in known:
+                    continue
+                found = known[arg]
+            else:
+                found = self.shape(arg)
+            if found is result and (found is None or not found.sites):
                 continue
-            found = self.shape(arg)
             if found is not None and found.sites and self._stale(block, pred, found):
                 return None
             result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
-        if not isinstance(result, _Unknown) and result is not None and result.high is not None and len(args) > 1:
+        if not isinstance(result, _Unknown) and result is not None and result.high is not None and not one:
             result = Shape(result.offsets, result.zeros, None, result.sites)
         return result
 

@@ -100,11 +100,12 @@ def front_of(source: SourceFile, strict: bool, dialect: str, options: Mapping[st
 
 def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> KernelCode:
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
-    bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
-    cost = cost_of(bodies.graphs)
-    if options.tier == "fast" and cost.best > FIRST_LAUNCH:
-        return fast_form(bodies, options)
-    return best_form(bodies, options, cost)
+    with collector_paused(lives_on=False):
+        bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
+        cost = cost_of(bodies.graphs)
+        if options.tier == "fast" and cost.best > FIRST_LAUNCH:
+            return fast_form(bodies, options)
+        return best_form(bodies, options, cost)
 
 
 def best_form(bodies: Bodies, options: Options, cost: Cost) -> KernelCode:

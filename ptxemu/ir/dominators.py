@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ptxemu.ir.graph import Block, Graph
+
+
+def members(bits: int) -> Iterator[int]:
+    """The numbers in a set of numbers, of which bit i stands for i, from the least on."""
+    while bits:
+        least = bits & -bits
+        yield least.bit_length() - 1
+        bits ^= least
 
 
 def postorder(entry: Block) -> list[Block]:
@@ -112,16 +120,16 @@ class Dominance:
         x, y = self.number[a], self.number[b]
         return self._enter[x] <= self._enter[y] and self._leave[y] <= self._leave[x]
 
-    def frontiers(self) -> list[set[int]]:
-        """The dominance frontier of every node, by number."""
-        result: list[set[int]] = [set() for _ in self.order]
+    def frontiers(self) -> list[int]:
+        """The dominance frontier of every node, by number, as a set in which bit i stands for node i."""
+        result = [0] * len(self.order)
         for node, block in enumerate(self.order):
             if len(block.preds) < 2:
                 continue
             for pred in block.preds:
                 runner = self.number[pred]
                 while runner != self.idom[node]:
-                    result[runner].add(node)
+                    result[runner] |= 1 << node
                     runner = self.idom[runner]
         return result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir.dominators import Dominance, Loop
+from ptxemu.ir.dominators import Dominance, Loop, members
 from ptxemu.ir.graph import Block, Graph, Phi, reading, reads, writes
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.passes.internal import MOVE, move
@@ -57,46 +57,39 @@ def live_in(graph: Graph) -> dict[Block, set[Reg]]:
 
 
 def _place(graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> None:
+    """Add phis where definitions of a register meet, and where they leave a loop."""
     frontiers = dominance.frontiers()
-    definitions: dict[Reg, set[int]] = {}
+    exits = _loop_exits(dominance)
+    homes: dict[Reg, dict[int, None]] = {}
     for block in graph.blocks:
+        node = dominance.number[block]
         for op in block.ops:
             for reg in writes(op):
-                definitions.setdefault(reg, set()).add(dominance.number[block])
-    closing = _loop_exits(graph, dominance)
-    phis: dict[tuple[int, Reg], Phi] = {}
-    for reg, homes in definitions.items():
-        seeds = {exit for node in homes for exit in closing.get(node, ())}
-        work = list(homes)
-        pending = set(seeds)
-        while work or pending:
-            targets = frontiers[work.pop()] if work else {pending.pop()}
-            for node in targets:
-                block = dominance.order[node]
-                if (node, reg) in phis or reg not in live[block]:
-                    continue
-                phi = phis[node, reg] = Phi(reg)
-                block.phis.append(phi)
-                work.append(node)
-                pending |= closing.get(node, set())
+                homes.setdefault(reg, {})[node] = None
+    for reg, definitions in homes.items():
+        work = list(definitions)
+        seen = 0
+        while work:
+            node = work.pop()
+            new = (frontiers[node] | exits[node]) & ~seen
+            seen |= new
+            for target in members(new):
+                block = dominance.order[target]
+                if reg in live[block]:
+                    block.phis.append(Phi(reg))
+                    work.append(target)
 
 
-def _loop_exits(graph: Graph, dominance: Dominance) -> dict[int, set[int]]:
-    """For a block in loops: the blocks just outside the innermost, where a value defined in it leaves that loop.
+def _loop_exits(dominance: Dominance) -> list[int]:
+    """For each block, as a set of numbers: those just outside the innermost loop, where a value defined in it leaves that loop.
 
     If it leaves the loops around that one too, the phi there is a definition in them.
     """
     loops = dominance.loops()
-    exits: dict[int, set[int]] = {}
-    of_loop: dict[Loop, set[int]] = {}
-    for block in graph.blocks:
-        loop = loops.get(block)
-        if loop is None:
-            continue
-        if loop not in of_loop:
-            of_loop[loop] = {dominance.number[exit] for exit in loop.exits()}
-        exits[dominance.number[block]] = of_loop[loop]
-    return exits
+    of_loop: dict[Loop, int] = {}
+    for loop in dict.fromkeys(loops.values()):
+        of_loop[loop] = sum(1 << dominance.number[exit] for exit in loop.exits())
+    return [of_loop[loops[block]] if block in loops else 0 for block in dominance.order]
 
 
 class _Renamer:

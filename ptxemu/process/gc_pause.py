@@ -36,13 +36,17 @@ _unsearched = _Unsearched()
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """Trees are large and live on: the collector would only walk them again and again (half the time of a check)."""
+def collector_paused(lives_on: bool = True) -> Iterator[None]:
+    """Trees are large: the collector would only walk them again and again (half the time of a check, a fifth of a compilation).
+
+    What has been made counts as old if it ``lives_on``; else the collector looks at it next.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
-            _unsearched.settle()
+            if lives_on:
+                _unsearched.settle()
             gc.enable()

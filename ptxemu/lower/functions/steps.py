@@ -55,6 +55,30 @@ done:
   ret void
 }"""
 
+# A step of pairs of places: what is in the first goes to the second.
+COPY = """define internal void @copy(ptr %w, ptr %frame, i32 %mask, ptr %step) nounwind {
+entry:
+  %size.at = getelementptr i8, ptr %step, i64 8
+  %size = load i32, ptr %size.at, align 8
+  %end = getelementptr i8, ptr %step, i32 %size
+  %first = getelementptr i8, ptr %step, i64 16
+  br label %loop
+loop:
+  %pair = phi ptr [ %first, %entry ], [ %next, %loop ]
+  %from = load i32, ptr %pair, align 8
+  %to.at = getelementptr i8, ptr %pair, i64 4
+  %to = load i32, ptr %to.at, align 4
+  %source = getelementptr i8, ptr %frame, i32 %from
+  %target = getelementptr i8, ptr %frame, i32 %to
+  %value = load <16 x i32>, ptr %source, align 64
+  store <16 x i32> %value, ptr %target, align 64
+  %next = getelementptr i8, ptr %pair, i64 8
+  %more = icmp ne ptr %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}"""
+
 # The lanes of a computed branch part ways. Each edge has the range of its steps and the place of the lanes that wait at its end.
 # Returns the number of the edge if all lanes took the same, else -1.
 SCATTER = f"""define internal i32 @scatter(ptr %w, ptr %frame, i32 %mask, ptr %indices,
@@ -218,6 +242,7 @@ class Steps:
         self.ctx = ctx
         self.lower = lower
         self.words: list[str] = []
+        self._pairs: list[str] = []  # of places, to copy before the next step
         self._temporaries = 0
 
     # -- what can be a step
@@ -253,6 +278,19 @@ class Steps:
         if not isinstance(value, Reg):
             key = (form, source if source is value else value.type.name, ctx.form(target))
         self._add(key, operands, 0, lambda inner: body(inner, source, target))
+
+    def copy(self, source: Reg, target: Reg, size: int) -> None:
+        """Copy a register of ``size`` bytes to one of the same form; in which order with others before the next step is open."""
+        start, end = self.ctx.offsets[source], self.ctx.offsets[target]
+        if start != end:
+            self._pairs += [str(start + part | end + part << 32) for part in range(0, size, PLACE)]
+
+    def _copies(self) -> None:
+        """A step for the copies so far."""
+        pairs, self._pairs = self._pairs, []
+        if pairs:
+            self.ctx.helpers["copy"] = COPY
+            self.words += ["ptrtoint (ptr @copy to i64)", str(HEADER + 8 * len(pairs)), *pairs]
 
     def _given(self, operands: Operands, value: Reg | Imm) -> Reg | Imm:
         """What a routine reads for a value: a register, or the value itself if it is too small to be an operand."""
@@ -367,6 +405,8 @@ class Steps:
         routines[key] = f"ptrtoint (ptr @{name} to i64)"
 
     def _record(self, key: Hashable, parts: list[int], pos: int) -> None:
+        if self._pairs:
+            self._copies()
         words = self.words
         words.append(self.ctx.unit.steps[key])
         words.append(str(HEADER + 4 * len(parts) | pos << 32))
@@ -375,6 +415,7 @@ class Steps:
 
     def take(self) -> list[str]:
         """The words of the steps collected so far, which are forgotten."""
+        self._copies()
         words, self.words = self.words, []
         return words
 

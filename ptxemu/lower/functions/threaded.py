@@ -7,7 +7,7 @@ numbers.  LLVM sees a few instructions for each block, so that its time hardly d
 
 from __future__ import annotations
 
-from ptxemu.analysis.lifetimes import Lifetimes, place
+from ptxemu.analysis.lifetimes import Lifetimes, Value, place
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
@@ -46,15 +46,45 @@ class ThreadedBuilder(FunctionBuilder):
         return FrameContext(uniformity, layout, unit)
 
     def _prepare(self) -> None:
-        lifetimes = Lifetimes(self.linear.layout)
+        homes = self._homes()
+        lifetimes = Lifetimes(self.linear.layout, homes)
         sized = [
             (value, life, self._bytes(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.of.items()
         ]
         offsets, self.frame_bytes = place(sized, self._place_masks())
         for value in lifetimes.of:
-            reg = self._handed(value) if isinstance(value, Phi) else value
-            self.ctx.offsets[reg] = offsets[value]
-            self.ctx.shared_regs.add(reg)
+            self._place(self._handed(value) if isinstance(value, Phi) else value, offsets[value])
+        for value, home in homes.items():
+            if isinstance(value, Phi):
+                self.handed.setdefault(value, value.dst)
+            elif home is not None:
+                self._place(value, offsets[home])
+
+    def _place(self, reg: Reg, offset: int) -> None:
+        self.ctx.offsets[reg] = offset
+        self.ctx.shared_regs.add(reg)
+
+    def _homes(self) -> dict[Value, Value | None]:
+        """Where phis need no place of their own for what is handed over to them, as :class:`Lifetimes` takes it.
+
+        A phi that gives lanes what all of them have in one register already is that register, unless lanes wait for it while
+        others may write the register again.  Any other gets its value where it is kept, unless another phi must read the old one
+        from there on the same edge.
+        """
+        homes: dict[Value, Value | None] = {}
+        for block in self.order:
+            if not block.phis or any(self.linear.waits(pred, block) for pred in block.preds):
+                continue
+            for phi in block.phis:
+                arg, *others = set(phi.args.values())
+                if not others and isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(phi.dst):
+                    homes[phi], homes[phi.dst] = None, homes.get(arg, arg)
+        for block in self.order:
+            results = {phi.dst for phi in block.phis}
+            given = ((phi, homes.get(arg, arg)) for phi in block.phis for arg in phi.args.values() if isinstance(arg, Reg))
+            read = {arg for phi, arg in given if arg in results and arg is not phi.dst}
+            homes |= {phi: phi.dst for phi in block.phis if phi not in homes and phi.dst not in read}
+        return homes
 
     def _place_masks(self) -> int:
         """Masks lie in the frame too, where LLVM leaves them; returns where the registers start."""
@@ -104,7 +134,7 @@ class ThreadedBuilder(FunctionBuilder):
     def _fill(self, block: Block) -> None:
         ctx = self.ctx
         for phi in block.phis:
-            self.steps.special("take", _take, self.handed[phi], phi.dst)
+            self.steps.copy(self.handed[phi], phi.dst, self._bytes(phi.dst))
         for op in block.ops:
             if op.call is not None or op.row in WHOLE:
                 self.steps.flush(ctx.active)
@@ -146,8 +176,13 @@ class ThreadedBuilder(FunctionBuilder):
         """The steps for the phis of ``succ``."""
         waits = again or self.linear.waits(block, succ)
         for phi in succ.phis:
-            merged = waits and not self.ctx.is_scalar(phi.dst)
-            self.steps.special(*(("merge", _merge) if merged else ("hand", _hand)), phi.args[block], self.handed[phi])
+            arg, target = phi.args[block], self.handed[phi]
+            if waits and not self.ctx.is_scalar(phi.dst):
+                self.steps.special("merge", _merge, arg, target)
+            elif isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(target):
+                self.steps.copy(arg, target, self._bytes(target))
+            else:
+                self.steps.special("hand", _hand, arg, target)
 
     def send(self, block: Block, succ: Block, mask: str) -> None:
         ctx = self.ctx
@@ -203,11 +238,6 @@ class ThreadedBuilder(FunctionBuilder):
 def _spread(ctx: Context, index: Reg, vector: Reg) -> None:
     """The index of a computed branch in every lane."""
     ctx.bind(vector, ctx.vector_of(index, B32))
-
-
-def _take(ctx: Context, handed: Reg, dst: Reg) -> None:
-    """A phi gets what its edges have handed over."""
-    ctx.bind(dst, ctx.read(handed))
 
 
 def _hand(ctx: Context, value: Reg | Imm, handed: Reg) -> None:
