@@ -14,6 +14,8 @@ from kernel_tools import kernel
 import ptxemu
 from ptxemu._runtime import ffi, lib
 from ptxemu.driver import compile
+from ptxemu.lower.core import access
+from ptxemu.lower.core.access import Access
 
 KINDS = {lib.PE_READ: "read", lib.PE_WRITE: "write", lib.PE_UPDATE: "update"}
 SPACES = {
@@ -117,6 +119,48 @@ def test_each_lane_of_an_access_is_told_once(device: ptxemu.Device, watcher: Wat
     assert told == {what: 64 for what in ACCESSES[instruction]}
     for addresses in watcher.addresses.values():
         assert {(address - data.address) // 16 for address in addresses} == set(range(64))
+
+
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
+    """The accesses that lowerings have made."""
+    made: list[Access] = []
+
+    def record(*arguments: Any) -> Access:
+        made.append(Access(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(access, "Access", record)
+    return made
+
+
+def lanes_of(found: Access) -> int:
+    """How many lanes of a full warp take part."""
+    return 32 if found.mask.startswith("%") else found.mask.count("true")
+
+
+MATRICES = {
+    "cvt.u32.u64 %r7, %rd2; ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r3, %r4}, [%r7];": [("read", "shared", 16, 16)],
+    "cvt.u32.u64 %r7, %rd2; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r7], {%r3};": [("write", "shared", 16, 8)],
+}
+
+
+@pytest.mark.parametrize("instruction", [*ACCESSES, *MATRICES])
+def test_a_lowering_knows_what_its_access_does(
+    device: ptxemu.Device, watcher: Watcher, lowered: list[Access], instruction: str
+) -> None:
+    text = kernel(f"{ADDRESS} {instruction} ret;", ".param .u64 a", DECLARED).replace("sm_80", "sm_90")
+    run(device, text, device.to_device(np.zeros(256, np.uint32)))
+    lowered.clear()
+    module = compile.front(text)
+    compile.lower(module, module.functions["k"], "row", compile.Options(observed=True))
+    told = MATRICES.get(instruction) or [(*what, 32) for what in ACCESSES[instruction]]
+    for found, (kind, space, size, lanes) in zip((one for one in lowered if one.space != "param"), told, strict=True):
+        assert (KINDS[found.kind], found.space, lanes_of(found)) == (kind, space, lanes)
+        assert found.bytes in (size, None), "what it knows is right"
+        assert found.bytes == size or instruction.partition("cp.async")[1], "and only the size of a copy is not known"
+    count = sum(watcher.accesses[kind, space, size] for kind, space, size, _ in told)
+    assert count == sum(2 * lanes for *_, lanes in told)
 
 
 @pytest.mark.parametrize("guard", ["%r1, 5", "%r1, 40"])

@@ -15,7 +15,7 @@ from ptxemu.analysis.linear import Layout, Linear, linearize, unordered
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
-from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 
 UNIFORM = shapes.uniform(LANES)
 Transfer = Callable[["Uniformity", Op], "Shape | None"]
@@ -185,7 +185,7 @@ class Uniformity:
             return None
         if rule is not None and not op.negs and (found := rule(self, op)) is not None:
             return found
-        everything = [item for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,))]
+        everything = [item for source in op.srcs for item in items_of(source)]
         same = all((found := self.shape(item)) is not None and found.uniform for item in everything)
         return UNIFORM if same else None
 

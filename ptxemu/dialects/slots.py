@@ -35,20 +35,20 @@ class Slots:
         live = [index for index in sorted(self.variables) if maximum is None or index <= maximum]
         for op in self._lookups:
             op.mods = {"slots": ",".join(map(str, live))}
-            op.srcs = (op.srcs[0], *(SymRef(self.variables[index], 0) for index in live))
+            op.srcs = (op["index"], *(SymRef(self.variables[index], 0) for index in live))
             op.src_types = (U32, *(U64 for _ in live))
 
 
 @effect("surface_slot")
 def surface_slot(ctx: Context, op: Op) -> None:
     """The surface handle of an index, 0 for an empty slot."""
-    dst = op.dsts[0]
+    dst = op["d"]
     assert dst is not None
     indices = [int(word) for word in op.mods["slots"].split(",") if word]
-    word = op.srcs[0]
+    word, surfaces = op["index"], op["s"]
     if isinstance(word, Imm):
         index = word.bits & (1 << INDEX_BITS) - 1
-        found = op.srcs[1 + indices.index(index)] if index in indices else None
+        found = surfaces[indices.index(index)] if index in indices else None
         value = symbol_value(ctx, found) if isinstance(found, SymRef) else "0"
         ctx.define(op, 0, value if ctx.is_scalar(dst) else ctx.splat("i64", value))
         return
@@ -64,6 +64,6 @@ def surface_slot(ctx: Context, op: Op) -> None:
 
 def _table(ctx: Context, op: Op, indices: list[int]) -> str:
     """What ``pe_headers`` searches: the count, then index and place in the module's table of handles of each."""
-    places = [ctx.layout.module.handle_index[item.symbol] for item in op.srcs[1:] if isinstance(item, SymRef)]  # type: ignore[index]
+    places = [ctx.layout.module.handle_index[item.symbol] for item in op["s"] if isinstance(item, SymRef)]  # type: ignore[index]
     values = [len(indices), *(value for pair in zip(indices, places, strict=True) for value in pair)]
     return ctx.constant(f"[{len(values)} x i32] [{', '.join(f'i32 {value}' for value in values)}]")

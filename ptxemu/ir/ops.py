@@ -122,6 +122,11 @@ class Vec(Struct, frozen=True):
     items: tuple[Operand, ...]
 
 
+def items_of(operand: Operand) -> tuple[Operand, ...]:
+    """The elements of a vector, or the operand alone."""
+    return operand.items if isinstance(operand, Vec) else (operand,)
+
+
 OWN_OR_CONSTANT = frozenset({"const", "param", "local"})
 """State spaces in which no other thread writes."""
 
@@ -206,6 +211,10 @@ class Op(Struct, eq=False):
     def access(self) -> MemoryAccess:
         """The first of them, of an op that has one."""
         return self._accessed(self.row.effects.accesses[0])
+
+    def access_of(self, name: str) -> MemoryAccess:
+        """The access whose address the row calls so."""
+        return next(self._accessed(access) for access in self.row.effects.accesses if access.operand == name)
 
     def _accessed(self, access: Access) -> MemoryAccess:
         space = self.row.space(access, self.mods)

@@ -25,7 +25,7 @@ for _cop, _sizes in (("ca", "4,8,16"), ("cg", "16")):
     _slots = f"async cop={_cop} dst=shared,shared::cta src=global {HINT} prefetch?=L2::64B,L2::128B,L2::256B"
     for _part, _ptx in (("given:u32<immsize>?", "7.0"), ("ignore:pred", "7.5")):
         _row(_slots, f"{SIDES}, immsize:u32({_sizes}), {_part}, policy:u64?hint", ptx=_ptx, sm=80, lower="copy",
-             does="writes [d] for immsize, reads [s] for immsize",
+             does="writes [d] for immsize, reads [s] for ?",
              gates="L2::cache_hint@7.4@80 L2::64B@7.4@80 L2::128B@7.4@80 L2::256B@7.4@80")  # fmt: skip
 _row("async commit_group", "", ptx="7.0", sm=80, lower="copies_done", does="nothing")
 _row("async wait_group", "immN:b32", ptx="7.0", sm=80, lower="copies_done", does="nothing")

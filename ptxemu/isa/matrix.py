@@ -13,7 +13,8 @@ from ptxemu.isa.traits import name_words, traits
 CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
 LANES = 32
 MULTIPLIES = "meets warp, varying"
-LOADS, STORES = "reads [p] for ?, meets warp, varying", "writes [p] for ?, meets warp"
+LOADS, STORES = "reads [p] for {}, meets warp, varying", "writes [p] for {}, meets warp"
+LINES, ROW_BYTES = "?", 16  # a matrix as far as its stride leads; a row of eight b16
 
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
@@ -135,7 +136,7 @@ WMMA = (
 def _load(role: str, layout: str, shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
     row("wmma", f"load role={role} sync aligned layout={layout} shape={shape} {SPACE} type={type}",
         f"{_fragment('d', type, count)}, [p]:, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_load",
-        flags="widened", does=LOADS, chapter=CHAPTER)  # fmt: skip
+        flags="widened", does=LOADS.format(LINES), chapter=CHAPTER)  # fmt: skip
 
 
 def _in_memory(shape: str, type: str, count: int, ptx: str, sm: int, gates: str = CTA_GATE) -> None:
@@ -143,7 +144,7 @@ def _in_memory(shape: str, type: str, count: int, ptx: str, sm: int, gates: str 
     _load("c", "row,col", shape, type, count, ptx, sm, gates)
     row("wmma", f"store role=d sync aligned layout=row,col shape={shape} {SPACE} type={type}",
         f"[p]:, a:{REGISTERS[type]}*{count}, stride:u32?", ptx=ptx, sm=sm, gates=gates, lower="wmma_store", flags="widened",
-        does=STORES, chapter=CHAPTER)  # fmt: skip
+        does=STORES.format(LINES), chapter=CHAPTER)  # fmt: skip
 
 
 def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
@@ -181,9 +182,9 @@ _in_memory("m8n8k32,m8n8k128", "s32", registers(64, "s32"), "6.3", 75)
 
 for _num in (1, 2, 4):
     row("ldmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"d:b32*{_num}, [p]:",
-        ptx="6.5", sm=75, gates=CTA_GATE, flags="widened", does=LOADS, chapter=CHAPTER)  # fmt: skip
+        ptx="6.5", sm=75, gates=CTA_GATE, flags="widened", does=LOADS.format(ROW_BYTES), chapter=CHAPTER)  # fmt: skip
     row("stmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"[p]:, a:b32*{_num}",
-        ptx="7.8", sm=90, flags="widened", does=STORES, chapter=CHAPTER)  # fmt: skip
+        ptx="7.8", sm=90, flags="widened", does=STORES.format(ROW_BYTES), chapter=CHAPTER)  # fmt: skip
 _SMALL = "sync aligned"  # matrices of 8 bits and less
 for _types in ("type=b8", "dst=b8x16 src=b6x16_p32,b4x16_p64"):
     for _num, _registers in ((1, 2), (2, 4)):

@@ -36,8 +36,8 @@ def _arrivals(name: str) -> None:
         _row(f"{name} noComplete {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}", ptx="8.0" if sem else "7.0", does=ARRIVES)
 
 
-_row(f"init {OWN} type=b64", "[a]:type, count:u32")
-_row(f"inval {OWN} type=b64", "[a]:type")
+_row(f"init {OWN} type=b64", "[a]:type, count:u32", does="writes mbarrier [a]")
+_row(f"inval {OWN} type=b64", "[a]:type", does="writes mbarrier [a]")
 _arrivals("arrive")
 _arrivals("arrive_drop")
 for _name in ("expect_tx", "complete_tx"):

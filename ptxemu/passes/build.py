@@ -143,7 +143,7 @@ class _Builder:
 
     def switch(self, op: Op) -> None:
         """``brx.idx``: a fault where the index is past the list."""
-        index = op.srcs[0]
+        index = op["a"]
         assert isinstance(index, Reg) and self.current is not None
         block, invalid = self.current, self.new("invalid")
         self.close([*map(self.label, op.labels), invalid], index, False, op.pos)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ptxemu.ir.ops import Addr, Function, Imm, Op, Reg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Function, Imm, Op, Reg, SymRef, Variable, Vec, items_of
 from ptxemu.ir.types import TYPES, U64, ScalarType
 from ptxemu.isa.table import Row
 from ptxemu.passes.internal import (
@@ -71,7 +71,7 @@ def elements(actual: Reg | Imm | Vec) -> list[tuple[int, Reg | Imm]]:
     """The registers of what a call passes or returns, by their offsets in the parameter."""
     found: list[tuple[int, Reg | Imm]] = []
     offset = 0
-    for value in actual.items if isinstance(actual, Vec) else (actual,):
+    for value in items_of(actual):
         assert isinstance(value, (Reg, Imm))
         found.append((offset, value))
         offset += value.type.bytes
@@ -119,8 +119,7 @@ class Marshal:
         large, size = places(params, results)
         if size and op.call.real:
             frame = Reg("%outgoing", U64)
-            stack = op.srcs[-1]
-            before.append(marker(OUTGOING, op, (frame,), (stack, Imm(size, U64))))
+            before.append(marker(OUTGOING, op, (frame,), (op["stack"], Imm(size, U64))))
             op = replace(op, srcs=(*op.srcs[:-1], frame))
             for formal, actual in arguments:
                 if formal in large and isinstance(actual, Variable):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.ops import Addr, Function, Op, Operand, Reg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Function, Op, Operand, Reg, SymRef, Variable, items_of
 from ptxemu.ir.types import TYPES
 from ptxemu.passes.internal import ARGUMENTS, RESULTS, transfer
 from ptxemu.passes.marshal import FRAME_ALIGN, WORD, Marshal, cells, in_memory, places
@@ -85,10 +85,9 @@ def _elements(op: Op) -> list[tuple[Operand | None, int]]:
     """(register or value, size in bytes) of each element that an access moves."""
     if op.effects.reads:
         return [(dst, kind.bytes) for dst, kind in zip(op.dsts, op.dst_types)]
-    value, kind = op.srcs[1], op.src_types[1]
+    value, kind = op["v"], op.type_of("v")
     assert kind is not None
-    items = value.items if isinstance(value, Vec) else (value,)
-    return [(item, kind.bytes) for item in items]
+    return [(item, kind.bytes) for item in items_of(value)]
 
 
 def _collect(graph: Graph, kernel_params: set[Variable]) -> dict[Variable, set[tuple[int, int]] | None]:

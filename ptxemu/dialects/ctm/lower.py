@@ -24,7 +24,7 @@ def _site(ctx: Context, op: Op, *, flags: int = 0, operation: int = 0, group: in
 
 
 def _call(ctx: Context, op: Op, result: str, name: str, site: str, *data: str) -> str:
-    surface = op.srcs[0]
+    surface = op["s"]
     assert isinstance(surface, SymRef)
     return ctx.call(
         result, name, ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
@@ -32,38 +32,38 @@ def _call(ctx: Context, op: Op, result: str, name: str, site: str, *data: str) -
     )  # fmt: skip
 
 
-def _words(ctx: Context, op: Op, first: int, last: int) -> list[str]:
+def _words(ctx: Context, op: Op, *names: str) -> list[str]:
     """Addresses of lane-major copies of some operands."""
-    return [lane_data(ctx, operand, B32) for operand in op.srcs[first:last]]
+    return [lane_data(ctx, op[name], B32) for name in names]
 
 
 @effect("_ctm_load")
 def load(ctx: Context, op: Op) -> None:
-    """Sources: surface, x, y as floats. Results: red, green, blue, alpha."""
+    """Texels at x, y, which are floats: red, green, blue, alpha."""
     slot = ctx.temporary(f"<{LANES * 4} x i32>")
     site = _site(ctx, op, flags=lib.PE_CTM_2X2 if "2x2" in op.mods else 0)
-    _call(ctx, op, "void", "pe_ctm_load", site, *_words(ctx, op, 1, 3), slot)
+    _call(ctx, op, "void", "pe_ctm_load", site, *_words(ctx, op, "x", "y"), slot)
     for index, value in enumerate(load_lane_data(ctx, slot, B32, 4)):
         ctx.define(op, index, value)
 
 
 @effect("_ctm_store")
 def store(ctx: Context, op: Op) -> None:
-    """Sources: surface, x, y, the four values, the mask of channels."""
-    _call(ctx, op, "void", "pe_ctm_store", _site(ctx, op), *_words(ctx, op, 1, 5))
+    """The channels of the mask get their values."""
+    _call(ctx, op, "void", "pe_ctm_store", _site(ctx, op), *_words(ctx, op, "x", "y", "v", "channels"))
 
 
 @effect("_ctm_umrt")
 def umrt(ctx: Context, op: Op) -> None:
-    """Sources: surface, red, green, blue, alpha, the mask of channels."""
+    """UMRT: an update of each channel of the mask, at the point's own texel."""
     flags = lib.PE_CTM_SAME_INDEX if "same" in op.mods else 0
     site = _site(ctx, op, flags=flags, operation=int(op.mods["op"]), group=int(op.mods["group"]))
-    _call(ctx, op, "void", "pe_ctm_umrt", site, *_words(ctx, op, 1, 6))
+    _call(ctx, op, "void", "pe_ctm_umrt", site, *_words(ctx, op, "red", "green", "blue", "alpha", "channels"))
 
 
 @effect("_ctm_test")
 def test(ctx: Context, op: Op) -> None:
-    """Sources: surface, x, y, the value. The result is a predicate."""
+    """The conditional test, whose result is a predicate."""
     site = _site(ctx, op, condition=int(op.mods["condition"]), flags=lib.PE_CTM_UPDATE if "update" in op.mods else 0)
-    bits = _call(ctx, op, "i32", "pe_ctm_test", site, *_words(ctx, op, 1, 4))
+    bits = _call(ctx, op, "i32", "pe_ctm_test", site, *_words(ctx, op, "x", "y", "value"))
     ctx.define(op, 0, ctx.mask_from_bits(bits))

@@ -24,9 +24,9 @@ CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE
 def pointer(ctx: Context, op: Op) -> None:
     """A device pointer as an address of the program; null stays null."""
     shift = ctx.scalar.bin("sub", "i64", op.mods["bias"], ctx.field("arena_base"))
-    vector = op.dsts[0] is not None and not ctx.is_scalar(op.dsts[0])
+    vector = op["d"] is not None and not ctx.is_scalar(op["d"])
     emitter = ctx.vector if vector else ctx.scalar
-    value = ctx.vector_of(op.srcs[0], U64) if vector else ctx.scalar_of(op.srcs[0], U64)
+    value = ctx.vector_of(op["a"], U64) if vector else ctx.scalar_of(op["a"], U64)
     moved = emitter.bin("add", "i64", value, ctx.splat("i64", shift) if vector else shift)
     null = emitter.icmp("eq", "i64", value, emitter.int(64, 0))
     ctx.define(op, 0, emitter.select(null, "i64", emitter.int(64, 0), moved))

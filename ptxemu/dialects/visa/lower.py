@@ -15,14 +15,15 @@ from ptxemu.lower.memory.surfaces import site_constant
 
 FIELDS = ("handle", "x", "y", "z", "layer", "level", "a", "b", "old")
 """The pointers of a ``pe_typed_lanes``."""
-PLACES = {"x": 0, "y": 1, "z": 2, "level": 3, "a": 4, "b": 5}
-"""Which source they take: u, v, r, lod, src0, src1."""
+OPERANDS = {"x": "u", "y": "v", "z": "r", "level": "lod", "a": "a", "b": "b"}
+"""Which operand they take."""
+VALUES = ("a", "b")
 
 
 @effect("visa_surface")
 def surface(ctx: Context, op: Op) -> None:
     """The handle of the surface that the host has bound to a variable."""
-    symbol = op.srcs[0]
+    symbol = op["s"]
     assert isinstance(symbol, SymRef)
     ctx.define_same(op, 0, symbol_value(ctx, symbol))
 
@@ -39,13 +40,14 @@ def typed_atomic(ctx: Context, op: Op) -> None:
         ctx, op, lib.PE_SU_TYPED, lib.PE_GEOM_ANY, lib.PE_CLAMP_ZERO, kind.bytes, 1, entry.code, type_code(kind), flags,
         int(op.mods["channel"]),
     )  # fmt: skip
-    places = PLACES | ({"a": 5, "b": 4} if entry.name == "CAS" else {})
+    given = {name for name, there in zip(OPERANDS.values(), op.mods["given"], strict=True) if there == "1"}
+    operands = OPERANDS | ({"a": "b", "b": "a"} if entry.name == "CAS" else {})
     block = _Block(ctx)
-    block.put("handle", op.srcs[0], U64)
-    for name, place in places.items():
-        if op.mods["given"][place] == "1":
-            block.put(name, op.srcs[1 + place], _word(kind) if place > 3 else TYPES["b32"])
-    dst = op.dsts[0]
+    block.put("handle", op["s"], U64)
+    for field, name in operands.items():
+        if name in given:
+            block.put(field, op[name], _word(kind) if name in VALUES else TYPES["b32"])
+    dst = op["d"]
     if dst is not None:
         block.place("old", LANES * kind.bytes)
     lanes = block.finish()

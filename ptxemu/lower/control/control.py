@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import B64, U32
-from ptxemu.lower.core.access import local_bases, space_of
+from ptxemu.lower.core.access import local_bases
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise, source_type
@@ -56,14 +56,13 @@ def pmevent(ctx: Context, op: Op) -> None:
 @effect("cvta")
 def cvta(ctx: Context, op: Op) -> None:
     """cvta (PTX ISA "cvta"): add or subtract the window's base; global, const and param addresses are generic already."""
-    dst = op.dsts[0]
-    if dst is None:
+    dst, kind = op["d"], op.type_of("d")
+    if dst is None or kind is None:
         return
     vector = not ctx.is_scalar(dst)
     emitter = ctx.vector if vector else ctx.scalar
-    kind = op.dst_types[0]
     value = _address(ctx, op, vector)
-    space = space_of(op)
+    space = _window(op)
     operation = "sub" if "to" in op.mods else "add"
     if space == "shared":
         base = ctx.field("shared_base")
@@ -73,12 +72,17 @@ def cvta(ctx: Context, op: Op) -> None:
     ctx.define(op, 0, emitter.cast("trunc", "i64", value, f"i{kind.bits}"))
 
 
+def _window(op: Op) -> str:
+    """The state space, without its ``::cta`` refinement."""
+    return op.mods["space"].partition("::")[0]
+
+
 def _address(ctx: Context, op: Op, vector: bool) -> str:
     """The source address as i64; 32-bit sources are window offsets."""
     from ptxemu.ir.ops import Reg, SymRef
     from ptxemu.lower.core.special import symbol_value
 
-    source = op.srcs[0]
+    source = op["a"]
     if isinstance(source, SymRef):
         value = symbol_value(ctx, source)
         return ctx.splat("i64", value) if vector else value
@@ -90,12 +94,12 @@ def _address(ctx: Context, op: Op, vector: bool) -> str:
 @effect("isspacep")
 def isspacep(ctx: Context, op: Op) -> None:
     """isspacep (PTX ISA): does a generic address fall in the space's window?"""
-    dst = op.dsts[0]
+    dst = op["d"]
     if dst is None:
         return
     vector = not ctx.is_scalar(dst)
     value = _address(ctx, op, vector)
-    space = space_of(op)
+    space = _window(op)
     shared = _inside(ctx, value, ctx.field("shared_base"), ctx.field("shared_size"), vector)
     if space == "shared":
         ctx.define(op, 0, shared)

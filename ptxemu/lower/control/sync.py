@@ -22,10 +22,14 @@ def _uniform(ctx: Context, operand: Operand) -> str:
     return ctx.inst(f"extractelement <{LANES} x i32> {ctx.vector_of(operand, U32)}, i32 {lane}")
 
 
-def _arguments(ctx: Context, operands: tuple[Operand, ...]) -> tuple[str, str]:
-    values = [_uniform(ctx, operand) for operand in operands[:2]]
-    values += ["0"] * (2 - len(values))
-    return values[0], values[1]
+def _arguments(ctx: Context, op: Op) -> tuple[str, str]:
+    """The number of a barrier and the count of threads, 0 for all of the CTA."""
+    return _uniform(ctx, op["a"]), "0" if op["b"] is None else _uniform(ctx, op["b"])
+
+
+def _predicate(ctx: Context, op: Op) -> str:
+    """The lanes whose predicate is true."""
+    return ctx.conjunction(ctx.active, ctx.predicate(op["c"], op.negated("c"), True))
 
 
 def _form(op: Op) -> int:
@@ -38,7 +42,7 @@ def _form(op: Op) -> int:
 
 
 def _barrier(ctx: Context, op: Op, arrive: int) -> None:
-    number, count = _arguments(ctx, op.srcs)
+    number, count = _arguments(ctx, op)
     ctx.call(
         "void", "pe_barrier", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", number), ("i32", count),
         ("i32", ctx.bits_of(ctx.active)), ("i32", str(arrive | _form(op))),
@@ -58,16 +62,15 @@ def barrier_arrive(ctx: Context, op: Op) -> None:
 
 @effect("barrier_red", size=40)
 def barrier_red(ctx: Context, op: Op) -> None:
-    """bar.red: the last source is the predicate; popc gives a count, and/or a predicate."""
-    number, count = _arguments(ctx, op.srcs[:-1])
-    negated = bool(op.negs) and op.negs[-1]
-    predicate = ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True))
+    """bar.red: popc gives a count, and/or a predicate."""
+    number, count = _arguments(ctx, op)
+    predicate = _predicate(ctx, op)
     kind = next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
     result = ctx.call(
         "i32", "pe_barrier_red", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", number), ("i32", count),
         ("i32", ctx.bits_of(ctx.active)), ("i32", str(kind | _form(op))), ("i32", ctx.bits_of(predicate)),
     )  # fmt: skip
-    if op.dst_types[0] is PRED:
+    if op.type_of("d") is PRED:
         result = ctx.scalar.icmp("ne", "i32", result, "0")
     ctx.define(op, 0, result)
 
@@ -75,14 +78,11 @@ def barrier_red(ctx: Context, op: Op) -> None:
 @effect("_barrier_join")
 def barrier_join(ctx: Context, op: Op) -> None:
     """The first half of a barrier that counts threads: lanes arrive, each at the barrier that it names."""
-    operands, action, predicate = op.srcs, int(lib.PE_LANES_ARRIVE if "arrive" in op.mods else lib.PE_LANES_SYNC), "0"
+    action, predicate = int(lib.PE_LANES_ARRIVE if "arrive" in op.mods else lib.PE_LANES_SYNC), "0"
     if "red" in op.mods:
-        operands = op.srcs[:-1]
         action = lib.PE_LANES_RED + next(REDUCTIONS[mod] for mod in op.mods.values() if mod in REDUCTIONS)
-        negated = bool(op.negs) and op.negs[-1]
-        predicate = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op.srcs[-1], negated, True)))
-    values = [ctx.vector_of(operand, U32) for operand in operands[:2]]
-    values += [ctx.vector.int(32, 0)] * (2 - len(values))
+        predicate = ctx.bits_of(_predicate(ctx, op))
+    values = [ctx.vector.int(32, 0) if operand is None else ctx.vector_of(operand, U32) for operand in (op["a"], op["b"])]
     ctx.call(
         "void", "pe_barrier_lanes", ("ptr", "%w"), ("i32", ctx.position(op)), *(("ptr", ctx.in_memory("i32", v)) for v in values),
         ("i32", ctx.bits_of(ctx.active)), ("i32", str(action)), ("i32", predicate),
@@ -92,12 +92,12 @@ def barrier_join(ctx: Context, op: Op) -> None:
 @effect("_barrier_leave")
 def barrier_leave(ctx: Context, op: Op) -> None:
     """The second half: lanes have their barrier's result."""
-    if not op.dsts or op.dsts[0] is None:
+    if op.get("d") is None:
         return
     results = ctx.spill("i32", ctx.vector.int(32, 0))
     ctx.call("void", "pe_barrier_results", ("ptr", "%w"), ("ptr", results))
     value = ctx.inst(f"load <{LANES} x i32>, ptr {results}, align 64")
-    ctx.define(op, 0, ctx.vector.icmp("ne", "i32", value, ctx.vector.int(32, 0)) if op.dst_types[0] is PRED else value)
+    ctx.define(op, 0, ctx.vector.icmp("ne", "i32", value, ctx.vector.int(32, 0)) if op.type_of("d") is PRED else value)
 
 
 @effect("bar_warp_sync", size=10)

@@ -36,8 +36,8 @@ def source_lanes(mode: str, b: int, c: int) -> tuple[list[int], list[bool]]:
 @effect("shfl", size=40)
 def shfl(ctx: Context, op: Op) -> None:
     """shfl, shfl.sync: constant operands become one vector shuffle."""
-    value = ctx.vector_of(op.srcs[0], op.type())
-    b, c = op.srcs[1], op.srcs[2]
+    value = ctx.vector_of(op["a"], op.type())
+    b, c = op["b"], op["c"]
     if isinstance(b, Imm) and isinstance(c, Imm):
         lanes, valid = source_lanes(op.mods["mode"], b.bits, c.bits)
         picks = ", ".join(f"i32 {lane}" for lane in lanes)
@@ -47,9 +47,9 @@ def shfl(ctx: Context, op: Op) -> None:
     else:
         lane, good = _lanes(ctx, op.mods["mode"], b, c)
         moved = _pick(ctx, value, lane)
-    if op.dsts[0] is not None:
+    if op["d"] is not None:
         ctx.define(op, 0, moved)
-    if len(op.dsts) > 1 and op.dsts[1] is not None:
+    if op["q"] is not None:
         ctx.define(op, 1, good)
 
 
@@ -84,17 +84,18 @@ def _pick(ctx: Context, value: str, lane: str) -> str:
 
 
 def _members(ctx: Context, op: Op) -> tuple[str, bool]:
-    """The lanes that take part: executing ones in the membermask of ``.sync`` forms (always the last source).
+    """The lanes that take part: executing ones in the membermask of ``.sync`` forms.
 
     (bits, False) for the whole warp, or, where lanes give different membermasks, (each lane's own bits, True).
     """
     bits = ctx.bits_of(ctx.mask_of(op))
-    if "sync" not in op.mods:
+    members = op.get("membermask")
+    if members is None:
         return bits, False
-    shape = ctx.shape(op.srcs[-1])
+    shape = ctx.shape(members)
     if shape is not None and shape.uniform:
-        return ctx.scalar.bin("and", f"i{LANES}", bits, ctx.scalar_of(op.srcs[-1], B32)), False
-    return ctx.vector.bin("and", "i32", ctx.splat("i32", bits), ctx.vector_of(op.srcs[-1], B32)), True
+        return ctx.scalar.bin("and", f"i{LANES}", bits, ctx.scalar_of(members, B32)), False
+    return ctx.vector.bin("and", "i32", ctx.splat("i32", bits), ctx.vector_of(members, B32)), True
 
 
 def _define(ctx: Context, op: Op, index: int, value: str, grouped: bool) -> None:
@@ -110,10 +111,9 @@ def _define(ctx: Context, op: Op, index: int, value: str, grouped: bool) -> None
 @effect("vote", size=15)
 def vote(ctx: Context, op: Op) -> None:
     """vote, vote.sync: all, any, uni over the taking lanes; ballot."""
-    negated = bool(op.negs) and op.negs[0]
     who, grouped = _members(ctx, op)
     e = ctx.vector if grouped else ctx.scalar
-    yes = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op.srcs[0], negated, True)))
+    yes = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op["a"], op.negated("a"), True)))
     yes = e.bin("and", "i32", ctx.splat("i32", yes) if grouped else yes, who)
     mode = op.mods["mode"]
     if mode == "ballot":
@@ -180,14 +180,14 @@ def redux(ctx: Context, op: Op) -> None:
     if kind.is_float:
         result = _redux_float(ctx, op, who, grouped)
     else:
-        result = _reduce(ctx, op, ctx.vector_of(op.srcs[0], kind), who, grouped, kind.is_signed)
+        result = _reduce(ctx, op, ctx.vector_of(op["a"], kind), who, grouped, kind.is_signed)
     _define(ctx, op, 0, result, grouped)
 
 
 def _redux_float(ctx: Context, op: Op, who: str, grouped: bool) -> str:
     """Least or greatest float, -0 below +0, by integers in the same order. NaNs count with ``.NaN`` only."""
     v, e = ctx.vector, ctx.vector if grouped else ctx.scalar
-    bits = ctx.convert(ctx.vector_of(op.srcs[0], op.type()), "float", "i32", True)
+    bits = ctx.convert(ctx.vector_of(op["a"], op.type()), "float", "i32", True)
     magnitude = v.bin("and", "i32", bits, v.int(32, 0x7FFFFFFF))
     if "abs" in op.mods:
         bits = magnitude
@@ -214,7 +214,7 @@ def match(ctx: Context, op: Op) -> None:
     kind = op.type()
     bits = f"i{kind.bits}"
     who, grouped = _members(ctx, op)
-    value = ctx.vector_of(op.srcs[0], kind)
+    value = ctx.vector_of(op["a"], kind)
     v = ctx.vector
     members = who if grouped else ctx.splat("i32", who)
     same = v.bin("and", "i32", equal_lanes(ctx, value, bits), members)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SymRef, Variable
+from ptxemu.ir.ops import Addr, Imm, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.gather import outside
@@ -21,6 +21,7 @@ SPACES = {
     "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
     "const": lib.PE_CONST, "param": lib.PE_PARAM,
 }  # fmt: skip
+KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
 
@@ -37,19 +38,33 @@ class Span:
 
 @dataclass(slots=True)
 class Access:
-    """One access: ``size`` bytes a lane at ``base`` (a scalar i64 when ``shape`` is a pattern, else a vector).
+    """One access, as the row of its instruction states it: what is tested, observed and named in faults.
 
-    ``base`` is the address as the program sees it (an offset in shared and local space).
-    ``safe``: known to be aligned and in range without a test.
+    The lanes of ``mask`` read, write or update (``kind``: PE_READ ...) ``bytes`` bytes each, None if only the execution tells
+    how many, at ``base``, a scalar i64 when ``shape`` is a pattern, else a vector.  ``base`` is the address as the program
+    sees it (an offset in shared and local space).  ``safe``: known to be aligned and in range without a test.
     """
 
     op: Op
+    kind: int
     address: Addr
     space: str
+    bytes: int | None
+    mask: str
     base: str
     shape: Shape | None
-    size: int
     safe: bool = False
+
+    @property
+    def size(self) -> int:
+        """The bytes of an access that is tested by compiled code: a power of two, to which addresses are aligned."""
+        assert self.bytes is not None
+        return self.bytes
+
+    @property
+    def space_code(self) -> int:
+        """PE_GENERIC ..."""
+        return int(SPACES[self.space])
 
     @property
     def span(self) -> Span:
@@ -68,25 +83,24 @@ class Access:
         return "volatile " if self.strong else ""
 
 
-def space_of(op: Op, slot: str = "space") -> str:
-    """The state space that a slot of a memory op gives, without its ``::cta`` refinement."""
-    return op.mods.get(slot, "generic").split("::")[0]
-
-
 # ---------------------------------------------------------------- addresses
 
 
-def access(ctx: Context, op: Op, address: Operand, size: int, slot: str = "space") -> Access:
-    """Evaluate an address operand of a memory op, in the space that ``slot`` gives."""
-    space = space_of(op, slot)
+def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
+    """The access at the operand of that name, by the lanes of ``mask`` (those in which ``op`` takes effect)."""
+    stated = op.access_of(name)
+    address, space, size = stated.address, stated.space, stated.bytes
     assert isinstance(address, Addr)
-    shape = ctx.shape(address)
+    shape, safe = ctx.shape(address), False
     if isinstance(address.base, SymRef):
         base = symbol_address(ctx, address.base, address.offset)
-        return Access(op, address, space, base, shape, size, safe=_static(ctx, space, address, size))
-    if isinstance(address.base, Imm):
-        return Access(op, address, space, str(address.base.bits + address.offset), shape, size)
-    return Access(op, address, space, _computed(ctx, op, address, shape), shape, size, safe=op in ctx.trusted)
+        safe = size is not None and _static(ctx, space, address, size)
+    elif isinstance(address.base, Imm):
+        base = str(address.base.bits + address.offset)
+    else:
+        base, safe = _computed(ctx, op, address, shape), op in ctx.trusted
+    kind = int(KINDS[stated.stated.kind])
+    return Access(op, kind, address, space, size, mask or ctx.mask_of(op), base, shape, safe)
 
 
 def scalar_base(ctx: Context, base: Reg) -> str:
@@ -207,53 +221,53 @@ def pattern_test(ctx: Context, found: Span) -> str:
     return good
 
 
-def verify(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+def verify(ctx: Context, found: Access, addresses: str) -> None:
     """Test every active lane of a vector of addresses; the runtime raises the fault."""
     limit = _limit(ctx, found.space, 0, found.size)
     wild = outside(ctx, addresses, _start(ctx, found.space), limit, found.size.bit_length() - 1)
-    failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(mask), wild), "0")
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild), "0")
 
     def raise_fault() -> list[str]:
-        check(ctx, found, ctx.in_memory("i64", addresses), mask)
+        check(ctx, found, ctx.in_memory("i64", addresses))
         return []
 
     ctx.when(failed, raise_fault, None, [], likely=False)
 
 
-def check(ctx: Context, found: Access, addresses: str, mask: str) -> None:
+def check(ctx: Context, found: Access, addresses: str) -> None:
     """The runtime's exact test of every active lane's address; ``addresses`` are in memory."""
     ctx.call(
-        "void", "pe_check", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(SPACES[found.space])),
-        ("i32", str(found.size)), ("i32", ctx.bits_of(mask)), ("ptr", addresses), attributes="cold",
+        "void", "pe_check", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.space_code)),
+        ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses), attributes="cold",
     )  # fmt: skip
 
 
-def assure(ctx: Context, found: Access, mask: str) -> None:
+def assure(ctx: Context, found: Access) -> None:
     """Test a uniform access; the runtime raises the fault and does not return."""
 
     def fail() -> list[str]:
-        check(ctx, found, _stored_addresses(ctx, found), mask)
+        check(ctx, found, _stored_addresses(ctx, found))
         return []
 
     bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found.span), "true")
     ctx.when(bad, fail, None, [], likely=False)
 
 
-def observe(ctx: Context, found: Access, kind: int, mask: str) -> None:
-    """Tell the runtime of an access that has happened, where somebody wants to know: ``kind`` is PE_READ ..."""
+def observe(ctx: Context, found: Access) -> None:
+    """Tell the runtime of an access that has happened, where somebody wants to know."""
     if ctx.unit.observed:
         ctx.call(
-            "void", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(kind)),
-            ("i32", str(SPACES[found.space])), ("i32", str(found.size)), ("i32", ctx.bits_of(mask)),
+            "void", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.kind)),
+            ("i32", str(found.space_code)), ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)),
             ("ptr", _stored_addresses(ctx, found)),
         )  # fmt: skip
 
 
-def note_position(ctx: Context, op: Op) -> None:
+def note_position(ctx: Context, op: Op, space: str = "generic") -> None:
     """Leave position and space for the fault handler: an access in the arena may hit an unmapped page."""
     offset, _ = ctx.layout.warp_field("pos")
     pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
-    ctx.stmt(f"store volatile i64 {ctx.position(op, SPACES[space_of(op)])}, ptr {pointer}, align 4")
+    ctx.stmt(f"store volatile i64 {ctx.position(op, SPACES[space])}, ptr {pointer}, align 4")
 
 
 # ---------------------------------------------------------------- address forms
@@ -283,12 +297,12 @@ def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
     return addresses
 
 
-def checked_lanes(ctx: Context, found: Access, mask: str) -> tuple[str, str]:
+def checked_lanes(ctx: Context, found: Access) -> tuple[str, str]:
     """Host addresses of the lanes of a pattern, not local, after the runtime's test: their place in memory, and what is to be
     added to each. All this is out of line."""
     addresses = _stored_addresses(ctx, found)
     if not found.safe:
-        check(ctx, found, addresses, mask)
+        check(ctx, found, addresses)
     return addresses, ctx.field("shared_base") if found.space == "shared" else "0"
 
 
@@ -353,15 +367,15 @@ done:
     return name
 
 
-def tested_lanes(ctx: Context, found: Access, mask: str, rare: bool) -> str:
+def tested_lanes(ctx: Context, found: Access, rare: bool) -> str:
     """Host addresses of all lanes after the test: inline, or by the runtime where a pattern's own test has failed."""
     addresses = vector_addresses(ctx, found)
     if rare and not found.safe:
-        check(ctx, found, ctx.in_memory("i64", addresses), mask)
+        check(ctx, found, ctx.in_memory("i64", addresses))
     elif not found.safe and found.shape is not None and found.shape.uniform:
-        assure(ctx, found, mask)
+        assure(ctx, found)
     elif not found.safe:
-        verify(ctx, found, addresses, mask)
+        verify(ctx, found, addresses)
     return physical_lanes(ctx, found, addresses)
 
 

@@ -8,7 +8,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
-from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop
 from ptxemu.lower.core.context import MASK, WORD, Context, keep_in_memory, zero
@@ -362,7 +362,7 @@ def _sources(ctx: Context, op: Op, vector: bool) -> list[str]:
         kind = op.src_types[index]
         assert kind is not None
         negated = bool(op.negs) and op.negs[index] if index < len(op.negs) else False
-        for item in source.items if isinstance(source, Vec) else (source,):
+        for item in items_of(source):
             values.append(_source(ctx, item, kind, negated, vector, raw))
     return values
 

@@ -36,7 +36,7 @@ def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit
 @effect("_keep")
 def keep(ctx: Context, op: Op) -> None:
     """A value for other blocks: lanes that are elsewhere keep theirs."""
-    reg, source = op.dsts[0], op.srcs[0]
+    reg, source = op["d"], op["a"]
     assert reg is not None
     value = ctx.convert(ctx.vector_of(source, reg.type), reg.type.llvm, ctx.storage_type(reg), True)
     whole = ctx.full_type(reg)

@@ -36,7 +36,7 @@ def real_call(ctx: Context, op: Op) -> None:
     block = ctx.call_block(places[-1])
     for value, place in zip(values, places):
         _put(ctx, block, place, value.type, ctx.vector_of(value, value.type))
-    mask, stack = ctx.bits_of(ctx.active), _stack_end(ctx, op.srcs[-1])
+    mask, stack = ctx.bits_of(ctx.active), _stack_end(ctx, op["stack"])
     if isinstance(op.call.callee, Function):
         note_position(ctx, op)
         symbol = ctx.unit.symbols[op.call.callee]
@@ -84,9 +84,9 @@ def _stack_end(ctx: Context, pointer: Operand) -> str:
 @effect("_outgoing")
 def outgoing(ctx: Context, op: Op) -> None:
     """Where the callee's frame starts: there is room for the parameters, and they are aligned."""
-    pointer, size = op.srcs
+    size = op["size"]
     assert isinstance(size, Imm)
-    stack = ctx.scalar.intrinsic("uadd.sat", "i64", _stack_end(ctx, pointer), str(FRAME_ALIGN - 1))
+    stack = ctx.scalar.intrinsic("uadd.sat", "i64", _stack_end(ctx, op["stack"]), str(FRAME_ALIGN - 1))
     start = ctx.scalar.bin("and", "i64", stack, str(-FRAME_ALIGN))
     end = ctx.scalar.intrinsic("uadd.sat", "i64", start, str(size.bits))
 
@@ -102,7 +102,8 @@ def outgoing(ctx: Context, op: Op) -> None:
 @effect("_copy_out", "_copy_back")
 def copy_parameter(ctx: Context, op: Op) -> None:
     """A large parameter that is in memory anyway: all of its bytes, lane by lane."""
-    variable, frame, size = op.srcs
+    out, size = op.row is COPY_OUT, op["size"]
+    variable, frame = (op["s"], op["d"]) if out else (op["d"], op["s"])
     assert isinstance(variable, Addr) and isinstance(variable.base, SymRef) and isinstance(frame, Addr) and isinstance(size, Imm)
     base, stride = ctx.field("local_base"), ctx.field("local_size")
     there = ctx.scalar.bin("add", "i64", ctx.scalar_of(frame.base, U64), str(frame.offset))
@@ -110,7 +111,7 @@ def copy_parameter(ctx: Context, op: Op) -> None:
     here, step = symbol_address(ctx, variable.base, 0), "0"  # all lanes have the parameters of the kernel
     if op.mods["space"] == "local":
         here, step = ctx.scalar.bin("add", "i64", base, here), stride
-    target, source = ((there, stride), (here, step)) if op.row is COPY_OUT else ((here, step), (there, stride))
+    target, source = ((there, stride), (here, step)) if out else ((here, step), (there, stride))
     arguments = ", ".join(f"i64 {value}" for value in (*target, *source, str(size.bits)))
     ctx.stmt(f"call void @{_copier(ctx)}(i32 {ctx.bits_of(ctx.active)}, {arguments})")
 
@@ -148,7 +149,7 @@ done:
 
 
 def _addresses(ctx: Context, op: Op) -> str:
-    callee = op.srcs[0]
+    callee = op["callee"]
     assert isinstance(callee, (Reg, Imm))
     kind = B64 if callee.type.bits == 64 else B32
     return ctx.vector.cast("zext", kind.llvm, ctx.vector_of(callee, kind), "i64")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 from ptxemu.ir.types import B32, B64, U64, ScalarType
 from ptxemu.lower.core.access import symbol_address
 from ptxemu.lower.core.context import MASK, Context
@@ -344,9 +344,7 @@ class Steps:
 
     def _scope(self, op: Op) -> Hashable:
         """What the routine takes from the function that it is made for."""
-        symbols = any(
-            isinstance(item, SymRef) for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,))
-        )
+        symbols = any(isinstance(item, SymRef) for source in op.srcs for item in items_of(source))
         return id(self.ctx.layout) if symbols or op.row is STACK_POINTER else None
 
     # -- addresses that are computed first

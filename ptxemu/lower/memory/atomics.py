@@ -5,9 +5,9 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.operations import find
-from ptxemu.ir.ops import Op, Operand, Vec
+from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.access import SPACES, access, note_position, space_of, vector_addresses
+from ptxemu.lower.core.access import access, note_position, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.memory import consecutive
@@ -25,8 +25,7 @@ def type_code(kind: ScalarType) -> int:
 def lane_data(ctx: Context, operand: Operand, kind: ScalarType) -> str:
     """The address of a lane-major copy of a scalar or vector operand."""
     bits = f"i{kind.bits}"
-    items = operand.items if isinstance(operand, Vec) else (operand,)
-    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items_of(operand)]
     slot = ctx.temporary(f"<{LANES * len(values)} x {bits}>")
     consecutive.store(ctx, bits, consecutive.weave(ctx, values, bits), len(values), slot)
     return slot
@@ -44,19 +43,19 @@ def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> lis
 def atomic(ctx: Context, op: Op) -> None:
     """Lanes of one address are served in lane order; a result nobody reads makes an ``atom`` a ``red``."""
     kind = op.type()
-    operands = op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2]
-    count = len(operands[0].items) if isinstance(operands[0], Vec) else 1
-    space = SPACES[space_of(op)]
-    code = operation(op.mods["op"], kind)
-    site = ctx.site(op, "pe_atom_site", op=code, type=type_code(kind), space=space, count=count)
-    found = access(ctx, op, op.srcs[0], kind.bytes * count)
-    note_position(ctx, op)
+    operands = [operand for name in "bc" if (operand := op.get(name)) is not None]
+    count = len(items_of(operands[0]))
+    found = access(ctx, op, "a")
+    site = ctx.site(
+        op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count
+    )
+    note_position(ctx, op, found.space)
     addresses = ctx.spill("i64", vector_addresses(ctx, found))
     data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
     wanted = any(dst is not None for dst in op.dsts)
     old = ctx.temporary(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
     ctx.call(
-        "void", "pe_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", addresses),
+        "void", "pe_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses),
         ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),
     )  # fmt: skip
     if wanted:

@@ -6,38 +6,43 @@ Fragments are handed over in memory (:mod:`ptxemu.lower.memory.fragments`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Imm, Op, Operand, Vec
+from ptxemu.ir.ops import Imm, Op, Operand, items_of
 from ptxemu.ir.types import B32, ScalarType
 from ptxemu.isa.matrix import BITS, dimensions
-from ptxemu.lower.core.access import SPACES, Access, access, note_position, space_of, vector_addresses
+from ptxemu.lower.core.access import Access, access, note_position, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory.fragments import Slots
 
 ROUNDING = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE_WMMA_C}
 
 
-def _contiguous(ctx: Context, slots: Slots, operand: Operand, kind: ScalarType | None) -> str:
-    """The address of a fragment's registers, one after the other; NaNs are canonical."""
-    assert kind is not None
+def _contiguous(ctx: Context, op: Op, slots: Slots) -> str:
+    """The address of the registers of the fragment ``a``, one after the other; NaNs are canonical."""
+    items, kind = items_of(op["a"]), _kind(op, "a")
     units = kind.bits // 32
-    first, _ = slots.take(len(_items(operand)) * units)
-    for index, item in enumerate(_items(operand)):
+    first, _ = slots.take(len(items) * units)
+    for index, item in enumerate(items):
         slots.write(first + index * units, item, kind, raw=False)
     return slots.address(first)
 
 
-def _items(operand: Operand) -> Sequence[Operand]:
-    return operand.items if isinstance(operand, Vec) else (operand,)
-
-
 def _result(op: Op, slots: Slots) -> tuple[int, bool]:
-    return slots.take(len(op.dsts) * op.dst_types[0].bits // 32)
+    return slots.take(len(op.dsts) * _kind(op, "d").bits // 32)
+
+
+def _first_lanes(count: int) -> str:
+    return vector_literal("i1", [lane < count for lane in range(LANES)])
+
+
+def _kind(op: Op, name: str) -> ScalarType:
+    kind = op.type_of(name)
+    assert kind is not None
+    return kind
 
 
 def _mask(ctx: Context, op: Op) -> tuple[str, str]:
@@ -71,12 +76,12 @@ def _flags(op: Op) -> int:
 def mma(ctx: Context, op: Op) -> None:
     """mma, mma.sp and wmma.mma. The layouts of wmma were a matter of the loads."""
     mods = {"atype": "f16", "btype": "f16"} | op.mods
-    selector = op.srcs[4] if "variant" in mods else None
+    selector = op.get("immf")
     slots = Slots(ctx)
-    sources = [[slots.find(item, _kind(op, i)) for item in _items(op.srcs[i])] for i in range(3)]
-    metadata = slots.find(op.srcs[3], B32) if "variant" in mods else 0
+    sources = [[slots.find(item, _kind(op, name)) for item in items_of(op[name])] for name in "abc"]
+    metadata = slots.find(op["e"], B32) if "variant" in mods else 0
     first, stays = _result(op, slots)
-    units = op.dst_types[0].bits // 32
+    units = _kind(op, "d").bits // 32
     registers = [[first + index * units for index in range(len(op.dsts))], *sources]
     m, n, k = dimensions(mods["shape"])
     types = {name: _type_code(mods[f"{name}type"]) for name in "abcd"}
@@ -87,12 +92,6 @@ def mma(ctx: Context, op: Op) -> None:
     )  # fmt: skip
     ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("ptr", ctx.slot_block))
     slots.define(op, first, stays)
-
-
-def _kind(op: Op, index: int) -> ScalarType:
-    kind = op.src_types[index]
-    assert kind is not None
-    return kind
 
 
 # ---------------------------------------------------------------- wmma in memory
@@ -118,20 +117,26 @@ def _matrix(op: Op, count: int) -> tuple[dict[str, int], int]:
     role, column_major = op.mods["role"], op.mods["layout"] == "col"
     rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
     across = column_major != (role == "b")  # a fragment of b has the columns of the matrix as its rows
-    fields = {"space": SPACES[space_of(op)], "rows": rows, "columns": columns, "bits": BITS[op.mods["type"]]}
-    fields |= {"role": ROLES[role], "across": int(across), "registers": count}
+    fields = {
+        "rows": rows,
+        "columns": columns,
+        "bits": BITS[op.mods["type"]],
+        "role": ROLES[role],
+        "across": int(across),
+        "registers": count,
+    }
     return fields, rows if across else columns
 
 
-def _move(ctx: Context, op: Op, function: str, count: int, stride: Operand | None, fragment: str) -> None:
+def _move(ctx: Context, op: Op, function: str, count: int, fragment: str) -> None:
+    """The matrix whose address lane 0 gives, which all lanes execute."""
     fields, default = _matrix(op, count)
-    found = access(ctx, op, op.srcs[0], 1)
-    note_position(ctx, op)
-    step = _first(ctx, stride) if stride is not None else str(default)
-    ctx.call(
-        "void", function, ("ptr", "%w"), ("ptr", ctx.site(op, "pe_wmma_site", **fields)), _mask(ctx, op),
-        ("i64", _address(ctx, found)), ("i32", step), ("ptr", fragment),
-    )  # fmt: skip
+    found = access(ctx, op, "p", _first_lanes(1))
+    note_position(ctx, op, found.space)
+    step = _first(ctx, op["stride"]) if op["stride"] is not None else str(default)
+    site = ctx.site(op, "pe_wmma_site", space=found.space_code, **fields)
+    arguments = [("i64", _address(ctx, found)), ("i32", step), ("ptr", fragment)]
+    ctx.call("void", function, ("ptr", "%w"), ("ptr", site), _mask(ctx, op), *arguments)
 
 
 @effect("wmma_load", size=60)
@@ -139,27 +144,27 @@ def wmma_load(ctx: Context, op: Op) -> None:
     """wmma.load: a matrix whose lines are ``stride`` elements apart."""
     slots = Slots(ctx)
     first, stays = _result(op, slots)
-    _move(ctx, op, "pe_wmma_load", len(op.dsts), op.srcs[1] if len(op.srcs) > 1 else None, slots.address(first))
+    _move(ctx, op, "pe_wmma_load", len(op.dsts), slots.address(first))
     slots.define(op, first, stays)
 
 
 @effect("wmma_store", size=60)
 def wmma_store(ctx: Context, op: Op) -> None:
     """wmma.store."""
-    fragment = _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1])
-    _move(ctx, op, "pe_wmma_store", len(_items(op.srcs[1])), op.srcs[2] if len(op.srcs) > 2 else None, fragment)
+    _move(ctx, op, "pe_wmma_store", len(items_of(op["a"])), _contiguous(ctx, op, Slots(ctx)))
 
 
 # ---------------------------------------------------------------- matrices of 8x8 elements
 
 
 def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
-    """ldmatrix, stmatrix: every lane may give the address of a row."""
-    found = access(ctx, op, op.srcs[0], 1)
-    note_position(ctx, op)
+    """ldmatrix, stmatrix: eight lanes for each matrix give the addresses of its rows."""
+    count = op.mods["num"][1:]
+    found = access(ctx, op, "p", _first_lanes(8 * int(count)))
+    note_position(ctx, op, found.space)
     ctx.call(
-        "void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(SPACES[space_of(op)])),
-        ("i32", op.mods["num"][1:]), ("i32", str(int("trans" in op.mods))), _mask(ctx, op),
+        "void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(found.space_code)),
+        ("i32", count), ("i32", str(int("trans" in op.mods))), _mask(ctx, op),
         ("ptr", ctx.spill("i64", vector_addresses(ctx, found))), ("ptr", fragment),
     )  # fmt: skip
 
@@ -176,14 +181,14 @@ def ldmatrix(ctx: Context, op: Op) -> None:
 @effect("stmatrix", size=60)
 def stmatrix(ctx: Context, op: Op) -> None:
     """stmatrix of b16 elements."""
-    _rows(ctx, op, "pe_stmatrix", _contiguous(ctx, Slots(ctx), op.srcs[1], op.src_types[1]))
+    _rows(ctx, op, "pe_stmatrix", _contiguous(ctx, op, Slots(ctx)))
 
 
 @effect("movmatrix")
 def movmatrix(ctx: Context, op: Op) -> None:
     """movmatrix: the transposed fragment."""
     slots = Slots(ctx)
-    source = _contiguous(ctx, slots, op.srcs[0], op.src_types[0])
+    source = _contiguous(ctx, op, slots)
     first, stays = _result(op, slots)
     ctx.call(
         "void", "pe_movmatrix", ("ptr", "%w"), ("i32", ctx.position(op)), _mask(ctx, op), ("ptr", source),

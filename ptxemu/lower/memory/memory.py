@@ -9,29 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Op, Operand, Vec
+from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
-    SPACES,
     Access,
     access,
     assure,
     checked_lanes,
     contiguous,
     host_pointer,
-    local_bases,
     note_position,
     observe,
     pattern_test,
-    space_of,
-    symbol_address,
     tested_lanes,
-    vector_addresses,
-    verify,
 )
-from ptxemu.lower.core.context import WORD, Context
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
 from ptxemu.lower.memory import consecutive
@@ -47,19 +40,18 @@ def load(ctx: Context, op: Op) -> None:
     """ld, ldu (PTX ISA "ld"): scalar and vector loads; no order is implied but that of acquire."""
     kind = op.dst_types[0]
     count = len(op.dsts)
-    found = access(ctx, op, op.srcs[0], kind.bytes * count)
+    found = access(ctx, op, "a")
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
     if found.space in ("generic", "global"):
-        note_position(ctx, op)
+        note_position(ctx, op, found.space)
     guarded = op.guard is not None
-    mask = ctx.mask_of(op)
     if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
-        values = _uniform_load(ctx, op, found, kind, mask, guarded)
+        values = _uniform_load(ctx, op, found, kind, guarded)
         if vector:
             values = [ctx.splat(kind.llvm, value) for value in values]
     else:
-        values = _lane_load(ctx, found, kind, count, mask)
-    observe(ctx, found, lib.PE_READ, mask)
+        values = _lane_load(ctx, found, kind, count)
+    observe(ctx, found)
     for index, value in enumerate(values):
         ctx.define(op, index, value)
     if "acquire" in op.mods.values():
@@ -79,38 +71,38 @@ def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list
     return values
 
 
-def _uniform_load(ctx: Context, op: Op, found: Access, kind: ScalarType, mask: str, guarded: bool) -> list[str]:
+def _uniform_load(ctx: Context, op: Op, found: Access, kind: ScalarType, guarded: bool) -> list[str]:
     """One load for the warp. With a guard the access happens only if some lane wants it."""
 
     def run() -> Sequence[str]:
         if not found.safe:
-            assure(ctx, found, mask)
+            assure(ctx, found)
         return _scalar_loads(ctx, op, found, kind)
 
     if not guarded:
         return list(run())
-    return ctx.when(ctx.any(mask), run, None, [kind.llvm] * len(op.dsts))
+    return ctx.when(ctx.any(found.mask), run, None, [kind.llvm] * len(op.dsts))
 
 
-def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> list[str]:
-    bits = f"i{kind.bits}"
+def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
+    bits, mask = f"i{kind.bits}", found.mask
     types = [f"<{LANES} x {bits}>"] * count
 
     def lanes(rare: bool = True) -> list[str]:
         if rare and found.space != "local":
-            stored, plus = checked_lanes(ctx, found, mask)
+            stored, plus = checked_lanes(ctx, found)
             places = [_sum(ctx, plus, index * kind.bytes) for index in range(count)]
             return [gather_stored(ctx, bits, stored, place, mask, strong=found.strong) for place in places]
-        host = tested_lanes(ctx, found, mask, rare)
+        host = tested_lanes(ctx, found, rare)
         return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
 
-    plan = _pattern_load(ctx, found, kind, count, mask) if found.shape is not None and found.space != "local" else None
+    plan = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
     elif plan is None:
         values = lanes(rare=found.space == "local" and found.safe)
     else:
-        ready = _ready(ctx, found, mask, found.space != "shared" and _all_or_none(ctx, found, kind, count))
+        ready = _ready(ctx, found, found.space != "shared" and _all_or_none(ctx, found, kind, count))
         values = ctx.when(ready, plan, lanes, types, likely=True) if ready else plan()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
@@ -122,19 +114,19 @@ def _sum(ctx: Context, start: str, offset: int) -> str:
     return ctx.scalar.bin("add", "i64", start, str(offset))
 
 
-def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> Plan | None:
+def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Plan | None:
     """How to load a pattern with vector instructions, or None if it has to be gathered."""
     shape, bits = found.shape, f"i{kind.bits}"
     assert shape is not None
     if contiguous(shape, kind.bytes * count) and kind.bits <= 64:
-        return lambda: _contiguous_load(ctx, found, kind, count, mask)
+        return lambda: _contiguous_load(ctx, found, kind, count)
     aligned = all(offset % kind.bytes == 0 for offset in shape.offsets)
     if count == 1 and aligned and found.space == "shared" and shape.spread[1] - shape.spread[0] < 2 * LANES * kind.bytes:
         return lambda: [_window_load(ctx, found, bits, kind.bytes)]
     return None
 
 
-def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int, mask: str) -> list[str]:
+def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
     """Masked loads are slow even where the CPU has them, and masks mostly full."""
     assert found.shape is not None
     bits = f"i{kind.bits}"
@@ -144,11 +136,11 @@ def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int, 
         return consecutive.load(ctx, bits, count, pointer, found.volatile)
 
     def masked() -> list[str]:
-        return consecutive.load(ctx, bits, count, pointer, mask=mask)
+        return consecutive.load(ctx, bits, count, pointer, mask=found.mask)
 
     if found.space == "shared" or _all_or_none(ctx, found, kind, count):  # there the test covers lanes that are off
         return plain()
-    return ctx.when(_full(ctx, mask), plain, masked, [f"<{LANES} x {bits}>"] * count, likely=True)
+    return ctx.when(_full(ctx, found.mask), plain, masked, [f"<{LANES} x {bits}>"] * count, likely=True)
 
 
 def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:
@@ -156,12 +148,12 @@ def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> b
     return bool(found.strong) or not ctx.target.masked(kind.bits, count)
 
 
-def _ready(ctx: Context, found: Access, mask: str, all_lanes: bool) -> str:
+def _ready(ctx: Context, found: Access, all_lanes: bool) -> str:
     """i1: vector instructions may do this access of a pattern; "" if they always may."""
     tested = "" if found.safe else pattern_test(ctx, found.span)
     if not all_lanes:
         return tested
-    full = _full(ctx, mask)
+    full = _full(ctx, found.mask)
     return ctx.scalar.bin("and", "i1", full, tested) if tested else full
 
 
@@ -203,33 +195,31 @@ def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[
 @effect("st", size=30)
 def store(ctx: Context, op: Op) -> None:
     """st (PTX ISA "st"): lanes that store to one place leave the value of the highest lane."""
-    kind = op.src_types[1]
+    kind, items = op.type_of("v"), items_of(op["v"])
     assert kind is not None
-    items = op.srcs[1].items if isinstance(op.srcs[1], Vec) else (op.srcs[1],)
-    found = access(ctx, op, op.srcs[0], kind.bytes * len(items))
+    found = access(ctx, op, "a")
     if "release" in op.mods.values():
         ctx.stmt("fence release")
     if found.space in ("generic", "global"):
-        note_position(ctx, op)
-    mask = ctx.mask_of(op)
+        note_position(ctx, op, found.space)
 
     def run() -> list[str]:
         if found.shape is not None and found.shape.uniform and found.space != "local":
             if not found.safe:
-                assure(ctx, found, mask)
-            _uniform_store(ctx, op, found, kind, items, mask)
+                assure(ctx, found)
+            _uniform_store(ctx, found, kind, items)
         else:
-            _lane_store(ctx, found, kind, items, mask)
-        observe(ctx, found, lib.PE_WRITE, mask)
+            _lane_store(ctx, found, kind, items)
+        observe(ctx, found)
         return []
 
     if op.guard is None:
         run()
     else:
-        ctx.when(ctx.any(mask), run, None, [])
+        ctx.when(ctx.any(found.mask), run, None, [])
 
 
-def _uniform_store(ctx: Context, op: Op, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str) -> None:
+def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
     bits = f"i{kind.bits}"
     keyword, order = ordering(bits, found.strong)
     last = ""
@@ -240,7 +230,7 @@ def _uniform_store(ctx: Context, op: Op, found: Access, kind: ScalarType, items:
             value = ctx.convert(ctx.scalar_of(item, kind), kind.llvm, bits, False)
         else:
             if not last:
-                leading = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(mask), extra="i1 true")
+                leading = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(found.mask), extra="i1 true")
                 last = ctx.scalar.bin("sub", "i32", str(LANES - 1), leading)
             whole = ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True)
             value = ctx.inst(f"extractelement <{LANES} x {bits}> {whole}, i32 {last}")
@@ -248,18 +238,17 @@ def _uniform_store(ctx: Context, op: Op, found: Access, kind: ScalarType, items:
         ctx.stmt(f"store {keyword}{bits} {value}, ptr {at}{order}, align {kind.bytes}")
 
 
-def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand], mask: str) -> None:
-    bits = f"i{kind.bits}"
-    count = len(items)
+def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
+    bits, mask, count = f"i{kind.bits}", found.mask, len(items)
     values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
 
     def lanes(rare: bool = True) -> list[str]:
         if rare and found.space != "local":
-            stored, plus = checked_lanes(ctx, found, mask)
+            stored, plus = checked_lanes(ctx, found)
             for index, value in enumerate(values):
                 scatter_stored(ctx, bits, stored, _sum(ctx, plus, index * kind.bytes), value, mask, strong=found.strong)
             return []
-        host = tested_lanes(ctx, found, mask, rare)
+        host = tested_lanes(ctx, found, rare)
         for index, value in enumerate(values):
             scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare, strong=found.strong)
         return []
@@ -282,7 +271,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         lanes()
     elif not fits or kind.bits > 64:
         lanes(rare=found.space == "local" and found.safe)
-    elif ready := _ready(ctx, found, mask, all_or_none):
+    elif ready := _ready(ctx, found, all_or_none):
         ctx.when(ready, whole, lanes, [], likely=True)
     else:
         whole()
@@ -291,6 +280,3 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
 @effect("prefetch", size=10)
 def prefetch(ctx: Context, op: Op) -> None:
     """prefetch, prefetchu: a hint without effect; an address that is not mapped is not a fault (PTX ISA "prefetch")."""
-
-
-__all__ = ["SPACES", "WORD", "access", "local_bases", "space_of", "symbol_address", "vector_addresses", "verify"]

@@ -26,7 +26,7 @@ def stack_pointer(ctx: Context, op: Op) -> None:
 @effect("stacksave", "stackrestore")
 def copy(ctx: Context, op: Op) -> None:
     """stacksave, stackrestore: the stack pointer is read, or written, as the register's type."""
-    dst, source, kind = op.dsts[0], op.srcs[0], op.src_types[0]
+    (dst,), (source,), (kind,) = op.dsts, op.srcs, op.src_types
     assert dst is not None and kind is not None
     if ctx.is_scalar(dst):
         ctx.define(op, 0, _resized(ctx.scalar, op, ctx.scalar_of(source, kind)))
@@ -42,15 +42,14 @@ def _resized(e: Emitter, op: Op, value: str) -> str:
 @effect("alloca")
 def alloca(ctx: Context, op: Op) -> None:
     """alloca: the next aligned bytes of the stack; a fault if the local window has not so many."""
-    *sizes, pointer = op.srcs
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts)
     emitter = ctx.vector if vector else ctx.scalar
     read = ctx.vector_of if vector else ctx.scalar_of
-    kind = op.src_types[0]
+    kind = op.type_of("a")
     assert kind is not None
-    align = sizes[1].bits if len(sizes) > 1 and isinstance(sizes[1], Imm) else DEFAULT_ALIGN
-    size = emitter.cast("zext", kind.llvm, read(sizes[0], kind), "i64")
-    start = emitter.intrinsic("uadd.sat", "i64", read(pointer, U64), emitter.int(64, align - 1))
+    align = op["immAlign"].bits if isinstance(op["immAlign"], Imm) else DEFAULT_ALIGN
+    size = emitter.cast("zext", kind.llvm, read(op["a"], kind), "i64")
+    start = emitter.intrinsic("uadd.sat", "i64", read(op["stack"], U64), emitter.int(64, align - 1))
     start = emitter.bin("and", "i64", start, emitter.int(64, -align))
     limit = ctx.field("local_size")
     room = emitter.intrinsic("usub.sat", "i64", ctx.splat("i64", limit) if vector else limit, start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import AXES, GEOMETRIES, LAYER
-from ptxemu.ir.ops import Op, Operand, SymRef, Vec
+from ptxemu.ir.ops import Op, Operand, SymRef, items_of
 from ptxemu.ir.types import B32, U64, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -28,9 +28,8 @@ def handles(ctx: Context, operand: Operand) -> str:
     return ctx.spill("i64", ctx.vector_of(operand, U64))
 
 
-def _coordinates(ctx: Context, op: Op, tuple_: Operand) -> list[tuple[str, str]]:
-    items = tuple_.items if isinstance(tuple_, Vec) else (tuple_,)
-    found = []
+def _coordinates(ctx: Context, op: Op) -> list[tuple[str, str]]:
+    items, found = items_of(op["coordinates"]), []
     for letter in (*AXES, LAYER):
         place = GEOMETRIES[op.mods["geom"]].place(letter)
         found.append(("ptr", "null" if place is None else ctx.spill("i32", ctx.vector_of(items[place], B32))))
@@ -66,10 +65,10 @@ def site_constant(
     )  # fmt: skip
 
 
-def _call(ctx: Context, op: Op, site: str, handle: Operand, coordinates: Operand, data: str) -> None:
+def _call(ctx: Context, op: Op, site: str, data: str) -> None:
     ctx.call(
         "void", "pe_surface", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
-        ("ptr", handles(ctx, handle)), *_coordinates(ctx, op, coordinates), ("ptr", data),
+        ("ptr", handles(ctx, op["s"])), *_coordinates(ctx, op), ("ptr", data),
     )  # fmt: skip
 
 
@@ -78,7 +77,7 @@ def suld(ctx: Context, op: Op) -> None:
     """Surface load; lanes that get nothing (clamp mode zero) read zero."""
     kind, count = op.type(), len(op.dsts)
     slot = ctx.temporary(f"<{LANES * count} x i{kind.bits}>")
-    _call(ctx, op, _site(ctx, op, lib.PE_SULD_B, kind, count), op.srcs[0], op.srcs[1], slot)
+    _call(ctx, op, _site(ctx, op, lib.PE_SULD_B, kind, count), slot)
     for index, value in enumerate(load_lane_data(ctx, slot, kind, count)):
         ctx.define(op, index, value)
 
@@ -87,10 +86,8 @@ def suld(ctx: Context, op: Op) -> None:
 def sust(ctx: Context, op: Op) -> None:
     """Surface store, raw (.b) or formatted (.p)."""
     kind = op.type()
-    count = len(op.srcs[2].items) if isinstance(op.srcs[2], Vec) else 1
     code = lib.PE_SUST_P if op.mods["mode"] == "p" else lib.PE_SUST_B
-    site = _site(ctx, op, code, kind, count)
-    _call(ctx, op, site, op.srcs[0], op.srcs[1], lane_data(ctx, op.srcs[2], kind))
+    _call(ctx, op, _site(ctx, op, code, kind, len(items_of(op["v"]))), lane_data(ctx, op["v"], kind))
 
 
 @effect("sured", size=60)
@@ -98,20 +95,20 @@ def sured(ctx: Context, op: Op) -> None:
     """Surface reduction."""
     kind = op.type()
     code = lib.PE_SURED_P if op.mods["mode"] == "p" else lib.PE_SURED_B
-    _call(ctx, op, _site(ctx, op, code, kind, 1), op.srcs[0], op.srcs[1], lane_data(ctx, op.srcs[2], kind))
+    _call(ctx, op, _site(ctx, op, code, kind, 1), lane_data(ctx, op["v"], kind))
 
 
 @effect("suq", size=20)
 def suq(ctx: Context, op: Op) -> None:
     """Surface query."""
-    dst = op.dsts[0]
+    dst = op["d"]
     if dst is None:
         return
     out = ctx.temporary(f"<{LANES} x i32>")
     which = getattr(lib, f"PE_SUQ_{op.mods['query'].upper()}")
     ctx.call(
         "void", "pe_suq", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(which)),
-        ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op.srcs[0])), ("ptr", out),
+        ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op["s"])), ("ptr", out),
     )  # fmt: skip
     value = ctx.inst(f"load <{LANES} x i32>, ptr {out}, align 64")
     ctx.define(op, 0, first_active(ctx, value, "i32") if ctx.is_scalar(dst) else value)
@@ -126,10 +123,10 @@ def first_active(ctx: Context, value: str, t: str) -> str:
 @effect("istypep")
 def istypep(ctx: Context, op: Op) -> None:
     """Is the register the handle of a bound surface, texture or sampler?"""
-    dst = op.dsts[0]
+    dst = op["d"]
     if dst is None:
         return
-    everyone, address = ctx.bits_of(ctx.active), handles(ctx, op.srcs[0])
+    everyone, address = ctx.bits_of(ctx.active), handles(ctx, op["a"])
     if op.mods["type"] == "surfref":
         bits = ctx.call("i32", "pe_is_surface", ("ptr", "%w"), ("i32", everyone), ("ptr", address))
     else:

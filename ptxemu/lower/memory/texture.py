@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import GEOMETRIES, LAYER, SAMPLE
-from ptxemu.ir.ops import Imm, Op, Operand, Vec
+from ptxemu.ir.ops import Imm, Op, Operand, items_of
 from ptxemu.ir.types import B32, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -16,29 +16,24 @@ LEVELS = {"level": lib.PE_LOD_LEVEL, "grad": lib.PE_LOD_GRADIENT}
 COMPONENTS = "rgba"
 
 
-def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Vec) else (operand,)
-
-
 def _rows(op: Op) -> tuple[list[Operand], bool]:
     """The operands in the order of the engine's rows, and whether offsets are among them."""
     geometry = GEOMETRIES[op.mods["geom"]]
     axes, indices = geometry.places(), (geometry.place(LAYER), geometry.place(SAMPLE))
-    tuple_, rest = _items(op.srcs[2]), list(op.srcs[3:])
-    rows = [tuple_[place] for place in (*axes, *(place for place in indices if place is not None))]
-    if op.mods.get("mode") == "level":
-        rows.append(rest.pop(0))
-    elif op.mods.get("mode") == "grad":
-        rows += [*_items(rest.pop(0))[: len(axes)], *_items(rest.pop(0))[: len(axes)]]
-    if rest:
-        rows += _items(rest[0])[: len(axes)]
-    return rows, bool(rest)
+    coordinates = items_of(op["coordinates"])
+    rows = [coordinates[place] for place in (*axes, *(place for place in indices if place is not None))]
+    if "lod" in op.row.names:
+        rows.append(op["lod"])
+    for name in ("x", "y", "e"):
+        if (vector := op.get(name)) is not None:
+            rows += items_of(vector)[: len(axes)]
+    return rows, op.get("e") is not None
 
 
-def _wanted(op: Op, result: ScalarType, count: int) -> int:
+def _wanted(op: Op, result: ScalarType) -> int:
     """The components that somebody reads, as a set."""
     each = 2 if result.name == "f16x2" else 1
-    return sum(((1 << each) - 1) << each * index for index, dst in enumerate(op.dsts[:count]) if dst is not None)
+    return sum(((1 << each) - 1) << each * index for index, dst in enumerate(op["d"]) if dst is not None)
 
 
 def _site(ctx: Context, op: Op, offsets: bool, wanted: int) -> str:
@@ -68,39 +63,38 @@ def _stacked(ctx: Context, rows: list[Operand]) -> str:
 def tex(ctx: Context, op: Op) -> None:
     """Texture fetch; the residency predicate is true, as every texture is in memory."""
     result = op.type("dtype")
-    count = int(op.mods["vec"][1:])
-    wanted = _wanted(op, result, count)
+    wanted = _wanted(op, result)
     rows, offsets = _rows(op)
-    sampler = "null" if isinstance(op.srcs[1], Imm) else handles(ctx, op.srcs[1])
+    sampler = "null" if isinstance(op["sampler"], Imm) else handles(ctx, op["sampler"])
     out = ctx.temporary(f"[{4 * LANES} x i32]")
     ctx.call(
         "void", "pe_tex", ("ptr", "%w"), ("ptr", _site(ctx, op, offsets, wanted)), ("i32", ctx.bits_of(ctx.mask_of(op))),
-        ("ptr", handles(ctx, op.srcs[0])), ("ptr", sampler), ("ptr", _stacked(ctx, rows)), ("ptr", out),
+        ("ptr", handles(ctx, op["t"])), ("ptr", sampler), ("ptr", _stacked(ctx, rows)), ("ptr", out),
     )  # fmt: skip
-    for index in range(count):
-        if op.dsts[index] is None:
+    for index, dst in enumerate(op["d"]):
+        if dst is None:
             continue
         pointer = ctx.inst(f"getelementptr i32, ptr {out}, i64 {index * LANES}")
         value = ctx.inst(f"load <{LANES} x i32>, ptr {pointer}, align 64")
         if result.bits < 32:
             value = ctx.vector.cast("trunc", "i32", value, f"i{result.bits}")
         ctx.define(op, index, ctx.vector.cast("bitcast", f"i{result.bits}", value, result.llvm))
-    if len(op.dsts) > count and op.dsts[count] is not None:
-        ctx.define(op, count, ctx.splat("i1", "true"))
+    if op["p"] is not None:
+        ctx.define(op, len(op["d"]), ctx.splat("i1", "true"))
 
 
 @effect("txq", size=30)
 def txq(ctx: Context, op: Op) -> None:
     """Query of a texture or sampler."""
-    dst = op.dsts[0]
+    dst = op["d"]
     if dst is None:
         return
     out = ctx.temporary(f"<{LANES} x i32>")
     which = getattr(lib, f"PE_TXQ_{op.mods['query'].upper()}")
-    level = ctx.spill("i32", ctx.vector_of(_items(op.srcs[1])[0], B32)) if "level" in op.mods else "null"
+    level = ctx.spill("i32", ctx.vector_of(items_of(op["lod"])[0], B32)) if "level" in op.mods else "null"
     ctx.call(
         "void", "pe_txq", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(which)),
-        ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op.srcs[0])), ("ptr", level), ("ptr", out),
+        ("i32", ctx.bits_of(ctx.mask_of(op))), ("ptr", handles(ctx, op.get("t") or op["s"])), ("ptr", level), ("ptr", out),
     )  # fmt: skip
     value = ctx.inst(f"load <{LANES} x i32>, ptr {out}, align 64")
     ctx.define(op, 0, first_active(ctx, value, "i32") if ctx.is_scalar(dst) else value)

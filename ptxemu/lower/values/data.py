@@ -14,7 +14,7 @@ def move(e: Emitter, op: Op, *xs: str) -> str | tuple[str, ...]:
     The elements of a vector source arrive as separate sources of the integer type of their share of the register.
     """
     container = op.type().llvm
-    if op.srcs and isinstance(op.srcs[0], Vec):
+    if isinstance(op["a"], Vec):
         return _pack(e, container, xs)
     if len(op.dsts) > 1:
         return _unpack(e, op, container, xs[0])

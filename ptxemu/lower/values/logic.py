@@ -70,7 +70,7 @@ def truth_table(e: Emitter, inputs: tuple[str, ...], table: int) -> str:
 @elementwise("lop3")
 def lop3(e: Emitter, op: Op, a: str, b: str, c: str, _lut: str, q: str = "") -> str | tuple[str, str]:
     """A bit of the result is bit 4a + 2b + c of the table; with a Boolean op also p = (d != 0) op q."""
-    lut = op.srcs[3]
+    lut = op["immLut"]
     assert isinstance(lut, Imm)
     d = truth_table(e, (a, b, c), lut.bits & 0xFF)
     if not q:
