@@ -35,15 +35,15 @@ bench: $(READY)
 	$(BIN)/python bench/compile.py --json out/compile.json
 
 fuzz: $(READY)
-	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/test_fuzz.py
-	$(BIN)/python tests/fuzz_front.py --iterations 1000000
-	$(BIN)/python tests/fuzz_dialects.py --seconds 600
-	$(BIN)/python tests/fuzz_hostile.py
-	$(BIN)/python tests/fuzz_host.py --seconds 600
-	$(BIN)/python tests/fuzz_engines.py --kernels 100000
+	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
+	$(BIN)/python -m tests.fuzz.front --iterations 1000000
+	$(BIN)/python -m tests.fuzz.dialects --seconds 600
+	$(BIN)/python -m tests.fuzz.hostile.hunt
+	$(BIN)/python -m tests.fuzz.host --seconds 600
+	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
 sanitize: $(READY)
-	$(BIN)/python tests/sanitize.py address && $(BIN)/python tests/sanitize.py thread
+	$(BIN)/python -m tests.support.sanitize address && $(BIN)/python -m tests.support.sanitize thread
 
 clean:
 	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(TABLES)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.places import ROOT
 
 os.environ.setdefault("PTXEMU_VERIFY", "1")  # here, as tests of this process and their children compile
 

@@ -1,4 +1,4 @@
-// Control flow as compilers lay it out; tests/test_kernels_divergence.py says in Python what each kernel computes.
+// Control flow as compilers lay it out; tests/kernels/test_kernels_divergence.py says in Python what each kernel computes.
 // nvcc -ptx -arch=compute_75 control_flow.cu
 typedef unsigned int u32;
 

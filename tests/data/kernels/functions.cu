@@ -1,4 +1,4 @@
-// Device functions that stay calls, local arrays and module variables; tests/test_kernels_functions.py has the oracles.
+// Device functions that stay calls, local arrays and module variables; tests/kernels/test_kernels_functions.py has the oracles.
 // nvcc -ptx -arch=compute_75 functions.cu
 struct Vector { float x, y, z; };
 struct Particle { Vector position; int kind; double weight; char name[5]; };

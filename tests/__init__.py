@@ -1,0 +1,1 @@
+"""The tests, in rooms by subject."""

@@ -1,0 +1,1 @@
+"""Small modules on which ptxas has given its verdict."""

@@ -1,0 +1,44 @@
+"""Random kernels on both engines, some of those of ``engines.py``, and the search for a small one that fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ptxemu.driver import compile
+from tests.fuzz.engine_programs import Program, program
+from tests.fuzz.engines import FORMS, Comparison, differ, smaller
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return Comparison()
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison sets what decides on a form."""
+    monkeypatch.setenv("PTXEMU_TIER", "best")
+    monkeypatch.setenv("PTXEMU_CACHE", "off")
+    monkeypatch.setattr(compile, "FIRST_LAUNCH", compile.FIRST_LAUNCH)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_engines_agree(seed: int, comparison: Comparison) -> None:
+    assert comparison.difference(program(seed), list(FORMS)[seed % len(FORMS)]) == ""
+
+
+def test_a_difference_is_told():
+    results = {"out": np.arange(4), "sums": np.zeros(2, int)}
+    assert differ(results, results) == ""
+    assert differ({**results, "out": np.array([0, 1, 7, 7])}, results) == "out[2] is 0x7 compiled, 0x2 interpreted; 2 differ"
+    assert differ("Fault: a", results) == "Fault: a / results"
+    assert differ("Fault: a", "Fault: a") == ""
+
+
+def test_lines_that_are_not_needed_are_left_out():
+    whole = Program("a\nb\nneeded\nc\nalso needed\nd", (1, 1, 1), (1, 1, 1))
+    found = smaller(whole, lambda candidate: "needed" in candidate.text.splitlines() and "also needed" in candidate.text)
+    assert found == replace(whole, text="needed\nalso needed")

@@ -1,9 +1,0 @@
-"""What the process imports and does once from which the children are forked, so that they need not."""
-
-from hostile import worker
-from ptxemu.driver.compile import Options, emit, front
-
-__all__ = ["worker"]
-
-_KERNEL = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"
-emit(front(_KERNEL), "k", Options(opt=0), "obj")

@@ -1,0 +1,116 @@
+"""Every file of ``tests/isa``, and whether together they use every supported row and modifier of the instruction table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ptxemu import isa
+from ptxemu.driver import compile
+from ptxemu.ir.ops import Op
+from ptxemu.isa.table import Row
+from tests.isa.forms import Form
+from tests.isa.runner import FILES, File, Run, execute, execute_forms, read
+
+files = {path.stem: read(path) for path in FILES}
+
+
+def later(number: int) -> list[pytest.MarkDecorator]:
+    """All but the first of a file are slow: together they take most of the time of all tests."""
+    return [pytest.mark.slow] if number else []
+
+
+def runs() -> Iterator[object]:
+    for name, file in files.items():
+        for number, run in enumerate(file.runs):
+            yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}", marks=later(number))
+
+
+def groups() -> Iterator[object]:
+    for name, file in files.items():
+        for number, group in enumerate(file.groups()):
+            yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}", marks=later(number))
+
+
+@pytest.fixture(autouse=True)
+def best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best code, however long it takes to make (test_threaded.py has the other form)."""
+    monkeypatch.setenv("PTXEMU_TIER", "best")
+
+
+@pytest.mark.parametrize(("file", "run"), list(runs()))
+def test_run(file: File, run: Run) -> None:
+    execute(file, run)
+
+
+@pytest.mark.parametrize(("file", "group"), list(groups()))
+def test_forms(file: File, group: list[Form]) -> None:
+    failures = execute_forms(file, group)
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_file_is_about_its_opcode(path: Path) -> None:
+    opcode = path.stem
+    assert opcode in isa.rows()
+    assert any(op.opcode == opcode for op in used_ops(opcode))
+
+
+@cache
+def used_ops(name: str) -> tuple[Op, ...]:
+    """The checked operations of a file, those of its forms included."""
+    file = files[name]
+    texts = [file.text, *(file.module_text(group) for group in file.groups())]
+    return tuple(op for text in texts for op in ops_of(text, file.path.name))
+
+
+def ops_of(text: str, filename: str) -> Iterator[Op]:
+    module = compile.front(text, filename)
+    for function in module.functions.values():
+        yield from (item for item in function.body or [] if isinstance(item, Op))
+
+
+def fits(op: Op, row: Row) -> bool:
+    """Whether the row describes the operation too: rows overlap, and the checker takes the first."""
+    allowed = {slot.name: slot.values for slot in row.slots}
+    known = all(value in allowed.get(name, ()) for name, value in op.mods.items())
+    complete = all(slot.name in op.mods for slot in row.slots if slot.required)
+    return known and complete and required_operands(op.row) == required_operands(row)
+
+
+def required_operands(row: Row) -> list[str]:
+    return [pattern.name for pattern in row.operands if not pattern.optional]
+
+
+def used() -> dict[Row, set[tuple[str, str | None]]]:
+    """The modifiers that each row is used with; None where an optional one is left out."""
+    distinct = {(op.row, *sorted(op.mods.items())): op for name in files for op in used_ops(name)}
+    seen: dict[Row, set[tuple[str, str | None]]] = {}
+    for op in distinct.values():
+        for row in isa.rows()[op.opcode]:
+            if row is op.row or fits(op, row):
+                seen.setdefault(row, set()).update((slot.name, op.mods.get(slot.name)) for slot in row.slots)
+    return seen
+
+
+@pytest.mark.slow
+def test_every_row_and_modifier_is_used() -> None:
+    seen = used()
+    missing = []
+    for rows in isa.rows().values():
+        for row in rows:
+            if not row.supported:
+                continue
+            if row not in seen:
+                missing.append(f"{row.text}: never")
+                continue
+            wanted = {(slot.name, value) for slot in row.slots for value in slot.values}
+            wanted |= {(slot.name, None) for slot in row.slots if not slot.required}
+            left = wanted - seen[row]
+            if left:
+                missing.append(f"{row.text}: {', '.join(sorted(f'no {n}' if v is None else v for n, v in left))}")
+    assert not missing, f"{len(missing)} rows\n" + "\n".join(missing)

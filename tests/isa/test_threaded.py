@@ -1,0 +1,81 @@
+"""Threaded code (lower/functions/threaded.py): every instruction and the shapes of control flow, as in the other form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu.driver import compile
+from tests.dialects import test_sass as sass
+from tests.isa.forms import Form
+from tests.isa.runner import File, Run, execute, execute_forms
+from tests.isa.test_isa import groups, runs
+from tests.kernels import test_calls as calls
+from tests.kernels import test_calls_random as calls_random
+from tests.kernels import test_control_flow as control_flow
+from tests.support.kernel_tools import kernel
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def threaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every kernel threaded, however small."""
+    monkeypatch.setenv("PTXEMU_TIER", "fast")
+    monkeypatch.setenv("PTXEMU_CACHE", "off")
+    monkeypatch.setattr(compile, "FIRST_LAUNCH", -1.0)
+
+
+@pytest.mark.parametrize(("file", "run"), list(runs()))
+def test_run(file: File, run: Run) -> None:
+    execute(file, run)
+
+
+@pytest.mark.parametrize(("file", "group"), list(groups())[::12])
+def test_forms(file: File, group: list[Form]) -> None:
+    failures = execute_forms(file, group)
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("seed", range(2000, 2060))
+def test_random_graph(seed: int) -> None:
+    control_flow.test_random_graph(seed)
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_random_calls(seed: int) -> None:
+    calls_random.test_random_programs(seed)
+
+
+@pytest.mark.parametrize("name", calls.MODULES)
+def test_stacks(name: str) -> None:
+    calls.test_stacks(name, "")
+
+
+@pytest.mark.parametrize("name", calls.INDIRECT)
+def test_indirect_calls(name: str) -> None:
+    calls.test_indirect_calls(name)
+
+
+def test_a_guard_may_be_a_constant() -> None:
+    sass.test_registers_and_predicates_start_as_zero()
+
+
+EXCHANGE = """
+  ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; {trips}
+  mov.u32 %r1, 1; mov.u32 %r2, 2; mov.u32 %r3, 3; mov.u32 %r4, 0;
+LOOP:
+  mov.u32 %r5, %r1; mov.u32 %r1, %r2; mov.u32 %r2, %r3; mov.u32 %r3, %r5;
+  add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, %r6; @%p1 bra LOOP;
+  mad.lo.u32 %r1, %r1, 10, %r2; mad.lo.u32 %r1, %r1, 10, %r3;
+  mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; ret;"""
+
+
+@pytest.mark.parametrize("trips", ["mov.u32 %r6, 7;", "rem.u32 %r6, %r0, 5;"])
+def test_values_that_change_places_on_one_edge(trips: str) -> None:
+    """Rotated in a loop, together and by lanes that leave it one after the other."""
+    out = np.zeros(32, np.uint32)
+    ptxemu.loads(kernel(EXCHANGE.format(trips=trips), ".param .u64 out"))["k"][1, 32](out)
+    rounds = [7 if trips.startswith("mov") else max(1, lane % 5) for lane in range(32)]
+    np.testing.assert_array_equal(out, [(123, 231, 312)[count % 3] for count in rounds])

@@ -1,0 +1,1 @@
+"""Whole kernels: control flow, calls, functions, modules of compilers, and the tiers and engines that run them."""

@@ -1,0 +1,1 @@
+"""Loads, stores, atomics, the heap, and the memory consistency model."""

@@ -1,0 +1,1 @@
+"""The project itself: packages, documents, samples, benchmarks, and the order of its modules."""

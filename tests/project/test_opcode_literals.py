@@ -1,0 +1,140 @@
+"""What an instruction does and is called stands in the table: elsewhere, code asks the op.
+
+Counted are, in each file, the string literals that equal an opcode or the name of a lowering, outside the table, the
+dialects, registrations (``@elementwise("x")``, ``@effect``, ``@method``, ``@pattern``, ``internal_row``) and the names of LLVM
+instructions in calls of an emitter.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from ptxemu.isa import rows
+from ptxemu.lower.core.registry import lowerings
+from tests.support.places import PACKAGE
+
+TABLES = {"isa", "dialects"}
+REGISTRATIONS = {"elementwise", "effect", "method", "pattern", "internal_row"}
+EMITTERS = {"bin", "icmp", "fcmp", "cast", "intrinsic", "select"}
+
+MOST = 40
+ALLOWED = {
+    "check/body.py": ("ld mad st", "makes copies of .reg parameters; a mad of early versions has no rounding"),
+    "check/flow.py": ("bra brx call ret", "control flow has a syntax of its own"),
+    "check/subscripts.py": ("add mad mov", "makes the ops of an array subscript"),
+    "interpreter/asynchronous.py": ("cp", "its arrival is told from those of mbarrier"),
+    "interpreter/control.py": ("bra", "has a step of its own where it is guarded"),
+    "interpreter/surfaces.py": ("suld sured sust", "methods of several opcodes tell them apart"),
+    "interpreter/translate.py": ("ret", "ends a body that has none"),
+    "lower/values/approx.py": ("cos rcp rsqrt sqrt", "lowerings of several opcodes tell them apart"),
+    "lower/core/float_bits.py": ("rsqrt sqrt", "results of roots of negative numbers, for lowerings"),
+    "lower/values/float.py": ("fma mad", "lowerings of several opcodes tell them apart"),
+    "lower/memory/mbarrier.py": ("cp", "its arrival is told from those of mbarrier"),
+    "lower/functions/steps.py": ("lop3 prmt", "their lowerings look at immediate operands"),
+    "lower/values/video.py": ("vadd vmax vmin vshr vsub", "lowerings of several opcodes tell them apart"),
+}
+"""Where opcodes stand outside the table, and why."""
+
+HOMONYMS = {
+    "analysis/spinning.py": ("add mbarrier", "an operation of atom; an object in memory"),
+    "case/schema.py": ("abs", "a tolerance"),
+    "check/body.py": ("barrier", "a remark"),
+    "check/declarations.py": ("tex", "a state space"),
+    "check/matching.py": ("hint neg", "modifiers"),
+    "check/placement.py": ("tex", "a state space"),
+    "cli/test.py": ("red", "a colour"),
+    "interpreter/asynchronous.py": ("copy hint mbarrier", "a constant of the runtime; modifiers"),
+    "interpreter/atomics.py": ("atom", "a constant of the runtime"),
+    "interpreter/evaluator.py": ("abs add and copysign fma mul or shl sqrt sub xor", "instructions and intrinsics of LLVM"),
+    "interpreter/image.py": ("video", "a module"),
+    "interpreter/matrices.py": ("and mma wmma", "a modifier; constants of the runtime"),
+    "interpreter/surfaces.py": ("trap", "a clamp mode"),
+    "interpreter/sync.py": ("and popc", "modifiers"),
+    "interpreter/warp.py": ("abs add and max min or xor", "modifiers"),
+    "irtext/words.py": ("barrier", "of the text of the IR"),
+    "lower/values/bitfield.py": ("shl", "an instruction of LLVM"),
+    "lower/control/control.py": ("add sub", "instructions of LLVM"),
+    "lower/memory/copy.py": ("hint mbarrier", "modifiers"),
+    "lower/core/emit.py": ("abs copysign fma sqrt", "intrinsics of LLVM"),
+    "lower/values/float.py": ("abs add div fma mul neg rcp sqrt sub", "operations of LLVM and of the runtime"),
+    "lower/values/half.py": ("fma mul", "operations of LLVM"),
+    "lower/values/logic.py": ("shl", "an instruction of LLVM"),
+    "lower/memory/matrix.py": ("and", "a modifier"),
+    "lower/core/registry.py": ("copy mbarrier video", "modules"),
+    "lower/memory/surfaces.py": ("trap", "a clamp mode"),
+    "lower/control/sync.py": ("and or popc red", "modifiers"),
+    "lower/values/video.py": ("add", "a modifier"),
+    "lower/control/warp.py": ("abs add and max min or xor", "modifiers and instructions of LLVM"),
+    "ir/operations.py": ("add and max min or sub xor", "operations on memory, in the words of each instruction set"),
+    "passes/build.py": ("exit", "a block"),
+    "passes/internal.py": ("_barrier_leave", "the name of a row that is stated there"),
+    "passes/loops.py": ("exit", "a block"),
+    "device/faults.py": ("trap", "a kind of fault"),
+    "syntax/expressions.py": ("call", "a production of the grammar"),
+    "syntax/words.py": ("tex", "a state space"),
+}
+"""Where the same words mean something else."""
+
+
+def names() -> set[str]:
+    return set(rows()) | lowerings() - {"unsupported"}
+
+
+def literals(tree: ast.Module) -> Iterator[str]:
+    """String constants but for documentation, registrations and arguments of emitters."""
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if name in REGISTRATIONS | EMITTERS:
+                skipped |= {id(inner) for argument in arguments for inner in ast.walk(argument)}
+        elif isinstance(node, ast.Expr):
+            skipped.add(id(node.value))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield node.value
+
+
+def found() -> dict[str, set[str]]:
+    """The opcodes and names of lowerings among the literals of each file."""
+    known, result = names(), {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE)
+        words = set(literals(ast.parse(path.read_text(encoding="utf-8")))) & known
+        if words and place.parts[0] not in TABLES and place.name != "_tables.py":
+            result[place.as_posix()] = words
+    return result
+
+
+def listed(place: str) -> set[str]:
+    return {word for table in (ALLOWED, HOMONYMS) if place in table for word in table[place][0].split()}
+
+
+def test_opcodes_stand_in_the_table() -> None:
+    assert {place: extra for place, words in found().items() if (extra := words - listed(place))} == {}
+
+
+def test_no_exception_is_kept_without_need() -> None:
+    words = found()
+    assert [place for place, (allowed, _) in ALLOWED.items() if not set(allowed.split()) <= words.get(place, set())] == []
+
+
+def test_few_opcodes_stand_elsewhere() -> None:
+    assert sum(len(words.split()) for words, _ in ALLOWED.values()) < MOST
+    assert all(reason for _, reason in ALLOWED.values())
+
+
+def test_the_counter_sees_comparisons_and_sets() -> None:
+    text = '''
+"""ld"""
+@effect("st")
+def lower(e):
+    """atom"""
+    e.bin("add", "i32", a, b)
+    if op.opcode == "ld" or op.row.lower in {"atom", "st"}:
+        return f"red {x}"
+'''
+    assert Counter(literals(ast.parse(text))) == {"ld": 1, "atom": 1, "st": 1, "red ": 1}

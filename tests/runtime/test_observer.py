@@ -1,0 +1,228 @@
+"""Observers are told what PTX does: each access to memory, allocations, barriers, launches; without one nothing is different."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu._runtime import ffi, lib
+from ptxemu.driver import compile
+from ptxemu.lower.core import access
+from ptxemu.lower.core.access import Access
+from tests.support.kernel_tools import kernel
+
+KINDS = {lib.PE_READ: "read", lib.PE_WRITE: "write", lib.PE_UPDATE: "update"}
+SPACES = {
+    lib.PE_GENERIC: "generic",
+    lib.PE_GLOBAL: "global",
+    lib.PE_SHARED: "shared",
+    lib.PE_LOCAL: "local",
+    lib.PE_PARAM: "param",
+}
+
+
+@dataclass
+class Watcher:
+    """Counts what it is told."""
+
+    accesses: Counter[tuple[str, str, int]] = field(default_factory=Counter)  # lanes, by kind, space and size
+    addresses: dict[str, list[int]] = field(default_factory=dict)  # of global memory, by kind
+    events: list[str] = field(default_factory=list)
+    barriers: Counter[int] = field(default_factory=Counter)  # lanes, by number
+    live: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ended = "void(void *, const pe_config *, const pe_record *)"
+        self.callbacks = {
+            "memory": ffi.callback("void(void *, const pe_warp *, const pe_memory_event *)", self.memory),
+            "allocated": ffi.callback("void(void *, uint64_t, uint64_t)", self.allocated),
+            "freed": ffi.callback("void(void *, uint64_t)", self.freed),
+            "barrier": ffi.callback("void(void *, const pe_warp *, uint32_t, uint32_t, uint32_t)", self.barrier),
+            "begun": ffi.callback("void(void *, const pe_config *)", lambda context, config: self.events.append("begun")),
+            "ended": ffi.callback(ended, lambda context, config, record: self.events.append(f"ended {record.kind}")),
+        }
+        self.observer = ffi.new("pe_observer *", self.callbacks)
+
+    def memory(self, context: Any, warp: Any, event: Any) -> None:
+        lanes = [lane for lane in range(32) if event.mask >> lane & 1]
+        kind, space = KINDS[event.kind], SPACES[event.space]
+        self.accesses[kind, space, event.size] += len(lanes)
+        if space == "global":
+            self.addresses.setdefault(kind, []).extend(event.address[lane] for lane in lanes)
+
+    def barrier(self, context: Any, warp: Any, pos: int, number: int, mask: int) -> None:
+        self.barriers[number] += mask.bit_count()
+
+    def allocated(self, context: Any, address: int, size: int) -> None:
+        assert address not in self.live
+        self.live[address] = size
+
+    def freed(self, context: Any, address: int) -> None:
+        self.live.pop(address, None)  # what was allocated before anybody watched is not known
+
+
+@pytest.fixture
+def device() -> Iterator[ptxemu.Device]:
+    with ptxemu.Device(memory="64 MiB", workers=1) as made:
+        yield made
+
+
+@pytest.fixture
+def watcher(device: ptxemu.Device) -> Iterator[Watcher]:
+    made = Watcher()
+    lib.pe_arena_observe(device.arena.handle, made.observer)
+    yield made
+    lib.pe_arena_observe(device.arena.handle, ffi.NULL)
+
+
+def run(device: ptxemu.Device, text: str, *args: object, block: int = 64, observed: bool = True) -> None:
+    module = ptxemu.loads(text, device=device)
+    module.program.settings = replace(module.program.settings, observed=observed)
+    module["k"][1, block](*args)
+
+
+ADDRESS = "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;"
+SCATTERED = "xor.b32 %r2, %r1, 5; mul.wide.u32 %rd4, %r2, 16; sub.u64 %rd3, %rd1, %rd2; add.u64 %rd3, %rd3, %rd4;"
+DECLARED = ".shared .align 16 .b8 s[2048];\n.shared .align 8 .b64 bar;\n"
+# instruction, threads of 64 that execute it, and what each of them does
+ACCESSES = {
+    "ld.global.u32 %r3, [%rd1];": [("read", "global", 4)],
+    "ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd1];": [("read", "global", 16)],
+    "ld.u16 %h1, [%rd1];": [("read", "generic", 2)],
+    f"{SCATTERED} ld.global.u64 %rd5, [%rd3];": [("read", "global", 8)],
+    f"{SCATTERED} st.global.v2.u32 [%rd3], {{%r1, %r1}};": [("write", "global", 8)],
+    "st.global.u8 [%rd1+3], %r1;": [("write", "global", 1)],
+    "cvt.u32.u64 %r7, %rd2; st.shared.u32 [%r7], %r1;": [("write", "shared", 4)],
+    "atom.global.add.u32 %r3, [%rd1], 1;": [("update", "global", 4)],
+    "red.global.add.f64 [%rd1], 0d0000000000000000;": [("update", "global", 8)],
+    "cvt.u32.u64 %r7, %rd2; cp.async.ca.shared.global [%r7], [%rd1], 8;": [("write", "shared", 8), ("read", "global", 8)],
+    "cvt.u32.u64 %r7, %rd2; cp.async.cg.shared.global [%r7], [%rd1], 16, 4;": [("write", "shared", 16), ("read", "global", 4)],
+    "cvt.u32.u64 %r7, %rd2; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r7], 16;": [
+        ("write", "global", 16), ("read", "shared", 16)],
+    "cvt.u32.u64 %r7, %rd2; mbarrier.init.shared.b64 [%r7], 1;": [("write", "shared", 8)],
+    "cvt.u32.u64 %r7, %rd2; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r7];": [("read", "shared", 16)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("instruction", ACCESSES)
+def test_each_lane_of_an_access_is_told_once(device: ptxemu.Device, watcher: Watcher, instruction: str) -> None:
+    text = kernel(f"{ADDRESS} {instruction} ret;", ".param .u64 a", DECLARED).replace("sm_80", "sm_90")
+    data = device.to_device(np.zeros(256, np.uint32))
+    run(device, text, data)
+    told = {what: count for what, count in watcher.accesses.items() if what[1] != "param"}
+    assert told == {what: 64 for what in ACCESSES[instruction]}
+    for addresses in watcher.addresses.values():
+        assert {(address - data.address) // 16 for address in addresses} == set(range(64))
+
+
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
+    """The accesses that lowerings have made."""
+    made: list[Access] = []
+
+    def record(*arguments: Any) -> Access:
+        made.append(Access(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(access, "Access", record)
+    return made
+
+
+def lanes_of(found: Access) -> int:
+    """How many lanes of a full warp take part."""
+    return 32 if found.mask.startswith("%") else found.mask.count("true")
+
+
+MATRICES = {
+    "cvt.u32.u64 %r7, %rd2; ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r3, %r4}, [%r7];": [("read", "shared", 16, 16)],
+    "cvt.u32.u64 %r7, %rd2; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r7], {%r3};": [("write", "shared", 16, 8)],
+}
+
+
+@pytest.mark.parametrize("instruction", [*ACCESSES, *MATRICES])
+def test_a_lowering_knows_what_its_access_does(
+    device: ptxemu.Device, watcher: Watcher, lowered: list[Access], instruction: str
+) -> None:
+    text = kernel(f"{ADDRESS} {instruction} ret;", ".param .u64 a", DECLARED).replace("sm_80", "sm_90")
+    run(device, text, device.to_device(np.zeros(256, np.uint32)))
+    lowered.clear()
+    module = compile.front(text)
+    compile.lower(module, module.functions["k"], "row", compile.Options(observed=True))
+    told = MATRICES.get(instruction) or [(*what, 32) for what in ACCESSES[instruction]]
+    for found, (kind, space, size, lanes) in zip((one for one in lowered if one.space != "param"), told, strict=True):
+        assert (KINDS[found.kind], found.space, lanes_of(found)) == (kind, space, lanes)
+        assert found.bytes in (size, None), "what it knows is right"
+        assert found.bytes == size or instruction.partition("cp.async")[1], "and only the size of a copy is not known"
+    count = sum(watcher.accesses[kind, space, size] for kind, space, size, _ in told)
+    assert count == sum(2 * lanes for *_, lanes in told)
+
+
+@pytest.mark.parametrize("guard", ["%r1, 5", "%r1, 40"])
+def test_lanes_that_are_off_are_not_told(device: ptxemu.Device, watcher: Watcher, guard: str) -> None:
+    body = f"setp.lt.u32 %p1, {guard}; @%p1 ld.global.u32 %r3, [%rd1]; @%p1 st.global.u32 [%rd1], %r3; ret;"
+    run(device, kernel(f"{ADDRESS} {body}", ".param .u64 a"), np.zeros(256, np.uint32))
+    count = int(guard.split()[1])
+    assert watcher.accesses["read", "global", 4] == watcher.accesses["write", "global", 4] == count
+
+
+def test_an_access_that_faults_is_not_told(device: ptxemu.Device, watcher: Watcher) -> None:
+    with pytest.raises(ptxemu.Fault, match="null pointer"):
+        run(device, kernel("mov.u64 %rd1, 0; ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1], %r1; ret;", ""))
+    assert not watcher.accesses
+    assert watcher.events == ["begun", f"ended {lib.PE_NULL}"]
+
+
+def test_runs_of_accesses_are_told_one_by_one(device: ptxemu.Device, watcher: Watcher) -> None:
+    """They share their test (lower/core/segments.py), which is none of them."""
+    loads = "".join(f"ld.global.u32 %r{10 + i}, [%rd1+{1024 * i}]; " for i in range(8))
+    stores = "".join(f"st.global.u32 [%rd1+{1024 * i}], %r{10 + i}; " for i in range(8))
+    run(device, kernel(f"{ADDRESS} {loads} {stores} ret;", ".param .u64 a"), np.zeros(4096, np.uint32))
+    assert watcher.accesses["read", "global", 4] == watcher.accesses["write", "global", 4] == 8 * 64
+
+
+def test_barriers_count_the_lanes_that_arrive(device: ptxemu.Device, watcher: Watcher) -> None:
+    run(device, kernel("bar.sync 0; barrier.sync 3, 96; bar.sync 0; ret;", ""), block=96)
+    assert watcher.barriers == {0: 2 * 96, 3: 96}
+
+
+def test_allocations_of_the_host_and_of_kernels(device: ptxemu.Device, watcher: Watcher) -> None:
+    data = device.to_device(np.zeros(100, np.uint32))
+    assert watcher.live == {data.address: 400}
+    text = kernel(
+        """{ .param .b64 p0; .param .b64 q0; st.param.b64 [p0], 24; call (q0), malloc, (p0); ld.param.b64 %rd1, [q0]; }
+        mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra KEEP;
+        { .param .b64 p1; st.param.b64 [p1], %rd1; call free, (p1); }
+        KEEP: ret;""",
+        "",
+        ".extern .func (.param .b64 r) malloc (.param .b64 s);\n.extern .func free (.param .b64 p);\n",
+    )
+    run(device, text, block=32)
+    assert sorted(watcher.live.values()) == [24] * 31 + [400]
+    data.free()
+    assert sorted(watcher.live.values()) == [24] * 31
+
+
+def test_launches_begin_and_end(device: ptxemu.Device, watcher: Watcher) -> None:
+    run(device, kernel("ret;", ""))
+    assert watcher.events == ["begun", "ended 0"]
+    with pytest.raises(ptxemu.InputError, match="too large for a cooperative launch"):
+        ptxemu.loads(kernel("bar.sync 0; ret;", ""), device=device)["k"][1 << 20, 32](cooperative=True)
+    assert watcher.events == ["begun", "ended 0"]
+
+
+def test_code_that_nobody_observes_is_as_it_was(device: ptxemu.Device, watcher: Watcher) -> None:
+    text = kernel(f"{ADDRESS} ld.global.u32 %r3, [%rd1]; st.global.u32 [%rd1], %r3; ret;", ".param .u64 a")
+    module = compile.front(text)
+    plain, observed = (
+        compile.lower(module, module.functions["k"], "row", compile.Options(observed=observed)).text for observed in (False, True)
+    )
+    assert "pe_observe" not in plain and plain != observed
+    assert [line for line in observed.splitlines() if "pe_observe" in line]
+    run(device, text, np.zeros(256, np.uint32), observed=False)
+    assert not watcher.accesses and watcher.events == ["begun", "ended 0"]

@@ -1,0 +1,1 @@
+"""The compile server: its protocol, and the images of programs that it reads."""

@@ -1,0 +1,178 @@
+"""The compile server, seen by a program: answers, errors, wrong messages, deaths, deadlines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ptxemu.cache import Cache
+from ptxemu.driver.program import Program, Settings
+from ptxemu.serve.protocol import HEAD, LENGTH, MAGIC, Channel
+from ptxemu.text.source import SourceFile
+from tests.support.places import FATBIN
+
+ADD = (FATBIN / "add_lz4.fatbin").read_bytes()
+LONG = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .u32 %r<2>;\n" + b"%s ret;\n}\n" % (
+    b"add.u32 %r1, %r1, 1;\n" * 100_000
+)
+
+
+class Connection:
+    """A server and our end of its socket."""
+
+    def __init__(self, **environment: str) -> None:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-I", "-m", "ptxemu.serve", str(theirs.fileno())]
+        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env={**os.environ, **environment})
+        theirs.close()
+        ours.settimeout(120)
+        self.socket = ours
+        self.channel = Channel(ours)
+
+    def ask(self, *fields: bytes) -> list[bytes]:
+        self.channel.send(fields)
+        answer = self.channel.receive()
+        assert answer is not None
+        return answer
+
+    def children(self) -> list[int]:
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(number) for number in listed.split()]
+
+    def close(self) -> int:
+        self.socket.close()
+        return self.process.wait(60)
+
+
+@contextmanager
+def server(**environment: str) -> Iterator[Connection]:
+    connection = Connection(**environment)
+    try:
+        yield connection
+    finally:
+        connection.socket.close()
+        connection.process.kill()
+        connection.process.wait()
+
+
+def test_code_is_where_the_program_looks_for_it(tmp_path):
+    with server(PTXEMU_CACHE=str(tmp_path / "c")) as server_:
+        status, identity = server_.ask(b"load", b"80", ADD)
+        assert status == b"ok"
+        assert server_.ask(b"code", b"80", ADD, b"add", b"256,1,1") == [b"ok", identity]
+        assert server_.ask(b"code", b"80", ADD, b"add", b"3,3,3") == [b"ok", identity]
+        cache = Cache(tmp_path / "c")
+        text = (FATBIN / "add_plain.fatbin").read_bytes()
+        from ptxemu.serve.image import text_of
+
+        program = Program(SourceFile("<module>", text_of(text, 80)), Settings(), cache)
+        assert program.identity.encode() == identity
+        assert program.is_cached("add", (32, 1, 1))
+        assert program.is_cached("add", (3, 3, 3))
+        assert not program.is_cached("add", (2, 2, 1))
+        assert server_.close() == 0
+
+
+def test_errors_are_answers():
+    with server() as server_:
+        status, text = server_.ask(b"load", b"80", b".version 8.0\n.target sm_80\n.entry k() { frob; }")
+        assert (status, b"error: unknown instruction 'frob'" in text) == (b"invalid", True)
+        status, text = server_.ask(b"load", b"80", ADD[:100])
+        assert (status, b"damaged" in text) == (b"invalid", True)
+        status, text = server_.ask(b"load", b"70", ADD)
+        assert (status, b"compute_75, compute_90 only" in text) == (b"unsupported", True)
+        assert server_.ask(b"code", b"80", ADD, b"sub", b"1,1,1") == [b"invalid", b"the module has no kernel 'sub'"]
+        assert server_.ask(b"load", b"80", ADD)[0] == b"ok"  # and it goes on
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [],
+        [b""],
+        [b"load"],
+        [b"load", b"80"],
+        [b"load", b"-1", b""],
+        [b"load", b"\xb2", b""],
+        [b"what", b"80", b""],
+        [b"load", b"80", b"", b"", b""],
+        [b"code", b"80", b"", b"k", b"0,1,1"],
+        [b"code", b"80", b"", b"k", b"1,1"],
+        [b"code", b"80", b"", b"k", b"1,1,99999999999999999999"],
+    ],
+)
+def test_a_wrong_request_is_refused(fields, shared_server):
+    assert shared_server.ask(*fields)[0] == b"invalid"
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[Connection]:
+    with server() as server_:
+        yield server_
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"\0" * 64,
+        MAGIC,
+        HEAD.pack(MAGIC, 17),
+        HEAD.pack(MAGIC, 1) + LENGTH.pack(1 << 63),
+        HEAD.pack(MAGIC, 2) + LENGTH.pack(1 << 30) + b"x",
+        HEAD.pack(MAGIC, 2) + LENGTH.pack(3) + b"abc" + LENGTH.pack((1 << 30) - 2),
+        HEAD.pack(MAGIC, 3) + struct.pack("<Q", 4) + b"lo",
+    ],
+)
+def test_bytes_that_are_no_message_end_the_server(data):
+    with server() as server_:
+        server_.socket.sendall(data)
+        server_.socket.shutdown(socket.SHUT_WR)
+        assert server_.process.wait(60) == 0
+
+
+def test_a_dead_worker_is_an_answer_and_the_next_request_starts_another():
+    with server() as server_:
+        assert server_.ask(b"load", b"80", ADD)[0] == b"ok"
+        (worker,) = server_.children()
+        os.kill(worker, signal.SIGKILL)
+        status, text = server_.ask(b"code", b"80", ADD, b"add", b"1,1,1")
+        assert (status, text) == (b"failed", b"the compiler of the module was ended by SIGKILL")
+        assert server_.ask(b"code", b"80", ADD, b"add", b"1,1,1")[0] == b"ok"
+
+
+def test_the_deadline_is_an_answer():
+    with server(PTXEMU_COMPILE_TIMEOUT="0.001", PTXEMU_CACHE="off") as server_:
+        status, text = server_.ask(b"load", b"80", LONG)
+        assert (status, b"more than 0.001 s (PTXEMU_COMPILE_TIMEOUT sets the limit)" in text) == (b"failed", True)
+        assert not server_.children()
+
+
+def test_the_server_ends_with_its_program_though_it_compiles():
+    with server(PTXEMU_CACHE="off") as server_:
+        server_.channel.send([b"load", b"80", LONG])
+        assert server_.close() == 0
+
+
+def test_few_workers_are_kept():
+    with server() as server_:
+        for number in range(12):
+            text = f".version 8.0\n.target sm_80\n.address_size 64\n.entry k{number}() {{ ret; }}\n".encode()
+            assert server_.ask(b"load", b"80", text)[0] == b"ok"
+        assert len(server_.children()) == 8
+
+
+@pytest.mark.parametrize("arguments", [[], ["x"], ["99"], ["0", "1"]])
+def test_wrong_arguments_are_said(arguments):
+    done = subprocess.run([sys.executable, "-m", "ptxemu.serve", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "ptxemu.serve" in done.stderr

@@ -1,0 +1,350 @@
+"""The matrix instructions on bit patterns, with NumPy: fragments by the manual's formulas for single elements, products by
+the definition.
+
+A fragment is a list of 32-bit words, register by register, 32 lanes each (two words, low first, for every f64).
+Nothing here knows ptxemu.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+from tests.support.elementwise_oracle import F64, arithmetic
+
+LANE = np.arange(32)
+GROUP, THREAD = LANE // 4, LANE % 4
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
+        "f32": 32, "s32": 32}  # fmt: skip
+SIGNED = {"s8", "s4", "s32"}
+INTEGERS = {"s8", "u8", "s4", "u4", "b1", "s32"}
+Place = tuple[np.ndarray, np.ndarray]  # row and column in every lane
+
+
+# ---------------------------------------------------------------- fragments ("Matrix Fragments for mma.m16n8k16" and so on)
+
+
+def packed(type: str) -> int:
+    """Elements of one register."""
+    return max(32 // BITS[type], 1)
+
+
+def places_a(m: int, k: int, type: str) -> list[Place]:
+    per = packed(type)
+    rows = max(m // 8, 1)
+    found = []
+    for i in range(m * k // 32):
+        register = i // per
+        found.append((GROUP + 8 * (register % rows), THREAD * per + i % per + 4 * per * (register // rows)))
+    return found
+
+
+def places_b(n: int, k: int, type: str) -> list[Place]:
+    """For n = 8: k and n."""
+    per = packed(type)
+    return [(THREAD * per + i % per + 4 * per * (i // per), GROUP) for i in range(n * k // 32)]
+
+
+def places_c(m: int, n: int) -> list[Place]:
+    return [(GROUP + 8 * (i // 2), THREAD * 2 + i % 2) for i in range(m * n // 32)]
+
+
+def quad_places(role: str, layout: str, type: str) -> list[Place]:
+    """mma.m8n8k4 with f16 multiplicands, within each of the four matrices."""
+    high = LANE >= 16
+    if role == "a":
+        if layout == "row":
+            return [(LANE % 4 + 4 * high, np.full(32, i)) for i in range(4)]
+        return [(i % 4 + 4 * high, LANE % 4) for i in range(4)]
+    if role == "b":
+        if layout == "row":
+            return [(LANE % 4, i + 4 * high) for i in range(4)]
+        return [(np.full(32, i), LANE % 4 + 4 * high) for i in range(4)]
+    if type == "f16":
+        return [(LANE % 4 + 4 * high, np.full(32, i)) for i in range(8)]
+    return [((LANE & 1) + (i & 2) + 4 * high, (i & 4) + (LANE & 2) + (i & 1)) for i in range(8)]
+
+
+# ---------------------------------------------------------------- registers and elements
+
+
+def elements(words: Sequence[int], type: str) -> np.ndarray:
+    """[lane][element] bit patterns of a fragment."""
+    array = np.array(words, np.uint32)
+    if type == "f64":
+        return array.view(np.uint64).reshape(-1, 32).T
+    registers = array.reshape(-1, 32).T
+    bits, per = BITS[type], packed(type)
+    shifts = (bits * np.arange(per)).astype(np.uint32)
+    values = registers[:, :, None] >> shifts & np.uint32((1 << bits) - 1)
+    return values.reshape(32, -1)
+
+
+def words(found: np.ndarray, type: str) -> list[int]:
+    """The fragment of [lane][element] bit patterns."""
+    if type == "f64":
+        return [int(x) for x in np.ascontiguousarray(found.T).astype(np.uint64).ravel().view(np.uint32)]
+    per = packed(type)
+    parts = found.astype(np.uint64).reshape(32, -1, per) << (BITS[type] * np.arange(per)).astype(np.uint64)
+    return [int(x) for x in np.bitwise_or.reduce(parts, axis=2).T.ravel()]
+
+
+def values(bits: np.ndarray, type: str) -> np.ndarray:
+    """Bit patterns as float64, which holds every type exactly."""
+    if type in INTEGERS:
+        whole = bits.astype(np.int64)
+        negative = (whole >> (BITS[type] - 1)) & 1 if type in SIGNED else 0
+        return (whole - (negative << BITS[type])).astype(np.float64)
+    if type == "f16":
+        return bits.astype(np.uint16).view(np.float16).astype(np.float64)
+    if type in ("bf16", "tf32", "f32"):
+        whole = bits.astype(np.uint32) << np.uint32(16) if type == "bf16" else bits.astype(np.uint32)
+        with np.errstate(invalid="ignore"):  # NaNs whose quiet bit is clear
+            return (whole & np.uint32(0xFFFFE000) if type == "tf32" else whole).view(np.float32).astype(np.float64)
+    if type == "f64":
+        return np.ascontiguousarray(bits).view(np.float64)
+    narrow = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[type]
+    return bits.astype(np.uint8).view(narrow).astype(np.float64)
+
+
+def patterns(results: np.ndarray, type: str) -> np.ndarray:
+    """float64 results rounded to a type; NaNs are canonical."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if type == "f16":
+            return np.where(np.isnan(results), 0x7FFF, results.astype(np.float16).view(np.uint16))
+        return np.where(np.isnan(results), 0x7FFFFFFF, results.astype(np.float32).view(np.uint32))
+
+
+def matrix(found: np.ndarray, places: list[Place], shape: tuple[int, int]) -> np.ndarray:
+    result = np.zeros(shape, found.dtype)
+    for i, (row, column) in enumerate(places):
+        result[row, column] = found[:, i]
+    return result
+
+
+def fragment(whole: np.ndarray, places: list[Place]) -> np.ndarray:
+    return np.stack([whole[row, column] for row, column in places], axis=1)
+
+
+# ---------------------------------------------------------------- products
+
+
+def product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """c plus the products in the order of k, in binary64."""
+    total = c.astype(np.float64)
+    with np.errstate(all="ignore"):
+        for k in range(a.shape[1]):
+            total = total + a[:, k, None] * b[None, k, :]
+    return total
+
+
+def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
+    """f64 bit patterns: a chain of fused multiply-adds."""
+    total = c.copy()
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            for k in range(a.shape[1]):
+                total[i, j] = arithmetic("fma", F64, (int(a[i, k]), int(b[k, j]), int(total[i, j])), mode)
+    return total
+
+
+def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: Form) -> np.ndarray:
+    """D's bit patterns from those of A, B and C."""
+    if form.d == "f64":
+        return fused(a, b, c, next((mod for mod in form.mods if mod in ("rn", "rz", "rm", "rp")), "rn"))
+    if form.a == "b1":
+        pairs = a[:, :, None] & b[None] if "and" in form.mods else a[:, :, None] ^ b[None]
+        return (c.astype(np.int64) + pairs.sum(axis=1).astype(np.int64)) & 0xFFFFFFFF
+    left, right = values(a, form.a), values(b, form.b)
+    if form.d != "s32":
+        return patterns(product(left, right, values(c, form.c)), form.d)
+    exact = values(c, "s32").astype(np.int64) + (left @ right).astype(np.int64)
+    return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if "satfinite" in form.mods else exact) & 0xFFFFFFFF
+
+
+class Form:
+    """An instruction by its modifiers."""
+
+    def __init__(self, text: str) -> None:
+        self.mods = re.split(r"(?<!:)\.(?!:)", text)
+        shape = next(mod for mod in self.mods if re.fullmatch(r"m\d+n\d+k\d+", mod))
+        self.m, self.n, self.k = map(int, re.findall(r"\d+", shape))
+        types = [mod for mod in self.mods if mod in BITS]
+        self.d, self.a, self.b, self.c = types if len(types) == 4 else (types[0], "f16", "f16", types[-1])
+        self.layouts = [mod for mod in self.mods if mod in ("row", "col")]
+        self.quads = (self.m, self.n, self.k) == (8, 8, 4) and self.a == "f16"
+        self.sparse = any(mod.startswith("sp") for mod in self.mods)
+
+
+def mma(text: str, a: Sequence[int], b: Sequence[int], c: Sequence[int], e: Sequence[int] = (), selector: int = 0) -> list[int]:
+    """The fragment that an ``mma`` leaves in its destination."""
+    return list(_mma(text, tuple(a), tuple(b), tuple(c), tuple(e), selector))
+
+
+@cache
+def _mma(
+    text: str, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], e: tuple[int, ...], selector: int
+) -> tuple[int, ...]:
+    form = Form(text)
+    if form.quads:
+        return tuple(quads(form, a, b, c))
+    places = places_c(form.m, form.n)
+    if form.sparse:
+        left = expanded(form, a, e, selector)
+    else:
+        left = matrix(elements(a, form.a), places_a(form.m, form.k, form.a), (form.m, form.k))
+    right = matrix(elements(b, form.b), places_b(form.n, form.k, form.b), (form.k, form.n))
+    start = matrix(elements(c, form.c), places, (form.m, form.n))
+    return tuple(words(fragment(multiply(left, right, start, form), places), form.d))
+
+
+def quads(form: Form, a: Sequence[int], b: Sequence[int], c: Sequence[int]) -> list[int]:
+    """Four products, each of eight lanes."""
+    given = [(elements(w, t), quad_places(r, layout, t)) for w, t, r, layout in (
+        (a, "f16", "a", form.layouts[0]), (b, "f16", "b", form.layouts[1]), (c, form.c, "c", ""))]  # fmt: skip
+    places = quad_places("c", "", form.d)
+    result = np.zeros((32, 8), np.uint32)
+    for quad in range(4):
+        mine = quad == LANE // 4 % 4
+        parts = []
+        for (found, where), shape in zip(given, ((8, 4), (4, 8), (8, 8)), strict=True):
+            own = [(row[mine], column[mine]) for row, column in where]
+            parts.append(matrix(found[mine], own, shape))
+        result[mine] = fragment(multiply(*parts, form), [(row[mine], column[mine]) for row, column in places])
+    return words(result, form.d)
+
+
+# ---------------------------------------------------------------- sparse A
+
+
+def chunk_bits(form: Form, e: Sequence[int], row: int, chunk: int, selector: int) -> int:
+    """The four bits of metadata about a chunk ("Sparse matrix storage" and its figures)."""
+    group, upper = row % 8, row // 8
+    chunks = form.k // {32: 2, 16: 4, 8: 4, 4: 8}[BITS[form.a]]
+    if BITS[form.a] >= 16:  # bits 0-15 of a lane are about row g, bits 16-31 about row g + 8
+        lanes_each = chunks // 4
+        return e[4 * group + selector * lanes_each + chunk // 4] >> (16 * upper + 4 * (chunk % 4)) & 15
+    lane = 2 * selector + upper + 2 * (chunk // 8)  # neighbours hold rows g and g + 8
+    return e[4 * group + lane] >> 4 * (chunk % 8) & 15
+
+
+def expanded(form: Form, a: Sequence[int], e: Sequence[int], selector: int) -> np.ndarray:
+    """A with its zeros."""
+    half = form.k // 2
+    dense = matrix(elements(a, form.a), places_a(form.m, half, form.a), (form.m, half))
+    whole = np.zeros((form.m, form.k), dense.dtype)
+    for row in range(form.m):
+        kept = list(dense[row])
+        for chunk in range(form.k // {32: 2, 16: 4, 8: 4, 4: 8}[BITS[form.a]]):
+            bits = chunk_bits(form, e, row, chunk, selector)
+            if BITS[form.a] == 32:
+                whole[row, 2 * chunk + {0b0100: 0, 0b1110: 1}[bits]] = kept.pop(0)
+                continue
+            for index in (bits & 3, bits >> 2):
+                if BITS[form.a] == 4:
+                    whole[row, 8 * chunk + 2 * index : 8 * chunk + 2 * index + 2] = kept.pop(0), kept.pop(0)
+                else:
+                    whole[row, 4 * chunk + index] = kept.pop(0)
+    return whole
+
+
+# ---------------------------------------------------------------- matrices in memory
+
+
+def stored(memory: Sequence[int], type: str, layout: str, stride: int, shape: tuple[int, int]) -> np.ndarray:
+    """The matrix whose lines begin ``stride`` elements apart in words of memory."""
+    flat = elements_in_order(memory, type)
+    row, column = np.indices(shape)
+    return flat[row * stride + column if layout == "row" else column * stride + row]
+
+
+def elements_in_order(memory: Sequence[int], type: str) -> np.ndarray:
+    array = np.array(memory, np.uint32)
+    if BITS[type] >= 8:
+        return array.view(f"u{BITS[type] // 8}")
+    return (array[:, None] >> (BITS[type] * np.arange(packed(type))).astype(np.uint32) & ((1 << BITS[type]) - 1)).ravel()
+
+
+@cache
+def _wmma(text: str, layouts: str, strides: tuple[int, ...], size: int, *memory: tuple[int, ...]) -> tuple[int, ...]:
+    form = Form(text)
+    shapes = (form.m, form.k), (form.k, form.n), (form.m, form.n)
+    given = zip(memory, (form.a, form.b, form.c), [*form.layouts, layouts.split()[0]], strides, shapes, strict=False)
+    d = multiply(*(stored(*one) for one in given), form)
+    result = np.zeros(size, np.uint32).view(f"u{BITS[form.d] // 8}")
+    row, column = np.indices(d.shape)
+    result[row * strides[3] + column if layouts.split()[1] == "row" else column * strides[3] + row] = d
+    return tuple(int(x) for x in result.view(np.uint32))
+
+
+def wmma(text: str, layouts: str, strides: Sequence[int], size: int, *memory: Sequence[int]) -> tuple[int, ...]:
+    """``size`` words of zeros into which wmma.store.d has put the product; the layouts are those of C and D."""
+    return _wmma(text, layouts, tuple(strides), size, *map(tuple, memory))
+
+
+def ldmatrix(memory: Sequence[int], addresses: Sequence[int], count: int, transpose: bool) -> list[int]:
+    """The fragment of matrices whose rows begin at byte addresses."""
+    halves = np.array(memory, np.uint32).view(np.uint16)
+    result = []
+    for number in range(count):
+        rows = np.stack([halves[addresses[8 * number + i] // 2 :][:8] for i in range(8)])
+        places = [(GROUP, 2 * THREAD + i) for i in range(2)]
+        result += words(fragment(rows.T if transpose else rows, places), "f16")
+    return result
+
+
+def stmatrix(fragments: Sequence[int], addresses: Sequence[int], count: int, transpose: bool, size: int) -> list[int]:
+    """``size`` words of zeros after the matrices' rows are stored at byte addresses."""
+    halves = np.zeros(2 * size, np.uint16)
+    for number in range(count):
+        tile = matrix(
+            elements(fragments[32 * number : 32 * number + 32], "f16"), [(GROUP, 2 * THREAD + i) for i in range(2)], (8, 8)
+        )
+        for i, row in enumerate(tile.T if transpose else tile):
+            halves[addresses[8 * number + i] // 2 :][:8] = row
+    return [int(x) for x in halves.view(np.uint32)]
+
+
+# ---------------------------------------------------------------- values for tests
+
+
+def hashed(i: int, seed: int = 0) -> int:
+    x = (i + 1) * 0x9E3779B1 + seed * 0x85EBCA77 & 0xFFFFFFFF
+    x = (x ^ x >> 15) * 0x2C1B3C6D & 0xFFFFFFFF
+    return (x ^ x >> 12) * 0x297A2D39 & 0xFFFFFFFF
+
+
+SMALL = {  # small integers
+    "f16": [0, 0x3C00, 0x4000, 0xBC00, 0x4200, 0xC400], "bf16": [0, 0x3F80, 0x4000, 0xBF80, 0x4040, 0xC080],
+    "tf32": [0, 0x3F800000, 0x40000000, 0xBF801FFF, 0x40400000, 0xC0800000], "e4m3": [0, 0x38, 0x40, 0xB8, 0x44, 0xC8],
+    "e5m2": [0, 0x3C, 0x40, 0xBC, 0x42, 0xC4],
+}  # fmt: skip
+SMALL["f32"] = [*SMALL["tf32"][:3], 0xBF800000, 0x40490FDB, 0xC0800000]
+
+
+def noise(i: int, type: str, seed: int = 0) -> int:
+    """Word ``i`` of an arbitrary fragment: whole registers of integers, small numbers of float types."""
+    if type == "f64":
+        number = float(hashed(i // 2, seed) % 2000 - 1000) / 8 if hashed(i // 2, seed) % 3 else 1.0 / 3
+        return int(np.float64(number).view(np.uint64)) >> 32 * (i % 2) & 0xFFFFFFFF
+    if type in INTEGERS:
+        return hashed(i, seed)
+    choice, bits = SMALL[type], BITS[type]
+    return sum(choice[hashed(i * packed(type) + j, seed) % len(choice)] << bits * j for j in range(packed(type)))
+
+
+def metadata(i: int, type: str, seed: int = 0, ordered: bool = True) -> int:
+    """An arbitrary metadata word: legal in every chunk."""
+    codes = [0b0100, 0b1110] if BITS[type] == 32 else [0x4, 0x8, 0x9, 0xC, 0xD, 0xE]
+    if not ordered and BITS[type] != 32:
+        codes = codes + [(code & 3) << 2 | code >> 2 for code in codes]
+    return sum(codes[hashed(8 * i + j, seed) % len(codes)] << 4 * j for j in range(8))
+
+
+ORACLES = {
+    "mma": mma, "wmma": wmma, "ldmatrix": ldmatrix, "stmatrix": stmatrix, "noise": noise, "metadata": metadata, "hashed": hashed,
+}  # fmt: skip

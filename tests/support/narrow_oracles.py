@@ -1,0 +1,160 @@
+"""The float formats of eight bits and fewer and stochastic rounding, from the values of all their patterns.
+
+Names that ``tests/isa`` expressions use, next to those of :mod:`tests.isa.oracles`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from tests.support.elementwise_oracle import BF16, F16, F32, Format, floor_log2
+
+CANONICAL = 0x7FFF
+BITS = {"e2m1x2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16}
+"""Of the register that holds a pair."""
+
+
+@dataclass(frozen=True)
+class NarrowFormat:
+    """``patterns`` without sign are numbers, or the infinity; ``nan`` is what NaN becomes."""
+
+    exponent: int
+    mantissa: int
+    patterns: int
+    nan: int
+    infinity: int | None = None
+
+    @property
+    def bits(self) -> int:
+        return 1 + self.exponent + self.mantissa
+
+    def value(self, pattern: int) -> Fraction:
+        field, fraction = divmod(pattern, 1 << self.mantissa)
+        significand = fraction + ((1 << self.mantissa) if field else 0)
+        bias = (1 << (self.exponent - 1)) - 1
+        return Fraction(significand) * Fraction(2) ** (max(field, 1) - bias - self.mantissa)
+
+
+NARROW = {
+    "e4m3": NarrowFormat(4, 3, 0x7F, 0x7F), "e5m2": NarrowFormat(5, 2, 0x7C, 0x7F, 0x7C),
+    "e2m3": NarrowFormat(2, 3, 0x20, 0x1F), "e3m2": NarrowFormat(3, 2, 0x20, 0x1F), "e2m1": NarrowFormat(2, 1, 8, 7),
+}  # fmt: skip
+
+
+@cache
+def values(name: str) -> list[Fraction]:
+    """The numbers by pattern, which is their order."""
+    f = NARROW[name]
+    return [f.value(pattern) for pattern in range(f.patterns)]
+
+
+def nearest(name: str, q: Fraction) -> int:
+    """The pattern closest to a number that is not negative, the even one of two."""
+    numbers = values(name)
+    low = bisect_right(numbers, q) - 1
+    if low + 1 == len(numbers):
+        return low
+    below, above = q - numbers[low], numbers[low + 1] - q
+    return low + (above < below or (above == below and low % 2 == 1))
+
+
+def to_narrow(name: str, source: Format, x: int, mods: Sequence[str]) -> int:
+    """One number of a source format with satfinite, and relu if it is among ``mods``."""
+    f = NARROW[name]
+    if source.is_nan(x):
+        return f.nan
+    if source.is_negative(x) and "relu" in mods:
+        return 0
+    magnitude = x & (source.sign - 1)
+    last = len(values(name)) - 1
+    pattern = last if source.is_infinite(magnitude) else nearest(name, source.value(magnitude))
+    return pattern | (1 << (f.bits - 1) if source.is_negative(x) else 0)
+
+
+def narrow_pair(target: str, mods: Sequence[str], *xs: int) -> int:
+    """Two f32, or one f16x2, to a pair of a narrow format."""
+    name = target[:-2]
+    source = F32 if len(xs) == 2 else F16
+    upper, lower = xs if len(xs) == 2 else (xs[0] >> 16, xs[0] & 0xFFFF)
+    size = 4 if name == "e2m1" else 8
+    return to_narrow(name, source, upper, mods) << size | to_narrow(name, source, lower, mods)
+
+
+def from_narrow(name: str, x: int, mods: Sequence[str]) -> int:
+    """The f16 pattern of a narrow one."""
+    f = NARROW[name]
+    sign = x >> (f.bits - 1) & 1
+    magnitude = x & ((1 << (f.bits - 1)) - 1)
+    if magnitude == f.infinity:
+        pattern = F16.infinity
+    elif magnitude >= f.patterns:
+        return CANONICAL
+    else:
+        pattern = F16.round(f.value(magnitude))
+    return 0 if sign and "relu" in mods else pattern | sign << 15
+
+
+def half_pair(source: str, mods: Sequence[str], x: int) -> int:
+    """f16x2 from a pair of a narrow format."""
+    size = 4 if source == "e2m1x2" else 8
+    return from_narrow(source[:-2], x >> size, mods) << 16 | from_narrow(source[:-2], x & ((1 << size) - 1), mods)
+
+
+def to_scale(source: Format, x: int, mods: Sequence[str]) -> int:
+    """ue8m0: the pattern ``n`` is 2**(n - 127), and 255 is NaN."""
+    if source.is_nan(x):
+        return 255
+    magnitude = x & (source.sign - 1)
+    top = 254 if "satfinite" in mods else 255
+    if source.is_infinite(magnitude):
+        return top
+    q = source.value(magnitude)
+    if q == 0:
+        return 0
+    exponent = floor_log2(q)
+    exponent += "rp" in mods and Fraction(2) ** exponent != q
+    return min(max(exponent + 127, 0), top)
+
+
+def scale_pair(mods: Sequence[str], *xs: int) -> int:
+    """Two f32, or one bf16x2, to ue8m0x2."""
+    source = F32 if len(xs) == 2 else BF16
+    upper, lower = xs if len(xs) == 2 else (xs[0] >> 16, xs[0] & 0xFFFF)
+    return to_scale(source, upper, mods) << 8 | to_scale(source, lower, mods)
+
+
+def from_scale(x: int) -> int:
+    return CANONICAL if x == 255 else BF16.round(Fraction(2) ** (x - 127))
+
+
+def stochastic(target: Format, x: int, random: int, mods: Sequence[str]) -> int:
+    """f32 rounded away from zero if what is discarded, as a fraction of a step, and the random fraction exceed one."""
+    if F32.is_nan(x):
+        return CANONICAL
+    negative = F32.is_negative(x)
+    if negative and "relu" in mods:
+        return 0
+    magnitude = x & (F32.sign - 1)
+    top = target.infinity - ("satfinite" in mods)
+    width = 23 - target.mantissa  # of the random bits
+    random &= (1 << width) - 1
+    if F32.is_infinite(magnitude):
+        pattern = top
+    else:
+        q = F32.value(magnitude)
+        pattern = target.round(q, "rz")
+        step = target.value(pattern + 1) - target.value(pattern) if pattern + 1 < target.infinity else None
+        if step is None:
+            step = target.value(pattern) - target.value(pattern - 1)
+        discarded = (q - target.value(pattern)) / step
+        pattern += int(discarded * (1 << width)) + random >= 1 << width
+    return min(pattern, top) | (target.sign if negative else 0)
+
+
+def stochastic_pair(target: str, mods: Sequence[str], a: int, b: int, random: int) -> int:
+    f = {"f16x2": F16, "bf16x2": BF16}[target]
+    return stochastic(f, a, random >> 16, mods) << 16 | stochastic(f, b, random & 0xFFFF, mods)

@@ -1,0 +1,1 @@
+"""Surfaces: formats, geometry, rules of access, and typed atomic updates."""

@@ -1,0 +1,1 @@
+"""Texture fetches and the modules that make them."""

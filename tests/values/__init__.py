@@ -1,0 +1,1 @@
+"""Elementwise instructions and conversions on arrays of values, against exact arithmetic."""
