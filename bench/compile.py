@@ -70,12 +70,13 @@ class Row:
 
 def compile_here(path: str, tier: str) -> None:
     """Compile and link the kernel of a file, then print the cost."""
-    from ptxemu.driver import compile, jit
+    from ptxemu.device.linked_code import LinkedCode
+    from ptxemu.driver import compile
 
     text = Path(path).read_text(encoding="utf-8")
     start = time.process_time()
     made = compile.kernel(compile.front(text), "k", compile.Options(tier=tier), BLOCK)
-    jit.load(made.object, made.symbol)
+    LinkedCode(made.object, made.symbol)
     print(json.dumps({"seconds": time.process_time() - start, "start": start, "final": made.final}))
 
 

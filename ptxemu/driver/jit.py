@@ -1,11 +1,10 @@
-"""From LLVM IR text to object code, and from object code to callable addresses."""
+"""From LLVM IR text to object code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import count
 from typing import TypeVar
 
 import llvmlite.binding as llvm
@@ -23,9 +22,6 @@ class Effort:
 
     level: int
     standard: bool
-
-
-_numbers = count()
 
 
 @lru_cache(maxsize=1)
@@ -110,36 +106,3 @@ def _light_pipeline() -> llvm.ModulePassManager:
     passes.add_simplify_cfg_pass()
     passes.add_dead_code_elimination_pass()
     return passes
-
-
-class LinkError(Exception):
-    """Bytes that are not an object, or an object that refers to symbols that the runtime does not have."""
-
-
-@dataclass(slots=True)
-class LoadedCode:
-    """Linked code. ``address`` is valid as long as this object lives."""
-
-    address: int
-    _tracker: object
-
-
-@lru_cache(maxsize=1)
-def _linker() -> llvm.OrcJIT:
-    return llvm.create_lljit_compiler(target_machine(None, 2), use_jit_link=True, suppress_errors=True)
-
-
-def load(code: bytes, symbol: str) -> LoadedCode:
-    """Link an object of this machine's kind; only the runtime's own functions are visible to it. Raises LinkError."""
-    from ptxemu.device.launch import SYMBOLS
-
-    library = llvm.JITLibraryBuilder()
-    for name, address in SYMBOLS.items():
-        library.import_symbol(name, address)
-    with lock:
-        linker = _linker()
-    try:
-        tracker = library.add_object_img(code).export_symbol(symbol).link(linker, f"kernel{next(_numbers)}")
-    except RuntimeError as error:
-        raise LinkError(str(error)) from None
-    return LoadedCode(tracker[symbol], tracker)

@@ -17,6 +17,7 @@ import llvmlite
 from ptxemu.cache import Cache, Entry, build_fingerprint, key_of
 from ptxemu.device.code import KernelCode
 from ptxemu.device.launch_limits import Extent
+from ptxemu.device.linked_code import LinkedCode, LinkError
 from ptxemu.device.module_info import ModuleInfo
 from ptxemu.driver import jit
 from ptxemu.ir.block_shape import variant_of
@@ -61,7 +62,7 @@ class _Slot:
     kernel: str
     block: Extent
     lock: RLock = field(default_factory=new_lock)
-    loaded: tuple[KernelCode, jit.LoadedCode] | None = None
+    loaded: tuple[KernelCode, LinkedCode] | None = None
     better: KernelCode | None = None
     asked: int | None = None
     """The process that has asked for better code."""
@@ -111,7 +112,7 @@ class Program:
                 self._ir = compile.front_of(self.source, given.strict, given.dialect, dict(given.options))
             return self._ir
 
-    def load(self, kernel: str, block: Extent) -> tuple[KernelCode, jit.LoadedCode]:
+    def load(self, kernel: str, block: Extent) -> tuple[KernelCode, LinkedCode]:
         """A kernel's code for blocks of this shape, ready to run: the best that there is. Raises UnsupportedError."""
         slot = self._slot(kernel, block)
         with slot.lock:
@@ -123,11 +124,11 @@ class Program:
             assert slot.loaded is not None
             return slot.loaded
 
-    def _linked(self, code: KernelCode) -> tuple[KernelCode, jit.LoadedCode] | None:
+    def _linked(self, code: KernelCode) -> tuple[KernelCode, LinkedCode] | None:
         """None if the cache's entry is not an object."""
         try:
-            return code, jit.load(code.object, code.symbol)
-        except jit.LinkError:
+            return code, LinkedCode(code.object, code.symbol)
+        except LinkError:
             return None
 
     def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:

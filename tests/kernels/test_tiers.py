@@ -13,7 +13,7 @@ import pytest
 
 import ptxemu
 from ptxemu.cache import Cache, Entry
-from ptxemu.driver import background, compile, improve, jit
+from ptxemu.driver import background, compile, improve
 from ptxemu.driver.effort import cost_of
 from ptxemu.driver.program import Program, Settings
 from ptxemu.text.source import SourceFile
@@ -240,5 +240,3 @@ def test_a_cached_object_that_does_not_link_is_made_again(tmp_path):
     code = first.code("k", BLOCK)
     store.put(first._key("k", BLOCK, "best"), Entry(code.entry.header, b"no object"))
     assert program(SMALL, "auto", store).load("k", BLOCK)[0] == code
-    with pytest.raises(jit.LinkError):
-        jit.load(b"no object", "kernel")
