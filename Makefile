@@ -3,6 +3,7 @@ BIN := .venv/bin
 READY := .venv/ready
 ENVIRONMENT := .venv/environment
 RUNTIME := ptxemu/_runtime.abi3.so
+LIBRARY := ptxemu/libptxemu.so
 TABLES := ptxemu/syntax/_tables.py
 GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
@@ -46,7 +47,7 @@ sanitize: $(READY)
 	$(BIN)/python -m tests.support.sanitize address && $(BIN)/python -m tests.support.sanitize thread
 
 clean:
-	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(TABLES)
+	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(LIBRARY) $(TABLES)
 
 # pip installs into the environment, and builds the runtime and the tables, once. From then on make builds what has changed.
 $(READY): $(ENVIRONMENT) $(RUNTIME) $(TABLES)
@@ -57,7 +58,7 @@ $(ENVIRONMENT): pyproject.toml
 	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-$(RUNTIME): setup.py tools/extension.py $(wildcard csrc/*/*) | $(ENVIRONMENT)
+$(RUNTIME): setup.py tools/extension.py tools/native.py $(wildcard csrc/*/*) | $(ENVIRONMENT)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 

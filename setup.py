@@ -1,4 +1,4 @@
-"""The build steps that pyproject.toml cannot state: the C extension and the parser's tables."""
+"""The build steps that pyproject.toml cannot state: the C library, the extension over it, and the parser's tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from setuptools import Command, setup
+from setuptools import Command, Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import PlatformError
 
+sys.path.append("tools")
+import native
+
+LIBRARY = "ptxemu.libptxemu"
 TABLES = "ptxemu/syntax/_tables.py"
 OBJECTS = "build/objects"
 
@@ -37,7 +41,14 @@ class BuildExt(build_ext):
     def build_extensions(self) -> None:
         require_compiler(self.compiler.compiler_so[0])
         self.compiler.compile = partial(compile_changed, self.compiler.compile, self.compiler)
+        self.extensions.sort(key=lambda item: item.name != LIBRARY)  # which the others link to
+        for item in self.extensions[1:]:
+            item.library_dirs.append(str(Path(self.get_ext_fullpath(LIBRARY)).parent))
         super().build_extensions()
+
+    def get_ext_filename(self, fullname: str) -> str:
+        is_library = fullname in (LIBRARY, LIBRARY.rpartition(".")[2])  # setuptools asks with and without the package
+        return fullname.replace(".", os.sep) + ".so" if is_library else super().get_ext_filename(fullname)
 
 
 def require_compiler(command: str) -> None:
@@ -52,7 +63,8 @@ def compile_changed(compile_: Any, compiler: Any, sources: list[str], output_dir
     options["extra_postargs"] = [*options["extra_postargs"], "-MMD"]  # the compiler writes down which files these are
     objects = compiler.object_filenames(sources, output_dir=output_dir)
     told = repr((compiler.compiler_so, compiler.include_dirs, options))
-    record = Path(output_dir, "command")
+    record = Path(objects[0]).with_suffix(".command")
+    record.parent.mkdir(parents=True, exist_ok=True)
     if not record.exists() or record.read_text() != told:
         for made in objects:
             Path(made).unlink(missing_ok=True)
@@ -100,6 +112,7 @@ class BuildTables(Command):
 
 
 setup(
+    ext_modules=[Extension(LIBRARY, **native.LIBRARY)],
     cffi_modules=["tools/extension.py:ffi"],
     cmdclass={"build": Build, "build_ext": BuildExt, "build_tables": BuildTables},
     options={} if sysconfig.get_config_var("Py_GIL_DISABLED") else {"bdist_wheel": {"py_limited_api": "cp311"}},

@@ -1,14 +1,13 @@
-"""The cffi recipe of the extension ``ptxemu._runtime``: every ``csrc/*/*.c``, declared by the headers' CDEF sections."""
+"""The cffi recipe of the extension ``ptxemu._runtime``: what Python sees of ``libptxemu.so``, the headers' CDEF sections."""
 
 from __future__ import annotations
 
 import re
-from glob import glob
-from os.path import basename, dirname
+from os.path import basename
 
 from cffi import FFI
+from native import FLAGS, HEADERS, INCLUDES, MACROS
 
-HEADERS = sorted(glob("csrc/*/*.h"), key=lambda path: (path != "csrc/include/ptxemu.h", path))
 CDEF = re.compile(r"/\* CDEF BEGIN \*/(.*?)/\* CDEF END \*/", re.DOTALL)
 
 
@@ -18,13 +17,6 @@ def declarations(path: str) -> str:
         return "\n".join(CDEF.findall(file.read()))
 
 
-# -Wno-psabi: vectors are passed inside of one file only, so that their ABI does not matter.
-WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
-FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *WARNINGS]
-SOURCES = sorted(glob("csrc/*/*.c"))
-INCLUDES = sorted({dirname(header) for header in HEADERS})
-MACROS = [("_GNU_SOURCE", "1")]
-
 ffi = FFI()
 public = [path for path in HEADERS if declarations(path)]
 for header in public:
@@ -32,11 +24,10 @@ for header in public:
 ffi.set_source(
     "ptxemu._runtime",
     "\n".join(f'#include "{basename(header)}"' for header in public),
-    sources=SOURCES,
-    depends=[*HEADERS, "tools/extension.py"],
+    depends=[*HEADERS, "tools/extension.py", "tools/native.py"],
     include_dirs=INCLUDES,
     define_macros=MACROS,
-    libraries=["m"],
+    libraries=["ptxemu"],
     extra_compile_args=FLAGS,
-    extra_link_args=["-pthread"],
+    extra_link_args=["-Wl,-rpath,$ORIGIN"],
 )

@@ -12,7 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from extension import FLAGS, INCLUDES, MACROS, SOURCES
+from native import FLAGS, INCLUDES, MACROS, SOURCES
 
 OBJECTS = Path("build/lint")
 

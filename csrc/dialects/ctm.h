@@ -5,6 +5,7 @@
 #define PTXEMU_CTM_H
 #include "surface.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 enum {
   PE_CTM_SAME_INDEX = 1, /* pe_ctm_umrt: lanes of a group write where the first of them does */
@@ -47,5 +48,6 @@ void pe_ctm_umrt(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t ha
 uint32_t pe_ctm_test(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x,
                      const uint32_t *y, const uint32_t *values);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

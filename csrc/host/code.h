@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 typedef struct pe_code pe_code;
 
@@ -26,6 +27,7 @@ uint32_t pe_code_machine(void);
  * 0, or -1 when the value cannot be reached from there or there is no such relocation. `place` has 8 bytes. */
 int pe_relocate(uint32_t machine, uint32_t type, void *place, uint64_t at, uint64_t value);
 /* CDEF END */
+#pragma GCC visibility pop
 
 /* How many bytes a relocation changes; 0: it is none of those that our objects have. */
 uint32_t pe_relocation_bytes(uint32_t machine, uint32_t type);

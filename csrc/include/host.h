@@ -3,6 +3,7 @@
 #define PTXEMU_HOST_H
 #include "ptxemu.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 /* ---- device memory ----------------------------------------------------------------------------------------------- */
 
@@ -117,5 +118,6 @@ const pe_symbol *pe_symbols(void);
 /* "assembly" or "ucontext": how fibers switch. */
 const char *pe_fiber_kind(void);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stddef.h>
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 typedef struct pe_launch pe_launch;
 
@@ -305,6 +306,7 @@ void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
                  const uint64_t *address, const void *fragment);
 void pe_movmatrix(pe_warp *w, uint32_t pos, uint32_t mask, const void *from, void *to);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #define PE_ARENA_MARGIN (1ull << 31)
 

@@ -2,6 +2,7 @@
 #ifndef PTXEMU_TYPES_H
 #define PTXEMU_TYPES_H
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 enum {
   PE_TYPE_U8,
@@ -30,5 +31,6 @@ enum {
   PE_TYPE_B1
 };
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

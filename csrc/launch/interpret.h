@@ -5,6 +5,7 @@
 #include "ptxemu.h"
 #include "host.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 typedef struct pe_session pe_session;
 
@@ -57,5 +58,6 @@ void pe_lanes_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint3
 /* All that can run has waited for mbarriers for long: the fault. */
 void pe_lanes_mbarrier_deadlock(pe_warp *w);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

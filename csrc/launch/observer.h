@@ -4,6 +4,7 @@
 #include "host.h"
 #include "ptxemu.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 /* An access of memory; an update is both. */
 enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
@@ -38,5 +39,6 @@ void pe_arena_observe(pe_arena *arena, const pe_observer *observer);
 /* Called by compiled code that is to be observed, after each access of its own. */
 void pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

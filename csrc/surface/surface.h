@@ -7,6 +7,7 @@
 #define PTXEMU_SURFACE_H
 #include "ptxemu.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 /* Operations of an atomic update. */
 enum {
@@ -233,5 +234,6 @@ float pe_f32_from_f16(uint16_t bits);
 /* One component of a formatted store from register bits. */
 uint32_t pe_format_component(uint32_t kind, uint32_t bits, uint32_t reg);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

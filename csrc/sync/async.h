@@ -3,6 +3,7 @@
 #define PTXEMU_ASYNC_H
 #include "ptxemu.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 /* ---- mbarrier.c --------------------------------------------------------------------------------------------------- */
 
@@ -73,5 +74,6 @@ void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
 void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

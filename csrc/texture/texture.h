@@ -6,6 +6,7 @@
 #define PTXEMU_TEXTURE_H
 #include "surface.h"
 
+#pragma GCC visibility push(default)
 /* CDEF BEGIN */
 /* Address and filter modes, numbered as in CUDA. */
 enum { PE_ADDRESS_WRAP, PE_ADDRESS_CLAMP, PE_ADDRESS_MIRROR, PE_ADDRESS_BORDER };
@@ -84,5 +85,6 @@ const pe_texture *pe_texture_lookup(const pe_texture_table *table, uint64_t hand
 /* One query; level is -1 unless the instruction names one. */
 uint32_t pe_texture_query(const pe_texture *texture, uint32_t which, int32_t level);
 /* CDEF END */
+#pragma GCC visibility pop
 
 #endif

@@ -29,7 +29,7 @@ FILES = (
 )
 BUILT = ("__pycache__", "*.so", "_tables.py", "build")
 TABLES = "ptxemu/syntax/_tables.py"
-RUNTIME = "ptxemu/_runtime.abi3.so"
+RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so"}
 
 # One process runs them all, so that everything is built once (pytest -n auto --dist loadgroup).
 pytestmark = [pytest.mark.xdist_group("packaging"), pytest.mark.slow]
@@ -114,7 +114,7 @@ def test_one_wheel_serves_all_versions_of_python(wheel):
 def test_wheel_holds_the_package_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "ptxemu").rglob("*.py*") if path.suffix in (".py", ".pyi")}
-    assert names == {*sources, TABLES, RUNTIME, "ptxemu/py.typed"}
+    assert names == {*sources, TABLES, *RUNTIME, "ptxemu/py.typed"}
 
 
 def third_party_imports() -> set[str]:

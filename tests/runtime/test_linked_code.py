@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import random
 import struct
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from ptxemu import _runtime
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.linked_code import LinkedCode, LinkError
 from ptxemu.driver import compile
@@ -208,3 +210,15 @@ def test_unknown_relocation(machine, type):
 def test_misaligned_load_and_call_are_out_of_reach():
     assert lib.pe_relocate(AARCH64, 299, ffi.new("uint8_t[8]"), PLACE, PLACE + 8) == -1
     assert lib.pe_relocate(AARCH64, 283, ffi.new("uint8_t[8]"), PLACE, PLACE + 2) == -1
+
+
+# ---------------------------------------------------------------- the library
+
+
+def test_a_process_has_one_runtime():
+    """A program in C that opens the library gets the copy that Python uses."""
+    library = Path(_runtime.__file__).with_name("libptxemu.so")
+    opened = ctypes.CDLL(str(library))
+    opened.pe_symbols.restype = ctypes.c_size_t
+    assert opened.pe_symbols() == int(ffi.cast("size_t", lib.pe_symbols()))
+    assert sum(str(library) in line for line in executable_mappings()) == 1
