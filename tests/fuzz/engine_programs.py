@@ -6,10 +6,13 @@ instructions name the lanes that execute them. Loops end: those with a condition
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from dataclasses import dataclass, field
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
+Extent = tuple[int, int, int]
 BLOCKS = [
     (32, 1, 1),
     (64, 1, 1),
@@ -23,7 +26,8 @@ BLOCKS = [
     (2, 32, 1),
     (128, 1, 1),
 ]
-GRIDS = [(1, 1, 1), (2, 1, 1), (2, 2, 1)]
+GRIDS = [(1, 1, 1), (1, 1, 1), (2, 1, 1), (2, 2, 1)]
+BUDGETS = [3, 5, 8, 8, 12, 16, 30]  # statements
 WORDS, PLACES, SUMS = 4096, 8, 8  # of the input, of the results of a thread, of the common results
 REGISTERS, FLOATS, WIDE = 10, 4, 4
 
@@ -42,8 +46,8 @@ class Program:
     """A module with a kernel ``k(in, out, sums, n)``; ``n`` is 3."""
 
     text: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: Extent
+    block: Extent
 
     @property
     def threads(self) -> int:
@@ -66,7 +70,7 @@ class Scope:
 @dataclass
 class Writer:
     random: random.Random
-    block: tuple[int, int, int]
+    block: Extent
     functions: int
     lines: list[str] = field(default_factory=list)
     number: int = 0
@@ -387,35 +391,78 @@ def declarations(writer: Writer) -> str:
     return (
         f"  .reg .b32 %r<{REGISTERS}>, %x<4>, %t<3>, %u<2>, %c<{count}>, %m<{count}>, %n<{count}>, %all;\n"
         f"  .reg .b64 %d<{WIDE}>, %a<4>, %in, %out, %sums, %own, %rows; .reg .f32 %f<{FLOATS}>; .reg .pred %p<{count}>;\n"
-        "  .local .align 4 .b8 kept[32];\n  prototype: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n"
+        "  .local .align 16 .b8 kept[32];\n  prototype: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n"
     )
 
 
-STARTS = "\n".join(
-    [f"  mov.u32 %r{i}, {i * 0x9E3779B1 & 0xFFFFFFFF};" for i in range(REGISTERS)]
-    + [f"  mov.f32 %f{i}, 0f3F8{i}0000;" for i in range(FLOATS)]
-    + [f"  mov.u64 %d{i}, {i * 77};" for i in range(WIDE)]
-    + [f"  st.local.u32 [kept+{4 * i}], {i};" for i in range(8)]
-)
-PLACE = """
-  ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; ld.param.u64 %sums, [sums]; ld.param.u32 %u0, [n]; mov.u32 %u1, %ctaid.x;
-  mov.u32 %t0, %tid.x; mov.u32 %x0, %tid.y; mov.u32 %x1, %ntid.x; mad.lo.u32 %t2, %x0, %x1, %t0;
-  mov.u32 %x0, %tid.z; mov.u32 %x2, %ntid.y; mul.lo.u32 %x2, %x2, %x1; mad.lo.u32 %t2, %x0, %x2, %t2;
-  mov.u32 %x0, %ntid.z; mul.lo.u32 %x2, %x2, %x0; mov.u32 %x0, %ctaid.y; mov.u32 %x1, %nctaid.x; mov.u32 %x3, %ctaid.x;
-  mad.lo.u32 %x0, %x0, %x1, %x3; mad.lo.u32 %t1, %x0, %x2, %t2; mov.u32 %x0, %nctaid.y; mul.lo.u32 %x0, %x0, %x1;
-  mul.lo.u32 %all, %x0, %x2;
-  mul.wide.u32 %own, %t1, OWN; add.u64 %own, %own, %out; mul.wide.u32 %rows, %all, OWN; add.u64 %rows, %rows, %out;
-""".replace("OWN", str(4 * PLACES))
+NAME = re.compile(r"[%\w]+")
+KEPT = "  st.local.v4.u32 [kept], {0, 1, 2, 3}; st.local.v4.u32 [kept+16], {4, 5, 6, 7};"
 FILL = """
   add.u32 %x0, %t2, START; and.b32 %x0, %x0, 127; shl.b32 %x1, %x0, 2; mov.u32 %x3, words; add.u32 %x1, %x1, %x3;
   st.shared.u32 [%x1], %x0;"""
-END = (
-    "\n".join(f"  xor.b32 %r{i % 2}, %r{i % 2}, %r{i};" for i in range(2, REGISTERS))
-    + """
-  mov.b32 %x1, %f0; mov.b32 %x2, %f1; cvt.u32.u64 %x3, %d0; xor.b32 %r0, %r0, %x3; st.global.v2.u32 [%own], {%r0, %r1};
-  st.global.v2.u32 [%own+8], {%x1, %x2};
-"""
-)
+
+
+def starts(body: str) -> str:
+    """The first values of what a body uses."""
+    used = set(NAME.findall(body))
+    values = {f"%r{i}": f"mov.u32 %r{i}, {i * 0x9E3779B1 & 0xFFFFFFFF};" for i in range(REGISTERS)}
+    values |= {f"%f{i}": f"mov.f32 %f{i}, 0f3F8{i}0000;" for i in range(FLOATS)}
+    values |= {f"%d{i}": f"mov.u64 %d{i}, {i * 77};" for i in range(WIDE)}
+    return "\n".join([*(f"  {text}" for name, text in values.items() if name in used), *([KEPT] if "kept" in used else [])])
+
+
+def places(grid: Extent, block: Extent, general: bool) -> dict[str, str]:
+    """How a kernel computes what is in its registers, each from those before; ``general``: for every launch, not only its own.
+
+    ``t0`` is the thread's x, ``t2`` its number in the block, ``t1`` in the grid of ``all``; ``own`` are its words of the output,
+    ``rows`` those behind."""
+    flat, single = block[1:] == (1, 1) and not general, grid == (1, 1, 1) and not general
+    size, count = math.prod(block), math.prod(grid)
+    threads = "mov.u32 %x2, %ntid.y; mul.lo.u32 %x2, %x2, %x1; mov.u32 %x3, %ntid.z; mul.lo.u32 %x3, %x3, %x2;"
+    in_block = f"""mov.u32 %t2, %tid.x; mov.u32 %x0, %tid.y; mov.u32 %x1, %ntid.x; mad.lo.u32 %t2, %x0, %x1, %t2;
+  mov.u32 %x0, %tid.z; {threads} mad.lo.u32 %t2, %x0, %x2, %t2;"""
+    in_grid = f"""mov.u32 %x1, %ntid.x; {threads} mov.u32 %x0, %ctaid.y; mov.u32 %x1, %nctaid.x; mov.u32 %x2, %ctaid.x;
+  mad.lo.u32 %x0, %x0, %x1, %x2; mad.lo.u32 %t1, %x0, %x3, %t2;"""
+    everything = f"""mov.u32 %x1, %ntid.x; {threads} mov.u32 %x0, %nctaid.x; mov.u32 %x1, %nctaid.y; mul.lo.u32 %x0, %x0, %x1;
+  mul.lo.u32 %all, %x0, %x3;"""
+    return {
+        "%in": "ld.param.u64 %in, [in];", "%out": "ld.param.u64 %out, [out];", "%sums": "ld.param.u64 %sums, [sums];",
+        "%u0": "ld.param.u32 %u0, [n];", "%u1": "mov.u32 %u1, %ctaid.x;", "%t0": "mov.u32 %t0, %tid.x;",
+        "%t2": "mov.u32 %t2, %tid.x;" if flat else in_block, "%t1": "mov.u32 %t1, %t2;" if single else in_grid,
+        "%own": f"mul.wide.u32 %own, %t1, {4 * PLACES}; add.u64 %own, %own, %out;",
+        "%all": everything if general else f"mov.u32 %all, {size * count};",
+        "%rows": f"mul.wide.u32 %rows, %all, {4 * PLACES}; add.u64 %rows, %rows, %out;",
+    }  # fmt: skip
+
+
+def varied(body: str) -> list[str]:
+    """Registers that differ from thread to thread."""
+    used = set(NAME.findall(body))
+    loaded = "mul.wide.u32 %a0, %t1, 8; add.u64 %a0, %a0, %in; ld.global.v2.u32 {%r1, %r2}, [%a0];"
+    lines = [loaded] if {"%r1", "%r2"} & used else []
+    lines += ["mov.u32 %r3, %t2;"] if "%r3" in used else []
+    return ["  " + line for line in lines]
+
+
+def prologue(body: str, grid: Extent, block: Extent, general: bool) -> str:
+    """What comes before a kernel's body: the values that it uses."""
+    fill = "".join(FILL.replace("START", str(start)) for start in range(0, 128, math.prod(block))) + "\n  bar.sync 0;"
+    later = "\n".join([*varied(body), fill if "words" in NAME.findall(body) else "", body])
+    lines: list[str] = []
+    for name, text in reversed(places(grid, block, general).items()):
+        if name in NAME.findall(later):
+            lines.insert(0, "  " + text)
+            later += text
+    return "\n".join([starts(body), *lines, *varied(body)]) + (fill if "words" in NAME.findall(body) else "")
+
+
+def epilogue(body: str) -> str:
+    """The thread's values, to its words of the output."""
+    used = set(NAME.findall(body))
+    lines = [f"xor.b32 %r{i % 2}, %r{i % 2}, %r{i};" for i in range(2, REGISTERS) if f"%r{i}" in used]
+    lines += [f"cvt.u32.u64 %x3, %d{i}; xor.b32 %r0, %r0, %x3;" for i in range(WIDE) if f"%d{i}" in used]
+    lines += [f"mov.b32 %x{i}, %f{i}; st.global.u32 [%own+{8 + 4 * i}], %x{i};" for i in range(2) if f"%f{i}" in used]
+    return "\n".join("  " + line for line in [*lines, "st.global.v2.u32 [%own], {%r0, %r1};"])
 
 
 def function(rng: random.Random, number: int, known: int) -> str:
@@ -431,7 +478,7 @@ bottom:"""
     return f"""
 .func (.param .b32 result) f{number}(.param .b32 a, .param .b32 b)
 {{
-{declarations(writer)}{STARTS}
+{declarations(writer)}{starts(body + "%r2")}
   ld.param.u32 %r0, [a]; ld.param.u32 %r1, [b];{again}
 {body}
   xor.b32 %r0, %r0, %r2; add.u32 %r0, %r0, %r1; st.param.b32 [result], %r0; ret;
@@ -445,19 +492,16 @@ def program(seed: int) -> Program:
     grid, block = rng.choice(GRIDS), rng.choice(BLOCKS)
     functions = rng.choice([0, 0, 1, 2])
     texts = [function(rng, number, number) for number in range(functions)]
-    writer = Writer(rng, block, functions, budget=rng.choice([10, 25, 45]))
+    writer = Writer(rng, block, functions, budget=rng.choice(BUDGETS))
     writer.statements(40, Scope(True), 0)
     body = "\n".join(writer.lines)
-    width, height, depth = block
-    fill = "\n".join(FILL.replace("START", str(start)) for start in range(0, 128, width * height * depth))
+    body += "\n" + epilogue(body + "%r0 %r1")
     kernel = f"""
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 sums, .param .u32 n)
 {{
   .shared .align 4 .b8 words[512];
-{declarations(writer)}{STARTS}{PLACE}{fill}
-  bar.sync 0;
+{declarations(writer)}{prologue(body, grid, block, rng.random() < 0.2)}
 {body}
-{END}
   ret;
 }}
 """

@@ -2,55 +2,91 @@
 
     python -m tests.fuzz.engines --kernels 100000 [--seed FIRST] [--save FOLDER]
 
-A kernel on which they differ is made small, by leaving out lines while the difference stays, and saved.
+A kernel on which they differ is made small, by leaving out lines while the difference stays, and saved. The kernels run in a
+child, so that one that kills the process is a result like any other.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
+import signal
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import ptxemu
 from ptxemu.driver import compile
+from ptxemu.driver.effort import FAST, Effort
 from ptxemu.text.errors import Error
 from tests.fuzz.engine_programs import PLACES, SUMS, WORDS, Program, program
 
-FORMS = {"best": ("best", compile.FIRST_LAUNCH), "threaded": ("fast", -1.0)}
 TIMEOUT = 60.0
+HANGS = 900.0  # seconds after which a kernel is given up, launches and compilation included
+CHUNK = 4000  # kernels of a child
+COLLECTED = 200  # kernels between two collections of garbage, which cost an eighth of the time otherwise
 ADDRESS = re.compile(r"0x[0-9a-f]{8,}")  # those of a device are its own
 Results = dict[str, np.ndarray]
 FIRST_VALUES = np.array([0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0], np.uint32)  # of the common results
 
 
-def results(program: Program, device: ptxemu.Device) -> Results:
+@dataclass(frozen=True)
+class Form:
+    """A form of compiled code; ``share`` of 16 kernels have it. ``effort`` is that for the routines of threaded code."""
+
+    share: int
+    tier: str
+    opt: int = 2
+    effort: Effort = compile.ROUTINES
+
+
+FORMS = {
+    "light": Form(9, "best", opt=0),
+    "threaded": Form(5, "fast", effort=FAST),
+    "optimized": Form(1, "best"),
+    "routines": Form(1, "fast"),
+}
+DRAWN = [name for name, form in FORMS.items() for _ in range(form.share)]
+
+
+def form_of(seed: int) -> str:
+    return DRAWN[seed % len(DRAWN)]
+
+
+@contextmanager
+def compiling(form: Form) -> Iterator[None]:
+    """Threaded code however small the kernel is, where the form is that."""
+    before = compile.FIRST_LAUNCH, compile.ROUTINES
+    compile.FIRST_LAUNCH, compile.ROUTINES = -1.0, form.effort
+    try:
+        yield
+    finally:
+        compile.FIRST_LAUNCH, compile.ROUTINES = before
+
+
+def results(made: Program, module: ptxemu.Module) -> Results:
     """What a program leaves in memory."""
     values = np.arange(WORDS, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(5)
-    out, sums = np.zeros(2 * program.threads * PLACES, np.uint32), FIRST_VALUES[:SUMS].copy()
-    module = ptxemu.loads(program.text, filename="fuzz.ptx", device=device)
-    module["k"][program.grid, program.block](values, out, sums, 3, timeout=TIMEOUT)
+    out, sums = np.zeros(2 * made.threads * PLACES, np.uint32), FIRST_VALUES[:SUMS].copy()
+    module["k"][made.grid, made.block](values, out, sums, 3, timeout=TIMEOUT)
     return {"out": out, "sums": sums}
 
 
-def outcome(program: Program, device: ptxemu.Device) -> Results | str:
+def outcome(launch: Callable[[], Results]) -> Results | str:
     """The results, or how it failed, without addresses."""
     try:
-        return results(program, device)
+        return launch()
     except Error as error:
         return ADDRESS.sub("0x...", f"{type(error).__name__}: {error}".partition("\n")[0])
-
-
-def compiled(program: Program, form: str, device: ptxemu.Device) -> Results | str:
-    tier, compile.FIRST_LAUNCH = FORMS[form]
-    os.environ["PTXEMU_TIER"] = tier
-    return outcome(program, device)
 
 
 def differ(a: Results | str, b: Results | str) -> str:
@@ -90,27 +126,91 @@ class Comparison:
         self.jit = ptxemu.Device("256 MiB", workers=1)
         self.interpreter = ptxemu.Device("256 MiB", engine="interpreter")
 
-    def difference(self, program: Program, form: str) -> str:
-        return differ(compiled(program, form, self.jit), outcome(program, self.interpreter))
+    def outcomes(self, made: Program, form: str) -> tuple[Results | str, Results | str]:
+        """Of the compiled and of the interpreted program, which is read once; what is wrong with it is the outcome of both."""
+        how = FORMS[form]
+        try:
+            module = ptxemu.loads(made.text, filename="fuzz.ptx", device=self.interpreter, tier=how.tier, opt=how.opt)
+        except Error as error:
+            return (text := f"{type(error).__name__}: {error}"), text
+        interpreted = outcome(lambda: results(made, module))
+        with compiling(how):
+            compiled = outcome(lambda: results(made, ptxemu.Module(module.program, self.jit)))
+        return compiled, interpreted
 
-    def is_different(self, program: Program, form: str) -> bool:
+    def difference(self, made: Program, form: str) -> str:
+        return differ(*self.outcomes(made, form))
+
+    def is_different(self, made: Program, form: str) -> bool:
         """Whether results differ, of a program that is valid."""
-        a, b = compiled(program, form, self.jit), outcome(program, self.interpreter)
+        a, b = self.outcomes(made, form)
         return not isinstance(a, str) and not isinstance(b, str) and bool(differ(a, b))
 
 
-def check(seed: int, comparison: Comparison, save: Path) -> str:
+def save(folder: Path, seed: int, text: str, found: str) -> None:
+    made, form = program(seed), form_of(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    heading = f"// seed {seed}, {form}, grid {made.grid}, block {made.block}: {found}"
+    (folder / f"{seed}-{form}.ptx").write_text(f"{heading}\n{text}\n")
+
+
+def check(seed: int, comparison: Comparison, folder: Path) -> str:
     """Compare the engines on the kernel of a seed, in one of the compiler's forms; what is different, or ""."""
-    form = list(FORMS)[seed % len(FORMS)]
-    made = program(seed)
+    made, form = program(seed), form_of(seed)
     found = comparison.difference(made, form)
     if found:
+        save(folder, seed, made.text, found)
         small = smaller(made, lambda candidate: comparison.is_different(candidate, form))
-        save.mkdir(parents=True, exist_ok=True)
-        (save / f"{seed}-{form}.ptx").write_text(
-            f"// seed {seed}, {form}, grid {made.grid}, block {made.block}: {found}\n{small.text}\n"
-        )
+        save(folder, seed, small.text, found)
     return found
+
+
+def work(seeds: range, state: Any, folder: Path) -> None:
+    """A child: ``state`` is the seed at work, and how many kernels differ."""
+    os.environ["PTXEMU_CACHE"] = "off"
+    comparison = Comparison()
+    gc.disable()
+    for seed in seeds:
+        state[0] = seed
+        if seed % COLLECTED == 0:
+            gc.collect()
+        if found := check(seed, comparison, folder):
+            state[1] += 1
+            print(f"seed {seed}: {found}", flush=True)
+
+
+def run_chunk(seeds: range, folder: Path) -> int:
+    """Run the kernels of some seeds; how many differ, kill their process or do not end."""
+    bad, first = 0, seeds.start
+    while first < seeds.stop:
+        context = get_context("spawn")
+        state = context.Array("q", [first, 0])
+        child = context.Process(target=work, args=(range(first, seeds.stop), state, folder))
+        child.start()
+        end = _wait(child, state)
+        bad += state[1]
+        if not end:
+            break
+        bad, first = bad + 1, state[0] + 1
+        print(f"seed {state[0]}: {end}", flush=True)
+        save(folder, state[0], program(state[0]).text, end)
+    return bad
+
+
+def _wait(child: Any, state: Any) -> str:
+    """Until a child ends; why, if not in good order."""
+    seed, since = state[0], time.monotonic()
+    while child.is_alive():
+        child.join(1.0)
+        if state[0] != seed:
+            seed, since = state[0], time.monotonic()
+        elif time.monotonic() - since > HANGS:
+            child.kill()
+            child.join()
+            return "does not end"
+    if child.exitcode == 0:
+        return ""
+    return f"ends with {signal.Signals(-child.exitcode).name if child.exitcode < 0 else child.exitcode}"
 
 
 def main() -> int:
@@ -120,18 +220,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", type=Path, default=Path("out/engines"))
     options = parser.parse_args()
-    os.environ["PTXEMU_CACHE"] = "off"
-    comparison, started, different, done = Comparison(), time.monotonic(), 0, 0
-    for seed in range(options.seed, options.seed + options.kernels):
-        if time.monotonic() - started > options.seconds:
-            break
-        if found := check(seed, comparison, options.save):
-            different += 1
-            print(f"seed {seed}: {found}", flush=True)
-        done += 1
-        if done % 500 == 0:
-            print(f"{done} kernels, {different} differ, {time.monotonic() - started:.0f} s", flush=True)
-    print(f"{done} kernels, {different} differ")
+    started, different, done = time.monotonic(), 0, 0
+    while done < options.kernels and time.monotonic() - started < options.seconds:
+        first = options.seed + done
+        seeds = range(first, first + min(CHUNK, options.kernels - done))
+        different += run_chunk(seeds, options.save)
+        done += len(seeds)
+        print(f"{done} kernels from seed {options.seed}, {different} differ, {time.monotonic() - started:.0f} s", flush=True)
     return int(different > 0)
 
 

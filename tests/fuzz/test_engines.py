@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ptxemu.driver import compile
 from tests.fuzz.engine_programs import Program, program
-from tests.fuzz.engines import FORMS, Comparison, differ, smaller
+from tests.fuzz.engines import FORMS, Comparison, differ, form_of, smaller
 
 
 @pytest.fixture(scope="module")
@@ -18,16 +17,18 @@ def comparison() -> Comparison:
 
 
 @pytest.fixture(autouse=True)
-def restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison sets what decides on a form."""
-    monkeypatch.setenv("PTXEMU_TIER", "best")
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing comes from the cache."""
     monkeypatch.setenv("PTXEMU_CACHE", "off")
-    monkeypatch.setattr(compile, "FIRST_LAUNCH", compile.FIRST_LAUNCH)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_engines_agree(seed: int, comparison: Comparison) -> None:
-    assert comparison.difference(program(seed), list(FORMS)[seed % len(FORMS)]) == ""
+    assert comparison.difference(program(seed), form_of(seed)) == ""
+
+
+def test_each_form_is_drawn():
+    assert {form_of(seed) for seed in range(40)} == set(FORMS)
 
 
 def test_a_difference_is_told():
