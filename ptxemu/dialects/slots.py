@@ -39,13 +39,17 @@ class Slots:
             op.src_types = (U32, *(U64 for _ in live))
 
 
+def indices_of(lookup: Op) -> list[int]:
+    """The slots that a lookup knows, in the order of its surfaces."""
+    return [int(word) for word in lookup.mods["slots"].split(",") if word]
+
+
 @effect("surface_slot")
 def surface_slot(ctx: Context, op: Op) -> None:
     """The surface handle of an index, 0 for an empty slot."""
     dst = op["d"]
     assert dst is not None
-    indices = [int(word) for word in op.mods["slots"].split(",") if word]
-    word, surfaces = op["index"], op["s"]
+    indices, word, surfaces = indices_of(op), op["index"], op["s"]
     if isinstance(word, Imm):
         index = word.bits & (1 << INDEX_BITS) - 1
         found = surfaces[indices.index(index)] if index in indices else None

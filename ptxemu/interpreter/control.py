@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ptxemu._runtime import lib
 from ptxemu.interpreter.externals import external_call
 from ptxemu.interpreter.lane import SPLIT, Lane, Step
 from ptxemu.interpreter.memory import overflow
-from ptxemu.interpreter.translate import GUARDED, Body, Code, Reader, method
+from ptxemu.interpreter.translate import FRAME_ALIGN, GUARDED, Body, Code, Reader, method
 from ptxemu.ir.ops import Function, Imm, Op, Reg, Variable, Vec
 from ptxemu.ir.types import PRED
 from ptxemu.lower.core.layout import align_up
-from ptxemu.text.errors import UnsupportedError
 
 GUARDED.add("bra")
 
@@ -94,9 +93,9 @@ def call(body: Body, op: Op) -> Step:
     assert op.call is not None
     if not op.call.real:
         return external_call(body, op)
-    after, callee = body.after, op.call.callee
+    after = body.after
     formals, results = op.call.formals
-    require_closed(callee, formals)
+    open_bytes = _open_bytes(formals, op.call.args)
     give = [_give(body, index, *pair) for index, pair in enumerate(zip(formals, op.call.args, strict=False))]
     body.code.returning[after] = [
         _take(body, index, *pair) for index, pair in enumerate(zip(results, op.call.returns, strict=False))
@@ -107,21 +106,21 @@ def call(body: Body, op: Op) -> Step:
         for lane in group:
             code = choose(lane)
             base = align_up(lane.stack, code.align)
-            if base + code.frame_bytes > warp.w.local_size or lane.held + code.host_bytes > warp.grid.host_stack:
+            end = base + code.frame_bytes + open_bytes
+            if end > warp.w.local_size or lane.held + code.host_bytes > warp.grid.host_stack:
                 overflow(warp, op.pos, sum(lane.bit for lane in group))
             for move in give:
                 move(lane, base, code)
-            lane.enter(code, base, after)
+            lane.enter(code, base, end, after)
         return SPLIT
 
     return step
 
 
-def require_closed(callee: Function | Reg, formals: list[Variable]) -> None:
-    for formal in formals:
-        if None in formal.dims:
-            name = callee.name
-            raise UnsupportedError(f"the open array parameter '{formal.name}' of '{name}' is not supported by the interpreter")
+def _open_bytes(formals: list[Variable], actuals: Sequence[Any]) -> int:
+    """What the array takes that is passed for an open array parameter, the last one."""
+    found = [actual.size for formal, actual in zip(formals, actuals, strict=False) if None in formal.dims]
+    return align_up(sum(found), FRAME_ALIGN)
 
 
 def _local(lane: Lane, start: int, size: int) -> slice:
@@ -142,7 +141,7 @@ def _elements(actual: Reg | Imm | Vec) -> list[tuple[int, Any]]:
 def _give(body: Body, index: int, formal: Variable, actual: Any) -> Move:
     """An argument, into the callee's frame."""
     if isinstance(actual, Variable):
-        here, size = _home(body, actual), min(formal.size, actual.size)
+        here, size = _home(body, actual), actual.size if None in formal.dims else min(formal.size, actual.size)
 
         def copy(lane: Lane, base: int, callee: Code) -> None:
             lane.warp.local[_local(lane, base + callee.parameters[index], size)] = here(lane, size)

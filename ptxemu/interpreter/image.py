@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
+from ptxemu.dialects import PTX
 from ptxemu.driver.requirements import find_entry, require_local, require_one_cta, require_supported
 from ptxemu.interpreter.control import targets
 from ptxemu.interpreter.translate import METHODS, Body, Code
@@ -46,8 +47,15 @@ def load_methods() -> None:
         import_module(f"ptxemu.interpreter.{name}")
 
 
+def load_dialect(name: str) -> None:
+    """Import what registers methods for the rows of a dialect's own."""
+    if name != PTX.name:
+        import_module(f"ptxemu.interpreter.dialects.{name}")
+
+
 def image_of(module: Module, entry: str) -> Image:
     """Translate a kernel. Raises UnsupportedError for what it cannot run, InputError if there is no such kernel."""
+    load_dialect(module.dialect)
     kernel = find_entry(module, entry)
     require_one_cta(module.source, kernel)
     functions = list(reached(module, kernel))

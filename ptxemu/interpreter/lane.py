@@ -38,11 +38,11 @@ class Lane:
         self.state, self.stamp = READY, 0
         self.meeting: Meeting | None = None
 
-    def enter(self, code: Code, base: int, after: int) -> None:
-        """Call a function whose frame begins at ``base``; the caller goes on at ``after``."""
+    def enter(self, code: Code, base: int, end: int, after: int) -> None:
+        """Call a function whose frame is from ``base`` to ``end``; the caller goes on at ``after``."""
         self.frames.append((self.code, self.r, after, self.base, self.stack, self.held))
         self.code, self.r, self.pc = code, code.template.copy(), 0
-        self.base, self.stack = base, base + code.frame_bytes
+        self.base, self.stack = base, end
         self.held += code.host_bytes
 
     def leave(self) -> None:

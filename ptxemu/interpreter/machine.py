@@ -18,7 +18,7 @@ from ptxemu.interpreter.transfer import Transfer
 if TYPE_CHECKING:
     from ptxemu.interpreter.translate import Code
 
-BUDGET = 2000  # instructions of a warp's turn
+BUDGET = 100  # instructions of a warp's turn, few, so that a warp that spins does not keep the others from what it waits for
 PATIENCE = 40  # turns of a block before the next one is begun beside it
 MAX_RESIDENT = 64
 STUCK = 2000  # rounds in which all that can run has only waited for mbarriers

@@ -48,7 +48,8 @@ class Code:
 
     ``template`` are the registers and constants of a new frame, ``offsets`` the places of the variables in it, ``parameters``
     and ``results`` those of the formals.  ``frame_bytes`` is its size in local memory, ``align`` what it is aligned to,
-    ``host_bytes`` roughly what it takes of the host's.  ``returning`` are the moves of results by where calls return to.
+    ``host_bytes`` roughly what it takes of the host's.  An open array parameter lies behind the frame, as long as what a call
+    passes.  ``returning`` are the moves of results by where calls return to.
     """
 
     def __init__(self, function: Function, number: int) -> None:
@@ -58,12 +59,14 @@ class Code:
         self.template: list[int] = []
         formals = [] if function.kind == "entry" else [*(param.variable for param in function.params), *function.returns]
         own = [variable for variable in function.variables if variable.space in ("local", "param")]
-        self.offsets, end = place(list(dict.fromkeys([*formals, *own])))
+        closed = [formal for formal in formals if None not in formal.dims]
+        self.offsets, end = place(list(dict.fromkeys([*closed, *own])))
+        self.align = max([FRAME_ALIGN, *(variable.align for variable in [*formals, *own])])
+        self.frame_bytes = align_up(end, self.align)
+        self.offsets |= {formal: self.frame_bytes for formal in formals if formal not in closed}
         self.parameters = [] if function.kind == "entry" else [self.offsets[param.variable] for param in function.params]
         self.results = [self.offsets[variable] for variable in function.returns]
         self.returning: dict[int, list[Callable[[Lane, int, Code], None]]] = {}
-        self.align = max([FRAME_ALIGN, *(variable.align for variable in self.offsets)])
-        self.frame_bytes = align_up(end, FRAME_ALIGN)
 
     @property
     def host_bytes(self) -> int:

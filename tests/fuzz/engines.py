@@ -27,7 +27,7 @@ import numpy as np
 import ptxemu
 from ptxemu.driver import compile
 from ptxemu.driver.effort import FAST, Effort
-from ptxemu.text.errors import Error
+from ptxemu.text.errors import Error, UnsupportedError
 from tests.fuzz.engine_programs import PLACES, SUMS, WORDS, Program, program
 
 TIMEOUT = 60.0
@@ -35,6 +35,7 @@ HANGS = 900.0  # seconds after which a kernel is given up, launches and compilat
 CHUNK = 4000  # kernels of a child
 COLLECTED = 200  # kernels between two collections of garbage, which cost an eighth of the time otherwise
 ADDRESS = re.compile(r"0x[0-9a-f]{8,}")  # those of a device are its own
+UNSUPPORTED = "not supported: "  # an outcome that begins so is no difference, and no success either
 Results = dict[str, np.ndarray]
 FIRST_VALUES = np.array([0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0], np.uint32)  # of the common results
 
@@ -85,12 +86,16 @@ def outcome(launch: Callable[[], Results]) -> Results | str:
     """The results, or how it failed, without addresses."""
     try:
         return launch()
+    except UnsupportedError as error:
+        return f"{UNSUPPORTED}{error}"
     except Error as error:
         return ADDRESS.sub("0x...", f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
 def differ(a: Results | str, b: Results | str) -> str:
-    """What is different, or ""."""
+    """What is different, or ""; where the compiler does not support a kernel, that."""
+    if isinstance(a, str) and a.startswith(UNSUPPORTED):
+        return a
     if isinstance(a, str) or isinstance(b, str):
         return (
             ""
@@ -158,7 +163,7 @@ def check(seed: int, comparison: Comparison, folder: Path) -> str:
     """Compare the engines on the kernel of a seed, in one of the compiler's forms; what is different, or ""."""
     made, form = program(seed), form_of(seed)
     found = comparison.difference(made, form)
-    if found:
+    if found and not found.startswith(UNSUPPORTED):
         save(folder, seed, made.text, found)
         small = smaller(made, lambda candidate: comparison.is_different(candidate, form))
         save(folder, seed, small.text, found)
@@ -166,7 +171,7 @@ def check(seed: int, comparison: Comparison, folder: Path) -> str:
 
 
 def work(seeds: range, state: Any, folder: Path) -> None:
-    """A child: ``state`` is the seed at work, and how many kernels differ."""
+    """A child: ``state`` is the seed at work, how many kernels differ, and how many are not supported."""
     os.environ["PTXEMU_CACHE"] = "off"
     comparison = Comparison()
     gc.disable()
@@ -174,27 +179,30 @@ def work(seeds: range, state: Any, folder: Path) -> None:
         state[0] = seed
         if seed % COLLECTED == 0:
             gc.collect()
-        if found := check(seed, comparison, folder):
+        found = check(seed, comparison, folder)
+        if found.startswith(UNSUPPORTED):
+            state[2] += 1
+        elif found:
             state[1] += 1
             print(f"seed {seed}: {found}", flush=True)
 
 
-def run_chunk(seeds: range, folder: Path) -> int:
-    """Run the kernels of some seeds; how many differ, kill their process or do not end."""
-    bad, first = 0, seeds.start
+def run_chunk(seeds: range, folder: Path) -> tuple[int, int]:
+    """Run the kernels of some seeds; how many differ, kill their process or do not end, and how many are not supported."""
+    bad, unsupported, first = 0, 0, seeds.start
     while first < seeds.stop:
         context = get_context("spawn")
-        state = context.Array("q", [first, 0])
+        state = context.Array("q", [first, 0, 0])
         child = context.Process(target=work, args=(range(first, seeds.stop), state, folder))
         child.start()
         end = _wait(child, state)
-        bad += state[1]
+        bad, unsupported = bad + state[1], unsupported + state[2]
         if not end:
             break
         bad, first = bad + 1, state[0] + 1
         print(f"seed {state[0]}: {end}", flush=True)
         save(folder, state[0], program(state[0]).text, end)
-    return bad
+    return bad, unsupported
 
 
 def _wait(child: Any, state: Any) -> str:
@@ -220,13 +228,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", type=Path, default=Path("out/engines"))
     options = parser.parse_args()
-    started, different, done = time.monotonic(), 0, 0
+    started, different, unsupported, done = time.monotonic(), 0, 0, 0
     while done < options.kernels and time.monotonic() - started < options.seconds:
         first = options.seed + done
         seeds = range(first, first + min(CHUNK, options.kernels - done))
-        different += run_chunk(seeds, options.save)
-        done += len(seeds)
-        print(f"{done} kernels from seed {options.seed}, {different} differ, {time.monotonic() - started:.0f} s", flush=True)
+        counts = run_chunk(seeds, options.save)
+        different, unsupported, done = different + counts[0], unsupported + counts[1], done + len(seeds)
+        said = f"{done} kernels from seed {options.seed}, {different} differ, {unsupported} not supported"
+        print(f"{said}, {time.monotonic() - started:.0f} s", flush=True)
     return int(different > 0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fuzz.engine_programs import Program, program
-from tests.fuzz.engines import FORMS, Comparison, differ, form_of, smaller
+from tests.fuzz.engines import FORMS, UNSUPPORTED, Comparison, differ, form_of, smaller
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,10 @@ def test_a_difference_is_told():
     assert differ({**results, "out": np.array([0, 1, 7, 7])}, results) == "out[2] is 0x7 compiled, 0x2 interpreted; 2 differ"
     assert differ("Fault: a", results) == "Fault: a / results"
     assert differ("Fault: a", "Fault: a") == ""
+
+
+def test_what_the_compiler_does_not_support_is_no_difference_and_no_success():
+    assert differ(f"{UNSUPPORTED}calls", {"out": np.arange(4)}) == f"{UNSUPPORTED}calls"
 
 
 def test_lines_that_are_not_needed_are_left_out():

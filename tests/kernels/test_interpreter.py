@@ -13,6 +13,7 @@ import ptxemu
 from ptxemu import Device, Fault, InputError
 from ptxemu.case import case_file, find_cases, read_case, run_case
 from ptxemu.cli import run
+from ptxemu.interpreter.translate import METHODS
 from ptxemu.text.errors import LaunchTimeout, UnsupportedError
 from tests.support.places import SAMPLES
 
@@ -21,10 +22,9 @@ ADDRESS = re.compile(r"0x[0-9a-f]{8,}")
 SLOW = {"mandelbrot", "matmul", "saxpy"}  # minutes of lanes, one after another
 
 
-def ptx_samples():
-    """The samples that are PTX and do not take minutes."""
-    found = [path for path in find_cases([SAMPLES]) if path.parent.name not in SLOW]
-    return [path for path in found if read_case(case_file(path)).programs[0].suffix == ".ptx"]
+def samples():
+    """Those that do not take minutes."""
+    return [path for path in find_cases([SAMPLES]) if path.parent.name not in SLOW]
 
 
 @pytest.fixture
@@ -72,15 +72,36 @@ def test_the_command_line_asks_for_it(capfd):
     assert "1 passed" in capfd.readouterr().out
 
 
-def test_instructions_that_it_does_not_run_are_errors(device):
-    text = (SAMPLES / "ctm_output" / "kernel.ctm").read_text()
-    module = ptxemu.loads(text, filename="kernel.ctm", device=device)
-    with pytest.raises(UnsupportedError, match=r"kernel.ctm:\d+: instruction '\w+' is not supported by the interpreter"):
-        ptxemu.engine.engine_of("interpreter").load(module.program, next(iter(module)), (32, 1, 1))
+def test_instructions_that_it_does_not_run_are_errors(device, monkeypatch):
+    monkeypatch.delitem(METHODS, "activemask")
+    with pytest.raises(UnsupportedError, match=r"k.ptx:9: instruction 'activemask' is not supported by the interpreter"):
+        kernel(device, "activemask.b32 %r1;")[1, 32](np.zeros(32, np.uint32))
+
+
+def test_an_open_array_parameter_is_as_long_as_what_is_passed(device):
+    """Functions that recurse, too, which the compiler refuses."""
+    before = """
+.func (.param .b32 r) last (.param .b32 n, .param .align 8 .b8 values[])
+{
+  .reg .b32 %n, %a, %i; .reg .b64 %at; .reg .pred %p; .param .align 8 .b8 longer[24]; .param .b32 m, found; .local .b32 kept;
+  ld.param.b32 %n, [n]; st.local.b32 [kept], %n; setp.eq.u32 %p, %n, 0; @%p bra bottom;
+  ld.param.b32 %a, [values+8]; add.u32 %a, %a, 1; st.param.b64 [longer], 0; st.param.v2.b32 [longer+8], {%a, 7};
+  st.param.b64 [longer+16], 9; sub.u32 %i, %n, 1; st.param.b32 [m], %i; call (found), last, (m, longer);
+  ld.param.b32 %a, [found]; ld.local.b32 %i, [kept]; mad.lo.u32 %a, %i, 1000, %a; st.param.b32 [r], %a; ret;
+bottom: mov.b64 %at, values; ld.local.b32 %a, [%at+8]; st.param.b32 [r], %a; ret;
+}
+"""
+    body = """
+  .param .align 8 .b8 values[12]; .param .b32 n, r; rem.u32 %r1, %r0, 4; st.param.b32 [n], %r1; st.param.b64 [values], 0;
+  st.param.b32 [values+8], 50; call (r), last, (n, values); ld.param.b32 %r2, [r]; st.global.b32 [%at], %r2;
+"""
+    out = np.zeros(32, np.uint32)
+    kernel(device, body, before=before)[1, 32](out)
+    assert out.tolist() == [50 + n + 1000 * (n * (n + 1) // 2) for n in [i % 4 for i in range(32)]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ptx_samples(), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", samples(), ids=lambda path: path.parent.name)
 def test_samples(path, device, tmp_path):
     case = read_case(case_file(path))
     assert run_case(case, timeout=600, output=tmp_path, device=device).passed

@@ -18,13 +18,15 @@ UMRT = internal_row("_ctm_umrt", "s, red, green, blue, alpha, channels", does="u
 TEST = internal_row("_ctm_test", "d, s, x, y, value", does="updates s, varying")
 
 
-def _site(ctx: Context, op: Op, *, flags: int = 0, operation: int = 0, group: int = 0, condition: int = 0) -> str:
-    """The address of a ``pe_ctm_site``."""
-    return ctx.site(op, "pe_ctm_site", flags=flags, op=operation, group=group, condition=condition)
+def ctm_site(op: Op) -> dict[str, int]:
+    """The fields of a ``pe_ctm_site``."""
+    names = {"2x2": lib.PE_CTM_2X2, "same": lib.PE_CTM_SAME_INDEX, "update": lib.PE_CTM_UPDATE}
+    flags = sum(int(flag) for name, flag in names.items() if name in op.mods)
+    return {"flags": flags, **{name: int(op.mods.get(name, 0)) for name in ("op", "group", "condition")}}
 
 
-def _call(ctx: Context, op: Op, result: str, name: str, site: str, *data: str) -> str:
-    surface = op["s"]
+def _call(ctx: Context, op: Op, result: str, name: str, *data: str) -> str:
+    surface, site = op["s"], ctx.site(op, "pe_ctm_site", **ctm_site(op))
     assert isinstance(surface, SymRef)
     return ctx.call(
         result, name, ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
@@ -41,8 +43,7 @@ def _words(ctx: Context, op: Op, *names: str) -> list[str]:
 def load(ctx: Context, op: Op) -> None:
     """Texels at x, y, which are floats: red, green, blue, alpha."""
     slot = ctx.temporary(f"<{LANES * 4} x i32>")
-    site = _site(ctx, op, flags=lib.PE_CTM_2X2 if "2x2" in op.mods else 0)
-    _call(ctx, op, "void", "pe_ctm_load", site, *_words(ctx, op, "x", "y"), slot)
+    _call(ctx, op, "void", "pe_ctm_load", *_words(ctx, op, "x", "y"), slot)
     for index, value in enumerate(load_lane_data(ctx, slot, B32, 4)):
         ctx.define(op, index, value)
 
@@ -50,20 +51,17 @@ def load(ctx: Context, op: Op) -> None:
 @effect("_ctm_store")
 def store(ctx: Context, op: Op) -> None:
     """The channels of the mask get their values."""
-    _call(ctx, op, "void", "pe_ctm_store", _site(ctx, op), *_words(ctx, op, "x", "y", "v", "channels"))
+    _call(ctx, op, "void", "pe_ctm_store", *_words(ctx, op, "x", "y", "v", "channels"))
 
 
 @effect("_ctm_umrt")
 def umrt(ctx: Context, op: Op) -> None:
     """UMRT: an update of each channel of the mask, at the point's own texel."""
-    flags = lib.PE_CTM_SAME_INDEX if "same" in op.mods else 0
-    site = _site(ctx, op, flags=flags, operation=int(op.mods["op"]), group=int(op.mods["group"]))
-    _call(ctx, op, "void", "pe_ctm_umrt", site, *_words(ctx, op, "red", "green", "blue", "alpha", "channels"))
+    _call(ctx, op, "void", "pe_ctm_umrt", *_words(ctx, op, "red", "green", "blue", "alpha", "channels"))
 
 
 @effect("_ctm_test")
 def test(ctx: Context, op: Op) -> None:
     """The conditional test, whose result is a predicate."""
-    site = _site(ctx, op, condition=int(op.mods["condition"]), flags=lib.PE_CTM_UPDATE if "update" in op.mods else 0)
-    bits = _call(ctx, op, "i32", "pe_ctm_test", site, *_words(ctx, op, "x", "y", "value"))
+    bits = _call(ctx, op, "i32", "pe_ctm_test", *_words(ctx, op, "x", "y", "value"))
     ctx.define(op, 0, ctx.mask_from_bits(bits))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.dialects.visa.table import HALF, element_type, entry_of
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Op, SymRef
+from ptxemu.ir.ops import Op, Operand, SymRef
 from ptxemu.ir.types import TYPES, U64, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.special import symbol_value
 from ptxemu.lower.memory.atomics import type_code
-from ptxemu.lower.memory.surfaces import site_constant
 
 FIELDS = ("handle", "x", "y", "z", "layer", "level", "a", "b", "old")
 """The pointers of a ``pe_typed_lanes``."""
@@ -31,22 +30,10 @@ def surface(ctx: Context, op: Op) -> None:
 @effect("visa_typed_atomic")
 def typed_atomic(ctx: Context, op: Op) -> None:
     """One channel. The engine's CAS takes the comparand first, vISA's cmpxchg second (fcmpwr has it first)."""
-    entry = entry_of(op.mods["op"])
-    kind = element_type(entry, HALF in op.mods)
-    flags = lib.PE_SITE_UVR | lib.PE_ATOM_QUIET_NAN
-    flags |= lib.PE_SITE_SURPLUS_UVR if op.mods["surplus"] == "ignore" else 0
-    flags |= lib.PE_SITE_MISSING_UVR if op.mods["missing"] == "zero" else 0
-    site = site_constant(
-        ctx, op, lib.PE_SU_TYPED, lib.PE_GEOM_ANY, lib.PE_CLAMP_ZERO, kind.bytes, 1, entry.code, type_code(kind), flags,
-        int(op.mods["channel"]),
-    )  # fmt: skip
-    given = {name for name, there in zip(OPERANDS.values(), op.mods["given"], strict=True) if there == "1"}
-    operands = OPERANDS | ({"a": "b", "b": "a"} if entry.name == "CAS" else {})
+    kind, site = atomic_kind(op), ctx.site(op, "pe_surface_site", **atomic_site(op))
     block = _Block(ctx)
-    block.put("handle", op["s"], U64)
-    for field, name in operands.items():
-        if name in given:
-            block.put(field, op[name], _word(kind) if name in VALUES else TYPES["b32"])
+    for field, operand, type in operands_of(op):
+        block.put(field, operand, type)
     dst = op["d"]
     if dst is not None:
         block.place("old", LANES * kind.bytes)
@@ -56,8 +43,34 @@ def typed_atomic(ctx: Context, op: Op) -> None:
         _define_result(ctx, op, kind, block.pointers["old"])
 
 
-def _word(kind: ScalarType) -> ScalarType:
-    return TYPES[f"b{kind.bits}"]
+def atomic_kind(op: Op) -> ScalarType:
+    """The type that the engine updates."""
+    return element_type(entry_of(op.mods["op"]), HALF in op.mods)
+
+
+def atomic_site(op: Op) -> dict[str, int]:
+    """The fields of a ``pe_surface_site``."""
+    kind, flags = atomic_kind(op), lib.PE_SITE_UVR | lib.PE_ATOM_QUIET_NAN
+    flags |= lib.PE_SITE_SURPLUS_UVR if op.mods["surplus"] == "ignore" else 0
+    flags |= lib.PE_SITE_MISSING_UVR if op.mods["missing"] == "zero" else 0
+    return {
+        "kind": lib.PE_SU_TYPED, "geom": lib.PE_GEOM_ANY, "clamp": lib.PE_CLAMP_ZERO, "element": kind.bytes, "count": 1,
+        "op": entry_of(op.mods["op"]).code, "type": type_code(kind), "flags": flags, "channel": int(op.mods["channel"]),
+    }  # fmt: skip
+
+
+def operands_of(op: Op) -> list[tuple[str, Operand, ScalarType]]:
+    """What is given, by the names of FIELDS."""
+    given = {name for name, there in zip(OPERANDS.values(), op.mods["given"], strict=True) if there == "1"}
+    operands = OPERANDS | ({"a": "b", "b": "a"} if entry_of(op.mods["op"]).name == "CAS" else {})
+    word = TYPES[f"b{atomic_kind(op).bits}"]
+    found = [(field, op[name], word if name in VALUES else TYPES["b32"]) for field, name in operands.items() if name in given]
+    return [("handle", op["s"], U64), *found]
+
+
+def result_is_signed(op: Op) -> bool:
+    """Whether results of less than 32 bits have their sign in the upper bits."""
+    return op.mods["result"] == "sign"
 
 
 def _define_result(ctx: Context, op: Op, kind: ScalarType, address: str) -> None:
@@ -65,8 +78,7 @@ def _define_result(ctx: Context, op: Op, kind: ScalarType, address: str) -> None
     bits = f"i{kind.bits}"
     value = ctx.inst(f"load <{LANES} x {bits}>, ptr {address}, align 64")
     if kind.bits < 32:
-        extend = "sext" if op.mods["result"] == "sign" else "zext"
-        value = ctx.vector.cast(extend, bits, value, "i32")
+        value = ctx.vector.cast("sext" if result_is_signed(op) else "zext", bits, value, "i32")
     ctx.define(op, 0, value)
 
 

@@ -37,31 +37,12 @@ def _coordinates(ctx: Context, op: Op) -> list[tuple[str, str]]:
 
 
 def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
-    geometry = getattr(lib, GEOMETRIES[op.mods["geom"]].constant)
-    reduction = "op" in op.mods
-    return site_constant(
-        ctx, op, kind, geometry, CLAMPS[op.mods.get("clamp", "trap")], data.bytes, count,
-        operation(op.mods["op"], data) if reduction else 0, type_code(data) if reduction else 0,
-    )  # fmt: skip
-
-
-def site_constant(
-    ctx: Context,
-    op: Op,
-    kind: int,
-    geometry: int,
-    clamp: int,
-    size: int,
-    count: int,
-    operation: int = 0,
-    type: int = 0,
-    flags: int = 0,
-    channel: int = 0,
-) -> str:
     """The address of a ``pe_surface_site``."""
+    reduction = "op" in op.mods
     return ctx.site(
-        op, "pe_surface_site", kind=kind, geom=geometry, clamp=clamp, element=size, count=count, op=operation, type=type,
-        flags=flags, channel=channel,
+        op, "pe_surface_site", kind=kind, geom=getattr(lib, GEOMETRIES[op.mods["geom"]].constant),
+        clamp=CLAMPS[op.mods.get("clamp", "trap")], element=data.bytes, count=count,
+        op=operation(op.mods["op"], data) if reduction else 0, type=type_code(data) if reduction else 0, flags=0, channel=0,
     )  # fmt: skip
 
 
