@@ -274,9 +274,9 @@ def _scale_by_constant(self: Uniformity, a: Operand, b: Operand, bits: int, sign
 
 @pattern("mov", "_move")
 def _mov(self: Uniformity, op: Op) -> Shape | None:
-    if len(op.srcs) != 1 or len(op.dsts) != 1 or isinstance(op.srcs[0], Vec):
+    if len(op.srcs) != 1 or len(op.dsts) != 1 or isinstance(op["a"], Vec):
         return None
-    source = op.srcs[0]
+    source = op["a"]
     if isinstance(source, SymRef) and isinstance(source.symbol, Variable):
         return self.shape(source)
     return self.shape(source) if _narrow_ok(self, op) or isinstance(source, SReg) else None
@@ -286,14 +286,14 @@ def _mov(self: Uniformity, op: Op) -> Shape | None:
 def _add(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
         return None
-    return shapes.add(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]), op.dst_types[0].bits)
+    return shapes.add(_shape(self, op["a"]), _shape(self, op["b"]), op.dst_types[0].bits)
 
 
 @pattern("sub")
 def _sub(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
         return None
-    return shapes.sub(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]))
+    return shapes.sub(_shape(self, op["a"]), _shape(self, op["b"]))
 
 
 @pattern("mul")
@@ -301,9 +301,9 @@ def _mul(self: Uniformity, op: Op) -> Shape | None:
     modes = op.mods.values()
     if not _integer(op) or not _narrow_ok(self, op) or "hi" in modes or len(op.srcs) < 2:
         return None
-    kind = op.src_types[0]
+    kind = op.type_of("a")
     assert kind is not None
-    a, b = op.srcs[0], op.srcs[1]
+    a, b = op["a"], op["b"]
     if "lo" in modes:
         return _scale_by_constant(self, a, b, kind.bits, True)
     if "wide" in modes and kind.bits == 32:
@@ -322,41 +322,41 @@ def _mad(self: Uniformity, op: Op) -> Shape | None:
         return None
     product = _mul(self, op)
     if product is None:
-        first, second = _shape(self, op.srcs[0]), _shape(self, op.srcs[1])
+        first, second = _shape(self, op["a"]), _shape(self, op["b"])
         if "lo" not in op.mods.values() or not (first.uniform and second.uniform) or not _integer(op):
             return None
         if not _narrow_ok(self, op):
             return None
         product = UNIFORM
-    return shapes.add(product, _shape(self, op.srcs[2]), op.dst_types[0].bits)
+    return shapes.add(product, _shape(self, op["c"]), op.dst_types[0].bits)
 
 
 @pattern("shl")
 def _shl(self: Uniformity, op: Op) -> Shape | None:
-    amount = op.srcs[1]
+    amount = op["b"]
     if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
         return None
-    if isinstance(op.srcs[0], Reg) and op.srcs[0].type.bits != op.dst_types[0].bits:
+    if isinstance(op["a"], Reg) and op["a"].type.bits != op.dst_types[0].bits:
         return None
-    return shapes.scale(_shape(self, op.srcs[0]), 1 << amount.bits, op.dst_types[0].bits)
+    return shapes.scale(_shape(self, op["a"]), 1 << amount.bits, op.dst_types[0].bits)
 
 
 @pattern("shr")
 def _shr(self: Uniformity, op: Op) -> Shape | None:
-    amount = op.srcs[1]
+    amount = op["b"]
     if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
         return None
-    if isinstance(op.srcs[0], Reg) and op.srcs[0].type.bits != op.dst_types[0].bits:
+    if isinstance(op["a"], Reg) and op["a"].type.bits != op.dst_types[0].bits:
         return None
     kind = op.dst_types[0]
-    return shapes.shift_right(_shape(self, op.srcs[0]), amount.bits, kind.bits - 1 if kind.is_signed else None)
+    return shapes.shift_right(_shape(self, op["a"]), amount.bits, kind.bits - 1 if kind.is_signed else None)
 
 
 @pattern("and")
 def _and(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op):
         return None
-    for value, other in (op.srcs, op.srcs[::-1]):
+    for value, other in ((op["a"], op["b"]), (op["b"], op["a"])):
         if isinstance(other, Imm):
             return shapes.mask(_shape(self, value), other.bits)
     return None
@@ -366,17 +366,17 @@ def _and(self: Uniformity, op: Op) -> Shape | None:
 def _or(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or not _narrow_ok(self, op):
         return None
-    return shapes.disjoint_or(_shape(self, op.srcs[0]), _shape(self, op.srcs[1]))
+    return shapes.disjoint_or(_shape(self, op["a"]), _shape(self, op["b"]))
 
 
 @pattern("cvt")
 def _cvt(self: Uniformity, op: Op) -> Shape | None:
     if not _integer(op) or len(op.srcs) != 1:
         return None
-    to, source_type = op.dst_types[0], op.src_types[0]
+    to, source_type = op.dst_types[0], op.type_of("a")
     if source_type is None or source_type.kind not in "us" or not _narrow_ok(self, op):
         return None
-    source = op.srcs[0]
+    source = op["a"]
     if to.bits == source_type.bits:
         return self.shape(source)
     if source_type.bits == 32 and to.bits == 64:
@@ -391,7 +391,7 @@ def _cvt(self: Uniformity, op: Op) -> Shape | None:
 def _cvta(self: Uniformity, op: Op) -> Shape | None:
     if not _narrow_ok(self, op):
         return None
-    found = _shape(self, op.srcs[0])
+    found = _shape(self, op["a"])
     return Shape(found.offsets, min(found.zeros, 8), None, found.sites)
 
 
@@ -402,10 +402,10 @@ BELOW, ABOVE = {"lt", "ge", "lo", "hs"}, {"le", "gt", "ls", "hi"}
 @pattern("setp")
 def _setp(self: Uniformity, op: Op) -> Shape | None:
     """A pattern within an aligned interval, compared with a bound of such intervals: uniform, as the base tells for all."""
-    kind, bound = op.src_types[0], op.srcs[1]
+    kind, bound = op.type_of("a"), op["b"]
     if kind is None or kind.kind not in "us" or len(op.srcs) != 2 or not isinstance(bound, Imm) or not _widths_agree(op):
         return None
-    found = _shape(self, op.srcs[0])
+    found = _shape(self, op["a"])
     low, high = found.spread
     unit = 1 << high.bit_length()
     if low < 0 or 1 << found.zeros < unit or found.sites:
@@ -415,5 +415,5 @@ def _setp(self: Uniformity, op: Op) -> Shape | None:
 
 
 def _widths_agree(op: Op) -> bool:
-    source, kind = op.srcs[0], op.src_types[0]
+    source, kind = op["a"], op.type_of("a")
     return isinstance(source, Reg) and kind is not None and source.type.bits == kind.bits

@@ -12,8 +12,8 @@ from ptxemu.interpreter.memory import addresses, each, store
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Body, Reader, bits_of, code_of_space, method
-from ptxemu.ir.ops import Imm, Op, Operand, Vec
-from ptxemu.ir.types import B64, PRED, TYPES, U32, U64
+from ptxemu.ir.ops import Imm, Op, items_of
+from ptxemu.ir.types import B64, TYPES, U32, U64
 
 SECOND, VALUES, STATE = 1, 2, 3  # areas
 WORDS = {
@@ -39,10 +39,10 @@ def _code(op: Op) -> int:
 Update = Callable[[Any, list[Lane], Any], None]
 
 
-def _update(body: Body, op: Op, code: int, object_: Operand, value: Reader, slot: str = "space") -> Update:
-    """How lanes operate on mbarrier objects; old contents go to the last argument."""
-    constants = site("mbarrier", op, op=code, space=_space(body, op, slot))
-    address = body.address(object_)
+def _update(body: Body, op: Op, code: int, value: Reader, name: str = "a") -> Update:
+    """How lanes operate on mbarrier objects, whose addresses are the operand ``name``; old contents go to the last argument."""
+    constants = site("mbarrier", op, op=code, space=code_of_space(op.access_of(name).space))
+    address = body.address(op[name])
 
     def update(warp: Any, group: list[Lane], state: Any = ffi.NULL) -> None:
         mask, at = addresses(warp, group, address)
@@ -55,9 +55,8 @@ def _update(body: Body, op: Op, code: int, object_: Operand, value: Reader, slot
 
 @method("mbarrier")
 def mbarrier(body: Body, op: Op) -> Step:
-    value = body.reader(op.srcs[1], U32) if len(op.srcs) > 1 else (lambda lane: 1)
-    update = _update(body, op, _code(op), op.srcs[0], value)
-    write = body.writer(op.dsts[0], op.dst_types[0]) if op.dsts else None
+    value = next((operand for name in ("count", "tx") if (operand := op.get(name)) is not None), Imm(1, U32))
+    update, write = _update(body, op, _code(op), body.reader(value, U32)), body.result(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         state = warp.grid.transfer.area(STATE)
@@ -73,9 +72,9 @@ def mbarrier_wait(body: Body, op: Op) -> Step:
     """test_wait, try_wait: the others have a turn where the phase is not complete."""
     name = next(mod for mod in op.mods if mod.endswith("_wait")).upper()
     constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=_space(body, op))
-    read = body.reader(op.srcs[1], U32 if "parity" in op.mods else U64)
+    read = body.reader(op["phase"], U32) if "parity" in op.mods else body.reader(op["state"], U64)
     shift = 0 if "parity" in op.mods else int(lib.PE_MBARRIER_PHASE_BIT)
-    address, write = body.address(op.srcs[0]), body.writer(op.dsts[0], op.dst_types[0])
+    address, write = body.address(op["a"]), body.result(op)
 
     def step(warp: Any, group: list[Lane]) -> int | None:
         mask, at = addresses(warp, group, address)
@@ -92,7 +91,7 @@ def mbarrier_wait(body: Body, op: Op) -> Step:
 @method("mbarrier_pending_count")
 def pending_count(body: Body, op: Op) -> Step:
     """The arrivals that a state has recorded as pending."""
-    state, mask = body.reader(op.srcs[0], B64), (1 << int(lib.PE_MBARRIER_PENDING_BITS)) - 1
+    state, mask = body.reader(op["state"], B64), (1 << int(lib.PE_MBARRIER_PENDING_BITS)) - 1
     return each(body, op, lambda lane: state(lane) & mask)
 
 
@@ -103,7 +102,7 @@ def pending_count(body: Body, op: Op) -> Step:
 def mapa(body: Body, op: Op) -> Step:
     """Other ranks than 0 do not exist: no access can have the address."""
     kind = op.type()
-    address, rank = body.reader(op.srcs[0], kind), body.reader(op.srcs[1], U32)
+    address, rank = body.reader(op["a"], kind), body.reader(op["rank"], U32)
     return each(body, op, lambda lane: address(lane) if not rank(lane) else -16 & bits_of(kind))
 
 
@@ -117,7 +116,7 @@ def getctarank(body: Body, op: Op) -> Step:
 
 def _sides(body: Body, op: Op) -> Callable[[Any, list[Lane]], tuple[int, Any, Any]]:
     """The lanes as a mask, and their target and source addresses."""
-    target, source = body.address(op.srcs[0]), body.address(op.srcs[1])
+    target, source = body.address(op["d"]), body.address(op["s"])
 
     def find(warp: Any, group: list[Lane]) -> tuple[int, Any, Any]:
         mask, to = addresses(warp, group, target)
@@ -134,16 +133,15 @@ def _site(body: Body, instruction: Op, /, **fields: int) -> Any:
 @method("copy")
 def copy(body: Body, op: Op) -> Step:
     """cp.async: what is not read (``src-size``, ``ignore-src``) becomes zeros."""
-    size, sides = op.srcs[2], _sides(body, op)
+    size, sides = op["immsize"], _sides(body, op)
     assert isinstance(size, Imm)
     constants, whole = _site(body, op, size=size.bits), size.bits
     given: Reader | None = None
-    if parts := op.srcs[3:-1] if "hint" in op.mods else op.srcs[3:]:
-        if op.src_types[3] is PRED:
-            ignored = body.predicate(parts[0], bool(op.negs) and op.negs[3])
-            given = lambda lane: 0 if ignored(lane) else whole  # noqa: E731
-        else:
-            given = body.reader(parts[0], U32)
+    if "ignore" in op.row.names:
+        ignored = body.operand(op, "ignore")
+        given = lambda lane: 0 if ignored(lane) else whole  # noqa: E731
+    elif op["given"] is not None:
+        given = body.reader(op["given"], U32)
 
     def step(warp: Any, group: list[Lane]) -> None:
         mask, to, source = sides(warp, group)
@@ -155,14 +153,14 @@ def copy(body: Body, op: Op) -> Step:
 
 def _completion(body: Body, op: Op) -> Update | None:
     """The bytes of a bulk copy are taken off an mbarrier's count."""
-    if not op.mods["completion"].startswith("mbarrier"):
+    if "m" not in op.row.names:
         return None
-    return _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), op.srcs[3], body.reader(op.srcs[2], U32), "dst")
+    return _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), body.reader(op["size"], U32), "m")
 
 
 def _bulk(body: Body, op: Op, function: str, constants: Any, chosen: Reader | None, takes_mask: bool) -> Step:
-    sides, size, complete = _sides(body, op), body.reader(op.srcs[2], U32), _completion(body, op)
-    ranks = body.reader(op.srcs[4], TYPES["b16"]) if "multicast" in op.mods else (lambda lane: 1)
+    sides, size, complete = _sides(body, op), body.reader(op["size"], U32), _completion(body, op)
+    ranks = body.reader(op["ctas"], TYPES["b16"]) if "multicast" in op.mods else (lambda lane: 1)
 
     def step(warp: Any, group: list[Lane]) -> None:
         group = [lane for lane in group if ranks(lane) & 1]  # the only block of the cluster has rank 0
@@ -181,7 +179,7 @@ def _bulk(body: Body, op: Op, function: str, constants: Any, chosen: Reader | No
 
 @method("bulk_copy")
 def bulk_copy(body: Body, op: Op) -> Step:
-    chosen = body.reader(op.srcs[-1], TYPES["u16"]) if "mask" in op.mods else None
+    chosen = body.reader(op["bytes"], TYPES["u16"]) if "mask" in op.mods else None
     return _bulk(body, op, "pe_bulk_copy", _site(body, op), chosen, True)
 
 
@@ -194,9 +192,9 @@ def bulk_reduce(body: Body, op: Op) -> Step:
 
 def _telling(body: Body, op: Op, step: Step, size: int) -> Step:
     """An instruction that tells an mbarrier how many bytes have arrived."""
-    if not op.mods.get("completion", "").startswith("mbarrier"):
+    if "m" not in op.row.names:
         return step
-    update = _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), op.srcs[-1], lambda lane: size)
+    update = _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), lambda lane: size, "m")
 
     def both(warp: Any, group: list[Lane]) -> None:
         step(warp, group)
@@ -207,8 +205,7 @@ def _telling(body: Body, op: Op, step: Step, size: int) -> Step:
 
 @method("st_async")
 def st_async(body: Body, op: Op) -> Step:
-    count = len(op.srcs[1].items) if isinstance(op.srcs[1], Vec) else 1
-    return _telling(body, op, store(body, op), op.type().bytes * count)
+    return _telling(body, op, store(body, op), op.type().bytes * len(items_of(op["v"])))
 
 
 @method("red_async")
@@ -220,7 +217,7 @@ def red_async(body: Body, op: Op) -> Step:
 def st_bulk(body: Body, op: Op) -> Step:
     """Zeros."""
     constants = site("copy", op, target=_space(body, op))
-    address, size = body.address(op.srcs[0]), body.reader(op.srcs[1], B64)
+    address, size = body.address(op["a"]), body.reader(op["size"], B64)
 
     def step(warp: Any, group: list[Lane]) -> None:
         _, at = addresses(warp, group, address)

@@ -28,9 +28,9 @@ def type_code(name: str) -> int:
 @method("atom", "red")
 def atomic(body: Body, op: Op) -> Step:
     kind = op.type()
-    operands = [body.readers(source, kind) for source in (op.srcs[1:3] if op.mods["op"] == "cas" else op.srcs[1:2])]
+    operands = [body.readers(op[name], kind) for name in ("bc" if op.mods["op"] == "cas" else "b")]
     count, size = len(operands[0]), kind.bytes
-    address, writers = body.address(op.srcs[0]), body.writers(op)
+    address, writers = body.address(op["a"]), body.writers(op)
     space = code_of_space(body.space(op))
     constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count)
     wanted = any(write is not None for write in writers)

@@ -42,9 +42,7 @@ def branch(body: Body, op: Op) -> Step:
 @method("brx")
 def switch(body: Body, op: Op) -> Step:
     """brx.idx: an index past the list is a fault."""
-    kind = op.src_types[0]
-    assert kind is not None
-    read, labels, names = body.reader(op.srcs[0], kind), body.labels, op.labels
+    read, labels, names = body.operand(op, "a"), body.labels, op.labels
 
     def step(warp: Any, group: list[Lane]) -> int:
         for lane in group:

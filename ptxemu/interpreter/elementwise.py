@@ -11,7 +11,7 @@ from typing import Any
 from ptxemu.interpreter.evaluator import NAMESPACE, Evaluator
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.translate import CARRY, Body, bits_of
-from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.emit import ELEMENTWISE
 
@@ -48,7 +48,7 @@ def _items(op: Op) -> Any:
     """Each source with its type and whether it is a negated predicate; vectors by element."""
     for index, (source, kind) in enumerate(zip(op.srcs, op.src_types, strict=True)):
         negated = index < len(op.negs) and op.negs[index]
-        for item in source.items if isinstance(source, Vec) else (source,):
+        for item in items_of(source):
             yield item, kind, negated
 
 

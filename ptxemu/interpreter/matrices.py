@@ -67,10 +67,10 @@ def together(body: Body, op: Op, sources: list[tuple[Reader, int]], result: int,
     return step
 
 
-def _registers(body: Body, op: Op, index: int) -> list[tuple[Reader, int]]:
-    kind = op.src_types[index]
+def _registers(body: Body, op: Op, name: str = "a") -> list[tuple[Reader, int]]:
+    kind = op.type_of(name)
     assert kind is not None
-    return [(read, kind.bits) for read in body.readers(op.srcs[index], kind)]
+    return [(read, kind.bits) for read in body.readers(op[name], kind)]
 
 
 def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], int]:
@@ -85,16 +85,16 @@ def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], 
 @method("mma")
 def mma(body: Body, op: Op) -> Step:
     mods = {"atype": "f16", "btype": "f16"} | op.mods
-    operands = [_registers(body, op, index) for index in range(3)]
+    operands = [_registers(body, op, name) for name in "abc"]
     places, end = [], 0
     for registers in operands:
         slots, end = _slots(registers, end)
         places.append(slots)
     sources, metadata, selector = [item for registers in operands for item in registers], 0, 0
     if "variant" in mods:
-        sources.append((body.reader(op.srcs[3], B32), 32))
+        sources.append((body.reader(op["e"], B32), 32))
         metadata, end = end, end + 1
-        selector = op.srcs[4].bits if isinstance(op.srcs[4], Imm) else 0
+        selector = op["immf"].bits if isinstance(op["immf"], Imm) else 0
     results = [end + index * (op.dst_types[0].bits // 32) for index in range(len(op.dsts))]
     constants = site("mma", op, flags=_flags(op), selector=selector, metadata=metadata)
     constants.m, constants.n, constants.k = dimensions(mods["shape"])
@@ -123,8 +123,8 @@ def _flags(op: Op) -> int:
 # ---------------------------------------------------------------- fragments and memory
 
 
-def _wmma(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]], count: int, stride: int) -> Step:
-    """wmma.load, wmma.store; the address and the stride, source ``stride`` if it is given, are those of lane 0."""
+def _wmma(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]], count: int) -> Step:
+    """wmma.load, wmma.store; the address and the stride are those of lane 0."""
     m, n, k = dimensions(op.mods["shape"])
     role, column_major = op.mods["role"], op.mods["layout"] == "col"
     rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
@@ -135,8 +135,8 @@ def _wmma(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]], 
         "wmma", op, space=space, rows=rows, columns=columns, bits=BITS[op.mods["type"]], role=codes.get(role, lib.PE_WMMA_C),
         across=across, registers=count,
     )  # fmt: skip
-    address = body.address(op.srcs[0])
-    step = body.reader(op.srcs[stride], B32) if len(op.srcs) > stride else (lambda lane: rows if across else columns)
+    address = body.address(op["p"])
+    step = body.reader(op["stride"], B32) if op["stride"] is not None else (lambda lane: rows if across else columns)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         first = min(lanes, key=lambda lane: lane.index)
@@ -148,18 +148,18 @@ def _wmma(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]], 
 
 @method("wmma_load")
 def wmma_load(body: Body, op: Op) -> Step:
-    return _wmma(body, op, "pe_wmma_load", [], len(op.dsts), 1)
+    return _wmma(body, op, "pe_wmma_load", [], len(op.dsts))
 
 
 @method("wmma_store")
 def wmma_store(body: Body, op: Op) -> Step:
-    registers = _registers(body, op, 1)
-    return _wmma(body, op, "pe_wmma_store", registers, len(registers), 2)
+    registers = _registers(body, op)
+    return _wmma(body, op, "pe_wmma_store", registers, len(registers))
 
 
 def _rows(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
     """ldmatrix, stmatrix: lanes give the addresses of rows."""
-    address, space = body.address(op.srcs[0]), code_of_space(body.space(op))
+    address, space = body.address(op["p"]), code_of_space(body.space(op))
     number, transposed = int(op.mods["num"][1:]), int("trans" in op.mods)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
@@ -177,12 +177,12 @@ def ldmatrix(body: Body, op: Op) -> Step:
 
 @method("stmatrix")
 def stmatrix(body: Body, op: Op) -> Step:
-    return _rows(body, op, "pe_stmatrix", _registers(body, op, 1))
+    return _rows(body, op, "pe_stmatrix", _registers(body, op))
 
 
 @method("movmatrix")
 def movmatrix(body: Body, op: Op) -> Step:
-    sources = _registers(body, op, 0)
+    sources = _registers(body, op)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         warp.grid.call("pe_movmatrix", warp, op.pos, mask_of(lanes), fragments.memory, fragments.at(len(sources)))

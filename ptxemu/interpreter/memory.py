@@ -22,7 +22,7 @@ def addresses(warp: Any, group: list[Lane], address: Reader) -> tuple[int, Any]:
 
 def load_into(body: Body, op: Op, writers: list[Writer | None], kind: ScalarType) -> Step:
     """Elements of one type from consecutive places."""
-    address, space = body.address(op.srcs[0]), code_of_space(body.space(op, operand=op.srcs[0]))
+    address, space = body.address(op["a"]), code_of_space(body.space(op, operand=op["a"]))
     size, count, pos = kind.bytes, len(writers), op.pos
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -43,10 +43,10 @@ def load(body: Body, op: Op) -> Step:
 
 @method("st")
 def store(body: Body, op: Op) -> Step:
-    kind = op.src_types[1]
+    kind = op.type_of("v")
     assert kind is not None
-    address, space = body.address(op.srcs[0]), code_of_space(body.space(op, operand=op.srcs[0]))
-    readers, size, pos = body.readers(op.srcs[1], kind), kind.bytes, op.pos
+    address, space = body.address(op["a"]), code_of_space(body.space(op, operand=op["a"]))
+    readers, size, pos = body.readers(op["v"], kind), kind.bytes, op.pos
     count = len(readers)
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -80,7 +80,7 @@ def createpolicy(body: Body, op: Op) -> Step:
 
 def each(body: Body, op: Op, value: Callable[[Lane], int]) -> Step:
     """An instruction whose one result is a function of the lane."""
-    write = body.writer(op.dsts[0], op.dst_types[0])
+    write = body.result(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         if write is not None:
@@ -94,7 +94,7 @@ def each(body: Body, op: Op, value: Callable[[Lane], int]) -> Step:
 
 
 def _generic(body: Body, op: Op) -> Reader:
-    source = op.srcs[0]
+    source = op["a"]
     narrow = isinstance(source, Reg) and source.type.bits == 32
     return body.reader(source, U32 if narrow else U64)
 
@@ -148,9 +148,7 @@ def stacksave(body: Body, op: Op) -> Step:
 
 @method("stackrestore")
 def stackrestore(body: Body, op: Op) -> Step:
-    kind = op.src_types[0]
-    assert kind is not None
-    read = body.reader(op.srcs[0], kind)
+    read = body.operand(op, "a")
 
     def step(warp: Any, group: list[Lane]) -> None:
         for lane in group:
@@ -162,10 +160,8 @@ def stackrestore(body: Body, op: Op) -> Step:
 @method("alloca")
 def alloca(body: Body, op: Op) -> Step:
     """The next aligned bytes; a fault if the thread has not so many."""
-    kind = op.src_types[0]
-    assert kind is not None
-    size, write = body.reader(op.srcs[0], kind), body.writer(op.dsts[0], op.dst_types[0])
-    align = op.srcs[1].bits if len(op.srcs) > 1 and isinstance(op.srcs[1], Imm) else STACK_ALIGN
+    size, write = body.operand(op, "a"), body.result(op)
+    align = op["immAlign"].bits if isinstance(op["immAlign"], Imm) else STACK_ALIGN
 
     def step(warp: Any, group: list[Lane]) -> None:
         starts = {lane: -(-lane.stack // align) * align for lane in group}

@@ -10,7 +10,7 @@ from ptxemu.interpreter.lane import LANES, Lane, Step
 from ptxemu.interpreter.memory import lane_data
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Body, Reader, method, write_all
-from ptxemu.ir.ops import Imm, Op, Operand
+from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import B32
 
 HANDLES, DATA, FIRST = 0, 1, 2  # areas; coordinates from FIRST on
@@ -45,7 +45,7 @@ def mask_of(group: list[Lane]) -> int:
 def surface(body: Body, op: Op) -> Step:
     kind, opcode = op.type(), op.row.lower
     writers = body.writers(op)
-    data = [] if opcode == "suld" else body.readers(op.srcs[2], kind)
+    data = [] if opcode == "suld" else body.readers(op["v"], kind)
     count = len(writers) or len(data)
     code = getattr(lib, KINDS[opcode][op.mods.get("mode", "b")])
     clamp = getattr(lib, f"PE_CLAMP_{CLAMPS[op.mods.get('clamp', 'trap')]}")
@@ -53,8 +53,8 @@ def surface(body: Body, op: Op) -> Step:
     constants = site(
         "surface", op, kind=code, geom=geometry(op), clamp=clamp, element=kind.bytes, count=count, **reduction,
     )  # fmt: skip
-    handle, size = body.handle(op.srcs[0]), kind.bytes
-    axes, layer, _ = coordinates(op.mods["geom"], body.readers(op.srcs[1], B32))
+    handle, size = body.handle(op["s"]), kind.bytes
+    axes, layer, _ = coordinates(op.mods["geom"], body.readers(op["coordinates"], B32))
     places = [*axes, *[None] * (3 - len(axes)), layer]
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -72,7 +72,7 @@ def surface(body: Body, op: Op) -> Step:
 
 def query(body: Body, op: Op, function: str, which: int, level: Reader | None = None) -> Step:
     """suq, txq: one word of each lane."""
-    handle, writers = body.handle(op.srcs[0]), body.writers(op)
+    handle, writers = body.handle(op.get("t") or op["s"]), body.writers(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         transfer = warp.grid.transfer
@@ -92,14 +92,14 @@ def suq(body: Body, op: Op) -> Step:
 
 @method("txq")
 def txq(body: Body, op: Op) -> Step:
-    level = body.readers(op.srcs[1], B32)[0] if "level" in op.mods else None
+    level = body.readers(op["lod"], B32)[0] if "level" in op.mods else None
     return query(body, op, "pe_txq", getattr(lib, f"PE_TXQ_{op.mods['query'].upper()}"), level)
 
 
 @method("istypep")
 def istypep(body: Body, op: Op) -> Step:
     """Is it the handle of a bound surface, texture or sampler?"""
-    handle, writers = body.handle(op.srcs[0]), body.writers(op)
+    handle, writers = body.handle(op["a"]), body.writers(op)
     surfaces = op.mods["type"] == "surfref"
     leading = [] if surfaces else [int(op.mods["type"] == "samplerref")]
 
@@ -120,14 +120,14 @@ def texture(body: Body, op: Op) -> Step:
     """The residency predicate is true: every texture is in memory."""
     result, count = op.type("dtype"), int(op.mods["vec"][1:])
     rows, lod, offsets = _rows(body, op)
-    wanted = _wanted(op, result.name == "f16x2", count)
+    wanted = _wanted(op, result.name == "f16x2")
     gather = 1 + "rgba".index(op.mods["comp"]) if "comp" in op.mods else 0
     kind = OTHER_BITS.get(result.name, lib.PE_RESULT_B32)
     constants = site(
         "texture", op, geom=geometry(op), integer=op.mods["ctype"] == "s32", lod=lod, offsets=offsets, result=kind, gather=gather,
         wanted=wanted,
     )  # fmt: skip
-    handle, sampler = body.handle(op.srcs[0]), None if isinstance(op.srcs[1], Imm) else body.handle(op.srcs[1])
+    handle, sampler = body.handle(op["t"]), None if isinstance(op["sampler"], Imm) else body.handle(op["sampler"])
     writers = body.writers(op)
     stacked, out = ffi.new("uint32_t[]", max(len(rows), 1) * LANES), ffi.new("uint32_t[]", 4 * LANES)
 
@@ -148,21 +148,20 @@ def texture(body: Body, op: Op) -> Step:
 
 def _rows(body: Body, op: Op) -> tuple[list[Reader], int, int]:
     """The operands as the engine wants them, the kind of level of detail, and whether offsets are among them."""
-    axes, layer, sample = coordinates(op.mods["geom"], body.readers(op.srcs[2], B32))
-    rest: list[Operand] = list(op.srcs[3:])
+    axes, layer, sample = coordinates(op.mods["geom"], body.readers(op["coordinates"], B32))
     rows = [*axes, *(read for read in (layer, sample) if read is not None)]
     mode, lod = op.mods.get("mode"), lib.PE_LOD_LEAST
     if mode == "level":
-        rows, lod = rows + body.readers(rest.pop(0), B32), lib.PE_LOD_LEVEL
+        rows, lod = rows + body.readers(op["lod"], B32), lib.PE_LOD_LEVEL
     elif mode == "grad":
-        for _ in range(2):
-            rows += body.readers(rest.pop(0), B32)[: len(axes)]
+        for name in "xy":
+            rows += body.readers(op[name], B32)[: len(axes)]
         lod = lib.PE_LOD_GRADIENT
-    offsets = body.readers(rest[0], B32)[: len(axes)] if rest else []
-    return rows + offsets, int(lod), int(bool(rest))
+    offsets = [] if op.get("e") is None else body.readers(op["e"], B32)[: len(axes)]
+    return rows + offsets, int(lod), int(bool(offsets))
 
 
-def _wanted(op: Op, packed: bool, count: int) -> int:
+def _wanted(op: Op, packed: bool) -> int:
     """The components that somebody reads, as a set."""
     each = 0b11 if packed else 1
-    return sum(each << (2 if packed else 1) * index for index, dst in enumerate(op.dsts[:count]) if dst is not None)
+    return sum(each << (2 if packed else 1) * index for index, dst in enumerate(op["d"]) if dst is not None)

@@ -17,11 +17,11 @@ def barrier(body: Body, op: Op) -> Step:
     """bar, barrier: ``.aligned`` (which ``bar`` always is) counts warps, whose lanes come to it together."""
     red, waits = op.get("c") is not None, not op.effects.arrives
     threads = "aligned" in op.row.by_modifier and "aligned" not in op.mods
-    numbers = [body.reader(operand, U32) for operand in (op.srcs[:-1] if red else op.srcs)]
-    negated = bool(op.negs) and op.negs[-1]
-    predicate = body.predicate(op.srcs[-1], negated) if red else (lambda lane: 0)
+    number = body.reader(op["a"], U32)
+    count = body.reader(op["b"], U32) if op["b"] is not None else (lambda lane: 0)
+    predicate = body.operand(op, "c") if red else (lambda lane: 0)
     how, after = Arrival(op.pos, waits, red, threads), body.after
-    write = body.writer(op.dsts[0], op.dst_types[0]) if op.dsts else None
+    write = body.result(op)
 
     def result(lane: Lane, votes: list[bool]) -> None:
         if write is not None:
@@ -38,7 +38,7 @@ def barrier(body: Body, op: Op) -> Step:
         come(warp, lanes, [meetings[0].inputs] * len(lanes))  # of lanes that differ the first counts
 
     def step(warp: Any, group: list[Lane]) -> int | None:
-        named = [(numbers[0](lane), numbers[1](lane) if len(numbers) > 1 else 0) for lane in group]
+        named = [(number(lane), count(lane)) for lane in group]
         for lane in group:
             lane.pc = after
         if threads:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import SPLIT, YIELD, Lane, Step
-from ptxemu.ir.ops import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, Vec
+from ptxemu.ir.ops import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import B32, B64, PRED, U64, ScalarType
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up, place
@@ -171,8 +171,13 @@ class Body:
     def readers(self, operand: Operand, kind: ScalarType | None) -> list[Reader]:
         """Of the elements of a vector, or of a single operand."""
         assert kind is not None
-        items = operand.items if isinstance(operand, Vec) else (operand,)
-        return [self.reader(item, kind) for item in items]
+        return [self.reader(item, kind) for item in items_of(operand)]
+
+    def operand(self, op: Op, name: str) -> Reader:
+        """Of the operand of that name, as its instruction type; the value of ``!p``."""
+        kind = op.type_of(name)
+        assert kind is not None
+        return self.predicate(op[name], op.negated(name)) if kind is PRED else self.reader(op[name], kind)
 
     def predicate(self, operand: Operand, negated: bool) -> Reader:
         read = self.reader(operand, PRED)
@@ -195,6 +200,10 @@ class Body:
             lane.r[index] = value & mask
 
         return write
+
+    def result(self, op: Op) -> Writer | None:
+        """Of the first result; None if there is none or nobody wants it."""
+        return self.writers(op)[0] if op.dsts else None
 
     def writers(self, op: Op) -> list[Writer | None]:
         return [self.writer(dst, kind) for dst, kind in zip(op.dsts, op.dst_types, strict=True)]

@@ -8,19 +8,22 @@ from typing import Any
 from ptxemu.interpreter.lane import YIELD, Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.translate import Body, bits_of, method, write_all
-from ptxemu.ir.ops import Op, Operand
-from ptxemu.ir.types import B32, PRED, U32, ScalarType
+from ptxemu.ir.ops import Op
+from ptxemu.ir.types import U32
 
 Inputs = Sequence[Any]
 Compute = Callable[[dict[int, Inputs], set[int]], dict[int, Inputs]]
 """The results of each lane from the operands of those that execute, and the lanes that take part."""
 
 
-def collective(body: Body, op: Op, sources: list[tuple[Operand, ScalarType, bool]], compute: Compute) -> Step:
-    """An instruction that lanes execute together: those of its membermask, or, without one, those that are there."""
-    readers = [body.predicate(o, negated) if kind is PRED else body.reader(o, kind) for o, kind, negated in sources]
+def collective(body: Body, op: Op, names: Sequence[str], compute: Compute) -> Step:
+    """An instruction that lanes execute together: those of its membermask, or, without one, those that are there.
+
+    ``names`` are the operands that ``compute`` takes.
+    """
+    readers = [body.operand(op, name) for name in names]
     writers = body.writers(op)
-    members = body.reader(op.srcs[-1], U32) if "sync" in op.mods else None
+    members = None if op.get("membermask") is None else body.reader(op["membermask"], U32)
     key = (op.opcode, tuple(sorted(op.mods.values())), op.negs)
     after = body.after
 
@@ -62,7 +65,7 @@ def shfl(body: Body, op: Op) -> Step:
             results[lane] = (given[source][0] if source in given else own, int(valid))
         return results
 
-    return collective(body, op, [(op.srcs[0], op.type(), False), (op.srcs[1], B32, False), (op.srcs[2], B32, False)], compute)
+    return collective(body, op, "abc", compute)
 
 
 def _source(mode: str, lane: int, b: int, segment: int, limit: int) -> tuple[int, bool]:
@@ -76,7 +79,7 @@ def _source(mode: str, lane: int, b: int, segment: int, limit: int) -> tuple[int
 
 @method("vote")
 def vote(body: Body, op: Op) -> Step:
-    mode, negated = op.mods["mode"], bool(op.negs) and op.negs[0]
+    mode = op.mods["mode"]
 
     def compute(given: dict[int, Inputs], who: set[int]) -> dict[int, Inputs]:
         yes = [lane for lane in who if given[lane][0]]
@@ -86,12 +89,12 @@ def vote(body: Body, op: Op) -> Step:
         }[mode]  # fmt: skip
         return {lane: (result,) for lane in given}
 
-    return collective(body, op, [(op.srcs[0], PRED, negated)], compute)
+    return collective(body, op, "a", compute)
 
 
 @method("activemask")
 def activemask(body: Body, op: Op) -> Step:
-    return collective(body, op, [], lambda given, who: {lane: (sum(1 << other for other in who),) for lane in given})
+    return collective(body, op, "", lambda given, who: {lane: (sum(1 << other for other in who),) for lane in given})
 
 
 @method("elect")
@@ -102,7 +105,7 @@ def elect(body: Body, op: Op) -> Step:
         leader = min(who, default=32)
         return {lane: (leader, int(lane == leader)) for lane in given}
 
-    return collective(body, op, [], compute)
+    return collective(body, op, "", compute)
 
 
 @method("match")
@@ -117,7 +120,7 @@ def match(body: Body, op: Op) -> Step:
             results[lane] = (members * (same == members), int(same == members)) if everyone else (same,)
         return results
 
-    return collective(body, op, [(op.srcs[0], op.type(), False)], compute)
+    return collective(body, op, "a", compute)
 
 
 @method("redux")
@@ -129,7 +132,7 @@ def redux(body: Body, op: Op) -> Step:
         result = combine(op, [given[lane][0] for lane in sorted(who)])
         return {lane: (result,) for lane in given}
 
-    return collective(body, op, [(op.srcs[0], kind, False)], compute)
+    return collective(body, op, "a", compute)
 
 
 def _redux_integer(op: Op, values: list[int]) -> int:
@@ -157,7 +160,7 @@ def _redux_float(op: Op, values: list[int]) -> int:
 
 @method("bar_warp_sync")
 def bar_warp_sync(body: Body, op: Op) -> Step:
-    return collective(body, op, [], lambda given, who: {lane: () for lane in given})
+    return collective(body, op, "", lambda given, who: {lane: () for lane in given})
 
 
 @method("nanosleep")

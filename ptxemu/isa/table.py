@@ -153,7 +153,8 @@ class Row(Struct, frozen=True, eq=False):
 
     def places(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names:
         """Where an op with so many destinations and sources has each operand, by name; None for one that is absent."""
-        return _places(self, tuple((slot, mods[slot]) for slot in self.counting if slot in mods), dsts, srcs)
+        counts = tuple([(slot, mods[slot]) for slot in self.counting if slot in mods]) if self.counting else ()
+        return _places(self, counts, dsts, srcs)
 
 
 @cache

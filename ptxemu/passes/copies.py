@@ -14,16 +14,15 @@ def propagate(graph: Graph) -> None:
     _sweep(graph)
 
 
-def _copied(op: Op) -> Operand | None:
-    """What a plain move of the full register width copies."""
+def _copied(op: Op) -> tuple[Reg, Reg | Imm] | None:
+    """Where to and what a plain move of the full register width copies."""
     if not op.effects.copies or op.guard is not None or len(op.dsts) != 1 or len(op.srcs) != 1:
         return None
-    dst, source = op.dsts[0], op.srcs[0]
-    kind = op.src_types[0]
-    if dst is None or kind is None or kind.bits != dst.type.bits or (op.negs and op.negs[0]):
+    (dst,), (source,), (kind,) = op.dsts, op.srcs, op.src_types
+    if dst is None or kind is None or kind.bits != dst.type.bits or any(op.negs):
         return None
     if isinstance(source, (Reg, Imm)) and source.type.bits == dst.type.bits:
-        return source
+        return dst, source
     return None
 
 
@@ -37,9 +36,8 @@ def _forward(graph: Graph) -> None:
 
     for block in graph.blocks:
         for op in block.ops:
-            source = _copied(op)
-            if source is not None and op.dsts[0] is not None:
-                mapping[op.dsts[0]] = resolve(source)
+            if found := _copied(op):
+                mapping[found[0]] = resolve(found[1])
     if not mapping:
         return
     final = {reg: resolve(reg) for reg in mapping}

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ptxemu.ir.convergence import Qualifiers, membermask, only_meets, qualifiers
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
+from ptxemu.ir.types import ScalarType
 from ptxemu.passes.internal import keep, move
 
 
@@ -53,15 +54,16 @@ class _Shared:
     def __init__(self, number: int, group: list[Op]) -> None:
         first = group[0]
         self.ops: list[Op] = []
-        self.operands = [self._operand(number, index, group) for index in range(len(first.srcs))]
+        taken = zip(first.src_types, zip(*(op.srcs for op in group)))
+        self.operands = [self._operand(f"%joint{number}.operand{index}", *each) for index, each in enumerate(taken)]
         self.results = [Reg(f"%joint{number}.result{index}", kind) for index, kind in enumerate(first.dst_types)]
 
     @staticmethod
-    def _operand(number: int, index: int, group: list[Op]) -> Operand:
-        first, kind = group[0].srcs[index], group[0].src_types[index]
-        same = isinstance(first, Imm) and all(isinstance(s := op.srcs[index], Imm) and s.bits == first.bits for op in group)
+    def _operand(name: str, kind: ScalarType | None, sources: tuple[Operand, ...]) -> Operand:
+        first = sources[0]
+        same = isinstance(first, Imm) and all(isinstance(source, Imm) and source.bits == first.bits for source in sources)
         assert kind is not None
-        return first if same else Reg(f"%joint{number}.operand{index}", kind)
+        return first if same else Reg(name, kind)
 
     def parts(self, op: Op) -> list[Op]:
         """Split an instruction: store operands, execute once for all members, store results, load them (each lane by itself)."""

@@ -172,7 +172,7 @@ def _moves(op: Op, pieces: dict[int, Reg], offset: int) -> list[Op]:
             if isinstance(value, Reg):
                 moves.append(transfer(value, reg, op.dst_types[index], op))
         else:
-            kind = op.src_types[1]
+            kind = op.type_of("v")
             assert value is not None and kind is not None
             moves.append(transfer(reg, value, kind, op))
     return moves

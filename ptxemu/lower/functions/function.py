@@ -358,10 +358,9 @@ def lower(ctx: Context, op: Op) -> None:
 def _sources(ctx: Context, op: Op, vector: bool) -> list[str]:
     values: list[str] = []
     raw = takes_raw(op)
-    for index, source in enumerate(op.srcs):
-        kind = op.src_types[index]
+    for index, (source, kind) in enumerate(zip(op.srcs, op.src_types)):
         assert kind is not None
-        negated = bool(op.negs) and op.negs[index] if index < len(op.negs) else False
+        negated = index < len(op.negs) and op.negs[index]
         for item in items_of(source):
             values.append(_source(ctx, item, kind, negated, vector, raw))
     return values

@@ -278,10 +278,11 @@ def finish(ctx: Context) -> None:
 
 @elementwise("_extract")
 def _extract(e: Emitter, op: Op, value: str, shift: str) -> str:
-    t = source_type(op, 0)
-    amount = e.cast("trunc" if op.src_types[0].bits < 32 else "zext", "i32", shift, t)  # type: ignore[union-attr]
-    value = e.bin("lshr", t, value, amount)
-    return e.cast("trunc" if op.dst_types[0].bits < op.src_types[0].bits else "zext", t, value, op.dst_types[0].llvm)  # type: ignore[union-attr]
+    (result,), kind = op.dst_types, op.type_of("a")
+    assert kind is not None
+    amount = e.cast("trunc" if kind.bits < 32 else "zext", "i32", shift, kind.llvm)
+    value = e.bin("lshr", kind.llvm, value, amount)
+    return e.cast("trunc" if result.bits < kind.bits else "zext", kind.llvm, value, result.llvm)
 
 
 @elementwise("_deposit")

@@ -68,7 +68,7 @@ def _joined(e: Emitter, op: Op, fields: Iterable[str], size: int) -> str:
 
 def _fields(e: Emitter, op: Op, x: str, size: int) -> tuple[str, str]:
     """The upper and the lower field of a packed source, each in an i32."""
-    kind = op.src_types[0]
+    kind = op.type_of("a")
     assert kind is not None
     wide = e.cast("zext", kind.llvm, x, "i32")
     return e.bin("lshr", "i32", wide, e.int(32, size)), e.bin("and", "i32", wide, e.int(32, (1 << size) - 1))
