@@ -153,7 +153,7 @@ class Module(Mapping[str, "Kernel"]):
         """The module's variables in device memory, made at the first use."""
         with self._lock:
             if self._resident is None:
-                self._resident = Resident(self._info, self.device, self.name)
+                self._resident = Resident(self._info, self.program.entry, self.device, self.name)
             return self._resident
 
     def __getitem__(self, name: str) -> Kernel:

@@ -1,28 +1,24 @@
-"""The disk cache: small checked files in a private directory, found by the hash of everything they depend on.
+"""The disk cache: entries (:mod:`ptxemu.device.entry`) in a private directory, found by the hash of everything they depend on.
 
-An entry is ``MAGIC``, the length of a JSON header, the header, a payload and the SHA-256 of its key and all that.  A file
-that is torn, flipped, foreign or another key's is a miss, never an error: the caller makes the entry again.
+A file that is torn, flipped, foreign or another key's is a miss, never an error: the caller makes the entry again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import struct
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from ptxemu._runtime import ffi, lib
+from ptxemu.device.entry import Entry, opened, sealed
 from ptxemu.process.private import private_directory
 
-MAGIC = b"PTXEMU\x00\x02"
-DIGEST_BYTES = 32
 SUFFIX = ".entry"
 UNFINISHED = ".new-"
 ABANDONED = 3600  # seconds; a file that is written so long is not written any more
@@ -30,14 +26,6 @@ FIRST_TIME = 400_000_000  # in 1982: archives without times say 1970 or 1980
 DEFAULT_LIMIT = 512 << 20
 VARIABLE = "PTXEMU_CACHE"
 LIMIT_VARIABLE = "PTXEMU_CACHE_LIMIT"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What one cache file holds: ``header`` is JSON data, ``payload`` bytes."""
-
-    header: dict[str, Any]
-    payload: bytes
 
 
 def key_of(*parts: object) -> str:
@@ -48,6 +36,12 @@ def key_of(*parts: object) -> str:
         digest.update(struct.pack("<Q", len(data)))
         digest.update(data)
     return digest.hexdigest()
+
+
+@cache
+def machine_identity() -> str:
+    """What tells this machine's CPU from those that cannot run its code."""
+    return str(ffi.string(lib.pe_machine_identity()).decode())
 
 
 @cache
@@ -75,35 +69,6 @@ def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield item.path, item.stat()
 
 
-def encode(key: str, entry: Entry) -> bytes:
-    """The bytes of a cache file."""
-    header = json.dumps(entry.header, separators=(",", ":")).encode()
-    body = MAGIC + struct.pack("<I", len(header)) + header + entry.payload
-    return body + _digest(key, body)
-
-
-def decode(key: str, data: bytes) -> Entry | None:
-    """The entry of ``key`` in the bytes of a cache file, or None where they are damaged or another's."""
-    start = len(MAGIC) + 4
-    if len(data) < start + DIGEST_BYTES or not data.startswith(MAGIC):
-        return None
-    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-    if _digest(key, body) != digest:
-        return None
-    (length,) = struct.unpack_from("<I", body, len(MAGIC))
-    try:
-        header = json.loads(body[start : start + length])
-    except (ValueError, RecursionError):
-        return None
-    return Entry(header, body[start + length :]) if isinstance(header, dict) else None
-
-
-def _digest(key: str, body: bytes) -> bytes:
-    digest = hashlib.sha256(key.encode() + b"\0")
-    digest.update(body)
-    return digest.digest()
-
-
 class Cache:
     """A directory of entries; with no directory, a cache that is always empty."""
 
@@ -122,24 +87,24 @@ class Cache:
         size = int(limit) << 20 if limit.isdigit() else DEFAULT_LIMIT
         return cls(Path(place) if place else _default_directory(), size)
 
-    def get(self, key: str) -> Entry | None:
-        """The entry of ``key``, or None."""
+    def get(self, key: str, kind: int) -> Entry | None:
+        """The entry of ``key`` if it is of the kind, or None."""
         if self.directory is None:
             return None
         path = self._path(key)
         try:
-            entry = decode(key, path.read_bytes())
+            entry = opened(key, kind, path.read_bytes())
             if entry is not None:
                 os.utime(path)  # the order of eviction is the order of use
         except OSError:
             return None
         return entry
 
-    def put(self, key: str, entry: Entry) -> None:
-        """Store ``entry``; a full disk or a read-only directory only means that nothing is kept."""
+    def put(self, key: str, kind: int, body: bytes) -> None:
+        """Store an entry; a full disk or a read-only directory only means that nothing is kept."""
         if self.directory is None:
             return
-        data = encode(key, entry)
+        data = sealed(key, kind, body)
         if len(data) > self.limit:
             return
         try:

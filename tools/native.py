@@ -8,7 +8,7 @@ from __future__ import annotations
 from glob import glob
 from os.path import dirname
 
-HEADERS = sorted(glob("csrc/*/*.h"), key=lambda path: (path != "csrc/include/ptxemu.h", path))
+HEADERS = sorted(glob("csrc/*/*.h"), key=lambda path: (path != "csrc/include/ptxemu.h", "/host/" in path, path))
 # -Wno-psabi: vectors are passed inside of one file only, so that their ABI does not matter.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
 FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *WARNINGS]

@@ -28,11 +28,24 @@ enum { PE_MAX_HEAP_LOG2 = 34 };
  * 0, or -1 if that has happened. */
 int pe_arena_set_heap(pe_arena *arena, uint64_t size);
 
-/* Zeroed memory, or 0 when the capacity or the host's memory is exhausted. `align` is a power of two. */
+/* Zeroed memory, or 0 when the capacity, the host's memory or PE_MAX_ALLOCATIONS is exhausted. `align` is a power of two. */
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name);
 
-/* 0, or -1 when `address` does not start an allocation. */
+/* 0, or -1 when `address` does not start an allocation.  What is held is given back when nobody holds it any more. */
 int pe_arena_free(pe_arena *arena, uint64_t address);
+
+enum { PE_MAX_ALLOCATIONS = 24000 }; /* each takes two of the process's 65,530 mappings (Linux's default) */
+
+/* How many allocations there are, those of launches aside. */
+uint32_t pe_arena_allocations(pe_arena *arena);
+
+/* The allocation that contains `address` and is not freed, those of launches aside. 0 when there is none. */
+int pe_arena_find(pe_arena *arena, uint64_t address, pe_allocation *out);
+
+/* Keep the memory of the allocation that contains `size` bytes from `address` on; where that starts, or 0: there is none. */
+uint64_t pe_arena_hold(pe_arena *arena, uint64_t address, uint64_t size);
+/* End one such time. */
+void pe_arena_unhold(pe_arena *arena, uint64_t start);
 
 /* The allocation that contains `address`, else the nearest one. 0 when there is none at all. */
 int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out);

@@ -25,8 +25,10 @@ typedef struct block {
   uint64_t address, size; /* the allocation; size 0: the block is free */
   uint64_t commit;        /* first committed byte */
   char *name;
-  bool window;  /* of a launch */
-  bool counted; /* against the capacity */
+  uint32_t holds; /* of those who need the memory though it may be freed */
+  bool freed;     /* it is given back when they do not */
+  bool window;    /* of a launch, or the heap: the host cannot free it */
+  bool counted;   /* against the capacity */
 } block;
 
 typedef struct idle_window {
@@ -41,6 +43,7 @@ struct pe_arena {
   uint64_t cursor; /* where the next search starts: freed addresses are reused late */
   block *blocks;
   size_t count, room;
+  uint32_t allocations; /* of the host that are not freed */
   idle_window idle[MAX_IDLE];
   size_t idle_count;
   uint64_t idle_bytes;
@@ -299,7 +302,7 @@ static bool is_idle(const pe_arena *arena, const block *b) {
 
 pe_heap *pe_arena_heap(pe_arena *arena) {
   if (arena->heap || arena->heap_size == 0) return arena->heap;
-  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", false, true);
+  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", true, true);
   if (base) arena->heap = pe_heap_create(base, arena->heap_size);
   if (base && !arena->heap) release(arena, find_block(arena, base));
   return arena->heap;
@@ -358,19 +361,71 @@ void pe_arena_observe(pe_arena *arena, const pe_observer *observer) { arena->obs
 
 const pe_observer *pe_arena_observer(const pe_arena *arena) { return arena->observer; }
 
+static void describe(const block *b, pe_allocation *out) {
+  *out = (pe_allocation){.address = b->address, .size = b->size};
+  strncpy(out->name, b->name, sizeof out->name - 1);
+}
+
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name) {
   pe_lock();
-  uint64_t address = allocate(arena, size, align, name, false, true);
+  bool allowed = arena->allocations < PE_MAX_ALLOCATIONS;
+  uint64_t address = allowed ? allocate(arena, size, align, name, false, true) : 0;
+  arena->allocations += address != 0;
   pe_unlock();
   if (address) pe_tell_allocated(arena->observer, address, size);
   return address;
 }
 
+/* An allocation that the host has made and not freed. */
+static bool is_hosts(const block *b) { return is_live(b) && !b->window && !b->freed; }
+
+uint32_t pe_arena_allocations(pe_arena *arena) {
+  pe_lock();
+  uint32_t count = arena->allocations;
+  pe_unlock();
+  return count;
+}
+
+/* The allocation of the host that contains these bytes, or NULL. */
+static block *find_hosts(pe_arena *arena, uint64_t address, uint64_t size) {
+  block *b = &arena->blocks[find_block(arena, address)];
+  bool inside = is_hosts(b) && address >= b->address && address - b->address < b->size;
+  return inside && pe_within(address - b->address, size, b->size) ? b : NULL;
+}
+
+int pe_arena_find(pe_arena *arena, uint64_t address, pe_allocation *out) {
+  pe_lock();
+  const block *b = find_hosts(arena, address, 0);
+  if (b) describe(b, out);
+  pe_unlock();
+  return b != NULL;
+}
+
+uint64_t pe_arena_hold(pe_arena *arena, uint64_t address, uint64_t size) {
+  pe_lock();
+  block *b = find_hosts(arena, address, size);
+  uint64_t start = b ? b->address : 0;
+  if (b) b->holds++;
+  pe_unlock();
+  return start;
+}
+
+void pe_arena_unhold(pe_arena *arena, uint64_t start) {
+  pe_lock();
+  block *b = find_allocation(arena, start);
+  if (b && b->holds && --b->holds == 0 && b->freed) release(arena, (size_t)(b - arena->blocks));
+  pe_unlock();
+}
+
 int pe_arena_free(pe_arena *arena, uint64_t address) {
   pe_lock();
   block *b = find_allocation(arena, address);
-  bool found = b && !b->window;
-  if (found) release(arena, (size_t)(b - arena->blocks));
+  bool found = b && is_hosts(b);
+  if (found) {
+    arena->allocations--;
+    b->freed = true;
+    if (b->holds == 0) release(arena, (size_t)(b - arena->blocks));
+  }
   pe_unlock();
   if (found) pe_tell_freed(arena->observer, address);
   return found ? 0 : -1;
@@ -397,10 +452,7 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out) {
     if (!best || distance(b, address) < distance(best, address)) best = b;
     break;
   }
-  if (best) {
-    *out = (pe_allocation){.address = best->address, .size = best->size};
-    strncpy(out->name, best->name, sizeof out->name - 1);
-  }
+  if (best) describe(best, out);
   pe_unlock();
   return best != NULL;
 }

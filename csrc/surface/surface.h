@@ -191,13 +191,22 @@ void pe_surface_download(const pe_surface_desc *desc, uint32_t level, void *dens
 
 /* ---- handle table ------------------------------------------------------------------------------------------------ */
 
-/* A handle: bits 19:0 slot, bits 63:32 generation tag (0 in a handle: not checked). */
+/* A handle: bits 19:0 slot, bits 63:32 generation tag (0 in a handle: not checked).  Element k of an array has the handle
+ * of the first plus k * PE_SLOT_STEP. */
+enum { PE_SLOT_STEP = 8, PE_MAX_SLOT = 0xfffff };
 pe_surface_table *pe_surface_table_new(void);
 void pe_surface_table_free(pe_surface_table *table);
 
 /* Put a copy of desc into a slot (1..0xfffff). 0, or -1 when the slot is bad or memory is short. */
 int pe_surface_table_set(pe_surface_table *table, uint32_t slot, uint32_t tag, const pe_surface_desc *desc);
 void pe_surface_table_clear(pe_surface_table *table, uint32_t slot);
+
+/* A handle for an array of so many elements, which are unused until they are set. 0: there is no room for them. */
+uint64_t pe_surface_table_take(pe_surface_table *table, uint32_t elements);
+/* How many elements a handle has that was taken; 0: it is none. */
+uint32_t pe_surface_table_elements(const pe_surface_table *table, uint64_t handle);
+/* Forget it: its elements are unused again. */
+void pe_surface_table_retire(pe_surface_table *table, uint64_t handle);
 
 /* The live descriptor of a handle, or NULL. */
 const pe_surface_desc *pe_surface_lookup(const pe_surface_table *table, uint64_t handle);

@@ -21,6 +21,20 @@ void pe_surface_table_clear(pe_surface_table *table, uint32_t slot) {
   if (entry) entry->state = PE_SURFACE_INVALID;
 }
 
+uint64_t pe_surface_table_take(pe_surface_table *table, uint32_t elements) {
+  return pe_slots_take(slots_of(table), elements);
+}
+
+uint32_t pe_surface_table_elements(const pe_surface_table *table, uint64_t handle) {
+  return pe_slots_elements(slots_of(table), handle);
+}
+
+void pe_surface_table_retire(pe_surface_table *table, uint64_t handle) {
+  uint32_t elements = pe_slots_elements(slots_of(table), handle);
+  for (uint32_t i = 0; i < elements; i++) pe_surface_table_clear(table, (uint32_t)handle + PE_SLOT_STEP * i);
+  pe_slots_retire(slots_of(table), handle);
+}
+
 const pe_surface_desc *pe_surface_lookup(const pe_surface_table *table, uint64_t handle) {
   uint32_t slot = handle & PE_SLOT_MASK, wanted = (uint32_t)(handle >> 32), *tag;
   const pe_surface_desc *entry = table && slot ? pe_slots_find(slots_of(table), slot, &tag) : NULL;

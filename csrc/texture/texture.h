@@ -79,6 +79,13 @@ void pe_texture_table_free(pe_texture_table *table);
 int pe_texture_table_set(pe_texture_table *table, uint32_t slot, uint32_t tag, const pe_texture *texture);
 void pe_texture_table_clear(pe_texture_table *table, uint32_t slot);
 
+/* A handle for an array of so many elements, which are unused until they are set. 0: there is no room for them. */
+uint64_t pe_texture_table_take(pe_texture_table *table, uint32_t elements);
+/* How many elements a handle has that was taken; 0: it is none. */
+uint32_t pe_texture_table_elements(const pe_texture_table *table, uint64_t handle);
+/* Forget it: its elements are unused again. */
+void pe_texture_table_retire(pe_texture_table *table, uint64_t handle);
+
 /* The entry of a handle in use, or NULL. */
 const pe_texture *pe_texture_lookup(const pe_texture_table *table, uint64_t handle);
 

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.process.locks import new_lock
 from ptxemu.text.errors import InputError, shown
 
 MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
 ALIGNMENT = 256  # of an allocation, in bytes, at least
 NEAR = 1 << 20  # bytes between an address and the allocation that it may have missed
-MAX_ALLOCATIONS = 24_000  # each takes two of the process's 65,530 mappings (Linux's default)
+MAX_ALLOCATIONS = lib.PE_MAX_ALLOCATIONS
 
 
 class _Window:
@@ -49,10 +48,6 @@ class Arena:
             raise InputError(f"cannot reserve {size} bytes of device memory: {os.strerror(ffi.errno or errno.ENOMEM)}")
         # Unmapped with the last reference to it: this one, and those of views and of launches in flight.
         self._memory: Any = ffi.gc(arena, lib.pe_arena_destroy)
-        self._sizes: dict[int, int] = {}
-        self._views: dict[int, int] = {}  # how many show an allocation
-        self._condemned: set[int] = set()
-        self._lock = new_lock()
 
     @property
     def handle(self) -> Any:
@@ -83,33 +78,29 @@ class Arena:
             raise InputError(f"the name of an allocation is a text, not {shown(name)}")
         if size > self.size:
             raise InputError(f"out of device memory: {shown(size)} bytes wanted, the device has {self.size}")
-        with self._lock:
-            if len(self._sizes) >= MAX_ALLOCATIONS:
-                raise InputError(f"too many allocations: {MAX_ALLOCATIONS} are in use")
-            address = int(lib.pe_arena_alloc(self.handle, size, align, name.encode(errors="replace")))
-            if not address:
-                raise InputError(f"out of device memory: {size} bytes wanted, {self.used} of {self.size} in use")
-            self._sizes[address] = size
-            return address
+        address = int(lib.pe_arena_alloc(self.handle, size, align, name.encode(errors="replace")))
+        if not address and lib.pe_arena_allocations(self.handle) >= MAX_ALLOCATIONS:
+            raise InputError(f"too many allocations: {MAX_ALLOCATIONS} are in use")
+        if not address:
+            raise InputError(f"out of device memory: {size} bytes wanted, {self.used} of {self.size} in use")
+        return address
 
     def free(self, address: int) -> None:
         """Give an allocation back; later accesses of kernels fault."""
-        with self._lock:
-            if self._sizes.pop(address, None) is None:
-                raise InputError(f"0x{address:x} is not the address of an allocation")
-            if self._views.get(address):
-                self._condemned.add(address)
-            else:
-                lib.pe_arena_free(self.handle, address)
+        if lib.pe_arena_free(self.handle, address):
+            raise InputError(f"0x{address:x} is not the address of an allocation")
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
         """The memory itself, not a copy, as bytes; ``address`` may lie inside an allocation."""
-        with self._lock:
-            owner = self._owner(address, size)
-            window = _Window(self.handle, address, size)
-            self._views[owner] = self._views.get(owner, 0) + 1
-            weakref.finalize(window, self._release, owner).atexit = False
-            return np.asarray(window)
+        if not isinstance(address, int | np.integer) or not 0 <= address < 2**64:
+            raise InputError(f"{shown(address)} is not an address")
+        memory = self.handle
+        owner = lib.pe_arena_hold(memory, address, size) if 0 <= size < 2**64 else 0
+        if not owner:
+            raise InputError(f"0x{address:x} and the {size} bytes from there do not lie in one allocation")
+        window = _Window(memory, address, size)
+        weakref.finalize(window, lib.pe_arena_unhold, memory, owner).atexit = False
+        return np.asarray(window)
 
     def describe(self, address: int) -> str:
         """Where an address lies, relative to the nearest allocation if one is near."""
@@ -130,28 +121,7 @@ class Arena:
 
     def close(self) -> None:
         """Give all memory back, or, while views are alive or launches run, as soon as the last one is gone."""
-        with self._lock:
-            self._memory = None
-
-    def _owner(self, address: int, size: int) -> int:
-        if not isinstance(address, int | np.integer) or not 0 <= address < 2**64:
-            raise InputError(f"{shown(address)} is not an address")
-        found = ffi.new("pe_allocation *")
-        inside = lib.pe_arena_nearest(self.handle, address, found) and found.address <= address
-        if not inside or found.address not in self._sizes or address + size > found.address + found.size:
-            raise InputError(f"0x{address:x} and the {size} bytes from there do not lie in one allocation")
-        return int(found.address)
-
-    def _release(self, owner: int) -> None:
-        with self._lock:
-            self._views[owner] -= 1
-            if self._views[owner]:
-                return
-            del self._views[owner]
-            if owner in self._condemned:
-                self._condemned.discard(owner)
-                if self._memory is not None:
-                    lib.pe_arena_free(self._memory, owner)
+        self._memory = None
 
 
 def _bytes(count: int) -> str:

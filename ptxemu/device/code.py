@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-import msgspec
-
-from ptxemu.cache import Entry
+from ptxemu._runtime import lib
+from ptxemu.device.entry import Entry, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +29,39 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """Object code of one variant of a kernel. ``final``: the best tier makes no other code of this kernel."""
+    """Object code of one variant of a kernel. ``final``: the best tier makes no other code of this kernel. ``maker``: the version
+    of LLVM, as llvmlite counts them."""
 
     object: bytes
     symbol: str
     final: bool
     facts: Facts
+    maker: str = ""
 
     @property
-    def entry(self) -> Entry:
-        """As the cache keeps it."""
-        header = asdict(self)
-        payload = header.pop("object")
-        return Entry(header, payload)
+    def body(self) -> bytes:
+        """As entries hold it."""
+        writer = Writer()
+        names = {"variant": self.facts.variant, "symbol": self.symbol, "maker": self.maker}
+        texts = {field: writer.text(name) for field, name in names.items()}
+        writer.add(lib.PE_SECTION_CODE, asdict(self.facts) | texts | {"final": self.final})
+        writer.data(lib.PE_SECTION_OBJECT, self.object)
+        return writer.body()
 
     @classmethod
     def from_entry(cls, entry: Entry | None) -> KernelCode | None:
-        """The code in an entry, or None where it holds something else."""
+        """The code in an entry, or None where there is none."""
         if entry is None:
             return None
-        try:
-            return msgspec.convert({**entry.header, "object": entry.payload}, cls)
-        except msgspec.ValidationError:
-            return None
+        (code,) = entry.records(lib.PE_SECTION_CODE)
+        facts = Facts(
+            variant=entry.text(code.variant),
+            static_shared=code.static_shared,
+            local_bytes=code.local_bytes,
+            frame_bytes=code.frame_bytes,
+            suspends=bool(code.suspends),
+            spins=bool(code.spins),
+            calls=bool(code.calls),
+            stacked=bool(code.stacked),
+        )
+        return cls(entry.data(lib.PE_SECTION_OBJECT), entry.text(code.symbol), bool(code.final), facts, entry.text(code.maker))

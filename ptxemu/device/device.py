@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ptxemu._runtime import ffi
 from ptxemu.device.arena import Arena
 from ptxemu.device.buffer import Buffer, as_array, checked_shape, device_dtype
 from ptxemu.device.frames import SMALL
@@ -21,6 +22,9 @@ from ptxemu.device.texture import SamplerState, TextureTable, with_options
 from ptxemu.device.texture_object import SamplerObject, TextureObject, make_texture_object
 from ptxemu.process.locks import new_lock
 from ptxemu.text.errors import InputError, shown
+
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
 
 Array = NDArray[Any]
 
@@ -112,6 +116,14 @@ class Device:
             raise InputError(f"sampler: there is no option '{next(iter(rest))}'")
         with _options("sampler"):
             return SamplerObject(state, self._textures)
+
+    def native(self) -> CData:
+        """A ``pe_device``; what it points to lives as long as the device."""
+        made = ffi.new("pe_device *")
+        made.arena, made.surfaces, made.textures = self.arena.handle, self._surfaces.pointer, self._textures.pointer
+        self._policy.fill(ffi.addressof(made, "policy"))
+        made.stack, made.host_stack, made.workers = self.stack, self.host_stack, self.workers
+        return made
 
     @property
     def host_stack(self) -> int:

@@ -1,51 +1,49 @@
-"""Handles of the device's surfaces, textures and samplers: slots of a table, with generation tags."""
+"""Handles of the device's surfaces, textures and samplers: slots of a table, with generation tags (``csrc/surface/slots.h``)."""
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from ptxemu._runtime import lib
 from ptxemu.text.errors import InputError, shown
 
-MAX_SLOT = 0xFFFFF
-SLOT_STEP = 8  # slots from one element of an array to the next
-_serials = count()  # one for all tables, so that a handle of one is never taken for one of another
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
+
+MAX_SLOT = lib.PE_MAX_SLOT
+SLOT_STEP = lib.PE_SLOT_STEP  # slots from one element of an array to the next
+MAX_ELEMENTS = 1 << 32
 
 
 class Slots:
-    """Which slots of a table are in use.
+    """Which slots of a table are in use. ``what`` is what messages call an element, and the functions of the runtime its table.
 
     A handle is 64 bits: a slot (bits 19:0, never 0) and a generation tag (bits 63:32, never 0).  Element k of an array
-    has the handle ``base + 8 * k``.  ``what`` is what messages call an element.
+    has the handle ``base + 8 * k``.
     """
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, table: CData) -> None:
         self.what = what
-        self._next = 1
-        self._free: dict[int, list[int]] = {}  # first slots of freed arrays, by element count
-        self._arrays: dict[int, int] = {}  # live handle: element count
+        self._table = table
+        self._take: Callable[[CData, int], int] = getattr(lib, f"pe_{what}_table_take")
+        self._elements: Callable[[CData, int], int] = getattr(lib, f"pe_{what}_table_elements")
+        self._retire: Callable[[CData, int], None] = getattr(lib, f"pe_{what}_table_retire")
 
     def take(self, elements: int) -> int:
         """The handle of an array of so many elements."""
         if elements < 1:
             raise InputError(f"an array of {self.what}s needs at least one element")
-        span = SLOT_STEP * (elements - 1) + 1
-        if self._free.get(elements):
-            first = self._free[elements].pop()
-        elif self._next + span - 1 <= MAX_SLOT:
-            first = self._next
-            self._next += span
-        else:
+        handle = self._take(self._table, elements) if elements < MAX_ELEMENTS else 0
+        if not handle:
             raise InputError(f"the {self.what} table is full: {MAX_SLOT} slots")
-        handle = first | (next(_serials) % 0xFFFFFFFF + 1) << 32
-        self._arrays[handle] = elements
         return handle
 
     def slots(self, handle: int) -> range:
         """The slots of a handle's elements."""
-        try:
-            elements = self._arrays[handle]
-        except KeyError:
-            raise InputError(f"0x{handle:x} is not a {self.what} handle of this device") from None
+        elements = self._elements(self._table, handle) if 0 <= handle < 2**64 else 0
+        if not elements:
+            raise InputError(f"0x{handle:x} is not a {self.what} handle of this device")
         first = handle & MAX_SLOT
         return range(first, first + SLOT_STEP * elements, SLOT_STEP)
 
@@ -57,8 +55,7 @@ class Slots:
         return slots[index]
 
     def release(self, handle: int) -> range:
-        """Forget a handle; its slots, which the table must clear."""
+        """Forget a handle; the slots, which are unused now."""
         slots = self.slots(handle)
-        del self._arrays[handle]
-        self._free.setdefault(len(slots), []).append(slots[0])
+        self._retire(self._table, handle)
         return slots

@@ -5,11 +5,7 @@ It is plain data, so that the disk cache can hold it and a warm start need not p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import msgspec
+from dataclasses import dataclass
 
 OPAQUE_TYPES = ("surfref", "texref", "samplerref")
 GLOBAL, CONST, HANDLE = "global", "const", "handle"
@@ -112,8 +108,16 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
+class TextLines:
+    """Where one text of the program starts in all of it, and where each of its lines does: positions of 32 bits."""
+
+    start: int
+    lines: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleInfo:
-    """A module's kernels and memory; ``contents`` come before the relocations, which may lie in them."""
+    """A module's kernels and memory; ``contents`` come before the relocations, which may lie in them. ``texts`` in order."""
 
     kernels: dict[str, KernelInfo]
     variables: dict[str, VariableInfo]
@@ -121,64 +125,8 @@ class ModuleInfo:
     relocations: tuple[Relocation, ...]
     blocks: dict[str, Block]
     contents: tuple[Contents, ...]
+    texts: tuple[TextLines, ...]
 
     @property
     def handle_count(self) -> int:
         return sum(handle.count for handle in self.handles.values())
-
-    def initial(self, bases: dict[str, int], handles: Sequence[int]) -> Iterator[Contents]:
-        """What the blocks at ``bases`` hold at first, for a table of ``handles``, in the order in which it is to be written."""
-        yield from self.contents
-        for item in self.relocations:
-            base = handles[item.index] if item.base == HANDLE else bases[item.base]
-            value = (base + item.addend) % 2**64 >> item.shift
-            yield Contents(item.space, item.offset, value.to_bytes(8, "little")[: item.size])
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything but the bytes of the contents, as JSON data."""
-        return {
-            "kernels": [asdict(item) for item in self.kernels.values()],
-            "variables": [asdict(item) for item in self.variables.values()],
-            "handles": [asdict(item) for item in self.handles.values()],
-            "relocations": [asdict(item) for item in self.relocations],
-            "blocks": {space: asdict(item) for space, item in self.blocks.items()},
-            "contents": [(item.space, item.offset, len(item.data)) for item in self.contents],
-        }
-
-    def bytes_of_contents(self) -> bytes:
-        """The bytes of all contents, one after another."""
-        return b"".join(item.data for item in self.contents)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any], contents: bytes) -> ModuleInfo | None:
-        """The inverse of :meth:`to_json` and :meth:`bytes_of_contents`, or None if the data are something else."""
-        try:
-            stored = msgspec.convert(data, _Stored)
-        except msgspec.ValidationError:
-            return None
-        return cls(
-            {item.name: item for item in stored.kernels},
-            {item.name: item for item in stored.variables},
-            {item.name: item for item in stored.handles},
-            stored.relocations,
-            stored.blocks,
-            tuple(_contents(stored.contents, contents)),
-        )
-
-
-class _Stored(msgspec.Struct):
-    """The JSON form."""
-
-    kernels: tuple[KernelInfo, ...]
-    variables: tuple[VariableInfo, ...]
-    handles: tuple[HandleInfo, ...]
-    relocations: tuple[Relocation, ...]
-    blocks: dict[str, Block]
-    contents: tuple[tuple[str, int, int], ...]
-
-
-def _contents(items: Iterable[tuple[str, int, int]], data: bytes) -> Iterator[Contents]:
-    start = 0
-    for space, offset, size in items:
-        yield Contents(space, offset, data[start : start + size])
-        start += size

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ptxemu._runtime import ffi, lib
 from ptxemu.device.buffer import Buffer
 from ptxemu.device.device import Device
+from ptxemu.device.entry import Entry
 from ptxemu.device.handle_slots import MAX_SLOT, SLOT_STEP
 from ptxemu.device.launch import ModuleMemory
-from ptxemu.device.module_info import HandleInfo, ModuleInfo
+from ptxemu.device.module_info import CONST, GLOBAL, ModuleInfo
 from ptxemu.device.scalars import dtype_of_type
 from ptxemu.device.surface import SurfaceContext, SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture import TextureTable
 from ptxemu.device.texture_object import SamplerObject, TextureObject
-from ptxemu.text.errors import InputError, shown
+from ptxemu.text.errors import InputError, UnsupportedError, shown
 from ptxemu.text.suggestions import closest
+
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
 
 Bindable = SurfaceObject | TextureObject | SamplerObject
 BINDABLE: dict[str, tuple[type[Bindable], str]] = {
@@ -32,26 +37,25 @@ BINDABLE: dict[str, tuple[type[Bindable], str]] = {
 class Resident:
     """The global and constant blocks of a module on one device, initialised once."""
 
-    def __init__(self, info: ModuleInfo, device: Device, name: str) -> None:
+    def __init__(self, info: ModuleInfo, entry: Entry, device: Device, name: str) -> None:
         self._info = info
         self._device = device
-        self._declared = {item.name: self._declare(item) for item in info.handles.values()}
-        forget = weakref.finalize(self, _forget, [(self._table(name), handle) for name, handle in self._declared.items()])
-        forget.atexit = False
-        self._handles = self._handle_table()
-        self._blocks = {
-            space: Buffer.allocate(device.arena, (block.size,), np.dtype(np.uint8), f"{name} .{space}", block.align)
-            for space, block in info.blocks.items()
-        }
-        self.bases = {space: block.address for space, block in self._blocks.items()}
-        views = {space: block.array for space, block in self._blocks.items()}
-        for item in info.initial(self.bases, self._handles.tolist()):
-            views[item.space][item.offset : item.offset + len(item.data)] = np.frombuffer(item.data, np.uint8)
+        self.module = _create(entry, device, name)
+        self.bases = {space: int(lib.pe_module_block(self.module, number)) for number, space in enumerate((GLOBAL, CONST))}
+        self._handles = lib.pe_module_handles(self.module)
+        self._declared = {item.name: int(self._handles[item.first]) for item in info.handles.values()}
+        self._bound = [(self._table(name), handle) for name, handle in self._declared.items()]
+        self._finalizer = weakref.finalize(self, _release, self._bound, self.module, device.arena.handle)
+        self._finalizer.atexit = False
 
     def memory(self, surfaces: SurfaceContext) -> ModuleMemory:
         """What kernels see of the module. The table of handles is the host's, so that kernels cannot reach it."""
-        bases, handles = self.bases, int(self._handles.ctypes.data)
-        return ModuleMemory(bases["global"], bases["const"], self._info.blocks["const"].size, handles, surfaces.pointer)
+        bases, handles = self.bases, int(ffi.cast("uintptr_t", self._handles))
+        return ModuleMemory(bases[GLOBAL], bases[CONST], self._info.blocks[CONST].size, handles, surfaces.pointer)
+
+    def handle(self, name: str) -> int:
+        """The handle of an opaque variable, or of its first element."""
+        return self._declared[name]
 
     def variable(self, name: str) -> Buffer:
         """A variable as a buffer inside the module's block."""
@@ -61,7 +65,7 @@ class Resident:
         dtype = dtype_of_type(found.type)
         shape = (*found.dims, found.vector) if found.vector > 1 else found.dims
         address = self.bases[found.space] + found.offset
-        return Buffer(self._device.arena, address, shape, dtype, keeps=self._blocks[found.space])
+        return Buffer(self._device.arena, address, shape, dtype, keeps=self)
 
     def bind(self, name: str, item: Bindable, index: int) -> None:
         """Bind a surface, texture or sampler to element ``index`` of a ``.surfref``, ``.texref`` or ``.samplerref``."""
@@ -91,29 +95,28 @@ class Resident:
                 return name if item.count == 1 else f"{name}[{index}]"
         return None
 
-    def _declare(self, item: HandleInfo) -> int:
-        if item.type == "surfref":
-            return self._device.surface_table.declare(item.fields, item.count)
-        return self._device.texture_table.declare(item.type, item.fields, item.count)
-
     def _table(self, name: str) -> SurfaceTable | TextureTable:
         surface = self._info.handles[name].type == "surfref"
         return self._device.surface_table if surface else self._device.texture_table
-
-    def _handle_table(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        table = np.zeros(max(1, self._info.handle_count), np.uint64)
-        for name, handle in self._declared.items():
-            item = self._info.handles[name]
-            for index in range(item.count):
-                table[item.first + index] = handle + SLOT_STEP * index
-        return table
 
 
 def _closest(name: object, known: Iterable[str]) -> str:
     return closest(name, known) if isinstance(name, str) else ""
 
 
-def _forget(handles: list[tuple[SurfaceTable | TextureTable, int]]) -> None:
-    for table, handle in handles:
+def _create(entry: Entry, device: Device, name: str) -> CData:
+    """A ``pe_module``, which its owner releases."""
+    made, problem = ffi.new("pe_module **"), ffi.new("char **")
+    text = name.encode("utf-8", "replace").replace(b"\0", b"?")
+    error = lib.pe_module_create(device.native(), entry.pointer, text, made, problem)
+    if error:
+        raise (UnsupportedError if error == errno.ENOTSUP else InputError)(ffi.string(problem[0]).decode())
+    return made[0]
+
+
+def _release(bound: list[tuple[SurfaceTable | TextureTable, int]], module: CData, memory: CData) -> None:
+    """``memory`` is the arena that the module lies in, which stays until then."""
+    for table, handle in bound:
         with suppress(InputError):
             table.remove(handle)
+    lib.pe_module_release(module)

@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -77,12 +76,6 @@ def _set_queries(descriptor: Any, queries: Mapping[str, int]) -> None:
         which = _choice(QUERIES, name, "surface query")
         descriptor.suq_mask |= 1 << which
         descriptor.suq_value[which] = int(value) & 0xFFFFFFFF
-
-
-def _unbound(queries: Mapping[str, int]) -> Any:
-    descriptor = ffi.new("pe_surface_desc *", {"state": lib.PE_SURFACE_UNBOUND})
-    _set_queries(descriptor, queries)
-    return descriptor
 
 
 class Surface:
@@ -343,7 +336,7 @@ class SurfaceTable:
         self.pointer = pointer
         self._finalizer = weakref.finalize(self, lib.pe_surface_table_free, pointer)
         self._lock = new_lock()
-        self._slots = Slots("surface")
+        self._slots = Slots("surface", pointer)
         self._bound: dict[int, Surface] = {}  # keeps the memory of live slots
 
     def add(self, surface: Surface) -> int:
@@ -352,18 +345,10 @@ class SurfaceTable:
 
     def add_array(self, surfaces: Sequence[Surface]) -> int:
         """The handle of the first of several surfaces."""
-        handle = self.declare(count=len(surfaces))
+        with self._lock:
+            handle = self._slots.take(len(surfaces))
         for index, surface in enumerate(surfaces):
             self.bind(handle, surface, index)
-        return handle
-
-    def declare(self, queries: Sequence[Mapping[str, int]] = (), count: int = 1) -> int:
-        """The handle of an unbound ``.surfref`` or array of ``count``: ``suq`` answers ``queries``, data accesses fault."""
-        items = chain([_unbound(values) for values in queries], repeat(_unbound({})))
-        with self._lock:
-            handle = self._slots.take(count)
-            for slot, descriptor in zip(self._slots.slots(handle), items):
-                self._set(slot, handle, descriptor)
         return handle
 
     def bind(self, handle: int, surface: Surface, index: int = 0) -> None:
@@ -383,7 +368,6 @@ class SurfaceTable:
         """Retire a handle: further accesses through it are INVALID_SURFACE."""
         with self._lock:
             for slot in self._slots.release(handle):
-                lib.pe_surface_table_clear(self.pointer, slot)
                 self._bound.pop(slot, None)
 
     def is_live(self, handle: int) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
@@ -26,10 +25,6 @@ ADDRESS_MODES: dict[str, int] = {
 }
 FILTERS: dict[str, int] = {"point": lib.PE_FILTER_POINT, "linear": lib.PE_FILTER_LINEAR}
 READ_MODES = ("element", "normalized_float")
-ADDRESS_FIELDS: dict[int, str] = {0: "wrap", 1: "clamp", 2: "border", 3: "mirror"}  # values of initialisers
-QUERIES = tuple(
-    name.removeprefix("PE_TXQ_").lower() for name in dir(lib) if name.startswith("PE_TXQ_") and name != "PE_TXQ_COUNT"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +66,6 @@ class SamplerState:
             raise InputError(f"address must be one to three modes, not {shown(self.address)}")
         modes += modes[-1:] * (3 - len(modes))
         return [_choice(ADDRESS_MODES, mode, "address mode") for mode in modes]
-
-
-def state_of_fields(fields: Mapping[str, int]) -> SamplerState:
-    """The state that the initialiser of a ``.samplerref`` gives (PTX ISA, "Texture Sampler and Surface Types")."""
-    codes = [fields.get(f"addr_mode_{axis}", 0) for axis in range(3)]
-    if any(code not in ADDRESS_FIELDS for code in codes) or fields.get("filter_mode", 0) not in (0, 1):
-        raise UnsupportedError("address mode clamp_ogl, or one that has no name, is not supported")
-    return SamplerState(
-        filter="linear" if fields.get("filter_mode") else "point",
-        address=[ADDRESS_FIELDS[code] for code in codes],
-        normalized=not fields.get("force_unnormalized_coords"),
-    )
 
 
 class Texture:
@@ -140,25 +123,14 @@ class TextureTable:
         self.pointer = pointer
         self._finalizer = weakref.finalize(self, lib.pe_texture_table_free, pointer)
         self._lock = new_lock()
-        self._slots = Slots("texture")
+        self._slots = Slots("texture", pointer)
         self._bound: dict[int, Texture | Sampler] = {}  # keeps the memory of live slots
 
     def add(self, item: Texture | Sampler) -> int:
         """A handle for a texture or sampler."""
-        handle = self.declare("texref", [{}])
-        self.bind(handle, item)
-        return handle
-
-    def declare(self, type: str, fields: Sequence[Mapping[str, int]], count: int = 1) -> int:
-        """The handle of a ``.texref`` or ``.samplerref`` or an array of ``count``, with the initialisers of the first ones.
-
-        An initialised ``.samplerref`` is a sampler; the rest is unbound: ``txq`` answers the fields, fetches fault.
-        """
-        items = chain([_declared(type, values) for values in fields], repeat(_declared(type, {})))
         with self._lock:
-            handle = self._slots.take(count)
-            for slot, descriptor in zip(self._slots.slots(handle), items):
-                self._set(slot, handle, descriptor)
+            handle = self._slots.take(1)
+        self.bind(handle, item)
         return handle
 
     def bind(self, handle: int, item: Texture | Sampler, index: int = 0) -> None:
@@ -174,24 +146,11 @@ class TextureTable:
         """Retire a handle: further fetches through it fault."""
         with self._lock:
             for slot in self._slots.release(handle):
-                lib.pe_texture_table_clear(self.pointer, slot)
                 self._bound.pop(slot, None)
 
     def _set(self, slot: int, handle: int, descriptor: Any) -> None:
         if lib.pe_texture_table_set(self.pointer, slot, handle >> 32, descriptor):
             raise InputError("out of memory for the texture table")
-
-
-def _declared(type: str, fields: Mapping[str, int]) -> Any:
-    if type == "samplerref" and fields:
-        return Sampler(state_of_fields(fields)).descriptor
-    descriptor = ffi.new("pe_texture *", {"state": lib.PE_TEXTURE_UNBOUND, "is_sampler": type == "samplerref"})
-    for name, value in fields.items():
-        which = getattr(lib, f"PE_TXQ_{name.upper()}", None)
-        if which is not None:
-            descriptor.query_mask |= 1 << which
-            descriptor.query_value[which] = int(value) & 0xFFFFFFFF
-    return descriptor
 
 
 def with_options(state: SamplerState, options: Mapping[str, Any]) -> tuple[SamplerState, dict[str, Any]]:

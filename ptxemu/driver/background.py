@@ -17,7 +17,8 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ptxemu.cache import Entry
+    from ptxemu.device.code import KernelCode
+    from ptxemu.driver.request import Request
 
 CPU_SECONDS = 120
 MEMORY_BYTES = 2 << 30
@@ -50,31 +51,31 @@ def _end_with_stdin() -> None:
     os._exit(1)
 
 
-def answer(request: Entry) -> Entry:
+def answer(request: Request) -> KernelCode:
     """The best code of the kernel that a request names."""
     from ptxemu.driver import compile
     from ptxemu.driver.program import Settings
     from ptxemu.text.source import SourceFile, join
 
-    header = request.header
-    settings = Settings.from_json(header["settings"])
-    text, parts, start = request.payload.decode("utf-8", "surrogatepass"), [], 0
-    for name, length in header["files"]:
-        parts.append(SourceFile(name, text[start : start + length]))
+    settings, parts, start = Settings.from_json(request.settings), [], 0
+    for name, length in request.files:
+        parts.append(SourceFile(name, request.text[start : start + length]))
         start += length
     module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options))
     options = compile.Options(opt=settings.opt, observed=settings.observed)
-    return compile.kernel(module, header["kernel"], options, tuple(header["block"])).entry
+    x, y, z = request.block
+    return compile.kernel(module, request.kernel, options, (x, y, z))
 
 
 def main(parent: str, path: str) -> None:
     restrict(int(parent))
     sys.path[:] = json.loads(path)
-    from ptxemu.cache import decode, encode
+    from ptxemu.device.entry import KERNEL, sealed
+    from ptxemu.driver.improve import ANSWER
+    from ptxemu.driver.request import Request
 
-    request = decode("request", read_request())
-    assert request is not None
-    sys.stdout.buffer.write(encode("answer", answer(request)))
+    request = Request.decode(read_request())
+    sys.stdout.buffer.write(sealed(ANSWER, KERNEL, answer(request).body))
     sys.stdout.buffer.flush()
     os._exit(0)
 

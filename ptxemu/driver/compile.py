@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+import llvmlite
+
 from ptxemu import dialects, isa
 from ptxemu.analysis.notes import Subject, notes_of
 from ptxemu.device.code import Facts, KernelCode
@@ -123,7 +125,7 @@ def fast_form(bodies: Bodies, options: Options) -> KernelCode:
 
 
 def _compiled(made: Lowered, code: bytes, final: bool) -> KernelCode:
-    return KernelCode(code, SYMBOL, final, replace(made.facts, frame_bytes=largest_frame(code)))
+    return KernelCode(code, SYMBOL, final, replace(made.facts, frame_bytes=largest_frame(code)), llvmlite.__version__)
 
 
 def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import numpy as np
 
 from ptxemu.device.module_info import (
     CONST,
@@ -15,10 +17,12 @@ from ptxemu.device.module_info import (
     ModuleInfo,
     Parameter,
     Relocation,
+    TextLines,
     VariableInfo,
 )
 from ptxemu.ir.ops import Function, Module, Param, Reloc, Variable
 from ptxemu.lower.core.layout import OPAQUE, ModuleLayout
+from ptxemu.text.source import SourceFile, parts_of
 
 
 def describe(module: Module) -> ModuleInfo:
@@ -40,7 +44,17 @@ def describe(module: Module) -> ModuleInfo:
             CONST: Block(layout.const_size, layout.align(layout.consts)),
         },
         contents=tuple(item for variable in stored for item in _contents(variable, layout)),
+        texts=tuple(_lines(parts_of(module.source))),
     )
+
+
+def _lines(parts: Iterable[SourceFile]) -> Iterator[TextLines]:
+    start = 0
+    for part in parts:
+        letters = np.frombuffer(part.text.encode("utf-32-le", "surrogatepass"), "<u4")
+        ends = np.flatnonzero(letters == ord("\n")) + 1
+        yield TextLines(start, (np.concatenate(([0], ends)) + start).astype("<u4").tobytes())
+        start += len(part.text)
 
 
 def _contents(variable: Variable, layout: ModuleLayout) -> Iterator[Contents]:

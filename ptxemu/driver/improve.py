@@ -18,13 +18,16 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ptxemu.cache import Entry, decode, encode
+from ptxemu.device.code import KernelCode
+from ptxemu.device.entry import KERNEL, opened
+from ptxemu.driver.request import Request
 from ptxemu.process.locks import new_lock
 
 SCRIPT = Path(__file__).with_name("background.py")
+ANSWER = "answer"
 PYTHON = re.compile(r"(python|pypy)[\d.]*(\.exe)?", re.I)
 
-Deliver = Callable[[Entry | None], None]
+Deliver = Callable[[KernelCode | None], None]
 """Takes the answer, or None if there is none and will be none: it took too much time or memory."""
 
 
@@ -32,11 +35,11 @@ class _Compiler:
     """One thread that runs one process after the other."""
 
     def __init__(self) -> None:
-        self.requests: queue.SimpleQueue[tuple[Entry, Deliver]] = queue.SimpleQueue()
+        self.requests: queue.SimpleQueue[tuple[Request, Deliver]] = queue.SimpleQueue()
         self.process: subprocess.Popen[bytes] | None = None
         self.thread: threading.Thread | None = None
 
-    def submit(self, request: Entry, deliver: Deliver) -> None:
+    def submit(self, request: Request, deliver: Deliver) -> None:
         self.requests.put((request, deliver))
         if self.thread is None:
             # the process ends with the thread that started it, so this one lives as long as the program
@@ -51,8 +54,8 @@ class _Compiler:
             except Exception:  # no rights to start a process, no memory, no files ...
                 continue
 
-    def serve(self, request: Entry, deliver: Deliver) -> None:
-        data = encode("request", request)
+    def serve(self, request: Request, deliver: Deliver) -> None:
+        data = request.encode()
         with subprocess.Popen(
             [sys.executable, "-I", str(SCRIPT), str(os.getpid()), json.dumps(sys.path)],
             stdin=subprocess.PIPE,
@@ -65,7 +68,7 @@ class _Compiler:
                 assert process.stdin is not None and process.stdout is not None
                 process.stdin.write(struct.pack("<Q", len(data)) + data)
                 process.stdin.flush()
-                answer = decode("answer", process.stdout.read())
+                answer = KernelCode.from_entry(opened(ANSWER, KERNEL, process.stdout.read()))
             finally:
                 process.kill()
                 self.process = None
@@ -89,7 +92,7 @@ def possible() -> bool:
     return SCRIPT.is_file() and not getattr(sys, "frozen", False) and PYTHON.fullmatch(name) is not None
 
 
-def improve(request: Entry, deliver: Deliver) -> None:
+def improve(request: Request, deliver: Deliver) -> None:
     """Compile in the background; ``deliver`` is called once, in another thread, or never."""
     if not possible():
         return

@@ -9,17 +9,19 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
 
-from ptxemu.cache import Cache, Entry, build_fingerprint, key_of
+from ptxemu.cache import Cache, build_fingerprint, key_of, machine_identity
 from ptxemu.device.code import KernelCode
+from ptxemu.device.entry import KERNEL, MODULE, Entry, opened, sealed
 from ptxemu.device.launch_limits import Extent
 from ptxemu.device.linked_code import LinkedCode, LinkError
+from ptxemu.device.module_entry import body_of, info_of
 from ptxemu.device.module_info import ModuleInfo
-from ptxemu.driver import jit
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.text.source import SourceFile, parts_of
@@ -77,28 +79,36 @@ class Program:
         self._cache = cache
         self._lock = new_lock()
         self._slots: dict[tuple[str, str], _Slot] = {}
-        self._info: ModuleInfo | None = None
+        self._facts: tuple[ModuleInfo, Entry] | None = None
         self._ir: Module | None = None
 
     @property
     def info(self) -> ModuleInfo:
         """Kernels and variables. Raises PtxError if the text is wrong."""
         with self._lock:
-            if self._info is None:
-                self._info = self._described()
-            return self._info
+            if self._facts is None:
+                self._facts = self._described()
+            return self._facts[0]
 
-    def _described(self) -> ModuleInfo:
-        key = key_of("module", *self._identity)
-        entry = self._cache.get(key)
-        if entry is not None and (info := ModuleInfo.from_json(entry.header, entry.payload)) is not None:
-            return info
-        with importing:
-            from ptxemu.driver.describe import describe
+    @property
+    def entry(self) -> Entry:
+        """The same, as the launch side takes it."""
+        with self._lock:
+            assert self.info is not None and self._facts is not None
+            return self._facts[1]
 
-        info = describe(self.ir)
-        self._cache.put(key, Entry(info.to_json(), info.bytes_of_contents()))
-        return info
+    def _described(self) -> tuple[ModuleInfo, Entry]:
+        key = key_of("module", self.identity)
+        entry = self._cache.get(key, MODULE)
+        if entry is None:
+            with importing:
+                from ptxemu.driver.describe import describe
+
+            body = body_of(describe(self.ir))
+            self._cache.put(key, MODULE, body)
+            entry = opened(key, MODULE, sealed(key, MODULE, body))
+            assert entry is not None
+        return info_of(entry), entry
 
     @property
     def ir(self) -> Module:
@@ -145,20 +155,24 @@ class Program:
     def code(self, kernel: str, block: Extent) -> KernelCode:
         """A kernel's code for blocks of this shape, from the cache or compiled. Raises UnsupportedError."""
         for tier in self._tiers:
-            if code := KernelCode.from_entry(self._cache.get(self._key(kernel, block, tier))):
+            if code := self._cached(kernel, block, tier):
                 return code
         return self._made(kernel, block)
 
     def best_code(self, kernel: str, block: Extent) -> KernelCode:
         """The same, of the best tier only."""
-        found = KernelCode.from_entry(self._cache.get(self._key(kernel, block, "best")))
-        return found or self._keep(kernel, block, self._compile(kernel, block, "best"))
+        return self._cached(kernel, block, "best") or self._keep(kernel, block, self._compile(kernel, block, "best"))
 
     def is_cached(self, kernel: str, block: Extent) -> bool:
         """Whether a kernel's code for blocks of this shape lies in the cache."""
-        return any(self._cache.get(self._key(kernel, block, tier)) is not None for tier in self._tiers)
+        return any(self._cached(kernel, block, tier) for tier in self._tiers)
 
-    @property
+    def _cached(self, kernel: str, block: Extent, tier: str) -> KernelCode | None:
+        """Unless another LLVM has made it, which may have been replaced for its errors."""
+        code = KernelCode.from_entry(self._cache.get(self._key(kernel, block, tier), KERNEL))
+        return code if code is not None and code.maker == llvmlite.__version__ else None
+
+    @cached_property
     def identity(self) -> str:
         """The hash of all that the facts and the code of the program depend on, but for the machine."""
         return key_of(*self._identity)
@@ -188,26 +202,22 @@ class Program:
         slot.asked = os.getpid()
         with importing:
             from ptxemu.driver import improve
+            from ptxemu.driver.request import Request
 
-        def deliver(answer: Entry | None) -> None:
-            slot.better = KernelCode.from_entry(answer)
+        def deliver(answer: KernelCode | None) -> None:
+            slot.better = answer
             # code that cannot be made better is final, so that later programs do not try again
             self._keep(slot.kernel, slot.block, slot.better or replace(loaded[0], final=True), "best")
 
-        header = {
-            "settings": self.settings.to_json(),
-            "files": self._files,
-            "kernel": slot.kernel,
-            "block": list(slot.block),
-        }
-        improve.improve(Entry(header, self.source.text.encode("utf-8", "surrogatepass")), deliver)
+        asked = Request(self.settings.to_json(), self._files, slot.kernel, slot.block, self.source.text)
+        improve.improve(asked, deliver)
 
     def _keep(self, kernel: str, block: Extent, code: KernelCode, tier: str | None = None) -> KernelCode:
-        self._cache.put(self._key(kernel, block, tier or ("best" if code.final else "fast")), code.entry)
+        self._cache.put(self._key(kernel, block, tier or ("best" if code.final else "fast")), KERNEL, code.body)
         return code
 
     def _key(self, kernel: str, block: Extent, tier: str) -> str:
-        return key_of("kernel", *self._identity, tier, kernel, variant_of(block), *jit.host())
+        return key_of("kernel", self.identity, tier, kernel, variant_of(block), machine_identity())
 
     def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
         with importing:
@@ -224,7 +234,6 @@ class Program:
         text = self.source.text
         return (
             build_fingerprint(),
-            llvmlite.__version__,
             text,
             *lengths,
             settings.strict,

@@ -19,7 +19,7 @@ from ptxemu.device import device as devices
 device = ptxemu.default_device()
 module = ptxemu.loads(ptx.HELLO)
 module["hello"][1, 1](printf=lambda text: None)
-locks = [devices._default_lock, device.arena._lock, device.surface_table._lock, device.texture_table._lock, module._lock]
+locks = [devices._default_lock, device.surface_table._lock, device.texture_table._lock, module._lock]
 held, done = threading.Event(), threading.Event()
 
 def hold():

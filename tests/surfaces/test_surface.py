@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ptxemu
 from ptxemu._runtime import lib
 from ptxemu.device.arena import Arena
 from ptxemu.device.handle_slots import Slots
@@ -185,14 +186,18 @@ def test_handles(arena: Arena) -> None:
         table.remove(first)
 
 
-def test_unbound_handles(arena: Arena) -> None:
-    table = SurfaceTable()
-    handle = table.declare([{"width": 64, "height": 0x20}], 2)
+def test_unbound_handles() -> None:
+    """The module's own handles: suq answers what their initialisers say until something is bound to them."""
+    device = ptxemu.Device(memory="1 MiB")
+    text = ".version 8.0\n.target sm_80\n.address_size 64\n.global .surfref s[2] = { { width = 64, height = 32 } };"
+    module = ptxemu.loads(text, device=device)
+    resident = module.resident()
+    table, handle = device.surface_table, resident.handle("s")
     context = table.context()
     assert not table.is_live(handle)
     assert lib.pe_su_query(context.pointer, lookup(table, handle), lib.PE_SUQ_HEIGHT) == 32
     assert lib.pe_su_query(context.pointer, lookup(table, handle + 8), lib.PE_SUQ_WIDTH) == 0
-    surface = Surface(arena, "R8_UINT", 10, 4)
+    surface = Surface(device.arena, "R8_UINT", 10, 4)
     table.bind(handle, surface, 1)
     assert table.is_live(handle + 8)
     assert not table.is_live(handle)
@@ -201,6 +206,9 @@ def test_unbound_handles(arena: Arena) -> None:
     surface.close()
     with pytest.raises(InputError, match="closed"):
         table.bind(handle, surface)
+    del module, resident
+    gc.collect()
+    assert not lookup(table, handle)
 
 
 @pytest.mark.slow
@@ -216,7 +224,8 @@ def test_a_bound_surface_stays_alive(arena: Arena) -> None:
 
 
 def test_the_table_has_an_end() -> None:
-    slots = Slots("surface")
+    table = SurfaceTable()
+    slots = Slots("surface", table.pointer)
     slots.take(1)
     with pytest.raises(InputError, match="full"):
         slots.take(1 << 18)

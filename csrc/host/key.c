@@ -1,0 +1,86 @@
+/* key.c: keys of entries, and what they depend on beside the program. */
+#include <stdio.h>
+#include <string.h>
+#include "key.h"
+#include "sha256.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+#define IDENTITY_BYTES 256
+#define LANES 32
+
+static void add_part(pe_sha256 *hash, const void *data, uint64_t size) {
+  uint8_t length[8];
+  for (int i = 0; i < 8; i++) length[i] = (uint8_t)(size >> 8 * i);
+  pe_sha256_add(hash, length, sizeof length);
+  pe_sha256_add(hash, data, size);
+}
+
+static void finish(pe_sha256 *hash, char *key) {
+  uint8_t digest[PE_DIGEST_BYTES];
+  pe_sha256_end(hash, digest);
+  for (int i = 0; i < PE_DIGEST_BYTES; i++) snprintf(key + 2 * i, 3, "%02x", digest[i]);
+}
+
+void pe_key_of(const pe_part *parts, uint32_t count, char *key) {
+  pe_sha256 hash;
+  pe_sha256_begin(&hash);
+  for (uint32_t i = 0; i < count; i++) add_part(&hash, parts[i].data, parts[i].size);
+  finish(&hash, key);
+}
+
+void pe_key_of_texts(const char *const *texts, uint32_t count, char *key) {
+  pe_sha256 hash;
+  pe_sha256_begin(&hash);
+  for (uint32_t i = 0; i < count; i++) add_part(&hash, texts[i], strlen(texts[i]));
+  finish(&hash, key);
+}
+
+/* ---- the machine ---- */
+
+#if defined(__x86_64__)
+/* Leaves whose registers are the model and its features; bits of EBX in leaf 1 tell the processor that runs this, and are left out. */
+static void describe_machine(char *out) {
+  static const struct {
+    uint32_t leaf, subleaf, registers; /* bits: EAX EBX ECX EDX */
+  } leaves[] = {{1, 0, 13},   {7, 0, 14},   {7, 1, 15},          {13, 1, 1},
+                {0x14, 0, 2}, {0x19, 0, 2}, {0x80000001, 0, 12}, {0x80000008, 0, 2}};
+  int used = snprintf(out, IDENTITY_BYTES, "x86-64");
+  for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++) {
+    uint32_t found[4] = {0};
+    __get_cpuid_count(leaves[i].leaf, leaves[i].subleaf, &found[0], &found[1], &found[2], &found[3]);
+    for (int j = 0; j < 4; j++)
+      if (leaves[i].registers >> j & 1) used += snprintf(out + used, IDENTITY_BYTES - (size_t)used, " %x", found[j]);
+  }
+  uint32_t low = 0, high = 0, ecx = 0, unused;
+  if (__get_cpuid(1, &unused, &unused, &ecx, &unused) && (ecx & bit_OSXSAVE)) /* which registers the system saves */
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  snprintf(out + used, IDENTITY_BYTES - (size_t)used, " %x", low);
+}
+#elif defined(__aarch64__)
+static void describe_machine(char *out) {
+  snprintf(out, IDENTITY_BYTES, "aarch64 %lx %lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+}
+#else
+static void describe_machine(char *out) { snprintf(out, IDENTITY_BYTES, "unknown"); }
+#endif
+
+const char *pe_machine_identity(void) {
+  static _Thread_local char identity[IDENTITY_BYTES];
+  if (!identity[0]) describe_machine(identity);
+  return identity;
+}
+
+/* ---- block shapes ---- */
+
+const char *pe_variant_of(const uint32_t *block) {
+  static const char *const narrow[] = {"x1", "x2", "x4", "x8", "x16"};
+  uint32_t x = block[0], y = block[1], z = block[2];
+  if ((y == 1 && z == 1) || x % LANES == 0) return "row";
+  for (int i = 0; i < 5; i++)
+    if (x == 1u << i && (z == 1 || (uint64_t)x * y % LANES == 0)) return narrow[i];
+  return "any";
+}

@@ -1,0 +1,38 @@
+/* key.h: which entry of the cache is wanted, and where the cache is. */
+#ifndef PTXEMU_KEY_H
+#define PTXEMU_KEY_H
+#include "entry.h"
+
+#pragma GCC visibility push(default)
+/* CDEF BEGIN */
+enum { PE_KEY_BYTES = 65 };
+
+/* The key of a list of parts, as hexadecimal digits: the SHA-256 of all, each behind its length in 8 bytes. */
+typedef struct pe_part {
+  const void *data;
+  uint64_t size;
+} pe_part;
+void pe_key_of(const pe_part *parts, uint32_t count, char *key);
+
+/* The same of texts. */
+void pe_key_of_texts(const char *const *texts, uint32_t count, char *key);
+
+/* What tells this machine's CPU from those that cannot run its code. */
+const char *pe_machine_identity(void);
+
+/* The kind of block shapes that a block belongs to, for which a kernel has code of its own: "row" (a warp lies in one row of
+ * threads), "x1" to "x16" (rows of so many lanes), or "any". */
+const char *pe_variant_of(const uint32_t *block);
+
+/* A directory of entries that nobody else can change, by the rules of ssh; NULL: there is none, or it is not safe.  A NULL
+ * `directory` is the user's, which PTXEMU_CACHE or XDG_CACHE_HOME may name. */
+typedef struct pe_cache pe_cache;
+pe_cache *pe_cache_open(const char *directory);
+void pe_cache_close(pe_cache *cache);
+
+/* The entry of a key. 0, ENOENT: there is none; ENOEXEC: the file holds something else; ENOMEM. */
+int pe_cache_read(const pe_cache *cache, const char *key, uint32_t kind, pe_entry **entry);
+/* CDEF END */
+#pragma GCC visibility pop
+
+#endif
