@@ -53,8 +53,8 @@ def load(
 
     ``strict`` also checks what the ``.version`` and ``.target`` allow.
 
-    ``dialect`` is ``ptx``, ``sass`` ..., by default what the suffix says.  ``options`` settle what the documents of an
-    instruction set leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.  ``tier`` is ``best``,
+    ``dialect`` is the instruction set (docs/dialects.md), by default what the suffix says.  ``options`` settle what its
+    documents leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.  ``tier`` is ``best``,
     ``fast`` or ``auto`` (the default, or what ``PTXEMU_TIER`` says): whether kernels whose best code takes long to make
     first run code that is made faster.
     Raises PtxError with every diagnostic if the text is wrong, InputError if it cannot be read.

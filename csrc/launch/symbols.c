@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "async.h"
-#include "ctm.h"
+#include "dialects.h"
 #include "observer.h"
 #include "half.h"
 #include "internal.h"
@@ -45,10 +45,6 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_headers),
   SYMBOL(pe_suq),
   SYMBOL(pe_is_surface),
-  SYMBOL(pe_ctm_load),
-  SYMBOL(pe_ctm_store),
-  SYMBOL(pe_ctm_umrt),
-  SYMBOL(pe_ctm_test),
   SYMBOL(pe_tex),
   SYMBOL(pe_txq),
   SYMBOL(pe_is_texture),
@@ -68,6 +64,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_bulk_zero),
   SYMBOL(pe_cluster_arrive),
   SYMBOL(pe_cluster_wait),
+  PE_DIALECT_SYMBOLS(SYMBOL),
   /* calls that LLVM makes of its own accord */
   SYMBOL(memcpy),
   SYMBOL(memmove),

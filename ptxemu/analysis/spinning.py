@@ -23,7 +23,7 @@ from ptxemu.ir.operations import OPERATIONS
 from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
 
 # Atomic operations that leave memory as it is when they are tried again in vain; ``add`` does with a zero.
-IDEMPOTENT = {entry.ptx for entry in OPERATIONS if entry.idempotent}
+IDEMPOTENT = {entry.word for entry in OPERATIONS if entry.idempotent}
 MBARRIER = "mbarrier"
 GENERIC = "generic"
 

@@ -37,7 +37,7 @@ class SurfaceSpec:
 
 @dataclass(frozen=True, slots=True)
 class RegisterSpec:
-    """A surface in the buffer ``memory``, as the registers of CTM describe it: base, format and height."""
+    """A surface in the buffer ``memory``, as registers describe it: base, format and height."""
 
     memory: str
     words: tuple[int, int, int]
@@ -47,7 +47,7 @@ class RegisterSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConstantSpec:
-    """Constants in the buffer ``memory``, as the registers of CTM describe them: base and format."""
+    """Constants in the buffer ``memory``, as registers describe them: base and format."""
 
     memory: str
     words: tuple[int, int]
@@ -97,7 +97,7 @@ def _read_registers(table: Table) -> RegisterSpec:
     words = table.table("registers")
     base, format, height = (words.need(name, int) for name in ("base", "format", "height"))
     words.finish()
-    options = {name: table.need(name, str) for name in ("tiling", "ctm_uint") if name in table}
+    options = {name: table.need(name, str) for name in ("tiling", "float_to_uint") if name in table}
     spec = RegisterSpec(table.need("memory", str), (base, format, height), options, table.where())
     table.finish()
     return spec

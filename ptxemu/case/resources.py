@@ -13,7 +13,7 @@ from ptxemu.device.buffer import Buffer
 from ptxemu.device.device import Device
 from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture_object import SamplerObject, TextureObject
-from ptxemu.dialects.ctm.memory import constants_of, surface_of
+from ptxemu.dialects.registers import constants_of, surface_of
 from ptxemu.ir.geometry import GEOMETRIES
 from ptxemu.text.errors import InputError
 from ptxemu.text.suggestions import closest
@@ -57,7 +57,7 @@ class Resources:
         return surface
 
     def constants(self, spec: ConstantSpec) -> Buffer:
-        """The constants of CTM that registers describe in a buffer."""
+        """The constants that registers describe in a buffer."""
         with _placed(spec.where):
             return constants_of(self._memory(spec.memory), *spec.words, kind=spec.kind)
 

@@ -265,7 +265,7 @@ class SurfacePolicy:
     strict: bool = False
     absent_dim: int = 0  # what suq answers for a dimension the geometry lacks: 0, 1
     fminmax_nan: str = "other"  # minimum or maximum with a NaN operand: other, keep_old
-    ctm_uint: str = "normalised"  # UINT components from floats: normalised formats, integer
+    float_to_uint: str = "normalised"  # UINT components from floats: normalised formats, integer
 
     def replaced(self, changes: Mapping[str, str | int | bool]) -> SurfacePolicy:
         """The policy with ``changes`` where it has the default. Raises InputError for a wrong name or value."""
@@ -296,7 +296,7 @@ POLICY_FIELDS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "strict": ("strict", (False, True)),
     "absent_dim": ("absent_dim", (0, 1)),
     "fminmax_nan": ("fminmax_keep_old", ("other", "keep_old")),
-    "ctm_uint": ("float_to_uint", ("normalised", "integer")),
+    "float_to_uint": ("float_to_uint", ("normalised", "integer")),
 }
 DEFAULT = SurfacePolicy()
 

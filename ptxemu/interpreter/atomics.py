@@ -18,7 +18,7 @@ FIRST, OLD = 1, 3  # areas
 
 def operation(op: Op, kind: ScalarType) -> int:
     """The runtime's number of an instruction's operation on a type."""
-    return find("ptx", op.mods["op"], kind).code
+    return find(op.mods["op"], kind).code
 
 
 def type_code(name: str) -> int:

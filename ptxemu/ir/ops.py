@@ -214,7 +214,9 @@ class Op(Struct, eq=False):
 
     def access_of(self, name: str) -> MemoryAccess:
         """The access whose address the row calls so."""
-        return next(self._accessed(access) for access in self.row.effects.accesses if access.operand == name)
+        stated = next((access for access in self.row.effects.accesses if access.operand == name), None)
+        assert stated is not None, f"the row does not say what it does to [{name}]: {self.row.text}"
+        return self._accessed(stated)
 
     def _accessed(self, access: Access) -> MemoryAccess:
         space = self.row.space(access, self.mods)

@@ -298,7 +298,7 @@ def test_integers_that_are_not_fractions():
     head = [".output A a", ".input 0 a", ".point r1"]
     lines = ["OUTPUT MOV.RNDR_TGT_A out.r, r0", "TEX r2, r1, inp0"]
     found = run(lines, {"r0": [[value] * 4 for value in values]}, ["r2"], surfaces={"a": surface}, head=head,
-                options={"ctm_uint": "integer"})  # fmt: skip
+                options={"float_to_uint": "integer"})  # fmt: skip
     assert surface.copy_to_host().tolist() == [[0, 2, 2, 65534, 65535, 0, 0, 65535]]
     assert found["r2"].view(np.float32)[:, 0].tolist() == [9] * 8
     with pytest.raises(ptxemu.Fault, match="surface format mismatch"):

@@ -9,9 +9,9 @@ import pytest
 
 import ptxemu
 from ptxemu.cli import run as command
+from ptxemu.dialects import operations
 from ptxemu.dialects.ctm import table
 from ptxemu.dialects.ctm.memory import constants_of, describe, register_words, surface_of
-from ptxemu.ir import operations
 from ptxemu.isa.table import Row
 from tests.support.ctm_harness import device, module, run, target
 from tests.support.places import SPEC
@@ -134,7 +134,7 @@ def test_words_of_the_registers():
     found = describe(0x12345FFF, 0x03021FFC, 0x1FFF)
     assert (found.base, found.pitch, found.height) == (0x12345800, 0x1FFC, 0x1FFF)
     assert (found.name, found.tiling, found.format) == ("FLOAT32_2", "LINEAR_INP_2X2", "R32G32_FLOAT")
-    assert describe(0, 0x01000004, 1, ctm_uint="integer").format == "R8G8B8A8_UINT"
+    assert describe(0, 0x01000004, 1, float_to_uint="integer").format == "R8G8B8A8_UINT"
     assert describe(0, 0x02010004, 1, tiling="ignore").tiling == "TILED"
     for name in ("UINT16_1", "UINT8_4", "FLOAT32_1", "FLOAT32_2", "FLOAT32_4"):
         words = register_words(name, 64, 16, 0x1800, "LINEAR_INP_2X2")
@@ -216,7 +216,7 @@ def test_a_new_operation_is_one_row(monkeypatch):
     with pytest.raises(ptxemu.PtxError, match=r"unknown modifier '\.RNDR_TGT_SUM"):
         ptxemu.loads(text, dialect="ctm")
     monkeypatch.setattr(operations, "OPERATIONS", [*operations.OPERATIONS])
-    operations.operation("ADD", "us", ctm="SUM")
+    operations.operation("ADD", ctm="SUM")
     tables: dict[str, dict[str, list[Row]]] = {"ALU": {}, "OUTPUT": {}}
     table.build(tables)
     monkeypatch.setitem(table.TABLES, "OUTPUT", tables["OUTPUT"])

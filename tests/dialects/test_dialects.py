@@ -13,12 +13,14 @@ import ptxemu
 from ptxemu import dialects
 from ptxemu._runtime import lib
 from ptxemu.cli import run
+from ptxemu.dialects import operations
 from ptxemu.dialects.ctm import table as ctm_table
+from ptxemu.dialects.operations import find_sass
 from ptxemu.dialects.sass import table as sass_table
 from ptxemu.dialects.sass.table import ENGINE_TYPES, TABLE
 from ptxemu.dialects.visa import table as visa_table
 from ptxemu.driver.compile import Options, find_entry, front, lower
-from ptxemu.ir import operations
+from ptxemu.ir import operations as engine
 from ptxemu.ir.operations import OPERATIONS, find
 from ptxemu.ir.types import TYPES
 from ptxemu.isa import rows
@@ -234,13 +236,13 @@ def test_every_table_refers_to_the_list():
             slots = {slot.name: slot.values for slot in row.slots}
             for word in slots["op"] if row.supported else ():
                 for kind in slots["type"]:
-                    entry = find("ptx", word, TYPES[kind])
+                    entry = find(word, TYPES[kind])
                     assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{kind.upper()}"))
     for opcode in ("SURED", "RED"):
         for row in TABLE[opcode]:
             slots = {slot.name: slot.values for slot in row.slots}
             for size in slots["size"]:
-                entry = find("sass", slots["op"][0], ENGINE_TYPES[size])
+                entry = find_sass(slots["op"][0], ENGINE_TYPES[size])
                 assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{ENGINE_TYPES[size].name.upper()}"))
     for target, entry in ctm_table.uncached().items():
         assert "UMRT" in target and lib.pe_atom_legal(entry.code, lib.PE_TYPE_B32)
@@ -254,7 +256,7 @@ def test_every_table_refers_to_the_list():
 def test_the_list_and_the_engine_have_the_same_operations():
     codes = [entry.code for entry in OPERATIONS]
     assert sorted(codes) == list(range(lib.PE_ATOM_FMAX + 1))
-    numbers = [entry.visa_code for entry in OPERATIONS if entry.visa]
+    numbers = [entry.visa_code for entry in operations.OPERATIONS if entry.visa]
     assert sorted(numbers) == [*range(0x0E), 0x10, 0x11, 0x12]
 
 
@@ -279,14 +281,15 @@ def test_a_new_operation_is_one_row_of_the_list(monkeypatch):
     """
     for dialect, text in {**LESS, "ptx": PTX_LESS}.items():
         assert [item.severity for item in ptxemu.lint(text, dialect=dialect)] == ["error"]
-    monkeypatch.setattr(operations, "OPERATIONS", list(OPERATIONS))
-    operations.operation("SUB", "us", "less", "LESS", "less", 0x1F, sured="U32", red="U32", ctm="UMRT_LESS")
+    monkeypatch.setattr(engine, "OPERATIONS", [*engine.OPERATIONS, engine.Operation("SUB", "us", "less")])
+    monkeypatch.setattr(operations, "OPERATIONS", list(operations.OPERATIONS))
+    operations.operation("SUB", "LESS", "less", 0x1F, sured="U32", red="U32", ctm="UMRT_LESS")
     fresh: dict[str, dict[str, list[Row]]] = {"sass": {}, "visa": {}, "ptx": {}}
     sass_table.build(fresh["sass"])
     visa_table.build(fresh["visa"])
     outputs: dict[str, dict[str, list[Row]]] = {"ALU": {}, "OUTPUT": {}}
     ctm_table.build(outputs)
-    add_row(fresh["ptx"], "red", "space=global op=less type=u32", "[a]:type, b:type", lower="red", flags="memory")
+    add_row(fresh["ptx"], "red", "space=global op=less type=u32", "[a]:type, b:type", lower="red", does="updates [a] as b")
     fresh["ptx"]["red"] += rows()["red"]
     for table, made in ((sass_table.TABLE, fresh["sass"]), (visa_table.TABLE, fresh["visa"]), (rows(), fresh["ptx"]),
                         *((ctm_table.TABLES[kind], outputs[kind]) for kind in outputs)):  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu.ir.operations import OPERATIONS
+from ptxemu.dialects.operations import OPERATIONS
 from tests.support import atomic_model
 from tests.support.sass_harness import device, memory, pairs, run
 from tests.support.spec_vectors import rows, sass_accepts

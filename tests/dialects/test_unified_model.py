@@ -11,6 +11,7 @@ import ptxemu
 from ptxemu.device.device import Device
 from ptxemu.device.surface import Surface
 from ptxemu.device.surface_object import SurfaceObject
+from ptxemu.dialects import operations
 from ptxemu.ir.operations import OPERATIONS, find
 from ptxemu.ir.types import TYPES
 from ptxemu.isa import rows
@@ -271,7 +272,7 @@ def ptx_operations(opcode: str, mode: str = "") -> dict[str, set[str]]:
             continue
         for word in slots["op"]:
             for kind in slots["type"]:
-                found[find("ptx", word, TYPES[kind]).name].add(kind)
+                found[find(word, TYPES[kind]).name].add(kind)
     return found
 
 
@@ -279,7 +280,7 @@ def test_the_table_of_operations():
     """Every cell of the table; what it leaves empty is in no instruction table."""
     columns = [ptx_operations("sured", "b"), ptx_operations("sured", "p"), ptx_operations("red"), ptx_operations("atom")]
     assert {entry.name for entry in OPERATIONS} == set(OPERATION_TABLE)
-    for entry in OPERATIONS:
+    for entry in operations.OPERATIONS:
         *ptx, sured, red, visa = OPERATION_TABLE[entry.name]
         for column, cell in zip(columns, ptx, strict=True):
             assert column[entry.name] == set(cell.split()), entry.name

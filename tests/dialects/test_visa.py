@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ptxemu
+from ptxemu.dialects import operations
 from ptxemu.dialects.visa.table import ATOMIC, TABLE, build
 from ptxemu.driver.compile import Options, emit, front
-from ptxemu.ir import operations
 from ptxemu.isa.table import Row
 from tests.support.visa_harness import errors, run
 
@@ -178,7 +178,7 @@ def test_errors_of_the_file():
 def test_a_new_operation_is_one_row(monkeypatch):
     known = list(operations.OPERATIONS)
     monkeypatch.setattr(operations, "OPERATIONS", known)
-    operations.operation("NEAR", "us", visa="near", visa_code=0x1F)
+    operations.operation("ADD", visa="near", visa_code=0x1F)
     table: dict[str, list[Row]] = {}
     build(table)
     monkeypatch.setitem(TABLE, ATOMIC, table[ATOMIC])

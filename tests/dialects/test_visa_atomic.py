@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu.ir.operations import OPERATIONS
+from ptxemu.dialects.operations import OPERATIONS
 from tests.support import atomic_model
 from tests.support.places import SPEC
 from tests.support.surface_model import ModelSurface

@@ -7,10 +7,10 @@ import random
 import pytest
 
 import ptxemu
+from ptxemu.dialects.operations import OPERATIONS
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.encoding import decode, encode
 from ptxemu.dialects.visa.grammar import parser
-from ptxemu.ir.operations import OPERATIONS
 from ptxemu.text.errors import Diagnostics
 from ptxemu.text.source import SourceFile
 

@@ -245,7 +245,7 @@ def test_policies() -> None:
         strict=True,
         absent_dim=1,
         fminmax_nan="keep_old",
-        ctm_uint="integer",
+        float_to_uint="integer",
     )
     assert list(lib_bytes(table.context(chosen))) == [1, 1, 1, 1, 2, 1, 1, 1, 1]
     with pytest.raises(InputError, match="layer_bits is 8, not one of 32, 16"):

@@ -39,7 +39,7 @@ class Description:
     format: str
 
 
-def describe(base: int, format: int, height: int, *, tiling: str = "reject", ctm_uint: str = "normalised") -> Description:
+def describe(base: int, format: int, height: int, *, tiling: str = "reject", float_to_uint: str = "normalised") -> Description:
     """The meaning of the three words of ``set_inp_fmt``, ``set_out_fmt`` and ``set_cond_out_fmt``.
 
     The low bits of the base do not count.  Raises InputError for reserved bits and codes, for empty surfaces, and for tiled
@@ -61,7 +61,7 @@ def describe(base: int, format: int, height: int, *, tiling: str = "reject", ctm
     if not format & PITCH or not height:
         raise InputError("a surface has at least one row of elements")
     guide, surface = FORMATS[code]
-    if ctm_uint == "integer":
+    if float_to_uint == "integer":
         surface = surface.replace("UNORM", "UINT")
     return Description(base & BASE, format & PITCH, height, layout, guide, surface)
 
@@ -96,10 +96,17 @@ def constants_of(memory: Buffer, base: int, format: int, *, kind: str = "float")
 
 
 def surface_of(
-    device: Device, memory: Buffer, base: int, format: int, height: int, *, tiling: str = "reject", ctm_uint: str = "normalised"
+    device: Device,
+    memory: Buffer,
+    base: int,
+    format: int,
+    height: int,
+    *,
+    tiling: str = "reject",
+    float_to_uint: str = "normalised",
 ) -> SurfaceObject:
     """The surface that registers describe in ``memory``, whose first byte has address zero. Keep the buffer."""
-    found = describe(base, format, height, tiling=tiling, ctm_uint=ctm_uint)
+    found = describe(base, format, height, tiling=tiling, float_to_uint=float_to_uint)
     element = surface_format(found.format).texel_bytes
     size = found.pitch * element * found.height
     if found.base + size > memory.nbytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptxemu.ir import operations
+from ptxemu.dialects import operations
 from ptxemu.isa.table import Row, add_row
 
 CACHED = tuple(f"RNDR_TGT_{letter}" for letter in "ABCD")

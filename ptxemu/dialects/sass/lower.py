@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ptxemu._runtime import lib
+from ptxemu.dialects.operations import find_sass
 from ptxemu.dialects.sass.table import ENGINE_TYPES, GEOMETRIES
 from ptxemu.ir.geometry import AXES
-from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op, Vec
 from ptxemu.ir.types import B32, B64, U64, ScalarType
 from ptxemu.lower.core.context import Context
@@ -55,7 +55,7 @@ def sured_site(op: Op) -> dict[str, int]:
     flags = _float_flags(op) | (lib.PE_SITE_UNSIGNED_X if mods["dim"] == "1D_BUFFER" and mods["clamp"] != "NEAR" else 0)
     return {
         "kind": lib.PE_SURED_B if "BA" in mods else lib.PE_SURED_P, "geom": getattr(lib, GEOMETRIES[mods["dim"]].constant),
-        "clamp": CLAMPS[mods["clamp"]], "element": kind.bytes, "count": 1, "op": find("sass", mods["op"], kind).code,
+        "clamp": CLAMPS[mods["clamp"]], "element": kind.bytes, "count": 1, "op": find_sass(mods["op"], kind).code,
         "type": type_code(kind), "flags": flags, "channel": 0,
     }  # fmt: skip
 
@@ -100,6 +100,6 @@ def red_site(op: Op) -> dict[str, Any]:
     """The fields of a ``pe_red_site``."""
     kind, windows = _kind(op), [int(value) for value in op.mods["windows"].split(",")]
     return {
-        "op": find("sass", op.mods["op"], kind).code, "type": type_code(kind), "flags": _float_flags(op),
+        "op": find_sass(op.mods["op"], kind).code, "type": type_code(kind), "flags": _float_flags(op),
         "bias": int(op.mods["bias"]), "window": windows,
     }  # fmt: skip

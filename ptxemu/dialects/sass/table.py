@@ -8,7 +8,8 @@ SURED and RED follow the list of operations; the reference documents mode D only
 
 from __future__ import annotations
 
-from ptxemu.ir import geometry, operations
+from ptxemu.dialects import operations
+from ptxemu.ir import geometry
 from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.isa.table import UNSUPPORTED, Row, add_row
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects import build
 from ptxemu.dialects.build import Body
+from ptxemu.dialects.operations import Operation
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Instruction, Operand
 from ptxemu.dialects.visa.masks import Span
 from ptxemu.dialects.visa.operands import Raw, raw
 from ptxemu.dialects.visa.table import entry_of
 from ptxemu.dialects.visa.variables import GRF, Scope, SurfaceVariable, read, write
-from ptxemu.ir.operations import Operation
 from ptxemu.ir.ops import Imm, Reg
 from ptxemu.ir.types import B32, U64
 from ptxemu.syntax.ast import Name

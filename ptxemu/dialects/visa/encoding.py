@@ -10,13 +10,13 @@ import re
 import struct
 from collections.abc import Callable
 
+from ptxemu.dialects.operations import OPERATIONS
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Guard, Instruction, Operand
 from ptxemu.dialects.visa.kernel import form_of
 from ptxemu.dialects.visa.masks import Span, span
 from ptxemu.dialects.visa.operands import NULL, RAW
 from ptxemu.dialects.visa.table import ALIASES, ATOMIC, HALF, entry_of
-from ptxemu.ir.operations import OPERATIONS
 from ptxemu.syntax.ast import Name
 from ptxemu.text.errors import InputError
 

@@ -7,8 +7,8 @@ also immediates), ``pred``, ``flag`` (predicate or target), ``label``.  TYPED_AT
 
 from __future__ import annotations
 
-from ptxemu.ir import operations
-from ptxemu.ir.operations import Operation
+from ptxemu.dialects import operations
+from ptxemu.dialects.operations import Operation
 from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.isa.table import Row, add_row
 

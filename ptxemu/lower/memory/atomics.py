@@ -15,7 +15,7 @@ from ptxemu.lower.memory import consecutive
 
 def operation(name: str, kind: ScalarType) -> int:
     """The runtime's operation code of a PTX operation on a type."""
-    return find("ptx", name, kind).code
+    return find(name, kind).code
 
 
 def type_code(kind: ScalarType) -> int:
