@@ -28,16 +28,21 @@ import ptxemu
 from ptxemu.driver import compile
 from ptxemu.driver.effort import FAST, Effort
 from ptxemu.text.errors import Error, UnsupportedError
-from tests.fuzz.engine_programs import PLACES, SUMS, WORDS, Program, program
+from tests.fuzz.kernels.images import HEIGHT, SCENE, WIDTH
+from tests.fuzz.kernels.memory import COMMON
+from tests.fuzz.kernels.programs import Program, program
+from tests.fuzz.kernels.writer import PLACES
 
 TIMEOUT = 60.0
 HANGS = 900.0  # seconds after which a kernel is given up, launches and compilation included
 CHUNK = 4000  # kernels of a child
 COLLECTED = 200  # kernels between two collections of garbage, which cost an eighth of the time otherwise
-ADDRESS = re.compile(r"0x[0-9a-f]{8,}")  # those of a device are its own
+ITS_OWN = re.compile(r"0x[0-9a-f]{8,}|thread \(\d+,\d+,\d+\)")  # addresses, and which thread of several is the first to fault
 UNSUPPORTED = "not supported: "  # an outcome that begins so is no difference, and no success either
 Results = dict[str, np.ndarray]
-FIRST_VALUES = np.array([0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0], np.uint32)  # of the common results
+WORDS = 4096  # of the input
+FIRST_VALUES = np.zeros(COMMON, np.uint32)  # of the common results
+FIRST_VALUES[:8] = [0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0]
 
 
 @dataclass(frozen=True)
@@ -77,19 +82,39 @@ def compiling(form: Form) -> Iterator[None]:
 def results(made: Program, module: ptxemu.Module) -> Results:
     """What a program leaves in memory."""
     values = np.arange(WORDS, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(5)
-    out, sums = np.zeros(2 * made.threads * PLACES, np.uint32), FIRST_VALUES[:SUMS].copy()
-    module["k"][made.grid, made.block](values, out, sums, 3, timeout=TIMEOUT)
-    return {"out": out, "sums": sums}
+    found = {"out": np.zeros(2 * made.threads * PLACES, np.uint32), "sums": FIRST_VALUES.copy()}
+    objects = {name: OBJECTS[name](module.device) for name in made.objects}
+    try:
+        module["k"][made.grid, made.block](values, *found.values(), 3, *objects.values(), timeout=TIMEOUT)
+        if "image" in objects:
+            found["image"] = objects["image"].copy_to_host().ravel()
+    finally:
+        for one in objects.values():
+            one.close()
+    return found
+
+
+def scene() -> np.ndarray:
+    return (np.arange(SCENE * SCENE, dtype=np.uint32) * np.uint32(2654435761)).reshape(SCENE, SCENE)
+
+
+OBJECTS: dict[str, Callable[[ptxemu.Device], Any]] = {
+    "image": lambda device: device.surface((HEIGHT, WIDTH), format="R32_UINT"),
+    "scene": lambda device: device.surface(scene(), format="R32_UINT"),
+    "picture": lambda device: device.texture(
+        scene().view(np.uint8).reshape(SCENE, SCENE, 4), format="R8G8B8A8_UNORM", geometry="2d", filter="linear", normalized=True
+    ),
+}
 
 
 def outcome(launch: Callable[[], Results]) -> Results | str:
-    """The results, or how it failed, without addresses."""
+    """The results, or how it failed, without what is the device's own."""
     try:
         return launch()
     except UnsupportedError as error:
         return f"{UNSUPPORTED}{error}"
     except Error as error:
-        return ADDRESS.sub("0x...", f"{type(error).__name__}: {error}".partition("\n")[0])
+        return ITS_OWN.sub("...", f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
 def differ(a: Results | str, b: Results | str) -> str:

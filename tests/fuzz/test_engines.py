@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.fuzz.engine_programs import Program, program
 from tests.fuzz.engines import FORMS, UNSUPPORTED, Comparison, differ, form_of, smaller
+from tests.fuzz.kernels.programs import Program, program
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,16 @@ def test_engines_agree(seed: int, comparison: Comparison) -> None:
 
 def test_each_form_is_drawn():
     assert {form_of(seed) for seed in range(40)} == set(FORMS)
+
+
+def test_each_feature_is_drawn():
+    texts = " ".join(program(seed).text for seed in range(300))
+    for opcode in (
+        "suld", "sust", "sured", "suq", "tex", "tld4", "mma", "ldmatrix", "stmatrix", "movmatrix", "wmma.load", "cp.async",
+        "mbarrier.try_wait", "mbarrier.test_wait.parity", "bar.arrive", "brx.idx", "alloca", "atom.global.cas", "elect.sync",
+        "ld.volatile.shared", "ld.acquire.gpu", "exit", "ld.const", "call (%r", "call (t", "%a1, (", "@%q", "redux.sync",
+    ):  # fmt: skip
+        assert opcode in texts, opcode
 
 
 def test_a_difference_is_told():
