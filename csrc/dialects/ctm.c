@@ -5,6 +5,7 @@
 #include "format.h"
 #include "internal.h"
 #include "launch.h"
+#include "place.h"
 #include "surface_access.h"
 
 #define CHANNELS 4
@@ -25,6 +26,7 @@ typedef struct target {
   const pe_surface_desc *desc;
   pe_su_access access;
   bool plain;
+  uint16_t kind; /* of access: PE_READ ... */
 } target;
 
 static noreturn void fail(const target *t, uint32_t kind, uint32_t lane, int64_t x, int64_t y) {
@@ -48,7 +50,7 @@ static bool format_fits(const pe_surface_desc *d, bool integers, need need) {
 }
 
 /* A launch without surfaces has an empty table. */
-static target target_of(pe_warp *w, const pe_ctm_site *site, uint64_t handle, need need) {
+static target target_of(pe_warp *w, const pe_ctm_site *site, uint64_t handle, need need, uint16_t kind) {
   static pe_su_context none;
   pe_su_context *ctx = pe_launch_surfaces(w);
   if (!ctx) ctx = &none;
@@ -56,15 +58,14 @@ static target target_of(pe_warp *w, const pe_ctm_site *site, uint64_t handle, ne
   bool fits = d && format_fits(d, ctx->policy.float_to_uint, need);
   bool plain = fits && d->state == PE_SURFACE_VALID && d->geom == PE_GEOM_2D && d->layout == PE_LAYOUT_PITCH;
   pe_su_access access = {PE_GEOM_2D, PE_COORD_TEXEL, 0, PE_CLAMP_ZERO, fits ? PE_FORMAT_ANY : PE_FORMAT_NEVER};
-  return (target){w, site->pos, handle, ctx, d, access, plain};
+  return (target){w, site->pos, handle, ctx, d, access, plain, kind};
 }
 
 static uint8_t *address_of(const pe_surface_desc *d, uint64_t x, uint64_t y) {
   return d->base + y * d->pitch + x * d->elem_bytes;
 }
 
-/* The address of a texel, or NULL where there is none. */
-static uint8_t *place(const target *t, uint32_t lane, int64_t x, int64_t y) {
+static uint8_t *find(const target *t, uint32_t lane, int64_t x, int64_t y) {
   if (t->plain) {
     bool inside = (uint64_t)x < t->desc->width && (uint64_t)y < t->desc->height;
     return inside ? address_of(t->desc, (uint64_t)x, (uint64_t)y) : NULL;
@@ -74,6 +75,18 @@ static uint8_t *place(const target *t, uint32_t lane, int64_t x, int64_t y) {
   if (status == PE_SU_NONE) return NULL;
   if (status != PE_OK) fail(t, (uint32_t)status, lane, x, y);
   return address;
+}
+
+static void tell(const target *t, uint16_t kind, uint32_t lane, const uint8_t *texel) {
+  pe_access access = {.pos = t->pos, .space = PE_TEXEL, .kind = kind};
+  pe_tell_lane(t->w, &access, lane, (uint64_t)(uintptr_t)texel, t->desc->elem_bytes);
+}
+
+/* The address of a texel that is going to be accessed, or NULL where there is none. */
+static uint8_t *place(const target *t, uint32_t lane, int64_t x, int64_t y) {
+  uint8_t *found = find(t, lane, x, y);
+  if (found) tell(t, t->kind, lane, found);
+  return found;
 }
 
 /* The whole part of a coordinate; for NaN, infinities and what no surface reaches one that lies outside, as its neighbours do. */
@@ -122,9 +135,9 @@ static void load_2x2(const target *t, uint32_t lane, int64_t x, int64_t y, uint3
 
 void pe_ctm_load(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x, const uint32_t *y,
                  uint32_t *texels) {
-  target t = target_of(w, site, handle, ANY_FORMAT);
+  target t = target_of(w, site, handle, ANY_FORMAT, PE_READ);
   bool neighbours = site->flags & PE_CTM_2X2 || (t.desc && t.desc->inp_2x2);
-  if (neighbours) t = target_of(w, site, handle, ONE_CHANNEL);
+  if (neighbours) t = target_of(w, site, handle, ONE_CHANNEL, PE_READ);
   PE_FOR_LANES(i, mask) {
     uint32_t *texel = texels + CHANNELS * i;
     int64_t at_x = coordinate(x[i]), at_y = coordinate(y[i]);
@@ -142,7 +155,7 @@ void pe_ctm_load(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t ha
 
 void pe_ctm_store(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x, const uint32_t *y,
                   uint32_t *values, const uint32_t *channels) {
-  target t = target_of(w, site, handle, ANY_FORMAT);
+  target t = target_of(w, site, handle, ANY_FORMAT, PE_WRITE);
   if (t.access.format != PE_FORMAT_NEVER) convert(&t, values, CHANNELS * 32); /* else each lane faults */
   PE_FOR_LANES(i, mask) {
     uint8_t *address = channels[i] ? place(&t, i, x[i], y[i]) : NULL;
@@ -230,12 +243,12 @@ static bool whole_lanes(const uint32_t *channels, uint32_t *mask) {
 
 void pe_ctm_umrt(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *red,
                  const uint32_t *green, const uint32_t *blue, const uint32_t *alpha, const uint32_t *channels) {
-  target t = target_of(w, site, handle, ONE_FLOAT);
+  target t = target_of(w, site, handle, ONE_FLOAT, PE_UPDATE);
   points p = {red, green, blue, alpha, channels};
   uint32_t writing = mask, shared[2][32];
   bool simple =
       t.plain && !t.ctx->policy.strict && site->op == PE_ATOM_XCHG && t.desc->width <= EXACT && t.desc->height <= EXACT;
-  if (!simple || !whole_lanes(channels, &writing)) {
+  if (!simple || pe_observed(w) || !whole_lanes(channels, &writing)) {
     write_points(&t, site, &p, mask);
     return;
   }
@@ -266,7 +279,7 @@ static bool passes(uint32_t condition, float v, float b) {
 
 uint32_t pe_ctm_test(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_t handle, const uint32_t *x,
                      const uint32_t *y, const uint32_t *values) {
-  target t = target_of(w, site, handle, ANY_FORMAT);
+  target t = target_of(w, site, handle, ANY_FORMAT, PE_READ);
   uint32_t passed = 0;
   PE_FOR_LANES(i, mask) {
     uint8_t *address = place(&t, i, x[i], y[i]);
@@ -276,6 +289,7 @@ uint32_t pe_ctm_test(pe_warp *w, const pe_ctm_site *site, uint32_t mask, uint64_
     passed |= 1u << i;
     if (!address || !(site->flags & PE_CTM_UPDATE)) continue;
     convert(&t, v, CHANNELS);
+    tell(&t, PE_WRITE, i, address);
     write_texel(&t, address, v, 1);
   }
   return passed;

@@ -158,6 +158,8 @@ void pe_session_stop(pe_session *session, pe_warp *w) {
   pe_record_place(w);
 }
 
+int pe_session_observed(const pe_session *session) { return session->launch->observer != NULL; }
+
 /* ---- functions to call ---- */
 
 /* At once, as other threads may use it. */
@@ -172,9 +174,9 @@ static void move_element(void *target, const void *source, uint32_t size) {
 }
 
 /* Where the lanes' elements are, all of which must be valid. */
-static void find_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr,
-                       uint8_t *host[PE_WARP_LANES]) {
-  pe_access access = {.pos = pos, .space = (uint16_t)space, .within = PE_ANYWHERE, .align = size};
+static void find_lanes(pe_warp *w, uint16_t kind, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask,
+                       const uint64_t *addr, uint8_t *host[PE_WARP_LANES]) {
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .within = PE_ANYWHERE, .kind = kind, .align = size};
   w->pos = pos;
   w->space = space;
   for (; mask; mask &= mask - 1) {
@@ -186,7 +188,7 @@ static void find_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, 
 void pe_lanes_load(pe_warp *w, uint32_t pos, uint32_t space, uint32_t element, uint32_t count, uint32_t mask,
                    const uint64_t *addr, void *data) {
   uint8_t *host[PE_WARP_LANES];
-  find_lanes(w, pos, space, element * count, mask, addr, host);
+  find_lanes(w, PE_READ, pos, space, element * count, mask, addr, host);
   for (; mask; mask &= mask - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(mask);
     uint8_t *to = (uint8_t *)data + (size_t)lane * element * count;
@@ -197,13 +199,15 @@ void pe_lanes_load(pe_warp *w, uint32_t pos, uint32_t space, uint32_t element, u
 void pe_lanes_store(pe_warp *w, uint32_t pos, uint32_t space, uint32_t element, uint32_t count, uint32_t mask,
                     const uint64_t *addr, const void *data) {
   uint8_t *host[PE_WARP_LANES];
-  find_lanes(w, pos, space, element * count, mask, addr, host);
+  find_lanes(w, PE_WRITE, pos, space, element * count, mask, addr, host);
   for (; mask; mask &= mask - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(mask);
     const uint8_t *from = (const uint8_t *)data + (size_t)lane * element * count;
     for (uint32_t i = 0; i < count; i++) move_element(host[lane] + i * element, from + i * element, element);
   }
 }
+
+void pe_lanes_arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) { pe_tell_barrier(w, pos, id, mask); }
 
 void pe_lanes_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address, uint32_t size,
                     const char *note) {

@@ -43,6 +43,9 @@ int pe_session_call(pe_session *session, pe_warp *w, pe_call *call);
 /* The launch is to stop while a warp is running. */
 void pe_session_stop(pe_session *session, pe_warp *w);
 
+/* Whether an observer is told of this launch. */
+int pe_session_observed(const pe_session *session);
+
 /* Functions to call. */
 
 /* Elements of lanes, lane-major; addresses as the program writes them. */
@@ -50,6 +53,9 @@ void pe_lanes_load(pe_warp *w, uint32_t pos, uint32_t space, uint32_t element, u
                    const uint64_t *addr, void *data);
 void pe_lanes_store(pe_warp *w, uint32_t pos, uint32_t space, uint32_t element, uint32_t count, uint32_t mask,
                     const uint64_t *addr, const void *data);
+
+/* Lanes arrive at a barrier: the observer is told. */
+void pe_lanes_arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask);
 
 /* A fault with a text that says more. */
 void pe_lanes_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address, uint32_t size,

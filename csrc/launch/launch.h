@@ -47,6 +47,12 @@ static inline uint32_t pe_launch_windows_of_warps(const pe_launch *launch) {
   return launch->config.suspends || launch->stepped ? launch->warps : 1;
 }
 
+/* Tell the observer that lanes arrive at a barrier. */
+static inline void pe_tell_barrier(const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
+  const pe_observer *observer = w->launch->observer;
+  if (observer && observer->barrier) observer->barrier(observer->context, w, pos, id, mask);
+}
+
 /* The context given at launch (a pe_su_context), or NULL. */
 struct pe_su_context;
 struct pe_su_context *pe_launch_surfaces(const pe_warp *w);

@@ -9,11 +9,18 @@
 /* An access of memory; an update is both. */
 enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 
+/* The space of texels of surfaces and textures: the addresses are where they lie in device memory.  Of a texture, each texel
+ * that goes into a result is told. */
+enum { PE_TEXEL = 6 };
+
+/* Barriers beyond those of a CTA, which are 0 to 15: barrier.cluster and the barrier of a cooperative grid. */
+enum { PE_BARRIER_CLUSTER = 16, PE_BARRIER_GRID = 17 };
+
 /* One access of the lanes of `mask`, which are allowed: `size` bytes each at address[i], as the program writes it. */
 typedef struct pe_memory_event {
   uint32_t pos;
   uint32_t kind;  /* PE_READ ... */
-  uint32_t space; /* PE_GENERIC ... */
+  uint32_t space; /* PE_GENERIC ... PE_TEXEL */
   uint32_t mask;
   uint64_t size;
   const uint64_t *address;
@@ -21,7 +28,7 @@ typedef struct pe_memory_event {
 
 /* Functions that are called when something happens; NULL: nobody wants to know.  Those with a warp are called on its worker's
  * thread and its fiber, so several at the same time; none may call the runtime. Accesses of compiled code are told by code
- * that is compiled for it; texels are not told. */
+ * that is compiled for it. */
 typedef struct pe_observer {
   void *context;
   void (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);

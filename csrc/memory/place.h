@@ -59,18 +59,21 @@ uint32_t pe_other_failures(const pe_warp *w, const pe_access *access, uint32_t m
  * `most`, and none where there is no allocation. */
 const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint64_t *size);
 
+/* Whether somebody wants to know of accesses. */
+static inline bool pe_observed(const pe_warp *w) { return w->launch->observer && w->launch->observer->memory; }
+
 /* Tell the observer of a launch of an access that is going to happen. */
 static inline void pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
                            uint64_t size) {
+  if (!mask || !pe_observed(w)) return;
   const pe_observer *observer = w->launch->observer;
-  if (!observer || !observer->memory || !mask) return;
   pe_memory_event event = {access->pos, access->kind, access->space, mask, size, address};
   observer->memory(observer->context, w, &event);
 }
 
 /* The same of one lane. */
 static inline void pe_tell_lane(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
-  if (!w->launch->observer) return;
+  if (!pe_observed(w)) return;
   uint64_t lanes[PE_WARP_LANES] = {0};
   lanes[lane] = address;
   pe_tell(w, access, 1u << lane, lanes, size);

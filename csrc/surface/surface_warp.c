@@ -8,6 +8,7 @@
 #include "fault.h"
 #include "internal.h"
 #include "launch.h"
+#include "place.h"
 #include "layout.h"
 #include "surface_access.h"
 
@@ -151,6 +152,7 @@ LANES bool in_one_row(const grid *g, uint32_t step) {
 /* Move all lanes with one copy; false: not such an access. */
 LANES bool move_row(const job *j, const run *r, const grid *g) {
   if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_B) return false;
+  if (pe_observed(j->w)) return false; /* which is told in execute */
   if (!in_one_row(g, j->bytes) || !lane_inside(g, 0) || !lane_inside(g, 31)) return false;
   uint8_t *row = r->desc->base + pe_surface_offset(r->desc, 0, (uint32_t)g->x[0], (uint32_t)g->y[0], (uint32_t)g->z[0],
                                                    (uint32_t)g->layer[0]);
@@ -225,8 +227,20 @@ static void reduce_lanes(const job *j, const run *r) {
   if (exclusive) pe_exclusive_end(j->w);
 }
 
+/* Bytes of a lane's access. */
+LANES uint32_t size_of(const run *r) {
+  return r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
+}
+
+LANES void tell(const job *j, const run *r) {
+  static const uint16_t kinds[] = {PE_READ, PE_WRITE, PE_WRITE, PE_UPDATE, PE_UPDATE, PE_UPDATE};
+  pe_access access = {.pos = j->site->pos, .space = PE_TEXEL, .kind = kinds[j->site->kind]};
+  pe_tell(j->w, &access, r->live, r->addr, size_of(r));
+}
+
 /* Without live lanes there may be no surface either. */
 LANES void execute(const job *j, const run *r) {
+  tell(j, r);
   switch (j->site->kind) {
     case PE_SULD_B: load_lanes(j, r); break;
     case PE_SUST_B: store_lanes(j, r); break;
@@ -307,11 +321,10 @@ static uint32_t failing(const job *j, const run *r, uint32_t lanes) {
 /* Of the lanes outside the surface, all before `lane` have gone ahead. */
 static void raise_fault(const job *j, const run *r, uint64_t handle, uint32_t outside, uint32_t lane, uint32_t kind) {
   pe_su_coord at = coord_of(j, lane);
-  uint32_t size = r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
   pe_record fault = {.kind = kind,
                      .pos = j->site->pos,
                      .lane = (int32_t)lane,
-                     .size = size,
+                     .size = size_of(r),
                      .channel = j->site->channel,
                      .slot = (uint32_t)handle & 0xfffff,
                      .has_coordinates = 1,

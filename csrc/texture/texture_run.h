@@ -14,6 +14,7 @@ typedef struct pe_tex_operands {
 } pe_tex_operands;
 
 typedef struct pe_tex_run {
+  const pe_warp *w;
   const pe_texture *texture;
   const pe_texture_site *site;
   pe_tex_operands in;

@@ -13,6 +13,7 @@
 #include "fault.h"
 #include "internal.h"
 #include "launch.h"
+#include "place.h"
 #include "texture.h"
 #include "texture_flat.h"
 #include "texture_footprint.h"
@@ -51,6 +52,27 @@ PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_
     for (uint32_t i = 0; i < 32; i++) bits[i] = f->outside[corner][i] ? 0 : bits[i];
 }
 
+/* Read the texels of one corner, which lanes of mask use. */
+PE_INLINE void read_corner(const pe_tex_run *r, const pe_footprint *f, uint32_t corner, uint32_t mask, pe_words *words) {
+  const pe_surface_desc *memory = &r->texture->memory;
+  pe_read_texels(words, memory->base, f->offset[corner], memory->elem_bytes);
+  if (!pe_observed(r->w)) return;
+  pe_access access = {.pos = r->site->pos, .space = PE_TEXEL, .kind = PE_READ};
+  uint64_t address[PE_WARP_LANES];
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
+    address[i] = (uint64_t)(uintptr_t)memory->base + f->offset[corner][i];
+    if ((f->border || r->site->integer) && f->outside[corner][i]) mask &= ~(1u << i);
+  }
+  pe_tell(r->w, &access, mask, address, memory->elem_bytes);
+}
+
+/* Lanes with a weight. */
+PE_INLINE uint32_t weighted(const double *restrict weight) {
+  uint32_t mask = 0;
+  for (uint32_t i = 0; i < 32; i++) mask |= (uint32_t)(weight[i] != 0) << i;
+  return mask;
+}
+
 /* Add the filtered value of every wanted component, as a number, to sum. */
 PE_INLINE void add_filtered(const pe_tex_run *r, const pe_footprint *f, const double *restrict part, double sum[4][32]) {
   const pe_texture *t = r->texture;
@@ -58,7 +80,7 @@ PE_INLINE void add_filtered(const pe_tex_run *r, const pe_footprint *f, const do
     pe_words words;
     double weight[32];
     for (uint32_t i = 0; i < 32; i++) weight[i] = f->corners == 1 ? part[i] : f->weight[c][i] * part[i];
-    pe_read_texels(&words, t->memory.base, f->offset[c], t->memory.elem_bytes);
+    read_corner(r, f, c, pe_observed(r->w) ? weighted(weight) : 0, &words);
     for (uint32_t k = 0; k < 4; k++) {
       int32_t place = pe_component_place(&t->memory, k);
       if (place < 0 || !(r->wanted >> k & 1)) continue;
@@ -99,7 +121,7 @@ PE_INLINE void sample_point(const pe_tex_run *r, uint32_t level, uint32_t mask) 
   pe_footprint f;
   pe_words words;
   pe_find_footprint(r, &f, level);
-  pe_read_texels(&words, r->texture->memory.base, f.offset[0], r->texture->memory.elem_bytes);
+  read_corner(r, &f, 0, mask, &words);
   for (uint32_t k = 0; k < 4; k++) {
     uint32_t bits[32];
     if (!(r->wanted >> k & 1)) continue;
@@ -117,7 +139,7 @@ PE_INLINE void sample_gather(const pe_tex_run *r, uint32_t level, uint32_t mask)
     pe_words words;
     uint32_t bits[32];
     if (!(r->wanted >> k & 1)) continue;
-    pe_read_texels(&words, r->texture->memory.base, f.offset[order[k]], r->texture->memory.elem_bytes);
+    read_corner(r, &f, order[k], mask, &words);
     corner_bits(r, &f, &words, order[k], r->site->gather - 1u, bits);
     keep(r, k, mask, bits);
   }
@@ -168,7 +190,7 @@ PE_INLINE void sample_filtered(const pe_tex_run *r) {
 }
 
 static bool sample_flat(const pe_tex_run *r) {
-  if (!pe_flat_fits(r->site, r->texture, &r->sampler)) return false;
+  if (pe_observed(r->w) || !pe_flat_fits(r->site, r->texture, &r->sampler)) return false;
   return pe_flat_fetch(&(pe_flat){r->texture, &r->sampler, r->mask, r->wanted, r->in.x, r->in.y, r->out});
 }
 
@@ -237,7 +259,7 @@ void pe_tex(pe_warp *w, const pe_texture_site *site, uint32_t mask, const uint64
             const uint32_t *rows, uint32_t *out) {
   const pe_texture_table *table = table_of(w);
   pe_tex_run r; /* not all of it is needed, and most is large */
-  r.site = site, r.in = pe_tex_operands_of(site, rows), r.wanted = site->wanted, r.out = out;
+  r.w = w, r.site = site, r.in = pe_tex_operands_of(site, rows), r.wanted = site->wanted, r.out = out;
   r.dims = pe_tex_shape_of(site->geom).dims, r.cube = pe_tex_shape_of(site->geom).cube;
   while (mask) {
     uint32_t first = (uint32_t)__builtin_ctz(mask);

@@ -60,6 +60,7 @@ class Barriers:
         threads = len(lanes) if how.threads else LANES
         if wrong := self._objection(number, count, threads, how):
             self._misuse(warp, how.pos, number, wrong)
+        warp.grid.tell_barrier(warp, how.pos, number, lanes)
         barrier = self.active.setdefault(number, Barrier(count, how.red))
         barrier.arrived += threads
         barrier.pos = how.pos
@@ -143,6 +144,7 @@ class Cluster:
         again = [lane for lane in lanes if lane in self.arrived or lane in self.passes]
         if again:
             self._misuse(warp, pos, again[0], "barrier.cluster: a thread arrives twice without waiting")
+        warp.grid.tell_barrier(warp, pos, lib.PE_BARRIER_CLUSTER, lanes)
         self.arrived.update(lanes)
         self.review()
 

@@ -48,7 +48,7 @@ def external_call(body: Body, op: Op) -> Step:
             warp.fault(lib.PE_BARRIER_MISUSE, pos, -1, "grid synchronization needs a cooperative launch")
         for lane in group:
             lane.pc = after
-        return int(warp.grid.arrive(warp, group))
+        return int(warp.grid.arrive(warp, pos, group))
 
     def handle(warp: Any, group: list[Lane]) -> None:
         take(warp, group, lambda lane: warp.w.grid_workspace if readers[0](lane) == GRID_SCOPE else 0)

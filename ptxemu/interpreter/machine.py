@@ -162,6 +162,7 @@ class Grid:
         self.arrived: list[Lane] = []  # at the barrier of the grid
         self.host_stack = config.stack_bytes // LANES  # that frames of one thread may take
         self._call = ffi.new("pe_call *")
+        self._observed = bool(lib.pe_session_observed(session))
 
     def call(self, name: str, warp: Warp, *arguments: Any) -> int:
         """A function of the runtime for a warp; its result. Raises Stopped if it does not return."""
@@ -174,6 +175,11 @@ class Grid:
         if not lib.pe_session_call(self.session, warp.w, call):
             raise Stopped
         return int(call.result)
+
+    def tell_barrier(self, warp: Warp, pos: int, number: int, lanes: list[Lane]) -> None:
+        """Lanes arrive at a barrier, one of a block or PE_BARRIER_...: the observer is told."""
+        if self._observed:
+            self.call("pe_lanes_arrive", warp, pos, number, sum(lane.bit for lane in lanes))
 
     def place(self, place: int, number: int) -> None:
         if lib.pe_session_place(self.session, place, number):
@@ -213,8 +219,9 @@ class Grid:
         """Whether a block may wait for another one: at the barrier of the grid."""
         return any(lane.warp.block is block for lane in self.arrived)
 
-    def arrive(self, warp: Warp, group: list[Lane]) -> int:
+    def arrive(self, warp: Warp, pos: int, group: list[Lane]) -> int:
         """The barrier of the grid."""
+        self.tell_barrier(warp, pos, lib.PE_BARRIER_GRID, group)
         for lane in group:
             lane.state = WAITING
         self.arrived += group

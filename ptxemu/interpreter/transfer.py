@@ -11,7 +11,7 @@ from ptxemu.interpreter.lane import LANES
 from ptxemu.ir.ops import Op
 
 LANE_BYTES = 128  # the most that an operand of one lane takes
-OWN = ("pe_lanes_load", "pe_lanes_store", "pe_lanes_fault", "pe_lanes_mbarrier_deadlock")
+OWN = ("pe_lanes_load", "pe_lanes_store", "pe_lanes_fault", "pe_lanes_arrive", "pe_lanes_mbarrier_deadlock")
 
 
 def site(struct: str, instruction: Op, /, **fields: int) -> Any:

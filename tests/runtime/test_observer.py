@@ -12,10 +12,12 @@ import pytest
 
 import ptxemu
 from ptxemu._runtime import ffi, lib
+from ptxemu.case import read_case, run_case
 from ptxemu.driver import compile
 from ptxemu.lower.core import access
 from ptxemu.lower.core.access import Access
 from tests.support.kernel_tools import kernel
+from tests.support.places import SAMPLES
 
 KINDS = {lib.PE_READ: "read", lib.PE_WRITE: "write", lib.PE_UPDATE: "update"}
 SPACES = {
@@ -24,6 +26,7 @@ SPACES = {
     lib.PE_SHARED: "shared",
     lib.PE_LOCAL: "local",
     lib.PE_PARAM: "param",
+    lib.PE_TEXEL: "texel",
 }
 
 
@@ -53,7 +56,7 @@ class Watcher:
         lanes = [lane for lane in range(32) if event.mask >> lane & 1]
         kind, space = KINDS[event.kind], SPACES[event.space]
         self.accesses[kind, space, event.size] += len(lanes)
-        if space == "global":
+        if space in ("global", "texel"):
             self.addresses.setdefault(kind, []).extend(event.address[lane] for lane in lanes)
 
     def barrier(self, context: Any, warp: Any, pos: int, number: int, mask: int) -> None:
@@ -67,9 +70,9 @@ class Watcher:
         self.live.pop(address, None)  # what was allocated before anybody watched is not known
 
 
-@pytest.fixture
-def device() -> Iterator[ptxemu.Device]:
-    with ptxemu.Device(memory="64 MiB", workers=1) as made:
+@pytest.fixture(params=["jit", "interpreter"])
+def device(request: pytest.FixtureRequest) -> Iterator[ptxemu.Device]:
+    with ptxemu.Device(memory="64 MiB", workers=1, engine=request.param) as made:
         yield made
 
 
@@ -191,6 +194,59 @@ def test_barriers_count_the_lanes_that_arrive(device: ptxemu.Device, watcher: Wa
     assert watcher.barriers == {0: 2 * 96, 3: 96}
 
 
+def test_barriers_of_clusters_and_grids_are_told(device: ptxemu.Device, watcher: Watcher) -> None:
+    cluster = "barrier.cluster.arrive; barrier.cluster.wait; setp.lt.u32 %p1, %r1, 40; @%p1 barrier.cluster.arrive; @!%p1 exit;"
+    text = kernel(f"mov.u32 %r1, %tid.x; {cluster} barrier.cluster.wait; ret;", "").replace("sm_80", "sm_90")
+    run(device, text)
+    assert watcher.barriers == {lib.PE_BARRIER_CLUSTER: 64 + 40}
+    external = ".extern .func (.param .b32 r) cudaCGSynchronize (.param .b64 h, .param .b32 f);\n"
+    call = "{ .param .b64 h; .param .b32 f, q; st.param.b64 [h], 0; st.param.b32 [f], 0; call (q), cudaCGSynchronize, (h, f); }"
+    ptxemu.loads(kernel(f"{call} ret;", "", external), device=device)["k"][3, 48](cooperative=True)
+    assert watcher.barriers[lib.PE_BARRIER_GRID] == 3 * 48
+
+
+TEXELS = {
+    "sust.b.2d.b32.trap [%rd1, {%r2, %r3}], %r4;": [("write", "texel", 4)],
+    "suld.b.2d.b16.clamp %h1, [%rd1, {%r2, %r3}];": [("read", "texel", 2)],
+    "sured.b.2d.add.u32.zero [%rd1, {%r2, %r3}], %r4;": [("update", "texel", 4)],
+}
+
+
+@pytest.mark.parametrize("instruction", TEXELS)
+def test_texels_of_surfaces_are_told_by_where_they_lie(device: ptxemu.Device, watcher: Watcher, instruction: str) -> None:
+    """Of the lanes of a whole warp, which lie side by side, and of another."""
+    surface = device.surface((2, 64), format="R32_UINT")
+    body = f"ld.param.u64 %rd1, [s]; mov.u32 %r4, %tid.x; shl.b32 %r2, %r4, 2; mov.u32 %r3, 1; {instruction} ret;"
+    run(device, kernel(body, ".param .u64 s"), surface, block=40)
+    told = {what: count for what, count in watcher.accesses.items() if what[1] != "param"}
+    assert told == {what: 40 for what in TEXELS[instruction]}
+    (addresses,) = watcher.addresses.values()
+    assert [address - min(addresses) for address in addresses] == [4 * i for i in range(40)]
+
+
+def test_texels_outside_are_not_told(device: ptxemu.Device, watcher: Watcher) -> None:
+    body = "ld.param.u64 %rd1, [s]; mov.u32 %r4, %tid.x; shl.b32 %r2, %r4, 2; suld.b.1d.b32.zero %r1, [%rd1, {%r2}]; ret;"
+    surface = device.surface((30,), format="R32_UINT", geometry="1d")
+    run(device, kernel(body, ".param .u64 s"), surface)
+    assert watcher.accesses["read", "texel", 4] == 30
+
+
+@pytest.mark.parametrize(("filter", "count"), [("point", 32), ("linear", 31 * 2 + 1)])
+def test_each_texel_of_a_sample_is_told(device: ptxemu.Device, watcher: Watcher, filter: str, count: int) -> None:
+    """Halfway between two texels both count; beyond the last one the border does."""
+    texture = device.texture(np.ones((1, 32), np.float32), geometry="2d", filter=filter, address="border")
+    body = "mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %f1, %r1; add.f32 %f1, %f1, 0f3F800000; mov.f32 %f2, 0f3F000000;"
+    point = "add.f32 %f1, %f1, 0fBF000000;" if filter == "point" else ""
+    fetch = "ld.param.u64 %rd1, [t]; tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}]; ret;"
+    run(device, kernel(f"{body} {point} {fetch}", ".param .u64 t"), texture, block=32)
+    assert watcher.accesses["read", "texel", 4] == count
+
+
+def test_texels_of_other_instruction_sets_are_told(device: ptxemu.Device, watcher: Watcher) -> None:
+    run_case(read_case(SAMPLES / "ctm_output"), device=device)
+    assert watcher.accesses["write", "texel", 4] > 0
+
+
 def test_allocations_of_the_host_and_of_kernels(device: ptxemu.Device, watcher: Watcher) -> None:
     data = device.to_device(np.zeros(100, np.uint32))
     assert watcher.live == {data.address: 400}
@@ -216,6 +272,7 @@ def test_launches_begin_and_end(device: ptxemu.Device, watcher: Watcher) -> None
     assert watcher.events == ["begun", "ended 0"]
 
 
+@pytest.mark.parametrize("device", ["jit"], indirect=True)
 def test_code_that_nobody_observes_is_as_it_was(device: ptxemu.Device, watcher: Watcher) -> None:
     text = kernel(f"{ADDRESS} ld.global.u32 %r3, [%rd1]; st.global.u32 [%rd1], %r3; ret;", ".param .u64 a")
     module = compile.front(text)
