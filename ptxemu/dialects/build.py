@@ -30,7 +30,7 @@ def surface(module: Module, name: str, pos: int, count: int = 1) -> Variable:
     return variable
 
 
-class Body:
+class Builder:
     """A kernel being built. ``at`` says which statement the ops that follow belong to."""
 
     def __init__(self, module: Module, name: str, pos: int) -> None:

@@ -5,7 +5,7 @@ Which slots there are is known when the whole file has been read; what a program
 
 from __future__ import annotations
 
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Imm, Module, Op, Operand, Reg, SymRef, Variable
 from ptxemu.ir.types import U32, U64
@@ -26,7 +26,7 @@ class Slots:
         self.variables: dict[int, Variable] = {}
         self._lookups: list[Op] = []
 
-    def lookup(self, body: Body, handle: Reg, index: Operand) -> None:
+    def lookup(self, body: Builder, handle: Reg, index: Operand) -> None:
         """Append the op that turns an index, of which the low 20 bits count, into a handle."""
         self._lookups.append(body.add(LOOKUP, {}, (handle,), (index,), (U64,), (U32,)))
 

@@ -11,7 +11,7 @@ from ptxemu.interpreter.lane import YIELD, Lane, Step
 from ptxemu.interpreter.memory import addresses, each, store
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Body, Reader, bits_of, code_of_space, method
+from ptxemu.interpreter.translate import Reader, Translator, bits_of, code_of_space, method
 from ptxemu.ir.ops import Imm, Op, items_of
 from ptxemu.ir.types import B64, TYPES, U32, U64
 
@@ -22,8 +22,8 @@ WORDS = {
 }  # fmt: skip
 
 
-def _space(body: Body, op: Op, slot: str = "space") -> int:
-    return code_of_space(body.space(op, slot))
+def _space(t: Translator, op: Op, slot: str = "space") -> int:
+    return code_of_space(t.space(op, slot))
 
 
 # ---------------------------------------------------------------- mbarrier
@@ -39,10 +39,10 @@ def _code(op: Op) -> int:
 Update = Callable[[Any, list[Lane], Any], None]
 
 
-def _update(body: Body, op: Op, code: int, value: Reader, name: str = "a") -> Update:
+def _update(t: Translator, op: Op, code: int, value: Reader, name: str = "a") -> Update:
     """How lanes operate on mbarrier objects, whose addresses are the operand ``name``; old contents go to the last argument."""
     constants = site("mbarrier", op, op=code, space=code_of_space(op.access_of(name).space))
-    address = body.address(op[name])
+    address = t.address(op[name])
 
     def update(warp: Any, group: list[Lane], state: Any = ffi.NULL) -> None:
         mask, at = addresses(warp, group, address)
@@ -54,9 +54,9 @@ def _update(body: Body, op: Op, code: int, value: Reader, name: str = "a") -> Up
 
 
 @method("mbarrier")
-def mbarrier(body: Body, op: Op) -> Step:
+def mbarrier(t: Translator, op: Op) -> Step:
     value = next((operand for name in ("count", "tx") if (operand := op.get(name)) is not None), Imm(1, U32))
-    update, write = _update(body, op, _code(op), body.reader(value, U32)), body.result(op)
+    update, write = _update(t, op, _code(op), t.reader(value, U32)), t.result(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         state = warp.grid.transfer.area(STATE)
@@ -68,13 +68,13 @@ def mbarrier(body: Body, op: Op) -> Step:
 
 
 @method("mbarrier_wait")
-def mbarrier_wait(body: Body, op: Op) -> Step:
+def mbarrier_wait(t: Translator, op: Op) -> Step:
     """test_wait, try_wait: the others have a turn where the phase is not complete."""
     name = next(mod for mod in op.mods if mod.endswith("_wait")).upper()
-    constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=_space(body, op))
-    read = body.reader(op["phase"], U32) if "parity" in op.mods else body.reader(op["state"], U64)
+    constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=_space(t, op))
+    read = t.reader(op["phase"], U32) if "parity" in op.mods else t.reader(op["state"], U64)
     shift = 0 if "parity" in op.mods else int(lib.PE_MBARRIER_PHASE_BIT)
-    address, write = body.address(op["a"]), body.result(op)
+    address, write = t.address(op["a"]), t.result(op)
 
     def step(warp: Any, group: list[Lane]) -> int | None:
         mask, at = addresses(warp, group, address)
@@ -89,34 +89,34 @@ def mbarrier_wait(body: Body, op: Op) -> Step:
 
 
 @method("mbarrier_pending_count")
-def pending_count(body: Body, op: Op) -> Step:
+def pending_count(t: Translator, op: Op) -> Step:
     """The arrivals that a state has recorded as pending."""
-    state, mask = body.reader(op["state"], B64), (1 << int(lib.PE_MBARRIER_PENDING_BITS)) - 1
-    return each(body, op, lambda lane: state(lane) & mask)
+    state, mask = t.reader(op["state"], B64), (1 << int(lib.PE_MBARRIER_PENDING_BITS)) - 1
+    return each(t, op, lambda lane: state(lane) & mask)
 
 
 # ---------------------------------------------------------------- clusters of one block
 
 
 @method("mapa")
-def mapa(body: Body, op: Op) -> Step:
+def mapa(t: Translator, op: Op) -> Step:
     """Other ranks than 0 do not exist: no access can have the address."""
     kind = op.type()
-    address, rank = body.reader(op["a"], kind), body.reader(op["rank"], U32)
-    return each(body, op, lambda lane: address(lane) if not rank(lane) else -16 & bits_of(kind))
+    address, rank = t.reader(op["a"], kind), t.reader(op["rank"], U32)
+    return each(t, op, lambda lane: address(lane) if not rank(lane) else -16 & bits_of(kind))
 
 
 @method("getctarank")
-def getctarank(body: Body, op: Op) -> Step:
-    return each(body, op, lambda lane: 0)
+def getctarank(t: Translator, op: Op) -> Step:
+    return each(t, op, lambda lane: 0)
 
 
 # ---------------------------------------------------------------- copies
 
 
-def _sides(body: Body, op: Op) -> Callable[[Any, list[Lane]], tuple[int, Any, Any]]:
+def _sides(t: Translator, op: Op) -> Callable[[Any, list[Lane]], tuple[int, Any, Any]]:
     """The lanes as a mask, and their target and source addresses."""
-    target, source = body.address(op["d"]), body.address(op["s"])
+    target, source = t.address(op["d"]), t.address(op["s"])
 
     def find(warp: Any, group: list[Lane]) -> tuple[int, Any, Any]:
         mask, to = addresses(warp, group, target)
@@ -125,23 +125,23 @@ def _sides(body: Body, op: Op) -> Callable[[Any, list[Lane]], tuple[int, Any, An
     return find
 
 
-def _site(body: Body, instruction: Op, /, **fields: int) -> Any:
-    spaces = {"target": _space(body, instruction, "dst"), "source": _space(body, instruction, "src")}
+def _site(t: Translator, instruction: Op, /, **fields: int) -> Any:
+    spaces = {"target": _space(t, instruction, "dst"), "source": _space(t, instruction, "src")}
     return site("copy", instruction, **spaces, **fields)
 
 
 @method("copy")
-def copy(body: Body, op: Op) -> Step:
+def copy(t: Translator, op: Op) -> Step:
     """cp.async: what is not read (``src-size``, ``ignore-src``) becomes zeros."""
-    size, sides = op["immsize"], _sides(body, op)
+    size, sides = op["immsize"], _sides(t, op)
     assert isinstance(size, Imm)
-    constants, whole = _site(body, op, size=size.bits), size.bits
+    constants, whole = _site(t, op, size=size.bits), size.bits
     given: Reader | None = None
     if "ignore" in op.row.names:
-        ignored = body.operand(op, "ignore")
+        ignored = t.operand(op, "ignore")
         given = lambda lane: 0 if ignored(lane) else whole  # noqa: E731
     elif op["given"] is not None:
-        given = body.reader(op["given"], U32)
+        given = t.reader(op["given"], U32)
 
     def step(warp: Any, group: list[Lane]) -> None:
         mask, to, source = sides(warp, group)
@@ -151,16 +151,16 @@ def copy(body: Body, op: Op) -> Step:
     return step
 
 
-def _completion(body: Body, op: Op) -> Update | None:
+def _completion(t: Translator, op: Op) -> Update | None:
     """The bytes of a bulk copy are taken off an mbarrier's count."""
     if "m" not in op.row.names:
         return None
-    return _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), body.reader(op["size"], U32), "m")
+    return _update(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), t.reader(op["size"], U32), "m")
 
 
-def _bulk(body: Body, op: Op, function: str, constants: Any, chosen: Reader | None, takes_mask: bool) -> Step:
-    sides, size, complete = _sides(body, op), body.reader(op["size"], U32), _completion(body, op)
-    ranks = body.reader(op["ctas"], TYPES["b16"]) if "multicast" in op.mods else (lambda lane: 1)
+def _bulk(t: Translator, op: Op, function: str, constants: Any, chosen: Reader | None, takes_mask: bool) -> Step:
+    sides, size, complete = _sides(t, op), t.reader(op["size"], U32), _completion(t, op)
+    ranks = t.reader(op["ctas"], TYPES["b16"]) if "multicast" in op.mods else (lambda lane: 1)
 
     def step(warp: Any, group: list[Lane]) -> None:
         group = [lane for lane in group if ranks(lane) & 1]  # the only block of the cluster has rank 0
@@ -178,23 +178,23 @@ def _bulk(body: Body, op: Op, function: str, constants: Any, chosen: Reader | No
 
 
 @method("bulk_copy")
-def bulk_copy(body: Body, op: Op) -> Step:
-    chosen = body.reader(op["bytes"], TYPES["u16"]) if "mask" in op.mods else None
-    return _bulk(body, op, "pe_bulk_copy", _site(body, op), chosen, True)
+def bulk_copy(t: Translator, op: Op) -> Step:
+    chosen = t.reader(op["bytes"], TYPES["u16"]) if "mask" in op.mods else None
+    return _bulk(t, op, "pe_bulk_copy", _site(t, op), chosen, True)
 
 
 @method("bulk_reduce")
-def bulk_reduce(body: Body, op: Op) -> Step:
+def bulk_reduce(t: Translator, op: Op) -> Step:
     kind = op.type()
-    constants = _site(body, op, op=operation(op, kind), type=type_code(kind.name))
-    return _bulk(body, op, "pe_bulk_reduce", constants, None, False)
+    constants = _site(t, op, op=operation(op, kind), type=type_code(kind.name))
+    return _bulk(t, op, "pe_bulk_reduce", constants, None, False)
 
 
-def _telling(body: Body, op: Op, step: Step, size: int) -> Step:
+def _telling(t: Translator, op: Op, step: Step, size: int) -> Step:
     """An instruction that tells an mbarrier how many bytes have arrived."""
     if "m" not in op.row.names:
         return step
-    update = _update(body, op, int(lib.PE_MBARRIER_COMPLETE_TX), lambda lane: size, "m")
+    update = _update(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), lambda lane: size, "m")
 
     def both(warp: Any, group: list[Lane]) -> None:
         step(warp, group)
@@ -204,20 +204,20 @@ def _telling(body: Body, op: Op, step: Step, size: int) -> Step:
 
 
 @method("st_async")
-def st_async(body: Body, op: Op) -> Step:
-    return _telling(body, op, store(body, op), op.type().bytes * len(items_of(op["v"])))
+def st_async(t: Translator, op: Op) -> Step:
+    return _telling(t, op, store(t, op), op.type().bytes * len(items_of(op["v"])))
 
 
 @method("red_async")
-def red_async(body: Body, op: Op) -> Step:
-    return _telling(body, op, atomic(body, op), op.type().bytes)
+def red_async(t: Translator, op: Op) -> Step:
+    return _telling(t, op, atomic(t, op), op.type().bytes)
 
 
 @method("st_bulk")
-def st_bulk(body: Body, op: Op) -> Step:
+def st_bulk(t: Translator, op: Op) -> Step:
     """Zeros."""
-    constants = site("copy", op, target=_space(body, op))
-    address, size = body.address(op["a"]), body.reader(op["size"], B64)
+    constants = site("copy", op, target=_space(t, op))
+    address, size = t.address(op["a"]), t.reader(op["size"], B64)
 
     def step(warp: Any, group: list[Lane]) -> None:
         _, at = addresses(warp, group, address)

@@ -8,7 +8,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import addresses, lane_data
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Body, code_of_space, method, write_all
+from ptxemu.interpreter.translate import Translator, code_of_space, method, write_all
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import ScalarType
@@ -26,12 +26,12 @@ def type_code(name: str) -> int:
 
 
 @method("atom", "red")
-def atomic(body: Body, op: Op) -> Step:
+def atomic(t: Translator, op: Op) -> Step:
     kind = op.type()
-    operands = [body.readers(op[name], kind) for name in ("bc" if op.mods["op"] == "cas" else "b")]
+    operands = [t.readers(op[name], kind) for name in ("bc" if op.mods["op"] == "cas" else "b")]
     count, size = len(operands[0]), kind.bytes
-    address, writers = body.address(op["a"]), body.writers(op)
-    space = code_of_space(body.space(op))
+    address, writers = t.address(op["a"]), t.writers(op)
+    space = code_of_space(t.space(op))
     constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count)
     wanted = any(write is not None for write in writers)
 

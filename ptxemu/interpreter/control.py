@@ -9,7 +9,7 @@ from ptxemu._runtime import lib
 from ptxemu.interpreter.externals import external_call
 from ptxemu.interpreter.lane import SPLIT, Lane, Step
 from ptxemu.interpreter.memory import overflow
-from ptxemu.interpreter.translate import FRAME_ALIGN, GUARDED, Body, Code, Reader, method
+from ptxemu.interpreter.translate import FRAME_ALIGN, GUARDED, Code, Reader, Translator, method
 from ptxemu.ir.ops import Function, Imm, Op, Reg, Variable, Vec
 from ptxemu.ir.types import PRED
 from ptxemu.lower.core.layout import align_up
@@ -18,11 +18,11 @@ GUARDED.add("bra")
 
 
 @method("bra")
-def branch(body: Body, op: Op) -> Step:
-    labels, name, after = body.labels, op.labels[0], body.after
+def branch(t: Translator, op: Op) -> Step:
+    labels, name, after = t.labels, op.labels[0], t.after
     if op.guard is None:
         return lambda warp, group: labels[name]
-    holds = body.guard(op)
+    holds = t.guard(op)
 
     def step(warp: Any, group: list[Lane]) -> int | None:
         taken = [lane for lane in group if holds(lane)]
@@ -40,9 +40,9 @@ def branch(body: Body, op: Op) -> Step:
 
 
 @method("brx")
-def switch(body: Body, op: Op) -> Step:
+def switch(t: Translator, op: Op) -> Step:
     """brx.idx: an index past the list is a fault."""
-    read, labels, names = body.operand(op, "a"), body.labels, op.labels
+    read, labels, names = t.operand(op, "a"), t.labels, op.labels
 
     def step(warp: Any, group: list[Lane]) -> int:
         for lane in group:
@@ -55,12 +55,12 @@ def switch(body: Body, op: Op) -> Step:
 
 
 @method("exit")
-def leave_kernel(body: Body, op: Op) -> Step:
+def leave_kernel(t: Translator, op: Op) -> Step:
     return lambda warp, group: warp.exit(group)
 
 
 @method("trap")
-def trap(body: Body, op: Op) -> Step:
+def trap(t: Translator, op: Op) -> Step:
     return lambda warp, group: warp.fault(lib.PE_TRAP, op.pos, min(lane.index for lane in group))
 
 
@@ -70,9 +70,9 @@ Move = Callable[[Lane, int, Code], None]  # a value between a caller and its cal
 
 
 @method("ret")
-def leave_function(body: Body, op: Op) -> Step:
+def leave_function(t: Translator, op: Op) -> Step:
     """Threads go back to the caller, or leave the kernel. What the caller takes is still in the callee's frame."""
-    if body.code.function.kind == "entry":
+    if t.code.function.kind == "entry":
         return lambda warp, group: warp.exit(group)
 
     def step(warp: Any, group: list[Lane]) -> int:
@@ -87,18 +87,16 @@ def leave_function(body: Body, op: Op) -> Step:
 
 
 @method("call")
-def call(body: Body, op: Op) -> Step:
+def call(t: Translator, op: Op) -> Step:
     assert op.call is not None
     if not op.call.real:
-        return external_call(body, op)
-    after = body.after
+        return external_call(t, op)
+    after = t.after
     formals, results = op.call.formals
     open_bytes = _open_bytes(formals, op.call.args)
-    give = [_give(body, index, *pair) for index, pair in enumerate(zip(formals, op.call.args, strict=False))]
-    body.code.returning[after] = [
-        _take(body, index, *pair) for index, pair in enumerate(zip(results, op.call.returns, strict=False))
-    ]
-    choose = _target(body, op)
+    give = [_give(t, index, *pair) for index, pair in enumerate(zip(formals, op.call.args, strict=False))]
+    t.code.returning[after] = [_take(t, index, *pair) for index, pair in enumerate(zip(results, op.call.returns, strict=False))]
+    choose = _target(t, op)
 
     def step(warp: Any, group: list[Lane]) -> int:
         for lane in group:
@@ -136,16 +134,16 @@ def _elements(actual: Reg | Imm | Vec) -> list[tuple[int, Any]]:
     return found
 
 
-def _give(body: Body, index: int, formal: Variable, actual: Any) -> Move:
+def _give(t: Translator, index: int, formal: Variable, actual: Any) -> Move:
     """An argument, into the callee's frame."""
     if isinstance(actual, Variable):
-        here, size = _home(body, actual), actual.size if None in formal.dims else min(formal.size, actual.size)
+        here, size = _home(t, actual), actual.size if None in formal.dims else min(formal.size, actual.size)
 
         def copy(lane: Lane, base: int, callee: Code) -> None:
             lane.warp.local[_local(lane, base + callee.parameters[index], size)] = here(lane, size)
 
         return copy
-    parts = [(offset, item.type.bytes, body.reader(item, item.type)) for offset, item in _elements(actual)]
+    parts = [(offset, item.type.bytes, t.reader(item, item.type)) for offset, item in _elements(actual)]
 
     def write(lane: Lane, base: int, callee: Code) -> None:
         start = base + callee.parameters[index]
@@ -157,28 +155,28 @@ def _give(body: Body, index: int, formal: Variable, actual: Any) -> Move:
     return write
 
 
-def _home(body: Body, variable: Variable) -> Callable[[Lane, int], bytes]:
+def _home(t: Translator, variable: Variable) -> Callable[[Lane, int], bytes]:
     """The bytes of a caller's variable."""
-    if variable in body.layout.params:  # of the kernel
+    if variable in t.layout.params:  # of the kernel
         from ptxemu._runtime import ffi
 
-        offset = body.layout.params[variable]
+        offset = t.layout.params[variable]
         return lambda lane, size: bytes(ffi.buffer(ffi.cast("char *", lane.warp.w.param_base + offset), size))
-    own = body.code.offsets[variable]
+    own = t.code.offsets[variable]
     return lambda lane, size: bytes(lane.warp.local[_local(lane, lane.base + own, size)])
 
 
-def _take(body: Body, index: int, formal: Variable, actual: Any) -> Move:
+def _take(t: Translator, index: int, formal: Variable, actual: Any) -> Move:
     """A result, from the callee's frame."""
     if isinstance(actual, Variable):
-        own, size = body.code.offsets[actual], min(formal.size, actual.size)
+        own, size = t.code.offsets[actual], min(formal.size, actual.size)
 
         def copy(lane: Lane, base: int, callee: Code) -> None:
             memory = lane.warp.local
             memory[_local(lane, lane.base + own, size)] = bytes(memory[_local(lane, base + callee.results[index], size)])
 
         return copy
-    parts = [(offset, item, body.slot(item)) for offset, item in _elements(actual)]
+    parts = [(offset, item, t.slot(item)) for offset, item in _elements(actual)]
 
     def read(lane: Lane, base: int, callee: Code) -> None:
         start = base + callee.results[index]
@@ -190,14 +188,14 @@ def _take(body: Body, index: int, formal: Variable, actual: Any) -> Move:
     return read
 
 
-def _target(body: Body, op: Op) -> Callable[[Lane], Code]:
+def _target(t: Translator, op: Op) -> Callable[[Lane], Code]:
     """The code that a lane calls; an address that is not a function of the call's signature is a fault."""
     assert op.call is not None
     if isinstance(op.call.callee, Function):
-        code = body.codes[op.call.callee]
+        code = t.codes[op.call.callee]
         return lambda lane: code
-    address: Reader = body.reader(op.call.callee, op.call.callee.type)
-    codes = {body.layout.module.function_address(function): body.codes[function] for function in targets(op, body.codes)}
+    address: Reader = t.reader(op.call.callee, op.call.callee.type)
+    codes = {t.layout.module.function_address(function): t.codes[function] for function in targets(op, t.codes)}
 
     def choose(lane: Lane) -> Code:
         token = address(lane)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ptxemu.interpreter.evaluator import NAMESPACE, Evaluator
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.translate import CARRY, Body, bits_of
+from ptxemu.interpreter.translate import CARRY, Translator, bits_of
 from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -19,13 +19,13 @@ Maker = Callable[..., Step]
 _makers: dict[Hashable, Maker] = {}
 
 
-def elementwise(body: Body, op: Op) -> Step:
+def elementwise(t: Translator, op: Op) -> Step:
     op = _with_carry(op)
     items = list(_items(op))
     computed: list[tuple[int, Callable[[Lane], int]]] = []
-    places = [_place(body, item, kind, computed) for item, kind, _ in items]
-    places += [0 if dst is None else body.slot(dst) for dst in op.dsts]
-    places += [body.slot(op.guard[0])] if op.guard else []
+    places = [_place(t, item, kind, computed) for item, kind, _ in items]
+    places += [0 if dst is None else t.slot(dst) for dst in op.dsts]
+    places += [t.slot(op.guard[0])] if op.guard else []
     key = _form(op, items)
     if key not in _makers:
         _makers[key] = _make(op, items)
@@ -52,15 +52,15 @@ def _items(op: Op) -> Any:
             yield item, kind, negated
 
 
-def _place(body: Body, item: Operand, kind: ScalarType, computed: list[tuple[int, Callable[[Lane], int]]]) -> int:
+def _place(t: Translator, item: Operand, kind: ScalarType, computed: list[tuple[int, Callable[[Lane], int]]]) -> int:
     """The slot where a source is found; that of one that has to be computed first is a new register's."""
     if isinstance(item, Reg):
-        return body.slot(item)
+        return t.slot(item)
     if isinstance(item, Imm):
-        return body.constant(item.bits & bits_of(kind))
+        return t.constant(item.bits & bits_of(kind))
     assert isinstance(item, (SReg, SymRef)), item
-    place = body.slot(Reg("%operand", kind))
-    computed.append((place, body.reader(item, kind)))
+    place = t.slot(Reg("%operand", kind))
+    computed.append((place, t.reader(item, kind)))
     return place
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ptxemu.interpreter import arithmetic
-from ptxemu.lower.core.emit import Body
+from ptxemu.lower.core.emit import FunctionEmitter
 from ptxemu.lower.core.float_bits import FLOAT_BITS, width
 
 BITCAST = re.compile(r"bitcast (.+) (\S+) to (.+)")
@@ -43,7 +43,7 @@ def literal(t: str, text: str) -> int:
     return arithmetic.encode(t, arithmetic.decode("double", bits))
 
 
-class Evaluator(Body):
+class Evaluator(FunctionEmitter):
     """Writes Python. ``names`` holds those of scalars, ``parts`` the elements of vectors by name."""
 
     def __init__(self, sources: list[str]) -> None:

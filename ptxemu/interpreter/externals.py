@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxemu._runtime import lib
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.translate import Body, Reader, Writer
+from ptxemu.interpreter.translate import Reader, Translator, Writer
 from ptxemu.ir.ops import Function, Imm, Op, Reg, Variable
 from ptxemu.ir.runtime_calls import GRID_SCOPE, SIGNATURES
 from ptxemu.ir.types import U32, U64, ScalarType
@@ -15,12 +15,12 @@ from ptxemu.ir.types import U32, U64, ScalarType
 RESULT = 0  # area; the arguments follow
 
 
-def external_call(body: Body, op: Op) -> Step:
+def external_call(t: Translator, op: Op) -> Step:
     assert op.call is not None and isinstance(op.call.callee, Function)
-    name, pos, after = op.call.callee.name, op.pos, body.after
+    name, pos, after = op.call.callee.name, op.pos, t.after
     results, arguments = SIGNATURES[name]
-    readers = [_argument(body, value, _kind(bits)) for value, bits in zip(op.call.args, arguments, strict=True)]
-    write = _result(body, op.call.returns[0], _kind(results[0])) if results else None
+    readers = [_argument(t, value, _kind(bits)) for value, bits in zip(op.call.args, arguments, strict=True)]
+    write = _result(t, op.call.returns[0], _kind(results[0])) if results else None
 
     def prepared(warp: Any, group: list[Lane]) -> list[Any]:
         """The arguments of the C function behind the mask."""
@@ -70,15 +70,15 @@ def _kind(bits: int) -> ScalarType:
     return U64 if bits == 64 else U32
 
 
-def _argument(body: Body, value: Any, kind: ScalarType) -> Reader:
+def _argument(t: Translator, value: Any, kind: ScalarType) -> Reader:
     if isinstance(value, Variable):
-        return _in_frame(body, value, kind)
+        return _in_frame(t, value, kind)
     assert isinstance(value, (Reg, Imm))
-    return body.reader(value, kind)
+    return t.reader(value, kind)
 
 
-def _in_frame(body: Body, variable: Variable, kind: ScalarType) -> Reader:
-    start = body.code.offsets[variable]
+def _in_frame(t: Translator, variable: Variable, kind: ScalarType) -> Reader:
+    start = t.code.offsets[variable]
 
     def read(lane: Lane) -> int:
         first = lane.index * lane.warp.w.local_size + lane.base + start
@@ -87,11 +87,11 @@ def _in_frame(body: Body, variable: Variable, kind: ScalarType) -> Reader:
     return read
 
 
-def _result(body: Body, value: Any, kind: ScalarType) -> Writer | None:
+def _result(t: Translator, value: Any, kind: ScalarType) -> Writer | None:
     if isinstance(value, Reg):
-        return body.writer(value, kind)
+        return t.writer(value, kind)
     assert isinstance(value, Variable)
-    start = body.code.offsets[value]
+    start = t.code.offsets[value]
 
     def write(lane: Lane, result: int) -> None:
         first = lane.index * lane.warp.w.local_size + lane.base + start

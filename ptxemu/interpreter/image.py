@@ -9,7 +9,7 @@ from importlib import import_module
 from ptxemu.dialects import PTX
 from ptxemu.driver.requirements import find_entry, require_local, require_one_cta, require_supported
 from ptxemu.interpreter.control import targets
-from ptxemu.interpreter.translate import METHODS, Body, Code
+from ptxemu.interpreter.translate import METHODS, Code, Translator
 from ptxemu.ir.ops import Function, Module, Op
 from ptxemu.isa import rows
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -65,18 +65,18 @@ def image_of(module: Module, entry: str) -> Image:
         require_local(module.source, function, codes[function].frame_bytes)
     layout = _layout(module, kernel, functions)
     for code in codes.values():
-        translate(module, Body(code, layout, codes))
+        translate(module, Translator(code, layout, codes))
     calls = any(op.call is not None and op.call.real for function in functions for op in ops_of(function))
     stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in ops_of(function))
     frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes
     return Image(codes[kernel], layout.static_shared, frames, stacked)
 
 
-def translate(module: Module, body: Body) -> None:
+def translate(module: Module, t: Translator) -> None:
     try:
-        body.translate()
+        t.translate()
     except UnsupportedError as error:
-        raise UnsupportedError(f"{module.source.where(body.pos)}: {error}") from None
+        raise UnsupportedError(f"{module.source.where(t.pos)}: {error}") from None
 
 
 def ops_of(function: Function) -> Iterator[Op]:

@@ -11,7 +11,7 @@ from ptxemu.interpreter.lane import LANES, Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Body, Reader, code_of_space, method, write_all
+from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method, write_all
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import B32
 from ptxemu.isa.matrix import BITS, dimensions
@@ -39,12 +39,12 @@ class Fragments:
         return int(self.views[bits][slot * LANES * 32 // bits + lane])
 
 
-def together(body: Body, op: Op, sources: list[tuple[Reader, int]], result: int, run: Run) -> Step:
+def together(t: Translator, op: Op, sources: list[tuple[Reader, int]], result: int, run: Run) -> Step:
     """An instruction of a whole warp.  Sources, with their widths, are put into slots one after the other; results lie in the
     slots from ``result`` on."""
-    writers, fragments = body.writers(op), Fragments()
+    writers, fragments = t.writers(op), Fragments()
     widths = [kind.bits for kind in op.dst_types]
-    after, key = body.after, (op.pos, op.opcode)
+    after, key = t.after, (op.pos, op.opcode)
 
     def execute(warp: Any, lanes: list[Lane], meetings: list[Meeting], mask: int) -> None:
         for lane, meeting in zip(lanes, meetings, strict=True):
@@ -67,10 +67,10 @@ def together(body: Body, op: Op, sources: list[tuple[Reader, int]], result: int,
     return step
 
 
-def _registers(body: Body, op: Op, name: str = "a") -> list[tuple[Reader, int]]:
+def _registers(t: Translator, op: Op, name: str = "a") -> list[tuple[Reader, int]]:
     kind = op.type_of(name)
     assert kind is not None
-    return [(read, kind.bits) for read in body.readers(op[name], kind)]
+    return [(read, kind.bits) for read in t.readers(op[name], kind)]
 
 
 def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], int]:
@@ -83,16 +83,16 @@ def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], 
 
 
 @method("mma")
-def mma(body: Body, op: Op) -> Step:
+def mma(t: Translator, op: Op) -> Step:
     mods = {"atype": "f16", "btype": "f16"} | op.mods
-    operands = [_registers(body, op, name) for name in "abc"]
+    operands = [_registers(t, op, name) for name in "abc"]
     places, end = [], 0
     for registers in operands:
         slots, end = _slots(registers, end)
         places.append(slots)
     sources, metadata, selector = [item for registers in operands for item in registers], 0, 0
     if "variant" in mods:
-        sources.append((body.reader(op["e"], B32), 32))
+        sources.append((t.reader(op["e"], B32), 32))
         metadata, end = end, end + 1
         selector = op["immf"].bits if isinstance(op["immf"], Imm) else 0
     results = [end + index * (op.dst_types[0].bits // 32) for index in range(len(op.dsts))]
@@ -107,7 +107,7 @@ def mma(body: Body, op: Op) -> Step:
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         warp.grid.call("pe_mma", warp, constants, mask_of(lanes), fragments.memory)
 
-    return together(body, op, sources, end, run)
+    return together(t, op, sources, end, run)
 
 
 def _flags(op: Op) -> int:
@@ -123,43 +123,43 @@ def _flags(op: Op) -> int:
 # ---------------------------------------------------------------- fragments and memory
 
 
-def _wmma(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]], count: int) -> Step:
+def _wmma(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]], count: int) -> Step:
     """wmma.load, wmma.store; the address and the stride are those of lane 0."""
     m, n, k = dimensions(op.mods["shape"])
     role, column_major = op.mods["role"], op.mods["layout"] == "col"
     rows, columns = {"a": (m, k), "b": (n, k)}.get(role, (m, n))
     across = column_major != (role == "b")  # of b, the columns are what the fragment has as rows
     codes = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B}
-    space = code_of_space(body.space(op))
+    space = code_of_space(t.space(op))
     constants = site(
         "wmma", op, space=space, rows=rows, columns=columns, bits=BITS[op.mods["type"]], role=codes.get(role, lib.PE_WMMA_C),
         across=across, registers=count,
     )  # fmt: skip
-    address = body.address(op["p"])
-    step = body.reader(op["stride"], B32) if op["stride"] is not None else (lambda lane: rows if across else columns)
+    address = t.address(op["p"])
+    step = t.reader(op["stride"], B32) if op["stride"] is not None else (lambda lane: rows if across else columns)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         first = min(lanes, key=lambda lane: lane.index)
         warp.w.pos, warp.w.space = op.pos, space
         warp.grid.call(function, warp, constants, mask_of(lanes), address(first), step(first), fragments.memory)
 
-    return together(body, op, sources, 0, run)
+    return together(t, op, sources, 0, run)
 
 
 @method("wmma_load")
-def wmma_load(body: Body, op: Op) -> Step:
-    return _wmma(body, op, "pe_wmma_load", [], len(op.dsts))
+def wmma_load(t: Translator, op: Op) -> Step:
+    return _wmma(t, op, "pe_wmma_load", [], len(op.dsts))
 
 
 @method("wmma_store")
-def wmma_store(body: Body, op: Op) -> Step:
-    registers = _registers(body, op)
-    return _wmma(body, op, "pe_wmma_store", registers, len(registers))
+def wmma_store(t: Translator, op: Op) -> Step:
+    registers = _registers(t, op)
+    return _wmma(t, op, "pe_wmma_store", registers, len(registers))
 
 
-def _rows(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
+def _rows(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
     """ldmatrix, stmatrix: lanes give the addresses of rows."""
-    address, space = body.address(op["p"]), code_of_space(body.space(op))
+    address, space = t.address(op["p"]), code_of_space(t.space(op))
     number, transposed = int(op.mods["num"][1:]), int("trans" in op.mods)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
@@ -167,24 +167,24 @@ def _rows(body: Body, op: Op, function: str, sources: list[tuple[Reader, int]]) 
         warp.w.pos, warp.w.space = op.pos, space
         warp.grid.call(function, warp, op.pos, space, number, transposed, mask_of(lanes), rows, fragments.memory)
 
-    return together(body, op, sources, 0, run)
+    return together(t, op, sources, 0, run)
 
 
 @method("ldmatrix")
-def ldmatrix(body: Body, op: Op) -> Step:
-    return _rows(body, op, "pe_ldmatrix", [])
+def ldmatrix(t: Translator, op: Op) -> Step:
+    return _rows(t, op, "pe_ldmatrix", [])
 
 
 @method("stmatrix")
-def stmatrix(body: Body, op: Op) -> Step:
-    return _rows(body, op, "pe_stmatrix", _registers(body, op))
+def stmatrix(t: Translator, op: Op) -> Step:
+    return _rows(t, op, "pe_stmatrix", _registers(t, op))
 
 
 @method("movmatrix")
-def movmatrix(body: Body, op: Op) -> Step:
-    sources = _registers(body, op)
+def movmatrix(t: Translator, op: Op) -> Step:
+    sources = _registers(t, op)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         warp.grid.call("pe_movmatrix", warp, op.pos, mask_of(lanes), fragments.memory, fragments.at(len(sources)))
 
-    return together(body, op, sources, len(sources), run)
+    return together(t, op, sources, len(sources), run)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.translate import Body, Reader, Writer, bits_of, code_of_space, method, write_all
+from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, code_of_space, method, write_all
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.ir.types import U32, U64, ScalarType
 
@@ -20,9 +20,9 @@ def addresses(warp: Any, group: list[Lane], address: Reader) -> tuple[int, Any]:
     return sum(lane.bit for lane in group), transfer.fill(ADDRESSES, 8, group, address)
 
 
-def load_into(body: Body, op: Op, writers: list[Writer | None], kind: ScalarType) -> Step:
+def load_into(t: Translator, op: Op, writers: list[Writer | None], kind: ScalarType) -> Step:
     """Elements of one type from consecutive places."""
-    address, space = body.address(op["a"]), code_of_space(body.space(op, operand=op["a"]))
+    address, space = t.address(op["a"]), code_of_space(t.space(op, operand=op["a"]))
     size, count, pos = kind.bytes, len(writers), op.pos
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -37,16 +37,16 @@ def load_into(body: Body, op: Op, writers: list[Writer | None], kind: ScalarType
 
 
 @method("ld")
-def load(body: Body, op: Op) -> Step:
-    return load_into(body, op, body.writers(op), op.dst_types[0])
+def load(t: Translator, op: Op) -> Step:
+    return load_into(t, op, t.writers(op), op.dst_types[0])
 
 
 @method("st")
-def store(body: Body, op: Op) -> Step:
+def store(t: Translator, op: Op) -> Step:
     kind = op.type_of("v")
     assert kind is not None
-    address, space = body.address(op["a"]), code_of_space(body.space(op, operand=op["a"]))
-    readers, size, pos = body.readers(op["v"], kind), kind.bytes, op.pos
+    address, space = t.address(op["a"]), code_of_space(t.space(op, operand=op["a"]))
+    readers, size, pos = t.readers(op["v"], kind), kind.bytes, op.pos
     count = len(readers)
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -67,20 +67,20 @@ def lane_data(warp: Any, area: int, group: list[Lane], readers: list[Reader], si
 
 
 @method("prefetch", "hint", "brkpt", "pmevent", "copies_done", "fence")
-def nothing(body: Body, op: Op) -> Step:
+def nothing(t: Translator, op: Op) -> Step:
     """Hints; and what orders memory, which here is in order."""
     return lambda warp, group: None
 
 
 @method("createpolicy")
-def createpolicy(body: Body, op: Op) -> Step:
+def createpolicy(t: Translator, op: Op) -> Step:
     """An opaque value that no access looks at."""
-    return each(body, op, lambda lane: 0)
+    return each(t, op, lambda lane: 0)
 
 
-def each(body: Body, op: Op, value: Callable[[Lane], int]) -> Step:
+def each(t: Translator, op: Op, value: Callable[[Lane], int]) -> Step:
     """An instruction whose one result is a function of the lane."""
-    write = body.result(op)
+    write = t.result(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         if write is not None:
@@ -93,10 +93,10 @@ def each(body: Body, op: Op, value: Callable[[Lane], int]) -> Step:
 # ---------------------------------------------------------------- address spaces
 
 
-def _generic(body: Body, op: Op) -> Reader:
+def _generic(t: Translator, op: Op) -> Reader:
     source = op["a"]
     narrow = isinstance(source, Reg) and source.type.bits == 32
-    return body.reader(source, U32 if narrow else U64)
+    return t.reader(source, U32 if narrow else U64)
 
 
 def _local_base(lane: Lane) -> int:
@@ -105,20 +105,20 @@ def _local_base(lane: Lane) -> int:
 
 
 @method("cvta")
-def cvta(body: Body, op: Op) -> Step:
+def cvta(t: Translator, op: Op) -> Step:
     """Shared and local addresses are offsets in their windows; the others are generic already."""
-    read, sign, mask = _generic(body, op), -1 if "to" in op.mods else 1, bits_of(op.dst_types[0])
-    space = body.space(op)
+    read, sign, mask = _generic(t, op), -1 if "to" in op.mods else 1, bits_of(op.dst_types[0])
+    space = t.space(op)
     if space == "shared":
-        return each(body, op, lambda lane: read(lane) + sign * lane.warp.w.shared_base & mask)
+        return each(t, op, lambda lane: read(lane) + sign * lane.warp.w.shared_base & mask)
     if space == "local":
-        return each(body, op, lambda lane: read(lane) + sign * _local_base(lane) & mask)
-    return each(body, op, lambda lane: read(lane) & mask)
+        return each(t, op, lambda lane: read(lane) + sign * _local_base(lane) & mask)
+    return each(t, op, lambda lane: read(lane) & mask)
 
 
 @method("isspacep")
-def isspacep(body: Body, op: Op) -> Step:
-    read, space = _generic(body, op), body.space(op)
+def isspacep(t: Translator, op: Op) -> Step:
+    read, space = _generic(t, op), t.space(op)
 
     def windows(lane: Lane) -> dict[str, tuple[int, int]]:
         w = lane.warp.w
@@ -135,20 +135,20 @@ def isspacep(body: Body, op: Op) -> Step:
         w = lane.warp.w
         return int(not found and 0 <= address - w.arena_base < w.arena_size)
 
-    return each(body, op, inside)
+    return each(t, op, inside)
 
 
 # ---------------------------------------------------------------- the stack
 
 
 @method("stacksave")
-def stacksave(body: Body, op: Op) -> Step:
-    return each(body, op, lambda lane: lane.stack & bits_of(op.dst_types[0]))
+def stacksave(t: Translator, op: Op) -> Step:
+    return each(t, op, lambda lane: lane.stack & bits_of(op.dst_types[0]))
 
 
 @method("stackrestore")
-def stackrestore(body: Body, op: Op) -> Step:
-    read = body.operand(op, "a")
+def stackrestore(t: Translator, op: Op) -> Step:
+    read = t.operand(op, "a")
 
     def step(warp: Any, group: list[Lane]) -> None:
         for lane in group:
@@ -158,9 +158,9 @@ def stackrestore(body: Body, op: Op) -> Step:
 
 
 @method("alloca")
-def alloca(body: Body, op: Op) -> Step:
+def alloca(t: Translator, op: Op) -> Step:
     """The next aligned bytes; a fault if the thread has not so many."""
-    size, write = body.operand(op, "a"), body.result(op)
+    size, write = t.operand(op, "a"), t.result(op)
     align = op["immAlign"].bits if isinstance(op["immAlign"], Imm) else STACK_ALIGN
 
     def step(warp: Any, group: list[Lane]) -> None:

@@ -9,7 +9,7 @@ from ptxemu._runtime import lib
 from ptxemu.interpreter.lane import LANES, Lane
 
 if TYPE_CHECKING:
-    from ptxemu.interpreter.translate import Body
+    from ptxemu.interpreter.translate import Translator
 
 AXES = {"x": 0, "y": 1, "z": 2}
 ALL = (1 << LANES) - 1
@@ -37,7 +37,7 @@ OF_LANE: dict[str, Callable[[Lane], int]] = {
 FIXED = {"nwarpid": LANES, "cluster_nctarank": 1, "cluster_nctaid": 1}  # all others are zero
 
 
-def special(body: Body, name: str) -> Callable[[Lane], int]:
+def special(t: Translator, name: str) -> Callable[[Lane], int]:
     """How to read a special register."""
     stem, _, axis = name.partition(".")
     if stem == "tid":
@@ -51,5 +51,5 @@ def special(body: Body, name: str) -> Callable[[Lane], int]:
         return lambda lane: int(getattr(lane.warp.w, field))
     if stem in OF_LANE:
         return OF_LANE[stem]
-    value = int(body.layout.explicit_cluster) if stem == "is_explicit_cluster" else FIXED.get(stem, 0)
+    value = int(t.layout.explicit_cluster) if stem == "is_explicit_cluster" else FIXED.get(stem, 0)
     return lambda lane: value

@@ -9,7 +9,7 @@ from ptxemu.interpreter.atomics import operation, type_code
 from ptxemu.interpreter.lane import LANES, Lane, Step
 from ptxemu.interpreter.memory import lane_data
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Body, Reader, method, write_all
+from ptxemu.interpreter.translate import Reader, Translator, method, write_all
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import B32
 
@@ -42,10 +42,10 @@ def mask_of(group: list[Lane]) -> int:
 
 
 @method("suld", "sust", "sured")
-def surface(body: Body, op: Op) -> Step:
+def surface(t: Translator, op: Op) -> Step:
     kind, opcode = op.type(), op.row.lower
-    writers = body.writers(op)
-    data = [] if opcode == "suld" else body.readers(op["v"], kind)
+    writers = t.writers(op)
+    data = [] if opcode == "suld" else t.readers(op["v"], kind)
     count = len(writers) or len(data)
     code = getattr(lib, KINDS[opcode][op.mods.get("mode", "b")])
     clamp = getattr(lib, f"PE_CLAMP_{CLAMPS[op.mods.get('clamp', 'trap')]}")
@@ -53,8 +53,8 @@ def surface(body: Body, op: Op) -> Step:
     constants = site(
         "surface", op, kind=code, geom=geometry(op), clamp=clamp, element=kind.bytes, count=count, **reduction,
     )  # fmt: skip
-    handle, size = body.handle(op["s"]), kind.bytes
-    axes, layer, _ = coordinates(op.mods["geom"], body.readers(op["coordinates"], B32))
+    handle, size = t.handle(op["s"]), kind.bytes
+    axes, layer, _ = coordinates(op.mods["geom"], t.readers(op["coordinates"], B32))
     places = [*axes, *[None] * (3 - len(axes)), layer]
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -70,9 +70,9 @@ def surface(body: Body, op: Op) -> Step:
     return step
 
 
-def query(body: Body, op: Op, function: str, which: int, level: Reader | None = None) -> Step:
+def query(t: Translator, op: Op, function: str, which: int, level: Reader | None = None) -> Step:
     """suq, txq: one word of each lane."""
-    handle, writers = body.handle(op.get("t") or op["s"]), body.writers(op)
+    handle, writers = t.handle(op.get("t") or op["s"]), t.writers(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         transfer = warp.grid.transfer
@@ -86,20 +86,20 @@ def query(body: Body, op: Op, function: str, which: int, level: Reader | None = 
 
 
 @method("suq")
-def suq(body: Body, op: Op) -> Step:
-    return query(body, op, "pe_suq", getattr(lib, f"PE_SUQ_{op.mods['query'].upper()}"))
+def suq(t: Translator, op: Op) -> Step:
+    return query(t, op, "pe_suq", getattr(lib, f"PE_SUQ_{op.mods['query'].upper()}"))
 
 
 @method("txq")
-def txq(body: Body, op: Op) -> Step:
-    level = body.readers(op["lod"], B32)[0] if "level" in op.mods else None
-    return query(body, op, "pe_txq", getattr(lib, f"PE_TXQ_{op.mods['query'].upper()}"), level)
+def txq(t: Translator, op: Op) -> Step:
+    level = t.readers(op["lod"], B32)[0] if "level" in op.mods else None
+    return query(t, op, "pe_txq", getattr(lib, f"PE_TXQ_{op.mods['query'].upper()}"), level)
 
 
 @method("istypep")
-def istypep(body: Body, op: Op) -> Step:
+def istypep(t: Translator, op: Op) -> Step:
     """Is it the handle of a bound surface, texture or sampler?"""
-    handle, writers = body.handle(op["a"]), body.writers(op)
+    handle, writers = t.handle(op["a"]), t.writers(op)
     surfaces = op.mods["type"] == "surfref"
     leading = [] if surfaces else [int(op.mods["type"] == "samplerref")]
 
@@ -116,10 +116,10 @@ def istypep(body: Body, op: Op) -> Step:
 
 
 @method("tex", "tld4")
-def texture(body: Body, op: Op) -> Step:
+def texture(t: Translator, op: Op) -> Step:
     """The residency predicate is true: every texture is in memory."""
     result, count = op.type("dtype"), int(op.mods["vec"][1:])
-    rows, lod, offsets = _rows(body, op)
+    rows, lod, offsets = _rows(t, op)
     wanted = _wanted(op, result.name == "f16x2")
     gather = 1 + "rgba".index(op.mods["comp"]) if "comp" in op.mods else 0
     kind = OTHER_BITS.get(result.name, lib.PE_RESULT_B32)
@@ -127,8 +127,8 @@ def texture(body: Body, op: Op) -> Step:
         "texture", op, geom=geometry(op), integer=op.mods["ctype"] == "s32", lod=lod, offsets=offsets, result=kind, gather=gather,
         wanted=wanted,
     )  # fmt: skip
-    handle, sampler = body.handle(op["t"]), None if isinstance(op["sampler"], Imm) else body.handle(op["sampler"])
-    writers = body.writers(op)
+    handle, sampler = t.handle(op["t"]), None if isinstance(op["sampler"], Imm) else t.handle(op["sampler"])
+    writers = t.writers(op)
     stacked, out = ffi.new("uint32_t[]", max(len(rows), 1) * LANES), ffi.new("uint32_t[]", 4 * LANES)
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -146,18 +146,18 @@ def texture(body: Body, op: Op) -> Step:
     return step
 
 
-def _rows(body: Body, op: Op) -> tuple[list[Reader], int, int]:
+def _rows(t: Translator, op: Op) -> tuple[list[Reader], int, int]:
     """The operands as the engine wants them, the kind of level of detail, and whether offsets are among them."""
-    axes, layer, sample = coordinates(op.mods["geom"], body.readers(op["coordinates"], B32))
+    axes, layer, sample = coordinates(op.mods["geom"], t.readers(op["coordinates"], B32))
     rows = [*axes, *(read for read in (layer, sample) if read is not None)]
     mode, lod = op.mods.get("mode"), lib.PE_LOD_LEAST
     if mode == "level":
-        rows, lod = rows + body.readers(op["lod"], B32), lib.PE_LOD_LEVEL
+        rows, lod = rows + t.readers(op["lod"], B32), lib.PE_LOD_LEVEL
     elif mode == "grad":
         for name in "xy":
-            rows += body.readers(op[name], B32)[: len(axes)]
+            rows += t.readers(op[name], B32)[: len(axes)]
         lod = lib.PE_LOD_GRADIENT
-    offsets = [] if op.get("e") is None else body.readers(op["e"], B32)[: len(axes)]
+    offsets = [] if op.get("e") is None else t.readers(op["e"], B32)[: len(axes)]
     return rows + offsets, int(lod), int(bool(offsets))
 
 

@@ -7,21 +7,21 @@ from typing import Any
 from ptxemu.interpreter.barriers import Arrival
 from ptxemu.interpreter.lane import SPLIT, Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
-from ptxemu.interpreter.translate import Body, method
+from ptxemu.interpreter.translate import Translator, method
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import U32
 
 
 @method("barrier_sync", "barrier_arrive", "barrier_red")
-def barrier(body: Body, op: Op) -> Step:
+def barrier(t: Translator, op: Op) -> Step:
     """bar, barrier: ``.aligned`` (which ``bar`` always is) counts warps, whose lanes come to it together."""
     red, waits = op.get("c") is not None, not op.effects.arrives
     threads = "aligned" in op.row.by_modifier and "aligned" not in op.mods
-    number = body.reader(op["a"], U32)
-    count = body.reader(op["b"], U32) if op["b"] is not None else (lambda lane: 0)
-    predicate = body.operand(op, "c") if red else (lambda lane: 0)
-    how, after = Arrival(op.pos, waits, red, threads), body.after
-    write = body.result(op)
+    number = t.reader(op["a"], U32)
+    count = t.reader(op["b"], U32) if op["b"] is not None else (lambda lane: 0)
+    predicate = t.operand(op, "c") if red else (lambda lane: 0)
+    how, after = Arrival(op.pos, waits, red, threads), t.after
+    write = t.result(op)
 
     def result(lane: Lane, votes: list[bool]) -> None:
         if write is not None:
@@ -53,13 +53,13 @@ def barrier(body: Body, op: Op) -> Step:
 
 
 @method("cluster_arrive")
-def cluster_arrive(body: Body, op: Op) -> Step:
+def cluster_arrive(t: Translator, op: Op) -> Step:
     return lambda warp, group: warp.block.barriers.cluster.arrive(warp, group, op.pos)
 
 
 @method("cluster_wait")
-def cluster_wait(body: Body, op: Op) -> Step:
-    after = body.after
+def cluster_wait(t: Translator, op: Op) -> Step:
+    after = t.after
 
     def step(warp: Any, group: list[Lane]) -> int:
         for lane in group:

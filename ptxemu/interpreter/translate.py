@@ -17,7 +17,7 @@ from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up, place
 from ptxemu.text.errors import UnsupportedError
 
-Method = Callable[["Body", Op], Step]
+Method = Callable[["Translator", Op], Step]
 METHODS: dict[str, Method] = {}
 FRAME_ALIGN = 16
 WORD64 = (1 << 64) - 1
@@ -28,7 +28,7 @@ Writer = Callable[[Lane, int], None]
 
 
 def method(*names: str) -> Callable[[Method], Method]:
-    """Register ``fn(body, op) -> step`` for the rows with these lowerings."""
+    """Register ``fn(t, op) -> step`` for the rows with these lowerings."""
 
     def add(fn: Method) -> Method:
         for name in names:
@@ -77,8 +77,8 @@ def bits_of(kind: ScalarType) -> int:
     return (1 << kind.bits) - 1
 
 
-class Body:
-    """The translation of one function body into its code."""
+class Translator:
+    """Makes the code of one function from its body."""
 
     def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code]) -> None:
         self.code, self.layout, self.codes = code, layout, codes

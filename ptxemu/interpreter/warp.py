@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxemu.interpreter.lane import YIELD, Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
-from ptxemu.interpreter.translate import Body, bits_of, method, write_all
+from ptxemu.interpreter.translate import Translator, bits_of, method, write_all
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import U32
 
@@ -16,16 +16,16 @@ Compute = Callable[[dict[int, Inputs], set[int]], dict[int, Inputs]]
 """The results of each lane from the operands of those that execute, and the lanes that take part."""
 
 
-def collective(body: Body, op: Op, names: Sequence[str], compute: Compute) -> Step:
+def collective(t: Translator, op: Op, names: Sequence[str], compute: Compute) -> Step:
     """An instruction that lanes execute together: those of its membermask, or, without one, those that are there.
 
     ``names`` are the operands that ``compute`` takes.
     """
-    readers = [body.operand(op, name) for name in names]
-    writers = body.writers(op)
-    members = None if op.get("membermask") is None else body.reader(op["membermask"], U32)
+    readers = [t.operand(op, name) for name in names]
+    writers = t.writers(op)
+    members = None if op.get("membermask") is None else t.reader(op["membermask"], U32)
     key = (op.opcode, tuple(sorted(op.mods.values())), op.negs)
-    after = body.after
+    after = t.after
 
     def run(lanes: list[Lane], inputs: list[Inputs], mask: int) -> dict[int, Inputs]:
         given = {lane.index: values for lane, values in zip(lanes, inputs, strict=True)}
@@ -55,7 +55,7 @@ def collective(body: Body, op: Op, names: Sequence[str], compute: Compute) -> St
 
 
 @method("shfl")
-def shfl(body: Body, op: Op) -> Step:
+def shfl(t: Translator, op: Op) -> Step:
     mode = op.mods["mode"]
 
     def compute(given: dict[int, Inputs], who: set[int]) -> dict[int, Inputs]:
@@ -65,7 +65,7 @@ def shfl(body: Body, op: Op) -> Step:
             results[lane] = (given[source][0] if source in given else own, int(valid))
         return results
 
-    return collective(body, op, "abc", compute)
+    return collective(t, op, "abc", compute)
 
 
 def _source(mode: str, lane: int, b: int, segment: int, limit: int) -> tuple[int, bool]:
@@ -78,7 +78,7 @@ def _source(mode: str, lane: int, b: int, segment: int, limit: int) -> tuple[int
 
 
 @method("vote")
-def vote(body: Body, op: Op) -> Step:
+def vote(t: Translator, op: Op) -> Step:
     mode = op.mods["mode"]
 
     def compute(given: dict[int, Inputs], who: set[int]) -> dict[int, Inputs]:
@@ -89,27 +89,27 @@ def vote(body: Body, op: Op) -> Step:
         }[mode]  # fmt: skip
         return {lane: (result,) for lane in given}
 
-    return collective(body, op, "a", compute)
+    return collective(t, op, "a", compute)
 
 
 @method("activemask")
-def activemask(body: Body, op: Op) -> Step:
-    return collective(body, op, "", lambda given, who: {lane: (sum(1 << other for other in who),) for lane in given})
+def activemask(t: Translator, op: Op) -> Step:
+    return collective(t, op, "", lambda given, who: {lane: (sum(1 << other for other in who),) for lane in given})
 
 
 @method("elect")
-def elect(body: Body, op: Op) -> Step:
+def elect(t: Translator, op: Op) -> Step:
     """The leader is the lowest lane, which the manual leaves open."""
 
     def compute(given: dict[int, Inputs], who: set[int]) -> dict[int, Inputs]:
         leader = min(who, default=32)
         return {lane: (leader, int(lane == leader)) for lane in given}
 
-    return collective(body, op, "", compute)
+    return collective(t, op, "", compute)
 
 
 @method("match")
-def match(body: Body, op: Op) -> Step:
+def match(t: Translator, op: Op) -> Step:
     everyone = op.mods["mode"] == "all"
 
     def compute(given: dict[int, Inputs], who: set[int]) -> dict[int, Inputs]:
@@ -120,11 +120,11 @@ def match(body: Body, op: Op) -> Step:
             results[lane] = (members * (same == members), int(same == members)) if everyone else (same,)
         return results
 
-    return collective(body, op, "a", compute)
+    return collective(t, op, "a", compute)
 
 
 @method("redux")
-def redux(body: Body, op: Op) -> Step:
+def redux(t: Translator, op: Op) -> Step:
     kind = op.type()
     combine = _redux_float if kind.is_float else _redux_integer
 
@@ -132,7 +132,7 @@ def redux(body: Body, op: Op) -> Step:
         result = combine(op, [given[lane][0] for lane in sorted(who)])
         return {lane: (result,) for lane in given}
 
-    return collective(body, op, "a", compute)
+    return collective(t, op, "a", compute)
 
 
 def _redux_integer(op: Op, values: list[int]) -> int:
@@ -159,11 +159,11 @@ def _redux_float(op: Op, values: list[int]) -> int:
 
 
 @method("bar_warp_sync")
-def bar_warp_sync(body: Body, op: Op) -> Step:
-    return collective(body, op, "", lambda given, who: {lane: () for lane in given})
+def bar_warp_sync(t: Translator, op: Op) -> Step:
+    return collective(t, op, "", lambda given, who: {lane: () for lane in given})
 
 
 @method("nanosleep")
-def nanosleep(body: Body, op: Op) -> Step:
+def nanosleep(t: Translator, op: Op) -> Step:
     """The pause may be as short as nothing; the others have a turn."""
     return lambda warp, group: YIELD

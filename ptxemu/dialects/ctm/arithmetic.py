@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ptxemu.check.modifiers import Form
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.ctm.grammar import float_bits
 from ptxemu.dialects.ctm.table import DISABLED, MODIFIERS
 from ptxemu.ir.ops import Reg
@@ -24,7 +24,7 @@ COMPARES = {"MIN": "lt", "CMP": "ge", "CND": "gt", "MAX": "gt"}
 class Arithmetic:
     """The operations of one kernel; ``any_nan``: MIN, MAX, CND and CMP return the second source if any is NaN."""
 
-    def __init__(self, body: Body, any_nan: bool) -> None:
+    def __init__(self, body: Builder, any_nan: bool) -> None:
         self.body = body
         self.any_nan = any_nan
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ptxemu.check.modifiers import Form
-from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.ctm.arithmetic import Arithmetic
 from ptxemu.dialects.ctm.ast import Instruction, Name, Part, Source
 from ptxemu.dialects.ctm.lower import LOAD
@@ -54,7 +54,7 @@ class Input:
 class Kernel:
     """A kernel being read."""
 
-    def __init__(self, body: Body, kind: str, options: dict[str, str], warn: Warn) -> None:
+    def __init__(self, body: Builder, kind: str, options: dict[str, str], warn: Warn) -> None:
         self.body = body
         self.arithmetic = Arithmetic(body, options["choice_nan"] == "any")
         self.registers = Registers(body, self.arithmetic)

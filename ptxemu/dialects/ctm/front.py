@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ptxemu.dialects.build import Body, module_of, surface
+from ptxemu.dialects.build import Builder, module_of, surface
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Line, Name, Number
 from ptxemu.dialects.ctm.body import Input, Kernel
 from ptxemu.dialects.ctm.grammar import float_bits, parser
@@ -81,7 +81,7 @@ class _Front(ProgramFront):
         self._begin(name.text, name.pos, kind.text)
 
     def _begin(self, name: str, pos: int, kind: str) -> None:
-        body = Body(self.module, name, pos)
+        body = Builder(self.module, name, pos)
         body.limit("domain")
         self._kernel = Kernel(body, kind, self.options, self.diagnostics.warning)
 

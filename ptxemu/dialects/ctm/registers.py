@@ -5,7 +5,7 @@ Programs are straight lines, so that a register may be given its first value whe
 
 from __future__ import annotations
 
-from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.ctm.arithmetic import Arithmetic
 from ptxemu.dialects.ctm.ast import Name
 from ptxemu.dialects.ctm.operands import CHANNELS, PRED, Select, temporary
@@ -19,7 +19,7 @@ SELECTED = {"PRED_SEL_RRRR": 0, "PRED_SEL_GGGG": 1, "PRED_SEL_BBBB": 2, "PRED_SE
 
 
 class Registers:
-    def __init__(self, body: Body, arithmetic: Arithmetic) -> None:
+    def __init__(self, body: Builder, arithmetic: Arithmetic) -> None:
         self.body = body
         self.arithmetic = arithmetic
         self.literals: dict[int, tuple[int, ...]] = {}  # constants by number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ptxemu.check.modifiers import Form
-from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.program import first_value
 from ptxemu.dialects.sass.ast import Address, Instruction, Negative, Operand
 from ptxemu.dialects.sass.memory import Banks, Pool
@@ -24,7 +24,7 @@ EPILOGUE = "<epilogue>"  # no label of a source
 class Kernel:
     """A kernel being read. ``helper`` are the lanes of each warp that are helper pixels, whose reductions do nothing."""
 
-    def __init__(self, body: Body, banks: Banks, pool: Pool, windows: tuple[int, ...]) -> None:
+    def __init__(self, body: Builder, banks: Banks, pool: Pool, windows: tuple[int, ...]) -> None:
         self.body = body
         self.banks = banks
         self.pool = pool

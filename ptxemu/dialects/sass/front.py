@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from ptxemu.dialects.build import Body, module_of
+from ptxemu.dialects.build import Builder, module_of
 from ptxemu.dialects.program import Outside, ProgramFront
 from ptxemu.dialects.sass import lower  # noqa: F401  (registers the lowerings)
 from ptxemu.dialects.sass.ast import Constant, Directive, Instruction, Line
@@ -96,7 +96,7 @@ class _Front(ProgramFront):
 
     def _start(self, name: str, pos: int) -> None:
         self.banks = self.banks.fresh()
-        self.kernel = Kernel(Body(self.module, name, pos), self.banks, self.pool, self.windows)
+        self.kernel = Kernel(Builder(self.module, name, pos), self.banks, self.pool, self.windows)
 
     def nameless_kernel(self, pos: int) -> None:
         self._start(f".kernel {pos}", pos)

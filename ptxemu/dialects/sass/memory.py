@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxemu.dialects.build import Body, surface
+from ptxemu.dialects.build import Builder, surface
 from ptxemu.dialects.sass.ast import Constant
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
@@ -33,7 +33,7 @@ def bias_of(windows: Sequence[int]) -> int:
     return max(BIAS, -(-max(windows) // BIAS) * BIAS)
 
 
-def program_address(body: Body, pointer: Reg, bias: int) -> Reg:
+def program_address(body: Builder, pointer: Reg, bias: int) -> Reg:
     """A device pointer as an address of the program's own 40-bit space (:mod:`ptxemu.dialects.sass.lower`)."""
     address = body.temp("b64")
     body.add(POINTER, {"bias": str(bias)}, (address,), (pointer,), (U64,), (U64,))
@@ -100,7 +100,7 @@ class Banks:
         self.given.add((place.bank, place.offset))
         self.words[place.bank, place.offset] = value
 
-    def add_param(self, body: Body, name: Name, type: str, offset: int | None, *, pointer: bool) -> None:
+    def add_param(self, body: Builder, name: Name, type: str, offset: int | None, *, pointer: bool) -> None:
         """A parameter, by default at the next place that is aligned."""
         self._new_name(name)
         end = max((start + variable.size for start, variable, _ in self.params), default=PARAMETERS)
@@ -113,7 +113,7 @@ class Banks:
             raise TextError(f"'{name.text}' overlaps another parameter or constant", name.pos, name.end)
         self.params.append((start, body.param(name.text, type, name.pos, start - PARAMETERS), pointer))
 
-    def add_register_file(self, body: Body, name: Name) -> Variable:
+    def add_register_file(self, body: Builder, name: Name) -> Variable:
         """An array parameter that no constant bank shows."""
         self._new_name(name)
         self.files += 1
@@ -127,7 +127,7 @@ class Banks:
     def _param_at(self, offset: int) -> tuple[int, Variable, bool] | None:
         return next((item for item in self.params if item[0] <= offset < item[0] + item[1].size), None)
 
-    def word(self, body: Body, bank: int, offset: int) -> Reg | SReg | int | None:
+    def word(self, body: Builder, bank: int, offset: int) -> Reg | SReg | int | None:
         """The word at a place, or None if there is none; may append ops that load it."""
         if (bank, offset) in self.words:
             return self.words[bank, offset]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from ptxemu.check.modifiers import Form, Misfit, alternatives, sort_modifiers
-from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.sass.ast import Address, Constant, Instruction, Negative, Operand
 from ptxemu.dialects.sass.grammar import LATER
 from ptxemu.dialects.sass.memory import Banks
@@ -196,7 +196,7 @@ def predicate_number(name: Name) -> int | None:
 class Operands:
     """The registers of a kernel, and the operands of its instructions."""
 
-    def __init__(self, body: Body, banks: Banks) -> None:
+    def __init__(self, body: Builder, banks: Banks) -> None:
         self.body = body
         self.banks = banks
         self._registers = [Reg(f"R{number}", TYPES["b32"]) for number in range(LAST_REGISTER + 1)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ptxemu.dialects import build
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.masks import Predication
 from ptxemu.dialects.visa.operands import Elements, Source
@@ -19,7 +19,7 @@ from ptxemu.ir.types import TYPES
 
 Spans = Sequence[tuple[int, int]]
 Values = list[Reg | int]
-Emit = Callable[[Body, Values, int], Reg]
+Emit = Callable[[Builder, Values, int], Reg]
 INTEGERS = ("ub", "b", "uw", "w", "ud", "d")
 INTEGER_FORMS = {
     "add": "add.u32", "mul": "mul.lo.u32", "mad": "mad.lo.u32", "and": "and.b32", "or": "or.b32", "xor": "xor.b32",
@@ -37,7 +37,7 @@ class Operation:
 
 
 def run(
-    body: Body,
+    body: Builder,
     operation: Operation,
     target: Elements,
     sources: Sequence[Source],
@@ -99,7 +99,7 @@ def compare_into(cmp: str, kind: str, target: str, place: tuple[int, int]) -> Op
     if target not in INTEGERS:
         raise TextError(f"'cmp' does not take type {target} here", *place)
 
-    def emit(body: Body, values: Values, channel: int) -> Reg:
+    def emit(body: Builder, values: Values, channel: int) -> Reg:
         truth, value = body.temp("pred"), body.temp("b32")
         body.emit(f"setp.{cmp}.{kind}", truth, *(reg(body, item) for item in values))
         body.emit("selp.b32", value, 0xFFFFFFFF, 0, truth)
@@ -114,7 +114,7 @@ def selection(target: str, sources: Sequence[Source], spans: Spans, chosen: Pred
         if kind not in INTEGERS and not all(other == "f" for other in types):
             raise TextError(f"'sel' does not take type {kind} here", *place)
 
-    def emit(body: Body, values: Values, channel: int) -> Reg:
+    def emit(body: Builder, values: Values, channel: int) -> Reg:
         value = body.temp("b32")
         first, second = reversed(values) if chosen.inverted else values
         body.emit("selp.b32", value, first, second, chosen.bit(channel))
@@ -136,7 +136,7 @@ def is_scalar(given: Source) -> bool:
 # ---------------------------------------------------------------- values
 
 
-def reg(body: Body, value: Reg | int, type: str = "b32") -> Reg:
+def reg(body: Builder, value: Reg | int, type: str = "b32") -> Reg:
     """A value in a register."""
     if isinstance(value, Reg):
         return value
@@ -146,7 +146,7 @@ def reg(body: Body, value: Reg | int, type: str = "b32") -> Reg:
 
 
 def _ptx(text: str) -> Operation:
-    def emit(body: Body, values: Values, channel: int) -> Reg:
+    def emit(body: Builder, values: Values, channel: int) -> Reg:
         value = body.temp("b32")
         body.emit(text, value, *(reg(body, item) for item in values))
         return value
@@ -157,7 +157,7 @@ def _ptx(text: str) -> Operation:
 def _shift(text: str) -> Emit:
     """The low five bits of the amount count."""
 
-    def emit(body: Body, values: Values, channel: int) -> Reg:
+    def emit(body: Builder, values: Values, channel: int) -> Reg:
         amount: Reg | int
         if isinstance(values[1], int):
             amount = values[1] & 31
@@ -193,7 +193,7 @@ def _move(target: str, source: Source, spans: Spans) -> Operation:
 
 
 def _same(bits: int) -> Emit:
-    def emit(body: Body, values: Values, channel: int) -> Reg:
+    def emit(body: Builder, values: Values, channel: int) -> Reg:
         value = body.temp("b64" if bits == 64 else "b32")
         body.emit("mov.b64" if bits == 64 else "mov.b32", value, values[0])
         return value
@@ -202,7 +202,7 @@ def _same(bits: int) -> Emit:
 
 
 def _convert(text: str, type: str) -> Emit:
-    def emit(body: Body, values: Values, channel: int) -> Reg:
+    def emit(body: Builder, values: Values, channel: int) -> Reg:
         value = body.temp(type)
         body.emit(text, value, reg(body, values[0], "b64" if text.endswith("64") else "b32"))
         return value

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ptxemu.check.modifiers import Form
 from ptxemu.dialects import build
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.operations import Operation
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Instruction, Operand
@@ -25,7 +25,7 @@ NOTHING = Imm(0, B32)
 
 
 def typed_atomic(
-    body: Body,
+    body: Builder,
     scope: Scope,
     form: Form,
     item: Instruction,
@@ -59,7 +59,7 @@ def typed_atomic(
 
 
 def _append(
-    body: Body,
+    body: Builder,
     form: Form,
     mods: dict[str, str],
     surface: SurfaceVariable,
@@ -75,7 +75,7 @@ def _append(
         write(body, result.variable, result.byte_of(channel), 4, dst, guard)
 
 
-def _value(body: Body, source: Raw | None, channel: int, result: Raw | None) -> Reg | Imm:
+def _value(body: Builder, source: Raw | None, channel: int, result: Raw | None) -> Reg | Imm:
     """A channel's element. What the results may overwrite is copied: the message takes its operands before."""
     if source is None:
         return NOTHING

@@ -8,7 +8,7 @@ thread is, so it looks at the joins in the order of the text.
 
 from __future__ import annotations
 
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.visa.masks import Bit, Predication, Span
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import TYPES
@@ -17,7 +17,7 @@ from ptxemu.ir.types import TYPES
 class Divergence:
     """The execution mask of a kernel with divergent branches: a word of bits, as are the channels that wait for a place."""
 
-    def __init__(self, body: Body, channels: int) -> None:
+    def __init__(self, body: Builder, channels: int) -> None:
         self._body = body
         self._enabled = self._word("<em>")
         self._start = channels

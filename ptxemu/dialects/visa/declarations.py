@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Alias, Number, Text, Value
 from ptxemu.dialects.visa.grammar import whole
@@ -37,7 +37,7 @@ PREDEFINED = {f"%{name}_{axis}": f"{ptx}.{axis}" for axis in AXES for name, ptx 
 )}  # fmt: skip
 
 
-def declare(body: Body, scope: Scope, name: Name, attributes: Attributes, bind: Binder) -> None:
+def declare(body: Builder, scope: Scope, name: Name, attributes: Attributes, bind: Binder) -> None:
     """``.decl NAME v_type=G type=ud num_elts=8``, with its attributes."""
     given: dict[str, tuple[Name, Value]] = {}
     for key, value in attributes:
@@ -57,7 +57,7 @@ def declare(body: Body, scope: Scope, name: Name, attributes: Attributes, bind: 
         scope.add(second, made)
 
 
-def special(body: Body, scope: Scope, name: Name) -> None:
+def special(body: Builder, scope: Scope, name: Name) -> None:
     """Declare a predefined variable, such as ``%local_id_x``, where it is used first."""
     text = name.text.partition(".")[0]
     if text in NULL_NAMES or text in scope.names:
@@ -95,7 +95,9 @@ def _count(given: dict[str, tuple[Name, Value]], name: Name, most: int) -> int:
     return count
 
 
-def _general(body: Body, scope: Scope, name: Name, shown: Name, given: dict[str, tuple[Name, Value]], bind: Binder) -> Declared:
+def _general(
+    body: Builder, scope: Scope, name: Name, shown: Name, given: dict[str, tuple[Name, Value]], bind: Binder
+) -> Declared:
     kind = _text(given, "type", name).lower()
     if kind not in ELEMENT_TYPES:
         key, _ = given["type"]
@@ -115,11 +117,15 @@ def _general(body: Body, scope: Scope, name: Name, shown: Name, given: dict[str,
     return General(shown.text, kind, count, base.words, base.offset + offset)
 
 
-def _predicate(body: Body, scope: Scope, name: Name, shown: Name, given: dict[str, tuple[Name, Value]], bind: Binder) -> Declared:
+def _predicate(
+    body: Builder, scope: Scope, name: Name, shown: Name, given: dict[str, tuple[Name, Value]], bind: Binder
+) -> Declared:
     return Predicate(shown.text, new_bits(name.text, _count(given, name, CHANNELS)))
 
 
-def _surface(body: Body, scope: Scope, name: Name, shown: Name, given: dict[str, tuple[Name, Value]], bind: Binder) -> Declared:
+def _surface(
+    body: Builder, scope: Scope, name: Name, shown: Name, given: dict[str, tuple[Name, Value]], bind: Binder
+) -> Declared:
     _count(given, name, 1)
     variable = bind(shown)
     handle = body.temp("b64")

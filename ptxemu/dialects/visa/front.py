@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
-from ptxemu.dialects.build import HANDLE, Body, module_of, surface
+from ptxemu.dialects.build import HANDLE, Builder, module_of, surface
 from ptxemu.dialects.program import Outside, ProgramFront, first_value
 from ptxemu.dialects.slots import LOOKUP, Slots
 from ptxemu.dialects.text import TextError
@@ -109,7 +109,7 @@ class _Front(ProgramFront):
         self._start(name.text, name.pos, item.name.pos in self.divergent)
 
     def _start(self, name: str, pos: int, divergent: bool) -> None:
-        self.kernel = Kernel(Body(self.module, name, pos), self.slots, divergent, self.strict, self.options)
+        self.kernel = Kernel(Builder(self.module, name, pos), self.slots, divergent, self.strict, self.options)
 
     def nameless_kernel(self, pos: int) -> None:
         self._start(f".kernel {pos}", pos, True)
@@ -203,7 +203,7 @@ class _Front(ProgramFront):
         value = kernel.body.load_param(parameter, "b64" if bindless else "b32")
         kernel.body.emit("mov.b64", variable.handle, value if bindless else kernel.slot(value))
 
-    def _parameter(self, body: Body, text: str, kind: str, name: Name, row: tuple[int, int] | None = None) -> Variable:
+    def _parameter(self, body: Builder, text: str, kind: str, name: Name, row: tuple[int, int] | None = None) -> Variable:
         if any(param.variable.name == text for param in body.function.params):
             raise TextError(f"'{text}' is a parameter already", name.pos, name.end)
         return body.param(text, kind, name.pos, row=row)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.dialects import build
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.slots import Slots
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa import alu
@@ -35,7 +35,7 @@ class Kernel:
     may go different ways.
     """
 
-    def __init__(self, body: Body, slots: Slots, divergent: bool, strict: bool, options: dict[str, str]) -> None:
+    def __init__(self, body: Builder, slots: Slots, divergent: bool, strict: bool, options: dict[str, str]) -> None:
         self.body = body
         self.slots = slots
         self.divergent = divergent
@@ -294,7 +294,7 @@ def form_of(item: Instruction) -> Form:
 # ---------------------------------------------------------------- register files
 
 
-def load_row(body: Body, variable: General | Predicate, array: Variable, index: Reg) -> None:
+def load_row(body: Builder, variable: General | Predicate, array: Variable, index: Reg) -> None:
     """The thread's elements of an array parameter; bits of a predicate are those of a word."""
     if isinstance(variable, Predicate):
         word, bit = body.temp("b32"), body.temp("b32")
@@ -308,7 +308,7 @@ def load_row(body: Body, variable: General | Predicate, array: Variable, index: 
         body.emit("ld.global.b32", variable.words[variable.offset // 4 + place], start_at(start, 4 * place))
 
 
-def store_row(body: Body, variable: General | Predicate, array: Variable, index: Reg) -> None:
+def store_row(body: Builder, variable: General | Predicate, array: Variable, index: Reg) -> None:
     if isinstance(variable, Predicate):
         word, bit = body.temp("b32"), body.temp("b32")
         body.emit("mov.b32", word, 0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ptxemu.dialects import build
-from ptxemu.dialects.build import Body
+from ptxemu.dialects.build import Builder
 from ptxemu.dialects.text import TextError
 from ptxemu.dialects.visa.ast import Execution, Guard
 from ptxemu.dialects.visa.grammar import whole
@@ -64,7 +64,7 @@ class Predication:
         return self.bits[channel if len(self.bits) > 1 else 0]
 
 
-def predication(body: Body, scope: Scope, guard: Guard, at: Span) -> Predication:
+def predication(body: Builder, scope: Scope, guard: Guard, at: Span) -> Predication:
     """``P``, ``P.any``, ``P.all``: the bits from the mask offset on, combined first and inverted then."""
     base, _, word = guard.name.text.partition(".")
     name = Name(base, guard.name.pos, guard.name.pos + len(base))
@@ -85,7 +85,7 @@ def predication(body: Body, scope: Scope, guard: Guard, at: Span) -> Predication
 
 
 def channels(
-    body: Body, mask: Callable[[int], Bit], at: Span, predicate: Predication | None
+    body: Builder, mask: Callable[[int], Bit], at: Span, predicate: Predication | None
 ) -> list[tuple[int, build.Guard | None]]:
     """The channels that may be enabled, ascending, and the guard of each."""
     found: list[tuple[int, build.Guard | None]] = []

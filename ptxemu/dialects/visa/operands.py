@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.text import TextError, integer
 from ptxemu.dialects.visa.ast import Number, Operand, Region
 from ptxemu.dialects.visa.variables import ELEMENT_TYPES, GRF, NULL_NAMES, General, Scope, read, write
@@ -66,7 +66,7 @@ class Elements:
     def type(self) -> str:
         return self.variable.type
 
-    def value(self, body: Body, channel: int) -> Reg | int:
+    def value(self, body: Builder, channel: int) -> Reg | int:
         """The element, extended to 32 bits as its type says, and the source modifier applied."""
         kind, size = self.type, self.variable.size
         value = read(body, self.variable, self.bytes[channel], size)
@@ -76,7 +76,7 @@ class Elements:
             value = wide
         return _modified(body, value, self.modifier, kind) if self.modifier else value
 
-    def assign(self, body: Body, channel: int, value: Reg, guard: Guard | None) -> None:
+    def assign(self, body: Builder, channel: int, value: Reg, guard: Guard | None) -> None:
         write(body, self.variable, self.bytes[channel], self.variable.size, value, guard)
 
     def touches(self, other: Elements) -> bool:
@@ -91,7 +91,7 @@ class Constant:
     type: str
     values: tuple[int, ...]
 
-    def value(self, body: Body, channel: int) -> Reg | int:
+    def value(self, body: Builder, channel: int) -> Reg | int:
         return self.values[channel % len(self.values)]
 
 
@@ -201,7 +201,7 @@ def _restricted_float(byte: int) -> int:
     return byte >> 7 << 31 | magnitude
 
 
-def _modified(body: Body, value: Reg, modifier: str, kind: str) -> Reg:
+def _modified(body: Builder, value: Reg, modifier: str, kind: str) -> Reg:
     """``(-)``, ``(abs)``, ``(-abs)`` and ``(~)``; unsigned numbers are their own absolute values."""
     form = "f32" if kind == "f" else "s32"
     for word, text in (("abs", f"abs.{form}"), ("-", f"neg.{form}"), ("~", "not.b32")):

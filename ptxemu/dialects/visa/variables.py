@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxemu.dialects.build import Body, Guard
+from ptxemu.dialects.build import Builder, Guard
 from ptxemu.dialects.text import TextError
 from ptxemu.ir.ops import Reg, Variable
 from ptxemu.ir.types import PRED, TYPES
@@ -117,7 +117,7 @@ def new_bits(name: str, count: int) -> tuple[Reg, ...]:
 # ---------------------------------------------------------------- parts of a variable
 
 
-def read(body: Body, variable: General, byte: int, size: int) -> Reg:
+def read(body: Builder, variable: General, byte: int, size: int) -> Reg:
     """``size`` bytes, zero-extended to 32 bits, or 64 of them."""
     at = variable.offset + byte
     if size == 8:
@@ -135,7 +135,7 @@ def read(body: Body, variable: General, byte: int, size: int) -> Reg:
     return value
 
 
-def _word(body: Body, variable: General, at: int) -> Reg:
+def _word(body: Builder, variable: General, at: int) -> Reg:
     first, shift = divmod(at, 4)
     if shift == 0:
         return variable.words[first]
@@ -145,7 +145,7 @@ def _word(body: Body, variable: General, at: int) -> Reg:
     return value
 
 
-def write(body: Body, variable: General, byte: int, size: int, value: Reg, guard: Guard | None) -> None:
+def write(body: Builder, variable: General, byte: int, size: int, value: Reg, guard: Guard | None) -> None:
     """Put the low bytes of a value into a variable."""
     at = variable.offset + byte
     if size == 8:
@@ -166,5 +166,5 @@ def write(body: Body, variable: General, byte: int, size: int, value: Reg, guard
         _insert(body, variable.words[first + 1], rest, 0, size - here, guard)
 
 
-def _insert(body: Body, word: Reg, value: Reg, byte: int, size: int, guard: Guard | None) -> None:
+def _insert(body: Builder, word: Reg, value: Reg, byte: int, size: int, guard: Guard | None) -> None:
     body.emit("bfi.b32", word, value, word, 8 * byte, 8 * size, guard=guard)

@@ -10,17 +10,17 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import lane_data
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Body, Reader, method, write_all
+from ptxemu.interpreter.translate import Reader, Translator, method, write_all
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import B32
 
 RESULTS, FIRST, WORD = 0, 1, 4  # areas
 
 
-def _call(body: Body, op: Op, function: str, *names: str, texels: bool = False) -> Callable[[Any, list[Lane]], int]:
+def _call(t: Translator, op: Op, function: str, *names: str, texels: bool = False) -> Callable[[Any, list[Lane]], int]:
     """A function of the runtime with the operands of these names behind the surface; ``texels`` go to the area RESULTS."""
-    constants, handle = site("ctm", op, **ctm_site(op)), body.handle(op["s"])
-    operands: list[list[Reader]] = [body.readers(op[name], B32) for name in names]
+    constants, handle = site("ctm", op, **ctm_site(op)), t.handle(op["s"])
+    operands: list[list[Reader]] = [t.readers(op[name], B32) for name in names]
 
     def call(warp: Any, group: list[Lane]) -> int:
         words = [lane_data(warp, area, group, readers, WORD) for area, readers in enumerate(operands, FIRST)]
@@ -31,9 +31,9 @@ def _call(body: Body, op: Op, function: str, *names: str, texels: bool = False) 
 
 
 @method("_ctm_load")
-def load(body: Body, op: Op) -> Step:
+def load(t: Translator, op: Op) -> Step:
     """Texels at x, y, which are floats: red, green, blue, alpha."""
-    call, writers = _call(body, op, "pe_ctm_load", "x", "y", texels=True), body.writers(op)
+    call, writers = _call(t, op, "pe_ctm_load", "x", "y", texels=True), t.writers(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         call(warp, group)
@@ -44,9 +44,9 @@ def load(body: Body, op: Op) -> Step:
     return step
 
 
-def _without_result(function: str, *names: str) -> Callable[[Body, Op], Step]:
-    def made(body: Body, op: Op) -> Step:
-        call = _call(body, op, function, *names)
+def _without_result(function: str, *names: str) -> Callable[[Translator, Op], Step]:
+    def made(t: Translator, op: Op) -> Step:
+        call = _call(t, op, function, *names)
 
         def step(warp: Any, group: list[Lane]) -> None:
             call(warp, group)
@@ -61,9 +61,9 @@ method("_ctm_umrt")(_without_result("pe_ctm_umrt", "red", "green", "blue", "alph
 
 
 @method("_ctm_test")
-def test(body: Body, op: Op) -> Step:
+def test(t: Translator, op: Op) -> Step:
     """The conditional test, whose result is a predicate."""
-    call, writers = _call(body, op, "pe_ctm_test", "x", "y", "value"), body.writers(op)
+    call, writers = _call(t, op, "pe_ctm_test", "x", "y", "value"), t.writers(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         passed = call(warp, group)

@@ -11,21 +11,21 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import each, lane_data
 from ptxemu.interpreter.surfaces import DATA, FIRST, HANDLES, WORD, mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import WORD64, Body, method
+from ptxemu.interpreter.translate import WORD64, Translator, method
 from ptxemu.ir.ops import Op, Vec
 from ptxemu.ir.types import B32, B64, U64
 
 
 @method("sass_pointer")
-def pointer(body: Body, op: Op) -> Step:
+def pointer(t: Translator, op: Op) -> Step:
     """A device pointer as an address of the program; null stays null."""
-    read, bias = body.reader(op["a"], U64), int(op.mods["bias"])
+    read, bias = t.reader(op["a"], U64), int(op.mods["bias"])
 
     def moved(lane: Lane) -> int:
         value = read(lane)
         return value and value + bias - lane.warp.w.arena_base & WORD64
 
-    return each(body, op, moved)
+    return each(t, op, moved)
 
 
 def _lanes(op: Op, group: list[Lane]) -> int:
@@ -34,11 +34,11 @@ def _lanes(op: Op, group: list[Lane]) -> int:
 
 
 @method("sass_sured")
-def sured(body: Body, op: Op) -> Step:
-    coordinates, data, kind = op["a"], body.readers(op["b"], word_of(op)), word_of(op)
+def sured(t: Translator, op: Op) -> Step:
+    coordinates, data, kind = op["a"], t.readers(op["b"], word_of(op)), word_of(op)
     assert isinstance(coordinates, Vec)
-    constants, handle = site("surface", op, **sured_site(op)), body.reader(op["h"], U64)
-    places = [None if place is None else body.reader(coordinates.items[place], B32) for place in coordinate_places(op)]
+    constants, handle = site("surface", op, **sured_site(op)), t.reader(op["h"], U64)
+    places = [None if place is None else t.reader(coordinates.items[place], B32) for place in coordinate_places(op)]
 
     def step(warp: Any, group: list[Lane]) -> None:
         transfer = warp.grid.transfer
@@ -50,9 +50,9 @@ def sured(body: Body, op: Op) -> Step:
 
 
 @method("sass_red")
-def red(body: Body, op: Op) -> Step:
+def red(t: Translator, op: Op) -> Step:
     constants, kind = site("red", op, **red_site(op)), word_of(op)
-    address, data = body.reader(op["a"], B64), body.readers(op["b"], kind)
+    address, data = t.reader(op["a"], B64), t.readers(op["b"], kind)
 
     def step(warp: Any, group: list[Lane]) -> None:
         at = warp.grid.transfer.fill(FIRST, 8, group, address)

@@ -11,23 +11,23 @@ from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import each
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Body, bits_of, method
+from ptxemu.interpreter.translate import Translator, bits_of, method
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import U32, U64
 
 
 @method("visa_surface")
-def surface(body: Body, op: Op) -> Step:
+def surface(t: Translator, op: Op) -> Step:
     """The handle of the surface that the host has bound to a variable."""
-    return each(body, op, body.reader(op["s"], U64))
+    return each(t, op, t.reader(op["s"], U64))
 
 
 @method("visa_typed_atomic")
-def typed_atomic(body: Body, op: Op) -> Step:
+def typed_atomic(t: Translator, op: Op) -> Step:
     """One channel of each hardware thread."""
     kind, constants = atomic_kind(op), site("surface", op, **atomic_site(op))
-    given = {name: (body.reader(operand, type), type.bytes) for name, operand, type in operands_of(op)}
-    write = body.writer(op["d"], U32)
+    given = {name: (t.reader(operand, type), type.bytes) for name, operand, type in operands_of(op)}
+    write = t.writer(op["d"], U32)
     sign = 1 << kind.bits - 1 if result_is_signed(op) else 0
     old = FIELDS.index("old")
 

@@ -186,7 +186,7 @@ class Emitter(ABC):
         """The address of memory of an LLVM type, 64-byte aligned, that is the op's own until it ends."""
 
 
-class Body(Emitter):
+class FunctionEmitter(Emitter):
     """The lines of a function of its own, which has no memory for temporaries."""
 
     def temporary(self, type: str) -> str:

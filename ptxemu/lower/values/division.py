@@ -7,7 +7,7 @@ assembler yields for every type.  The lowest integer divided by -1 is itself, re
 from __future__ import annotations
 
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.emit import Body, Emitter
+from ptxemu.lower.core.emit import Emitter, FunctionEmitter
 from ptxemu.lower.core.float_bits import constant, sign_mask
 
 
@@ -62,7 +62,7 @@ def _divide(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
 def _lane_by_lane(e: Emitter, kind: ScalarType, name: str, a: str, b: str) -> str:
     """64-bit division in a loop, out of line: as one operation on vectors LLVM takes 40 ms for it."""
     t, function = kind.llvm, f"lanes.{name}.{kind.name}.{e.lanes}"
-    body = Body(0)
+    body = FunctionEmitter(0)
     result = (quotient if name == "quotient" else remainder)(body, kind, "%a", "%b")
     lines = "\n".join(body.lines)
     e.declare(
