@@ -14,7 +14,7 @@ from ptxemu.analysis.notes import Subject, notes_of
 from ptxemu.device.code import Facts, KernelCode
 from ptxemu.device.frames import largest_frame
 from ptxemu.driver import jit
-from ptxemu.driver.effort import FAST, FIRST_LAUNCH, MANY_BLOCKS, ROUTINES, Cost, cost_of, effort_of
+from ptxemu.driver.effort import FAST, FIRST_LAUNCH, ROUTINES, Cost, cost_of, effort_of
 from ptxemu.driver.front import check_ptx
 from ptxemu.driver.link import link
 from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, prepare
@@ -119,8 +119,7 @@ def best_form(bodies: Bodies, options: Options, cost: Cost) -> KernelCode:
 def fast_form(bodies: Bodies, options: Options) -> KernelCode:
     """Code that is made as fast as we can, with the same results; for kernels whose best code takes long to make."""
     made = lower_bodies(bodies, options, threaded=True)
-    plain = made.independent or sum(len(graph.blocks) for graph in bodies.graphs) > MANY_BLOCKS
-    effort = FAST if plain else ROUTINES
+    effort = FAST if made.independent else ROUTINES
     return _compiled(made, jit.compile_object(made.text, options.cpu, effort), final=False)
 
 

@@ -43,9 +43,6 @@ FAST = Effort(0, standard=False)
 ROUTINES = Effort(1, standard=False)
 """For the routines of threaded code, which are few and small."""
 
-MANY_BLOCKS = 300
-"""Above, the control flow of threaded code takes longer to compile than its routines."""
-
 
 def cost_of(graphs: Iterable[Graph]) -> Cost:
     """The cost of a kernel with its functions, before anything is lowered. Takes linear time."""

@@ -267,3 +267,12 @@ def test_values_that_leave_loops_are_not_handed_over() -> None:
     phis = sum(len(block.phis) for block in bodies.graphs[0].blocks)
     text = compile.lower_bodies(bodies, compile.Options(), threaded=True).text
     assert phis > 1600 and len(text) < 80 * phis
+
+
+def test_control_flow_of_threaded_code_is_data() -> None:
+    def labels(count: int) -> int:
+        module = compile.front(straight(LINES["branch"], count))
+        bodies = compile.prepare(module, module.functions["k"], "row")
+        return len(LABEL.findall(compile.lower_bodies(bodies, compile.Options(), threaded=True).text))
+
+    assert labels(300) == labels(100)

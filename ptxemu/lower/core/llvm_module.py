@@ -15,7 +15,7 @@ METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights"
 class Unit:
     """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
     ``observed``: accesses to memory are told to the runtime;
-    ``steps`` gives the routines of threaded code by what they do, ``forms`` numbers the registers that they can take
+    ``steps`` numbers the ``routines`` of threaded code by what they do, ``forms`` the registers that they can take
     (lower/functions/steps.py)."""
 
     target: Target
@@ -26,11 +26,15 @@ class Unit:
     constants: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     definitions: list[str] = field(default_factory=list)
-    steps: dict[Hashable, str] = field(default_factory=dict)
+    steps: dict[Hashable, int] = field(default_factory=dict)
+    routines: list[str] = field(default_factory=list)
     forms: dict[Hashable, int] = field(default_factory=dict)
 
     def text(self) -> str:
         parts = [f"{name} = private unnamed_addr constant {text}" for text, name in self.constants.items()]
+        if self.routines:
+            names = ", ".join(f"ptr @{name}" for name in self.routines)
+            parts.append(f"@routines = internal constant [{len(self.routines)} x ptr] [{names}]")
         parts += self.helpers.values()
         parts += [text for _, text in sorted(self.declarations.items())]
         return "\n".join([*parts, *self.definitions, METADATA])

@@ -268,22 +268,33 @@ class FunctionBuilder:
             ctx.stmt(f"store {whole} {value}, ptr {slot}, align 64")
 
     def _terminate(self, block: Block) -> None:
-        ctx, linear = self.ctx, self.linear
+        linear = self.linear
         if not block.succs:
-            if ctx.unit.waits and not _returns(block):
-                note_exit(ctx)
-            ctx.jump(self.after(block))
+            if self.ctx.unit.waits and not _returns(block):
+                self._note_exit()
+            self._go(block)
         elif block in linear.layout.latches:
             self._latch(block)
         elif len(block.succs) == 1:
-            self.send(block, block.succs[0], ctx.active)
-            ctx.jump(self.after(block, *block.succs))
+            self._pass_on(block)
         elif block.table:
-            self._scatter(block) if block in linear.divergent else computed.jump(self, block)
+            self._scatter(block) if block in linear.divergent else self._select(block)
         elif block in linear.divergent:
             self._diverge(block)
         else:
             self._branch(block)
+
+    def _note_exit(self) -> None:
+        note_exit(self.ctx)
+
+    def _go(self, block: Block, *direct: Block) -> None:
+        """Control goes on from ``block`` for lanes bound for ``direct``."""
+        self.ctx.jump(self.after(block, *direct))
+
+    def _pass_on(self, block: Block) -> None:
+        """All lanes go on to one block."""
+        self.send(block, block.succs[0], self.ctx.active)
+        self._go(block, *block.succs)
 
     def _diverge(self, block: Block) -> None:
         ctx = self.ctx
@@ -293,10 +304,13 @@ class FunctionBuilder:
         other = ctx.conjunction(ctx.active, ctx.vector.bin("xor", "i1", cond, ctx.vector.int(1, 1)))
         self.send(block, block.succs[0], taken)
         self.send(block, block.succs[1], other)
-        ctx.jump(self.after(block, *block.succs))
+        self._go(block, *block.succs)
 
     def _scatter(self, block: Block) -> None:
         computed.scatter(self, block)
+
+    def _select(self, block: Block) -> None:
+        computed.jump(self, block)
 
     def _branch(self, block: Block) -> None:
         ctx = self.ctx
@@ -309,7 +323,7 @@ class FunctionBuilder:
             ctx.start(label)
             ctx.remember(saved)
             self.send(block, succ, ctx.active)
-            ctx.jump(self.after(block, succ))
+            self._go(block, succ)
 
     def _latch(self, block: Block) -> None:
         """The back edge: poll the stop flag; go round again if any lane is left."""

@@ -1,16 +1,19 @@
 """Threaded code: tables of steps, each a call of a routine that is compiled once for all instructions of one form.
 
 The time to compile an instruction inline is that of its LLVM instructions; a step is a record of constant data.  A *routine*
-does what the instruction's ordinary lowering says, on registers in memory: ``void routine(ptr w, ptr frame, i32 mask,
-ptr step)``.  What differs between instructions of one form is in the step: their source position, the offsets of their
-registers in the frame, their immediate values.
+does what the instruction's ordinary lowering says, on registers in memory: ``ptr routine(ptr w, ptr frame, i32 mask,
+ptr step)``, which returns the next step.  What differs between instructions of one form is in the step: their source position,
+the offsets of their registers in the frame, their immediate values.
 
-A step is an array of 64-bit words: the routine, then 32-bit parts: the step's size in bytes, the position, the operands.
+A step is 32-bit words: the number of the routine, the position, the operands.  Those that choose the lanes and the step that
+come next are in :mod:`ptxemu.lower.functions.control_steps`.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -23,108 +26,27 @@ from ptxemu.lower.core.access import symbol_address
 from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
-from ptxemu.lower.core.literals import array
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.site import Value, site_literal, site_type
+from ptxemu.lower.functions.control_steps import routine
 from ptxemu.passes.internal import STACK_POINTER
 
-HEADER = 16  # bytes of a step before its operands
-POSITION = 12
+HEADER = 8  # bytes of a step before its operands
+POSITION = 4
 PLACE = 64  # bytes: the least size of a register's place, and its alignment
 TEMPORARIES = 4  # addresses on their way to an access, at the start of a frame behind a place for the function's own use
 TEMPORARY_BYTES = 8 * LANES
 REGISTERS = PLACE + TEMPORARIES * TEMPORARY_BYTES  # where they may start
-NOWHERE = 8  # a place for masks that nobody reads
 # Rows whose lowering looks at an immediate operand when it is lowered.
 FOLDED = {"lop3", "prmt"}
 OPERAND_BITS = {8, 16, 32, 64}  # of immediate values that a step can hold
 
-RUN = """define internal void @steps(ptr %w, ptr %frame, i32 %mask, ptr %first, ptr %end) noinline nounwind {
-entry:
-  br label %loop
-loop:
-  %step = phi ptr [ %first, %entry ], [ %next, %loop ]
-  %routine = load ptr, ptr %step, align 8
-  call void %routine(ptr %w, ptr %frame, i32 %mask, ptr %step)
-  %size.at = getelementptr i8, ptr %step, i64 8
-  %size = load i32, ptr %size.at, align 8
-  %next = getelementptr i8, ptr %step, i32 %size
-  %more = icmp ne ptr %next, %end
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}"""
 
-# A step of pairs of places: what is in the first goes to the second.
-COPY = """define internal void @copy(ptr %w, ptr %frame, i32 %mask, ptr %step) nounwind {
-entry:
-  %size.at = getelementptr i8, ptr %step, i64 8
-  %size = load i32, ptr %size.at, align 8
-  %end = getelementptr i8, ptr %step, i32 %size
-  %first = getelementptr i8, ptr %step, i64 16
-  br label %loop
-loop:
-  %pair = phi ptr [ %first, %entry ], [ %next, %loop ]
-  %from = load i32, ptr %pair, align 8
-  %to.at = getelementptr i8, ptr %pair, i64 4
-  %to = load i32, ptr %to.at, align 4
-  %source = getelementptr i8, ptr %frame, i32 %from
-  %target = getelementptr i8, ptr %frame, i32 %to
-  %value = load <16 x i32>, ptr %source, align 64
-  store <16 x i32> %value, ptr %target, align 64
-  %next = getelementptr i8, ptr %pair, i64 8
-  %more = icmp ne ptr %next, %end
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}"""
+@dataclass(frozen=True, slots=True)
+class Way:
+    """In a step, the distance to where a label is."""
 
-# The lanes of a computed branch part ways. Each edge has the range of its steps and the place of the lanes that wait at its end.
-# Returns the number of the edge if all lanes took the same, else -1.
-SCATTER = f"""define internal i32 @scatter(ptr %w, ptr %frame, i32 %mask, ptr %indices,
-    i32 %last, ptr %table, ptr %edges, ptr %steps) noinline nounwind {{
-entry:
-  %values = load <{LANES} x i32>, ptr %indices, align 64
-  br label %loop
-loop:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %sent ]
-  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %index = extractelement <{LANES} x i32> %values, i32 %lane
-  %first = insertelement <{LANES} x i32> poison, i32 %index, i64 0
-  %all = shufflevector <{LANES} x i32> %first, <{LANES} x i32> poison, <{LANES} x i32> zeroinitializer
-  %equal = icmp eq <{LANES} x i32> %values, %all
-  %bits = bitcast {MASK} %equal to i{LANES}
-  %same = and i32 %bits, %left
-  %rest = xor i32 %left, %same
-  %outside = icmp ugt i32 %index, %last
-  %entry.number = select i1 %outside, i32 %last, i32 %index
-  %number.at = getelementptr i32, ptr %table, i32 %entry.number
-  %number = load i32, ptr %number.at, align 4
-  %edge = getelementptr [3 x i32], ptr %edges, i32 %number
-  %begin = load i32, ptr %edge, align 4
-  %end.at = getelementptr i32, ptr %edge, i32 1
-  %end = load i32, ptr %end.at, align 4
-  %place.at = getelementptr i32, ptr %edge, i32 2
-  %place = load i32, ptr %place.at, align 4
-  %some = icmp ne i32 %begin, %end
-  br i1 %some, label %hand, label %sent
-hand:
-  %begin.at = getelementptr i8, ptr %steps, i32 %begin
-  %behind = getelementptr i8, ptr %steps, i32 %end
-  call void @steps(ptr %w, ptr %frame, i32 %same, ptr %begin.at, ptr %behind)
-  br label %sent
-sent:
-  %slot = getelementptr i8, ptr %frame, i32 %place
-  %waiting = load i32, ptr %slot, align 4
-  %more = or i32 %waiting, %same
-  store i32 %more, ptr %slot, align 4
-  %again = icmp ne i32 %rest, 0
-  br i1 %again, label %loop, label %done
-done:
-  %together = icmp eq i32 %same, %mask
-  %result = select i1 %together, i32 %number, i32 -1
-  ret i32 %result
-}}"""
+    label: Hashable
 
 
 class FrameContext(Context):
@@ -157,6 +79,7 @@ class RoutineContext(Context):
     def __init__(self, caller: Context, operands: Operands) -> None:
         super().__init__(caller.uniformity, caller.layout, caller.unit)
         self.storage, self.raw = caller.storage, caller.raw
+        self.step_bytes = HEADER + 4 * len(operands.parts)
         self.active, self.active_bits = "%active", "%mask"
         self.prologue.append(f"  %active = bitcast i32 %mask to {MASK}")
         if caller.layout.framed:
@@ -194,9 +117,9 @@ class RoutineContext(Context):
 
     def text(self, name: str) -> str:
         parameters = "ptr noalias %w, ptr noalias %frame, i32 %mask, ptr noalias %step"
-        head = f'define internal void @{name}({parameters}) nounwind "probe-stack"="inline-asm" {{\nentry:'
-        parts = [head, *self.all_allocas(), *self.prologue, "  br label %body", "body:", *self.lines, "  ret void", "}"]
-        return "\n".join(parts)
+        head = f'define internal ptr @{name}({parameters}) nounwind "probe-stack"="inline-asm" {{\nentry:'
+        end = [f"  %next = getelementptr i8, ptr %step, i64 {self.step_bytes}", "  ret ptr %next", "}"]
+        return "\n".join([head, *self.all_allocas(), *self.prologue, "  br label %body", "body:", *self.lines, *end])
 
 
 class Operands:
@@ -236,14 +159,50 @@ class Operands:
 
 
 class Steps:
-    """Collects the steps of a run of instructions; :meth:`flush` emits the call that executes them."""
+    """The table of a function: what is added is executed in this order, except where control steps lead elsewhere."""
 
     def __init__(self, ctx: FrameContext, lower: Callable[[Context, Op], None]) -> None:
         self.ctx = ctx
         self.lower = lower
-        self.words: list[str] = []
-        self._pairs: list[str] = []  # of places, to copy before the next step
+        self._words: list[int] = []
+        self._labels: dict[Hashable, int] = {}
+        self._ways: list[tuple[int, int, Hashable]] = []  # the word, its step, where it leads to
+        self._pairs: list[int] = []  # of places, to copy before the next step
         self._temporaries = 0
+        self._number_of_go = self._number(("control", "go"), "go", lambda: routine("go"))
+
+    @property
+    def end(self) -> int:
+        """Where the next step will be: an offset in the table."""
+        self._copies()
+        return 4 * len(self._words)
+
+    def label(self, label: Hashable) -> None:
+        """Name the place of the next step; a step that would only go there is left out."""
+        end = self.end // 4
+        if self._ways and self._ways[-1] == (end - 1, end - 2, label) and self._words[-2] == self._number_of_go:
+            self._ways.pop()
+            del self._words[-2:]
+            end -= 2
+        self._labels[label] = end
+
+    def control(self, name: str, *words: int | Way) -> None:
+        """A step of :mod:`ptxemu.lower.functions.control_steps`; a way without a label leads to the next step."""
+        self._copies()
+        start = len(self._words)
+        self._words.append(self._number(("control", name), name, lambda: routine(name)))
+        for word in words:
+            if isinstance(word, Way):
+                self._ways.append((len(self._words), start, word.label))
+            self._words.append(0 if isinstance(word, Way) else word)
+
+    def table(self) -> str:
+        """The table as an LLVM type and initialiser, once all is there."""
+        words = self._words
+        for word, start, label in self._ways:
+            words[word] = 4 * (self._labels[label] - start) & 0xFFFFFFFF
+        data = struct.pack(f"<{len(words)}I", *words)
+        return f'[{len(data)} x i8] c"\\{data.hex(chr(92))}", align 8'
 
     # -- what can be a step
 
@@ -279,18 +238,22 @@ class Steps:
             key = (form, source if source is value else value.type.name, ctx.form(target))
         self._add(key, operands, 0, lambda inner: body(inner, source, target))
 
+    def plain(self, form: str, body: Callable[[Context], None]) -> None:
+        """What ``body(ctx)`` emits, which has no operands; ``form`` is a name for it."""
+        self._add(form, Operands(self.ctx), 0, body)
+
     def copy(self, source: Reg, target: Reg, size: int) -> None:
         """Copy a register of ``size`` bytes to one of the same form; in which order with others before the next step is open."""
         start, end = self.ctx.offsets[source], self.ctx.offsets[target]
         if start != end:
-            self._pairs += [str(start + part | end + part << 32) for part in range(0, size, PLACE)]
+            for part in range(0, size, PLACE):
+                self._pairs += (start + part, end + part)
 
     def _copies(self) -> None:
         """A step for the copies so far."""
-        pairs, self._pairs = self._pairs, []
-        if pairs:
-            self.ctx.helpers["copy"] = COPY
-            self.words += ["ptrtoint (ptr @copy to i64)", str(HEADER + 8 * len(pairs)), *pairs]
+        if self._pairs:
+            pairs, self._pairs = self._pairs, []
+            self.control("copy", len(pairs) // 2, *pairs)
 
     def _given(self, operands: Operands, value: Reg | Imm) -> Reg | Imm:
         """What a routine reads for a value: a register, or the value itself if it is too small to be an operand."""
@@ -390,43 +353,32 @@ class Steps:
     def _add(self, key: Hashable, operands: Operands, pos: int, body: Callable[[Context], None]) -> None:
         if key not in self.ctx.unit.steps:
             self._compile(key, operands, body)
-        parts = operands.parts
-        self._record(key, parts if len(parts) % 2 == 0 else [*parts, 0], pos)
+        self._record(key, operands.parts, pos)
 
     def _compile(self, key: Hashable, operands: Operands, body: Callable[[Context], None]) -> None:
         """Make the routine of a form."""
+        name = f"step.{len(self.ctx.unit.steps)}"
+
+        def text() -> str:
+            ctx = RoutineContext(self.ctx, operands)
+            body(ctx)
+            return ctx.text(name)
+
+        self._number(key, name, text)
+
+    def _number(self, key: Hashable, name: str, text: Callable[[], str]) -> int:
+        """The number of the routine for ``key``, which has this name and text."""
         routines = self.ctx.unit.steps
-        name = f"step.{len(routines)}"
-        ctx = RoutineContext(self.ctx, operands)
-        body(ctx)
-        self.ctx.helpers[name] = ctx.text(name)
-        routines[key] = f"ptrtoint (ptr @{name} to i64)"
+        if key not in routines:
+            routines[key] = len(routines)
+            self.ctx.unit.routines.append(name)
+            self.ctx.helpers[name] = text()
+        return routines[key]
 
     def _record(self, key: Hashable, parts: list[int], pos: int) -> None:
         if self._pairs:
             self._copies()
-        words = self.words
-        words.append(self.ctx.unit.steps[key])
-        words.append(str(HEADER + 4 * len(parts) | pos << 32))
-        for index in range(0, len(parts), 2):
-            words.append(str(parts[index] | parts[index + 1] << 32))
-
-    def take(self) -> list[str]:
-        """The words of the steps collected so far, which are forgotten."""
-        self._copies()
-        words, self.words = self.words, []
-        return words
-
-    def flush(self, bits: str) -> None:
-        """Emit the call that executes the steps collected so far, for the lanes in ``bits``."""
-        words = self.take()
-        if not words:
-            return
-        self.ctx.helpers["steps"] = RUN
-        count = len(words)
-        table = self.ctx.constant(array("i64", words))
-        end = f"getelementptr (i8, ptr {table}, i64 {8 * count})"
-        self.ctx.stmt(f"call void @steps(ptr %w, ptr %frame, i32 {bits}, ptr {table}, ptr {end})")
+        self._words += (self.ctx.unit.steps[key], pos, *parts)
 
 
 def _stores(op: Op) -> bool:

@@ -1,8 +1,8 @@
-"""The form of large functions that is quick to compile: control flow as in :mod:`ptxemu.lower.functions.function`, and between
-two branches one call that executes a table of steps (:mod:`ptxemu.lower.functions.steps`).
+"""The form of large functions that is quick to compile: one table of steps (:mod:`ptxemu.lower.functions.steps`), whose control
+flow is that of :mod:`ptxemu.lower.functions.function`.
 
 Registers lie in a frame on the host's stack, where those with disjoint lifetimes share places; masks of lanes are 32-bit
-numbers.  LLVM sees a few instructions for each block, so that its time hardly depends on the size of the kernel.
+numbers.  LLVM sees only data and the routines, so that its time hardly depends on the size of the kernel.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.ir.types import B32
+from ptxemu.lower.control.sync import note_exit, poll_stop
 from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.layout import KernelLayout, align_up
-from ptxemu.lower.core.literals import array
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.functions.control_steps import CURRENT, NOWHERE, OTHER, RUN, TAKEN
 from ptxemu.lower.functions.function import FunctionBuilder, lower, phi_value
 from ptxemu.lower.functions.routines import PROTOTYPE
-from ptxemu.lower.functions.steps import NOWHERE, PLACE, REGISTERS, RUN, SCATTER, FrameContext, Steps
+from ptxemu.lower.functions.steps import PLACE, REGISTERS, FrameContext, Steps, Way
 from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
 
 # Rows that are about the function as a whole, or about what a call hands over.
@@ -32,7 +33,7 @@ def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit
 
 
 class ThreadedBuilder(FunctionBuilder):
-    """Blocks whose ops are steps. Names of masks stand for i32 values."""
+    """Blocks whose ops and ends are steps. Blocks are the labels of their steps, None is that of the end."""
 
     ctx: FrameContext
 
@@ -40,7 +41,15 @@ class ThreadedBuilder(FunctionBuilder):
         super().__init__(graph, uniformity, layout, unit)
         self.steps = Steps(self.ctx, lower)
         self.handed: dict[Phi, Reg] = {}  # what is handed over to a phi
+        self.lanes_waiting: dict[Block, int] = {}  # places of masks: lanes that have been sent to a block
+        self.lanes_running: dict[Block, int] = {}  # and those that it last ran with
         self.frame_bytes = 0
+        self.inlined = 0
+        self.table = ""
+
+    def run(self, symbol: str) -> str:
+        self.table = f"@table.{symbol}"
+        return super().run(symbol)
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> FrameContext:
         return FrameContext(uniformity, layout, unit)
@@ -91,13 +100,9 @@ class ThreadedBuilder(FunctionBuilder):
         end = REGISTERS
         for block in self.order:
             if self.mask_home[block] is block:
-                self.running[block], self.waiting[block] = str(end), str(end + 4)
+                self.lanes_running[block], self.lanes_waiting[block] = end, end + 4
                 end += 8
         return align_up(end, PLACE)
-
-    def _mask(self, offset: str) -> str:
-        """The address of a mask."""
-        return self.ctx.inst(f"getelementptr i8, ptr %frame, i64 {offset}")
 
     def _handed(self, phi: Phi) -> Reg:
         """A register for what waits to become a phi's result: of the same type and shape."""
@@ -115,60 +120,62 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
-        frame = [f"  %frame = alloca [{self.frame_bytes} x i8], align 64"]
+        ctx.helpers["run"] = RUN
+        ctx.unit.definitions.append(f"{self.table} = private unnamed_addr constant {self.steps.table()}")
         ctx.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
+        frame = f"  %frame = alloca [{self.frame_bytes} x i8], align 64\n  %at = alloca ptr, align 8"
         clear = [f"  call void @llvm.memset.p0.i64(ptr align 64 %frame, i8 0, i64 {self.frame_bytes}, i1 false)"]
         if ctx.layout.framed:
             clear.append("  store i64 %stack, ptr %frame, align 64")
         everyone = "%mask" if ctx.layout.framed else ctx.field("active")
-        first = self.running[self.order[0]]
-        start = ["  %first = getelementptr i8, ptr %frame, i64 " + first, f"  store i32 {everyone}, ptr %first, align 4"]
         head = f"internal {PROTOTYPE.format(symbol)}" if ctx.layout.framed else f"void @{symbol}(ptr noalias %w)"
         parts = [f'define {head} noinline optnone nounwind "probe-stack"="inline-asm" {{\nentry:']
-        parts += [*frame, *ctx.all_allocas(), *clear, *ctx.prologue, *start]
-        parts.append(f"  br label %{self._name(self.order[0])}")
+        parts += [frame, *ctx.all_allocas(), *clear, *ctx.prologue]
+        parts.append(f"  %first = getelementptr i8, ptr %frame, i64 {self.lanes_running[self.order[0]]}")
+        parts += [f"  store i32 {everyone}, ptr %first, align 4", f"  store ptr {self.table}, ptr %at, align 8"]
+        parts += ["  br label %run", "run:", "  %step = load ptr, ptr %at, align 8"]
+        parts.append("  %reason = call i32 @run(ptr %w, ptr %frame, ptr %step)")
+        ways = " ".join(f"i32 {number}, label %op{number}" for number in range(1, self.inlined + 1))
+        parts.append(f"  switch i32 %reason, label %done [ {ways} ]")
         return "\n".join([*parts, *ctx.lines, "}"])
 
     # -- blocks
 
+    def _block(self, block: Block) -> None:
+        self.steps.label(block)
+        if self.mask_home[block] is not block or block is self.order[0]:
+            self.steps.control("resume", self.lanes_running[self.mask_home[block]])
+        else:
+            passed = self.linear.after(block, ())
+            self.steps.control("enter", self.lanes_waiting[block], self.lanes_running[block], Way(passed))
+        self._fill(block)
+        self._terminate(block)
+        if block is self.order[-1]:
+            self.steps.label(None)
+            self.steps.control("stop", 0)
+
     def _fill(self, block: Block) -> None:
-        ctx = self.ctx
         for phi in block.phis:
             self.steps.copy(self.handed[phi], phi.dst, self._bytes(phi.dst))
         for op in block.ops:
             if op.call is not None or op.row in WHOLE:
-                self.steps.flush(ctx.active)
                 self._inline(op)
             else:
                 self.steps.op(op)
-        self.steps.flush(ctx.active)
 
     def _inline(self, op: Op) -> None:
-        """An op by LLVM instructions of its own."""
+        """An op by LLVM instructions of its own, for which the function leaves the table."""
         ctx = self.ctx
-        bits = ctx.active
+        self.inlined += 1
+        self.steps.control("stop", self.inlined)
+        ctx.start(f"op{self.inlined}")
         ctx.forget()
+        bits = ctx.inst(f"load i32, ptr {ctx.inst(f'getelementptr i8, ptr %frame, i64 {CURRENT}')}, align 4")
         ctx.active, ctx.active_bits = ctx.inst(f"bitcast i32 {bits} to {MASK}"), bits
         lower(ctx, op)
-        ctx.active = ctx.active_bits = bits
-
-    def _test(self, block: Block) -> None:
-        ctx = self.ctx
-        ctx.start(self._name(block) + ".test")
-        if self.mask_home[block] is not block:
-            ctx.jump(self._name(block))
-            return
-        some = ctx.scalar.icmp("ne", "i32", ctx.inst(f"load i32, ptr {self._mask(self.waiting[block])}, align 4"), "0")
-        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self.after(block)}")
-
-    def _load_mask(self, block: Block) -> None:
-        ctx, home = self.ctx, self.mask_home[block]
-        gathered = home is block and block is not self.order[0]
-        slot = self.waiting[block] if gathered else self.running[home]
-        ctx.active = ctx.active_bits = ctx.inst(f"load i32, ptr {self._mask(slot)}, align 4")
-        if gathered:
-            ctx.stmt(f"store i32 {ctx.active}, ptr {self._mask(self.running[block])}, align 4")
-            ctx.stmt(f"store i32 0, ptr {self._mask(self.waiting[block])}, align 4")
+        ctx.stmt(f"store ptr getelementptr (i8, ptr {self.table}, i64 {self.steps.end}), ptr %at, align 8")
+        ctx.jump("run")
 
     # -- edges
 
@@ -184,55 +191,92 @@ class ThreadedBuilder(FunctionBuilder):
             else:
                 self.steps.special("hand", _hand, arg, target)
 
-    def send(self, block: Block, succ: Block, mask: str) -> None:
-        ctx = self.ctx
+    def _send(self, block: Block, succ: Block, lanes: int, onwards: Way) -> None:
+        """Lanes leave for ``succ``, and control goes on."""
+        if succ.phis and lanes != CURRENT:
+            self.steps.control("resume", lanes)
         self._steps_to(block, succ)
-        self.steps.flush(mask)
         if self.mask_home[succ] is succ:
-            slot = self._mask(self.waiting[succ])
-            if self.linear.waits(block, succ):
-                mask = ctx.scalar.bin("or", "i32", ctx.inst(f"load i32, ptr {slot}, align 4"), mask)
-            ctx.stmt(f"store i32 {mask}, ptr {slot}, align 4")
+            self.steps.control("join" if self.linear.waits(block, succ) else "send", lanes, self.lanes_waiting[succ], onwards)
+        else:
+            self.steps.control("go", onwards)
+
+    def _go(self, block: Block, *direct: Block) -> None:
+        self.steps.control("go", Way(self.linear.after(block, direct)))
+
+    def _pass_on(self, block: Block) -> None:
+        self._send(block, block.succs[0], CURRENT, Way(self.linear.after(block, block.succs)))
 
     def _diverge(self, block: Block) -> None:
-        ctx = self.ctx
         assert block.cond is not None
-        cond = ctx.inst(f"load i32, ptr {ctx.slot(block.cond)}, align 4")
-        yes = ctx.scalar.bin("and", "i32", ctx.active, cond)
-        no = ctx.scalar.bin("xor", "i32", ctx.active, yes)
-        for succ, mask in zip(block.succs, (no, yes) if block.negated else (yes, no)):
-            self.send(block, succ, mask)
-        ctx.jump(self.after(block, *block.succs))
+        self.steps.control("split", self.ctx.offsets[block.cond])
+        onwards = Way(self.linear.after(block, block.succs))
+        first, second = (OTHER, TAKEN) if block.negated else (TAKEN, OTHER)
+        between = self._edge(block, block.succs[1])
+        self._send(block, block.succs[0], first, between)
+        self.steps.label(between.label)
+        self._send(block, block.succs[1], second, onwards)
+
+    @staticmethod
+    def _edge(block: Block, succ: Block) -> Way:
+        """To where the steps for an edge are."""
+        return Way((block, succ))
+
+    def _branch(self, block: Block) -> None:
+        assert block.cond is not None
+        yes, no = block.succs[::-1] if block.negated else block.succs
+        self.steps.control("branch", self.ctx.offsets[block.cond], self._edge(block, no))
+        self._edges(block, yes, no)
+
+    def _edges(self, block: Block, *succs: Block) -> None:
+        """The steps for edges that control goes along alone."""
+        for succ in succs:
+            self.steps.label(self._edge(block, succ).label)
+            self._send(block, succ, CURRENT, Way(self.linear.after(block, (succ,))))
+
+    def _select(self, block: Block) -> None:
+        ways = [self._edge(block, block.succs[entry]) for entry in block.table]
+        indices = self._indices(block)
+        self.steps.control("select", indices, len(ways) - 1, *ways)
+        self._edges(block, *block.succs)
 
     def _scatter(self, block: Block) -> None:
-        """A table says what is handed over on each edge, and where its lanes are to wait."""
-        ctx, steps = self.ctx, self.steps
-        assert block.cond is not None
-        indices = self._indices(block.cond)
-        words: list[str] = []
-        edges: list[int] = []
+        """Steps say what is handed over on each edge, and a table where its lanes are to wait."""
+        indices = self._indices(block)
+        edges: list[int | Way] = []
         for succ in block.succs:
-            edges.append(8 * len(words))
-            self._steps_to(block, succ, again=True)
-            words += steps.take()
-            edges += [8 * len(words), int(self.waiting[succ]) if self.mask_home[succ] is succ else NOWHERE]
-        ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-        ctx.helpers["steps"], ctx.helpers["scatter"] = RUN, SCATTER
-        tables = [ctx.constant(array("i32", block.table)), ctx.constant(array("i32", edges)), ctx.constant(array("i64", words))]
-        arguments = f"i32 {len(block.table) - 1}, " + ", ".join(f"ptr {table}" for table in tables)
-        number = ctx.inst(f"call i32 @scatter(ptr %w, ptr %frame, i32 {ctx.active}, ptr {indices}, {arguments})")
-        apart = self.after(block, *block.succs)
-        labels = [f"i32 {index}, label %{self.after(block, succ)}" for index, succ in enumerate(block.succs)]
-        ctx.stmt(f"switch i32 {number}, label %{apart} [ {' '.join(labels)} ]")
+            place = self.lanes_waiting[succ] if self.mask_home[succ] is succ else NOWHERE
+            edges += [self._edge(block, succ) if succ.phis else 0, place, Way(self.linear.after(block, (succ,)))]
+        apart = Way(self.linear.after(block, block.succs))
+        behind = 4 * (5 + len(block.table))
+        self.steps.control("scatter", len(block.table) - 1, indices, behind, apart, *block.table, *edges)
+        for succ in block.succs:
+            if succ.phis:
+                self.steps.label(self._edge(block, succ).label)
+                self._steps_to(block, succ, again=True)
+                self.steps.control("stop", 0)
 
-    def _indices(self, index: Reg) -> str:
-        """The address of the index of each lane."""
-        ctx = self.ctx
+    def _indices(self, block: Block) -> int:
+        """The place of the index of each lane."""
+        assert block.cond is not None
         vector = Reg("indices", B32)
-        ctx.uniformity.known[vector], ctx.offsets[vector] = None, PLACE
-        self.steps.special("spread", _spread, index, vector)
-        self.steps.flush(ctx.active)
-        return ctx.slot(vector)
+        self.ctx.uniformity.known[vector], self.ctx.offsets[vector] = None, PLACE
+        self.steps.special("spread", _spread, block.cond, vector)
+        return PLACE
+
+    def _latch(self, block: Block) -> None:
+        if block in self.graph.spins:
+            self.steps.plain("yield", _yield)
+        else:
+            self.steps.plain("poll", poll_stop)
+        self._send(block, block.succs[0], CURRENT, Way(block.succs[0]))
+
+    def _note_exit(self) -> None:
+        self.steps.plain("exit", note_exit)
+
+
+def _yield(ctx: Context) -> None:
+    ctx.call("void", "pe_yield", ("ptr", "%w"))
 
 
 def _spread(ctx: Context, index: Reg, vector: Reg) -> None:
