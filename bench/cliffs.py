@@ -66,6 +66,19 @@ def jumps_into_loops(count: int) -> str:
     return HEADER + kernel("\n".join(f"{head}\n{tail}".format(i) for i in range(count)))
 
 
+def locks(count: int) -> str:
+    """Locks that all lanes take in turn, so that each must progress by itself."""
+    part = "A{0}: atom.global.cas.b32 %r3, [%d0], 0, 1; setp.ne.u32 %q1, %r3, 0; @%q1 bra A{0}; st.global.u32 [%d0], 0;"
+    return HEADER + kernel("\n".join(f"{part.format(i)} add.u32 %r1, %r1, {i}; xor.b32 %r2, %r2, %r1;" for i in range(count)))
+
+
+def meetings(count: int) -> str:
+    """Barriers of a warp in one branch, among lanes that take a lock in the other."""
+    lock = "A: atom.global.cas.b32 %r3, [%d0], 0, 1; setp.ne.u32 %q1, %r3, 0; @%q1 bra A; st.global.u32 [%d0], 0;"
+    body = "\n".join(f"bar.warp.sync 0xffff; add.u32 %r1, %r1, {i};" for i in range(count))
+    return HEADER + kernel(f"setp.gt.u32 %q1, %r0, 15; @%q1 bra A;\n{body}\nbra B; {lock} B:")
+
+
 def switch(count: int, live: int = 40) -> str:
     """An interpreter: a loop around a branch to one of many cases, with many registers that all of them use."""
     registers = [f"%r{i}" for i in range(30, 30 + live)]
@@ -147,6 +160,8 @@ CLIFFS: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "blocks": (blocks, (250, 1000, 4000)),
     "nested-loops": (nested_loops, (20, 80, 320)),
     "jumps-into-loops": (jumps_into_loops, (25, 100, 400)),
+    "locks": (locks, (100, 400, 1600)),
+    "meetings": (meetings, (50, 200, 800)),
     "switch": (switch, (100, 200, 400)),
     "computed-branches": (computed_branches, (15, 60, 240)),
     "matrices": (matrices, (256, 512, 1024, 2048)),

@@ -14,7 +14,7 @@ from ptxemu.analysis.notes import Subject, notes_of
 from ptxemu.device.code import Facts, KernelCode
 from ptxemu.device.frames import largest_frame
 from ptxemu.driver import jit
-from ptxemu.driver.effort import FAST, FIRST_LAUNCH, ROUTINES, Cost, cost_of, effort_of
+from ptxemu.driver.effort import FIRST_LAUNCH, ROUTINES, Cost, cost_of, effort_of
 from ptxemu.driver.front import check_ptx
 from ptxemu.driver.link import link
 from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, prepare
@@ -31,12 +31,20 @@ from ptxemu.lower.core.registry import lowerings
 from ptxemu.lower.functions.function import build as build_function
 from ptxemu.lower.functions.independent import build as build_independent
 from ptxemu.lower.functions.threaded import build as build_threaded
+from ptxemu.lower.functions.threaded_independent import build as build_threaded_independent
 from ptxemu.process.gc_pause import collector_paused
 from ptxemu.text.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.text.source import SourceFile, parts_of
 
 SYMBOL = "kernel"
 Tier = Literal["fast", "best"]
+BUILDERS = {
+    (False, False): build_function,
+    (False, True): build_independent,
+    (True, False): build_threaded,
+    (True, True): build_threaded_independent,
+}
+"""The forms of functions: whether they are threaded, and whether lanes progress independently."""
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 
@@ -119,8 +127,7 @@ def best_form(bodies: Bodies, options: Options, cost: Cost) -> KernelCode:
 def fast_form(bodies: Bodies, options: Options) -> KernelCode:
     """Code that is made as fast as we can, with the same results; for kernels whose best code takes long to make."""
     made = lower_bodies(bodies, options, threaded=True)
-    effort = FAST if made.independent else ROUTINES
-    return _compiled(made, jit.compile_object(made.text, options.cpu, effort), final=False)
+    return _compiled(made, jit.compile_object(made.text, options.cpu, ROUTINES), final=False)
 
 
 def _compiled(made: Lowered, code: bytes, final: bool) -> KernelCode:
@@ -199,12 +206,8 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after
     shapes, independent = analyse(bodies, after, corrections=not threaded)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         graph = graphs[number]
-        if independent and number == 0:
-            build_independent(graph, uniformity, frame, unit, symbol)
-        elif threaded:
-            build_threaded(graph, uniformity, frame, unit, symbol)
-        else:
-            build_function(graph, uniformity, frame, unit, symbol)
+        build = BUILDERS[threaded, independent and number == 0]
+        build(graph, uniformity, frame, unit, symbol)
     facts = Facts(
         variant=bodies.variant,
         static_shared=layout.static_shared,

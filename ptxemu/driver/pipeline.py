@@ -163,5 +163,5 @@ def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True)
     independent = needs_laps(found[0], spins[0], counting(bodies.routines, bodies.graphs))
     if independent:
         LANE_PRIVATE.apply(bodies, _observed(after))
-        found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True)
+        found[0] = Uniformity(bodies.graphs[0], bodies.variant, independent=True, corrections=corrections)
     return found, independent

@@ -269,10 +269,16 @@ def test_values_that_leave_loops_are_not_handed_over() -> None:
     assert phis > 1600 and len(text) < 80 * phis
 
 
-def test_control_flow_of_threaded_code_is_data() -> None:
+LOCK = "L{index}: atom.global.cas.b32 %r2, [%rd0], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L{index}; st.global.u32 [%rd0], 0;"
+
+
+@pytest.mark.parametrize("line", [LINES["branch"], LOCK], ids=["branches", "locks taken by lanes"])
+def test_control_flow_of_threaded_code_is_data(line: str) -> None:
     def labels(count: int) -> int:
-        module = compile.front(straight(LINES["branch"], count))
+        module = compile.front(straight(line, count))
         bodies = compile.prepare(module, module.functions["k"], "row")
-        return len(LABEL.findall(compile.lower_bodies(bodies, compile.Options(), threaded=True).text))
+        made = compile.lower_bodies(bodies, compile.Options(), threaded=True)
+        assert made.independent == (line is LOCK)
+        return len(LABEL.findall(made.text))
 
     assert labels(300) == labels(100)

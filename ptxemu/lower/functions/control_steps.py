@@ -11,6 +11,7 @@ from ptxemu.ir.block_shape import LANES
 NOWHERE = 8  # a place for masks that nobody reads
 CURRENT = 16
 TAKEN, OTHER = 20, 24  # the lanes that part ways at a branch
+MOVED = 28  # not 0 if lanes have run since somebody looked
 
 RUN = """define internal i32 @run(ptr %w, ptr %frame, ptr %first) noinline nounwind {
 entry:
@@ -60,10 +61,23 @@ def _next(words: int) -> str:
 _ENTER = f"""{_place(1, "waiting")}{_place(2, "running")}  %some = icmp ne i32 %waiting.mask, 0
   br i1 %some, label %run, label %pass
 run:
-{_store("%waiting.mask", CURRENT)}  store i32 %waiting.mask, ptr %running.place, align 4
+{_store("%waiting.mask", CURRENT)}{_store("1", MOVED)}  store i32 %waiting.mask, ptr %running.place, align 4
   store i32 0, ptr %waiting.place, align 4
 {_next(4)}pass:
 {_way(3, "behind")}  ret ptr %behind
+"""
+
+_ADMIT = f"""{_place(1, "lanes")}  %some = icmp ne i32 %lanes.mask, 0
+  br i1 %some, label %run, label %pass
+run:
+{_store("%lanes.mask", CURRENT)}{_store("1", MOVED)}{_next(3)}pass:
+{_way(2, "behind")}  ret ptr %behind
+"""
+
+_TEST = f"""{_place(1, "lanes")}{_way(2, "behind")}  %after = getelementptr i8, ptr %step, i64 12
+  %some = icmp ne i32 %lanes.mask, 0
+  %next = select i1 %some, ptr %after, ptr %behind
+  ret ptr %next
 """
 
 _SPLIT = f"""{_place(1, "condition")}  %yes = and i32 %mask, %condition.mask
@@ -155,6 +169,8 @@ done:
 
 BODIES = {
     "enter": _ENTER,
+    "admit": _ADMIT,
+    "test": _TEST,
     "resume": _place(1, "lanes") + _store("%lanes.mask", CURRENT) + _next(2),
     "split": _SPLIT,
     "send": _place(1, "lanes") + _place(2, "waiting") + "  store i32 %lanes.mask, ptr %waiting.place, align 4\n"
@@ -172,6 +188,8 @@ BODIES = {
 
 ========= ===========================================================================================================
 enter     waiting, running, way: the lanes at ``waiting`` run, or if there are none, another step is next
+admit     lanes, way: they run, or if there are none, another step is next
+test      lanes, way: the way is taken if there are none
 resume    lanes: they run
 split     condition: the lanes that run become those at TAKEN and those at OTHER
 send      lanes, waiting, way: they are the lanes that wait there

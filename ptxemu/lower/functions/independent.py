@@ -54,8 +54,12 @@ class IndependentBuilder(FunctionBuilder):
         self.syncs = [block for block, op in self.meetings.items() if only_meets(op)]
         self.leaving = [block for block, op in self.meetings.items() if op.opcode == BARRIER_LEAVE]
         self.done = {id(blocks): self._flag(MASK, "zeroinitializer") for blocks in graph.joint.values()}
-        self.moved = self._flag("i1", "false")
+        self.moved = self._moved()
         self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete
+
+    def _moved(self) -> str:
+        """The slot that says whether any block has run in this lap."""
+        return self._flag("i1", "false")
 
     def _flag(self, t: str, value: str) -> str:
         slot = self.ctx.alloca(t)
@@ -101,17 +105,20 @@ class IndependentBuilder(FunctionBuilder):
 
     def _lap(self) -> None:
         """After the last block: done if all lanes have exited, else start over."""
+        self.ctx.start("lap")
+        self.ctx.forget()
+        self._between_laps()
+        self.ctx.jump(f"{self._name(self.order[0])}.test")
+
+    def _between_laps(self) -> None:
         ctx = self.ctx
-        ctx.start("lap")
-        ctx.forget()
         left = ctx.scalar.icmp("ne", f"i{LANES}", self._alive(), "0")
         ctx.stmt(f"br i1 {left}, label %lap.left, label %done")
         ctx.start("lap.left")
-        stuck = ctx.scalar.bin("xor", "i1", ctx.inst(f"load i1, ptr {self.moved}, align 64"), "true")
+        stuck = ctx.scalar.bin("xor", "i1", ctx.inst(f"load i1, ptr {self.moved}, align 1"), "true")
         ctx.when(stuck, self._idle, None, [], likely=False)
-        ctx.stmt(f"store i1 false, ptr {self.moved}, align 64")
+        ctx.stmt(f"store i1 false, ptr {self.moved}, align 1")
         ctx.call("void", "pe_yield", ("ptr", "%w"))
-        ctx.jump(f"{self._name(self.order[0])}.test")
 
     def _idle(self) -> list[str]:
         """Nothing can run: lanes at a barrier wait for other warps; if there are none it is a deadlock."""
@@ -153,7 +160,7 @@ class IndependentBuilder(FunctionBuilder):
 
     def _bits(self, slot: str) -> str:
         """The mask in a slot as an i32."""
-        return self.ctx.inst(f"bitcast {MASK} {self.ctx.inst(f'load {MASK}, ptr {slot}, align 64')} to i{LANES}")
+        return self.ctx.inst(f"bitcast {MASK} {self.ctx.inst(f'load {MASK}, ptr {slot}, align 4')} to i{LANES}")
 
     def _test(self, block: Block) -> None:
         ctx = self.ctx
@@ -178,7 +185,7 @@ class IndependentBuilder(FunctionBuilder):
             ready = self._joined(block, waiting)
         else:
             ready = self._met(block, waiting)
-        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 64")
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(ready)}, ptr {self.running[block]}, align 4")
         rest = s.bin("and", "i32", waiting, s.bin("xor", "i32", ready, "-1"))
         ctx.stmt(f"store {MASK} {ctx.mask_from_bits(rest)}, ptr {self.waiting[block]}, align 4")
         return ready
@@ -221,7 +228,7 @@ class IndependentBuilder(FunctionBuilder):
         ready = self._same_members(membermask(block.ops[0]), fresh)
 
         def execute() -> list[str]:
-            ctx.stmt(f"store i1 true, ptr {self.moved}, align 64")
+            ctx.stmt(f"store i1 true, ptr {self.moved}, align 1")
             ctx.active = ctx.mask_from_bits(ready)
             for op in block.ops[: self._together(block)]:
                 lower(ctx, op)
@@ -267,7 +274,7 @@ class IndependentBuilder(FunctionBuilder):
 
     def _load_mask(self, block: Block) -> None:
         ctx = self.ctx
-        ctx.stmt(f"store i1 true, ptr {self.moved}, align 64")
+        ctx.stmt(f"store i1 true, ptr {self.moved}, align 1")
         if block in self.meetings:
             ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[block]}, align 64")
         else:

@@ -7,11 +7,14 @@ numbers.  LLVM sees only data and the routines, so that its time hardly depends 
 
 from __future__ import annotations
 
-from ptxemu.analysis.lifetimes import Lifetimes, Value, place
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, Value, place
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
-from ptxemu.ir.ops import Imm, Op, Reg
+from ptxemu.ir.ops import Imm, Reg
 from ptxemu.ir.types import B32
 from ptxemu.lower.control.sync import note_exit, poll_stop
 from ptxemu.lower.core.context import MASK, Context
@@ -44,7 +47,7 @@ class ThreadedBuilder(FunctionBuilder):
         self.lanes_waiting: dict[Block, int] = {}  # places of masks: lanes that have been sent to a block
         self.lanes_running: dict[Block, int] = {}  # and those that it last ran with
         self.frame_bytes = 0
-        self.inlined = 0
+        self.outside = 0
         self.table = ""
 
     def run(self, symbol: str) -> str:
@@ -56,18 +59,19 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _prepare(self) -> None:
         homes = self._homes()
-        lifetimes = Lifetimes(self.linear.layout, homes)
-        sized = [
-            (value, life, self._bytes(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.of.items()
-        ]
+        lifetimes = self._lifetimes(homes)
+        sized = [(value, life, self._bytes(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.items()]
         offsets, self.frame_bytes = place(sized, self._place_masks())
-        for value in lifetimes.of:
+        for value in lifetimes:
             self._place(self._handed(value) if isinstance(value, Phi) else value, offsets[value])
         for value, home in homes.items():
             if isinstance(value, Phi):
                 self.handed.setdefault(value, value.dst)
             elif home is not None:
                 self._place(value, offsets[home])
+
+    def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
+        return Lifetimes(self.linear.layout, homes).of
 
     def _place(self, reg: Reg, offset: int) -> None:
         self.ctx.offsets[reg] = offset
@@ -132,11 +136,11 @@ class ThreadedBuilder(FunctionBuilder):
         head = f"internal {PROTOTYPE.format(symbol)}" if ctx.layout.framed else f"void @{symbol}(ptr noalias %w)"
         parts = [f'define {head} noinline optnone nounwind "probe-stack"="inline-asm" {{\nentry:']
         parts += [frame, *ctx.all_allocas(), *clear, *ctx.prologue]
-        parts.append(f"  %first = getelementptr i8, ptr %frame, i64 {self.lanes_running[self.order[0]]}")
+        parts.append(f"  %first = getelementptr i8, ptr %frame, i64 {self._start()}")
         parts += [f"  store i32 {everyone}, ptr %first, align 4", f"  store ptr {self.table}, ptr %at, align 8"]
         parts += ["  br label %run", "run:", "  %step = load ptr, ptr %at, align 8"]
         parts.append("  %reason = call i32 @run(ptr %w, ptr %frame, ptr %step)")
-        ways = " ".join(f"i32 {number}, label %op{number}" for number in range(1, self.inlined + 1))
+        ways = " ".join(f"i32 {number}, label %op{number}" for number in range(1, self.outside + 1))
         parts.append(f"  switch i32 %reason, label %done [ {ways} ]")
         return "\n".join([*parts, *ctx.lines, "}"])
 
@@ -144,36 +148,51 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _block(self, block: Block) -> None:
         self.steps.label(block)
-        if self.mask_home[block] is not block or block is self.order[0]:
-            self.steps.control("resume", self.lanes_running[self.mask_home[block]])
-        else:
-            passed = self.linear.after(block, ())
-            self.steps.control("enter", self.lanes_waiting[block], self.lanes_running[block], Way(passed))
+        self._enter(block)
         self._fill(block)
         self._terminate(block)
         if block is self.order[-1]:
             self.steps.label(None)
-            self.steps.control("stop", 0)
+            self._finish()
+
+    def _start(self) -> int:
+        """The place of the lanes that begin."""
+        return self.lanes_running[self.order[0]]
+
+    def _enter(self, block: Block) -> None:
+        """Choose the lanes that run a block."""
+        if self.mask_home[block] is not block or block is self.order[0]:
+            self.steps.control("resume", self.lanes_running[self.mask_home[block]])
+        else:
+            self.steps.control("enter", self.lanes_waiting[block], self.lanes_running[block], self._way(block))
+
+    def _finish(self) -> None:
+        """What comes after the last block."""
+        self.steps.control("stop", 0)
+
+    def _way(self, block: Block, *direct: Block) -> Way:
+        """Where control goes from ``block`` for lanes bound for ``direct``."""
+        return Way(self.linear.after(block, direct))
 
     def _fill(self, block: Block) -> None:
         for phi in block.phis:
             self.steps.copy(self.handed[phi], phi.dst, self._bytes(phi.dst))
-        for op in block.ops:
+        for op in self._body(block):
             if op.call is not None or op.row in WHOLE:
-                self._inline(op)
+                self._outside(partial(lower, self.ctx, op))
             else:
                 self.steps.op(op)
 
-    def _inline(self, op: Op) -> None:
-        """An op by LLVM instructions of its own, for which the function leaves the table."""
+    def _outside(self, emit: Callable[[], None]) -> None:
+        """LLVM instructions of their own, for which the function leaves the table."""
         ctx = self.ctx
-        self.inlined += 1
-        self.steps.control("stop", self.inlined)
-        ctx.start(f"op{self.inlined}")
+        self.outside += 1
+        self.steps.control("stop", self.outside)
+        ctx.start(f"op{self.outside}")
         ctx.forget()
         bits = ctx.inst(f"load i32, ptr {ctx.inst(f'getelementptr i8, ptr %frame, i64 {CURRENT}')}, align 4")
         ctx.active, ctx.active_bits = ctx.inst(f"bitcast i32 {bits} to {MASK}"), bits
-        lower(ctx, op)
+        emit()
         ctx.stmt(f"store ptr getelementptr (i8, ptr {self.table}, i64 {self.steps.end}), ptr %at, align 8")
         ctx.jump("run")
 
@@ -202,15 +221,15 @@ class ThreadedBuilder(FunctionBuilder):
             self.steps.control("go", onwards)
 
     def _go(self, block: Block, *direct: Block) -> None:
-        self.steps.control("go", Way(self.linear.after(block, direct)))
+        self.steps.control("go", self._way(block, *direct))
 
     def _pass_on(self, block: Block) -> None:
-        self._send(block, block.succs[0], CURRENT, Way(self.linear.after(block, block.succs)))
+        self._send(block, block.succs[0], CURRENT, self._way(block, *block.succs))
 
     def _diverge(self, block: Block) -> None:
         assert block.cond is not None
         self.steps.control("split", self.ctx.offsets[block.cond])
-        onwards = Way(self.linear.after(block, block.succs))
+        onwards = self._way(block, *block.succs)
         first, second = (OTHER, TAKEN) if block.negated else (TAKEN, OTHER)
         between = self._edge(block, block.succs[1])
         self._send(block, block.succs[0], first, between)
@@ -232,7 +251,7 @@ class ThreadedBuilder(FunctionBuilder):
         """The steps for edges that control goes along alone."""
         for succ in succs:
             self.steps.label(self._edge(block, succ).label)
-            self._send(block, succ, CURRENT, Way(self.linear.after(block, (succ,))))
+            self._send(block, succ, CURRENT, self._way(block, succ))
 
     def _select(self, block: Block) -> None:
         ways = [self._edge(block, block.succs[entry]) for entry in block.table]
@@ -246,8 +265,8 @@ class ThreadedBuilder(FunctionBuilder):
         edges: list[int | Way] = []
         for succ in block.succs:
             place = self.lanes_waiting[succ] if self.mask_home[succ] is succ else NOWHERE
-            edges += [self._edge(block, succ) if succ.phis else 0, place, Way(self.linear.after(block, (succ,)))]
-        apart = Way(self.linear.after(block, block.succs))
+            edges += [self._edge(block, succ) if succ.phis else 0, place, self._way(block, succ)]
+        apart = self._way(block, *block.succs)
         behind = 4 * (5 + len(block.table))
         self.steps.control("scatter", len(block.table) - 1, indices, behind, apart, *block.table, *edges)
         for succ in block.succs:

@@ -1,0 +1,97 @@
+"""Threaded code (:mod:`ptxemu.lower.functions.threaded`) of kernels whose lanes progress independently
+(:mod:`ptxemu.lower.functions.independent`).
+
+A lap is one walk through the table.  What decides who may pass a meeting leaves the table, and so does the end of a lap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, Value
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.graph import Block, Graph, reads, writes
+from ptxemu.ir.ops import Reg
+from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.core.layout import KernelLayout
+from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.functions.control_steps import CURRENT, MOVED
+from ptxemu.lower.functions.independent import IndependentBuilder
+from ptxemu.lower.functions.steps import Way
+from ptxemu.lower.functions.threaded import ThreadedBuilder
+from ptxemu.passes.internal import KEEP
+
+
+def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
+    """As :func:`ptxemu.lower.functions.independent.build`."""
+    unit.waits = True
+    unit.definitions.append(ThreadedIndependentBuilder(graph, uniformity, layout, unit).run(symbol))
+
+
+class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
+    """Steps in the order of the blocks; masks are where those of threaded code are."""
+
+    def _moved(self) -> str:
+        return self._mask("moved", MOVED)
+
+    def _mask(self, name: str, place: int) -> str:
+        """The address of a mask in the frame."""
+        self.ctx.prologue.append(f"  %{name} = getelementptr i8, ptr %frame, i64 {place}")
+        return f"%{name}"
+
+    def _place_masks(self) -> int:
+        end = super()._place_masks()
+        for block in self.meetings:
+            self.waiting[block] = self._mask(f"waiting.{self._name(block)}", self.lanes_waiting[block])
+            self.running[block] = self._mask(f"running.{self._name(block)}", self.lanes_running[block])
+        return end
+
+    def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
+        """Lanes may be anywhere, so that only what one block makes for itself lives for less than the whole time."""
+        found = Lifetimes(self.linear.layout, homes).of
+        end = max((life.last for life in found.values()), default=0)
+        local = self._local_values()
+        return {value: life if value in local else Lifetime(0, end) for value, life in found.items()}
+
+    def _local_values(self) -> set[Reg]:
+        """Registers that only the block that defines them reads, once for each time that it does."""
+        home = {reg: block for block in self.order for op in block.ops for reg in writes(op) if op.row is not KEEP}
+        for block in self.order:
+            used = [reg for op in block.ops for reg in reads(op)]
+            used += [arg for succ in block.succs for phi in succ.phis if isinstance(arg := phi.args[block], Reg)]
+            used += [block.cond] if block.cond is not None else []
+            for reg in used:
+                if home.get(reg) is not block:
+                    home.pop(reg, None)
+        return set(home)
+
+    def _start(self) -> int:
+        return self.lanes_waiting[self.order[0]]
+
+    def _enter(self, block: Block) -> None:
+        waiting, running, behind = self.lanes_waiting[block], self.lanes_running[block], self._way(block)
+        if block not in self.meetings:
+            self.steps.control("enter", waiting, running, behind)
+            return
+        self.steps.control("test", waiting, behind)
+        self._outside(lambda: self._gather(block))
+        self.steps.control("admit", running, behind)
+
+    def _gather(self, block: Block) -> None:
+        self.ctx.active = self.ctx.active_bits = ""
+        self._gathered(block, self._waiting(block))
+
+    def _way(self, block: Block, *direct: Block) -> Way:
+        index = self.linear.layout.index[block] + 1
+        return Way(self.order[index] if index < len(self.order) else None)
+
+    def _finish(self) -> None:
+        self._outside(self._between_laps)
+        self.steps.control("go", Way(self.order[0]))
+
+    def _latch(self, block: Block) -> None:
+        """Another trip at once, or, in a loop that spins, in the next lap."""
+        spins = block in self.graph.spins
+        if not spins:
+            self.steps.plain("poll", poll_stop)
+        self._send(block, block.succs[0], CURRENT, self._way(block) if spins else Way(block.succs[0]))
