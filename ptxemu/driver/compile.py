@@ -11,6 +11,7 @@ import llvmlite
 
 from ptxemu import dialects, isa
 from ptxemu.analysis.notes import Subject, notes_of
+from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.code import Facts, KernelCode
 from ptxemu.device.frames import largest_frame
 from ptxemu.driver import jit
@@ -65,11 +66,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """LLVM IR text of one kernel and what a launch must know of it; ``independent``: it has the form for lanes that wait for
-    each other."""
+    """LLVM IR text of one kernel and what a launch must know of it.
+
+    ``cost``: what the best code would cost; ``threaded``: it is not the best; ``independent``: it has the form for lanes that
+    wait for each other.
+    """
 
     text: str
     facts: Facts
+    cost: Cost
+    threaded: bool
     independent: bool
 
 
@@ -112,33 +118,17 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
     with collector_paused(lives_on=False):
         bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
-        cost = cost_of(bodies.graphs)
-        if options.tier == "fast" and cost.best > FIRST_LAUNCH:
-            return fast_form(bodies, options)
-        return best_form(bodies, options, cost)
-
-
-def best_form(bodies: Bodies, options: Options, cost: Cost) -> KernelCode:
-    """Code that runs as fast as we can make it."""
-    made = lower_bodies(bodies, options)
-    return _compiled(made, jit.compile_object(made.text, options.cpu, effort_of(cost, options.opt)), final=True)
-
-
-def fast_form(bodies: Bodies, options: Options) -> KernelCode:
-    """Code that is made as fast as we can, with the same results; for kernels whose best code takes long to make."""
-    made = lower_bodies(bodies, options, threaded=True)
-    return _compiled(made, jit.compile_object(made.text, options.cpu, ROUTINES), final=False)
-
-
-def _compiled(made: Lowered, code: bytes, final: bool) -> KernelCode:
-    return KernelCode(code, SYMBOL, final, replace(made.facts, frame_bytes=largest_frame(code)), llvmlite.__version__)
+        made = lower_bodies(bodies, options, threaded=None if options.tier == "fast" else False)
+        code = jit.compile_object(made.text, options.cpu, ROUTINES if made.threaded else effort_of(made.cost, options.opt))
+        facts = replace(made.facts, frame_bytes=largest_frame(code))
+        return KernelCode(code, SYMBOL, not made.threaded, facts, llvmlite.__version__)
 
 
 def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:
     """The best code of a kernel as optimized ``llvm`` IR, ``asm`` or ``obj``; ``hook`` sees the IR after each pass."""
     bodies = prepare(module, find_entry(module, entry), options.variant, hook)
-    effort = effort_of(cost_of(bodies.graphs), options.opt)
-    text = lower_bodies(bodies, options, after=hook).text
+    made = lower_bodies(bodies, options, after=hook)
+    text, effort = made.text, effort_of(made.cost, options.opt)
     if kind == "llvm":
         return jit.optimized(text, options.cpu, effort)
     if kind == "asm":
@@ -191,8 +181,11 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     return lower_bodies(prepare(module, entry, variant), options)
 
 
-def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after: Hook | None = None) -> Lowered:
-    """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/functions/threaded.py)."""
+def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False, after: Hook | None = None) -> Lowered:
+    """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/functions/threaded.py).
+
+    If it is None, the text is threaded where the best code would take long.
+    """
     module, entry, found, graphs = bodies.module, bodies.entry, bodies.routines, bodies.graphs
     params = {param.variable: param.offset for param in entry.params}
     clustered = bool(CLUSTERS & set(entry.limits))
@@ -203,11 +196,10 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
-    shapes, independent = analyse(bodies, after, corrections=not threaded)
+    chosen, cost, shapes, independent = _choose(bodies, threaded, after)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
-        graph = graphs[number]
-        build = BUILDERS[threaded, independent and number == 0]
-        build(graph, uniformity, frame, unit, symbol)
+        build = BUILDERS[chosen, independent and number == 0]
+        build(graphs[number], uniformity, frame, unit, symbol)
     facts = Facts(
         variant=bodies.variant,
         static_shared=layout.static_shared,
@@ -217,7 +209,20 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool = False, after
         calls=len(found) > 1,
         stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),
     )
-    return Lowered(unit.text(), facts, independent)
+    return Lowered(unit.text(), facts, cost, chosen, independent)
+
+
+def _choose(bodies: Bodies, threaded: bool | None, after: Hook | None) -> tuple[bool, Cost, list[Uniformity], bool]:
+    """Whether the code is threaded; what the best costs; shapes; whether the kernel's lanes progress independently."""
+    cost = cost_of(bodies.graphs)
+    chosen = cost.best > FIRST_LAUNCH if threaded is None else threaded
+    shapes, independent = analyse(bodies, after, corrections=not chosen)
+    if independent:
+        cost = cost_of(bodies.graphs)  # there are more blocks now
+        if threaded is None and not chosen and cost.best > FIRST_LAUNCH:
+            chosen = True
+            shapes = [Uniformity(graph, bodies.variant, graph is bodies.graphs[0], corrections=False) for graph in bodies.graphs]
+    return chosen, cost, shapes, independent
 
 
 def used_variables(module: Module, graphs: list[Graph]) -> list[Variable]:

@@ -282,3 +282,20 @@ def test_control_flow_of_threaded_code_is_data(line: str) -> None:
         return len(LABEL.findall(made.text))
 
     assert labels(300) == labels(100)
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_meetings_of_lanes_that_wait_for_each_other(threaded: bool) -> None:
+    """What each of them asks about all others is asked of a table."""
+
+    def size(count: int) -> int:
+        lock = "L: atom.global.cas.b32 %r2, [%rd0], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L; st.global.u32 [%rd0], 0; bra M;"
+        body = "bar.warp.sync 0xffff;\n" * count
+        module = compile.front(straight(f"setp.gt.u32 %p1, %r0, 15; @!%p1 bra N; {lock} N: {body} M:", 1))
+        bodies = compile.prepare(module, module.functions["k"], "row")
+        made = compile.lower_bodies(bodies, compile.Options(), threaded=threaded)
+        assert made.independent
+        return len(made.text)
+
+    few, more, many = (size(count) for count in (50, 100, 200))
+    assert many - more < 2.1 * (more - few)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ptxemu.ir.block_shape import LANES
@@ -31,14 +31,15 @@ def jump(builder: FunctionBuilder, block: Block) -> None:
     _edges(builder, dict(zip(labels, block.succs)), edge)
 
 
-def entries(builder: FunctionBuilder) -> dict[Block, int]:
-    """A table of the lanes that wait for blocks to which computed branches lead, and the entry of each.
+def entries(builder: FunctionBuilder, others: Iterable[Block] = ()) -> dict[Block, int]:
+    """A table of the lanes that wait for blocks to which computed branches lead, and for ``others``, and the entry of each.
 
     As slots of their own, LLVM would make a value of each on every edge, of which there are as many.
     """
     ctx, linear = builder.ctx, builder.linear
     branches = [block for block in builder.order if block.table and block in linear.divergent]
-    found = {succ: index + 1 for index, succ in enumerate(dict.fromkeys(succ for block in branches for succ in block.succs))}
+    listed = dict.fromkeys([*(succ for block in branches for succ in block.succs), *others])
+    found = {block: index + 1 for index, block in enumerate(listed)}
     if not found:
         return found
     size = len(found) + 1

@@ -12,6 +12,7 @@ NOWHERE = 8  # a place for masks that nobody reads
 CURRENT = 16
 TAKEN, OTHER = 20, 24  # the lanes that part ways at a branch
 MOVED = 28  # not 0 if lanes have run since somebody looked
+RELEASED = 32  # lanes whose bar.warp.sync is complete
 
 RUN = """define internal i32 @run(ptr %w, ptr %frame, ptr %first) noinline nounwind {
 entry:

@@ -68,8 +68,11 @@ class FunctionBuilder:
         """Decide where values live."""
         self.segments = {block: plan(self.ctx, self._body(block)) for block in self.order}
         self._find_shared_values()
-        self.entries = computed.entries(self)
+        self.entries = self._entries()
         self._make_slots()
+
+    def _entries(self) -> dict[Block, int]:
+        return computed.entries(self)
 
     def _body(self, block: Block) -> list[Op]:
         """The ops that the lanes of a block execute there."""

@@ -22,9 +22,55 @@ from ptxemu.lower.control.warp import equal_lanes
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.layout import KernelLayout
+from ptxemu.lower.core.literals import array
 from ptxemu.lower.core.llvm_module import Unit
+from ptxemu.lower.functions import computed
 from ptxemu.lower.functions.function import FunctionBuilder, lower
 from ptxemu.passes.internal import BARRIER_LEAVE
+
+WAITING_LANES = """define internal i32 @waiting.lanes(ptr %base, ptr %offsets, i32 %count) noinline nounwind {
+entry:
+  br label %loop
+loop:
+  %index = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %found = phi i32 [ 0, %entry ], [ %more, %loop ]
+  %offset.at = getelementptr i32, ptr %offsets, i32 %index
+  %offset = load i32, ptr %offset.at, align 4
+  %mask.at = getelementptr i8, ptr %base, i32 %offset
+  %mask = load i32, ptr %mask.at, align 4
+  %more = or i32 %found, %mask
+  %next = add i32 %index, 1
+  %again = icmp ult i32 %next, %count
+  br i1 %again, label %loop, label %done
+done:
+  ret i32 %more
+}"""
+
+STUCK = """define internal void @stuck(ptr %w, ptr %base, ptr %meetings, i32 %count) noinline nounwind cold {
+entry:
+  br label %loop
+loop:
+  %index = phi i32 [ 0, %entry ], [ %next, %on ]
+  %more = icmp ult i32 %index, %count
+  br i1 %more, label %look, label %done
+look:
+  %offset.at = getelementptr [2 x i32], ptr %meetings, i32 %index
+  %offset = load i32, ptr %offset.at, align 4
+  %mask.at = getelementptr i8, ptr %base, i32 %offset
+  %mask = load i32, ptr %mask.at, align 4
+  %some = icmp ne i32 %mask, 0
+  br i1 %some, label %report, label %on
+report:
+  %position.at = getelementptr i32, ptr %offset.at, i32 1
+  %position = load i32, ptr %position.at, align 4
+  call void @pe_stuck(ptr %w, i32 %position, i32 %mask)
+  br label %on
+on:
+  %next = add i32 %index, 1
+  br label %loop
+done:
+  ret void
+}"""
 
 
 def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
@@ -55,11 +101,15 @@ class IndependentBuilder(FunctionBuilder):
         self.leaving = [block for block, op in self.meetings.items() if op.opcode == BARRIER_LEAVE]
         self.done = {id(blocks): self._flag(MASK, "zeroinitializer") for blocks in graph.joint.values()}
         self.moved = self._moved()
-        self.released = self._flag(MASK, "zeroinitializer")  # lanes whose bar.warp.sync is complete
+        self.released = self._released()
 
     def _moved(self) -> str:
         """The slot that says whether any block has run in this lap."""
         return self._flag("i1", "false")
+
+    def _released(self) -> str:
+        """The slot of the lanes whose bar.warp.sync is complete."""
+        return self._flag(MASK, "zeroinitializer")
 
     def _flag(self, t: str, value: str) -> str:
         slot = self.ctx.alloca(t)
@@ -78,7 +128,9 @@ class IndependentBuilder(FunctionBuilder):
     def _assemble(self, symbol: str) -> str:
         """Slots stay in memory: as almost any block may follow any other, registers would only be shuffled (ten times the
         compile time on the largest kernels, and no gain)."""
-        slots = [*self.ctx.slots.values(), *self.phis.values(), *self.waiting.values(), *self.running.values()]
+        slots = [*self.ctx.slots.values(), *self.phis.values(), *self.running.values()]
+        slots += [slot for block, slot in self.waiting.items() if block not in self.entries]
+        slots += ["%waiting"] if self.entries else []
         self.ctx.prologue += map(keep_in_memory, slots)
         return super()._assemble(symbol)
 
@@ -135,14 +187,13 @@ class IndependentBuilder(FunctionBuilder):
     def _deadlock(self) -> list[str]:
         """Report the first instruction at which lanes wait."""
         ctx = self.ctx
-        for block, op in self.meetings.items():
-            waiting = self._waiting(block)
-
-            def report(op: Op = op, waiting: str = waiting) -> list[str]:
-                ctx.call("void", "pe_stuck", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", waiting), attributes="cold")
-                return []
-
-            ctx.when(ctx.scalar.icmp("ne", f"i{LANES}", waiting, "0"), report, None, [])
+        if not self.meetings:
+            return []
+        base, offsets = self._masks(list(self.meetings))
+        pairs = [number for offset, op in zip(offsets, self.meetings.values()) for number in (offset, op.pos)]
+        ctx.helpers["stuck"] = STUCK
+        ctx.declare("pe_stuck", "declare void @pe_stuck(ptr, i32, i32) cold")
+        ctx.stmt(f"call void @stuck(ptr %w, ptr {base}, ptr {ctx.constant(array('i32', pairs))}, i32 {len(offsets)})")
         return []
 
     # -- masks
@@ -202,12 +253,21 @@ class IndependentBuilder(FunctionBuilder):
         return ready
 
     def _at_any(self, blocks: list[Block]) -> str:
-        """Lanes that wait at any of some blocks."""
-        found = [self._waiting(block) for block in blocks]
-        total = found[0]
-        for other in found[1:]:
-            total = self.ctx.scalar.bin("or", "i32", total, other)
-        return total
+        """Lanes that wait at any of some meetings."""
+        ctx = self.ctx
+        base, offsets = self._masks(blocks)
+        if len(blocks) == 1:
+            return ctx.inst(f"load i32, ptr {ctx.inst(f'getelementptr i8, ptr {base}, i64 {offsets[0]}')}, align 4")
+        ctx.helpers["waiting.lanes"] = WAITING_LANES
+        table = ctx.constant(array("i32", offsets))
+        return ctx.inst(f"call i32 @waiting.lanes(ptr {base}, ptr {table}, i32 {len(blocks)})")
+
+    def _masks(self, blocks: list[Block]) -> tuple[str, list[int]]:
+        """Where the masks of lanes that wait for meetings are, as offsets from an address."""
+        return "%waiting", [4 * self.entries[block] for block in blocks]
+
+    def _entries(self) -> dict[Block, int]:
+        return computed.entries(self, self.meetings)
 
     def _complete(self, members: Operand | None, absent: str, waiting: str) -> str:
         """The lanes of ``waiting`` none of whose members is absent."""
@@ -269,7 +329,7 @@ class IndependentBuilder(FunctionBuilder):
         done = s.bin("or", "i32", done, s.bin("and", "i32", partners, everywhere))
         leaving = s.bin("or", "i32", ready, s.bin("and", "i32", done, waiting))
         done = s.bin("and", "i32", done, s.bin("xor", "i32", leaving, "-1"))
-        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(done)}, ptr {self.released}, align 64")
+        ctx.stmt(f"store {MASK} {ctx.mask_from_bits(done)}, ptr {self.released}, align 4")
         return leaving
 
     def _load_mask(self, block: Block) -> None:

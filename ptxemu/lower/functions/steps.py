@@ -85,7 +85,7 @@ class RoutineContext(Context):
         if caller.layout.framed:
             self.prologue.append("  %stack = load i64, ptr %frame, align 64")
         for index, item in enumerate(operands.items):
-            at = self._operand(operands.places[index])
+            at = self.operand(operands.places[index])
             if isinstance(item, Imm):
                 self.prologue.append(f"  %imm{index} = load i{item.type.bits}, ptr {at}, align 4")
                 self.names[operands.stand_ins[index]] = f"%imm{index}"
@@ -95,7 +95,8 @@ class RoutineContext(Context):
             self.slots[item] = f"%place{index}"
             self.shared_regs.add(item)
 
-    def _operand(self, part: int) -> str:
+    def operand(self, part: int) -> str:
+        """The address of a part of the step."""
         name = self.fresh("at")
         self.prologue.append(f"  {name} = getelementptr i8, ptr %step, i64 {HEADER + 4 * part}")
         return name
@@ -144,6 +145,11 @@ class Operands:
             self.parts.append(offset)
             self.forms.append(self.caller.form(reg))
         return number
+
+    def word(self, value: int) -> int:
+        """The part of the step that holds a number which the routine reads by itself."""
+        self.parts.append(value)
+        return len(self.parts) - 1
 
     def immediate(self, imm: Imm) -> Reg:
         """A register that stands for an immediate value of one of OPERAND_BITS."""
@@ -221,7 +227,7 @@ class Steps:
             tuple(kind and kind.name for kind in op.src_types), tuple(form), op.negs, guard, tuple(old), tuple(dsts),
             self._scope(op), tuple(operands.forms),
         )  # fmt: skip
-        self._add(key, operands, op.pos, lambda ctx: self.lower(ctx, replace(op, srcs=tuple(srcs))))
+        self.add(key, operands, op.pos, lambda ctx: self.lower(ctx, replace(op, srcs=tuple(srcs))))
 
     def special(self, form: str, body: Callable[..., None], value: Reg | Imm, target: Reg) -> None:
         """What ``body(ctx, value, target)`` emits; ``form`` is a name for it."""
@@ -236,11 +242,11 @@ class Steps:
         self._register(operands, target)
         if not isinstance(value, Reg):
             key = (form, source if source is value else value.type.name, ctx.form(target))
-        self._add(key, operands, 0, lambda inner: body(inner, source, target))
+        self.add(key, operands, 0, lambda inner: body(inner, source, target))
 
     def plain(self, form: str, body: Callable[[Context], None]) -> None:
         """What ``body(ctx)`` emits, which has no operands; ``form`` is a name for it."""
-        self._add(form, Operands(self.ctx), 0, body)
+        self.add(form, Operands(self.ctx), 0, body)
 
     def copy(self, source: Reg, target: Reg, size: int) -> None:
         """Copy a register of ``size`` bytes to one of the same form; in which order with others before the next step is open."""
@@ -336,7 +342,7 @@ class Steps:
             read = ctx.scalar_of if scalar else ctx.vector_of
             ctx.bind(found, (ctx.scalar if scalar else ctx.vector).bin("add", kind.llvm, read(base, kind), read(number, kind)))
 
-        self._add(("sum", tuple(operands.forms)), operands, 0, body)
+        self.add(("sum", tuple(operands.forms)), operands, 0, body)
         return found
 
     def _symbol(self, symbol: SymRef, offset: int) -> Reg:
@@ -345,17 +351,18 @@ class Steps:
         operands = Operands(self.ctx)
         operands.register(found, self._place_of_temporary())
         key = ("symbol", id(symbol.symbol), symbol.offset + offset, id(self.ctx.layout))
-        self._add(key, operands, 0, lambda ctx: ctx.bind(found, symbol_address(ctx, symbol, offset)))
+        self.add(key, operands, 0, lambda ctx: ctx.bind(found, symbol_address(ctx, symbol, offset)))
         return found
 
     # -- records
 
-    def _add(self, key: Hashable, operands: Operands, pos: int, body: Callable[[Context], None]) -> None:
+    def add(self, key: Hashable, operands: Operands, pos: int, body: Callable[[RoutineContext], None]) -> None:
+        """A step whose routine, the same for all of one key, is what ``body`` emits."""
         if key not in self.ctx.unit.steps:
             self._compile(key, operands, body)
         self._record(key, operands.parts, pos)
 
-    def _compile(self, key: Hashable, operands: Operands, body: Callable[[Context], None]) -> None:
+    def _compile(self, key: Hashable, operands: Operands, body: Callable[[RoutineContext], None]) -> None:
         """Make the routine of a form."""
         name = f"step.{len(self.ctx.unit.steps)}"
 

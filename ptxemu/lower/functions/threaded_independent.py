@@ -1,23 +1,27 @@
 """Threaded code (:mod:`ptxemu.lower.functions.threaded`) of kernels whose lanes progress independently
 (:mod:`ptxemu.lower.functions.independent`).
 
-A lap is one walk through the table.  What decides who may pass a meeting leaves the table, and so does the end of a lap.
+A lap is one walk through the table.  Who may pass a meeting is decided by routines, except for a meeting of several places.
+That is LLVM code of its own, as is the end of a lap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, Value
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.convergence import membermask
 from ptxemu.ir.graph import Block, Graph, reads, writes
 from ptxemu.ir.ops import Reg
 from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
-from ptxemu.lower.functions.control_steps import CURRENT, MOVED
+from ptxemu.lower.functions.control_steps import CURRENT, MOVED, RELEASED
 from ptxemu.lower.functions.independent import IndependentBuilder
-from ptxemu.lower.functions.steps import Way
+from ptxemu.lower.functions.steps import Operands, RoutineContext, Way
 from ptxemu.lower.functions.threaded import ThreadedBuilder
 from ptxemu.passes.internal import KEEP
 
@@ -32,19 +36,20 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
     """Steps in the order of the blocks; masks are where those of threaded code are."""
 
     def _moved(self) -> str:
-        return self._mask("moved", MOVED)
+        return _mask(self.ctx, "moved", MOVED)
 
-    def _mask(self, name: str, place: int) -> str:
-        """The address of a mask in the frame."""
-        self.ctx.prologue.append(f"  %{name} = getelementptr i8, ptr %frame, i64 {place}")
-        return f"%{name}"
+    def _released(self) -> str:
+        return _mask(self.ctx, "released", RELEASED)
 
     def _place_masks(self) -> int:
         end = super()._place_masks()
-        for block in self.meetings:
-            self.waiting[block] = self._mask(f"waiting.{self._name(block)}", self.lanes_waiting[block])
-            self.running[block] = self._mask(f"running.{self._name(block)}", self.lanes_running[block])
+        for block in self.graph.joint:
+            self.waiting[block] = _mask(self.ctx, f"waiting.{self._name(block)}", self.lanes_waiting[block])
+            self.running[block] = _mask(self.ctx, f"running.{self._name(block)}", self.lanes_running[block])
         return end
+
+    def _masks(self, blocks: list[Block]) -> tuple[str, list[int]]:
+        return "%frame", [self.lanes_waiting[block] for block in blocks]
 
     def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
         """Lanes may be anywhere, so that only what one block makes for itself lives for less than the whole time."""
@@ -74,12 +79,35 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
             self.steps.control("enter", waiting, running, behind)
             return
         self.steps.control("test", waiting, behind)
-        self._outside(lambda: self._gather(block))
+        if block in self.graph.joint:
+            self._outside(partial(self._gather, block))
+        else:
+            self._meet(block)
         self.steps.control("admit", running, behind)
 
     def _gather(self, block: Block) -> None:
+        """Choose the lanes that need not wait any more."""
         self.ctx.active = self.ctx.active_bits = ""
         self._gathered(block, self._waiting(block))
+
+    def _meet(self, block: Block) -> None:
+        """The same by a routine, one for all meetings of a kind."""
+        op, operands = self.meetings[block], Operands(self.ctx)
+        members = None if block in self.leaving else membermask(op)
+        number = operands.register(members, self.ctx.offsets[members]) if isinstance(members, Reg) else members
+        words = [operands.word(self.lanes_waiting[block]), operands.word(self.lanes_running[block])]
+        key = "meet", block in self.leaving, block in self.syncs, number, tuple(operands.forms)
+        self.steps.add(key, operands, op.pos, partial(self._meet_in, block, words))
+
+    def _meet_in(self, block: Block, words: list[int], ctx: RoutineContext) -> None:
+        outer, self.ctx = self.ctx, ctx  # type: ignore[assignment]  # no places are asked for
+        for name, word in zip(("waiting", "running"), words):
+            ctx.prologue.append(f"  %{name}.offset = load i32, ptr {ctx.operand(word)}, align 4")
+            ctx.prologue.append(f"  %{name} = getelementptr i8, ptr %frame, i32 %{name}.offset")
+        self._released()
+        self.waiting[block], self.running[block] = "%waiting", "%running"
+        self._gather(block)
+        self.ctx = outer
 
     def _way(self, block: Block, *direct: Block) -> Way:
         index = self.linear.layout.index[block] + 1
@@ -95,3 +123,9 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         if not spins:
             self.steps.plain("poll", poll_stop)
         self._send(block, block.succs[0], CURRENT, self._way(block) if spins else Way(block.succs[0]))
+
+
+def _mask(ctx: Context, name: str, place: int) -> str:
+    """The address of a mask in the frame."""
+    ctx.prologue.append(f"  %{name} = getelementptr i8, ptr %frame, i64 {place}")
+    return f"%{name}"
