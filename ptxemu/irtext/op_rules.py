@@ -9,7 +9,7 @@ from ptxemu.ir.ops import Addr, Function, Imm, Module, Op, Operand, Reg, SReg, S
 from ptxemu.ir.types import PRED, TYPES, ScalarType
 from ptxemu.irtext.problems import Problem
 from ptxemu.isa.instruction_types import types_of
-from ptxemu.isa.operands import Names, OperandPattern, places
+from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.special import SPECIAL_REGISTERS
 
 B8 = TYPES["b8"]
@@ -61,17 +61,14 @@ def _counts(op: Op) -> Iterator[str]:
         yield f"{len(op.dsts)} results have {len(op.dst_types)} types"
     if len(op.src_types) != len(op.srcs):
         yield f"{len(op.srcs)} sources have {len(op.src_types)} types"
-    if not op.row.any_operands and _places(op) is None:
+    if not op.row.any_operands and op.row.fitting(op.mods, len(op.dsts), len(op.srcs)) is None:
         yield f"{len(op.dsts)} results and {len(op.srcs)} sources do not fit the row '{op.row.text}'"
-
-
-def _places(op: Op) -> Names | None:
-    return places(op.row.operands, op.row.implicit, op.mods, len(op.dsts), len(op.srcs))
 
 
 def _operands(context: Context, op: Op) -> Iterator[str]:
     expected = types_of(op)
-    if expected is not None and expected != (_moved(op.src_types, expected[0]), _moved(op.dst_types, expected[1])):
+    given = (op.src_types, op.dst_types)
+    if expected not in (None, given) and expected != (_moved(op.src_types, expected[0]), _moved(op.dst_types, expected[1])):
         yield f"the types are {_types(op.src_types, op.dst_types)}, but the row gives {_types(*expected)}"
     for dst, kind in zip(op.dsts, op.dst_types):
         if dst is not None:
@@ -89,11 +86,12 @@ def _moved(given: tuple[ScalarType | None, ...], expected: tuple[ScalarType | No
 
 def _kinds(op: Op) -> Iterator[str]:
     """An operand is what its pattern says: an address, a constant, a handle, a vector or a value."""
-    for name, place in (_places(op) or {}).items():
-        pattern = next((p for one in op.row.operands for p in (one, one.second) if p is not None and p.name == name), None)
+    moves = "moves" in op.row.traits
+    for name, place in (op.row.fitting(op.mods, len(op.dsts), len(op.srcs)) or {}).items():
+        pattern = op.row.pattern(name)
         if place is None or pattern is None:
             continue
-        packs = "moves" in op.row.traits or pattern.count is not None or pattern.rest
+        packs = moves or pattern.count is not None or pattern.rest
         if place.result and place.stop - place.start > 1 and not packs:
             yield f"operand '{name}' must be a register"
         for source in () if place.result else op.srcs[place.start : place.stop]:

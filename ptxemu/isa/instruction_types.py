@@ -7,7 +7,7 @@ from functools import cache
 
 from ptxemu.ir.ops import Op, Vec
 from ptxemu.ir.types import B32, PRED, TYPES, U64, ScalarType
-from ptxemu.isa.operands import COORDINATES, SAMPLER, places
+from ptxemu.isa.operands import COORDINATES, SAMPLER
 from ptxemu.isa.table import Row
 
 FIXED = {"surface": U64, "texture": U64, "sampler": U64, "random": B32, "gradient": TYPES["f32"], "offset": TYPES["s32"]}
@@ -51,7 +51,7 @@ def _types(row: Row, items: tuple[tuple[str, str], ...], results: int, elements:
 
 
 def _by_name(row: Row, mods: Mapping[str, str], results: int, elements: tuple[int, ...]) -> Types | None:
-    found = places(row.operands, row.implicit, mods, results, len(elements))
+    found = row.fitting(mods, results, len(elements))
     if found is None:
         return None
     sources: list[ScalarType | None] = [None] * len(elements)
@@ -70,7 +70,7 @@ def _by_name(row: Row, mods: Mapping[str, str], results: int, elements: tuple[in
 
 def _type(row: Row, mods: Mapping[str, str], name: str, elements: int) -> ScalarType | None:
     """The type of an operand, or of one of its elements."""
-    pattern = next((p for one in row.operands for p in (one, one.second) if p is not None and p.name == name), None)
+    pattern = row.pattern(name)
     if pattern is None:
         return _unnamed(row, mods, name)
     if pattern.type in FIXED:

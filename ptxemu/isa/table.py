@@ -153,15 +153,29 @@ class Row(Struct, frozen=True, eq=False):
 
     def places(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names:
         """Where an op with so many destinations and sources has each operand, by name; None for one that is absent."""
+        found = self.fitting(mods, dsts, srcs)
+        assert found is not None, f"{dsts} destinations and {srcs} sources do not fit the row: {self.text}"
+        return found
+
+    def fitting(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names | None:
+        """The same, None if an op with so many does not fit the row."""
         counts = tuple([(slot, mods[slot]) for slot in self.counting if slot in mods]) if self.counting else ()
         return _places(self, counts, dsts, srcs)
 
+    def pattern(self, name: str) -> OperandPattern | None:
+        """That of an operand; None for one that is written with another or not at all."""
+        return _patterns(self).get(name)
+
 
 @cache
-def _places(row: Row, counts: tuple[tuple[str, str], ...], dsts: int, srcs: int) -> Names:
-    found = places(row.operands, row.implicit, dict(counts), dsts, srcs)
-    assert found is not None, f"{dsts} destinations and {srcs} sources do not fit the row: {row.text}"
-    return found
+def _places(row: Row, counts: tuple[tuple[str, str], ...], dsts: int, srcs: int) -> Names | None:
+    return places(row.operands, row.implicit, dict(counts), dsts, srcs)
+
+
+@cache
+def _patterns(row: Row) -> Mapping[str, OperandPattern]:
+    every = (pattern for one in reversed(row.operands) for pattern in (one.second, one) if pattern is not None)
+    return {pattern.name: pattern for pattern in every}
 
 
 ROWS: dict[str, list[Row]] = {}
