@@ -175,9 +175,9 @@ def _derived(kind: str, type: str) -> str:
 # ---------------------------------------------------------------- the kernel
 
 
-def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
-    """One entry that runs every form on element ``%index``: the block's number, or the thread's."""
-    lines = [
+def _head(name: str) -> list[str]:
+    """An entry's beginning: the registers that every form may use."""
+    return [
         f".visible .entry {name}(.param .u64 inputs, .param .u64 outputs)",
         "{",
         "  .reg .b32 %index, %t0, %t1, %t2, %t3; .reg .b64 %in, %out, %at, %shared, %local, %l0, %l1;",
@@ -187,6 +187,21 @@ def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
         "  ld.param.u64 %in, [inputs]; ld.param.u64 %out, [outputs];",
         f"  mov.u64 %shared, {name}_shared; mov.u64 %local, {name}_local;",
     ]
+
+
+def _declared(form: Form) -> list[str]:
+    return [f"    .reg .{operand.register} %{operand.name};" for operand in form.operands]
+
+
+def bare_kernel_text(forms: list[Form]) -> str:
+    """One entry with every form, to be read and not to be run: nothing loads its operands or stores its results."""
+    blocks = (line for form in forms for line in ("  {", *_declared(form), f"    {form.text};", "  }"))
+    return "\n".join([*_head("bare"), *blocks, "  ret;", "}"])
+
+
+def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
+    """One entry that runs every form on element ``%index``: the block's number, or the thread's."""
+    lines = _head(name)
     if uniform:
         lines.append("  mov.u32 %index, %ctaid.x;")
     else:
@@ -194,9 +209,7 @@ def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
         lines.append("  mov.u32 %t1, %ctaid.x; mov.u32 %t2, %ntid.x; mad.lo.u32 %index, %t1, %t2, %t0;")
     at_in = at_out = 0
     for form in forms:
-        lines.append(f"  {{ // {form.text}")
-        for operand in form.operands:
-            lines.append(f"    .reg .{operand.register} %{operand.name};")
+        lines += [f"  {{ // {form.text}", *_declared(form)]
         for operand in form.sources:
             lines += _load(operand, at_in)
             at_in = _next(at_in, operand)

@@ -37,7 +37,7 @@ import ptxemu
 from ptxemu.text.errors import Fault
 from tests.isa import textures as isa_textures
 from tests.isa import warp_oracles as isa_warp_oracles
-from tests.isa.forms import ORACLES, Form, forms_of, kernel_text, with_lets
+from tests.isa.forms import ORACLES, Form, bare_kernel_text, forms_of, kernel_text, with_lets
 from tests.isa.forms import run as run_forms
 from tests.support.matrix_model import ORACLES as MATRIX_ORACLES
 from tests.support.places import ISA
@@ -81,6 +81,10 @@ class File:
     def module_text(self, group: list[Form]) -> str:
         entries = [kernel_text(group, name, name == "uniform") for name in ("varying", "uniform")]
         return "\n".join([self.header, *entries])
+
+    def bare_text(self, group: list[Form]) -> str:
+        """The forms alone, with neither inputs nor results."""
+        return "\n".join([self.header, bare_kernel_text(group)])
 
 
 def read(path: Path) -> File:

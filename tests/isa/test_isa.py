@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,12 +59,12 @@ def test_file_is_about_its_opcode(path: Path) -> None:
     assert any(op.opcode == opcode for op in used_ops(opcode))
 
 
-@cache
-def used_ops(name: str) -> tuple[Op, ...]:
+def used_ops(name: str) -> Iterator[Op]:
     """The checked operations of a file, those of its forms included."""
     file = files[name]
-    texts = [file.text, *(file.module_text(group) for group in file.groups())]
-    return tuple(op for text in texts for op in ops_of(text, file.path.name))
+    yield from ops_of(file.text, file.path.name)
+    for group in file.groups():
+        yield from ops_of(file.bare_text(group), file.path.name)
 
 
 def ops_of(text: str, filename: str) -> Iterator[Op]:

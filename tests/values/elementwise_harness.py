@@ -148,10 +148,10 @@ def module_parts(form: Form, lanes: int, name: str) -> tuple[set[str], str, Op]:
     return set(e.declarations.values()), "\n".join(lines), op
 
 
-def target_machine(cpu: str = "", triple: str = "") -> llvm.TargetMachine:
+def target_machine(cpu: str = "", triple: str = "", opt: int = 1) -> llvm.TargetMachine:
     features = "" if cpu else llvm.get_host_cpu_features().flatten()
     target = llvm.Target.from_triple(triple) if triple else llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=cpu or llvm.get_host_cpu_name(), features=features, opt=1)
+    return target.create_target_machine(cpu=cpu or llvm.get_host_cpu_name(), features=features, opt=opt)
 
 
 @lru_cache(maxsize=64)  # machine code of all forms would take gigabytes
