@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 
 from ptxemu.ir.types import TYPES
 from ptxemu.isa.operands import OperandPattern
-from ptxemu.isa.table import ROWS, SPACES, Row
+from ptxemu.isa.table import ROWS, SPACES, Row, Table
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -23,7 +23,7 @@ CONTROL = frozenset({"block", "function", "kernel"})
 """What instructions may leave so that the passes handle them: nothing is left to lower."""
 
 
-def rows() -> dict[str, list[Row]]:
+def rows() -> Table:
     """Every row of the table by opcode."""
     return ROWS
 

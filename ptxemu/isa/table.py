@@ -60,7 +60,7 @@ register with random bits) and nothing at all (an address whose data have no typ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import cache
 from types import MappingProxyType
 
@@ -123,11 +123,6 @@ class Row(Struct, frozen=True, eq=False):
         return self.lower != UNSUPPORTED
 
     @property
-    def bare(self) -> bool:
-        """Whether it may be written without a modifier."""
-        return not self.any_modifiers and not any(slot.required for slot in self.slots)
-
-    @property
     def traits(self) -> Set[str]:
         """What the checker must know of the opcode (:mod:`ptxemu.isa.traits`)."""
         return traits_of(self.opcode)
@@ -178,7 +173,48 @@ def _patterns(row: Row) -> Mapping[str, OperandPattern]:
     return {pattern.name: pattern for pattern in every}
 
 
-ROWS: dict[str, list[Row]] = {}
+class Table(Mapping[str, list[Row]]):
+    """Rows by opcode, made when those of an opcode are asked for: a program has few of them."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, list[tuple[str, Callable[[], Row]]]] = {}
+        self._made: dict[str, list[Row]] = {}
+
+    def add(self, opcode: str, slots: str, make: Callable[[], Row]) -> None:
+        """Add one row with these slots."""
+        self._given.setdefault(opcode, []).append((slots, make))
+        if opcode in self._made:
+            self._made[opcode].append(make())
+
+    def __getitem__(self, opcode: str) -> list[Row]:
+        found = self._made.get(opcode)
+        if found is None:
+            found = self._made.setdefault(opcode, [make() for _, make in self._given[opcode]])  # another thread may be first
+        return found
+
+    def __delitem__(self, opcode: str) -> None:
+        del self._given[opcode]
+        self._made.pop(opcode, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __contains__(self, opcode: object) -> bool:
+        return opcode in self._given
+
+    def bare(self) -> frozenset[str]:
+        """The opcodes that may be written without a modifier."""
+        return frozenset(
+            opcode
+            for opcode, given in self._given.items()
+            if any(slots != "..." and not any(_slot(word).required for word in slots.split()) for slots, _ in given)
+        )
+
+
+ROWS = Table()
 
 
 @cache
@@ -214,13 +250,17 @@ def row(
     chapter: str = "",
     gates: str = "",
     does: str = "",
-) -> Row:
-    """Add one row to the table and return it.
+) -> None:
+    """Add one row to the table.
 
     ``lower`` defaults to the opcode; ``does`` are the effects, which only elementwise instructions may leave out;
     ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
     """
-    return add_row(ROWS, opcode, slots, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does)
+
+    def make() -> Row:
+        return add_row({}, opcode, slots, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does)
+
+    ROWS.add(opcode, slots, make)
 
 
 def add_row(

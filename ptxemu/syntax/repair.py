@@ -21,7 +21,7 @@ _LIKENESS = 0.7
 _MEMBER = re.compile(r"[^.]+\.(?:[xyzwrgba]|[bh][0-7]{1,4})", re.ASCII)
 _NOT_GUESSED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE", "TYPE"})
 """What only follows a label; and what, guessed wrong, would make every use of a name wrong."""
-BARE_OPCODES = frozenset(opcode for opcode, forms in rows().items() if any(form.bare for form in forms))
+BARE_OPCODES = rows().bare()
 """Opcodes that may have no modifier."""
 
 

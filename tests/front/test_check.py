@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from ptxemu import isa
 from ptxemu.check import check
 from ptxemu.ir.ops import Function, Imm, LabelMark, Op, Reg, Variable
 from ptxemu.isa.table import Row, add_row
+from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.registry import lowerings
 from ptxemu.syntax.parser import parse
 from ptxemu.text.errors import Diagnostics, UnsupportedError
 from ptxemu.text.source import SourceFile
@@ -250,6 +254,17 @@ def test_every_row_is_well_formed() -> None:
 
     isa.verify(Everything(), Everything())
     assert "add" in isa.rows()
+
+
+def test_every_row_has_a_lowering() -> None:
+    isa.verify(lowerings(), ELEMENTWISE)
+
+
+def test_rows_are_made_for_the_opcodes_that_a_program_has() -> None:
+    program = "from ptxemu.driver import compile; from ptxemu.isa import table; "
+    program += f"compile.front({HEADER + '.entry k() { ret; }'!r}); made = table.ROWS._made; print('ret' in made, len(made))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert found[0] == "True" and int(found[1]) < 20
 
 
 def test_verify_names_a_row_without_lowering() -> None:
