@@ -102,7 +102,7 @@ _SELECT = f"""{_place(1, "index")}{_word(2, "last")}  %outside = icmp ugt i32 %i
   ret ptr %target
 """
 
-_COPY = f"""{_word(1, "count")}  %first = getelementptr i8, ptr %step, i64 8
+_PLACES = f"""{_word(1, "count")}  %first = getelementptr i8, ptr %step, i64 8
   %end = getelementptr [2 x i32], ptr %first, i32 %count
   br label %loop
 loop:
@@ -182,7 +182,7 @@ BODIES = {
     "branch": _BRANCH,
     "select": _SELECT,
     "scatter": _SCATTER,
-    "copy": _COPY,
+    "places": _PLACES,
     "stop": "  ret ptr null\n",
 }  # fmt: skip
 """What the routines do, with the words of their steps, which begin with the number of the routine:
@@ -200,7 +200,7 @@ branch    condition, way: of a scalar; the way is taken where it is false
 select    index, last, ways: by a scalar
 scatter   last, indices, edges, apart, table, and where the way ``edges`` leads, three words for each edge: the way to steps
           that end with a stop, or 0, the place of the lanes that wait at its end, and the way on if all lanes take it
-copy      count, pairs: from the place in the first to that in the second
+places    count, pairs: from the place in the first to that in the second
 stop      reason
 ========= ===========================================================================================================
 """

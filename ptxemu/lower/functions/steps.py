@@ -259,7 +259,7 @@ class Steps:
         """A step for the copies so far."""
         if self._pairs:
             pairs, self._pairs = self._pairs, []
-            self.control("copy", len(pairs) // 2, *pairs)
+            self.control("places", len(pairs) // 2, *pairs)
 
     def _given(self, operands: Operands, value: Reg | Imm) -> Reg | Imm:
         """What a routine reads for a value: a register, or the value itself if it is too small to be an operand."""

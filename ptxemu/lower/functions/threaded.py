@@ -291,7 +291,7 @@ class ThreadedBuilder(FunctionBuilder):
         self._send(block, block.succs[0], CURRENT, Way(block.succs[0]))
 
     def _note_exit(self) -> None:
-        self.steps.plain("exit", note_exit)
+        self.steps.plain("gone", note_exit)
 
 
 def _yield(ctx: Context) -> None:
