@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         Diagnostic,
         Error,
         Fault,
+        FaultRecord,
         InputError,
         InternalError,
         LaunchTimeout,
         PtxError,
         UnsupportedError,
     )
+    from ptxemu.text.source import Location
 
 __version__ = "0.1.0"
 
@@ -36,10 +38,12 @@ __all__ = [
     "Diagnostic",
     "Error",
     "Fault",
+    "FaultRecord",
     "InputError",
     "InternalError",
     "Kernel",
     "LaunchTimeout",
+    "Location",
     "Module",
     "PtxError",
     "SamplerObject",
@@ -62,12 +66,14 @@ _HOMES = {
         "Diagnostic",
         "Error",
         "Fault",
+        "FaultRecord",
         "InputError",
         "InternalError",
         "LaunchTimeout",
         "PtxError",
         "UnsupportedError",
     ),
+    "text.source": ("Location",),
     "device.surface": ("SurfacePolicy",),
     "device.surface_object": ("SurfaceObject",),
     "device.texture_object": ("SamplerObject", "TextureObject"),

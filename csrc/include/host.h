@@ -127,9 +127,6 @@ typedef struct pe_symbol {
 
 /* The table; ends with a NULL name. */
 const pe_symbol *pe_symbols(void);
-
-/* "assembly" or "ucontext": how fibers switch. */
-const char *pe_fiber_kind(void);
 /* CDEF END */
 #pragma GCC visibility pop
 

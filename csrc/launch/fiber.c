@@ -10,7 +10,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "checked.h"
-#include "host.h"
 #include "sanitizer.h"
 
 /* Wide, because compiled frames hold hundreds of vectors and may step over a single page. */
@@ -161,8 +160,6 @@ bool pe_fiber_portable(void) {
   pthread_once(&once, choose);
   return use_portable;
 }
-
-const char *pe_fiber_kind(void) { return pe_fiber_portable() ? "ucontext" : "assembly"; }
 
 pe_fiber *pe_fiber_create(size_t stack_bytes, uint32_t color) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -106,6 +106,12 @@ def test_the_halves_of_a_barrier_keep_its_names() -> None:
     assert (join.names, leave.names) == ({"a", "b", "c"}, {"d"})
 
 
+def test_no_two_operands_of_a_row_have_one_name() -> None:
+    for row in (row for forms in rows().values() for row in forms if not row.any_operands):
+        names = Counter(one.name for pattern in row.operands for one in (pattern, pattern.second) if one is not None)
+        assert max(names.values(), default=1) == 1, row.text
+
+
 def test_operands_that_do_not_fit_the_row_are_a_bug() -> None:
     row = internal_row("_three", "d, a, b")
     with pytest.raises(AssertionError, match="1 destinations and 1 sources do not fit the row: _three"):
