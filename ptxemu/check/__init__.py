@@ -195,7 +195,7 @@ class _ModuleChecker:
         return old.linkage == "extern" or node.linkage not in ("", old.linkage)
 
     def _head_read(self, node: ast.Function) -> tuple[int, int]:
-        """Where a function is known: a kernel at the end of its parameters, a device function at what follows its head."""
+        """From where a function can be named: a kernel from the end of its parameters, a device function from behind its head."""
         source, start = self.diagnostics.source, node.name_pos or node.pos
         name = start, start + len(node.name)
         if node.body is None and not source.text.startswith(";", node.end - 1):  # a declaration of an early compiler

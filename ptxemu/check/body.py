@@ -87,7 +87,7 @@ class BodyChecker:
         for reg, place in self.register_outputs:
             self.items.append(self.transfer(reg, place, load=False, like=None))
         items = self.items
-        vars(self).clear()  # its parts refer to it: without this the tree would wait for the collector
+        vars(self).clear()  # a cycle of references, which only the garbage collector would free
         return items
 
     # ------------------------------------------------------------ statements
@@ -113,7 +113,7 @@ class BodyChecker:
                     self.names.pop()
 
     def _labels(self, statements: list[ast.Statement]) -> None:
-        """Declare the labels of a block first: branches may go forward."""
+        """Declare the labels of a block first, as branches may go forward."""
         for statement in statements:
             if isinstance(statement, ast.Label):
                 self._code(statement, statement.name + self.names.suffix)
@@ -123,7 +123,7 @@ class BodyChecker:
             self._duplicate(f"label '{statement.name}' is defined twice", statement.name, statement.pos)
 
     def _duplicate(self, message: str, name: str, pos: int, key: str = "") -> None:
-        """Report the later one of two declarations: labels are declared before all else in their scope."""
+        """Report the later of two declarations; labels count as declared before everything else in their scope."""
         known = self.names.declared_at(key or name)
         first, second = min(known, pos), max(known, pos)
         line = self.diagnostics.source.line(first)
@@ -157,7 +157,7 @@ class BodyChecker:
             self._go_on()
 
     def _go_on(self) -> None:
-        """After an error: unless there are enough."""
+        """After an error, unless there are enough of them."""
         if self.diagnostics.full:
             raise TooManyErrors from None
 

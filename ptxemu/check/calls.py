@@ -64,7 +64,7 @@ class CallChecker:
         return Call(function, results, actuals, uniform)
 
     def misplaced(self, message: str, pos: int, end: int) -> Rejected:
-        """Report where it stands what the syntax of ptxas does not allow; other errors are found at the instruction."""
+        """Report what the syntax of ptxas does not allow where it stands; other errors are reported at the instruction."""
         self.resolver.diagnostics.error(message, pos, end)
         return Rejected()
 
@@ -185,7 +185,7 @@ def _signature(function: Function) -> _Signature:
 
 
 def _fits(formal: Variable, registers: tuple[Reg, ...]) -> bool:
-    """Whether a register or the elements of one can be passed: a vector goes with all that has its size, as ptxas has it."""
+    """Whether a register, or the elements of one, can be passed; like ptxas, accept a vector for anything of its size."""
     if formal.dims:
         return False
     if len(registers) == 1 and not formal.vector:
@@ -203,7 +203,7 @@ def _same_shape(formal: Variable, actual: Variable) -> bool:
 
 
 def _alignment(variable: Variable) -> int:
-    """The alignment declared, or that of the type if it is greater. ptxas wants the same of parameter and argument."""
+    """The alignment declared, or that of the type if it is greater. ptxas requires parameter and argument to agree in it."""
     return max(variable.align, _natural_alignment(variable))
 
 

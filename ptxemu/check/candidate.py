@@ -28,7 +28,7 @@ class Candidate:
         self.defaults = form.defaults
         self.values = values
         self.roles = roles
-        self.typed = False  # whether the operand at hand has a type that a modifier gives
+        self.typed = False  # whether a modifier gives the type of the current operand
         self.relaxed = "relaxed" in self.row.traits and not UNRELAXED.intersection(self.mods.values())
 
     def written(self) -> str:

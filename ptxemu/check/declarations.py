@@ -58,7 +58,7 @@ class Declarer:
         return problem is None
 
     def _late_error(self, message: str, node: ast.Variable) -> None:
-        """Report at a parameter, or at what follows it if that is on another line: there ptxas knows all of it."""
+        """Report at a parameter, or, as ptxas does, at what follows it if that is on another line."""
         source = self.diagnostics.source
         following = after_blanks(source.text, node.end)
         if source.line(following) == source.line(node.pos):
@@ -104,7 +104,7 @@ class Declarer:
         return False
 
     def _extents(self, node: ast.Variable) -> tuple[int | None, ...] | None:
-        """The extents, an open first one (or one of 0, as ptxas has it) closed by the initialiser; None if impossible."""
+        """The extents; an open first one (or 0, which ptxas takes for open) is closed by the initialiser. None if impossible."""
         if None in node.dims[1:]:
             self.error(f"only the first extent of '{node.name}' may be left out", node)
             return None

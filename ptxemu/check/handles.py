@@ -142,7 +142,7 @@ def _coordinates(index: int, geometry: str, value: Value, kind: ScalarType) -> t
 
 
 def _elements(index: int, values: tuple[Value, ...], types: tuple[ScalarType, ...], what: str, *, integers: bool = True) -> None:
-    """The elements of a tuple fit, each or all together."""
+    """Whether the elements of a tuple fit, each by itself or all together."""
     held = [item.type for item in values if isinstance(item, Reg)]
     together = bool(held) and typerules.vector_fits(types[0], held, integers=integers)
     for item, kind in zip(values, types):

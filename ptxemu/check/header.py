@@ -30,7 +30,7 @@ def target_parts(words: tuple[str, ...]) -> tuple[int, str]:
 
 
 def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> None:
-    """Report missing directives; in strict mode also versions and targets that do not exist or do not go together."""
+    """Report missing directives; in strict mode also versions and targets that do not exist or do not match."""
     hides = diagnostics.damage.hides
     if (tree.version is None and hides("version")) or (not tree.target and hides("target")):
         return
@@ -51,7 +51,7 @@ def check_header(tree: ast.Module, diagnostics: Diagnostics, strict: bool) -> No
 
 
 def _next_item(tree: ast.Module, diagnostics: Diagnostics, after: str = "") -> int:
-    """Where a missing directive should have been seen: at what comes first, or next if that is the directive ``after``."""
+    """Where a missing directive should have been: at the start of the file, or behind the directive ``after``."""
     places = [tree.address_size_pos] if tree.address_size is not None else []
     places += [item.pos for item in tree.items[:1]]
     if tree.target and not after:

@@ -1,4 +1,4 @@
-"""What to propose in place of what is wrong."""
+"""Suggestions in place of what is wrong."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class _Matcher(Candidate):
         )  # fmt: skip
 
     def parts(self, patterns: list[OperandPattern]) -> tuple[Part, ...]:
-        """Those of all operands. What is wrong with one of them counts more than what is not supported of another."""
+        """The plans of all operands. A wrong operand matters more than one that is not supported."""
         parts, unsupported = [], None
         for index, (pattern, value) in enumerate(zip(patterns, self.values)):
             try:

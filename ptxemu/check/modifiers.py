@@ -1,4 +1,4 @@
-"""Sorting the modifiers of an opcode into the slots of its rows, and saying what is wrong where that fails."""
+"""Sorts the modifiers of an opcode into the slots of its rows, and explains what is wrong where that fails."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _explain(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> M
 
 
 def _unknown(opcode: str, word: str, found: list[_Sorted], words: set[str]) -> str:
-    """A word that no row of the opcode has: misspelt, or one of other instructions."""
+    """A word that no row of the opcode has: misspelt, or a modifier of other instructions."""
     slots = [slot for one in found for slot in one.row.slots]
     typed = dict.fromkeys(value for slot in slots if slot.name in TYPE_SLOTS for value in slot.values)
     if word in TYPES and typed:
@@ -182,7 +182,7 @@ def _other_type(word: str, types: list[str]) -> str:
 
 @cache
 def _values(slot: str) -> frozenset[str]:
-    """All that instructions may have in the slots of a name that says what they hold."""
+    """All values that instructions may have in the slots of one name, where the name says what they hold."""
     if slot not in SLOT_NAMES or slot in TYPE_SLOTS or slot == "mode":
         return frozenset()
     forms = (form for rows in ROWS.values() for form in rows)
@@ -190,7 +190,7 @@ def _values(slot: str) -> frozenset[str]:
 
 
 def _wrong_rounding(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> Misfit | None:
-    """A rounding mode that the types do not take, where they take others or none."""
+    """A rounding mode that the types do not have; they have others, or none."""
     modes = _values("round")
     index = next((index for index, word in enumerate(modifiers) if word in modes), None)
     if index is None:
@@ -203,7 +203,7 @@ def _wrong_rounding(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted
 
 
 def _wrong_type(one: _Sorted, modifiers: tuple[str, ...]) -> bool:
-    """Whether all that is wrong is a type that the row does not have."""
+    """Whether nothing is wrong but the type, which the row does not have."""
     if len(one.surplus) != 1 or len(one.missing) != 1:
         return False
     return modifiers[one.surplus[0]] in TYPES and all(value in TYPES for value in one.missing[0].values)

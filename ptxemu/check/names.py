@@ -153,7 +153,7 @@ class Names:
         return True
 
     def _hide(self, prefix: str, count: int, scope: _Scope) -> None:
-        """Forget registers that a range of an inner scope hides, until the scope ends."""
+        """Hide registers that a range of an inner scope shadows, until the scope ends."""
         names = [f"{prefix}{index}" for index in range(count)] if count < len(self.entities) else list(self.entities)
         for name in names:
             if name in self.entities and _in_range(name.partition(".")[0], prefix, count):
@@ -171,7 +171,7 @@ class Names:
         return entity
 
     def register(self, name: str) -> Reg | None:
-        """The register that a range holds under this very name, first used now: the common case, kept short."""
+        """A register of a range, used for the first time under exactly this name: the common case, kept short."""
         prefix = name.rstrip(DIGITS)
         ranges = self._ranges.get(prefix)
         number = name[len(prefix) :]

@@ -14,7 +14,7 @@ from ptxemu.syntax import ast
 
 
 class Mismatch(Exception):
-    """An operand does not fit; ``path`` leads to it (operand index, then element index), empty for the opcode."""
+    """An operand does not fit; ``path`` leads to it (operand index, then element index) and is empty for the opcode."""
 
     def __init__(self, message: str, *path: int) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class Mismatch(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """What becomes of one operand: ``role`` is dst, src, mem, surface, texture or any; ``types`` those of its elements."""
+    """What one operand becomes: ``role`` is dst, src, mem, surface, texture or any; ``types`` are those of its elements."""
 
     role: str
     types: tuple[ScalarType, ...]
@@ -51,7 +51,7 @@ class Plan:
     literals: tuple[tuple[int, ScalarType], ...]
     limits: tuple[tuple[int, tuple[range, ...]], ...] = ()  # the values that immediates may have
     orders: tuple[tuple[int, int], ...] = ()  # immediates that may not exceed others
-    given: tuple[str, ...] = ()  # optional operands that are there: ``+name``, ``|name`` for a second destination, or INDIRECT
+    given: tuple[str, ...] = ()  # optional operands that are present: ``+name``, ``|name`` for a second destination, or INDIRECT
     remarks: tuple[tuple[str, str], ...] = ()  # (severity, message) for each use
 
     def assemble(self, values: list[Value]) -> tuple[tuple[Reg | None, ...], tuple[Operand, ...]]:

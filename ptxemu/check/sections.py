@@ -19,7 +19,7 @@ UNCHECKED = frozenset({"b32", "b64"})  # whose values ptxas limits to 64 bits on
 
 
 def check_sections(tree: ast.Module, diagnostics: Diagnostics) -> None:
-    """Report data of a section that have no such type or do not fit it, and a debug target without any section."""
+    """Report data of a section that do not fit their type, and a debug target without sections."""
     text = diagnostics.source.text
     text = without_comments(text) if ".section" in text else ""
     found = [match for match in SECTION.finditer(text) if match[1] is not None]
@@ -49,13 +49,13 @@ def _data(data: re.Match[str], diagnostics: Diagnostics) -> None:
             pos, end = data.start(2) + word.start(), data.start(2) + word.end()
             after = after_blanks(diagnostics.source.text, data.end(2))
             if value < 1 << 64 and diagnostics.source.line(after) != diagnostics.source.line(pos):
-                pos, end = after, after + 1  # where ptxas knows all of the list
+                pos, end = after, after + 1  # where ptxas has read the whole list
             shown = word[0] if len(word[0]) <= MOST_DIGITS else f"{word[0][:MOST_DIGITS]}..."
             diagnostics.error(f"{shown} does not fit type .{kind}", pos, end)
 
 
 def _value(number: str) -> int:
-    """A number, or one that fits no type if it has too many digits."""
+    """A number; one with too many digits becomes a number that fits no type."""
     digits = number.rstrip("U").lower().replace("0x", "").lstrip("-0") or "0"
     if len(digits) > MOST_DIGITS:
         return 1 << 128

@@ -1,4 +1,4 @@
-"""What may be a scalar source operand: registers, literals, special registers and the names of variables."""
+"""Scalar source operands: registers, literals, special registers and the names of variables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _sum(form: Candidate, kind: ScalarType, value: Computed, index: int) -> str 
 
 
 def _sized(form: Candidate, kind: ScalarType, index: int) -> bool:
-    """Whether ptxas looks at the size of what a sum or a function is: if no modifier gives the type of the operand, for one."""
+    """Whether ptxas checks the size of a sum or a function: it does, for one, if no modifier gives the type of the operand."""
     traits = form.row.traits
     if not traits.isdisjoint({f"unsized:{index}", f"unsized:{kind.kind}"}):
         return False
@@ -59,7 +59,7 @@ def _sized(form: Candidate, kind: ScalarType, index: int) -> bool:
 
 
 def _composed(form: Candidate, kind: ScalarType) -> bool:
-    """Whether ptxas writes the instruction in terms of others, which do not take sums and functions."""
+    """Whether ptxas expands the instruction into others, which do not take sums and functions."""
     row = form.row
     long_integer = "composed:64" in row.traits and kind.bits == 64 and not kind.is_float
     return long_integer or "composed" in row.traits or (row.chapter == video.CHAPTER and row.opcode[-1] in "24")

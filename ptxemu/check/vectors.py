@@ -18,7 +18,7 @@ PACKED_LENGTHS = (1, 2, 4)
 
 
 def joined(form: Candidate, index: int, kind: ScalarType, value: tuple[Value, ...]) -> bool:
-    """Whether the elements of a vector are registers of several types and fit all the same.
+    """Whether the elements of a vector are registers of several types that fit nevertheless.
 
     They have one size, and together the bit type of that size.
     """
@@ -53,7 +53,7 @@ def _alike(index: int, value: tuple[Value, ...]) -> None:
 
 
 def _fragment(form: Candidate, index: int, types: set[ScalarType], value: tuple[Value, ...]) -> None:
-    """Registers of one type, but for untyped ones; a lone element is a register."""
+    """Registers of one type, except for untyped ones; a lone element is a register."""
     if len({"integer" if held.kind in "us" else held.name for held in types if held.kind != "b"}) > 1:
         raise Mismatch("the elements of a fragment must have one type", index)
     if len(value) == 1 and not isinstance(value[0], Reg):
