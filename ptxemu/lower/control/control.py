@@ -50,7 +50,7 @@ def brkpt(ctx: Context, op: Op) -> None:
 
 @effect("pmevent")
 def pmevent(ctx: Context, op: Op) -> None:
-    """pmevent: triggers performance counters, of which there are none."""
+    """pmevent: would trigger performance counters; there are none."""
 
 
 @effect("cvta")

@@ -102,7 +102,7 @@ def barrier_leave(ctx: Context, op: Op) -> None:
 
 @effect("bar_warp_sync", size=10)
 def bar_warp_sync(ctx: Context, op: Op) -> None:
-    """bar.warp.sync: the lanes of a warp run in step, so only memory order is left to do."""
+    """bar.warp.sync: the lanes of a warp run in step, so that only memory has to be ordered."""
     ctx.stmt("fence acq_rel")
 
 

@@ -110,7 +110,7 @@ def _define(ctx: Context, op: Op, index: int, value: str, grouped: bool) -> None
 
 @effect("vote", size=15)
 def vote(ctx: Context, op: Op) -> None:
-    """vote, vote.sync: all, any, uni over the taking lanes; ballot."""
+    """vote, vote.sync: all, any, uni over the participating lanes; ballot."""
     who, grouped = _members(ctx, op)
     e = ctx.vector if grouped else ctx.scalar
     yes = ctx.bits_of(ctx.conjunction(ctx.active, ctx.predicate(op["a"], op.negated("a"), True)))
@@ -134,7 +134,7 @@ def activemask(ctx: Context, op: Op) -> None:
 
 @effect("elect")
 def elect(ctx: Context, op: Op) -> None:
-    """elect.sync: the lowest taking lane is the leader (PTX ISA "elect.sync" leaves the choice open)."""
+    """elect.sync: the lowest participating lane is the leader (PTX ISA "elect.sync" leaves the choice open)."""
     who, grouped = _members(ctx, op)
     e = ctx.vector if grouped else ctx.scalar
     leader = e.intrinsic("cttz", "i32", who, extra="i1 false")
@@ -156,7 +156,7 @@ def _reduction(name: str, signed: bool) -> tuple[str, int]:
 
 
 def _reduce(ctx: Context, op: Op, value: str, who: str, grouped: bool, signed: bool) -> str:
-    """The reduction of a value over the taking lanes: of the warp, or of each lane's group."""
+    """The reduction of a value over the participating lanes of the warp, or of each lane's group."""
     name, neutral = _reduction(op.mods["op"], signed)
     v = ctx.vector
     if not grouped:
@@ -174,7 +174,7 @@ def _reduce(ctx: Context, op: Op, value: str, who: str, grouped: bool, signed: b
 
 @effect("redux", size=30)
 def redux(ctx: Context, op: Op) -> None:
-    """redux.sync: a reduction over the taking lanes."""
+    """redux.sync: a reduction over the participating lanes."""
     kind = op.type()
     who, grouped = _members(ctx, op)
     if kind.is_float:

@@ -254,7 +254,7 @@ def assure(ctx: Context, found: Access) -> None:
 
 
 def observe(ctx: Context, found: Access) -> None:
-    """Tell the runtime of an access that has happened, where somebody wants to know."""
+    """Tell the runtime of an access that has happened, in code that is compiled to be observed."""
     if ctx.unit.observed:
         ctx.call(
             "void", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.kind)),

@@ -467,14 +467,14 @@ class Context:
 
 
 def _area(name: str, size: int) -> list[str]:
-    """A part of the frame that many ops use, if any does. LLVM looks through all uses of an alloca whenever one of them goes, so
+    """A part of the frame that many ops use. LLVM looks through all uses of an alloca whenever one of them goes, so
     it is not to see that this is one."""
     area = f"  {name}.area = alloca [{size} x i8], align 64"
     return [area, f'  {name} = call ptr asm "", "=r,0"(ptr {name}.area)'] if size else []
 
 
 def keep_in_memory(slot: str) -> str:
-    """Makes LLVM leave a slot where it is: as far as it knows, others have the address."""
+    """Makes LLVM keep a slot in memory: its address escapes, as far as LLVM can tell."""
     return f'  call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})'
 
 

@@ -16,7 +16,7 @@ LANE_MASKS = {
     "lanemask_gt": [-(2 << lane) & 0xFFFFFFFF for lane in range(LANES)],
     "lanemask_ge": [-(1 << lane) & 0xFFFFFFFF for lane in range(LANES)],
 }
-# Registers of a grid of one cluster per CTA, one device and one partition; PTX ISA "Special Registers".
+# Registers of a grid with one CTA per cluster, on one device with one partition; PTX ISA "Special Registers".
 CONSTANTS = {
     "cluster_ctarank": 0, "cluster_nctarank": 1, "nwarpid": 32, "reserved_smem_offset_begin": 0,
     "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0, "current_graph_exec": 0,

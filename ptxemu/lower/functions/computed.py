@@ -107,7 +107,7 @@ def _hand_over(builder: FunctionBuilder, block: Block, index: str, mask: str, se
 
 
 def _go_on(builder: FunctionBuilder, block: Block, index: str, together: str) -> None:
-    """Lanes that all went one way need not look at the others."""
+    """Lanes that all went one way need not check the others."""
     ctx = builder.ctx
     apart = builder.after(block, *block.succs)
     labels = [builder.after(block, succ) for succ in block.succs]
@@ -128,7 +128,7 @@ def _switch(block: Block, index: str, labels: list[str]) -> str:
 
 
 def _edges(builder: FunctionBuilder, labels: dict[str, Block], emit: Callable[[Block], None]) -> None:
-    """A part of code for each label, where what was known before is known."""
+    """Code for each label, which starts with what was known before the branch."""
     ctx = builder.ctx
     saved = ctx.remembered()
     for label, succ in labels.items():

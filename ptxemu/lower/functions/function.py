@@ -250,7 +250,7 @@ class FunctionBuilder:
         return self._name(target) + ".test"
 
     def send(self, block: Block, succ: Block, mask: str) -> None:
-        """Lanes in ``mask`` leave for ``succ``: hand over phi values and add them to its mask."""
+        """Lanes in ``mask`` leave for ``succ``: hand over phi values, and add the lanes to its mask."""
         ctx = self.ctx
         self.hand_over(block, succ, mask)
         if self.mask_home[succ] is succ:

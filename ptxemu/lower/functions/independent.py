@@ -1,8 +1,8 @@
 """The form of a kernel in which the lanes of a warp progress independently (PTX ISA, "Independent Thread Scheduling").
 
 Every block has a mask of lanes that wait to run it.  Control goes through the blocks in layout order, again and again:
-a *lap* runs each block that lanes wait for, once.  So whatever lanes spin on, the others get on, at the price that nothing
-is known about which lanes run together: values that cross blocks are kept for each lane (:mod:`ptxemu.passes.lane_private`).
+a *lap* runs each block that lanes wait for, once.  So other lanes make progress while some spin, at the price that nothing is
+known about which lanes run together: values that cross blocks are kept for each lane (:mod:`ptxemu.passes.lane_private`).
 Loops that do not spin run until their lanes have left, as lanes that stay together are fast.
 
 At an instruction of several lanes the block waits until all of its members that have not exited are there.  A lap in
@@ -120,7 +120,7 @@ class IndependentBuilder(FunctionBuilder):
         return block.ops[self._together(block) :]
 
     def _together(self, block: Block) -> int:
-        """How many ops at the start of a block are executed for all places of a meeting: it, and the keeping of its results."""
+        """How many ops at the start of a block are executed for all places of a meeting: it, and what keeps its results."""
         if block not in self.graph.joint:
             return 0
         return 1 + sum(dst is not None for dst in block.ops[0].dsts)
@@ -228,7 +228,7 @@ class IndependentBuilder(FunctionBuilder):
         return self.ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
 
     def _gathered(self, block: Block, waiting: str) -> str:
-        """Of the waiting lanes those that need not wait any more; the block runs with them."""
+        """The waiting lanes that need not wait any longer; the block runs with them."""
         ctx, s = self.ctx, self.ctx.scalar
         if block in self.leaving:
             ready = ctx.call("i32", "pe_barrier_passed", ("ptr", "%w"), ("i32", waiting))
@@ -242,7 +242,7 @@ class IndependentBuilder(FunctionBuilder):
         return ready
 
     def _met(self, block: Block, waiting: str) -> str:
-        """The waiting lanes whose members are all there. It need not be one bar.warp.sync that they execute."""
+        """The waiting lanes whose members have all arrived, possibly at different bar.warp.sync instructions."""
         s = self.ctx.scalar
         everywhere = self._at_any(self.syncs) if block in self.syncs else waiting
         absent = s.bin("and", "i32", self._alive(), s.bin("xor", "i32", everywhere, "-1"))
@@ -270,7 +270,7 @@ class IndependentBuilder(FunctionBuilder):
         return computed.entries(self, self.meetings)
 
     def _complete(self, members: Operand | None, absent: str, waiting: str) -> str:
-        """The lanes of ``waiting`` none of whose members is absent."""
+        """The lanes of ``waiting`` of whose members none is absent."""
         ctx, s = self.ctx, self.ctx.scalar
         if members is None or isinstance(members, Imm):
             missing = absent if members is None else s.bin("and", "i32", absent, str(members.bits))

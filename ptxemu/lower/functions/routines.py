@@ -212,7 +212,7 @@ done:
 
 @effect("_invalid_call")
 def invalid_call(ctx: Context, op: Op) -> None:
-    """What the dispatcher does, for a call that has become a choice between direct ones."""
+    """What the dispatcher does, for a call that has become a choice between direct calls."""
     lane = ctx.scalar.intrinsic("cttz", "i32", ctx.bits_of(ctx.active), extra="i1 true")
     target = ctx.inst(f"extractelement {WORD} {_addresses(ctx, op)}, i32 {lane}")
     ctx.call(

@@ -26,7 +26,7 @@ from ptxemu.lower.functions.routines import PROTOTYPE
 from ptxemu.lower.functions.steps import PLACE, REGISTERS, FrameContext, Steps, Way
 from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
 
-# Rows that are about the function as a whole, or about what a call hands over.
+# Rows that concern the function as a whole, or the arguments and results of a call.
 WHOLE = {ENTER, ARGUMENTS, RESULTS, COPY_OUT, COPY_BACK}
 
 

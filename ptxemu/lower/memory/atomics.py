@@ -41,7 +41,7 @@ def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> lis
 @effect("atom", size=60)
 @effect("red", size=50)
 def atomic(ctx: Context, op: Op) -> None:
-    """Lanes of one address are served in lane order; a result nobody reads makes an ``atom`` a ``red``."""
+    """Lanes of one address are served in lane order; an ``atom`` whose result is never read becomes a ``red``."""
     kind = op.type()
     operands = [operand for name in "bc" if (operand := op.get(name)) is not None]
     count = len(items_of(operands[0]))

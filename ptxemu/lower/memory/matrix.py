@@ -74,7 +74,7 @@ def _flags(op: Op) -> int:
 
 @effect("mma", size=40)
 def mma(ctx: Context, op: Op) -> None:
-    """mma, mma.sp and wmma.mma. The layouts of wmma were a matter of the loads."""
+    """mma, mma.sp and wmma.mma. The loads of wmma have dealt with its layouts."""
     mods = {"atype": "f16", "btype": "f16"} | op.mods
     selector = op.get("immf")
     slots = Slots(ctx)

@@ -41,7 +41,7 @@ def _resized(e: Emitter, op: Op, value: str) -> str:
 
 @effect("alloca")
 def alloca(ctx: Context, op: Op) -> None:
-    """alloca: the next aligned bytes of the stack; a fault if the local window has not so many."""
+    """alloca: the next aligned bytes of the stack; a fault if the local window does not have enough."""
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts)
     emitter = ctx.vector if vector else ctx.scalar
     read = ctx.vector_of if vector else ctx.scalar_of

@@ -31,7 +31,7 @@ def _rows(op: Op) -> tuple[list[Operand], bool]:
 
 
 def _wanted(op: Op, result: ScalarType) -> int:
-    """The components that somebody reads, as a set."""
+    """The components that are read, as a set."""
     each = 2 if result.name == "f16x2" else 1
     return sum(((1 << each) - 1) << each * index for index, dst in enumerate(op["d"]) if dst is not None)
 

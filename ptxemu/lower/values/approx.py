@@ -138,7 +138,7 @@ def tanh(e: Emitter, op: Op, x: str) -> str:
 
 @elementwise("rcp.approx", "sqrt.approx", "rsqrt.approx", size=20)
 def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
-    """Division and square root are vector instructions on every host, and better than the bound asks."""
+    """Division and square root are vector instructions on every host, and more precise than required."""
     t = op.type().llvm
     (x,) = flush_inputs(e, op, t, (x,))
     if op.opcode != "rcp":

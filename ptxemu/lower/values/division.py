@@ -30,7 +30,7 @@ def remainder(e: Emitter, kind: ScalarType, a: str, b: str) -> str:
 
 
 def _divisor(e: Emitter, kind: ScalarType, a: str, b: str) -> tuple[str, str]:
-    """Whether b is zero, and b with 1 in place of what would trap."""
+    """Whether b is zero, and b with 1 in place of divisors that would trap."""
     t = kind.llvm
     zero = e.icmp("eq", t, b, constant(e, t, 0))
     replaced = zero
