@@ -29,7 +29,7 @@ int pe_relocate(uint32_t machine, uint32_t type, void *place, uint64_t at, uint6
 /* CDEF END */
 #pragma GCC visibility pop
 
-/* How many bytes a relocation changes; 0: it is none of those that our objects have. */
+/* How many bytes a relocation changes; 0: a kind that our objects do not have. */
 uint32_t pe_relocation_bytes(uint32_t machine, uint32_t type);
 
 /* Whether it is a call, which may go through a jump of `PE_JUMP_BYTES` that pe_jump writes. */

@@ -78,7 +78,7 @@ static bool read_head(linking *l) {
   const Elf64_Ehdr *head = &l->head;
   bool elf = memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64;
   if (!elf || head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_type != ET_REL)
-    return fail(l, "is no relocatable ELF object");
+    return fail(l, "is not a relocatable ELF object");
   if (head->e_machine != pe_code_machine()) return fail(l, "is code for another machine");
   if (head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shnum == 0) return fail(l, "has no sections");
   l->sections = records(l, head->e_shoff, head->e_shnum, sizeof(Elf64_Shdr));

@@ -160,7 +160,7 @@ typedef struct pe_atom_site {
 } pe_atom_site;
 
 /* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).
- * old == NULL: nobody reads the result. b is only read by CAS (a = compare, b = new). */
+ * old == NULL: the result is not wanted. b is only read by CAS (a = compare, b = new). */
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
                void *old);
 

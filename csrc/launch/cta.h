@@ -40,7 +40,7 @@ void pe_cta_destroy(pe_cta *cta);
 /* Make a vacant place ready for CTAs of a launch. One beyond the first of a worker gets stacks as large as those of `first` have
  * become, all of which counts as memory of the launch. False: there is no memory for its stacks. */
 bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, const pe_cta *first);
-/* The launch has ended: give the memory back that its stacks took, but for what most kernels need. */
+/* The launch has ended: give back the memory that its stacks took, except what most kernels need. */
 void pe_cta_rest(pe_cta *cta);
 /* Put CTA `number` of the grid there: all its warps can run. */
 void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number);

@@ -1,4 +1,4 @@
-/* exclusive.h: launches in flight, and updates of memory without locks while there is nobody else. */
+/* exclusive.h: launches in flight, and updates of memory without locks while no other thread can interfere. */
 #ifndef PTXEMU_EXCLUSIVE_H
 #define PTXEMU_EXCLUSIVE_H
 #include "ptxemu.h"

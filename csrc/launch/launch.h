@@ -65,7 +65,7 @@ void pe_launch_close(pe_launch *launch);
 pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker);
 bool pe_launch_windows(pe_launch *launch, pe_windows *out);
 
-/* Count memory for stacks until the launch ends. False: the device has not so much. Async-signal-safe. */
+/* Count memory for stacks until the launch ends. False: the device does not have enough. Async-signal-safe. */
 bool pe_launch_charge(pe_launch *launch, uint64_t bytes);
 /* Stop the launch, which cannot go on without more memory. Async-signal-safe. */
 void pe_launch_starved(pe_launch *launch);

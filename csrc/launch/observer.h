@@ -1,4 +1,4 @@
-/* observer.h: what somebody who watches launches is told, without a part in them. */
+/* observer.h: what those who watch launches are told. */
 #ifndef PTXEMU_OBSERVER_H
 #define PTXEMU_OBSERVER_H
 #include "host.h"
@@ -26,7 +26,7 @@ typedef struct pe_memory_event {
   const uint64_t *address;
 } pe_memory_event;
 
-/* Functions that are called when something happens; NULL: nobody wants to know.  Those with a warp are called on its worker's
+/* Functions that are called when something happens; may be NULL.  Those with a warp are called on its worker's
  * thread and its fiber, so several at the same time; none may call the runtime. Accesses of compiled code are told by code
  * that is compiled for it. */
 typedef struct pe_observer {
@@ -39,7 +39,7 @@ typedef struct pe_observer {
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
 } pe_observer;
 
-/* Tell `observer` of allocations from now on, and of launches that start from now on; NULL: nobody.  It must stay where it is
+/* Tell `observer` of allocations from now on, and of launches that start from now on; NULL ends that.  It must stay where it is
  * until the arena and these launches have ended. */
 void pe_arena_observe(pe_arena *arena, const pe_observer *observer);
 

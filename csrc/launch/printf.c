@@ -150,7 +150,7 @@ static void print_string(printer *p, const conversion *c, uint64_t address, cons
   advance(p, snprintf(out, room, format, c->width, (int)length, text));
 }
 
-/* Bytes of the argument of a conversion; 0: it is none. */
+/* Bytes of the argument of a conversion; 0: it takes none. */
 static uint32_t argument_bytes(const conversion *c) {
   if (strchr("diuoxX", c->kind)) return c->length == LENGTH_LONG ? 8 : 4;
   return c->kind == 'c' ? 4 : strchr("fFeEgGaAps", c->kind) ? 8 : 0;

@@ -49,7 +49,7 @@ static void redirect(ucontext_t *context, uintptr_t top) {
 #endif
 }
 
-/* The fault kind of a trap, or PE_OK if it is none of ours. */
+/* The fault kind of a trap, or PE_OK if it is not the runtime's. */
 static uint32_t classify(const pe_warp_state *state, int signal, uintptr_t address) {
   const pe_warp *w = &state->warp;
   if (signal == SIGFPE) return PE_ARITHMETIC;

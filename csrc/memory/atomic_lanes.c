@@ -40,7 +40,7 @@
       replay_##NAME(g, op, type, pe_update_##NAME(p, op, type, g->flags, total, 0, g->locked), g->old);                \
   }                                                                                                                    \
                                                                                                                        \
-  /* One address: apply the lanes to the loaded value, then store it if nobody came in between. */                     \
+  /* One address: apply the lanes to the loaded value, then store it if memory has not changed. */                     \
   PE_INLINE void fold_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                     \
     T *p = (T *)(uintptr_t)g->addr[FIRST(g->mask)], seen = __atomic_load_n(p, __ATOMIC_SEQ_CST), next;                 \
     do {                                                                                                               \
