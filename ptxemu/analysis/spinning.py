@@ -22,7 +22,7 @@ from ptxemu.ir.graph import Block, Phi, reads, registers, writes
 from ptxemu.ir.operations import OPERATIONS
 from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
 
-# Atomic operations that leave memory as it is when they are tried again in vain; ``add`` does with a zero.
+# Atomic operations that leave memory as it is when they fail again; ``add`` does with a zero.
 IDEMPOTENT = {entry.word for entry in OPERATIONS if entry.idempotent}
 MBARRIER = "mbarrier"
 GENERIC = "generic"
@@ -63,7 +63,7 @@ def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
         block = work.pop()
         for op in block.ops:
             if _stops_all(op):
-                break  # nobody gets past it before the spinning lanes come
+                break  # no lane gets past it before the spinning lanes arrive
             if _writes(op, spin.spaces):
                 return True
         else:
@@ -75,7 +75,7 @@ def _awaits_pending_lanes(linear: Linear, spin: SpinLoop) -> bool:
 
 
 def _stops_all(op: Op) -> bool:
-    """Whether nobody gets past an op before the other lanes come: a barrier of the whole CTA or warp."""
+    """Whether no lane gets past an op before the others arrive: a barrier of the whole CTA or warp."""
     whole_cta = op.effects.waits == "cta" and op["b"] is None
     return whole_cta or meets_all(op)
 
@@ -83,7 +83,7 @@ def _stops_all(op: Op) -> bool:
 def _writes(op: Op, spaces: set[str]) -> bool:
     """Whether an op may write what is polled in one of the spaces, or let others go on to do so."""
     if op.effects.calls or op.effects.leaves == "function":
-        return True  # whoever returns may do anything
+        return True  # a lane that returns may do anything
     written = [_place(access) for access in op.accesses if access.stated.writes and access.space not in OWN_OR_CONSTANT]
     if spaces == {MBARRIER}:
         return MBARRIER in written

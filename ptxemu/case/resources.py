@@ -108,7 +108,7 @@ def _placed(where: str) -> Iterator[None]:
 
 
 def _extents(geometry: str) -> tuple[str, ...]:
-    """The axes of an array of texels; none for a geometry that there is not, which is an error elsewhere."""
+    """The axes of an array of texels; none for an unknown geometry, which is reported elsewhere."""
     return GEOMETRIES[geometry].extents if geometry in GEOMETRIES else ()
 
 

@@ -39,7 +39,7 @@ def read_toml(path: Path) -> Table:
 
 
 class Table:
-    """A TOML table at a known place; ``finish`` refuses the keys that nobody asked for."""
+    """A TOML table at a known place; ``finish`` refuses keys that have not been read."""
 
     def __init__(self, file: str, place: str, data: dict[str, Any]) -> None:
         self.file, self.place, self.data = file, place, data

@@ -25,5 +25,5 @@ def checked_cpu(name: str | None) -> str | None:
     command = [sys.executable, "-c", PROBE, name]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
     if done.returncode or done.stderr:
-        raise InputError(f"--cpu {shown(name)}: no CPU of this architecture is named so; try {NATIVE} or x86-64-v3")
+        raise InputError(f"--cpu {shown(name)}: no CPU of this architecture has that name; try {NATIVE} or x86-64-v3")
     return name

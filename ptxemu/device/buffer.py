@@ -113,7 +113,7 @@ class Buffer:
 
 
 def as_array(value: object) -> Array:
-    """A value as a NumPy array, without a copy if possible; InputError if it is none."""
+    """A value as a NumPy array, without a copy if possible; InputError if it cannot be one."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""How much stack the functions of an object take: what LLVM decides last, and tells nobody."""
+"""How much stack the functions of an object take, which LLVM decides last and does not report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The background compiler: a process that makes the best code of one kernel, for a program that runs faster made code.
 
 It is started by ``improve.py`` as a script, with the parent's process id and module path as arguments. It reads a request
-from stdin, writes the code to stdout, and ends with whoever holds the other end of stdin. It prints nothing.
+from stdin, writes the code to stdout, and ends when the other end of stdin is closed. It prints nothing.
 """
 
 from __future__ import annotations

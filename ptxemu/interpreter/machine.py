@@ -1,7 +1,7 @@
 """The machine: blocks, warps and lanes, and whose turn it is.
 
 Every lane has a program counter and frames of its own.  Lanes of a warp that are at the same place go on together, those that
-are behind first, so that they catch up; a group that takes long gives the others a turn, so that every lane gets on.
+are behind first, so that they catch up; a group that takes long gives the others a turn, so that every lane makes progress.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Warp:
         self.meetings = Meetings(self)
         self.clock = 0
         self.fair = False  # who has waited longest goes first, for once
-        self.polling = False  # its last wait for an mbarrier was in vain
+        self.polling = False  # its last wait for an mbarrier failed
         self.local: Any = None
         if self.w.local_size:
             self.local = ffi.buffer(ffi.cast("char *", self.w.local_base), self.w.local_size * LANES)

@@ -202,7 +202,7 @@ class Translator:
         return write
 
     def result(self, op: Op) -> Writer | None:
-        """Of the first result; None if there is none or nobody wants it."""
+        """Of the first result; None if there is none, or it is not written (``_``)."""
         return self.writers(op)[0] if op.dsts else None
 
     def writers(self, op: Op) -> list[Writer | None]:

@@ -45,7 +45,7 @@ def only_meets(op: Op) -> bool:
 
 
 def qualifiers(op: Op) -> Qualifiers | None:
-    """What instructions of a membermask must have in common to meet; None if it is none of them."""
+    """What instructions with a membermask must have in common to meet; None for all other instructions."""
     if op.effects.meets != "membermask" or op.guard is not None:
         return None
     return op.opcode, tuple(sorted(op.mods.values())), op.negs

@@ -27,7 +27,7 @@ def is_runtime_call(call: Call) -> bool:
 
 
 def _widths(values: tuple[object, ...]) -> tuple[int, ...]:
-    """Bits of each value; 0 stands for one that is no scalar."""
+    """Bits of each value; 0 stands for a value that is not a scalar."""
     found = []
     for value in values:
         kind = getattr(value, "type", None)

@@ -24,7 +24,7 @@ Threads::
     leaves block           control goes elsewhere; ``leaves function``, ``leaves kernel``, ``leaves launch``
     enters function        the start of one
 
-Results, which else are the same in all lanes if the operands are::
+Results are the same in all lanes if the operands are, unless a clause says otherwise::
 
     varying                whatever the operands; ``varying in local``: in the local state space
     uniform                the same in all lanes that take part

@@ -16,7 +16,7 @@ Types = tuple[tuple[ScalarType | None, ...], tuple[ScalarType, ...]]
 
 
 def named_type(name: str, mods: Mapping[str, str]) -> ScalarType:
-    """What a type in a row stands for (KeyError if it is none of those that name a scalar type)."""
+    """What a type in a row stands for (KeyError if it does not name a scalar type)."""
     if name.startswith("wide("):
         narrow = named_type(name[5:-1], mods)
         return TYPES[narrow.name.rstrip("0123456789") + str(narrow.bits * 2)]

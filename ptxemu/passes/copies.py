@@ -9,7 +9,7 @@ from ptxemu.ir.ops import Imm, Op, Operand, Reg
 
 
 def propagate(graph: Graph) -> None:
-    """Replace copies by what they copy, fold guards that are constant, then drop pure ops nobody reads."""
+    """Replace copies by what they copy, fold guards that are constant, then drop pure ops whose results are never read."""
     _forward(graph)
     _sweep(graph)
 
@@ -84,7 +84,7 @@ def _sweep(graph: Graph) -> None:
 
 
 def _without_dead(op: Op, needed: set[Reg]) -> Op:
-    """An ``atom`` whose result nobody reads is a ``red``; a texture fetch computes only the components that are read."""
+    """An ``atom`` whose result is never read is a ``red``; a texture fetch computes only the components that are read."""
     if any(access.space == "texture" for access in op.accesses):
         return replace(op, dsts=tuple(dst if dst in needed else None for dst in op.dsts))
     if not op.row.discards or any(dst in needed for dst in op.dsts if dst is not None):

@@ -16,7 +16,7 @@ def interruptible(action: Callable[[], Result]) -> Result:
     """What ``action`` returns or raises.
 
     Python answers signals in the main thread and between its own instructions. So there, the action runs in a thread of
-    its own; if a signal's handler raises, that thread goes on, and nobody takes what it makes. If one forks, the child has
+    its own; if a signal's handler raises, that thread goes on, and its result is lost. If one forks, the child has
     no such thread, and does the action itself.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -51,5 +51,5 @@ def interruptible(action: Callable[[], Result]) -> Result:
 
 
 def any_left() -> bool:
-    """Whether an action goes on that nobody waits for: the interpreter would wait for it before it ends."""
+    """Whether an action is running that nothing waits for any more: the interpreter would wait for it before exiting."""
     return any(worker.is_alive() for worker in _left)

@@ -1,4 +1,4 @@
-"""Directories whose contents nobody else can change, by the rules that ssh has for its files."""
+"""Directories whose contents no other user can change, by the rules that ssh has for its files."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ CHUNK = 1 << 20
 
 
 class ProtocolError(Exception):
-    """Bytes that are no message; nothing that follows them can be read."""
+    """Bytes that are not a message; nothing that follows them can be read."""
 
 
 class Channel:
@@ -43,7 +43,7 @@ class Channel:
             return None
         magic, count = HEAD.unpack(first + self._exactly(HEAD.size - len(first)))
         if magic != MAGIC or count > MAX_FIELDS:
-            raise ProtocolError("this is no message of ptxemu")
+            raise ProtocolError("this is not a ptxemu message")
         fields, room = [], MAX_BYTES
         for _ in range(count):
             (length,) = LENGTH.unpack(self._exactly(LENGTH.size))

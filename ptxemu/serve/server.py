@@ -36,7 +36,7 @@ class Server:
         self.workers: dict[bytes, Child] = {}  # the one that was used last is the last
 
     def run(self) -> None:
-        """Until the program ends, or sends what is no message."""
+        """Until the program ends, or sends something that is not a message."""
         with suppress(Gone, ProtocolError, ConnectionError):
             while (request := self.client.receive()) is not None:
                 self.client.send(self.answer(request))

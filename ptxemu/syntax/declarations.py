@@ -230,7 +230,7 @@ def nothing(stream: TokenStream, type_word: str, pos: int) -> list[tuple[Declara
 
 
 def without_space(stream: TokenStream, declarators: list[Declarator]) -> None:
-    """``.u32 x;``: nobody knows what its variables are."""
+    """``.u32 x;`` without a state space: what its variables are is not known."""
     for name, pos, _, _, _ in declarators:
         stream.error(f"'{name}' has no state space: expected .reg, .global or the like before its type", pos, pos + len(name))
         stream.diagnostics.damage.names.add(name)

@@ -230,5 +230,5 @@ def vector(stream: TokenStream, items: list[Operand], pos: int, end: int) -> Vec
 
 
 def group(stream: TokenStream, items: list[Operand], pos: int, end: int) -> Group:
-    """``(a, b)``; one in another is no list."""
+    """``(a, b)``; lists are not nested."""
     return Group(tuple(plain(stream, item) for item in items), pos, end)
