@@ -20,8 +20,8 @@ def parts_meet(linear: Linear, counting: Collection[Function] = ()) -> bool:
 
     ``counting``: functions with barriers that count threads.
     """
-    sites = [block for block in linear.layout.order if linear.waiting[block] and _waits(block, counting)]
-    return any(_pending_lanes_come(linear, block, counting) for block in sites)
+    waits = [block for block in linear.structure.order if linear.waiting[block] and _waits(block, counting)]
+    return any(_pending_lanes_come(linear, block, counting) for block in waits)
 
 
 def _waits(block: Block, counting: Collection[Function]) -> bool:

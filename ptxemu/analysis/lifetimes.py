@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from types import MappingProxyType
 
-from ptxemu.analysis.linear import Layout
+from ptxemu.analysis.linear import Structure
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, writes
 from ptxemu.ir.ops import Reg
@@ -36,8 +36,8 @@ class Lifetimes:
     handing over.
     """
 
-    def __init__(self, layout: Layout, homes: Mapping[Value, Value | None] = MappingProxyType({})) -> None:
-        self._layout = layout
+    def __init__(self, structure: Structure, homes: Mapping[Value, Value | None] = MappingProxyType({})) -> None:
+        self._structure = structure
         self._homes = homes
         self._first: dict[Value, int] = {}
         self._last: dict[Value, int] = {}
@@ -57,7 +57,7 @@ class Lifetimes:
         """Each op has a position, and so have the start and the end of each block. Returns the extents of the loops."""
         extents: dict[Loop, list[int]] = {}
         position = 0
-        for block in self._layout.order:
+        for block in self._structure.order:
             start = position
             for phi in block.phis:
                 self._mention(phi, position)
@@ -70,7 +70,7 @@ class Lifetimes:
                     self._mention(reg, position)
             position += 1
             self._end(block, position)
-            loop = self._layout.loops.get(block)
+            loop = self._structure.loops.get(block)
             self._loop_at += [loop] * (position + 1 - start)
             if loop is not None:
                 extents.setdefault(loop, [start, position])[1] = position

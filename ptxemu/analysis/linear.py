@@ -15,7 +15,7 @@ from ptxemu.ir.dominators import Dominance, Loop, immediate_dominators, members,
 from ptxemu.ir.graph import Block, Graph
 
 
-class Layout:
+class Structure:
     """Facts about the graph that do not depend on which branches diverge."""
 
     def __init__(self, graph: Graph) -> None:
@@ -157,11 +157,11 @@ def _dominance_compact(order: list[int], preds: list[list[int]]) -> list[int]:
 class Linear:
     """The linearized control flow for one set of divergent branches.
 
-    ``waiting``: the pending blocks, as a set in which bit i stands for block i of the layout.  ``tested``: blocks that some edge
+    ``waiting``: the pending blocks, as a set in which bit i stands for block i in linear order.  ``tested``: blocks that an edge
     enters through a mask test.  ``deferred``: blocks that are ever pending.
     """
 
-    layout: Layout
+    structure: Structure
     divergent: set[Block]
     waiting: dict[Block, int]
     tested: set[Block]
@@ -178,14 +178,14 @@ class Linear:
 
     def waits(self, block: Block, target: Block) -> bool:
         """Whether lanes may already wait at ``target`` when control leaves ``block``."""
-        return self.waiting[block] >> self.layout.index[target] & 1 == 1
+        return self.waiting[block] >> self.structure.index[target] & 1 == 1
 
     def solve(self) -> None:
         """Compute what is pending, as a fixpoint over the back edges."""
         changed = True
         while changed:
             changed = False
-            for block in self.layout.order:
+            for block in self.structure.order:
                 for target, entering in self._edges(block):
                     if entering & ~self.waiting[target]:
                         self.waiting[target] |= entering
@@ -211,7 +211,7 @@ class Linear:
 
         if block in self.tested:
             go(())
-        if block in self.layout.latches:
+        if block in self.structure.latches:
             edges.append((block.succs[0], pending))
             go(())
         elif block in self.divergent or not block.succs:
@@ -224,24 +224,24 @@ class Linear:
     def _bits(self, blocks: Iterable[Block]) -> int:
         bits = 0
         for block in blocks:
-            bits |= 1 << self.layout.index[block]
+            bits |= 1 << self.structure.index[block]
         return bits
 
     def _first(self, bits: int) -> Block | None:
-        return self.layout.order[(bits & -bits).bit_length() - 1] if bits else None
+        return self.structure.order[(bits & -bits).bit_length() - 1] if bits else None
 
     def _blocks(self, bits: int) -> list[Block]:
-        return [self.layout.order[index] for index in members(bits)]
+        return [self.structure.order[index] for index in members(bits)]
 
 
-def unordered(layout: Layout, divergent: set[Block]) -> Linear:
+def unordered(structure: Structure, divergent: set[Block]) -> Linear:
     """For lanes that progress independently: everything may wait at any time."""
-    everything = (1 << len(layout.order)) - 1
-    return Linear(layout, divergent, dict.fromkeys(layout.order, everything), set(layout.order), set(layout.order))
+    everything = (1 << len(structure.order)) - 1
+    return Linear(structure, divergent, dict.fromkeys(structure.order, everything), set(structure.order), set(structure.order))
 
 
-def linearize(layout: Layout, divergent: set[Block]) -> Linear:
+def linearize(structure: Structure, divergent: set[Block]) -> Linear:
     """The linearized control flow if these branches diverge."""
-    linear = Linear(layout, divergent, dict.fromkeys(layout.order, 0), set(), set())
+    linear = Linear(structure, divergent, dict.fromkeys(structure.order, 0), set(), set())
     linear.solve()
     return linear

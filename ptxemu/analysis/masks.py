@@ -13,16 +13,16 @@ def representatives(linear: Linear) -> dict[Block, Block]:
     branch uniformly, and control never passes it by while lanes wait.  Loop headers inherit optimistically and are
     demoted when lanes are lost on the way to the latch.
     """
-    layout = linear.layout
-    own: set[Block] = {layout.order[0]}
-    equivalent = {block: layout.equivalent(block) for block in layout.order}
+    structure = linear.structure
+    own: set[Block] = {structure.order[0]}
+    equivalent = {block: structure.equivalent(block) for block in structure.order}
     while True:
         result: dict[Block, Block] = {}
-        for block in layout.order:
+        for block in structure.order:
             result[block] = block if block in own else _inherit(linear, block, equivalent[block], result)
         lost = {
             loop.header
-            for latch, loop in layout.latches.items()
+            for latch, loop in structure.latches.items()
             if loop.header not in own and result[loop.header] is not loop.header and result[latch] is not result[loop.header]
         }
         if not lost:

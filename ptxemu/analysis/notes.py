@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ptxemu.analysis.lifetimes import Lifetimes
-from ptxemu.analysis.linear import Layout
+from ptxemu.analysis.linear import Structure
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import raw_values
 from ptxemu.analysis.shape import Shape
@@ -52,14 +52,14 @@ class Dominators(Notes):
     """The immediate dominator of each block, and the header of the innermost loop that it is in."""
 
     def __init__(self, subject: Subject) -> None:
-        self.layout = Layout(subject.graph)
+        self.structure = Structure(subject.graph)
 
     def of_block(self, block: Block) -> Iterable[str]:
-        dominance = self.layout.dominance
+        dominance = self.structure.dominance
         above = dominance.order[dominance.idom[dominance.number[block]]]
         if above is not block:
             yield f"idom {above.name}"
-        if (loop := self.layout.loops.get(block)) is not None:
+        if (loop := self.structure.loops.get(block)) is not None:
             yield f"loop {loop.header.name}"
 
 
@@ -67,11 +67,11 @@ class Order(Notes):
     """The place of each block in linearized code, and the dominator that always runs with the same lanes."""
 
     def __init__(self, subject: Subject) -> None:
-        self.layout = Layout(subject.graph)
+        self.structure = Structure(subject.graph)
 
     def of_block(self, block: Block) -> Iterable[str]:
-        yield f"order {self.layout.index[block]}"
-        if (same := self.layout.equivalent(block)) is not None:
+        yield f"order {self.structure.index[block]}"
+        if (same := self.structure.equivalent(block)) is not None:
             yield f"lanes of {same.name}"
 
 
@@ -103,8 +103,8 @@ def shape_text(shape: Shape | None) -> str:
         text = "lane" if step == 1 else f"lane * {step}"
     else:
         text = f"offsets {' '.join(map(str, shape.offsets))}"
-    if shape.sites:
-        text += f" + {' + '.join(str(factor) for _, factor in shape.sites)} wraps"
+    if shape.widenings:
+        text += f" + {' + '.join(str(factor) for _, factor in shape.widenings)} wraps"
     return text + (f" up to {shape.high}" if shape.high is not None else "")
 
 
@@ -136,7 +136,7 @@ class Spins(Notes):
 
     def __init__(self, subject: Subject) -> None:
         uniformity = subject.uniformity()
-        self.loops = {spin.loop.header: spin for spin in spin_loops(uniformity.layout)}
+        self.loops = {spin.loop.header: spin for spin in spin_loops(uniformity.structure)}
         self.laps = needs_laps(uniformity, list(self.loops.values()), set())
 
     def of_graph(self) -> Iterable[str]:
@@ -151,7 +151,7 @@ class LifetimeNotes(Notes):
     """The first and the last position in linearized code at which a value must be kept."""
 
     def __init__(self, subject: Subject) -> None:
-        self.found = Lifetimes(Layout(subject.graph))
+        self.found = Lifetimes(Structure(subject.graph))
 
     def of_value(self, reg: Reg) -> Iterable[str]:
         life = self.found.of[reg]

@@ -4,9 +4,9 @@ A value whose lanes are ``base + offsets[lane]`` with constant offsets is kept a
 zero is *uniform*; equal steps are *affine*; other patterns come from 2D blocks (``tid.x`` of a 16-wide block is 0..15
 twice).  ``None`` as a shape means varying: one vector with a value for every lane.
 
-Widening a 32-bit pattern to 64 bits is exact only if no lane wraps.  The widening op (a *site*) tests that at run time;
+Widening a 32-bit pattern to 64 bits is exact only if no lane wraps.  The op that widens (a *widening*) tests that at run time;
 when it fails, it sets the warp's sticky ``wrapped`` flag and keeps, lane by lane, what must be added (2**32 or its negative).
-``sites`` says which corrections, times which factor, belong to a value.  They are read only when the flag is set.
+``widenings`` says which corrections, times which factor, belong to a value.  They are read only when the flag is set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ptxemu.ir.ops import Op
 
 MAX_OFFSET = 1 << 24  # keeps every lane of an access inside the arena's margins
-MAX_SITES = 4
+MAX_WIDENINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,17 @@ class Shape:
     """``offsets``: one constant for each lane, relative to the base.
 
     ``zeros``: known trailing zero bits of the base; ``high``: largest possible value of any lane (as an unsigned number),
-    or None.  ``sites``: sorted (site, factor) corrections.
+    or None.  ``widenings``: sorted (widening, factor) corrections.
     """
 
     offsets: tuple[int, ...]
     zeros: int = 0
     high: int | None = None
-    sites: tuple[tuple[Op, int], ...] = ()
+    widenings: tuple[tuple[Op, int], ...] = ()
 
     @property
     def uniform(self) -> bool:
-        return not any(self.offsets) and not self.sites
+        return not any(self.offsets) and not self.widenings
 
     @property
     def spread(self) -> tuple[int, int]:
@@ -54,44 +54,44 @@ def trailing_zeros(value: int) -> int:
     return 64 if value == 0 else (value & -value).bit_length() - 1
 
 
-def checked(offsets: tuple[int, ...], zeros: int, high: int | None, sites: tuple[tuple[Op, int], ...]) -> Shape | None:
+def checked(offsets: tuple[int, ...], zeros: int, high: int | None, widenings: tuple[tuple[Op, int], ...]) -> Shape | None:
     """A shape, or None (varying) if it is outside what the lowering can use."""
-    if max(offsets) > MAX_OFFSET or min(offsets) < -MAX_OFFSET or len(sites) > MAX_SITES:
+    if max(offsets) > MAX_OFFSET or min(offsets) < -MAX_OFFSET or len(widenings) > MAX_WIDENINGS:
         return None
-    return Shape(offsets, zeros, high, sites)
+    return Shape(offsets, zeros, high, widenings)
 
 
-def merge_sites(a: Shape, b: Shape, sign: int = 1) -> tuple[tuple[Op, int], ...]:
-    if not b.sites:
-        return a.sites
-    total = dict(a.sites)
-    for site, factor in b.sites:
-        total[site] = total.get(site, 0) + sign * factor
+def merge_widenings(a: Shape, b: Shape, sign: int = 1) -> tuple[tuple[Op, int], ...]:
+    if not b.widenings:
+        return a.widenings
+    total = dict(a.widenings)
+    for widening, factor in b.widenings:
+        total[widening] = total.get(widening, 0) + sign * factor
     return tuple(sorted(((s, f) for s, f in total.items() if f), key=lambda item: item[0].pos))
 
 
 def add(a: Shape, b: Shape, bits: int) -> Shape | None:
     offsets = tuple(x + y for x, y in zip(a.offsets, b.offsets))
     high = None if a.high is None or b.high is None else a.high + b.high
-    return checked(offsets, min(a.zeros, b.zeros), _fits(high, bits), merge_sites(a, b))
+    return checked(offsets, min(a.zeros, b.zeros), _fits(high, bits), merge_widenings(a, b))
 
 
 def sub(a: Shape, b: Shape) -> Shape | None:
     offsets = tuple(x - y for x, y in zip(a.offsets, b.offsets))
-    return checked(offsets, min(a.zeros, b.zeros), None, merge_sites(a, b, -1))
+    return checked(offsets, min(a.zeros, b.zeros), None, merge_widenings(a, b, -1))
 
 
 def scale(a: Shape, factor: int, bits: int) -> Shape | None:
     """Multiplication by a constant (given as a signed number)."""
     offsets = tuple(x * factor for x in a.offsets)
     high = None if a.high is None or factor < 0 else a.high * factor
-    sites = tuple((site, times * factor) for site, times in a.sites) if factor else ()
-    return checked(offsets, min(64, a.zeros + trailing_zeros(factor)), _fits(high, bits), sites)
+    widenings = tuple((widening, times * factor) for widening, times in a.widenings) if factor else ()
+    return checked(offsets, min(64, a.zeros + trailing_zeros(factor)), _fits(high, bits), widenings)
 
 
 def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
     """Right shift of ``base + offset`` splits when no carry can cross the cut; ``sign`` is the bit that is copied, if any."""
-    if a.sites or not _separate(a):
+    if a.widenings or not _separate(a):
         return None
     if sign is not None and a.high is not None and a.high >> sign:
         a = Shape(a.offsets, a.zeros)
@@ -106,7 +106,7 @@ def shift_right(a: Shape, amount: int, sign: int | None) -> Shape | None:
 
 def mask(a: Shape, value: int) -> Shape | None:
     """``and`` with a constant: bit by bit where base and offsets do not overlap."""
-    if a.sites or not _separate(a):
+    if a.widenings or not _separate(a):
         return None
     return Shape(tuple(x & value for x in a.offsets), max(a.zeros, trailing_zeros(value)), value)
 
@@ -114,7 +114,7 @@ def mask(a: Shape, value: int) -> Shape | None:
 def disjoint_or(a: Shape, b: Shape) -> Shape | None:
     """``or``/``xor`` of a pattern with a uniform value whose low bits are zero where the pattern has its offsets."""
     pattern, other = (a, b) if any(a.offsets) else (b, a)
-    if any(other.offsets) or a.sites or b.sites or not _separate(pattern):
+    if any(other.offsets) or a.widenings or b.widenings or not _separate(pattern):
         return None
     if max(pattern.offsets) >= 1 << min(other.zeros, 63):
         return None
@@ -135,10 +135,10 @@ def meet(a: Shape | None, b: Shape | None) -> Shape | None:
     """The shape of a value that is one or the other for the whole warp."""
     if a is b:
         return a
-    if a is None or b is None or a.offsets != b.offsets or a.sites != b.sites:
+    if a is None or b is None or a.offsets != b.offsets or a.widenings != b.widenings:
         return None
     high = a.high if a.high == b.high else None
     zeros = min(a.zeros, b.zeros)
     if (zeros, high) == (a.zeros, a.high):
         return a
-    return Shape(a.offsets, zeros, high, a.sites)
+    return Shape(a.offsets, zeros, high, a.widenings)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptxemu.analysis.linear import Layout, Linear
+from ptxemu.analysis.linear import Linear, Structure
 from ptxemu.ir.convergence import meets_all
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, registers, writes
@@ -40,10 +40,10 @@ class SpinLoop:
         return self.loop.latches[0]
 
 
-def spin_loops(layout: Layout) -> list[SpinLoop]:
+def spin_loops(structure: Structure) -> list[SpinLoop]:
     """The spin loops of a kernel in SSA form."""
-    finder = _Finder(layout)
-    unique = {id(loop): loop for loop in layout.loops.values()}
+    finder = _Finder(structure)
+    unique = {id(loop): loop for loop in structure.loops.values()}
     found = [finder.spin_loop(loop) for loop in unique.values()]
     return [spin for spin in found if spin.spaces]
 
@@ -119,17 +119,17 @@ def _reads_memory(op: Op) -> bool:
 class _Finder:
     """Follows values backwards within a loop, to the reads of memory that they come from."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
         self.home: dict[Reg, tuple[Block, Op | Phi]] = {}
-        for block in layout.order:
+        for block in structure.order:
             for phi in block.phis:
                 self.home[phi.dst] = (block, phi)
             for op in block.ops:
                 for dst in writes(op):
                     self.home[dst] = (block, op)
-        self.waiting = {block for block in layout.order if any(op.effects.waits == "cta" for op in block.ops)}
-        self.reading = {block for block in layout.order if any(map(_reads_memory, block.ops))}
+        self.waiting = {block for block in structure.order if any(op.effects.waits == "cta" for op in block.ops)}
+        self.reading = {block for block in structure.order if any(map(_reads_memory, block.ops))}
 
     def spin_loop(self, loop: Loop) -> SpinLoop:
         result = SpinLoop(loop)
@@ -177,7 +177,7 @@ class _Finder:
         """The condition of the branch above a join."""
         if block is loop.header:
             return []
-        dominance = self.layout.dominance
+        dominance = self.structure.dominance
         above = dominance.order[dominance.idom[dominance.number[block]]]
         return [above.cond] if above in loop.blocks and above.cond is not None else []
 

@@ -18,13 +18,13 @@ from ptxemu.ir.ops import Imm, Op, Operand, Reg
 
 Place = tuple[Block, Operand]  # where an instruction is, and its membermask
 Fact = tuple[Reg, bool]  # a divergent condition and its value
-Blocks = int  # a set: bit i stands for block i of the layout
+Blocks = int  # a set: bit i stands for block i in linear order
 
 
 def branches_meet(linear: Linear) -> bool:
     """Whether lanes of different branches may have to meet."""
     found: dict[Qualifiers, dict[Place, None]] = defaultdict(dict)
-    for block in linear.layout.order:
+    for block in linear.structure.order:
         for op in block.ops:
             if (key := qualifiers(op)) is not None and _several(members := op["membermask"]):
                 found[key][block, members] = None
@@ -49,18 +49,18 @@ class _Ways:
 
     def __init__(self, linear: Linear) -> None:
         self.linear = linear
-        self.index = linear.layout.index
+        self.index = linear.structure.index
         self.made: dict[Reg, Op | Phi] = {}
-        for block in linear.layout.order:
+        for block in linear.structure.order:
             self.made |= {phi.dst: phi for phi in block.phis}
             self.made |= {dst: op for op in block.ops for dst in op.dsts if dst is not None}
         self.ahead: dict[Block, Blocks] = {}
-        self.behind: dict[Block, Blocks] = dict.fromkeys(linear.layout.order, 0)
+        self.behind: dict[Block, Blocks] = dict.fromkeys(linear.structure.order, 0)
         self._follow()
         self.facts: dict[Block, tuple[Fact, ...]] = {}
 
     def _follow(self) -> None:
-        order, latches = self.linear.layout.order, self.linear.layout.latches
+        order, latches = self.linear.structure.order, self.linear.structure.latches
         onward = {block: [] if block in latches else block.succs for block in order}
         for block in reversed(order):
             self.ahead[block] = 0
@@ -83,7 +83,7 @@ class _Ways:
         for block, mine in masks.items():
             others = everywhere & self._coming(block) & self._exclusive(block, holding)
             while others:
-                other = self.linear.layout.order[others.bit_length() - 1]
+                other = self.linear.structure.order[others.bit_length() - 1]
                 others ^= 1 << self.index[other]
                 if other is not block and any(_may_agree(a, b) for a in mine for b in masks[other]):
                     return True
@@ -105,7 +105,7 @@ class _Ways:
 
     def _facts(self, block: Block) -> tuple[Fact, ...]:
         """Conditions whose value all threads at a block share, as its dominators tell."""
-        dominance = self.linear.layout.dominance
+        dominance = self.linear.structure.dominance
         chain: list[Block] = []
         while block not in self.facts:
             chain.append(block)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ptxemu.analysis import shape as shapes
 from ptxemu.analysis.geometry import tid_shape
-from ptxemu.analysis.linear import Layout, Linear, linearize, unordered
+from ptxemu.analysis.linear import Linear, Structure, linearize, unordered
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
@@ -32,14 +32,14 @@ class Uniformity:
     def __init__(self, graph: Graph, variant: str, independent: bool = False, corrections: bool = True) -> None:
         self.variant = variant
         self.corrections = corrections
-        self.layout = Layout(graph)
+        self.structure = Structure(graph)
         self.known: dict[Reg, Shape | None] = {}
-        self.site_block: dict[Op, Block] = {}
+        self.widening_block: dict[Op, Block] = {}
         divergent: set[Block] = set()
         while True:
-            self.linear: Linear = (unordered if independent else linearize)(self.layout, divergent)
+            self.linear: Linear = (unordered if independent else linearize)(self.structure, divergent)
             self._solve()
-            grown = divergent | {block for block in self.layout.order if self._diverges(block)}
+            grown = divergent | {block for block in self.structure.order if self._diverges(block)}
             if grown == divergent:
                 return
             divergent = grown
@@ -90,10 +90,10 @@ class Uniformity:
         changed = True
         while changed:
             changed = False
-            for block in self.layout.order:
+            for block in self.structure.order:
                 changed |= self._phis(block)
                 for op in block.ops:
-                    self.site_block[op] = block
+                    self.widening_block[op] = block
                     results = self.results(op)
                     for dst in op.dsts:
                         if dst is not None:
@@ -102,7 +102,7 @@ class Uniformity:
                         for value in op.call.returns:
                             if isinstance(value, Reg):
                                 changed |= self._update(value, None)
-            changed = changed and bool(self.layout.latches)  # without loops one pass in topological order is enough
+            changed = changed and bool(self.structure.latches)  # without loops one pass in topological order is enough
 
     def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
         if isinstance(new, _Unknown):
@@ -141,21 +141,21 @@ class Uniformity:
                 found = known[arg]
             else:
                 found = self.shape(arg)
-            if found is result and (found is None or not found.sites):
+            if found is result and (found is None or not found.widenings):
                 continue
-            if found is not None and found.sites and self._stale(block, pred, found):
+            if found is not None and found.widenings and self._stale(block, pred, found):
                 return None
             result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
         if not isinstance(result, _Unknown) and result is not None and result.high is not None and not one:
-            result = Shape(result.offsets, result.zeros, None, result.sites)
+            result = Shape(result.offsets, result.zeros, None, result.widenings)
         return result
 
     def _stale(self, block: Block, pred: Block, found: Shape) -> bool:
-        """A correction kept from an earlier iteration: its site runs again in the loop that carries the value."""
-        loop = self.layout.loops.get(block)
+        """A correction kept from an earlier iteration: its widening runs again in the loop that carries the value."""
+        loop = self.structure.loops.get(block)
         if loop is None or loop.header is not block or pred not in loop.blocks:
             return False
-        return any(self.site_block[site] in loop.blocks for site, _ in found.sites)
+        return any(self.widening_block[widening] in loop.blocks for widening, _ in found.widenings)
 
     def results(self, op: Op) -> Shape | _Unknown | None:
         """The common shape of an op's results."""
@@ -172,7 +172,7 @@ class Uniformity:
                 if isinstance(kept, Reg) and kept not in self.known:
                     continue
                 result = shapes.meet(result, self.shape(kept))
-        return None if result is None else Shape(result.offsets, result.zeros, None, result.sites)
+        return None if result is None else Shape(result.offsets, result.zeros, None, result.widenings)
 
     def _unguarded(self, op: Op) -> Shape | None:
         if op.effects.results == "uniform":
@@ -249,7 +249,7 @@ def _narrow_ok(self: Uniformity, op: Op) -> bool:
 
 
 def widen(self: Uniformity, op: Op, source: Operand, signed: bool) -> Shape | None:
-    """A 32-bit pattern as 64 bits: a site unless the bound proves that nothing wraps."""
+    """A 32-bit pattern as 64 bits: a widening unless the bound proves that nothing wraps."""
     found = _shape(self, source)
     if not any(found.offsets):
         return Shape(found.offsets, min(found.zeros, 32) if found.zeros < 64 else 64, found.high)
@@ -392,7 +392,7 @@ def _cvta(self: Uniformity, op: Op) -> Shape | None:
     if not _narrow_ok(self, op):
         return None
     found = _shape(self, op["a"])
-    return Shape(found.offsets, min(found.zeros, 8), None, found.sites)
+    return Shape(found.offsets, min(found.zeros, 8), None, found.widenings)
 
 
 # Comparisons that change between k - 1 and k, and between k and k + 1.
@@ -408,7 +408,7 @@ def _setp(self: Uniformity, op: Op) -> Shape | None:
     found = _shape(self, op["a"])
     low, high = found.spread
     unit = 1 << high.bit_length()
-    if low < 0 or 1 << found.zeros < unit or found.sites:
+    if low < 0 or 1 << found.zeros < unit or found.widenings:
         return None
     edge = {**dict.fromkeys(BELOW, 0), **dict.fromkeys(ABOVE, 1)}.get(op.mods["cmp"])
     return UNIFORM if edge is not None and (bound.bits + edge) % unit == 0 else None

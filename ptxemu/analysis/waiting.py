@@ -7,7 +7,7 @@ The reasons are those of :mod:`ptxemu.analysis.spinning`, :mod:`ptxemu.analysis.
 from __future__ import annotations
 
 from ptxemu.analysis.barriers import parts_meet
-from ptxemu.analysis.linear import Layout
+from ptxemu.analysis.linear import Structure
 from ptxemu.analysis.spinning import SpinLoop, needs_independence, spin_loops
 from ptxemu.analysis.sync_branches import branches_meet
 from ptxemu.analysis.uniformity import Uniformity
@@ -47,10 +47,10 @@ def counting(found: list[Routine], graphs: list[Graph]) -> set[Function]:
 def makes_lanes_wait(graph: Graph, variant: str, bars: set[Function]) -> bool:
     """Whether the lanes of a warp must progress independently."""
     waits = bars or any(meets(op) for block in graph.blocks for op in block.ops)
-    if not waits and not spin_loops(Layout(graph)):
+    if not waits and not spin_loops(Structure(graph)):
         return False
     uniformity = Uniformity(graph, variant)
-    return needs_laps(uniformity, spin_loops(uniformity.layout), bars)
+    return needs_laps(uniformity, spin_loops(uniformity.structure), bars)
 
 
 def needs_laps(uniformity: Uniformity, spins: list[SpinLoop], bars: set[Function]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ptxemu.check.body import BodyChecker, Context
+from ptxemu.check.body import BodyChecker, Shared
 from ptxemu.check.capacity import check_constants, check_parameters, check_shared
 from ptxemu.check.declarations import Declarer, same_signature
 from ptxemu.check.gates import Gates
@@ -64,17 +64,17 @@ class _ModuleChecker:
         independent = "texmode_independent" in self.tree.target
         declared_at = self.declared_at if self.strict else {}
         version, target = self.module.version, target_parts(self.tree.target)[0] or 0
-        context = Context(self.diagnostics, self.declarer, self.symbols, self._gates(), independent, declared_at, version, target)
+        shared = Shared(self.diagnostics, self.declarer, self.symbols, self._gates(), independent, declared_at, version, target)
         try:
             for function, node in self.bodies:
                 if node.body is not None:
-                    function.body = BodyChecker(context, function, node).check(node.body)
+                    function.body = BodyChecker(shared, function, node).check(node.body)
             self._limits()
             if self.strict:
                 check_sections(self.tree, self.diagnostics)
         except TooManyErrors:
             pass
-        unsupported = self.declarer.unsupported or context.unsupported
+        unsupported = self.declarer.unsupported or shared.unsupported
         if unsupported is not None and not self.diagnostics.errors:
             raise unsupported
         return self.module

@@ -39,7 +39,7 @@ MOST_REGISTERS = (1 << 32) - 1
 
 
 @dataclass(slots=True)
-class Context:
+class Shared:
     """What the checker of every body of a module shares: symbols and the matches found so far."""
 
     diagnostics: Diagnostics
@@ -58,18 +58,18 @@ class Context:
 class BodyChecker:
     """Checks the body of one function."""
 
-    def __init__(self, context: Context, function: Function, node: ast.Function) -> None:
-        self.context = context
-        self.diagnostics = context.diagnostics
+    def __init__(self, shared: Shared, function: Function, node: ast.Function) -> None:
+        self.shared = shared
+        self.diagnostics = shared.diagnostics
         self.function = function
         self.node = node
-        self.names = Names(context.symbols, context.declared_at)
+        self.names = Names(shared.symbols, shared.declared_at)
         self.items: list[Op | LabelMark] = []
         roles = {param.variable: "input" for param in function.params} | dict.fromkeys(function.returns, "output")
         self.opcodes = rows()
-        self.resolver = Resolver(self.names, context.diagnostics, roles, partial(element, self), partial(sum_of, self))
-        self.calls = CallChecker(self.resolver, context.declarer, function.name)
-        self.encoder = Encoder(context.diagnostics, self._symbol)
+        self.resolver = Resolver(self.names, shared.diagnostics, roles, partial(element, self), partial(sum_of, self))
+        self.calls = CallChecker(self.resolver, shared.declarer, function.name)
+        self.encoder = Encoder(shared.diagnostics, self._symbol)
         self.register_inputs: list[tuple[Reg, SymRef]] = []
         self.register_outputs: list[tuple[Reg, SymRef]] = []
 
@@ -162,19 +162,19 @@ class BodyChecker:
             raise TooManyErrors from None
 
     def _variable(self, node: ast.Variable) -> None:
-        if not self.context.declarer.placed(node, "body"):
+        if not self.shared.declarer.placed(node, "body"):
             self.names.forget(node.name)
             return
         if node.space == "reg":
             fresh = self._register(node)
         else:
             name = f"{self.function.name}.{node.name}{self.names.suffix}"
-            variable = self.context.declarer.variable(node, name, self.function.name)
+            variable = self.shared.declarer.variable(node, name, self.function.name)
             if variable is None:
                 self.names.forget(node.name)
                 return
             if node.init is not None:
-                self.context.declarer.initialise(self.encoder, variable, node.init)
+                self.shared.declarer.initialise(self.encoder, variable, node.init)
             self.function.variables.append(variable)
             fresh = self.names.declare(node.name, SymRef(variable, 0), node.pos)
         if not fresh:
@@ -182,7 +182,7 @@ class BodyChecker:
             self._duplicate(f"'{node.name}' is declared twice in this scope", node.name, node.pos, key)
 
     def _register(self, node: ast.Variable) -> bool:
-        kind = self.context.declarer.scalar_type(node)
+        kind = self.shared.declarer.scalar_type(node)
         if kind is None:
             self.names.forget(node.name)
             return True
@@ -248,7 +248,7 @@ class BodyChecker:
             self._go_on()
             return
         except UnsupportedError as error:
-            self.context.unsupported = self.context.unsupported or error
+            self.shared.unsupported = self.shared.unsupported or error
             return
         self.items.append(op)
 
@@ -281,7 +281,7 @@ class BodyChecker:
             kind, value = resolve(operand)
             kinds.append(kind)
             values.append(value)
-        plan = self.context.plans.get(tuple(kinds))
+        plan = self.shared.plans.get(tuple(kinds))
         if plan is None:
             plan = self._plan(ins, tuple(kinds), values)
         if plan.remarks:
@@ -319,10 +319,10 @@ class BodyChecker:
 
     def forms(self, opcode: str, modifiers: tuple[str, ...]) -> list[Form] | Misfit:
         key = (opcode, modifiers)
-        forms = self.context.forms.get(key)
+        forms = self.shared.forms.get(key)
         if forms is None:
-            forms = sort_modifiers(rows()[opcode], modifiers, self.context.gates is not None)
-            self.context.forms[key] = forms
+            forms = sort_modifiers(rows()[opcode], modifiers, self.shared.gates is not None)
+            self.shared.forms[key] = forms
         return forms
 
     def checked_forms(self, ins: ast.Instruction) -> list[Form]:
@@ -338,10 +338,10 @@ class BodyChecker:
         """The modifiers of a mad of early compilers with the rounding that it has there (PTX ISA, "mad")."""
         if ins.opcode != "mad":
             return ()
-        if "f32" in ins.modifiers and self.context.target < FUSED_TARGET:
+        if "f32" in ins.modifiers and self.shared.target < FUSED_TARGET:
             where = self.diagnostics.source.where(ins.pos)
             raise UnsupportedError(f"{where}: mad.f32 without rounding, whose product sm_1x truncates, is not supported")
-        early = "f32" in ins.modifiers and self.context.version < ROUNDED_VERSION
+        early = "f32" in ins.modifiers and self.shared.version < ROUNDED_VERSION
         return ("rn", *ins.modifiers) if early else ()
 
     def _modifier_span(self, ins: ast.Instruction, index: int | None) -> tuple[int, int]:
@@ -359,7 +359,7 @@ class BodyChecker:
     def _plan(self, ins: ast.Instruction, key: tuple[Any, ...], values: list[Any]) -> Plan:
         forms = self.checked_forms(ins)
         try:
-            plan = match(forms, values, self.resolver.roles, self.context.independent)
+            plan = match(forms, values, self.resolver.roles, self.shared.independent)
         except Mismatch as mismatch:
             node = _operand_at(ins, mismatch.path)
             if node is not None:
@@ -371,12 +371,12 @@ class BodyChecker:
             source = self.diagnostics.source
             raise UnsupportedError(f"{source.where(ins.pos)}: {problem}") from None
         plan.remarks = self._remarks(plan, key)
-        self.context.plans[key] = plan
+        self.shared.plans[key] = plan
         return plan
 
     def _gated(self, ins: ast.Instruction, form: Form) -> None:
         """What is wrong with an instruction whose operands are valid but not supported."""
-        errors = [] if self.context.gates is None else gate_errors(form.row, form.mods, self.context.gates)
+        errors = [] if self.shared.gates is None else gate_errors(form.row, form.mods, self.shared.gates)
         for text in errors:
             self.diagnostics.error(text, *self.resolver.place(ins))
         self.guard(ins)
@@ -387,10 +387,10 @@ class BodyChecker:
         remarks = [
             ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}") for slot in plan.defaults
         ]
-        if self.context.gates is not None:
-            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.context.gates, plan.given)]
+        if self.shared.gates is not None:
+            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.shared.gates, plan.given)]
             special = (name for kind in kinds if isinstance(kind, str) for name in SPECIAL.findall(kind))
-            remarks += [("error", text) for name in special for text in special_register_errors(name, self.context.gates)]
+            remarks += [("error", text) for name in special for text in special_register_errors(name, self.shared.gates)]
         if plan.row.effects.counts_cta:
             remarks.append(("barrier", ""))
         if "element" in plan.row.traits and not ARGUMENTS.isdisjoint(kinds):

@@ -46,8 +46,8 @@ def _form(checker: BodyChecker, ins: ast.Instruction, count: int) -> Form:
         message = f"'{ins.opcode}' takes {count} operand{plural}, not {len(ins.operands)}"
         checker.diagnostics.error(message, *checker.resolver.place(ins))
         raise Rejected
-    if checker.context.gates is not None:
-        for text in gate_errors(form.row, form.mods, checker.context.gates):
+    if checker.shared.gates is not None:
+        for text in gate_errors(form.row, form.mods, checker.shared.gates):
             checker.diagnostics.error(text, *checker.resolver.place(ins))
     return form
 

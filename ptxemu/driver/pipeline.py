@@ -157,7 +157,7 @@ def analyse(bodies: Bodies, after: Hook | None = None, corrections: bool = True)
     If they do the graph is rewritten for it.  ``corrections`` are those of :class:`Uniformity`.
     """
     found = [Uniformity(graph, bodies.variant, corrections=corrections) for graph in bodies.graphs]
-    spins = [spin_loops(uniformity.layout) for uniformity in found]
+    spins = [spin_loops(uniformity.structure) for uniformity in found]
     for graph, loops in zip(bodies.graphs, spins):
         graph.spins = {spin.latch for spin in loops}
     independent = needs_laps(found[0], spins[0], counting(bodies.routines, bodies.graphs))

@@ -16,7 +16,7 @@ B8 = TYPES["b8"]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Surroundings:
     """What the rules must know: the module, the function's own variables, and the form of the code."""
 
     module: Module
@@ -25,18 +25,18 @@ class Context:
     graph: bool
 
 
-def op_problems(context: Context, op: Op) -> Iterator[Problem]:
+def op_problems(around: Surroundings, op: Op) -> Iterator[Problem]:
     """Every rule that an op breaks."""
-    for text in _texts(context, op):
+    for text in _texts(around, op):
         yield Problem(text, op.pos, op)
 
 
-def _texts(context: Context, op: Op) -> Iterator[str]:
+def _texts(around: Surroundings, op: Op) -> Iterator[str]:
     yield from _modifiers(op)
     found = list(_counts(op))
-    yield from found or _operands(context, op)
-    yield from _guard(context, op)
-    if context.graph and (op.labels or op.effects.leaves in ("block", "kernel")):
+    yield from found or _operands(around, op)
+    yield from _guard(around, op)
+    if around.graph and (op.labels or op.effects.leaves in ("block", "kernel")):
         yield "a jump or exit is a terminator in a graph"
 
 
@@ -65,7 +65,7 @@ def _counts(op: Op) -> Iterator[str]:
         yield f"{len(op.dsts)} results and {len(op.srcs)} sources do not fit the row '{op.row.text}'"
 
 
-def _operands(context: Context, op: Op) -> Iterator[str]:
+def _operands(around: Surroundings, op: Op) -> Iterator[str]:
     expected = types_of(op)
     given = (op.src_types, op.dst_types)
     if expected not in (None, given) and expected != (_moved(op.src_types, expected[0]), _moved(op.dst_types, expected[1])):
@@ -74,7 +74,7 @@ def _operands(context: Context, op: Op) -> Iterator[str]:
         if dst is not None:
             yield from _register(op, dst, kind)
     for source, wanted in zip(op.srcs, op.src_types):
-        yield from _source(context, op, source, wanted)
+        yield from _source(around, op, source, wanted)
     if expected is not None or op.row.chapter == "internal":  # rows of other texts than PTX describe those
         yield from _kinds(op)
 
@@ -123,10 +123,10 @@ def _register(op: Op, reg: Reg, kind: ScalarType | None) -> Iterator[str]:
         yield f"'{reg.name}' of type {reg.type} cannot hold a value of type {kind}"
 
 
-def _source(context: Context, op: Op, source: Operand, kind: ScalarType | None) -> Iterator[str]:
+def _source(around: Surroundings, op: Op, source: Operand, kind: ScalarType | None) -> Iterator[str]:
     if isinstance(source, Vec):
         for item in source.items:
-            yield from _source(context, op, item, kind)
+            yield from _source(around, op, item, kind)
     elif isinstance(source, Reg):
         yield from _register(op, source, kind)
     elif isinstance(source, Imm):
@@ -135,9 +135,9 @@ def _source(context: Context, op: Op, source: Operand, kind: ScalarType | None) 
         if source.name not in SPECIAL_REGISTERS:
             yield f"there is no special register '%{source.name}'"
     elif isinstance(source, Addr):
-        yield from _address(context, op, source)
+        yield from _address(around, op, source)
     else:
-        yield from _symbol(context, source)
+        yield from _symbol(around, source)
 
 
 def _constant(value: Imm) -> Iterator[str]:
@@ -145,20 +145,20 @@ def _constant(value: Imm) -> Iterator[str]:
         yield f"the constant {value.bits} does not fit {value.type}"
 
 
-def _address(context: Context, op: Op, address: Addr) -> Iterator[str]:
+def _address(around: Surroundings, op: Op, address: Addr) -> Iterator[str]:
     base = address.base
     if isinstance(base, SymRef):
-        yield from _symbol(context, base)
+        yield from _symbol(around, base)
     elif isinstance(base, Reg) and (base.type.kind not in "usb" or base.type.bits not in (32, 64)):
         yield f"'{base.name}' of type {base.type} cannot be an address"
 
 
-def _symbol(context: Context, reference: SymRef) -> Iterator[str]:
+def _symbol(around: Surroundings, reference: SymRef) -> Iterator[str]:
     symbol = reference.symbol
     if isinstance(symbol, Function):
-        known = context.module.functions.get(symbol.name) is symbol
+        known = around.module.functions.get(symbol.name) is symbol
     else:
-        known = symbol in context.variables or symbol.space not in ("local", "param")
+        known = symbol in around.variables or symbol.space not in ("local", "param")
     if not known:
         yield f"'{symbol.name}' is not declared in this function"
 
@@ -166,13 +166,13 @@ def _symbol(context: Context, reference: SymRef) -> Iterator[str]:
 # ---------------------------------------------------------------- guards
 
 
-def _guard(context: Context, op: Op) -> Iterator[str]:
+def _guard(around: Surroundings, op: Op) -> Iterator[str]:
     """A guard is a predicate. In SSA form, an op with one says what its results are without it, and only such an op does."""
     if op.guard is not None and op.guard[0].type is not PRED:
         yield f"the guard has type {op.guard[0].type}"
-    if not context.ssa or op.guard is None:
+    if not around.ssa or op.guard is None:
         if op.old:
-            yield "there are old values without a guard" if context.ssa else "there are old values before SSA form"
+            yield "there are old values without a guard" if around.ssa else "there are old values before SSA form"
         return
     if len(op.old) != len(op.dsts):
         yield f"{len(op.dsts)} results have {len(op.old)} old values"

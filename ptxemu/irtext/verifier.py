@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Function, LabelMark, Module, Op, Variable
 from ptxemu.irtext.graph_rules import graph_problems
-from ptxemu.irtext.op_rules import Context, op_problems
+from ptxemu.irtext.op_rules import Surroundings, op_problems
 from ptxemu.irtext.printer import Body, print_op
 from ptxemu.irtext.problems import Problem
 
@@ -33,18 +33,18 @@ def verify(module: Module, bodies: Iterable[Body], after: str) -> None:
 
 
 def _problems(module: Module, body: Body, after: str) -> Iterator[Problem]:
-    context = Context(module, frozenset(_variables(body)), after in SSA, isinstance(body.code, Graph))
+    around = Surroundings(module, frozenset(_variables(body)), after in SSA, isinstance(body.code, Graph))
     if isinstance(body.code, Graph):
         for block in body.code.blocks:
             for op in block.ops:
-                for problem in op_problems(context, op):
+                for problem in op_problems(around, op):
                     yield problem.inside(block.name)
         yield from graph_problems(body.code, after in SSA, after in CANONICAL)
     else:
-        yield from _list_problems(context, body.code)
+        yield from _list_problems(around, body.code)
 
 
-def _list_problems(context: Context, items: list[Op | LabelMark]) -> Iterator[Problem]:
+def _list_problems(around: Surroundings, items: list[Op | LabelMark]) -> Iterator[Problem]:
     names = Counter(item.name for item in items if isinstance(item, LabelMark))
     for item in items:
         if isinstance(item, LabelMark):
@@ -54,7 +54,7 @@ def _list_problems(context: Context, items: list[Op | LabelMark]) -> Iterator[Pr
         for label in item.labels:
             if label not in names:
                 yield Problem(f"there is no label '{label}'", item.pos, item)
-        yield from op_problems(context, item)
+        yield from op_problems(around, item)
 
 
 def _variables(body: Body) -> Iterator[Variable]:

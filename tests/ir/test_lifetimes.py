@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, place
-from ptxemu.analysis.linear import Layout
+from ptxemu.analysis.linear import Structure
 from ptxemu.driver import compile
 from ptxemu.ir.graph import Block, Graph
 
@@ -44,19 +44,19 @@ def graph_of(text: str) -> Graph:
     return compile.prepare(module, module.entries[0], "row").graphs[0]
 
 
-def spans(layout: Layout) -> dict[Block, tuple[int, int]]:
+def spans(structure: Structure) -> dict[Block, tuple[int, int]]:
     """The positions of the blocks: one for each op, and one for each end."""
     found, position = {}, 0
-    for block in layout.order:
+    for block in structure.order:
         found[block] = position, position + len(block.ops) + 1
         position += len(block.ops) + 2
     return found
 
 
 def test_a_lifetime_covers_the_loops_whose_border_it_crosses():
-    layout = Layout(graph_of(NESTED))
-    lifetimes, where = Lifetimes(layout), spans(layout)
-    loops = list(dict.fromkeys(layout.loops.values()))
+    structure = Structure(graph_of(NESTED))
+    lifetimes, where = Lifetimes(structure), spans(structure)
+    loops = list(dict.fromkeys(structure.loops.values()))
     assert len(loops) == 2
     for loop in loops:
         first = min(where[block][0] for block in loop.blocks)
@@ -68,11 +68,11 @@ def test_a_lifetime_covers_the_loops_whose_border_it_crosses():
 
 
 def test_what_a_loop_reads_from_before_lives_to_its_end():
-    layout = Layout(graph_of(NESTED))
-    lifetimes, where = Lifetimes(layout), spans(layout)
-    inner = min(layout.loops.values(), key=lambda loop: len(loop.blocks))
+    structure = Structure(graph_of(NESTED))
+    lifetimes, where = Lifetimes(structure), spans(structure)
+    inner = min(structure.loops.values(), key=lambda loop: len(loop.blocks))
     end = max(where[block][1] for block in inner.blocks)
-    products = [op.dsts[0] for block in layout.order for op in block.ops if op.opcode == "mul"]
+    products = [op.dsts[0] for block in structure.order for op in block.ops if op.opcode == "mul"]
     assert [lifetimes.of[product].last >= end for product in products] == [True]
 
 
@@ -98,10 +98,10 @@ def test_places_are_used_again():
 
 
 def test_a_value_lives_as_long_as_all_that_are_kept_where_it_is():
-    layout = Layout(graph_of(NESTED))
-    alone = Lifetimes(layout)
-    phi = next(phi for block in layout.order if block.succs == [] for phi in block.phis)
+    structure = Structure(graph_of(NESTED))
+    alone = Lifetimes(structure)
+    phi = next(phi for block in structure.order if block.succs == [] for phi in block.phis)
     (given,) = set(phi.args.values())
-    together = Lifetimes(layout, {phi: None, phi.dst: given})
+    together = Lifetimes(structure, {phi: None, phi.dst: given})
     assert phi not in together.of and phi.dst not in together.of
     assert together.of[given].first <= alone.of[given].first and together.of[given].last == alone.of[phi.dst].last

@@ -1,4 +1,4 @@
-"""Blocks that run with the same lanes: what the layout finds at once is what a search of all dominators finds."""
+"""Blocks that run with the same lanes: what the structure finds at once is what a search of all dominators finds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ptxemu.analysis.linear import Layout
+from ptxemu.analysis.linear import Structure
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import PRED
@@ -29,13 +29,13 @@ def drawn(seed: int) -> Graph:
     return graph
 
 
-def searched(layout: Layout, block: Block) -> Block | None:
+def searched(structure: Structure, block: Block) -> Block | None:
     """The closest of all dominators in the same loop that the block post-dominates."""
-    dominance, node = layout.dominance, layout.dominance.number[block]
+    dominance, node = structure.dominance, structure.dominance.number[block]
     while node != dominance.idom[node]:
         node = dominance.idom[node]
         candidate = dominance.order[node]
-        if layout.loops.get(candidate) is layout.loops.get(block) and layout._post_dominates(block, candidate):
+        if structure.loops.get(candidate) is structure.loops.get(block) and structure._post_dominates(block, candidate):
             return candidate
     return None
 
@@ -45,10 +45,10 @@ def searched(layout: Layout, block: Block) -> Block | None:
 def test_against_a_search(start: int) -> None:
     found = 0
     for seed in range(start, start + 200):
-        layout = Layout(drawn(seed))
-        for block in layout.order:
-            assert layout.equivalent(block) is searched(layout, block)
-            found += layout.equivalent(block) is not None
+        structure = Structure(drawn(seed))
+        for block in structure.order:
+            assert structure.equivalent(block) is searched(structure, block)
+            found += structure.equivalent(block) is not None
     assert found > 100
 
 
@@ -59,10 +59,12 @@ def test_each_block_is_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> Non
         blocks[index + 1].succs = [blocks[index + 2]]
     graph = Graph("graph", blocks, [])
     graph.link()
-    layout = Layout(graph)
+    structure = Structure(graph)
     compared: list[Block] = []
-    test = Layout._post_dominates
-    monkeypatch.setattr(Layout, "_post_dominates", lambda self, block, other: compared.append(block) or test(self, block, other))
-    assert [layout.equivalent(block) for block in blocks[2::2]] == blocks[0:-1:2]
-    assert all(layout.equivalent(block) is None for block in blocks[1::2])
+    test = Structure._post_dominates
+    monkeypatch.setattr(
+        Structure, "_post_dominates", lambda self, block, other: compared.append(block) or test(self, block, other)
+    )
+    assert [structure.equivalent(block) for block in blocks[2::2]] == blocks[0:-1:2]
+    assert all(structure.equivalent(block) is None for block in blocks[1::2])
     assert len(compared) == 400

@@ -215,7 +215,7 @@ def pattern_test(ctx: Context, found: Span) -> str:
         start = ctx.scalar.bin("add", "i64", start, str(low))
     limit = _limit(ctx, found.space, high - low if exact else 0, found.size)
     good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, start, found.size), limit)
-    if shape.sites:
+    if shape.widenings:
         fine = ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")
         good = ctx.scalar.bin("and", "i1", good, fine)
     return good
@@ -314,8 +314,8 @@ def _stored_addresses(ctx: Context, found: Access) -> str:
     offsets = ctx.constant(f"<{LANES} x {kind}> {offsets_literal(found.shape.offsets, kind)}")
     place = ctx.temporary(WORD)
     ctx.stmt(f"call void @{_spread_helper(ctx, kind)}(ptr {place}, i64 {found.base}, ptr {offsets})")
-    for site, factor in found.shape.sites:
-        arguments = f"ptr {place}, ptr {ctx.corrections[site]}, i64 {factor}, i1 {ctx.wrapped()}"
+    for widening, factor in found.shape.widenings:
+        arguments = f"ptr {place}, ptr {ctx.corrections[widening]}, i64 {factor}, i1 {ctx.wrapped()}"
         ctx.stmt(f"call void @{_correction_helper(ctx)}({arguments})")
     return place
 
@@ -347,7 +347,7 @@ def _spread_helper(ctx: Context, kind: str) -> str:
 
 
 def _correction_helper(ctx: Context) -> str:
-    """Define ``void f(addresses, corrections, factor, wrapped)``: adds the corrections of a widening site if any is set."""
+    """Define ``void f(addresses, corrections, factor, wrapped)``: adds the corrections of a widening if any is set."""
     name = "lanes.correct"
     if name not in ctx.helpers:
         parameters = "ptr %addresses, ptr %corrections, i64 %factor, i1 %wrapped"

@@ -335,24 +335,24 @@ class Context:
         value = self.splat(t, self.read(reg))
         if any(shape.offsets):
             value = self.vector.bin("add", t, value, offsets_literal(shape.offsets, t))
-        return self.corrected(value, shape) if shape.sites else value
+        return self.corrected(value, shape) if shape.widenings else value
 
     def corrected(self, value: str, shape: Shape) -> str:
         """Add the corrections of a 64-bit pattern whose widening wrapped in some lane."""
 
         def add() -> list[str]:
             total = value
-            for site, factor in shape.sites:
-                kept = self.inst(f"load volatile {WORD}, ptr {self.corrections[site]}, align 64")
+            for widening, factor in shape.widenings:
+                kept = self.inst(f"load volatile {WORD}, ptr {self.corrections[widening]}, align 64")
                 scaled = self.vector.bin("mul", "i64", kept, self.vector.int(64, factor))
                 total = self.vector.bin("add", "i64", total, scaled)
             return [total]
 
         return self.when(self.wrapped(), add, lambda: [value], [WORD], likely=False)[0]
 
-    def keep_correction(self, site: Op, value: str) -> None:
+    def keep_correction(self, widening: Op, value: str) -> None:
         """Volatile, so that what is almost never read stays in memory and takes no registers."""
-        self.stmt(f"store volatile {WORD} {value}, ptr {self.corrections[site]}, align 64")
+        self.stmt(f"store volatile {WORD} {value}, ptr {self.corrections[widening]}, align 64")
 
     def wrapped(self) -> str:
         """The sticky flag: some widening of a pattern has wrapped in this warp."""

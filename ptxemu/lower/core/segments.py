@@ -41,7 +41,7 @@ class Segment:
         return len(self.trusted) - len(self.groups) >= WORTH
 
 
-def plan(ctx: Context, ops: list[Op]) -> list[Segment]:
+def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
     """Cut a block's ops into segments."""
     segments = [Segment()]
     defined: set[Reg] = set()
@@ -99,7 +99,7 @@ def test(ctx: Context, segment: Segment) -> str:
         shape = ctx.shape(base)
         assert shape is not None
         low = group.low & -group.size  # so that the start is aligned exactly when the base is
-        flat = Shape((low, group.high - group.size), 0, None, shape.sites)
+        flat = Shape((low, group.high - group.size), 0, None, shape.widenings)
         good = pattern_test(ctx, Span(space, scalar_base(ctx, base), flat, group.size))
         result = ctx.scalar.bin("and", "i1", result, good) if result else good
     return result
@@ -117,4 +117,4 @@ def escaping(segments: list[Segment]) -> set[Reg]:
     return found
 
 
-__all__ = ["Segment", "escaping", "plan", "test"]
+__all__ = ["Segment", "cut", "escaping", "test"]

@@ -17,7 +17,7 @@ from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
-from ptxemu.lower.core.segments import Segment, escaping, plan, test
+from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
 from ptxemu.lower.functions import computed
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
@@ -38,7 +38,7 @@ class FunctionBuilder:
     def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.graph = graph
         self.linear = uniformity.linear
-        self.order = uniformity.layout.order
+        self.order = uniformity.structure.order
         self.ctx = self._context(uniformity, layout, unit)
         self.mask_home = representatives(self.linear)
         self.waiting: dict[Block, str] = {}  # slots: lanes that have been sent to a block
@@ -66,7 +66,7 @@ class FunctionBuilder:
 
     def _prepare(self) -> None:
         """Decide where values live."""
-        self.segments = {block: plan(self.ctx, self._body(block)) for block in self.order}
+        self.segments = {block: cut(self.ctx, self._body(block)) for block in self.order}
         self._find_shared_values()
         self.entries = self._entries()
         self._make_slots()
@@ -84,7 +84,7 @@ class FunctionBuilder:
         # frames larger than the guard zone of a stack must touch it on the way
         parts = [f'define {head} nounwind "probe-stack"="inline-asm" {{\nentry:']
         parts += ctx.all_allocas() + ctx.prologue
-        parts.append(f"  br label %b{self.linear.layout.index[self.order[0]]}")
+        parts.append(f"  br label %b{self.linear.structure.index[self.order[0]]}")
         parts += ctx.lines
         return "\n".join([*parts, "}"])
 
@@ -153,7 +153,7 @@ class FunctionBuilder:
         ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
         for block in self.order:
             for op in block.ops:
-                if _is_site(ctx, op):
+                if _is_widening(ctx, op):
                     ctx.corrections[op] = slot = ctx.alloca(WORD)
                     ctx.wrapped_slot()
                     ctx.prologue.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
@@ -161,7 +161,7 @@ class FunctionBuilder:
     # -- blocks
 
     def _name(self, block: Block) -> str:
-        return f"b{self.linear.layout.index[block]}"
+        return f"b{self.linear.structure.index[block]}"
 
     def _block(self, block: Block) -> None:
         ctx = self.ctx
@@ -276,7 +276,7 @@ class FunctionBuilder:
             if self.ctx.unit.waits and not _returns(block):
                 self._note_exit()
             self._go(block)
-        elif block in linear.layout.latches:
+        elif block in linear.structure.latches:
             self._latch(block)
         elif len(block.succs) == 1:
             self._pass_on(block)
@@ -408,18 +408,18 @@ def elementwise(ctx: Context, op: Op) -> None:
         results = (results,)
     for index, value in enumerate(results):
         ctx.define(op, index, value)
-    if _is_site(ctx, op):
+    if _is_widening(ctx, op):
         _note_wrap(ctx, op)
 
 
-# ---------------------------------------------------------------- widening sites
+# ---------------------------------------------------------------- widenings
 
 
-def _is_site(ctx: Context, op: Op) -> bool:
+def _is_widening(ctx: Context, op: Op) -> bool:
     if not op.dsts or op.dsts[0] is None:
         return False
     shape = ctx.shape(op.dsts[0])
-    return shape is not None and any(site is op for site, _ in shape.sites)
+    return shape is not None and any(widening is op for widening, _ in shape.widenings)
 
 
 def _note_wrap(ctx: Context, op: Op) -> None:

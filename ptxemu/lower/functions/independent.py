@@ -1,6 +1,6 @@
 """The form of a kernel in which the lanes of a warp progress independently (PTX ISA, "Independent Thread Scheduling").
 
-Every block has a mask of lanes that wait to run it.  Control goes through the blocks in layout order, again and again:
+Every block has a mask of lanes that wait to run it.  Control goes through the blocks in linear order, again and again:
 a *lap* runs each block that lanes wait for, once.  So other lanes make progress while some spin, at the price that nothing is
 known about which lanes run together: values that cross blocks are kept for each lane (:mod:`ptxemu.passes.lane_private`).
 Loops that do not spin run until their lanes have left, as lanes that stay together are fast.
@@ -137,7 +137,7 @@ class IndependentBuilder(FunctionBuilder):
     # -- the order of blocks
 
     def after(self, block: Block, *direct: Block) -> str:
-        index = self.linear.layout.index[block] + 1
+        index = self.linear.structure.index[block] + 1
         return f"{self._name(self.order[index])}.test" if index < len(self.order) else "lap"
 
     def _block(self, block: Block) -> None:

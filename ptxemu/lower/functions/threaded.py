@@ -71,7 +71,7 @@ class ThreadedBuilder(FunctionBuilder):
                 self._place(value, offsets[home])
 
     def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
-        return Lifetimes(self.linear.layout, homes).of
+        return Lifetimes(self.linear.structure, homes).of
 
     def _place(self, reg: Reg, offset: int) -> None:
         self.ctx.offsets[reg] = offset

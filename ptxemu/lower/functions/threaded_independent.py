@@ -53,7 +53,7 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
 
     def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
         """Lanes may be anywhere, so that only what one block makes for itself lives for less than the whole time."""
-        found = Lifetimes(self.linear.layout, homes).of
+        found = Lifetimes(self.linear.structure, homes).of
         end = max((life.last for life in found.values()), default=0)
         local = self._local_values()
         return {value: life if value in local else Lifetime(0, end) for value, life in found.items()}
@@ -110,7 +110,7 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         self.ctx = outer
 
     def _way(self, block: Block, *direct: Block) -> Way:
-        index = self.linear.layout.index[block] + 1
+        index = self.linear.structure.index[block] + 1
         return Way(self.order[index] if index < len(self.order) else None)
 
     def _finish(self) -> None:

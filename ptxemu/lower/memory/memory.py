@@ -29,7 +29,7 @@ from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
 from ptxemu.lower.memory import consecutive
 
-Plan = Callable[[], list[str]]  # emits an access and returns the values loaded
+Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
 
 # ---------------------------------------------------------------- loads
@@ -96,14 +96,14 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         host = tested_lanes(ctx, found, rare)
         return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
 
-    plan = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
+    whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
-    elif plan is None:
+    elif whole is None:
         values = lanes(rare=found.space == "local" and found.safe)
     else:
         ready = _ready(ctx, found, found.space != "shared" and _all_or_none(ctx, found, kind, count))
-        values = ctx.when(ready, plan, lanes, types, likely=True) if ready else plan()
+        values = ctx.when(ready, whole, lanes, types, likely=True) if ready else whole()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
 
 
@@ -114,7 +114,7 @@ def _sum(ctx: Context, start: str, offset: int) -> str:
     return ctx.scalar.bin("add", "i64", start, str(offset))
 
 
-def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Plan | None:
+def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Load | None:
     """How to load a pattern with vector instructions, or None if it has to be gathered."""
     shape, bits = found.shape, f"i{kind.bits}"
     assert shape is not None
