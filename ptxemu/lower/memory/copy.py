@@ -17,7 +17,7 @@ from ptxemu.lower.memory.mbarrier import lane_words, update
 from ptxemu.lower.memory.memory import store
 
 
-def _copied(ctx: Context, op: Op, mask: str = "", size: int = 0, code: int = 0, kind: int = 0) -> list[tuple[str, str]]:
+def _copied(ctx: Context, op: Op, mask: str, size: int = 0, code: int = 0, kind: int = 0) -> list[tuple[str, str]]:
     """What the runtime's functions take first: the constant data, the lanes, and their target and source addresses."""
     target, source = access(ctx, op, "d", mask), access(ctx, op, "s", mask)
     addresses = [("ptr", ctx.spill("i64", vector_addresses(ctx, one))) for one in (target, source)]
@@ -35,7 +35,7 @@ def copy(ctx: Context, op: Op) -> None:
         given = ctx.spill("i32", ctx.vector.select(ignored, "i32", ctx.vector.int(32, 0), ctx.vector.int(32, size.bits)))
     elif op["given"] is not None:
         given = lane_words(ctx, op["given"])
-    ctx.call("void", "pe_copy", *_copied(ctx, op, size=size.bits), ("ptr", given))
+    ctx.call("void", "pe_copy", *_copied(ctx, op, ctx.mask_of(op), size=size.bits), ("ptr", given))
 
 
 @effect("copies_done")
@@ -63,12 +63,13 @@ def _includes_self(ctx: Context, op: Op) -> str:
 def bulk_reduce(ctx: Context, op: Op) -> None:
     """cp.reduce.async.bulk: every element of the target is updated with the source's."""
     kind = op.type()
-    sides = _copied(ctx, op, code=operation(op.mods["op"], kind), kind=type_code(kind))
+    mask = ctx.mask_of(op)
+    sides = _copied(ctx, op, mask, code=operation(op.mods["op"], kind), kind=type_code(kind))
     ctx.call("void", "pe_bulk_reduce", *sides, ("ptr", lane_words(ctx, op["size"])))
-    _complete(ctx, op)
+    _complete(ctx, op, mask)
 
 
-def _complete(ctx: Context, op: Op, mask: str = "") -> None:
+def _complete(ctx: Context, op: Op, mask: str) -> None:
     """The bytes of a copy have arrived."""
     if "m" in op.row.names:
         update(ctx, access(ctx, op, "m", mask), lib.PE_MBARRIER_COMPLETE_TX, op["size"])
