@@ -12,9 +12,6 @@
 #include "layout.h"
 #include "surface_access.h"
 
-/* Inlined into every instance of the function that runs a warp's lanes. */
-#define LANES PE_INLINE
-
 /* One instruction. */
 typedef struct job {
   pe_warp *w;
@@ -51,9 +48,9 @@ typedef struct grid {
   uint32_t x_align; /* bits of x that must be zero */
 } grid;
 
-LANES uint32_t below_sign(uint64_t limit) { return limit > INT32_MAX ? INT32_MAX : (uint32_t)limit; }
+PE_INLINE uint32_t below_sign(uint64_t limit) { return limit > INT32_MAX ? INT32_MAX : (uint32_t)limit; }
 
-LANES grid grid_of(const job *j, const run *r) {
+PE_INLINE grid grid_of(const job *j, const run *r) {
   const pe_surface_desc *d = r->desc;
   const pe_surface_level *level = &d->level[0];
   bool bytes = r->access.coord == PE_COORD_BYTE;
@@ -72,13 +69,13 @@ LANES grid grid_of(const job *j, const run *r) {
   };
 }
 
-LANES bool lane_inside(const grid *g, uint32_t i) {
+PE_INLINE bool lane_inside(const grid *g, uint32_t i) {
   return (uint32_t)g->x[i] <= g->x_limit && !(g->x[i] & g->x_align) && (uint32_t)g->y[i] <= g->y_limit &&
          (uint32_t)g->z[i] <= g->z_limit && (uint32_t)g->layer[i] <= g->layer_limit;
 }
 
 /* The lanes that are inside. */
-LANES uint32_t lanes_inside(const grid *g) {
+PE_INLINE uint32_t lanes_inside(const grid *g) {
   uint32_t outside[32], any = 0, inside = 0;
   uint32_t x_limit = g->x_limit, align = g->x_align, y_limit = g->y_limit, z_limit = g->z_limit, l_limit = g->layer_limit;
   for (uint32_t i = 0; i < 32; i++) {
@@ -97,7 +94,7 @@ LANES uint32_t lanes_inside(const grid *g) {
 }
 
 /* Addresses in pitch and linear layout; those of lanes outside are not used. */
-LANES void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
+PE_INLINE void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
   uint64_t base = (uint64_t)(uintptr_t)d->base, pitch = d->pitch, slice = d->slice_stride, layers = d->layer_stride;
   uint64_t scale = g->scale;
   for (uint32_t i = 0; i < 32; i++) addr[i] = base + (uint32_t)g->x[i] * scale + (uint32_t)g->y[i] * pitch;
@@ -109,7 +106,7 @@ LANES void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *ad
 
 /* Block linear; T holds every offset of a layer. */
 #define DEFINE_BLOCK_OFFSETS(T)                                                                             \
-  LANES void block_offsets_##T(const grid *g, const pe_surface_desc *d, uint64_t *addr) {                   \
+  PE_INLINE void block_offsets_##T(const grid *g, const pe_surface_desc *d, uint64_t *addr) {               \
     const pe_surface_level *level = &d->level[0];                                                           \
     uint32_t bh = level->block_h_log2, bd = level->block_d_log2, scale = g->scale;                          \
     T block = (T)pe_block_bytes(level), blocks_x = (T)level->blocks_x, blocks_y = (T)level->blocks_y;       \
@@ -126,7 +123,7 @@ LANES void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *ad
 DEFINE_BLOCK_OFFSETS(uint32_t)
 DEFINE_BLOCK_OFFSETS(uint64_t)
 
-LANES void block_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
+PE_INLINE void block_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
   uint64_t base = (uint64_t)(uintptr_t)d->base;
   if (d->layer_stride <= UINT32_MAX)
     block_offsets_uint32_t(g, d, addr);
@@ -140,7 +137,7 @@ LANES void block_addresses(const grid *g, const pe_surface_desc *d, uint64_t *ad
 /* ---- lanes side by side in one row ---------------------------------------------------------------------------------- */
 
 /* Are the 32 lanes neighbours in one row of a pitch surface? */
-LANES bool in_one_row(const grid *g, uint32_t step) {
+PE_INLINE bool in_one_row(const grid *g, uint32_t step) {
   uint32_t differ = 0, x0 = (uint32_t)g->x[0];
   if ((uint32_t)g->x[31] - x0 != 31 * step) return false;
   for (uint32_t i = 0; i < 32; i++) differ |= ((uint32_t)g->x[i] - (x0 + i * step)) | (uint32_t)(g->y[i] ^ g->y[0]);
@@ -150,7 +147,7 @@ LANES bool in_one_row(const grid *g, uint32_t step) {
 }
 
 /* Move all lanes with one copy; false: not such an access. */
-LANES bool move_row(const job *j, const run *r, const grid *g) {
+PE_INLINE bool move_row(const job *j, const run *r, const grid *g) {
   if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_B) return false;
   if (pe_observed(j->w)) return false; /* which is told in execute */
   if (!in_one_row(g, j->bytes) || !lane_inside(g, 0) || !lane_inside(g, 31)) return false;
@@ -174,9 +171,9 @@ LANES bool move_row(const job *j, const run *r, const grid *g) {
     default: MOVE(16); break; \
   }
 
-LANES void *at(const run *r, uint32_t lane) { return (void *)(uintptr_t)r->addr[lane]; }
+PE_INLINE void *at(const run *r, uint32_t lane) { return (void *)(uintptr_t)r->addr[lane]; }
 
-LANES void load_lanes(const job *j, const run *r) {
+PE_INLINE void load_lanes(const job *j, const run *r) {
   uint8_t *data = j->data;
   PE_FOR_LANES(i, r->mask & ~r->live) memset(data + i * j->bytes, 0, j->bytes);
 #define MOVE(N)                                                          \
@@ -188,7 +185,7 @@ LANES void load_lanes(const job *j, const run *r) {
 #undef MOVE
 }
 
-LANES void store_lanes(const job *j, const run *r) {
+PE_INLINE void store_lanes(const job *j, const run *r) {
   const uint8_t *data = j->data;
 #define MOVE(N)                                                          \
   if (r->live == PE_ALL_LANES)                                           \
@@ -199,7 +196,7 @@ LANES void store_lanes(const job *j, const run *r) {
 #undef MOVE
 }
 
-LANES void format_lanes(const job *j, const run *r) {
+PE_INLINE void format_lanes(const job *j, const run *r) {
   uint32_t v[4 * 32], count = j->site->count, channels = (1u << count) - 1;
   memcpy(v, j->data, (size_t)32 * j->bytes);
   pe_format_convert(&j->ctx->policy, r->desc, v, 32 * count);
@@ -228,18 +225,18 @@ static void reduce_lanes(const job *j, const run *r) {
 }
 
 /* Bytes of a lane's access. */
-LANES uint32_t size_of(const run *r) {
+PE_INLINE uint32_t size_of(const run *r) {
   return r->access.coord == PE_COORD_TEXEL && r->desc ? r->desc->elem_bytes : r->access.size;
 }
 
-LANES void tell(const job *j, const run *r) {
+PE_INLINE void tell(const job *j, const run *r) {
   static const uint16_t kinds[] = {PE_READ, PE_WRITE, PE_WRITE, PE_UPDATE, PE_UPDATE, PE_UPDATE};
   pe_access access = {.pos = j->site->pos, .space = PE_TEXEL, .kind = kinds[j->site->kind]};
   pe_tell(j->w, &access, r->live, r->addr, size_of(r));
 }
 
 /* Without live lanes there may be no surface either. */
-LANES void execute(const job *j, const run *r) {
+PE_INLINE void execute(const job *j, const run *r) {
   tell(j, r);
   switch (j->site->kind) {
     case PE_SULD_B: load_lanes(j, r); break;
@@ -254,12 +251,12 @@ LANES void execute(const job *j, const run *r) {
 /* ---- one run -------------------------------------------------------------------------------------------------------- */
 
 /* How many of u, v and r a surface has. */
-LANES uint32_t uvr_axes(const pe_surface_desc *desc) {
+PE_INLINE uint32_t uvr_axes(const pe_surface_desc *desc) {
   return 1 + pe_geom_has_y(desc->geom) + pe_geom_has_z(desc->geom) + pe_geom_is_array(desc->geom);
 }
 
 /* Coordinates u, v and r become what they mean on the surface. */
-LANES void place_uvr(job *j, const pe_surface_desc *desc) {
+PE_INLINE void place_uvr(job *j, const pe_surface_desc *desc) {
   uint32_t axes = uvr_axes(desc);
   if (axes < 2) j->y = zeros;
   if (axes < 3) j->z = zeros;
@@ -270,7 +267,7 @@ LANES void place_uvr(job *j, const pe_surface_desc *desc) {
 }
 
 /* Does the instruction give just the coordinates that the surface has, or may it give more, or fewer? */
-LANES bool uvr_fits(const job *j, const pe_surface_desc *desc) {
+PE_INLINE bool uvr_fits(const job *j, const pe_surface_desc *desc) {
   uint32_t axes = uvr_axes(desc);
   bool surplus = (j->y != zeros && axes < 2) || (j->z != zeros && axes < 3);
   bool missing = (j->y == zeros && axes > 1) || (j->z == zeros && axes > 2);
@@ -278,12 +275,12 @@ LANES bool uvr_fits(const job *j, const pe_surface_desc *desc) {
 }
 
 /* Strict mode: integer operations on integers, those of floats on floats. */
-LANES bool kind_fits(const job *j, const pe_surface_desc *desc) {
+PE_INLINE bool kind_fits(const job *j, const pe_surface_desc *desc) {
   bool integer = desc->kind == PE_KIND_UINT || desc->kind == PE_KIND_SINT;
   return !j->ctx->policy.strict || (pe_op_is_float(j->op) ? desc->kind == PE_KIND_FLOAT : integer);
 }
 
-LANES pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
+PE_INLINE pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
   static const uint32_t units[] = {PE_COORD_BYTE, PE_COORD_BYTE,   PE_COORD_TEXEL,
                                    PE_COORD_BYTE, PE_COORD_SCALED, PE_COORD_TEXEL};
   const pe_surface_site *site = j->site;
@@ -354,7 +351,7 @@ static int resolve_lanes(const job *j, run *r, uint32_t outside, uint32_t *lane)
 }
 
 /* May the loops over lanes take this run?  Its surface takes the access and the policies are the default ones. */
-LANES bool is_plain(const job *j, const run *r) {
+PE_INLINE bool is_plain(const job *j, const run *r) {
   const pe_surface_desc *d = r->desc;
   const pe_su_policy *p = &j->ctx->policy;
   if (!d || d->state != PE_SURFACE_VALID || !pe_geom_fits(r->access.geom, d->geom)) return false;

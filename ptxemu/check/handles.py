@@ -9,13 +9,14 @@ from ptxemu.check import typerules
 from ptxemu.check.names import written
 from ptxemu.check.operands import Value
 from ptxemu.check.plan import Mismatch, Part
+from ptxemu.ir import types
 from ptxemu.ir.geometry import GEOMETRIES
 from ptxemu.ir.ops import Addr, Imm, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, TYPES, U32, U64, ScalarType
 from ptxemu.syntax import ast
 from ptxemu.text.errors import UnsupportedError
 
-OPAQUE = {"surface": "surfref", "texture": "texref", "sampler": "samplerref"}
+OPAQUE = {what: name for name, what in types.OPAQUE.items()}
 TUPLE_LENGTHS = (1, 2, 4)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptxemu.check.gates import Gates
+from ptxemu.check.modifiers import MAX_VECTOR_BITS
 from ptxemu.ir.types import TYPES
 from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
 from ptxemu.syntax import ast
@@ -12,7 +13,6 @@ from ptxemu.text.source import SourceFile
 
 TYPE_NEEDS: dict[str, tuple[tuple[int, int], int]] = {"b128": ((8, 3), 70)}
 INSTRUCTION_TYPES = frozenset(["bf16", "tf32", *(name for name, kind in TYPES.items() if kind.kind == "packed")]) - {"f16x2"}
-MAX_VECTOR_BITS = 128
 MAX_PARAMETER_ALIGN = 128
 FUNCTION_DIRECTIVES = frozenset({"noreturn", "attribute", "abi_preserve", "abi_preserve_control", "pragma"})
 CLUSTER = ((7, 8), 90)

@@ -15,11 +15,11 @@ from ptxemu.device.module_info import KernelInfo, Parameter
 from ptxemu.device.scalars import pack_scalar, pack_struct
 from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture_object import SamplerObject, TextureObject
+from ptxemu.ir.types import OPAQUE
 from ptxemu.text.errors import InputError
 
 Array = NDArray[Any]
 POINTER_TYPES = ("u64", "s64", "b64")
-OPAQUE_NAMES = {"surfref": "surface", "texref": "texture", "samplerref": "sampler"}
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Arguments:
         if isinstance(value, SurfaceObject | TextureObject | SamplerObject):
             return self._pack_handle(parameter, value, where)
         if parameter.opaque:
-            what = OPAQUE_NAMES[parameter.type]
+            what = OPAQUE[parameter.type]
             raise InputError(f"{where}: expects a {what} (.{parameter.type}), not {type(value).__name__}")
         if isinstance(value, Buffer):
             return self._pack_buffer(parameter, value, where)
@@ -105,7 +105,7 @@ class Arguments:
 
     def _pack_handle(self, parameter: Parameter, item: SurfaceObject | TextureObject | SamplerObject, where: str) -> bytes:
         type = "surfref" if isinstance(item, SurfaceObject) else "texref" if isinstance(item, TextureObject) else "samplerref"
-        what = OPAQUE_NAMES[type]
+        what = OPAQUE[type]
         if parameter.type not in (type, *POINTER_TYPES):
             raise InputError(f"{where}: is .{parameter.type}, which cannot hold a {what} handle")
         table: Any = self._device.surface_table if isinstance(item, SurfaceObject) else self._device.texture_table

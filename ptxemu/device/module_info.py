@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-OPAQUE_TYPES = ("surfref", "texref", "samplerref")
+from ptxemu.ir.types import OPAQUE
+
 GLOBAL, CONST, HANDLE = "global", "const", "handle"
 
 
@@ -29,7 +30,7 @@ class Parameter:
 
     @property
     def opaque(self) -> bool:
-        return self.type in OPAQUE_TYPES
+        return self.type in OPAQUE
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from ptxemu.device.module_info import (
     VariableInfo,
 )
 from ptxemu.ir.ops import Function, Module, Param, Reloc, Variable
-from ptxemu.lower.core.layout import OPAQUE, ModuleLayout
+from ptxemu.ir.types import OPAQUE
+from ptxemu.lower.core.layout import ModuleLayout
 from ptxemu.text.source import SourceFile, parts_of
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 from ptxemu._runtime import lib
-from ptxemu.interpreter.lane import EXITED, LANES, READY, WAITING, Lane
+from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
+from ptxemu.ir.block_shape import LANES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

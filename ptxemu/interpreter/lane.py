@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from ptxemu.interpreter.meetings import Meeting
     from ptxemu.interpreter.translate import Code
 
-LANES = 32
 READY, WAITING, EXITED = range(3)
 
 Step = Callable[["Warp", list["Lane"]], int | None]

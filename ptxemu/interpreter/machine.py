@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.barriers import Barriers
-from ptxemu.interpreter.lane import EXITED, LANES, READY, SPLIT, WAITING, YIELD, Lane, Stopped
+from ptxemu.interpreter.lane import EXITED, READY, SPLIT, WAITING, YIELD, Lane, Stopped
 from ptxemu.interpreter.meetings import Meetings
 from ptxemu.interpreter.transfer import Transfer
+from ptxemu.ir.block_shape import LANES
 
 if TYPE_CHECKING:
     from ptxemu.interpreter.translate import Code

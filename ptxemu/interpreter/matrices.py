@@ -7,11 +7,12 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.atomics import type_code
-from ptxemu.interpreter.lane import LANES, Lane, Step
+from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method, write_all
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import B32
 from ptxemu.isa.matrix import BITS, dimensions

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxemu._runtime import lib
-from ptxemu.interpreter.lane import LANES, Lane
+from ptxemu.interpreter.lane import Lane
+from ptxemu.ir.block_shape import LANES
 
 if TYPE_CHECKING:
     from ptxemu.interpreter.translate import Translator

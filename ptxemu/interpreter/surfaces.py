@@ -6,10 +6,11 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.atomics import operation, type_code
-from ptxemu.interpreter.lane import LANES, Lane, Step
+from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import lane_data
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, method, write_all
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import B32
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.launch import SYMBOLS
-from ptxemu.interpreter.lane import LANES
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 
 LANE_BYTES = 128  # the most that an operand of one lane takes

@@ -36,6 +36,10 @@ class ScalarType:
         return self.name
 
 
+OPAQUE = {"texref": "texture", "samplerref": "sampler", "surfref": "surface"}
+"""Types of variables that stand for objects of the host, and what these are called."""
+
+
 def _rows() -> list[ScalarType]:
     rows = [ScalarType("pred", "pred", 1, "i1")]
     for kind in "usb":
@@ -59,7 +63,7 @@ def _rows() -> list[ScalarType]:
     ]
     rows += [ScalarType(f"{name}x2", "packed", 16, "i16") for name in ("e4m3", "e5m2", "e2m3", "e3m2", "ue8m0")]
     rows += [ScalarType(f"{name}x4", "packed", 32, "i32") for name in ("e4m3", "e5m2", "e2m3", "e3m2")]
-    rows += [ScalarType(name, "opaque", 64, "i64") for name in ("texref", "samplerref", "surfref")]
+    rows += [ScalarType(name, "opaque", 64, "i64") for name in OPAQUE]
     return rows
 
 

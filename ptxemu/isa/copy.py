@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
+from ptxemu.isa.words import HINT
 
 CHAPTER = "Data Movement and Conversion Instructions"
 
-HINT = "hint?=L2::cache_hint"
 BYTES = "completion=mbarrier::complete_tx::bytes"
 GROUP = "completion=bulk_group"
 SIZE = "size:u32<0..1048560/16>"

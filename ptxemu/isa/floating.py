@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
+from ptxemu.isa.words import THREE
 
 CHAPTER = "9.7.3 Floating-Point Instructions"
 MIXED = "9.7.5 Mixed Precision Floating-Point Instructions"
@@ -12,7 +13,6 @@ ROUND = "round=rn,rz,rm,rp"
 OPTIONAL_ROUND = "round?=rn,rz,rm,rp"
 DIRECTED_GATES = "rm@1.4@20 rp@1.4@20"
 TWO = "d:type, a:type, b:type"
-THREE = "d:type, a:type, b:type, c:type"
 
 for opcode in ("add", "sub", "mul"):
     lower = f"{opcode}.fp"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from ptxemu.isa.table import row
+from ptxemu.isa.words import THREE
 
 CHAPTER = "9.7.4 Half Precision Floating-Point Instructions"
 TWO = "d:type, a:type, b:type"
-THREE = "d:type, a:type, b:type, c:type"
 HALF = "type=f16,f16x2"
 BRAIN = "type=bf16,bf16x2"
 

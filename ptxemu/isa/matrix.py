@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
+from ptxemu.ir.block_shape import LANES
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
-LANES = 32
 MULTIPLIES = "meets warp, varying"
 LOADS, STORES = "reads [p] for {}, meets warp, varying", "writes [p] for {}, meets warp"
 LINES, ROW_BYTES = "?", 16  # a matrix as far as its stride leads; a row of eight b16

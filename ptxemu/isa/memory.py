@@ -6,6 +6,7 @@ from functools import partial
 
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
+from ptxemu.isa.words import HINT, SCOPE
 
 CHAPTER = "Data Movement and Conversion Instructions"
 
@@ -18,10 +19,8 @@ SHARED = "shared,shared::cta,shared::cluster"
 LOADED = f"const,global,local,param,param::entry,param::func,{SHARED}"
 STORED = f"global,local,param,param::func,{SHARED}"
 STRONG = f"global,{SHARED}"
-SCOPE = "scope=cta,cluster,gpu,sys"
 EVICT = "evict?=L1::evict_normal,L1::evict_unchanged,L1::evict_first,L1::evict_last,L1::no_allocate"
 EVICT_WIDE = f"{EVICT} evict_l2?=L2::evict_normal,L2::evict_first,L2::evict_last"  # of 256-bit accesses
-HINT = "hint?=L2::cache_hint"
 PREFETCH = "prefetch?=L2::64B,L2::128B,L2::256B"
 GATES = (
     "ca@2.0@20 cg@2.0@20 cs@2.0@20 lu@2.0@20 cv@2.0@20 wb@2.0@20 wt@2.0@20 weak@6.0@70 relaxed@6.0@70 acquire@6.0@70 "

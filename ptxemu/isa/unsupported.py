@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words
+from ptxemu.isa.words import SCOPE
 
 MOVEMENT = "Data Movement and Conversion Instructions"
 SYNCHRONIZATION = "Parallel Synchronization and Communication Instructions"
 MATRIX = "Warp Level Matrix Instructions"
-SCOPE = "scope=cta,cluster,gpu,sys"
 
 
 def _row(opcode: str, slots: str, operands: str, ptx: str, sm: int, chapter: str, flags: str = "") -> None:

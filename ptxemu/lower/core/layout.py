@@ -11,8 +11,8 @@ from copy import copy
 
 from ptxemu._runtime import ffi
 from ptxemu.ir.ops import Function, Module, Variable
+from ptxemu.ir.types import OPAQUE
 
-OPAQUE = ("surfref", "texref", "samplerref")
 CODE_ALIGN = 16
 STACK_ALIGN = 16
 _FIELD_TYPES = {4: "i32", 8: "i64"}
