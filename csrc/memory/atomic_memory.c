@@ -17,17 +17,6 @@ static uint32_t flags_in(bool shared, uint32_t op, uint32_t type, uint32_t flags
   return shared ? flags & ~(uint32_t)PE_ATOM_FTZ : flags | PE_ATOM_FTZ;
 }
 
-int pe_mem_atomic(const pe_warp *w, uint32_t space, uint64_t address, uint32_t op, uint32_t type, uint32_t flags,
-                  const void *a, const void *b, void *old, int locked) {
-  pe_place at;
-  if (!pe_atom_legal(op, type)) return PE_ILLEGAL_OP_TYPE;
-  pe_access access = access_of(PE_NO_POS, space, pe_atom_bytes(type), 1);
-  uint32_t status = pe_locate(w, &access, 0, address, pe_atom_bytes(type), &at);
-  if (status != PE_OK) return (int)status;
-  pe_atom_update(at.host, op, type, flags_in(at.shared, op, type, flags), a, b, old, locked && !at.shared);
-  return PE_OK;
-}
-
 /* ---- a warp --------------------------------------------------------------------------------------------------------- */
 
 static void run_in(pe_atom_lanes *lanes, uint32_t mask, bool shared, bool locked) {

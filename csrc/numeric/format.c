@@ -60,12 +60,6 @@ static void convert_floats_to_uint(uint32_t bits, uint32_t *values, uint32_t n) 
   CONVERT(rounded_uint(pe_float(v[i]), mask));
 }
 
-uint32_t pe_format_component(uint32_t kind, uint32_t bits, uint32_t reg) {
-  uint32_t v[4] = {reg};
-  convert(kind, bits, v, 4);
-  return v[0];
-}
-
 void pe_format_convert(const pe_su_policy *policy, const pe_surface_desc *desc, uint32_t *v, uint32_t n) {
   if (policy->float_to_uint && desc->kind == PE_KIND_UINT)
     convert_floats_to_uint(desc->bits, v, n);

@@ -231,17 +231,10 @@ int pe_atom_legal(uint32_t op, uint32_t type);
 void pe_atom_update(void *memory, uint32_t op, uint32_t type, uint32_t flags, const void *a, const void *b, void *old,
                     int locked);
 
-/* One update at a device address, after the checks of the model: address space, alignment, region. */
-int pe_mem_atomic(const pe_warp *w, uint32_t space, uint64_t address, uint32_t op, uint32_t type, uint32_t flags,
-                  const void *a, const void *b, void *old, int locked);
-
 /* Round to nearest even. */
 uint16_t pe_f16_from_f32(float value);
 uint16_t pe_bf16_from_f32(float value);
 float pe_f32_from_f16(uint16_t bits);
-
-/* One component of a formatted store from register bits. */
-uint32_t pe_format_component(uint32_t kind, uint32_t bits, uint32_t reg);
 /* CDEF END */
 #pragma GCC visibility pop
 

@@ -147,23 +147,6 @@ class Windows:
         start = address - self.buffer.ctypes.data
         self.buffer[start : start + 4] = list(le(value, 4))
 
-    def add(self, space: str, address: int, type_: str = "u32", op: str = "add", a: int = 1) -> int:
-        size = lib.pe_atom_bytes(type_code(type_))
-        return int(
-            lib.pe_mem_atomic(
-                self.warp,
-                SPACE[space],
-                address,
-                op_code(op),
-                type_code(type_),
-                0,
-                le(a, size),
-                le(0, size),
-                ffi.NULL,
-                1,
-            )
-        )
-
 
 def atom_site(op: str, type_: str, space: str = "global", count: int = 1) -> Any:
     return ffi.new("pe_atom_site *", [55, op_code(op), type_code(type_), SPACE[space], count])

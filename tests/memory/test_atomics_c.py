@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ptxemu._runtime import ffi, lib
-from tests.memory.atomic_cases import FLOATS, INTEGERS, LEGAL, OPS, PAIRS, Windows, le, op_code, operands, type_code
+from tests.memory.atomic_cases import FLOATS, INTEGERS, LEGAL, OPS, PAIRS, le, op_code, operands, type_code
 from tests.support import atomic_model
 from tests.support.places import SPEC
 
@@ -164,60 +164,7 @@ def test_bfloat_conversions() -> None:
     assert lib.pe_bf16_from_f32(float("nan")) == 0x7FFF
 
 
-# ---- device addresses ----------------------------------------------------------------------------------------------
-
-
-ADDRESSES = [
-    # space, window or None, offset, expected
-    ("global", "global", 8, "OK"),
-    ("generic", "global", 8, "OK"),
-    ("generic", "shared", 8, "OK"),
-    ("shared", None, 8, "OK"),
-    ("shared", None, 996, "OK"),
-    ("shared", None, 1000, "ILLEGAL_ADDRESS"),
-    ("shared", None, 998, "MISALIGNED"),
-    ("generic", "shared", 1000, "ILLEGAL_ADDRESS"),
-    ("shared", None, 2**32, "ILLEGAL_ADDRESS"),
-    ("global", "shared", 8, "INVALID_ADDRESS_SPACE"),
-    ("global", "local", 8, "INVALID_ADDRESS_SPACE"),
-    ("generic", "local", 8, "INVALID_ADDRESS_SPACE"),
-    ("generic", "const", 8, "INVALID_ADDRESS_SPACE"),
-    ("generic", "param", 8, "INVALID_ADDRESS_SPACE"),
-    ("generic", "local", 9, "INVALID_ADDRESS_SPACE"),
-    ("global", "global", 6, "MISALIGNED"),
-    ("generic", "global", 7, "MISALIGNED"),
-    ("generic", "shared", 6, "MISALIGNED"),
-    ("global", "global", -4, "ILLEGAL_ADDRESS"),
-    ("global", "param", 1024, "ILLEGAL_ADDRESS"),
-    ("global", None, 0, "NULL"),
-    ("generic", None, 8, "NULL"),
-    ("global", None, 2**63, "ILLEGAL_ADDRESS"),
-    ("global", None, 2**64 - 4, "ILLEGAL_ADDRESS"),
-    ("generic", None, 2, "MISALIGNED"),
-]
-
-
-@pytest.mark.parametrize(("space", "window", "offset", "expected"), ADDRESSES)
-def test_address(space: str, window: str | None, offset: int, expected: str) -> None:
-    windows = Windows()
-    address = windows.at[window] + offset if window else offset
-    assert windows.add(space, address) == getattr(lib, f"PE_{expected}")
-    changed = np.flatnonzero(windows.buffer)
-    assert len(changed) == (1 if expected == "OK" else 0)
-    if expected == "OK":
-        place = windows.at["shared"] + offset if space == "shared" else address
-        assert windows.word(place) == 1
-
-
-def test_f32_sums_flush_in_global_memory_only() -> None:
-    windows = Windows()
-    for space, window, new in [("global", "global", 0), ("generic", "global", 0), ("generic", "shared", 2)]:
-        windows.put(windows.at[window], 1)
-        assert windows.add(space, windows.at[window], "f32", "fadd", 1) == lib.PE_OK
-        assert windows.word(windows.at[window]) == new
-    windows.put(windows.at["shared"], 1)
-    windows.add("shared", 0, "f32", "fadd", 1)
-    assert windows.word(windows.at["shared"]) == 2
+# ---- threads -------------------------------------------------------------------------------------------------------
 
 
 def test_python_threads() -> None:

@@ -7,7 +7,9 @@ import csv
 import numpy as np
 import pytest
 
+import ptxemu
 from ptxemu._runtime import ffi, lib
+from tests.support.kernel_tools import kernel
 from tests.support.places import SPEC
 from tests.support.surface_model import MISALIGNED, NONE, TRAP
 from tests.surfaces.surface_texels import (
@@ -91,12 +93,23 @@ def test_bounds_vector(index: int) -> None:
 FORMAT_ROWS = rows("vectors_format_store.csv")
 
 
-@pytest.mark.parametrize("index", range(len(FORMAT_ROWS)))
-def test_format_store_vector(index: int) -> None:
-    row = FORMAT_ROWS[index]
-    bits, register = int(row["component_bits"]), int(row["source_register_bits"], 16)
-    expected = int(row["stored_component_bits"], 16)
-    assert lib.pe_format_component(getattr(lib, f"PE_KIND_{row['format_kind']}"), bits, register) == expected
+STORE = kernel(
+    """mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 4; ld.param.u64 %rd2, [values]; add.u64 %rd2, %rd2, %rd1;
+    ld.global.b32 %r2, [%rd2]; ld.param.u64 %rd3, [image]; sust.p.1d.b32.trap [%rd3, {%r1}], %r2; ret;""",
+    ".param .u64 values, .param .u64 image",
+)
+
+
+@pytest.mark.parametrize(("kind", "bits"), sorted({(row["format_kind"], row["component_bits"]) for row in FORMAT_ROWS}))
+def test_format_store_vectors(kind: str, bits: str) -> None:
+    """Each thread stores one register."""
+    chosen = [row for row in FORMAT_ROWS if (row["format_kind"], row["component_bits"]) == (kind, bits)]
+    with ptxemu.Device("16 MiB") as device:
+        surface = device.surface((len(chosen),), format=f"R{bits}_{kind}", geometry="1d")
+        values = np.array([int(row["source_register_bits"], 16) for row in chosen], np.uint32)
+        ptxemu.loads(STORE, device=device)["k"][1, len(chosen)](values, surface)
+        stored = surface.copy_to_host().view(f"u{int(bits) // 8}").ravel()
+    assert stored.tolist() == [int(row["stored_component_bits"], 16) for row in chosen]
 
 
 # ---- layout --------------------------------------------------------------------------------------------------------

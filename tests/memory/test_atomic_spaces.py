@@ -1,0 +1,89 @@
+"""Where the address of an atomic operation may lie, by the state space that the instruction names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ptxemu
+from tests.support.kernel_tools import kernel
+
+DECLARED = ".global .align 8 .b8 g[1024];\n.const .align 8 .b8 c[1024];\n"
+START = {
+    "global": "mov.u64 %rd1, g;",
+    "shared": "cvta.shared.u64 %rd1, s;",
+    "local": "cvta.local.u64 %rd1, l;",
+    "const": "cvta.const.u64 %rd1, c;",
+    "param": "mov.b64 %rd1, out; cvta.param.u64 %rd1, %rd1;",
+    "none": "mov.u64 %rd1, 0;",
+}
+FAULTS = {
+    "misaligned": "misaligned address",
+    "illegal": "illegal address",
+    "space": "invalid address space",
+    "null": "null pointer",
+}
+CASES = [
+    # space, where the address begins, offset, outcome
+    ("global", "global", 8, ""),
+    ("generic", "global", 8, ""),
+    ("generic", "shared", 8, ""),
+    ("shared", "none", 8, ""),
+    ("shared", "none", 996, ""),
+    ("shared", "none", 1000, "illegal"),
+    ("shared", "none", 998, "misaligned"),
+    ("generic", "shared", 1000, "illegal"),
+    ("shared", "none", 2**32, "illegal"),
+    ("global", "shared", 8, "space"),
+    ("global", "local", 8, "space"),
+    ("generic", "local", 8, "space"),
+    ("generic", "const", 8, "space"),
+    ("generic", "param", 0, "space"),
+    ("generic", "local", 9, "space"),
+    ("global", "global", 6, "misaligned"),
+    ("generic", "global", 7, "misaligned"),
+    ("generic", "shared", 6, "misaligned"),
+    ("global", "none", 0, "null"),
+    ("generic", "none", 8, "null"),
+    ("global", "none", 2**63, "illegal"),
+    ("global", "none", 2**64 - 4, "illegal"),
+    ("generic", "none", 2, "misaligned"),
+]
+
+
+def text(space: str, start: str, offset: int, operation: str, value: str) -> str:
+    """A kernel that changes a word, which is 1 before, and tells what it is afterwards."""
+    atomic = f"atom{'' if space == 'generic' else f'.{space}'}"
+    where = f"{START[start]} add.u64 %rd1, %rd1, {offset - (1 << 64) if offset >= 1 << 63 else offset};"
+    load = f"ld{'' if space == 'generic' else f'.{space}'}.u32"
+    store = f"st{'' if space == 'generic' else f'.{space}'}.u32"
+    prepared = f"{store} [%rd1], 1;" if operation.endswith("f32") else ""
+    body = f""".shared .align 8 .b8 s[1000]; .local .align 8 .b8 l[32]; {where} {prepared}
+    {atomic}.{operation} %r1, [%rd1], {value}; {load} %r2, [%rd1]; ld.param.u64 %rd2, [out]; st.global.u32 [%rd2], %r2; ret;"""
+    return kernel(body.replace("%r1", "%f1") if operation.endswith("f32") else body, declarations=DECLARED)
+
+
+def run(program: str) -> int:
+    out = np.zeros(1, np.uint32)
+    ptxemu.loads(program)["k"][1, 1](out)
+    return int(out[0])
+
+
+@pytest.mark.parametrize(("space", "start", "offset", "outcome"), CASES)
+def test_address(space: str, start: str, offset: int, outcome: str) -> None:
+    program = text(space, start, offset, "add.u32", "1")
+    if not outcome:
+        assert run(program) == 1
+        return
+    with pytest.raises(ptxemu.Fault, match=FAULTS[outcome]) as fault:
+        run(program)
+    assert fault.value.details.size == 4
+
+
+@pytest.mark.parametrize(
+    ("space", "start", "word"),
+    [("global", "global", 0), ("generic", "global", 0), ("generic", "shared", 2), ("shared", "none", 2)],
+)
+def test_f32_sums_flush_in_global_memory_only(space: str, start: str, word: int) -> None:
+    """Sums of the least subnormal and itself."""
+    assert run(text(space, start, 0, "add.f32", "0f00000001")) == word
