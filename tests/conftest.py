@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.places import ROOT
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of children would each compile all modules anew
 os.environ.setdefault("PTXEMU_VERIFY", "1")  # here, as tests of this process and their children compile
 
 settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
