@@ -200,27 +200,34 @@ def bare_kernel_text(forms: list[Form]) -> str:
 
 
 def kernel_text(forms: list[Form], name: str, uniform: bool) -> str:
-    """One entry that runs every form on element ``%index``: the block's number, or the thread's."""
+    """One entry that runs every form on element ``%index``: the block's number, or the thread's.
+
+    Elements of one size are addressed from one register, for the inputs (``%in4``) and for the outputs (``%out4``), so that
+    LLVM gets little more than the forms themselves.
+    """
     lines = _head(name)
     if uniform:
         lines.append("  mov.u32 %index, %ctaid.x;")
     else:
         lines.append("  mov.u32 %t0, %tid.x; mul.wide.u32 %at, %t0, 32; add.u64 %shared, %shared, %at;")
         lines.append("  mov.u32 %t1, %ctaid.x; mov.u32 %t2, %ntid.x; mad.lo.u32 %index, %t1, %t2, %t0;")
+    for bytes in sorted({operand.stored for form in forms for operand in form.operands}):
+        lines.append(f"  .reg .b64 %in{bytes}, %out{bytes}; mul.wide.u32 %at, %index, {bytes};")
+        lines.append(f"  add.u64 %in{bytes}, %in, %at; add.u64 %out{bytes}, %out, %at;")
     at_in = at_out = 0
     for form in forms:
         lines += [f"  {{ // {form.text}", *_declared(form)]
         for operand in form.sources:
-            lines += _load(operand, at_in)
+            lines.append(_load(operand, at_in))
             at_in = _next(at_in, operand)
         for operand in form.results:
             if operand.is_memory:
-                lines += _address(operand, "%out", at_out, f"%{operand.name}")
+                lines.append(f"    add.u64 %{operand.name}, %out{operand.stored}, {at_out};")
                 at_out = _next(at_out, operand)
         lines.append(f"    {form.text};")
         for operand in form.results:
             if not operand.is_memory:
-                lines += _store(operand, at_out)
+                lines.append(_store(operand, at_out))
                 at_out = _next(at_out, operand)
         lines.append("  }")
     return "\n".join([*lines, "  ret;", "}"])
@@ -230,31 +237,24 @@ def _next(at: int, operand: Operand) -> int:
     return -(-(at + COUNT * operand.stored) // 64) * 64
 
 
-def _address(operand: Operand, base: str, at: int, register: str = "%at") -> list[str]:
-    return [
-        f"    mul.wide.u32 {register}, %index, {operand.stored};",
-        f"    add.u64 {register}, {register}, {base}; add.u64 {register}, {register}, {at};",
-    ]
-
-
-def _load(operand: Operand, at: int) -> list[str]:
+def _load(operand: Operand, at: int) -> str:
+    place = f"[%in{operand.stored}+{at}]"
     if operand.is_memory:
-        return _address(operand, "%in", at, f"%{operand.name}")
-    lines = _address(operand, "%in", at)
+        return f"    add.u64 %{operand.name}, %in{operand.stored}, {at};"
     if operand.type == "pred":
-        return [*lines, f"    ld.global.u8 %t0, [%at]; setp.ne.u32 %{operand.name}, %t0, 0;"]
+        return f"    ld.global.u8 %t0, {place}; setp.ne.u32 %{operand.name}, %t0, 0;"
     if operand.bits == 128:
-        return [*lines, f"    ld.global.v2.b64 {{%l0, %l1}}, [%at]; mov.b128 %{operand.name}, {{%l0, %l1}};"]
-    return [*lines, f"    ld.global.b{operand.bits} %{operand.name}, [%at];"]
+        return f"    ld.global.v2.b64 {{%l0, %l1}}, {place}; mov.b128 %{operand.name}, {{%l0, %l1}};"
+    return f"    ld.global.b{operand.bits} %{operand.name}, {place};"
 
 
-def _store(operand: Operand, at: int) -> list[str]:
-    lines = _address(operand, "%out", at)
+def _store(operand: Operand, at: int) -> str:
+    place = f"[%out{operand.stored}+{at}]"
     if operand.type == "pred":
-        return [*lines, f"    selp.u32 %t0, 1, 0, %{operand.name}; st.global.u32 [%at], %t0;"]
+        return f"    selp.u32 %t0, 1, 0, %{operand.name}; st.global.u32 {place}, %t0;"
     if operand.bits == 128:
-        return [*lines, f"    mov.b128 {{%l0, %l1}}, %{operand.name}; st.global.v2.b64 [%at], {{%l0, %l1}};"]
-    return [*lines, f"    st.global.{operand.register} [%at], %{operand.name};"]
+        return f"    mov.b128 {{%l0, %l1}}, %{operand.name}; st.global.v2.b64 {place}, {{%l0, %l1}};"
+    return f"    st.global.{operand.register} {place}, %{operand.name};"
 
 
 # ---------------------------------------------------------------- values and results
