@@ -36,7 +36,7 @@ def groups() -> Iterator[object]:
 
 @pytest.fixture(autouse=True)
 def best(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best code, however long it takes to make (test_threaded.py has the other form)."""
+    """The best code, however long it takes to make (test_other_ways.py has the others)."""
     monkeypatch.setenv("PTXEMU_TIER", "best")
 
 
