@@ -98,7 +98,7 @@ class _CallGraph:
         self.module = module
         self.chosen = chosen
         self.kept: set[Function] = set()
-        self.sites: dict[Function, int] = {}  # direct calls
+        self.calls: dict[Function, int] = {}  # direct calls
         self.size: dict[Function, int] = {}
         self.nesting: dict[Function, int] = {}
         self._taken: list[Function] | None = None
@@ -112,7 +112,7 @@ class _CallGraph:
         while work:
             for call in _calls(work.pop().body or []):
                 for direct in self._direct(call):
-                    self.sites[direct] = self.sites.get(direct, 0) + 1
+                    self.calls[direct] = self.calls.get(direct, 0) + 1
                 targets = self.targets(call)
                 if isinstance(call.callee, Reg):
                     roots += [target for target in targets if target not in seen]
@@ -150,12 +150,12 @@ class _CallGraph:
 
     def _explodes(self, function: Function) -> bool:
         """Whether copies in place of the calls would be most of the code."""
-        sites, size = self.sites.get(function, 0), self.size[function]
-        if sites < 2 or size <= ALWAYS_INLINED:
+        calls, size = self.calls.get(function, 0), self.size[function]
+        if calls < 2 or size <= ALWAYS_INLINED:
             return False
         if function in self.chosen:
             return size > MAX_WAITING
-        return size > MAX_INLINED or size * sites > MAX_COPIED
+        return size > MAX_INLINED or size * calls > MAX_COPIED
 
     def _callees(self, function: Function) -> list[Function]:
         return [callee for call in _calls(function.body or []) for callee in self._direct(call)]
