@@ -60,8 +60,9 @@ class Lifetimes:
         for block in self._structure.order:
             start = position
             for phi in block.phis:
-                self._mention(phi, position)
-                self._mention(phi.dst, position)
+                if self._homes.get(phi, phi) is not None:
+                    self._mention(phi, position)
+                    self._mention(phi.dst, position)
             for op in block.ops:
                 position += 1
                 for reg in reads(op):

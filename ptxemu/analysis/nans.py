@@ -25,6 +25,8 @@ def raw_values(graph: Graph) -> set[Reg]:
     """Registers that may hold a NaN that is not canonical: raw results, and phis of nothing but such and constants."""
     raw = {op.dsts[0] for block in graph.blocks for op in block.ops if may_be_raw(op)}
     raw.discard(None)
+    if not raw:
+        return set()
     phis = [phi for block in graph.blocks for phi in block.phis if phi.dst.type.bits == 32]
     hopeful = {phi.dst for phi in phis}
     changed = True

@@ -14,6 +14,7 @@ may write what is awaited, the kernel needs the form in which lanes progress ind
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ptxemu.analysis.linear import Linear, Structure
 from ptxemu.ir.convergence import meets_all
@@ -121,15 +122,20 @@ class _Finder:
 
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
-        self.home: dict[Reg, tuple[Block, Op | Phi]] = {}
-        for block in structure.order:
-            for phi in block.phis:
-                self.home[phi.dst] = (block, phi)
-            for op in block.ops:
-                for dst in writes(op):
-                    self.home[dst] = (block, op)
         self.waiting = {block for block in structure.order if any(op.effects.waits == "cta" for op in block.ops)}
         self.reading = {block for block in structure.order if any(map(_reads_memory, block.ops))}
+
+    @cached_property
+    def home(self) -> dict[Reg, tuple[Block, Op | Phi]]:
+        """Where each value comes from. Most kernels have no loop for which somebody asks."""
+        found: dict[Reg, tuple[Block, Op | Phi]] = {}
+        for block in self.structure.order:
+            for phi in block.phis:
+                found[phi.dst] = (block, phi)
+            for op in block.ops:
+                for dst in writes(op):
+                    found[dst] = (block, op)
+        return found
 
     def spin_loop(self, loop: Loop) -> SpinLoop:
         result = SpinLoop(loop)

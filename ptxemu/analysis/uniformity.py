@@ -86,23 +86,26 @@ class Uniformity:
     # -- the fixpoint over values
 
     def _solve(self) -> None:
+        """Look at all values in linear order, until what comes back to the loops changes nothing there."""
         self.known = {}
-        changed = True
-        while changed:
-            changed = False
-            for block in self.structure.order:
-                changed |= self._phis(block)
-                for op in block.ops:
-                    self.widening_block[op] = block
-                    results = self.results(op)
-                    for dst in op.dsts:
-                        if dst is not None:
-                            changed |= self._update(dst, results)
-                    if op.call is not None:
-                        for value in op.call.returns:
-                            if isinstance(value, Reg):
-                                changed |= self._update(value, None)
-            changed = changed and bool(self.structure.latches)  # without loops one pass in topological order is enough
+        headers = [loop.header for loop in dict.fromkeys(self.structure.loops.values())]
+        self._pass()
+        while any([self._phis(header) for header in headers]):
+            self._pass()
+
+    def _pass(self) -> None:
+        for block in self.structure.order:
+            self._phis(block)
+            for op in block.ops:
+                self.widening_block[op] = block
+                results = self.results(op)
+                for dst in op.dsts:
+                    if dst is not None:
+                        self._update(dst, results)
+                if op.call is not None:
+                    for value in op.call.returns:
+                        if isinstance(value, Reg):
+                            self._update(value, None)
 
     def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
         if isinstance(new, _Unknown):

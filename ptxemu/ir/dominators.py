@@ -140,18 +140,18 @@ class Dominance:
             for succ in block.succs:
                 if self.dominates(succ, block):
                     by_header.setdefault(succ, Loop(succ, {succ})).latches.append(block)
-        for loop in by_header.values():
-            work = list(loop.latches)
-            while work:
-                block = work.pop()
-                if block not in loop.blocks:
-                    loop.blocks.add(block)
-                    work.extend(block.preds)
         innermost: dict[Block, Loop] = {}
-        for loop in sorted(by_header.values(), key=lambda loop: -len(loop.blocks)):
-            loop.parent = innermost.get(loop.header)
-            for block in loop.blocks:
-                innermost[block] = loop
+        for header in sorted(by_header, key=self.number.__getitem__, reverse=True):  # those inside come first
+            loop = by_header[header]
+            for member in _members(loop, innermost):
+                inner = innermost.get(member)
+                if inner is None:
+                    innermost[member] = loop
+                    loop.blocks.add(member)
+                else:
+                    inner.parent = loop
+                    loop.blocks |= inner.blocks
+            innermost[header] = loop
         return {block: innermost[block] for block in self.order if block in innermost}
 
     def reducible(self) -> bool:
@@ -160,6 +160,22 @@ class Dominance:
         return all(
             position[succ] > position[block] or self.dominates(succ, block) for block in self.order for succ in block.succs
         )
+
+
+def _members(loop: Loop, innermost: dict[Block, Loop]) -> set[Block]:
+    """The blocks of a loop but its header; of each loop directly inside, which must be known, the header alone."""
+    found: set[Block] = set()
+    work = list(loop.latches)
+    while work:
+        block = work.pop()
+        inner = innermost.get(block)
+        while inner is not None and inner.parent is not None:
+            inner = inner.parent
+        block = block if inner is None else inner.header
+        if block is not loop.header and block not in found:
+            found.add(block)
+            work.extend(block.preds)
+    return found
 
 
 def post_dominators(blocks: list[Block], loops: Iterable[Loop]) -> dict[Block, Block | None]:

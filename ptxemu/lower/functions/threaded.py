@@ -62,20 +62,18 @@ class ThreadedBuilder(FunctionBuilder):
         lifetimes = self._lifetimes(homes)
         sized = [(value, life, self._bytes(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.items()]
         offsets, self.frame_bytes = place(sized, self._place_masks())
+        places = self.ctx.offsets
         for value in lifetimes:
-            self._place(self._handed(value) if isinstance(value, Phi) else value, offsets[value])
+            places[self._handed(value) if isinstance(value, Phi) else value] = offsets[value]
         for value, home in homes.items():
             if isinstance(value, Phi):
                 self.handed.setdefault(value, value.dst)
             elif home is not None:
-                self._place(value, offsets[home])
+                places[value] = offsets[home]
+        self.ctx.shared_regs.update(places)
 
     def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
         return Lifetimes(self.linear.structure, homes).of
-
-    def _place(self, reg: Reg, offset: int) -> None:
-        self.ctx.offsets[reg] = offset
-        self.ctx.shared_regs.add(reg)
 
     def _homes(self) -> dict[Value, Value | None]:
         """Where phis need no place of their own for what is handed over to them, as :class:`Lifetimes` takes it.
@@ -89,14 +87,17 @@ class ThreadedBuilder(FunctionBuilder):
             if not block.phis or any(self.linear.waits(pred, block) for pred in block.preds):
                 continue
             for phi in block.phis:
-                arg, *others = set(phi.args.values())
-                if not others and isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(phi.dst):
+                args = phi.args.values()
+                arg = next(iter(args))
+                one = len(args) == 1 or len(set(args)) == 1
+                if one and isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(phi.dst):
                     homes[phi], homes[phi.dst] = None, homes.get(arg, arg)
+        headers = {loop.header for loop in self.linear.structure.loops.values()}
         for block in self.order:
-            results = {phi.dst for phi in block.phis}
-            given = ((phi, homes.get(arg, arg)) for phi in block.phis for arg in phi.args.values() if isinstance(arg, Reg))
-            read = {arg for phi, arg in given if arg in results and arg is not phi.dst}
-            homes |= {phi: phi.dst for phi in block.phis if phi not in homes and phi.dst not in read}
+            read = _exchanged(block, homes) if block in headers else ()
+            for phi in block.phis:
+                if phi not in homes and phi.dst not in read:
+                    homes[phi] = phi.dst
         return homes
 
     def _place_masks(self) -> int:
@@ -176,7 +177,8 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _fill(self, block: Block) -> None:
         for phi in block.phis:
-            self.steps.copy(self.handed[phi], phi.dst, self._bytes(phi.dst))
+            if (handed := self.handed[phi]) is not phi.dst:
+                self.steps.copy(handed, phi.dst, self._bytes(phi.dst))
         for op in self._body(block):
             if op.call is not None or op.row in WHOLE:
                 self._outside(partial(lower, self.ctx, op))
@@ -201,14 +203,16 @@ class ThreadedBuilder(FunctionBuilder):
     def _steps_to(self, block: Block, succ: Block, again: bool = False) -> None:
         """The steps for the phis of ``succ``."""
         waits = again or self.linear.waits(block, succ)
+        ctx, steps = self.ctx, self.steps
         for phi in succ.phis:
             arg, target = phi.args[block], self.handed[phi]
-            if waits and not self.ctx.is_scalar(phi.dst):
-                self.steps.special("merge", _merge, arg, target)
-            elif isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(target):
-                self.steps.copy(arg, target, self._bytes(target))
+            if waits and not ctx.is_scalar(phi.dst):
+                steps.special("merge", _merge, arg, target)
+            elif isinstance(arg, Reg) and ctx.form(arg) == ctx.form(target):
+                if ctx.offsets[arg] != ctx.offsets[target]:
+                    steps.copy(arg, target, self._bytes(target))
             else:
-                self.steps.special("hand", _hand, arg, target)
+                steps.special("hand", _hand, arg, target)
 
     def _send(self, block: Block, succ: Block, lanes: int, onwards: Way) -> None:
         """Lanes leave for ``succ``, and control goes on."""
@@ -296,6 +300,13 @@ class ThreadedBuilder(FunctionBuilder):
 
 def _yield(ctx: Context) -> None:
     ctx.call("void", "pe_yield", ("ptr", "%w"))
+
+
+def _exchanged(block: Block, homes: Mapping[Value, Value | None]) -> set[Value | None]:
+    """The results of phis of a loop's header that another one of them takes from the trip before."""
+    results = {phi.dst for phi in block.phis}
+    given = ((phi, homes.get(arg, arg)) for phi in block.phis for arg in phi.args.values() if isinstance(arg, Reg))
+    return {arg for phi, arg in given if arg in results and arg is not phi.dst}
 
 
 def _spread(ctx: Context, index: Reg, vector: Reg) -> None:
