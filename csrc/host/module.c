@@ -152,6 +152,8 @@ void pe_module_release(pe_module *module) {
 
 pe_entry *pe_module_entry(const pe_module *module) { return module->entry; }
 
+const pe_device *pe_module_device(const pe_module *module) { return &module->device; }
+
 uint64_t pe_module_block(const pe_module *module, uint32_t block) { return block < 2 ? module->block[block] : 0; }
 
 const uint64_t *pe_module_handles(const pe_module *module) { return module->handles; }

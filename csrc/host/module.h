@@ -29,6 +29,7 @@ pe_module *pe_module_keep(pe_module *module);
 void pe_module_release(pe_module *module);
 
 pe_entry *pe_module_entry(const pe_module *module);
+const pe_device *pe_module_device(const pe_module *module);
 
 /* The address of a block of variables, PE_BLOCK_GLOBAL or _CONST; 0: it is empty. */
 uint64_t pe_module_block(const pe_module *module, uint32_t block);

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "checked.h"
-#include "code.h"
 #include "host.h"
+#include "start.h"
 
 #define MAX_BYTES (1ull << 30) /* so that code reaches all of its data */
 #define MAX_ALIGNMENT 4096
@@ -23,7 +23,8 @@
 struct pe_code {
   uint8_t *memory;
   uint64_t bytes;
-  uint64_t address; /* of the entry */
+  uint64_t address; /* where it starts */
+  pe_entry *entry;  /* that it was loaded from, or NULL */
   _Atomic uint32_t owners;
 };
 
@@ -278,6 +279,20 @@ int pe_code_link(const void *object, uint64_t size, const char *symbol, pe_code 
   return *code ? 0 : l.problem ? ENOEXEC : ENOMEM;
 }
 
+int pe_code_load(pe_entry *entry, pe_code **code, const char **problem) {
+  uint64_t count, size;
+  const pe_code_facts *facts = pe_entry_section(entry, PE_SECTION_CODE, &count);
+  const void *object = pe_entry_section(entry, PE_SECTION_OBJECT, &size);
+  int error = pe_code_link(object, size, pe_entry_text(entry, facts->symbol), code, problem);
+  if (!error) (*code)->entry = pe_entry_keep(entry);
+  return error;
+}
+
+const pe_code_facts *pe_code_facts_of(const pe_code *code) {
+  uint64_t count;
+  return code->entry ? pe_entry_section(code->entry, PE_SECTION_CODE, &count) : NULL;
+}
+
 uint64_t pe_code_address(const pe_code *code) { return code->address; }
 
 pe_code *pe_code_keep(pe_code *code) {
@@ -288,5 +303,6 @@ pe_code *pe_code_keep(pe_code *code) {
 void pe_code_release(pe_code *code) {
   if (!code || atomic_fetch_sub(&code->owners, 1) != 1) return;
   munmap(code->memory, code->bytes);
+  pe_entry_release(code->entry);
   free(code);
 }

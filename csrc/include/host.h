@@ -69,6 +69,13 @@ typedef struct pe_config {
   uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
+  /* NULL, or called when the launch has ended, on a thread of the pool that holds no lock; it must not wait.  Nobody but it, or whom
+   * it tells, may destroy the launch. */
+  void (*ended)(void *context, pe_launch *launch);
+  void *context;
+  /* NULL, or called with `keeps` when the launch is destroyed: what it needed until then. */
+  void (*release)(void *keeps);
+  void *keeps;
 } pe_config;
 
 /* The first fault of a launch; or, where it was stopped (PE_STOPPED), where a warp was then. */
@@ -104,7 +111,7 @@ typedef struct pe_counters {
 /* Start a launch on the pool's threads. 0, or an errno value. */
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch);
 
-/* Wait up to `milliseconds`. 1: the launch has ended. */
+/* Wait up to `milliseconds`, UINT32_MAX without a limit. 1: the launch has ended. */
 int pe_launch_wait(pe_launch *launch, uint32_t milliseconds);
 void pe_launch_request_stop(pe_launch *launch);
 

@@ -256,6 +256,8 @@ static struct timespec deadline_after(uint32_t milliseconds) {
 int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
   struct timespec deadline = deadline_after(milliseconds);
   pe_lock();
+  if (milliseconds == UINT32_MAX)
+    while (!launch->ended) pe_wait(&launch->end);
   while (!launch->ended && pe_wait_until(&launch->end, &deadline)) {
   }
   int ended = launch->ended;
@@ -285,6 +287,7 @@ void pe_launch_destroy(pe_launch *launch) {
   free(launch->output.text);
   pthread_mutex_destroy(&launch->output.mutex);
   pthread_cond_destroy(&launch->end);
+  if (launch->config.release) launch->config.release(launch->config.keeps);
   free(launch);
 }
 

@@ -26,6 +26,17 @@ void pe_pool_forget(void) {
   busy = 0;
 }
 
+/* The last worker is done.  Whoever waits may destroy the launch as soon as the lock is free, unless it has a hook. */
+static void finish(pe_launch *launch) {
+  void (*ended)(void *, pe_launch *) = launch->config.ended;
+  void *context = launch->config.context;
+  pe_launch_finished(launch);
+  if (!ended) return;
+  pe_unlock();
+  ended(context, launch);
+  pe_lock();
+}
+
 static void serve(pe_worker *worker) {
   pe_lock();
   for (;;) {
@@ -35,10 +46,10 @@ static void serve(pe_worker *worker) {
     pe_worker_run(worker);
     pe_lock();
     worker->launch = NULL;
+    busy--;
+    if (--launch->running == 0) finish(launch);
     worker->next_idle = idle;
     idle = worker;
-    busy--;
-    if (--launch->running == 0) pe_launch_finished(launch);
   }
 }
 

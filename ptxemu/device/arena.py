@@ -15,7 +15,7 @@ from ptxemu.text.errors import InputError, shown
 
 MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
 ALIGNMENT = 256  # of an allocation, in bytes, at least
-NEAR = 1 << 20  # bytes between an address and the allocation that it may have missed
+DESCRIPTION_BYTES = 256
 MAX_ALLOCATIONS = lib.PE_MAX_ALLOCATIONS
 
 
@@ -104,25 +104,10 @@ class Arena:
 
     def describe(self, address: int) -> str:
         """Where an address lies, relative to the nearest allocation if one is near."""
-        found = ffi.new("pe_allocation *")
-        if not lib.pe_arena_nearest(self.handle, address, found):
-            return "no memory is allocated"
-        name = ffi.string(found.name).decode(errors="replace")
-        what = f"`{name}`" if name else "an allocation"
-        where = f"{what} ({found.size} bytes at 0x{found.address:x})"
-        past = address - found.address - found.size
-        if found.address - address > NEAR or past > NEAR:
-            return "outside of any allocation"
-        if address < found.address:
-            return f"{_bytes(found.address - address)} before {where}"
-        if past >= 0:
-            return f"{_bytes(past)} past the end of {where}"
-        return f"{_bytes(address - found.address)} into {where}"
+        out = ffi.new("char[]", DESCRIPTION_BYTES)
+        lib.pe_arena_describe(self.handle, address, out, DESCRIPTION_BYTES)
+        return str(ffi.string(out).decode("utf-8", "replace"))
 
     def close(self) -> None:
         """Give all memory back, or, while views are alive or launches run, as soon as the last one is gone."""
         self._memory = None
-
-
-def _bytes(count: int) -> str:
-    return "1 byte" if count == 1 else f"{count} bytes"

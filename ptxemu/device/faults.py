@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ptxemu._runtime import ffi, lib
@@ -14,8 +15,7 @@ from ptxemu.text.source import Location
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
 
-SPACES = ("generic", "global", "shared", "local", "constant", "parameter")
-LAUNCH_FAILURE = 719  # cudaErrorLaunchFailure
+TEXT_BYTES = 4096  # of a message, beside the names in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,39 +23,21 @@ class FaultKind:
     """What a kind of fault is called, the ``cudaError_t`` that a device would report, and the error that it is if not a Fault."""
 
     text: str
-    code: int = LAUNCH_FAILURE
+    code: int = 719  # cudaErrorLaunchFailure
     error: type[InternalError | UnsupportedError] | None = None
 
 
-KINDS: Mapping[int, FaultKind] = {
-    lib.PE_ILLEGAL_ADDRESS: FaultKind("illegal address", 700),
-    lib.PE_MISALIGNED: FaultKind("misaligned address", 716),
-    lib.PE_NULL: FaultKind("null pointer", 700),
-    lib.PE_SURFACE_TRAP: FaultKind("surface access out of bounds"),
-    lib.PE_INVALID_SURFACE: FaultKind("invalid surface handle", 400),
-    lib.PE_UNBOUND_SURFACE: FaultKind("unbound surface", 400),
-    lib.PE_GEOMETRY_MISMATCH: FaultKind("surface geometry mismatch"),
-    lib.PE_FORMAT_MISMATCH: FaultKind("surface format mismatch"),
-    lib.PE_INVALID_ADDRESS_SPACE: FaultKind("invalid address space", 717),
-    lib.PE_TRAP: FaultKind("trap"),
-    lib.PE_ASSERT: FaultKind("assertion failed", 710),
-    lib.PE_DEADLOCK: FaultKind("deadlock"),
-    lib.PE_STACK_OVERFLOW: FaultKind("stack overflow", 714),
-    lib.PE_BARRIER_MISUSE: FaultKind("barrier misuse"),
-    lib.PE_INVALID_BRANCH: FaultKind("invalid branch target", 718),
-    lib.PE_INVALID_CALL: FaultKind("invalid call target", 718),
-    lib.PE_ILLEGAL_OP_TYPE: FaultKind("illegal operation for the type", 715),
-    lib.PE_INVALID_FREE: FaultKind("invalid free"),
-    lib.PE_PARTIAL_WARP: FaultKind("partial warp"),
-    lib.PE_INVALID_TEXTURE: FaultKind("invalid texture or sampler handle", 400),
-    lib.PE_UNBOUND_TEXTURE: FaultKind("unbound texture or sampler", 400),
-    lib.PE_TEXTURE_GEOMETRY: FaultKind("texture geometry mismatch"),
-    lib.PE_TEXTURE_FORMAT: FaultKind("texture of integers read as floats"),
-    lib.PE_ARITHMETIC: FaultKind("arithmetic trap in compiled code", error=InternalError),
-    lib.PE_UNSUPPORTED_FORMAT: FaultKind("unsupported: a formatted store to packed components", error=UnsupportedError),
+# The kinds that are no faults of the program.
+ERRORS: Mapping[int, type[InternalError | UnsupportedError]] = {
+    lib.PE_ARITHMETIC: InternalError,
+    lib.PE_UNSUPPORTED_FORMAT: UnsupportedError,
 }
 
-MEMORY_KINDS = {lib.PE_ILLEGAL_ADDRESS, lib.PE_MISALIGNED, lib.PE_NULL, lib.PE_INVALID_ADDRESS_SPACE}
+
+@cache
+def _kind(number: int) -> FaultKind:
+    """One that all dialects have."""
+    return FaultKind(ffi.string(lib.pe_fault_name(number)).decode(), lib.pe_fault_code(number), ERRORS.get(number))
 
 
 @dataclass(slots=True, frozen=True)
@@ -70,7 +52,7 @@ class Origin:
     kinds: Mapping[int, FaultKind] = field(default_factory=dict)
 
     def kind(self, number: int) -> FaultKind:
-        return self.kinds.get(number) or KINDS[number]
+        return self.kinds.get(number) or _kind(number)
 
     def location(self, raw: CData) -> Location | None:
         return None if raw.pos == lib.PE_NO_POS else self.locate(raw.pos)
@@ -92,7 +74,7 @@ def last_seen(raw: CData, origin: Origin) -> str:
 
 
 def record_of(raw: CData, count: int, origin: Origin) -> FaultRecord:
-    kind, in_memory = origin.kind(raw.kind), raw.kind in MEMORY_KINDS and not raw.has_coordinates
+    kind, in_memory = origin.kind(raw.kind), lib.pe_fault_in_memory(raw)
     return FaultRecord(
         kind=kind.text,
         code=kind.code,
@@ -106,7 +88,7 @@ def record_of(raw: CData, count: int, origin: Origin) -> FaultRecord:
         lane=raw.lane,
         channel=raw.channel - 1 if raw.channel else None,
         warp=raw.warp,
-        space=SPACES[raw.space] if in_memory else None,
+        space=ffi.string(lib.pe_space_name(raw.space)).decode() if in_memory else None,
         address=raw.address if in_memory else None,
         size=raw.size,
         texel=_texel(raw, origin) if raw.has_coordinates else None,
@@ -121,28 +103,14 @@ def _texel(raw: CData, origin: Origin) -> TexelPlace:
 
 
 def _message(raw: CData, record: FaultRecord, arena: Arena) -> str:
-    where = f" at {record.location}" if record.location else ""
-    unit = f"warp {record.warp}" if record.thread is None else f"thread {_dim(record.thread)}"
-    unit += "" if record.channel is None else f", channel {record.channel}"
-    parts = [f"{record.kind} in kernel `{record.kernel}`{where}: block {_dim(record.block)}, {unit}"]
-    if record.address is not None:
-        parts.append(_access(raw, record, arena))
-    if record.texel is not None:
-        x, y, z, layer = record.texel.coordinates
-        surface = record.texel.slot if record.texel.surface is None else f"`{record.texel.surface}`"
-        parts.append(f"{record.size}-byte access of surface {surface} at x={x}, y={y}, z={z}, layer={layer}")
-    if record.note:
-        parts.append(record.note)
-    return ", ".join(parts)
-
-
-def _access(raw: CData, record: FaultRecord, arena: Arena) -> str:
-    size = f"{record.size}-byte access to" if record.size else "access to"
-    text = f"{size} {record.space} address 0x{record.address:x}"
-    own_space = bool(record.note)  # the note says which: no device address
-    if raw.space in (lib.PE_GENERIC, lib.PE_GLOBAL) and raw.kind == lib.PE_ILLEGAL_ADDRESS and not own_space:
-        text += f", {arena.describe(raw.address)}"
-    return text
+    place = None if record.location is None else str(record.location)
+    surface = None if record.texel is None else record.texel.surface
+    texts = {"kind": record.kind, "kernel": record.kernel, "place": place, "surface": surface}
+    kept = {name: ffi.new("char[]", text.encode("utf-8", "replace")) for name, text in texts.items() if text is not None}
+    room = TEXT_BYTES + sum(map(len, kept.values()))
+    names, out = ffi.new("pe_fault_names *", {**kept, "arena": arena.handle}), ffi.new("char[]", room)
+    lib.pe_fault_text(raw, names, out, room)
+    return str(ffi.string(out).decode("utf-8", "replace"))
 
 
 def _extent(values: CData) -> Dim3:

@@ -150,14 +150,6 @@ def use(entry: Entry, device: ptxemu.Device) -> None:
 # ---------------------------------------------------------------- modules
 
 
-def module_of(text: str, device: ptxemu.Device):
-    entry = opened("a", MODULE, sealed("a", MODULE, body_of(info(text))))
-    assert entry is not None
-    made, problem = ffi.new("pe_module **"), ffi.new("char **")
-    assert lib.pe_module_create(device.native(), entry.pointer, b"m", made, problem) == 0
-    return ffi.gc(made[0], lib.pe_module_release)
-
-
 def test_memory_and_handles_are_given_back():
     device = ptxemu.Device(memory="8 MiB")
     used = device.arena.used

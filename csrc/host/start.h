@@ -1,0 +1,55 @@
+/* start.h: launches of a module's kernels. */
+#ifndef PTXEMU_START_H
+#define PTXEMU_START_H
+#include "code.h"
+#include "module.h"
+
+#pragma GCC visibility push(default)
+/* CDEF BEGIN */
+/* The code of a kernel entry, linked; it has one owner. 0, or ENOEXEC, ENOMEM; then `problem` is a constant text. */
+int pe_code_load(pe_entry *entry, pe_code **code, const char **problem);
+
+/* What that entry says of it; NULL for code that was linked alone. */
+const pe_code_facts *pe_code_facts_of(const pe_code *code);
+
+/* What is to be launched.  Everything is the caller's again when a function of this header returns: a launch has its own copy of the
+ * arguments and is an owner of module and code until it is destroyed. */
+typedef struct pe_start {
+  pe_module *module;
+  const pe_kernel_facts *kernel;
+  pe_code *code;
+  const pe_code_facts *facts; /* NULL: those of the entry that the code was loaded from */
+  uint32_t grid[3], block[3];
+  uint32_t cluster[3];         /* blocks in each dimension: 1, or 0 for the same; clusters have one block */
+  uint32_t cooperative;        /* all blocks may wait for each other */
+  uint64_t dynamic_shared;     /* bytes */
+  const void *const *pointers; /* to the value of each parameter; or NULL, then they lie in ... */
+  const void *buffer;          /* ... buffer_size bytes, at least param_bytes, as the kernel sees them */
+  uint64_t buffer_size;
+  pe_su_context *surfaces; /* where accesses are counted, until the launch has ended; NULL: nobody wants to know */
+  void (*ended)(void *context, pe_launch *launch); /* as in pe_config */
+  void *context;
+} pe_start;
+
+enum { PE_MESSAGE_BYTES = 1024 };
+
+/* Whether a kernel of an entry takes such a grid and block, by the limits of devices and its own. 0, or EINVAL; then `message`,
+ * PE_MESSAGE_BYTES large, says what is wrong. */
+int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *block,
+                   char *message);
+
+/* The same of shared memory. */
+int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,
+                    char *message);
+
+/* Check everything, and start on the pool's threads. 0, or EINVAL for what a kernel does not take, or as pe_launch_start: ENOMEM,
+ * E2BIG, EAGAIN; then `message` says what is wrong. */
+int pe_start_launch(const pe_start *start, pe_launch **launch, char *message);
+
+/* What pe_start_launch has started a launch of; NULL for any other launch. */
+const pe_module *pe_launch_module(const pe_launch *launch);
+const pe_kernel_facts *pe_launch_kernel(const pe_launch *launch);
+/* CDEF END */
+#pragma GCC visibility pop
+
+#endif
