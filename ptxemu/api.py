@@ -5,24 +5,28 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptxemu import dialects
+from ptxemu._runtime import ffi, lib
 from ptxemu.cache import Cache
-from ptxemu.device.arguments import Arguments
+from ptxemu.device.arguments import Arguments, places_of
 from ptxemu.device.buffer import Buffer
-from ptxemu.device.device import FRAMELESS_STACK, Device, default_device
+from ptxemu.device.code import KernelCode
+from ptxemu.device.device import Device, default_device
+from ptxemu.device.entry import Entry
 from ptxemu.device.faults import Origin
-from ptxemu.device.launch import Launch, LaunchResult, launch
+from ptxemu.device.launch import LaunchResult
 from ptxemu.device.launch_limits import Shape, check_kernel, check_shared, rows_of, shape_of
 from ptxemu.device.module_info import KernelInfo, ModuleInfo
 from ptxemu.device.module_memory import Bindable, Resident
 from ptxemu.device.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
-from ptxemu.dialects.host import host_of
+from ptxemu.dialects.host import Host, host_of
 from ptxemu.driver.front import read_ptx
 from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import engine_of
@@ -31,9 +35,13 @@ from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import SourceFile, join
 from ptxemu.text.suggestions import closest
 
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
+
 Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]
 MAX_OPT = 3
+MAX_PREPARED = 256  # grids and blocks of a module that are remembered
 
 TIERS = ("auto", "fast", "best")
 TIER_VARIABLE = "PTXEMU_TIER"
@@ -130,6 +138,9 @@ class Module(Mapping[str, "Kernel"]):
         SurfacePolicy().replaced(self._policy)
         self._lock = new_lock()
         self._resident: Resident | None = None
+        self._surfaces: SurfaceContext | None = None
+        self._origins: dict[str, Origin] = {}
+        self._prepared: dict[tuple[str, object, object], _Prepared] = {}
         self._info = program.info
 
     @property
@@ -192,14 +203,61 @@ class Module(Mapping[str, "Kernel"]):
         of an array of them)."""
         self.resident().bind(name, item, index)
 
+    @cached_property
+    def host(self) -> Host:
+        """What the dialect brings to launches."""
+        return host_of(self.program.settings.dialect)
+
     def origin(self, kernel: str) -> Origin:
         """What faults of a kernel call the places of the program."""
-        dialect = self.program.settings.dialect
-        return Origin(kernel, self.program.source.location, dialect, self.resident().surface_name, host_of(dialect).faults)
+        found = self._origins.get(kernel)
+        if found is None:
+            dialect, locate = self.program.settings.dialect, self.program.source.location
+            found = self._origins[kernel] = Origin(kernel, locate, dialect, self.resident().surface_name, self.host.faults)
+        return found
 
     def surface_context(self) -> SurfaceContext:
         """What a launch of the module needs to know of surfaces; keep it until the launch has ended."""
-        return self.device.surface_context(self._policy)
+        if self._surfaces is None:
+            self._surfaces = self.device.surface_context(self._policy)
+        return self._surfaces.fresh()
+
+    def prepared(self, info: KernelInfo, grid: object, block: object) -> _Prepared:
+        """A kernel with a grid and a block, checked once."""
+        key = (info.name, grid, block) if _is_plain(grid) and _is_plain(block) else None
+        found = self._prepared.get(key) if key else None
+        if found is None:
+            found = _Prepared(self.program.entry, info, shape_of(grid, block))
+            if key and len(self._prepared) < MAX_PREPARED:
+                self._prepared[key] = found
+        return found
+
+
+def _is_plain(extent: object) -> bool:
+    """Whether an extent equals no other that means something else, as 1 equals True and 1.0."""
+    return type(extent) is int or (type(extent) is tuple and all(type(item) is int for item in extent))
+
+
+class _Prepared:
+    """What launches of a kernel with one grid and one block have in common."""
+
+    __slots__ = ("_made", "entry", "facts", "info", "places", "rows", "shape")
+
+    def __init__(self, entry: Entry, info: KernelInfo, shape: Shape) -> None:
+        self.entry, self.info, self.shape = entry, info, shape
+        self.facts = lib.pe_entry_kernel(entry.pointer, info.name.encode("utf-8", "replace"))
+        check_kernel(entry, self.facts, shape)
+        self.rows = rows_of(info, shape)
+        self.places = places_of(info)
+        self._made: tuple[KernelCode, CData, CData] | None = None
+
+    def start(self, resident: Resident, code: KernelCode) -> CData:
+        """A ``pe_start`` of one launch; its arguments are missing."""
+        made = self._made
+        if made is None or made[0] is not code:
+            native = code.facts.native()
+            made = self._made = (code, native, resident.start(self.facts, self.shape, native))
+        return ffi.new("pe_start *", made[2][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +274,7 @@ class Kernel:
     def __getitem__(self, shape: tuple[object, object]) -> Launcher:
         if not isinstance(shape, tuple) or len(shape) != 2:
             raise InputError(f"kernel {self.name}: write kernel[grid, block](...), each an integer or a tuple")
-        checked = shape_of(*shape)
-        check_kernel(self.info, checked)
-        return Launcher(self, checked)
+        return Launcher(self, self.module.prepared(self.info, *shape))
 
     def __call__(self, *args: object, **options: object) -> None:
         raise InputError(f"kernel {self.name} needs a grid and a block: kernel[grid, block](...)")
@@ -233,7 +289,11 @@ class Launcher:
     """A kernel with its grid and block."""
 
     kernel: Kernel
-    shape: Shape
+    _prepared: _Prepared
+
+    @property
+    def shape(self) -> Shape:
+        return self._prepared.shape
 
     def __call__(
         self,
@@ -250,45 +310,36 @@ class Launcher:
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
         ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """
-        module, info = self.kernel.module, self.kernel.info
-        limit = _checked_timeout(timeout)
+        module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
+        limit = None if timeout is None else _checked_timeout(timeout)
         if not isinstance(cooperative, bool | int | np.bool_):
             raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
         if printf is not None and not callable(printf):
             raise InputError(f"printf must be a function, not {shown(printf)}")
         device = module.device
-        arguments = Arguments(info, args, device, rows_of(info, self.shape))
+        arguments = Arguments(info, args, device, prepared.rows, prepared.places)
         engine = engine_of(device.engine)
-        code, loaded = engine.load(module.program, info.name, self.shape.block)
-        dynamic = check_shared(info, code.facts.static_shared, shared)
+        code, loaded = engine.load(module.program, info.name, prepared.shape.block)
+        dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
         resident, surfaces = module.resident(), module.surface_context()
-        host = host_of(module.program.settings.dialect)
+        host = module.host
         found = host.check(info, resident)
-        ended = engine.watch(module.program, info.name, self.shape.block, code)
+        ended = engine.watch(module.program, info.name, prepared.shape.block, code)
         try:
-            wanted = Launch(
-                self.shape.grid,
-                self.shape.block,
-                arguments.copy_in(),
-                module.origin(info.name),
-                resident.memory(surfaces),
-                dynamic_shared=dynamic,
-                local_bytes=device.stack,
-                stack_bytes=device.host_stack if code.facts.calls else FRAMELESS_STACK,
-                cooperative=bool(cooperative),
-                workers=device.workers,
-                timeout=limit,
-                printf=printf,
-                keeps=(loaded, resident, surfaces),
-                runs=engine.runs(loaded),
-            )
-            result = launch(device.arena, loaded.address, code.facts, wanted)
+            start, config = prepared.start(resident, code), ffi.new("pe_config *")
+            start.buffer = data = ffi.from_buffer(arguments.copy_in())
+            start.dynamic_shared, start.cooperative, start.surfaces = dynamic, bool(cooperative), surfaces.pointer
+            lib.pe_start_config(start, config)
+            config.kernel = loaded.address
+            run = engine.runs(loaded)(device.arena, module.origin(info.name), printf)
+            done = run.execute(config, limit, (data, loaded, resident, surfaces, prepared, start))
             arguments.copy_out()
         finally:
             ended()
             arguments.release()
         counts = {**host.counts(surfaces), **found}
-        return replace(result, surface_drops=surfaces.dropped, format_mismatches=surfaces.format_mismatches, counts=counts)
+        dropped, mismatches = surfaces.dropped, surfaces.format_mismatches
+        return LaunchResult(done.seconds, done.ctas, done.workers, done.output_dropped, dropped, mismatches, counts)
 
 
 def _checked_tier(given: str | None) -> str:

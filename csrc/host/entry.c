@@ -57,6 +57,14 @@ const char *pe_entry_text(const pe_entry *entry, uint32_t name) {
   return name == PE_NO_TEXT ? "" : (const char *)pe_entry_section(entry, PE_SECTION_TEXT, &size) + name;
 }
 
+const pe_kernel_facts *pe_entry_kernel(const pe_entry *entry, const char *name) {
+  uint64_t count;
+  const pe_kernel_facts *kernels = pe_entry_section(entry, PE_SECTION_KERNELS, &count);
+  for (uint64_t i = 0; i < count; i++)
+    if (strcmp(pe_entry_text(entry, kernels[i].name), name) == 0) return &kernels[i];
+  return NULL;
+}
+
 /* ---- tests of sections ---- */
 
 static uint64_t count_of(const pe_entry *entry, uint32_t section) {

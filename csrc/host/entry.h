@@ -157,6 +157,9 @@ void pe_entry_release(pe_entry *entry);
 /* The records of a section and their number. */
 const void *pe_entry_section(const pe_entry *entry, uint32_t section, uint64_t *count);
 
+/* A kernel of a module, by its name, or NULL. */
+const pe_kernel_facts *pe_entry_kernel(const pe_entry *entry, const char *name);
+
 /* What PE_ENTRY_BYTES hold. */
 const void *pe_entry_bytes(const pe_entry *entry, uint64_t *size);
 

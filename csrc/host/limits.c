@@ -8,8 +8,8 @@
 
 #define MAX_THREADS 1024
 
-static const uint32_t MAX_GRID[3] = {0x7fffffff, 65535, 65535};
-static const uint32_t MAX_BLOCK[3] = {1024, 1024, 64};
+static const uint32_t MAX_GRID[3] = {PE_MAX_GRID_X, PE_MAX_GRID_YZ, PE_MAX_GRID_YZ};
+static const uint32_t MAX_BLOCK[3] = {PE_MAX_BLOCK_XY, PE_MAX_BLOCK_XY, PE_MAX_BLOCK_Z};
 
 #define REFUSE(message, ...) (snprintf(message, PE_MESSAGE_BYTES, __VA_ARGS__), EINVAL)
 

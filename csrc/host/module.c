@@ -166,7 +166,7 @@ const uint64_t *pe_module_handles(const pe_module *module) { return module->hand
   return NULL
 
 const pe_kernel_facts *pe_module_kernel(const pe_module *module, const char *name) {
-  FIND(pe_kernel_facts, PE_SECTION_KERNELS);
+  return pe_entry_kernel(module->entry, name);
 }
 
 const pe_variable_facts *pe_module_variable(const pe_module *module, const char *name) {

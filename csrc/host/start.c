@@ -76,16 +76,21 @@ static int check_cluster(const pe_start *start, char *message) {
 
 /* ---- the launch ---- */
 
-static pe_config configured(const pe_start *start, const pe_code_facts *facts, started *own, const void *params) {
+static const pe_code_facts *facts_of(const pe_start *start) {
+  return start->facts ? start->facts : pe_code_facts_of(start->code);
+}
+
+void pe_start_config(const pe_start *start, pe_config *config) {
   const pe_device *device = pe_module_device(start->module);
+  const pe_code_facts *facts = facts_of(start);
   uint64_t count;
   const pe_module_facts *module = pe_entry_section(pe_module_entry(start->module), PE_SECTION_MODULE, &count);
   uint64_t local = facts->stacked ? pe_sum(facts->local_bytes, device->stack) : facts->local_bytes;
-  return (pe_config){
-    .kernel = pe_code_address(start->code),
+  *config = (pe_config){
+    .kernel = start->code ? pe_code_address(start->code) : 0,
     .grid = {start->grid[0], start->grid[1], start->grid[2]},
     .block = {start->block[0], start->block[1], start->block[2]},
-    .params = params,
+    .params = start->buffer,
     .params_size = start->kernel->param_bytes,
     .static_shared = facts->static_shared,
     .dynamic_shared = start->dynamic_shared,
@@ -95,15 +100,13 @@ static pe_config configured(const pe_start *start, const pe_code_facts *facts, s
     .const_base = pe_module_block(start->module, PE_BLOCK_CONST),
     .const_size = module->size[PE_BLOCK_CONST],
     .handles = (uint64_t)(uintptr_t)pe_module_handles(start->module),
-    .surfaces = start->surfaces ? start->surfaces : &own->surfaces,
+    .surfaces = start->surfaces,
     .suspends = facts->suspends || facts->spins || start->cooperative,
     .spins = facts->spins,
     .cooperative = start->cooperative,
     .workers = device->workers,
     .ended = start->ended,
     .context = start->context,
-    .keeps = own,
-    .release = release,
   };
 }
 
@@ -132,35 +135,39 @@ static int describe_failure(const pe_start *start, const pe_config *config, int 
   return error;
 }
 
-static int start_with(const pe_start *start, const pe_code_facts *facts, const void *params, pe_launch **launch,
-                      char *message) {
+static int start_with(const pe_start *start, const void *params, pe_launch **launch, char *message) {
   started *own = new_started(start);
   if (!own) {
     snprintf(message, PE_MESSAGE_BYTES, "out of memory for a launch");
     return ENOMEM;
   }
-  pe_config config = configured(start, facts, own, params);
+  pe_config config;
+  pe_start_config(start, &config);
+  config.params = params;
+  config.keeps = own;
+  config.release = release;
+  if (!config.surfaces) config.surfaces = &own->surfaces;
   int error = pe_launch_start(pe_module_device(start->module)->arena, &config, launch);
   if (!error) return 0;
   release(own);
   return describe_failure(start, &config, error, message);
 }
 
-static int start_packed(const pe_start *start, const pe_code_facts *facts, pe_launch **launch, char *message) {
+static int start_packed(const pe_start *start, pe_launch **launch, char *message) {
   uint8_t *packed = calloc(1, start->kernel->param_bytes);
   if (!packed) {
     snprintf(message, PE_MESSAGE_BYTES, "out of memory for the arguments of a launch");
     return ENOMEM;
   }
   pack(start, packed);
-  int error = start_with(start, facts, packed, launch, message);
+  int error = start_with(start, packed, launch, message);
   free(packed);
   return error;
 }
 
 int pe_start_launch(const pe_start *start, pe_launch **launch, char *message) {
   const pe_entry *entry = pe_module_entry(start->module);
-  const pe_code_facts *facts = start->facts ? start->facts : pe_code_facts_of(start->code);
+  const pe_code_facts *facts = facts_of(start);
   *launch = NULL;
   if (!facts) {
     snprintf(message, PE_MESSAGE_BYTES, "nothing is known of the code");
@@ -171,6 +178,6 @@ int pe_start_launch(const pe_start *start, pe_launch **launch, char *message) {
   if (!error) error = check_cluster(start, message);
   if (!error) error = check_arguments(start, message);
   if (error) return error;
-  if (start->pointers && start->kernel->param_bytes) return start_packed(start, facts, launch, message);
-  return start_with(start, facts, start->buffer, launch, message);
+  if (start->pointers && start->kernel->param_bytes) return start_packed(start, launch, message);
+  return start_with(start, start->buffer, launch, message);
 }

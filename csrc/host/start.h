@@ -33,6 +33,9 @@ typedef struct pe_start {
 
 enum { PE_MESSAGE_BYTES = 1024 };
 
+/* What grids and blocks may be, in x, y and z; and the threads of a block. */
+enum { PE_MAX_GRID_X = 0x7fffffff, PE_MAX_GRID_YZ = 65535, PE_MAX_BLOCK_XY = 1024, PE_MAX_BLOCK_Z = 64 };
+
 /* Whether a kernel of an entry takes such a grid and block, by the limits of devices and its own. 0, or EINVAL; then `message`,
  * PE_MESSAGE_BYTES large, says what is wrong. */
 int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *block,
@@ -41,6 +44,10 @@ int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const u
 /* The same of shared memory. */
 int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,
                     char *message);
+
+/* What pe_launch_start takes for it, for those who launch in another way: nothing is checked, nothing is owned, and `params` are the
+ * buffer.  Code may be missing, if there are facts; then `kernel` is 0. */
+void pe_start_config(const pe_start *start, pe_config *config);
 
 /* Check everything, and start on the pool's threads. 0, or EINVAL for what a kernel does not take, or as pe_launch_start: ENOMEM,
  * E2BIG, EAGAIN; then `message` says what is wrong. */

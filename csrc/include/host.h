@@ -105,6 +105,7 @@ typedef struct pe_counters {
   uint64_t output_dropped; /* bytes of printf output beyond the buffer */
   uint32_t workers;        /* threads used */
   uint32_t no_memory;      /* 1: there was no memory for the stacks of its warps */
+  uint32_t kind;           /* of the record */
   uint32_t orphaned;       /* 1: this is a forked child, and the launch its parent's */
 } pe_counters;
 
@@ -115,11 +116,13 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch
 int pe_launch_wait(pe_launch *launch, uint32_t milliseconds);
 void pe_launch_request_stop(pe_launch *launch);
 
-/* Take up to `size` bytes of printf output; the number taken. */
+/* Whether there is printf output to take. */
+int pe_launch_has_output(pe_launch *launch);
+/* Take up to `size` bytes of it; the number taken. */
 size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size);
 
 /* After the end only.  Until it is destroyed, a launch keeps its windows, which faults may name. */
-void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters);
+void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters); /* record: or NULL */
 void pe_launch_destroy(pe_launch *launch);
 
 /* Stop a launch if there is one, wait for its threads to leave it, and destroy it: all in one call, which no interrupt cuts. */

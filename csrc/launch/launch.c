@@ -268,8 +268,10 @@ int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
 void pe_launch_request_stop(pe_launch *launch) { atomic_store(&launch->stop, 1); }
 
 void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters) {
-  *record = launch->record.kind ? launch->record : launch->left;
+  const pe_record *found = launch->record.kind ? &launch->record : &launch->left;
+  if (record) *record = *found;
   *counters = (pe_counters){
+    .kind = found->kind,
     .ctas = atomic_load(&launch->completed),
     .faults = atomic_load(&launch->faults),
     .output_dropped = launch->output.dropped,

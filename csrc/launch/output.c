@@ -34,6 +34,13 @@ void pe_output_append(pe_launch *launch, const char *text, size_t size) {
   pthread_mutex_unlock(&output->mutex);
 }
 
+int pe_launch_has_output(pe_launch *launch) {
+  pthread_mutex_lock(&launch->output.mutex);
+  int found = launch->output.size != 0;
+  pthread_mutex_unlock(&launch->output.mutex);
+  return found;
+}
+
 size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size) {
   pe_output *output = &launch->output;
   pthread_mutex_lock(&output->mutex);

@@ -20,6 +20,7 @@ from ptxemu.text.errors import InputError
 
 Array = NDArray[Any]
 POINTER_TYPES = ("u64", "s64", "b64")
+PLAIN = (int, float)
 
 
 @dataclass(slots=True)
@@ -36,7 +37,9 @@ class _Group:
 class Arguments:
     """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``."""
 
-    def __init__(self, kernel: KernelInfo, values: Sequence[object], device: Device, rows: int) -> None:
+    def __init__(
+        self, kernel: KernelInfo, values: Sequence[object], device: Device, rows: int, places: Sequence[str] | None = None
+    ) -> None:
         if len(values) != len(kernel.parameters):
             raise InputError(_count_message(kernel, len(values)))
         self._kernel = kernel
@@ -45,12 +48,12 @@ class Arguments:
         self._groups: list[_Group] = []
         self._arrays: list[tuple[Parameter, Array]] = []
         self._params = bytearray(kernel.param_bytes)
-        for number, (parameter, value) in enumerate(zip(kernel.parameters, values, strict=True)):
-            where = f"kernel {kernel.name}, argument {number} ({parameter.name})"
+        for parameter, value, where in zip(kernel.parameters, values, places or places_of(kernel), strict=True):
             data = self._pack(parameter, value, where)
             if data is not None:
                 self._params[parameter.offset : parameter.offset + len(data)] = data
-        self._make_groups()
+        if self._arrays:
+            self._make_groups()
 
     def copy_in(self) -> bytes:
         """Copy arrays to the device; the parameter buffer of the launch."""
@@ -85,6 +88,8 @@ class Arguments:
 
     def _pack(self, parameter: Parameter, value: object, where: str) -> bytes | None:
         """The bytes of an argument, or None for an array, whose address is known later."""
+        if type(value) in PLAIN and parameter.elements is None and not parameter.opaque:
+            return pack_scalar(parameter, value, where)
         if parameter.elements is not None:
             return pack_struct(parameter, value, where)
         if isinstance(value, SurfaceObject | TextureObject | SamplerObject):
@@ -155,6 +160,11 @@ class Arguments:
                 assert group.buffer is not None
                 return group.buffer.address + start - group.start
         raise AssertionError("every array has a group")
+
+
+def places_of(kernel: KernelInfo) -> tuple[str, ...]:
+    """What messages call the arguments."""
+    return tuple(f"kernel {kernel.name}, argument {number} ({item.name})" for number, item in enumerate(kernel.parameters))
 
 
 def _checked_array(parameter: Parameter, given: Array, where: str) -> Array:

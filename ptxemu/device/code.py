@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from ptxemu._runtime import lib
+from ptxemu._runtime import ffi, lib
 from ptxemu.device.entry import Entry, Writer
+
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,10 @@ class Facts:
     spins: bool = False
     calls: bool = False
     stacked: bool = False
+
+    def native(self) -> CData:
+        """A ``pe_code_facts`` of this and no texts."""
+        return ffi.new("pe_code_facts *", {name: value for name, value in asdict(self).items() if name != "variant"})
 
 
 @dataclass(frozen=True, slots=True)

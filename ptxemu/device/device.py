@@ -14,7 +14,6 @@ from numpy.typing import DTypeLike, NDArray
 from ptxemu._runtime import ffi
 from ptxemu.device.arena import Arena
 from ptxemu.device.buffer import Buffer, as_array, checked_shape, device_dtype
-from ptxemu.device.frames import SMALL
 from ptxemu.device.launch_limits import MAX_LOCAL
 from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject, make_surface_object
@@ -37,7 +36,6 @@ MAX_WORKERS = 4096
 DEFAULT_STACK = 16 << 10
 ENGINES = ("jit", "interpreter")
 HOST_STACK_RATIO = 1024
-FRAMELESS_STACK = (1 << 20) - SMALL  # of the host, besides a kernel's own frame
 
 
 class Device:

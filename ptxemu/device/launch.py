@@ -1,4 +1,4 @@
-"""Launches: hand a compiled kernel to the runtime's threads, wait, and turn what went wrong into exceptions."""
+"""Launches: hand a kernel to the runtime's threads, wait, and turn what went wrong into exceptions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
-from ptxemu.device.code import Facts
 from ptxemu.device.faults import Origin, error_of, last_seen
-from ptxemu.device.launch_limits import MAX_LOCAL
-from ptxemu.text.errors import Dim3, Error, InputError, LaunchTimeout
-
-if TYPE_CHECKING:
-    from ptxemu._runtime import CData
+from ptxemu.text.errors import Error, InputError, LaunchTimeout
 
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
@@ -82,96 +77,23 @@ class LaunchResult:
         return [f"{count.value} {count.text}" for count in counts if count.value]
 
 
-@dataclass(slots=True, frozen=True)
-class ModuleMemory:
-    """What a kernel sees of its module: addresses of the blocks of variables and of the table of handles, and the surfaces
-    (a ``pe_su_context``, or None)."""
-
-    global_base: int = 0
-    const_base: int = 0
-    const_size: int = 0
-    handles: int = 0
-    surfaces: CData = None
-
-
-@dataclass(slots=True, frozen=True)
-class Launch:
-    """What a kernel is launched on.
-
-    ``local_bytes`` and ``stack_bytes`` are local memory and host stack beyond what the code says that it needs; the former only
-    where it takes more as it goes.
-    ``workers`` is the number of threads, 0 for one on each CPU, ``timeout`` in seconds. ``printf`` takes the kernel's output
-    as it comes; by default it goes to ``sys.stdout``. ``keeps`` is what must not go away while threads are in the kernel:
-    its code, the tables it reads. ``runs`` makes what executes it, by default on the runtime's threads.
-    """
-
-    grid: Dim3
-    block: Dim3
-    params: bytes
-    origin: Origin
-    memory: ModuleMemory = ModuleMemory()
-    dynamic_shared: int = 0
-    local_bytes: int = 0
-    stack_bytes: int = 0
-    cooperative: bool = False
-    workers: int = 0
-    timeout: float | None = None
-    printf: Callable[[str], None] | None = None
-    keeps: object = None
-    runs: Callable[..., Run] | None = None
-
-
-def launch(arena: Arena, address: int, facts: Facts, wanted: Launch) -> LaunchResult:
-    """Run the kernel at ``address`` over the grid and wait for its end.
-
-    Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has
-    been stopped by then.
-    """
-    buffer = ffi.from_buffer(wanted.params)
-    run = (wanted.runs or Run)(arena, wanted.origin, wanted.printf or sys.stdout.write)
-    return run.execute(_config(address, facts, wanted, buffer), wanted.timeout, (wanted.keeps, buffer))
-
-
-def _config(address: int, facts: Facts, wanted: Launch, params: CData) -> CData:
-    """The ``pe_config`` of a launch."""
-    memory = wanted.memory
-    return ffi.new(
-        "pe_config *",
-        {
-            "kernel": address,
-            "params": params,
-            "params_size": len(params),
-            "grid": wanted.grid,
-            "block": wanted.block,
-            "static_shared": facts.static_shared,
-            "dynamic_shared": wanted.dynamic_shared,
-            "local_bytes": min(facts.local_bytes + wanted.local_bytes, MAX_LOCAL) if facts.stacked else facts.local_bytes,
-            "stack_bytes": facts.frame_bytes + wanted.stack_bytes,
-            "global_base": memory.global_base,
-            "const_base": memory.const_base,
-            "const_size": memory.const_size,
-            "handles": memory.handles,
-            "surfaces": ffi.NULL if memory.surfaces is None else memory.surfaces,
-            "suspends": facts.suspends or facts.spins or wanted.cooperative,
-            "spins": facts.spins,
-            "cooperative": wanted.cooperative,
-            "workers": wanted.workers,
-        },
-    )
-
-
 class Run:
     """One launch in flight, on the runtime's threads."""
 
-    def __init__(self, arena: Arena, origin: Origin, printf: Callable[[str], None] | Any) -> None:
+    def __init__(self, arena: Arena, origin: Origin, printf: Callable[[str], None] | None = None) -> None:
         self.arena = arena
         self.origin = origin
         self.kernel_name = origin.kernel
         self.printf = printf
-        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self.chunk = ffi.new("char[]", OUTPUT_BYTES)
+        self.output: _Output | None = None
 
     def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
+        """Run a ``pe_config`` and wait for its end, ``timeout`` in seconds. ``keeps`` is what must not go away while threads are
+        in the kernel.
+
+        Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has been
+        stopped by then.
+        """
         started = time.monotonic()
         memory = self.arena.handle
         slot = _slot((memory, config, keeps))
@@ -211,25 +133,47 @@ class Run:
     def drain(self, handle: Any, final: bool = False) -> None:
         """Pass on what kernels have printed: all of it at the end; before that a part, as they may print faster than this."""
         chunks = 0
-        while (final or chunks < CHUNKS) and (size := lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES)):
-            self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
+        while (final or chunks < CHUNKS) and lib.pe_launch_has_output(handle):
+            if self.output is None:
+                self.output = _Output(self.printf or sys.stdout.write)
+            self.output.take(handle)
             chunks += 1
-        if final and (rest := self.decoder.decode(b"", final=True)):
-            self.printf(rest)
+        if final and self.output is not None:
+            self.output.end()
 
     def result(self, handle: Any, config: Any, seconds: float, timeout: float | None) -> LaunchResult:
-        record, counters = ffi.new("pe_record *"), ffi.new("pe_counters *")
+        record, counters = ffi.NULL, ffi.new("pe_counters *")
         lib.pe_launch_result(handle, record, counters)
+        if counters.kind != lib.PE_OK:
+            record = ffi.new("pe_record *")
+            lib.pe_launch_result(handle, record, counters)
         if counters.orphaned:
             raise Error(f"the process was forked while `{self.kernel_name}` ran: the launch goes on in the parent alone")
-        if record.kind not in (lib.PE_OK, lib.PE_STOPPED):
+        if counters.kind not in (lib.PE_OK, lib.PE_STOPPED):
             raise error_of(record, counters.faults, self.origin, self.arena)
         if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:
             message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
-            raise LaunchTimeout(message + (last_seen(record, self.origin) if record.kind == lib.PE_STOPPED else ""))
+            raise LaunchTimeout(message + (last_seen(record, self.origin) if counters.kind == lib.PE_STOPPED else ""))
         if counters.no_memory:
             raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
         return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)
+
+
+class _Output:
+    """What kernels print on its way to a function that takes texts."""
+
+    def __init__(self, printf: Callable[[str], Any]) -> None:
+        self.printf = printf
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.chunk = ffi.new("char[]", OUTPUT_BYTES)
+
+    def take(self, handle: Any) -> None:
+        size = lib.pe_launch_output(handle, self.chunk, OUTPUT_BYTES)
+        self.printf(self.decoder.decode(ffi.buffer(self.chunk, size)[:]))
+
+    def end(self) -> None:
+        if rest := self.decoder.decode(b"", final=True):
+            self.printf(rest)
 
 
 class _End(partial[None]):

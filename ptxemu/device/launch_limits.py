@@ -7,18 +7,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ptxemu._runtime import lib
+from ptxemu._runtime import ffi, lib
+from ptxemu.device.entry import Entry
 from ptxemu.device.module_info import KernelInfo
 from ptxemu.text.errors import InputError, shown
 
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
+
 Extent = tuple[int, int, int]
 
-MAX_GRID: Extent = (2**31 - 1, 65535, 65535)
-MAX_BLOCK: Extent = (1024, 1024, 64)
-MAX_THREADS = 1024
-MAX_SHARED = lib.PE_MAX_SHARED
+MAX_GRID: Extent = (lib.PE_MAX_GRID_X, lib.PE_MAX_GRID_YZ, lib.PE_MAX_GRID_YZ)
+MAX_BLOCK: Extent = (lib.PE_MAX_BLOCK_XY, lib.PE_MAX_BLOCK_XY, lib.PE_MAX_BLOCK_Z)
+MOST_SHARED = 2**64 - 1  # that a program can ask for
 MAX_LOCAL = lib.PE_MAX_LOCAL
 """Bytes of local memory that a thread may have."""
 
@@ -42,35 +45,14 @@ class Shape:
 
 def shape_of(grid: object, block: object) -> Shape:
     """A grid and a block given as integers or as tuples of up to three of them (x, y, z)."""
-    shape = Shape(_extent("grid", grid, MAX_GRID), _extent("block", block, MAX_BLOCK))
-    if shape.threads > MAX_THREADS:
-        raise InputError(f"block {_text(shape.block)} has {shape.threads} threads; the limit is {MAX_THREADS}")
-    return shape
+    return Shape(_extent("grid", grid, MAX_GRID), _extent("block", block, MAX_BLOCK))
 
 
-def check_kernel(kernel: KernelInfo, shape: Shape) -> None:
-    """Check a block against the kernel's ``.maxntid`` and ``.reqntid`` (PTX ISA, "Performance-Tuning Directives")."""
-    required = kernel.limits.get("reqntid")
-    if required is not None and _padded(required) != shape.block:
-        wanted = _text(_padded(required))
-        raise InputError(f"kernel {kernel.name} requires block {wanted} (.reqntid), not {_text(shape.block)}")
-    most = kernel.limits.get("maxntid")
-    if most is not None:
-        x, y, z = _padded(most)
-        if shape.threads > x * y * z:
-            raise InputError(f"kernel {kernel.name} takes at most {x * y * z} threads (.maxntid), not {shape.threads}")
-    if (domain := kernel.limits.get("domain")) is not None:
-        _check_domain(kernel, domain, shape)
-
-
-def _check_domain(kernel: KernelInfo, domain: tuple[int, ...], shape: Shape) -> None:
-    """A program of points works on all of its domain, which has two dimensions; without extents the grid is the domain."""
-    launched = [grid * block for grid, block in zip(shape.grid, shape.block)]
-    if launched[2] > 1:
-        raise InputError(f"kernel {kernel.name} works on points (x, y): z of grid and block must be 1")
-    if any(have < wanted for have, wanted in zip(launched, domain)):
-        points = f"{_text(domain)} points (.domain)"
-        raise InputError(f"kernel {kernel.name} works on {points}, more than the {_text(launched[:2])} threads")
+def check_kernel(entry: Entry, kernel: CData, shape: Shape) -> None:
+    """Check a block against the limits of devices and the kernel's ``.maxntid`` and ``.reqntid``."""
+    message = ffi.new("char[]", lib.PE_MESSAGE_BYTES)
+    if lib.pe_check_shape(entry.pointer, kernel, shape.grid, shape.block, message):
+        raise InputError(ffi.string(message).decode("utf-8", "replace"))
 
 
 def rows_of(kernel: KernelInfo, shape: Shape) -> int:
@@ -79,7 +61,7 @@ def rows_of(kernel: KernelInfo, shape: Shape) -> int:
     return prod(domain) if domain else shape.blocks * shape.threads
 
 
-def check_shared(kernel: KernelInfo, static: int, dynamic: object) -> int:
+def check_shared(entry: Entry, kernel: CData, static: int, dynamic: object) -> int:
     """The dynamic shared memory of a launch in bytes, checked."""
     try:
         size = operator.index(dynamic)  # type: ignore[arg-type]
@@ -87,9 +69,11 @@ def check_shared(kernel: KernelInfo, static: int, dynamic: object) -> int:
         raise InputError(f"shared must be a number of bytes, not {shown(dynamic)}") from None
     if size < 0:
         raise InputError(f"shared must not be negative: {shown(size)}")
-    if static + size > MAX_SHARED:
-        total = f"{static} static + {shown(size)} dynamic bytes of shared memory"
-        raise InputError(f"kernel {kernel.name}: {total} are over the limit of {MAX_SHARED}")
+    if size == 0:
+        return size
+    message = ffi.new("char[]", lib.PE_MESSAGE_BYTES)
+    if lib.pe_check_shared(entry.pointer, kernel, static, min(size, MOST_SHARED), message):
+        raise InputError(ffi.string(message).decode("utf-8", "replace"))
     return size
 
 
@@ -111,7 +95,3 @@ def _extent(what: str, value: object, most: Extent) -> Extent:
 def _padded(numbers: Iterable[int]) -> Extent:
     x, y, z = [*numbers, 1, 1, 1][:3]
     return x, y, z
-
-
-def _text(extent: Iterable[int]) -> str:
-    return " x ".join(map(str, extent))

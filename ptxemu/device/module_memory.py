@@ -13,10 +13,10 @@ from ptxemu.device.buffer import Buffer
 from ptxemu.device.device import Device
 from ptxemu.device.entry import Entry
 from ptxemu.device.handle_slots import MAX_SLOT, SLOT_STEP
-from ptxemu.device.launch import ModuleMemory
+from ptxemu.device.launch_limits import Shape
 from ptxemu.device.module_info import CONST, GLOBAL, ModuleInfo
 from ptxemu.device.scalars import dtype_of_type
-from ptxemu.device.surface import SurfaceContext, SurfaceTable
+from ptxemu.device.surface import SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture import TextureTable
 from ptxemu.device.texture_object import SamplerObject, TextureObject
@@ -48,10 +48,10 @@ class Resident:
         self._finalizer = weakref.finalize(self, _release, self._bound, self.module, device.arena.handle)
         self._finalizer.atexit = False
 
-    def memory(self, surfaces: SurfaceContext) -> ModuleMemory:
-        """What kernels see of the module. The table of handles is the host's, so that kernels cannot reach it."""
-        bases, handles = self.bases, int(ffi.cast("uintptr_t", self._handles))
-        return ModuleMemory(bases[GLOBAL], bases[CONST], self._info.blocks[CONST].size, handles, surfaces.pointer)
+    def start(self, kernel: CData, shape: Shape, code: CData) -> CData:
+        """A ``pe_start`` for launches of a kernel, with what its code says (a ``pe_code_facts``)."""
+        facts = {"module": self.module, "kernel": kernel, "facts": code, "grid": shape.grid, "block": shape.block}
+        return ffi.new("pe_start *", facts)
 
     def handle(self, name: str) -> int:
         """The handle of an opaque variable, or of its first element."""

@@ -311,6 +311,13 @@ class SurfaceContext:
         self.pointer.table = table.pointer
         policy.fill(self.pointer.policy)
 
+    def fresh(self) -> SurfaceContext:
+        """Another one that knows the same and has counted nothing."""
+        made = SurfaceContext.__new__(SurfaceContext)
+        made.table, made.policy = self.table, self.policy
+        made.pointer = ffi.new("pe_su_context *", self.pointer[0])
+        return made
+
     @property
     def dropped(self) -> int:
         """Accesses dropped because of a bad handle."""

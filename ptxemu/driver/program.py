@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from ptxemu.ir.ops import Module
 
 LONG = 1.0  # seconds; a kernel that runs longer is worth better code
+MAX_BLOCKS = 256  # shapes of blocks that are remembered
+
+
+def _nothing() -> None:
+    """What is to be done at the end of a launch that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ class Program:
         self._cache = cache
         self._lock = new_lock()
         self._slots: dict[tuple[str, str], _Slot] = {}
+        self._slots_of_blocks: dict[tuple[str, Extent], _Slot] = {}
         self._facts: tuple[ModuleInfo, Entry] | None = None
         self._ir: Module | None = None
 
@@ -143,9 +149,8 @@ class Program:
 
     def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
         """A launch of ``code`` starts: if it takes long, better code is made meanwhile. Call the result when it ends."""
-        slot = self._slot(kernel, block)
-        if code.final or not self._may_ask(slot):
-            return lambda: None
+        if code.final or not self._may_ask(slot := self._slot(kernel, block)):
+            return _nothing
         timer = Timer(LONG, self._improve, [slot])
         timer.daemon = True
         with suppress(RuntimeError):  # the system allows no more threads
@@ -187,8 +192,13 @@ class Program:
         return ("best",) if self.settings.tier == "best" else ("best", "fast")
 
     def _slot(self, kernel: str, block: Extent) -> _Slot:
-        key = kernel, variant_of(block)
-        return self._slots.get(key) or self._slots.setdefault(key, _Slot(kernel, block))
+        found = self._slots_of_blocks.get((kernel, block))
+        if found is None:
+            key = kernel, variant_of(block)
+            found = self._slots.get(key) or self._slots.setdefault(key, _Slot(kernel, block))
+            if len(self._slots_of_blocks) < MAX_BLOCKS:
+                self._slots_of_blocks[kernel, block] = found
+        return found
 
     def _may_ask(self, slot: _Slot) -> bool:
         """Whether better code is wanted, and this process has not asked for it."""

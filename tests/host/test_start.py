@@ -103,6 +103,8 @@ def program() -> Program:
 
 
 NO_LIMIT = 2**32 - 1
+HOOKS: list[Any] = []
+"""All that were made: a thread of the pool may still be on its way out of one when its test has ended."""
 
 
 def wait(out: Any) -> None:
@@ -191,6 +193,7 @@ def test_the_hook_is_called_once_and_may_destroy_the_launch(program):
         lib.pe_launch_destroy(launch)
         ended.set()
 
+    HOOKS.append(hook)
     for number in range(1, 50):
         ended.clear()
         program.launch(program.start("bounded", block=[8, 4, 1], ended=hook, context=ffi.cast("void *", number)))
@@ -212,6 +215,7 @@ def test_a_hook_may_start_the_next_launch(program):
         else:
             ended.set()
 
+    HOOKS.append(hook)
     start = program.start("fill", buffer=data, buffer_size=len(data), ended=hook)
     program.launch(start)
     assert ended.wait(60)

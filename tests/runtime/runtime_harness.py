@@ -12,9 +12,8 @@ from llvmlite import ir
 
 from ptxemu._runtime import ffi
 from ptxemu.device.arena import Arena
-from ptxemu.device.code import Facts
 from ptxemu.device.faults import Origin
-from ptxemu.device.launch import SYMBOLS, Launch, LaunchResult, ModuleMemory, launch
+from ptxemu.device.launch import SYMBOLS, LaunchResult, Run
 from ptxemu.text.source import Location
 
 I32, I64, PTR, VOID = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
@@ -34,8 +33,6 @@ SIGNATURES: dict[str, tuple[ir.Type, list[ir.Type]]] = {
     "pe_clock": (I64, [PTR]),
     "pe_globaltimer": (I64, [PTR]),
 }
-FACTS = ("static_shared", "local_bytes", "suspends", "spins")
-MEMORY = ("global_base", "const_base", "const_size", "handles", "surfaces")
 _numbers = count()
 
 
@@ -141,8 +138,10 @@ class Kernel:
         block: tuple[int, int, int] = (32, 1, 1),
         **options: object,
     ) -> LaunchResult:
-        raw = struct.pack(f"<{len(params)}Q", *params)
-        parts = [{name: options.pop(name) for name in names if name in options} for names in (FACTS, MEMORY)]
+        raw = ffi.from_buffer(struct.pack(f"<{len(params)}Q", *params))
+        run = {name: options.pop(name) for name in ("printf", "timeout", "keeps") if name in options}
+        given = {"kernel": self.address, "grid": grid, "block": block, "params": raw, "params_size": len(raw), **options}
+        config = ffi.new("pe_config *", given)
+        config.suspends = config.suspends or config.spins or config.cooperative
         origin = Origin("test", lambda pos: Location("test.ptx", pos))
-        facts, memory = Facts(**parts[0]), ModuleMemory(**parts[1])  # type: ignore[arg-type]
-        return launch(arena, self.address, facts, Launch(grid, block, raw, origin, memory, **options))  # type: ignore[arg-type]
+        return Run(arena, origin, run.get("printf")).execute(config, run.get("timeout"), run.get("keeps"))  # type: ignore[arg-type]
