@@ -148,6 +148,8 @@ void pe_module_release(pe_module *module) {
   free(module);
 }
 
+void pe_module_orphan(pe_module *module) { module->block[0] = module->block[1] = 0; }
+
 /* ---- questions ---- */
 
 pe_entry *pe_module_entry(const pe_module *module) { return module->entry; }

@@ -28,6 +28,9 @@ int pe_module_create(const pe_device *device, pe_entry *entry, const char *name,
 pe_module *pe_module_keep(pe_module *module);
 void pe_module_release(pe_module *module);
 
+/* The arena is gone, and the module's memory with it: there is nothing to give back but handles. */
+void pe_module_orphan(pe_module *module);
+
 pe_entry *pe_module_entry(const pe_module *module);
 const pe_device *pe_module_device(const pe_module *module);
 

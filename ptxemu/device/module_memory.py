@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ class Resident:
         self._handles = lib.pe_module_handles(self.module)
         self._declared = {item.name: int(self._handles[item.first]) for item in info.handles.values()}
         self._bound = [(self._table(name), handle) for name, handle in self._declared.items()]
-        self._finalizer = weakref.finalize(self, _release, self._bound, self.module, device.arena.handle)
+        self._finalizer = weakref.finalize(self, _release, self._bound, self.module, weakref.ref(device.arena.handle))
         self._finalizer.atexit = False
 
     def start(self, kernel: CData, shape: Shape, code: CData) -> CData:
@@ -114,8 +114,11 @@ def _create(entry: Entry, device: Device, name: str) -> CData:
     return made[0]
 
 
-def _release(bound: list[tuple[SurfaceTable | TextureTable, int]], module: CData, memory: CData) -> None:
-    """``memory`` is the arena that the module lies in, which stays until then."""
+def _release(bound: list[tuple[SurfaceTable | TextureTable, int]], module: CData, memory: Callable[[], CData]) -> None:
+    """``memory`` gives the arena that the module lies in, or None if it is gone."""
+    arena = memory()
+    if arena is None:
+        lib.pe_module_orphan(module)
     for table, handle in bound:
         with suppress(InputError):
             table.remove(handle)
