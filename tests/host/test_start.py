@@ -64,8 +64,8 @@ class Program:
         assert entry is not None
         made, problem = ffi.new("pe_module **"), ffi.new("char **")
         assert lib.pe_module_create(self.device.native(), entry.pointer, b"m", made, problem) == 0
-        device = self.device  # which has to be there until the module is gone
-        self.module = ffi.gc(made[0], lambda module, _=device: lib.pe_module_release(module))
+        release, device = lib.pe_module_release, self.device  # which has to be there until the module is gone
+        self.module = ffi.gc(made[0], lambda module, release=release, _=device: release(module))
         self.codes: dict[str, Any] = {}
 
     def code(self, name: str) -> Any:
