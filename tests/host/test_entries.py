@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,11 @@ def test_records_of_any_numbers_are_refused_or_harmless(rich, code, kind):
     assert accepted > 100
 
 
+def test_more_handles_than_a_table_has_are_refused(rich):
+    faces = replace(rich.handles["faces"], count=2**20)
+    assert opened("a", MODULE, sealed("a", MODULE, body_of(replace(rich, handles={"faces": faces})))) is None
+
+
 def use(entry: Entry, device: ptxemu.Device) -> None:
     """Everything that the launch side does with the facts of a module."""
     made, problem = ffi.new("pe_module **"), ffi.new("char **")
@@ -180,8 +186,6 @@ def test_every_position_has_its_file_and_line():
     device = ptxemu.Device(memory="1 MiB")
     shifted = memoryview(two.texts[0].lines).cast("I")
     lines = b"".join((line + len(first.text)).to_bytes(4, "little") for line in shifted)
-    from dataclasses import replace
-
     both = replace(one, texts=(*one.texts, type(one.texts[0])(len(first.text), lines)))
     entry = opened("a", MODULE, sealed("a", MODULE, body_of(both)))
     made, problem = ffi.new("pe_module **"), ffi.new("char **")
