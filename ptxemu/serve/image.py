@@ -107,12 +107,14 @@ def _zstandard(payload: bytes, size: int) -> bytes:
             "the PTX of the fat binary is compressed with zstd: pip install zstandard, or compile with nvcc --compress-mode=speed"
         ) from None
     try:
-        data = zstandard.ZstdDecompressor(max_window_size=MAX_PROGRAM).decompress(payload, max_output_size=size)
+        stated = zstandard.frame_content_size(payload)  # which the decompressor would allocate, whatever it is
+        if stated in (size, -1, zstandard.CONTENTSIZE_UNKNOWN):
+            data = zstandard.ZstdDecompressor(max_window_size=MAX_PROGRAM).decompress(payload, max_output_size=size)
+            if len(data) == size:
+                return data
     except zstandard.ZstdError as error:
         raise _damaged(str(error)) from None
-    if len(data) != size:
-        raise _damaged("a zstd frame has another size than its entry says")
-    return data
+    raise _damaged("a zstd frame has another size than its entry says")
 
 
 def _damaged(what: str) -> InputError:
