@@ -35,7 +35,7 @@ from tests.fuzz.kernels.writer import PLACES
 
 TIMEOUT = 60.0
 HANGS = 900.0  # seconds after which a kernel is given up, launches and compilation included
-CHUNK = 4000  # kernels of a child
+CHUNK = 1000  # kernels of a child
 COLLECTED = 200  # kernels between two collections of garbage, which cost an eighth of the time otherwise
 ITS_OWN = re.compile(r"0x[0-9a-f]{8,}|thread \(\d+,\d+,\d+\)")  # addresses, and which thread of several is the first to fault
 UNSUPPORTED = "not supported: "  # an outcome that begins so is no difference, and no success either
@@ -157,12 +157,12 @@ class Comparison:
         self.interpreter = ptxemu.Device("256 MiB", engine="interpreter")
 
     def outcomes(self, made: Program, form: str) -> tuple[Results | str, Results | str]:
-        """Of the compiled and of the interpreted program, which is read once; what is wrong with it is the outcome of both."""
+        """Of the compiled and of the interpreted program, which is read once; what is wrong with its text is a difference."""
         how = FORMS[form]
         try:
             module = ptxemu.loads(made.text, filename="fuzz.ptx", device=self.interpreter, tier=how.tier, opt=how.opt)
         except Error as error:
-            return (text := f"{type(error).__name__}: {error}"), text
+            return f"{type(error).__name__}: {error}", ""
         interpreted = outcome(lambda: results(made, module))
         with compiling(how):
             compiled = outcome(lambda: results(made, ptxemu.Module(module.program, self.jit)))

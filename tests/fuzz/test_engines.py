@@ -32,7 +32,7 @@ def test_each_form_is_drawn():
 
 
 def test_each_feature_is_drawn():
-    texts = " ".join(program(seed).text for seed in range(300))
+    texts = " ".join(program(seed).text for seed in range(800))
     for opcode in (
         "suld", "sust", "sured", "suq", "tex", "tld4", "mma", "ldmatrix", "stmatrix", "movmatrix", "wmma.load", "cp.async",
         "mbarrier.try_wait", "mbarrier.test_wait.parity", "bar.arrive", "brx.idx", "alloca", "atom.global.cas", "elect.sync",
@@ -51,6 +51,10 @@ def test_a_difference_is_told():
 
 def test_what_the_compiler_does_not_support_is_no_difference_and_no_success():
     assert differ(f"{UNSUPPORTED}calls", {"out": np.arange(4)}) == f"{UNSUPPORTED}calls"
+
+
+def test_a_kernel_whose_text_is_wrong_is_no_success(comparison: Comparison):
+    assert "expected a directive" in comparison.difference(Program("nonsense", (1, 1, 1), (1, 1, 1)), "light")
 
 
 def test_lines_that_are_not_needed_are_left_out():

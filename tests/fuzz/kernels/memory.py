@@ -64,6 +64,36 @@ def load(w: Writer, scope: Scope, depth: int) -> None:
         w.emit(f"{guard}ld{space}.f32 {w.float()}, [{at}{offset}];")
 
 
+@statement(4, in_kernels)
+def before_the_start(w: Writer, scope: Scope, depth: int) -> None:
+    """An index that is negative in some threads, as a signed number or as one that has wrapped around."""
+    shift, number = w.random.choice([1, 3, 16, 40]), w.fresh()
+    w.emit(f"sub.u32 %x2, {w.pick('%t0', '%t2', w.register())}, {shift};")
+    if w.chance(0.5):
+        w.emit("and.b32 %x2, %x2, 0x800007ff; " * w.chance(0.3) + f"setp.lt.u32 %p{number}, %x2, 2000;")
+        w.emit(f"@%p{number} ld.global.u32 {w.register()}, [{address(w, '%in', '%x2', 4)}];")
+    else:
+        w.emit(f"max.s32 %x2, %x2, -{shift}; min.s32 %x2, %x2, 2000; mul.wide.s32 %a0, %x2, 4; add.s64 %a0, %a0, %in;")
+        w.emit(f"{w.guard()}ld.global.u32 {w.register()}, [%a0+{4 * shift}];")
+
+
+@statement(4, in_kernels)
+def walk(w: Writer, scope: Scope, depth: int) -> None:
+    """Every lane goes through the input by steps: an address or an index is carried from turn to turn."""
+    number, stride, turns = w.fresh(), w.random.choice([1, 4, 32, 97]), w.random.randrange(2, 6)
+    pointer = w.chance(0.5)
+    w.emit(f"mov.u32 %c{number}, {turns}; add.u32 %m{number}, {w.pick('%t0', '%t1')}, {w.random.randrange(100)};")
+    if pointer:
+        w.emit(f"mul.wide.u32 %w{number}, %m{number}, 4; add.u64 %w{number}, %w{number}, %in;")
+    w.label(f"walk{number}")
+    if not pointer:
+        w.emit(f"mul.wide.{w.pick('u32', 's32')} %w{number}, %m{number}, 4; add.u64 %w{number}, %w{number}, %in;")
+    w.emit(f"{w.guard()}ld.global.u32 {w.register()}, [%w{number}+{4 * w.random.randrange(8)}];")
+    advance = f"add.u64 %w{number}, %w{number}, {4 * stride};" if pointer else f"add.u32 %m{number}, %m{number}, {stride};"
+    w.emit(f"{w.guard(0.3)}{advance}")
+    w.emit(f"sub.s32 %c{number}, %c{number}, 1; setp.gt.s32 %p{number}, %c{number}, 0; @%p{number} bra walk{number};")
+
+
 @statement(2)
 def lookup(w: Writer, scope: Scope, depth: int) -> None:
     """A table in constant or global memory that the module initializes."""

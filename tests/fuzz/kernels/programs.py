@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from tests.fuzz.kernels import control, images, values, warps  # noqa: F401  (these register statements)
 from tests.fuzz.kernels.calls import STRUCT, WORDS
 from tests.fuzz.kernels.memory import KEPT, PHASE, SLOTS, TABLE, TALLIES, WORDS_BYTES
-from tests.fuzz.kernels.writer import FLOATS, NARROW, PLACES, PREDICATES, REGISTERS, STATEMENTS, WIDE, Extent, Scope, Writer
+from tests.fuzz.kernels.writer import (
+    COMMON_FEATURES,
+    FLOATS,
+    NARROW,
+    PLACES,
+    PREDICATES,
+    REGISTERS,
+    STATEMENTS,
+    WIDE,
+    Extent,
+    Scope,
+    Writer,
+)
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 BLOCKS: list[Extent] = [
@@ -19,10 +31,10 @@ BLOCKS: list[Extent] = [
     (16, 4, 1), (8, 8, 1), (7, 5, 1), (4, 4, 3), (2, 32, 1),
 ]  # fmt: skip
 GRIDS: list[Extent] = [(1, 1, 1), (1, 1, 1), (2, 1, 1), (2, 2, 1)]
-BUDGETS = [3, 5, 8, 8, 12, 16, 30]  # statements
+BUDGETS = [2, 4, 6, 6, 9, 12, 24]  # statements
 OBJECTS = ("image", "scene", "picture")
 NAME = re.compile(r"[%\w]+")
-FEATURES = {"forms": 0.6, "exit": 0.25} | dict.fromkeys(sorted({one.feature for one in STATEMENTS} - {"", "forms", "exit"}), 0.15)
+FEATURES = {"forms": 0.6, "exit": 0.25} | dict.fromkeys(sorted({one.feature for one in STATEMENTS} - {*COMMON_FEATURES}), 0.12)
 """How likely a program has them."""
 
 
@@ -77,8 +89,9 @@ def program(seed: int) -> Program:
 def declarations(w: Writer) -> str:
     count = w.number + 1
     return (
-        f"  .reg .b32 %r<{REGISTERS}>, %x<4>, %t<3>, %u<2>, %c<{count}>, %m<{count}>, %n<{count}>, %k<2>, %all, %phase, %round;\n"
-        f"  .reg .b32 %step; .reg .b64 %d<{WIDE}>, %a<4>, %in, %out, %sums, %own, %rows, %image, %scene, %picture, %pointer;\n"
+        f"  .reg .b32 %r<{REGISTERS}>, %x<4>, %t<3>, %u<2>, %c<{count}>, %m<{count}>, %n<{count}>, %k<2>, %all;\n"
+        f"  .reg .b32 %phase, %round, %step; .reg .b64 %d<{WIDE}>, %a<4>, %w<{count}>, %in, %out, %sums, %own, %rows;\n"
+        "  .reg .b64 %image, %scene, %picture, %pointer;\n"
         f"  .reg .f32 %f<{FLOATS}>, %e<2>; .reg .b16 %h<{NARROW}>; .reg .pred %p<{count}>, %q<{PREDICATES}>;\n"
         f"  .local .align 16 .b8 kept[{KEPT}];\n"
         + (f"  .shared .align 128 .b8 words[{w.shared_bytes}];\n" if w.shared_bytes else "")

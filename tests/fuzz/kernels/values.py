@@ -69,6 +69,14 @@ def widened(w: Writer, scope: Scope, depth: int) -> None:
         w.emit(f"{guard}mov.b64 {{{w.register()}, %x1}}, {w.wide()};")
 
 
+@statement(4)
+def narrowed(w: Writer, scope: Scope, depth: int) -> None:
+    """A conversion of a part of a register."""
+    source = w.pick("%t0", "%t2", w.register()) if w.kernel else w.register()
+    kinds = ("u8", "s8", "u16", "s16", "u32", "s32")
+    w.emit(f"{w.guard()}cvt.{w.pick(*kinds)}.{w.pick(*kinds)} {w.register()}, {source};")
+
+
 @statement(3)
 def predicates(w: Writer, scope: Scope, depth: int) -> None:
     kind, target = w.random.random(), w.predicate()

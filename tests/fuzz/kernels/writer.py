@@ -16,6 +16,8 @@ Extent = tuple[int, int, int]
 PLACES = 8  # words of the output that are a thread's own
 REGISTERS, FLOATS, WIDE, NARROW, PREDICATES = 10, 4, 4, 4, 3
 COMPARE = ["eq", "ne", "lt", "le", "gt", "ge"]
+COMMON_FEATURES = ("", "forms", "exit")
+FAVOUR = 3  # how much more likely statements of other features are, in the programs that have these
 CONSTANTS = [0, 1, 2, 3, 7, 31, 32, 255, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 
 
@@ -128,7 +130,8 @@ class Writer:
 
     def statement(self, scope: Scope, depth: int) -> None:
         possible = [one for one in STATEMENTS if one.feature in self.features and one.where(self, scope, depth)]
-        chosen = self.random.choices(possible, [one.weight for one in possible])[0]
+        weights = [one.weight * (FAVOUR if one.feature not in COMMON_FEATURES else 1) for one in possible]
+        chosen = self.random.choices(possible, weights)[0]
         chosen.write(self, scope, depth)
 
 
