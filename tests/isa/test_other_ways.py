@@ -43,7 +43,7 @@ class Way:
 
 WAYS = {
     "threaded": Way(threaded, 12, range(2000, 2060), range(100, 108)),
-    "interpreter": Way(interpreted, 4, range(3000, 3060), range(200, 208)),
+    "interpreter": Way(interpreted, 1, range(3000, 3060), range(200, 208)),
 }
 
 
