@@ -7,9 +7,9 @@ LIBRARY := ptxemu/libptxemu.so
 TABLES := ptxemu/syntax/_tables.py
 GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
-C_FILES := $(wildcard csrc/*/*.[ch])
+C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch])
 
-.PHONY: run test test-fast check format docs bench fuzz sanitize clean
+.PHONY: run test test-fast check format docs bench fuzz sanitize test-clients clean
 
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
@@ -43,11 +43,15 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.host --seconds 600
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
+# Programs of others on the CUDA libraries: SAMPLES is a checkout of NVIDIA's cuda-samples. Needs nvcc.
+test-clients: $(READY)
+	$(BIN)/python tests/clients/cuda_samples.py $(SAMPLES)
+
 sanitize: $(READY)
 	$(BIN)/python -m tests.support.sanitize address && $(BIN)/python -m tests.support.sanitize thread
 
 clean:
-	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(LIBRARY) $(TABLES)
+	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(LIBRARY) ptxemu/cuda/lib $(TABLES)
 
 # pip installs into the environment, and builds the runtime and the tables, once. From then on make builds what has changed.
 $(READY): $(ENVIRONMENT) $(RUNTIME) $(TABLES)
@@ -58,7 +62,7 @@ $(ENVIRONMENT): pyproject.toml
 	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-$(RUNTIME): setup.py tools/extension.py tools/native.py $(wildcard csrc/*/*) | $(ENVIRONMENT)
+$(RUNTIME): setup.py tools/extension.py tools/native.py tools/cuda.py $(wildcard csrc/*/* cuda/* cuda/names/*) | $(ENVIRONMENT)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 

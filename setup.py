@@ -20,7 +20,11 @@ from setuptools.errors import PlatformError
 sys.path.append("tools")
 import native
 
+import cuda
+
 LIBRARY = "ptxemu.libptxemu"
+PLAIN = {LIBRARY: "libptxemu.so", **cuda.LIBRARIES}
+"""Libraries that are no modules of Python: their files by the names of their extensions."""
 TABLES = "ptxemu/syntax/_tables.py"
 OBJECTS = "build/objects"
 
@@ -46,9 +50,19 @@ class BuildExt(build_ext):
             item.library_dirs.append(str(Path(self.get_ext_fullpath(LIBRARY)).parent))
         super().build_extensions()
 
+    def copy_extensions_to_source(self) -> None:
+        """For builds in place, whose CUDA libraries start this Python to compile."""
+        Path(cuda.FOLDER).mkdir(parents=True, exist_ok=True)
+        Path(cuda.FOLDER, "python.path").write_text(sys.executable + "\n")
+        super().copy_extensions_to_source()
+
     def get_ext_filename(self, fullname: str) -> str:
-        is_library = fullname in (LIBRARY, LIBRARY.rpartition(".")[2])  # setuptools asks with and without the package
-        return fullname.replace(".", os.sep) + ".so" if is_library else super().get_ext_filename(fullname)
+        for name, file in PLAIN.items():
+            if fullname == name:
+                return str(Path(*name.split(".")[:-1], file))
+            if fullname == name.rpartition(".")[2]:  # setuptools asks with and without the package
+                return file
+        return super().get_ext_filename(fullname)
 
 
 def require_compiler(command: str) -> None:
@@ -112,7 +126,7 @@ class BuildTables(Command):
 
 
 setup(
-    ext_modules=[Extension(LIBRARY, **native.LIBRARY)],
+    ext_modules=[Extension(LIBRARY, **native.LIBRARY), *(Extension(**item) for item in cuda.extensions())],
     cffi_modules=["tools/extension.py:ffi"],
     cmdclass={"build": Build, "build_ext": BuildExt, "build_tables": BuildTables},
     options={} if sysconfig.get_config_var("Py_GIL_DISABLED") else {"bdist_wheel": {"py_limited_api": "cp311"}},

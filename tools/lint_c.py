@@ -14,6 +14,8 @@ from pathlib import Path
 
 from native import FLAGS, INCLUDES, MACROS, SOURCES
 
+import cuda
+
 OBJECTS = Path("build/lint")
 
 # The analyser mistakes elements of vectors for uninitialised memory in the first and takes 10 to 30 s for each of the others.
@@ -34,7 +36,7 @@ def has_analyser() -> bool:
 
 def command(source: Path, made: Path, analyser: bool) -> list[str]:
     macros = [f"-D{name}={value}" for name, value in MACROS]
-    includes = [f"-I{folder}" for folder in INCLUDES]
+    includes = [f"-I{folder}" for folder in ("cuda", *INCLUDES)]
     analysis = ANALYSIS if analyser and source.stem not in NOT_ANALYSED else []
     return [*compiler(), *FLAGS, "-Werror", *analysis, *macros, *includes, "-MMD", "-c", str(source), "-o", str(made)]
 
@@ -50,7 +52,7 @@ def is_clean(made: Path) -> bool:
 
 def lint(source: Path, analyser: bool) -> str:
     """What the compiler has to say about a file: nothing if it is clean."""
-    made = OBJECTS / source.with_suffix(".o").name
+    made = OBJECTS / "-".join(source.with_suffix(".o").parts)
     if is_clean(made):
         return ""
     done = subprocess.run(command(source, made, analyser), capture_output=True, text=True)
@@ -61,7 +63,7 @@ def main() -> int:
     OBJECTS.mkdir(parents=True, exist_ok=True)
     analyser = has_analyser()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        findings = "".join(pool.map(lambda source: lint(Path(source), analyser), SOURCES))
+        findings = "".join(pool.map(lambda source: lint(Path(source), analyser), [*SOURCES, *cuda.SOURCES]))
     print(findings, end="", file=sys.stderr)
     return 1 if findings else 0
 

@@ -7,6 +7,8 @@ import signal
 import socket
 import sys
 
+HELLO = b"ptxemu"  # what a Python without ptxemu does not say
+
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or not arguments[0].isdigit():
@@ -19,17 +21,20 @@ def main(arguments: list[str]) -> int:
         print(f"ptxemu.serve: file descriptor {arguments[0]} is not a socket: {error.strerror}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program; if it ends, so does this
+    from ptxemu.serve.protocol import Channel
+
+    channel = Channel(stream)
+    channel.send([HELLO])
 
     from ptxemu.cache import Cache
     from ptxemu.driver import compile, jit
-    from ptxemu.serve.protocol import Channel
     from ptxemu.serve.server import Server, deadline_from_environment
     from ptxemu.syntax import parser
 
     # what every worker needs is imported once, before they are forked
     assert compile and parser
     jit.host()
-    Server(Channel(stream), Cache.from_environment(), deadline_from_environment()).run()
+    Server(channel, Cache.from_environment(), deadline_from_environment()).run()
     return 0
 
 

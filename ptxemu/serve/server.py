@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import time
 from contextlib import suppress
@@ -19,7 +20,9 @@ DEADLINE = 120.0  # seconds
 DEADLINE_VARIABLE = "PTXEMU_COMPILE_TIMEOUT"
 MOST_WORKERS = 8
 MAX_BLOCK = 1024
-FIELDS = {b"load": 3, b"code": 5}  # of a request: the verb, the architecture, the image; and a kernel and its block
+FIELDS = {b"load": 4, b"code": 6}
+"""Of a request: the verb, the architecture, the image, the key of the image's entry; and a kernel and its block."""
+KEY = re.compile(rb"[0-9a-f]{64}")
 
 
 class Gone(Exception):
@@ -46,9 +49,9 @@ class Server:
     def answer(self, request: list[bytes]) -> Answer:
         if problem := wrong(request):
             return [INVALID, problem.encode()]
-        verb, arch, image, *rest = request
-        key = hashlib.sha256(arch + b"\0" + image).digest()
-        child = self.workers.pop(key, None) or self._forked(image, int(arch))
+        verb, arch, image, entry, *rest = request
+        key = hashlib.sha256(b"\0".join((arch, entry, image))).digest()
+        child = self.workers.pop(key, None) or self._forked(image, int(arch), entry.decode())
         self.workers[key] = child
         try:
             child.channel.send([verb, *rest])
@@ -59,18 +62,18 @@ class Server:
             answer = [FAILED, f"the compiler of the module {self.workers.pop(key).died()}".encode()]
         return answer
 
-    def _forked(self, image: bytes, arch: int) -> Child:
+    def _forked(self, image: bytes, arch: int, entry: str) -> Child:
         while len(self.workers) >= MOST_WORKERS:
             self.workers.pop(next(iter(self.workers))).end()
-        return Child(partial(self._work, image, arch))
+        return Child(partial(self._work, image, arch, entry))
 
-    def _work(self, image: bytes, arch: int, channel: Channel) -> None:
+    def _work(self, image: bytes, arch: int, entry: str, channel: Channel) -> None:
         """The life of a worker, in its process."""
         self.client.close()
         workers: list[Worker] = []
 
         def opened() -> Answer:
-            workers.append(Worker(channel, image, arch, self.cache))
+            workers.append(Worker(channel, image, arch, entry, self.cache))
             return []
 
         refused = guarded(opened)
@@ -107,8 +110,10 @@ def wrong(request: list[bytes]) -> str:
         return f"no request is '{verb[:16].decode('ascii', 'replace')}' with {len(request)} fields"
     if not (request[1].isdigit() and len(request[1]) <= 3):
         return "an architecture is a number such as 80"
+    if not KEY.fullmatch(request[3]):
+        return "a key is 64 digits of base 16"
     if verb == b"code":
-        extents = request[4].split(b",")
+        extents = request[5].split(b",")
         if len(extents) != 3 or not all(part.isdigit() and len(part) <= 4 and 0 < int(part) <= MAX_BLOCK for part in extents):
             return "a block has three extents, at least 1 each"
     return ""

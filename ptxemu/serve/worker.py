@@ -9,6 +9,7 @@ from functools import partial
 from select import select
 from typing import NamedTuple
 
+from ptxemu._runtime import lib
 from ptxemu.cache import Cache
 from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.program import Program, Settings
@@ -59,8 +60,9 @@ def _text(error: BaseException) -> bytes:
 class Worker:
     """The process of one program. One request at a time; compilations go on beside it."""
 
-    def __init__(self, channel: Channel, image: bytes, arch: int, cache: Cache) -> None:
+    def __init__(self, channel: Channel, image: bytes, arch: int, key: str, cache: Cache) -> None:
         self.channel = channel
+        self.key = key
         self.cache = cache
         self.source = SourceFile("<module>", text_of(image, arch))
         self.program = Program(self.source, Settings(), cache)
@@ -71,6 +73,7 @@ class Worker:
     def load(self) -> Answer:
         """Describe the module, and begin to compile its kernels."""
         kernels = self.program.info.kernels
+        self.cache.put(self.key, lib.PE_ENTRY_BYTES, self.program.identity.encode())
         missing = [name for name in kernels if not self.program.is_cached(name, COMMON_BLOCK)]
         if len(kernels) <= MOST_AHEAD:
             self.queue.extend(Wanted(name, COMMON_BLOCK) for name in missing)

@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
     {"engine", "serve"},
     {"api"},
     {"case"},
-    {"cli"},
+    {"cli", "cuda"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -22,15 +22,16 @@ import pytest
 
 from tests.support.places import ROOT
 
-FOLDERS = ("ptxemu", "csrc", "tools", "samples", "docs", "tests", "bench")
+FOLDERS = ("ptxemu", "csrc", "cuda", "tools", "samples", "docs", "tests", "bench")
 FILES = (
     *("pyproject.toml", "setup.py", "MANIFEST.in", "Makefile", ".clang-format", ".pre-commit-config.yaml"),
     *("README.md", "LICENSE", "CHANGELOG.md"),
 )
-BUILT = ("__pycache__", "*.so", "_tables.py", "build")
+BUILT = ("__pycache__", "*.so*", "python.path", "_tables.py", "build")
 TABLES = "ptxemu/syntax/_tables.py"
 OBJECTS = Path("build", "objects")
-RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so"}
+CUDA = {f"ptxemu/cuda/lib/{name}" for name in ("libcudart.so.12", "libcudart.so.13", "libgpuocelot.so")}
+RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so", *CUDA}
 
 # One process runs them all, so that everything is built once (pytest -n auto --dist loadgroup).
 pytestmark = [pytest.mark.xdist_group("packaging"), pytest.mark.slow]
@@ -116,7 +117,7 @@ def test_sdist_holds_the_sources(dist):
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    sources = {str(path.relative_to(ROOT)) for folder in ("csrc", "tools") for path in (ROOT / folder).rglob("*.*")}
+    sources = {str(path.relative_to(ROOT)) for folder in ("csrc", "cuda", "tools") for path in (ROOT / folder).rglob("*.*")}
     assert names > {*sources, *FILES, "ptxemu/py.typed", "samples/saxpy/kernel.ptx", "tests/project/test_packaging.py"}
     assert not [name for name in names if name.endswith((".so", ".o", ".pyc", "_tables.py"))]
 

@@ -102,6 +102,13 @@ def test_sizes_that_lie_are_damage():
         list(entries(HEADER.pack(MAGIC, 7, 16, 0)))
 
 
+def test_a_zstd_frame_that_announces_too_much_is_damage():
+    data = bytearray(image("zstd"))
+    data[572] = 224  # the size in the frame's header
+    with pytest.raises(InputError, match="damaged"):
+        text_of(bytes(data), 90)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6))
 def test_a_hostile_fat_binary_raises_what_users_see(kind, changes):

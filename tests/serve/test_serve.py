@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ptxemu._runtime import lib
 from ptxemu.cache import Cache
 from ptxemu.driver.program import Program, Settings
 from ptxemu.serve.protocol import HEAD, LENGTH, MAGIC, Channel
@@ -21,6 +22,7 @@ from ptxemu.text.source import SourceFile
 from tests.support.places import FATBIN
 
 ADD = (FATBIN / "add_lz4.fatbin").read_bytes()
+KEY = b"0123456789abcdef" * 4
 LONG = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .u32 %r<2>;\n" + b"%s ret;\n}\n" % (
     b"add.u32 %r1, %r1, 1;\n" * 100_000
 )
@@ -37,6 +39,7 @@ class Connection:
         ours.settimeout(120)
         self.socket = ours
         self.channel = Channel(ours)
+        assert self.channel.receive() == [b"ptxemu"]
 
     def ask(self, *fields: bytes) -> list[bytes]:
         self.channel.send(fields)
@@ -66,16 +69,18 @@ def server(**environment: str) -> Iterator[Connection]:
 
 def test_code_is_where_the_program_looks_for_it(tmp_path):
     with server(PTXEMU_CACHE=str(tmp_path / "c")) as server_:
-        status, identity = server_.ask(b"load", b"80", ADD)
+        status, identity = server_.ask(b"load", b"80", ADD, KEY)
         assert status == b"ok"
-        assert server_.ask(b"code", b"80", ADD, b"add", b"256,1,1") == [b"ok", identity]
-        assert server_.ask(b"code", b"80", ADD, b"add", b"3,3,3") == [b"ok", identity]
+        assert server_.ask(b"code", b"80", ADD, KEY, b"add", b"256,1,1") == [b"ok", identity]
+        assert server_.ask(b"code", b"80", ADD, KEY, b"add", b"3,3,3") == [b"ok", identity]
         cache = Cache(tmp_path / "c")
         text = (FATBIN / "add_plain.fatbin").read_bytes()
         from ptxemu.serve.image import text_of
 
         program = Program(SourceFile("<module>", text_of(text, 80)), Settings(), cache)
         assert program.identity.encode() == identity
+        alias = cache.get(KEY.decode(), lib.PE_ENTRY_BYTES)
+        assert alias is not None and alias.bytes == identity
         assert program.is_cached("add", (32, 1, 1))
         assert program.is_cached("add", (3, 3, 3))
         assert not program.is_cached("add", (2, 2, 1))
@@ -84,14 +89,14 @@ def test_code_is_where_the_program_looks_for_it(tmp_path):
 
 def test_errors_are_answers():
     with server() as server_:
-        status, text = server_.ask(b"load", b"80", b".version 8.0\n.target sm_80\n.entry k() { frob; }")
+        status, text = server_.ask(b"load", b"80", b".version 8.0\n.target sm_80\n.entry k() { frob; }", KEY)
         assert (status, b"error: unknown instruction 'frob'" in text) == (b"invalid", True)
-        status, text = server_.ask(b"load", b"80", ADD[:100])
+        status, text = server_.ask(b"load", b"80", ADD[:100], KEY)
         assert (status, b"damaged" in text) == (b"invalid", True)
-        status, text = server_.ask(b"load", b"70", ADD)
+        status, text = server_.ask(b"load", b"70", ADD, KEY)
         assert (status, b"compute_75, compute_90 only" in text) == (b"unsupported", True)
-        assert server_.ask(b"code", b"80", ADD, b"sub", b"1,1,1") == [b"invalid", b"the module has no kernel 'sub'"]
-        assert server_.ask(b"load", b"80", ADD)[0] == b"ok"  # and it goes on
+        assert server_.ask(b"code", b"80", ADD, KEY, b"sub", b"1,1,1") == [b"invalid", b"the module has no kernel 'sub'"]
+        assert server_.ask(b"load", b"80", ADD, KEY)[0] == b"ok"  # and it goes on
 
 
 @pytest.mark.parametrize(
@@ -100,14 +105,16 @@ def test_errors_are_answers():
         [],
         [b""],
         [b"load"],
-        [b"load", b"80"],
-        [b"load", b"-1", b""],
-        [b"load", b"\xb2", b""],
-        [b"what", b"80", b""],
-        [b"load", b"80", b"", b"", b""],
-        [b"code", b"80", b"", b"k", b"0,1,1"],
-        [b"code", b"80", b"", b"k", b"1,1"],
-        [b"code", b"80", b"", b"k", b"1,1,99999999999999999999"],
+        [b"load", b"80", b""],
+        [b"load", b"-1", b"", KEY],
+        [b"load", b"\xb2", b"", KEY],
+        [b"load", b"80", b"", b"../../../../etc/passwd"],
+        [b"load", b"80", b"", KEY + b"0"],
+        [b"what", b"80", b"", KEY],
+        [b"load", b"80", b"", KEY, b""],
+        [b"code", b"80", b"", KEY, b"k", b"0,1,1"],
+        [b"code", b"80", b"", KEY, b"k", b"1,1"],
+        [b"code", b"80", b"", KEY, b"k", b"1,1,99999999999999999999"],
     ],
 )
 def test_a_wrong_request_is_refused(fields, shared_server):
@@ -142,24 +149,24 @@ def test_bytes_that_are_no_message_end_the_server(data):
 
 def test_a_dead_worker_is_an_answer_and_the_next_request_starts_another():
     with server() as server_:
-        assert server_.ask(b"load", b"80", ADD)[0] == b"ok"
+        assert server_.ask(b"load", b"80", ADD, KEY)[0] == b"ok"
         (worker,) = server_.children()
         os.kill(worker, signal.SIGKILL)
-        status, text = server_.ask(b"code", b"80", ADD, b"add", b"1,1,1")
+        status, text = server_.ask(b"code", b"80", ADD, KEY, b"add", b"1,1,1")
         assert (status, text) == (b"failed", b"the compiler of the module was ended by SIGKILL")
-        assert server_.ask(b"code", b"80", ADD, b"add", b"1,1,1")[0] == b"ok"
+        assert server_.ask(b"code", b"80", ADD, KEY, b"add", b"1,1,1")[0] == b"ok"
 
 
 def test_the_deadline_is_an_answer():
     with server(PTXEMU_COMPILE_TIMEOUT="0.001", PTXEMU_CACHE="off") as server_:
-        status, text = server_.ask(b"load", b"80", LONG)
+        status, text = server_.ask(b"load", b"80", LONG, KEY)
         assert (status, b"more than 0.001 s (PTXEMU_COMPILE_TIMEOUT sets the limit)" in text) == (b"failed", True)
         assert not server_.children()
 
 
 def test_the_server_ends_with_its_program_though_it_compiles():
     with server(PTXEMU_CACHE="off") as server_:
-        server_.channel.send([b"load", b"80", LONG])
+        server_.channel.send([b"load", b"80", LONG, KEY])
         assert server_.close() == 0
 
 
@@ -167,7 +174,7 @@ def test_few_workers_are_kept():
     with server() as server_:
         for number in range(12):
             text = f".version 8.0\n.target sm_80\n.address_size 64\n.entry k{number}() {{ ret; }}\n".encode()
-            assert server_.ask(b"load", b"80", text)[0] == b"ok"
+            assert server_.ask(b"load", b"80", text, KEY)[0] == b"ok"
         assert len(server_.children()) == 8
 
 

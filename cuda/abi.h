@@ -1,0 +1,191 @@
+/* abi.h: the types of CUDA's runtime API that cross its binary interface, as far as these libraries use them.
+ *
+ * Names and layouts are those of the API's documents; tests/test_cuda_abi.py compares sizes and offsets with CUDA's own headers
+ * where those are installed. Enumerations are ints.
+ */
+#ifndef PTXEMU_CUDA_ABI_H
+#define PTXEMU_CUDA_ABI_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int cudaError_t;
+
+enum {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInitializationError = 3,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidPitchValue = 12,
+  cudaErrorInvalidSymbol = 13,
+  cudaErrorInvalidTexture = 18,
+  cudaErrorInvalidChannelDescriptor = 20,
+  cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorMissingConfiguration = 52,
+  cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidKernelImage = 200,
+  cudaErrorNoKernelImageForDevice = 209,
+  cudaErrorInvalidPtx = 218,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchOutOfResources = 701,
+  cudaErrorPeerAccessNotEnabled = 705,
+  cudaErrorHostMemoryAlreadyRegistered = 712,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorCooperativeLaunchTooLarge = 720,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999
+};
+
+typedef struct dim3 {
+  unsigned x, y, z;
+} dim3;
+
+typedef struct px_stream *cudaStream_t;
+typedef struct px_event *cudaEvent_t;
+typedef struct px_array *cudaArray_t;
+typedef struct px_mipmap *cudaMipmappedArray_t;
+typedef struct px_pool *cudaMemPool_t;
+typedef struct px_function *cudaKernel_t;
+typedef uint64_t cudaTextureObject_t;
+typedef uint64_t cudaSurfaceObject_t;
+typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
+typedef void (*cudaHostFn_t)(void *data);
+typedef int (*px_blocks_to_bytes)(int);
+
+enum { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
+
+typedef struct cudaExtent {
+  size_t width, height, depth;
+} cudaExtent;
+
+typedef struct cudaPos {
+  size_t x, y, z;
+} cudaPos;
+
+typedef struct cudaPitchedPtr {
+  void *ptr;
+  size_t pitch, xsize, ysize;
+} cudaPitchedPtr;
+
+typedef struct cudaMemcpy3DParms {
+  cudaArray_t srcArray;
+  cudaPos srcPos;
+  cudaPitchedPtr srcPtr;
+  cudaArray_t dstArray;
+  cudaPos dstPos;
+  cudaPitchedPtr dstPtr;
+  cudaExtent extent;
+  int kind;
+} cudaMemcpy3DParms;
+
+enum { cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat };
+
+typedef struct cudaChannelFormatDesc {
+  int x, y, z, w; /* bits of each component */
+  int f;
+} cudaChannelFormatDesc;
+
+enum { cudaArrayLayered = 1, cudaArraySurfaceLoadStore = 2, cudaArrayCubemap = 4, cudaArrayTextureGather = 8 };
+enum { cudaResourceTypeArray, cudaResourceTypeMipmappedArray, cudaResourceTypeLinear, cudaResourceTypePitch2D };
+
+typedef struct cudaResourceDesc {
+  int resType;
+  union {
+    struct {
+      cudaArray_t array;
+    } array;
+    struct {
+      cudaMipmappedArray_t mipmap;
+    } mipmap;
+    struct {
+      void *devPtr;
+      cudaChannelFormatDesc desc;
+      size_t sizeInBytes;
+    } linear;
+    struct {
+      void *devPtr;
+      cudaChannelFormatDesc desc;
+      size_t width, height, pitchInBytes;
+    } pitch2D;
+    int reserved[32];
+  } res;
+  unsigned flags; /* from CUDA 13 on */
+} cudaResourceDesc;
+
+enum { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+
+typedef struct cudaTextureDesc {
+  int addressMode[3];
+  int filterMode;
+  int readMode;
+  int sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned maxAnisotropy;
+  int mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  int disableTrilinearOptimization;
+  int seamlessCubemap;
+} cudaTextureDesc;
+
+typedef struct cudaResourceViewDesc {
+  int format; /* 0: that of the resource */
+  size_t width, height, depth;
+  unsigned firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
+  unsigned reserved[16];
+} cudaResourceViewDesc;
+
+typedef struct cudaFuncAttributes {
+  size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+  int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes;
+  int preferredShmemCarveout, clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth;
+  int clusterSchedulingPolicyPreference, nonPortableClusterSizeAllowed;
+  int reserved[16];
+} cudaFuncAttributes;
+
+enum { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
+
+typedef struct cudaPointerAttributes {
+  int type, device;
+  void *devicePointer, *hostPointer;
+  long reserved[8]; /* from CUDA 13 on */
+} cudaPointerAttributes;
+
+enum { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4 };
+
+typedef struct cudaLaunchAttribute {
+  int id;
+  int pad;
+  union {
+    char pad[64];
+    int cooperative;
+    struct {
+      unsigned x, y, z;
+    } clusterDim;
+  } val;
+} cudaLaunchAttribute;
+
+typedef struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute *attrs;
+  unsigned numAttrs;
+} cudaLaunchConfig_t;
+
+typedef struct cudaMemLocation {
+  int type; /* 1: a device, 2: the host */
+  int id;
+} cudaMemLocation;
+
+/* What nvcc's code registers: a fat binary, and what lies around it. */
+typedef struct px_fat_wrapper {
+  int magic, version;
+  const void *image;
+  void *more;
+} px_fat_wrapper;
+
+#endif

@@ -1,0 +1,132 @@
+/* core.h: what the files of the CUDA libraries share.
+ *
+ * Every function of the API begins with px_enter, which starts the device, and passes what it returns through px_report, which
+ * keeps it for cudaGetLastError. An error of a launch stays: px_enter then returns it for every call, until the device is reset.
+ * Work is done at once and in order, so that streams are always idle.
+ */
+#ifndef PTXEMU_CUDA_CORE_H
+#define PTXEMU_CUDA_CORE_H
+#include <stdbool.h>
+#include "abi.h"
+#include "host.h"
+#include "module.h"
+#include "surface.h"
+#include "texture.h"
+
+#define PX_API __attribute__((visibility("default")))
+
+/* ---- device.c ---- */
+
+typedef struct px_device {
+  pe_device parts;
+  uint64_t capacity; /* bytes of device memory */
+  unsigned arch;     /* compute capability, 80 for 8.0 */
+  unsigned processors;
+} px_device;
+
+/* The device, started by the first call; NULL where it cannot be. */
+px_device *px_device_get(void);
+
+/* Local memory that a thread has beyond what its kernel says, in bytes. */
+void px_set_stack(uint64_t bytes);
+
+/* Forget everything: memory, modules, errors. */
+void px_device_reset(void);
+
+/* The value of a device attribute. -1: there is no such attribute. */
+int px_attribute(int attribute);
+
+/* ---- error.c ---- */
+
+cudaError_t px_enter(void);
+cudaError_t px_report(cudaError_t error);
+cudaError_t px_stay(cudaError_t error); /* an error that stays; the first one does */
+void px_forget_errors(void);
+int px_not_supported(void);
+
+/* Begin a function of the API. */
+#define PX_ENTER()                            \
+  do {                                        \
+    cudaError_t px_error = px_enter();        \
+    if (px_error) return px_report(px_error); \
+  } while (0)
+
+/* Leave it with an error if `condition` does not hold. */
+#define PX_REQUIRE(condition, error)           \
+  do {                                         \
+    if (!(condition)) return px_report(error); \
+  } while (0)
+
+/* ---- memory.c ---- */
+
+/* What an allocation was made as; its name in messages. */
+extern const char px_memory_device[], px_memory_host[], px_memory_managed[], px_memory_array[];
+
+/* Memory of a kind, or 0. */
+uint64_t px_allocate(uint64_t size, const char *kind);
+
+/* The allocation that contains an address. */
+bool px_find(const void *address, pe_allocation *out);
+
+/* Whether all of a range may be touched as device memory, and as what a program may pass for host memory: anything that does
+ * not lie in the arena, too. */
+bool px_is_device(const void *address, uint64_t size);
+bool px_is_any(const void *address, uint64_t size);
+
+/* ---- registered.c ---- */
+
+/* Whether all of a range is registered memory of the host, and whether there is any. */
+bool px_is_registered(const void *address, uint64_t size);
+bool px_any_registered(void);
+
+/* ---- copy.c ---- */
+
+/* One side of a copy: rows of bytes in memory, or texels of an array. */
+typedef struct px_side {
+  uint8_t *memory;
+  size_t pitch, slice; /* bytes from row to row, and from slice to slice */
+  cudaArray_t array;   /* not NULL: the texels from (x in bytes, y, z) on */
+  size_t x, y, z;
+} px_side;
+
+/* Copy `width` bytes of each of `height` rows of `depth` slices. `kind` is cudaMemcpy*. */
+cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind);
+
+/* ---- array.c ---- */
+
+struct px_array {
+  pe_surface_desc surface;
+  cudaChannelFormatDesc format;
+  cudaExtent extent; /* as the program gave it */
+  unsigned flags;
+  cudaMipmappedArray_t owner; /* of a level */
+};
+
+struct px_mipmap {
+  pe_surface_desc surface;
+  cudaChannelFormatDesc format;
+  unsigned levels;
+  struct px_array *level; /* one for each */
+};
+
+/* The components of a format: false if no surface has it. */
+bool px_format(const cudaChannelFormatDesc *format, pe_surface_desc *surface);
+
+/* ---- handle.c ---- */
+
+/* Put a copy of a surface or a texture into the device's tables: its handle, or 0. */
+uint64_t px_surface_handle(const pe_surface_desc *surface);
+uint64_t px_texture_handle(const pe_texture *texture);
+bool px_surface_close(uint64_t handle);
+bool px_texture_close(uint64_t handle);
+
+/* Around all else that takes handles. */
+void px_handles_lock(void);
+void px_handles_unlock(void);
+
+/* ---- stream.c ---- */
+
+/* NULL, 1 and 2 are the default streams. */
+bool px_is_stream(cudaStream_t stream);
+
+#endif

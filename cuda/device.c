@@ -1,0 +1,262 @@
+/* device.c: the one device, and what programs ask about it. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core.h"
+#include "properties.h"
+#include "registry.h"
+
+enum { OLDEST_ARCH = 75, NEWEST_ARCH = 90, DEFAULT_ARCH = 80, DEFAULT_STACK = 16 << 10, HOST_STACK_RATIO = 8 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static px_device device;
+static bool forked; /* the memory and the threads are the parent's */
+
+static void after_fork(void) { forked = device.parts.arena != NULL; }
+
+static unsigned processors(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
+/* PTXEMU_ARCH: 75 to 90. */
+static unsigned arch_of_environment(void) {
+  const char *given = getenv("PTXEMU_ARCH");
+  long arch = given ? strtol(given, NULL, 10) : DEFAULT_ARCH;
+  return arch >= OLDEST_ARCH && arch <= NEWEST_ARCH ? (unsigned)arch : DEFAULT_ARCH;
+}
+
+/* Half of the machine's memory. */
+static uint64_t capacity(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE); }
+
+static void start(void) {
+  device.capacity = capacity();
+  device.arch = arch_of_environment();
+  device.processors = processors();
+  pe_device *parts = &device.parts;
+  *parts = (pe_device){.surfaces = pe_surface_table_new(),
+                       .textures = pe_texture_table_new(),
+                       .stack = DEFAULT_STACK,
+                       .host_stack = DEFAULT_STACK * HOST_STACK_RATIO};
+  if (parts->surfaces && parts->textures) parts->arena = pe_arena_create(device.capacity);
+}
+
+px_device *px_device_get(void) {
+  static bool watched;
+  pthread_mutex_lock(&lock);
+  if (!watched) watched = !pthread_atfork(NULL, NULL, after_fork);
+  bool first = !device.parts.arena;
+  if (first) start();
+  pthread_mutex_unlock(&lock);
+  if (first && device.parts.arena) px_registry_prepare();
+  return device.parts.arena && !forked ? &device : NULL;
+}
+
+void px_set_stack(uint64_t bytes) {
+  device.parts.stack = bytes;
+  device.parts.host_stack = (bytes > DEFAULT_STACK ? bytes : DEFAULT_STACK) * HOST_STACK_RATIO;
+}
+
+/* ---- attributes ---- */
+
+int px_attribute(int attribute) {
+  switch (attribute) {
+    case 1: return 1024; /* threads of a block */
+    case 2:
+    case 3: return 1024; /* extents of a block */
+    case 4: return 64;
+    case 5: return 0x7fffffff; /* extents of a grid */
+    case 6:
+    case 7: return 65535;
+    case 8: return 48 << 10;    /* shared memory of a block */
+    case 9: return 64 << 10;    /* constant memory */
+    case 10: return 32;         /* threads of a warp */
+    case 11: return 0x7fffffff; /* pitch of a copy */
+    case 12:
+    case 82: return 65536; /* registers */
+    case 13:
+    case 36: return 1000000; /* clocks in kHz */
+    case 14: return 512;     /* alignment of textures */
+    case 15: return 0;       /* copies beside kernels */
+    case 16: return (int)device.processors;
+    case 17: return 0; /* no time limit */
+    case 18: return 1; /* memory is the host's */
+    case 19: return 1;
+    case 20: return 0; /* any number of contexts */
+    case 21:
+    case 52:
+    case 53:
+    case 77: return 32768; /* extents of textures */
+    case 22:
+    case 23:
+    case 27:
+    case 28:
+    case 45:
+    case 46:
+    case 73:
+    case 74: return 32768;
+    case 24:
+    case 25:
+    case 26:
+    case 47:
+    case 48:
+    case 49: return 16384;
+    case 29:
+    case 43:
+    case 54: return 2046;
+    case 30: return 512;
+    case 31: return 0; /* kernels run one after another */
+    case 32:
+    case 33:
+    case 34:
+    case 35:
+    case 50: return 0;
+    case 37: return 64;      /* bits of the memory bus */
+    case 38: return 1 << 20; /* bytes of the second-level cache */
+    case 39: return 1024;    /* threads of a multiprocessor */
+    case 40: return 0;       /* copy engines */
+    case 41: return 1;       /* one address space with the host */
+    case 42: return 32768;
+    case 51: return 32; /* alignment of rows of textures */
+    case 55:
+    case 56:
+    case 57:
+    case 61:
+    case 63:
+    case 64:
+    case 66:
+    case 67: return 32768; /* extents of surfaces */
+    case 58:
+    case 59:
+    case 60: return 16384;
+    case 62:
+    case 65:
+    case 68: return 2046;
+    case 69: return 1 << 28; /* texels of linear memory */
+    case 70:
+    case 71: return 65000;
+    case 72: return 1 << 21;
+    case 75: return (int)device.arch / 10;
+    case 76: return (int)device.arch % 10;
+    case 78:
+    case 79:
+    case 80: return 1;
+    case 81: return 228 << 10; /* shared memory of a multiprocessor */
+    case 83: return 1;         /* managed memory */
+    case 84:
+    case 85: return 0;
+    case 86: return 1; /* atomic operations on the host's memory */
+    case 87: return 2;
+    case 88: return 0; /* kernels cannot read memory that CUDA has not given */
+    case 89: return 1; /* the host may touch managed memory at any time: no kernel runs beside it */
+    case 90:
+    case 91: return 0;
+    case 95: return 1;         /* cooperative launches */
+    case 97: return 227 << 10; /* most shared memory of a block */
+    case 99: return 1;         /* memory of the host can be registered */
+    case 98:
+    case 100: return 0;
+    case 101: return 1;
+    case 106: return 1; /* blocks of a multiprocessor */
+    case 108:
+    case 109: return 0;
+    case 111: return 1 << 10;
+    case 112:
+    case 113:
+    case 114:
+    case 116:
+    case 117:
+    case 118:
+    case 119: return 0;
+    case 115: return 1; /* memory pools */
+    case 120: return 0; /* clusters */
+    case 121:
+    case 125: return 0;
+    case 126: return 1;
+    case 130:
+    case 133:
+    case 135:
+    case 138:
+    case 139:
+    case 140: return 0;
+    case 131:
+    case 134: return 0;
+    case 142:
+    case 143:
+    case 144:
+    case 147: return 0;
+    default: return -1;
+  }
+}
+
+PX_API cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int number) {
+  PX_ENTER();
+  PX_REQUIRE(number == 0, cudaErrorInvalidDevice);
+  int found = px_attribute(attribute);
+  PX_REQUIRE(value && found >= 0, cudaErrorInvalidValue);
+  *value = found;
+  return px_report(cudaSuccess);
+}
+
+/* ---- properties: what an attribute says, and a few more ---- */
+
+#define FIELD(type, name, count, number) type name count;
+#define NO_FIELD(type, name, count, number)
+typedef struct px_properties_12 {
+  PX_PROPERTIES(FIELD, FIELD, NO_FIELD)
+} px_properties_12;
+typedef struct px_properties_13 {
+  PX_PROPERTIES(FIELD, NO_FIELD, FIELD)
+} px_properties_13;
+
+/* Elements after the first have the attributes that follow. */
+#define FILL(type, name, count, number)                                    \
+  for (size_t i = 0; number && i < sizeof out->name / sizeof(type); i++) { \
+    type value = (type)px_attribute(number + (int)i);                      \
+    memcpy((char *)&out->name + i * sizeof value, &value, sizeof value);   \
+  }
+#define NO_FILL(type, name, count, number)
+
+#define REST()                             \
+  do {                                     \
+    strcpy(out->name, "ptxemu CPU");       \
+    memcpy(out->uuid, "ptxemu CPU 0", 12); \
+    out->totalGlobalMem = device.capacity; \
+  } while (0)
+
+PX_API cudaError_t cudaGetDeviceProperties_v2(px_properties_12 *out, int number) {
+  PX_ENTER();
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  PX_REQUIRE(number == 0, cudaErrorInvalidDevice);
+  memset(out, 0, sizeof *out);
+  PX_PROPERTIES(FILL, FILL, NO_FILL)
+  REST();
+  return px_report(cudaSuccess);
+}
+
+cudaError_t px_properties_of_13(px_properties_13 *out, int number) {
+  PX_ENTER();
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  PX_REQUIRE(number == 0, cudaErrorInvalidDevice);
+  memset(out, 0, sizeof *out);
+  PX_PROPERTIES(FILL, NO_FILL, FILL)
+  REST();
+  return px_report(cudaSuccess);
+}
+
+/* ---- reset ---- */
+
+void px_device_reset(void) {
+  px_registry_unload();
+  pthread_mutex_lock(&lock);
+  if (device.parts.arena && !forked) {
+    pe_arena_destroy(device.parts.arena);
+    pe_surface_table_free(device.parts.surfaces);
+    pe_texture_table_free(device.parts.textures);
+    device.parts = (pe_device){0};
+  }
+  pthread_mutex_unlock(&lock);
+  px_forget_errors();
+}

@@ -1,0 +1,185 @@
+/* memory.c: memory of all kinds. It all lies in the arena, at the addresses that the host has for it, too. */
+#include <string.h>
+#include "checked.h"
+#include "core.h"
+
+const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
+           px_memory_array[] = "cudaArray";
+
+enum { PITCH = 512 };
+
+uint64_t px_allocate(uint64_t size, const char *kind) {
+  return pe_arena_alloc(px_device_get()->parts.arena, size, PITCH, kind);
+}
+
+static bool in_arena(const void *address) {
+  const pe_arena *arena = px_device_get()->parts.arena;
+  return (uint64_t)(uintptr_t)address - pe_arena_base(arena) < pe_arena_extent(arena);
+}
+
+bool px_find(const void *address, pe_allocation *out) {
+  return in_arena(address) && pe_arena_find(px_device_get()->parts.arena, (uint64_t)(uintptr_t)address, out);
+}
+
+bool px_is_device(const void *address, uint64_t size) {
+  pe_allocation found;
+  if (size == 0 || px_is_registered(address, size)) return true;
+  return px_find(address, &found) && pe_within((uint64_t)(uintptr_t)address - found.address, size, found.size);
+}
+
+bool px_is_any(const void *address, uint64_t size) {
+  if (size == 0) return true;
+  return in_arena(address) ? px_is_device(address, size) : address != NULL;
+}
+
+static bool is_kind(const pe_allocation *found, const char *kind) { return strcmp(found->name, kind) == 0; }
+
+/* ---- allocation ---- */
+
+static cudaError_t allocate(void **pointer, size_t size, const char *kind) {
+  PX_ENTER();
+  PX_REQUIRE(pointer, cudaErrorInvalidValue);
+  uint64_t address = size ? px_allocate(size, kind) : 0;
+  *pointer = (void *)(uintptr_t)address;
+  return px_report(address || !size ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+static cudaError_t release(void *pointer, bool host) {
+  pe_allocation found;
+  PX_ENTER();
+  if (!pointer) return px_report(cudaSuccess);
+  PX_REQUIRE(px_find(pointer, &found) && found.address == (uint64_t)(uintptr_t)pointer, cudaErrorInvalidValue);
+  bool fits =
+      host ? is_kind(&found, px_memory_host) : is_kind(&found, px_memory_device) || is_kind(&found, px_memory_managed);
+  PX_REQUIRE(fits && !pe_arena_free(px_device_get()->parts.arena, found.address), cudaErrorInvalidValue);
+  return px_report(cudaSuccess);
+}
+
+PX_API cudaError_t cudaMalloc(void **pointer, size_t size) { return allocate(pointer, size, px_memory_device); }
+
+PX_API cudaError_t cudaFree(void *pointer) { return release(pointer, false); }
+
+PX_API cudaError_t cudaMallocHost(void **pointer, size_t size) { return allocate(pointer, size, px_memory_host); }
+
+PX_API cudaError_t cudaFreeHost(void *pointer) { return release(pointer, true); }
+
+PX_API cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned flags) {
+  enum { PORTABLE = 1, MAPPED = 2, WRITE_COMBINED = 4 };
+  PX_REQUIRE(!(flags & ~(unsigned)(PORTABLE | MAPPED | WRITE_COMBINED)), cudaErrorInvalidValue);
+  return allocate(pointer, size, px_memory_host);
+}
+
+PX_API cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned flags) {
+  enum { GLOBAL = 1, HOST = 2 };
+  PX_REQUIRE(size && (flags == GLOBAL || flags == HOST), cudaErrorInvalidValue);
+  return allocate(pointer, size, px_memory_managed);
+}
+
+static cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t height, size_t depth) {
+  uint64_t row, slice, total;
+  PX_REQUIRE(pointer && pitch, cudaErrorInvalidValue);
+  bool fits = !__builtin_add_overflow(width, PITCH - 1, &row);
+  row &= ~(uint64_t)(PITCH - 1);
+  fits = fits && !__builtin_mul_overflow(row, height, &slice) && !__builtin_mul_overflow(slice, depth, &total);
+  PX_REQUIRE(fits, cudaErrorMemoryAllocation);
+  *pitch = row;
+  return allocate(pointer, total, px_memory_device);
+}
+
+PX_API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+  return allocate_rows(pointer, pitch, width, height, 1);
+}
+
+PX_API cudaError_t cudaMalloc3D(cudaPitchedPtr *out, cudaExtent extent) {
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  out->xsize = extent.width;
+  out->ysize = extent.height;
+  return allocate_rows(&out->ptr, &out->pitch, extent.width, extent.height, extent.depth);
+}
+
+/* ---- in the order of a stream: at once ---- */
+
+PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  return allocate(pointer, size, px_memory_device);
+}
+
+PX_API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(pointer, cudaErrorInvalidValue);
+  return release(pointer, false);
+}
+
+/* ---- questions ---- */
+
+PX_API cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
+  PX_ENTER();
+  PX_REQUIRE(unused && total, cudaErrorInvalidValue);
+  const px_device *device = px_device_get();
+  uint64_t used = pe_arena_used(device->parts.arena);
+  *total = device->capacity;
+  *unused = used < device->capacity ? device->capacity - used : 0;
+  return px_report(cudaSuccess);
+}
+
+static int type_of(const void *pointer) {
+  pe_allocation found;
+  if (px_is_registered(pointer, 1)) return cudaMemoryTypeHost;
+  if (!px_find(pointer, &found)) return cudaMemoryTypeUnregistered;
+  if (is_kind(&found, px_memory_host)) return cudaMemoryTypeHost;
+  return is_kind(&found, px_memory_managed) ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
+}
+
+/* The fields that CUDA 12 has, too: its structure is shorter. */
+PX_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer) {
+  enum { NO_DEVICE = -2 };
+  PX_ENTER();
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  out->type = type_of(pointer);
+  out->device = out->type == cudaMemoryTypeUnregistered ? NO_DEVICE : 0;
+  out->devicePointer = out->type == cudaMemoryTypeUnregistered ? NULL : (void *)(uintptr_t)pointer;
+  out->hostPointer = out->type == cudaMemoryTypeDevice ? NULL : (void *)(uintptr_t)pointer;
+  return px_report(cudaSuccess);
+}
+
+PX_API cudaError_t cudaHostGetDevicePointer(void **out, void *host, unsigned flags) {
+  PX_ENTER();
+  PX_REQUIRE(out && !flags && type_of(host) == cudaMemoryTypeHost, cudaErrorInvalidValue);
+  *out = host;
+  return px_report(cudaSuccess);
+}
+
+PX_API cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
+  PX_ENTER();
+  PX_REQUIRE(flags && type_of(host) == cudaMemoryTypeHost, cudaErrorInvalidValue);
+  *flags = 2; /* mapped */
+  return px_report(cudaSuccess);
+}
+
+/* Hints on where managed memory should lie: it is everywhere already. */
+static cudaError_t hint(const void *pointer, size_t size) {
+  PX_ENTER();
+  PX_REQUIRE(size && px_is_device(pointer, size), cudaErrorInvalidValue);
+  return px_report(cudaSuccess);
+}
+
+PX_API cudaError_t cudaMemAdvise_v2(const void *pointer, size_t size, int advice, cudaMemLocation location) {
+  (void)advice;
+  (void)location;
+  return hint(pointer, size);
+}
+
+PX_API cudaError_t cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cudaMemLocation location, unsigned flags,
+                                           cudaStream_t stream) {
+  (void)location;
+  PX_REQUIRE(!flags, cudaErrorInvalidValue);
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  return hint(pointer, size);
+}
+
+PX_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t size, unsigned flags) {
+  enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(flags == GLOBAL || flags == HOST || flags == SINGLE, cudaErrorInvalidValue);
+  return hint(pointer, size ? size : 1);
+}

@@ -1,0 +1,240 @@
+/* module.c: modules, from the entries of the cache, which the compile server fills.
+ *
+ * An image is found by its bytes: its entry holds the identity of the program in it, by which the entries of the module and of its
+ * kernels are found (ptxemu/driver/program.py).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+#include "px_module.h"
+
+enum { DEFAULT_DYNAMIC_SHARED = 48 << 10 };
+
+static cudaError_t say(cudaError_t error, const char *text) {
+  fprintf(stderr, "ptxemu: %s\n", text ? text : "out of memory");
+  return error;
+}
+
+/* ---- the cache ---- */
+
+/* The user's cache; the server makes its directory if there is none. */
+static const pe_cache *opened_cache(void) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static pe_cache *cache;
+  pthread_mutex_lock(&lock);
+  if (!cache) cache = pe_cache_open(NULL);
+  pthread_mutex_unlock(&lock);
+  return cache;
+}
+
+static bool read_entry(const char *key, uint32_t kind, pe_entry **entry) {
+  const pe_cache *cache = opened_cache();
+  return cache && !pe_cache_read(cache, key, kind, entry);
+}
+
+static void make_key(px_module *module) {
+  const pe_part parts[] = {{"image", 5},
+                           {px_build, strlen(px_build)},
+                           {&module->image.arch, sizeof module->image.arch},
+                           {module->image.data, module->image.size}};
+  pe_key_of(parts, sizeof parts / sizeof *parts, module->key);
+  module->image.key = module->key;
+}
+
+static bool read_identity(px_module *module) {
+  pe_entry *entry;
+  uint64_t size;
+  if (!read_entry(module->key, PE_ENTRY_BYTES, &entry)) return false;
+  const void *bytes = pe_entry_bytes(entry, &size);
+  bool fits = size == PE_KEY_BYTES - 1;
+  if (fits) memcpy(module->identity, bytes, size);
+  pe_entry_release(entry);
+  return fits;
+}
+
+/* The facts of a module whose identity is known, or found out. */
+static bool read_facts(px_module *module, pe_entry **entry) {
+  char key[PE_KEY_BYTES];
+  if (!read_identity(module)) return false;
+  pe_key_of_texts((const char *const[]){"module", module->identity}, 2, key);
+  return read_entry(key, PE_ENTRY_MODULE, entry);
+}
+
+/* ---- asking the server ---- */
+
+static cudaError_t error_of(int status) {
+  static const cudaError_t errors[] = {cudaSuccess, cudaErrorInvalidPtx, cudaErrorNoKernelImageForDevice,
+                                       cudaErrorInvalidPtx};
+  return errors[status];
+}
+
+static cudaError_t compile(const px_module *module, const char *kernel, const uint32_t block[3]) {
+  char *text = NULL;
+  int status = px_compile(&module->image, kernel, block, &text);
+  if (status) say(error_of(status), text);
+  free(text);
+  return error_of(status);
+}
+
+static cudaError_t no_cache(void) {
+  return say(cudaErrorInitializationError,
+             "compiled code is handed over through the cache (PTXEMU_CACHE), which is off, or cannot "
+             "be written, or is not safe from other users");
+}
+
+/* ---- kernels ---- */
+
+static void read_limits(px_kernel *kernel, const pe_entry *entry) {
+  const pe_limit_facts *limits = pe_entry_section(entry, PE_SECTION_LIMITS, &(uint64_t){0});
+  for (uint32_t i = 0; i < kernel->facts->limits; i++) {
+    const pe_limit_facts *limit = &limits[kernel->facts->limit + i];
+    const char *name = pe_entry_text(entry, limit->name);
+    uint32_t *out = !strcmp(name, "maxntid") ? kernel->most : !strcmp(name, "reqntid") ? kernel->required : NULL;
+    for (uint32_t k = 0; out && k < 3; k++) out[k] = k < limit->count ? (uint32_t)limit->value[k] : 1;
+  }
+}
+
+static bool make_kernels(px_module *module) {
+  const pe_entry *entry = pe_module_entry(module->resident);
+  const pe_kernel_facts *facts = pe_entry_section(entry, PE_SECTION_KERNELS, &module->count);
+  const pe_parameter_facts *parameters = pe_entry_section(entry, PE_SECTION_PARAMETERS, &(uint64_t){0});
+  module->kernels = calloc(module->count + 1, sizeof *module->kernels);
+  if (!module->kernels) return false;
+  for (uint64_t i = 0; i < module->count; i++) {
+    px_kernel *kernel = &module->kernels[i];
+    *kernel = (px_kernel){.module = module,
+                          .name = pe_entry_text(entry, facts[i].name),
+                          .facts = &facts[i],
+                          .parameters = parameters + facts[i].parameter,
+                          .dynamic_shared = DEFAULT_DYNAMIC_SHARED};
+    read_limits(kernel, entry);
+  }
+  return true;
+}
+
+px_kernel *px_module_kernel(px_module *module, const char *name) {
+  for (uint64_t i = 0; i < module->count; i++)
+    if (!strcmp(module->kernels[i].name, name)) return &module->kernels[i];
+  return NULL;
+}
+
+bool px_module_variable(const px_module *module, const char *name, uint64_t *address, uint64_t *size) {
+  const pe_variable_facts *found = pe_module_variable(module->resident, name);
+  if (!found) return false;
+  *address = pe_module_block(module->resident, found->block) + found->offset;
+  *size = found->size;
+  return true;
+}
+
+uint64_t px_const_size(const px_module *module) {
+  uint64_t count;
+  const pe_module_facts *facts = pe_entry_section(pe_module_entry(module->resident), PE_SECTION_MODULE, &count);
+  return facts->size[PE_BLOCK_CONST];
+}
+
+/* ---- modules ---- */
+
+static px_module *new_module(const void *data, size_t size) {
+  px_module *module = calloc(1, sizeof *module);
+  if (!module) return NULL;
+  pthread_mutex_init(&module->lock, NULL);
+  module->image = (px_image){.data = data, .size = size, .arch = px_device_get()->arch};
+  make_key(module);
+  return module;
+}
+
+void px_module_prepare(const void *data, size_t size) {
+  pe_entry *entry;
+  px_module *module = new_module(data, size);
+  if (!module) return;
+  if (read_facts(module, &entry))
+    pe_entry_release(entry);
+  else
+    px_server_prepare(&module->image);
+  px_module_close(module);
+}
+
+static cudaError_t make(px_module *module, pe_entry *entry) {
+  const char *problem = NULL;
+  px_handles_lock();
+  int error = pe_module_create(&px_device_get()->parts, entry, "<module>", &module->resident, &problem);
+  px_handles_unlock();
+  pe_entry_release(entry); /* the module keeps it */
+  if (error == ENOTSUP) return say(cudaErrorNotSupported, problem);
+  return error || !make_kernels(module) ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+
+cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
+  pe_entry *entry;
+  px_module *module = new_module(data, size);
+  if (!module) return cudaErrorMemoryAllocation;
+  bool found = read_facts(module, &entry);
+  cudaError_t error = found ? cudaSuccess : compile(module, NULL, NULL);
+  if (!error && !found && !read_facts(module, &entry)) error = no_cache();
+  if (!error) error = make(module, entry);
+  if (error) px_module_close(module);
+  *out = error ? NULL : module;
+  return error;
+}
+
+void px_module_close(px_module *module) {
+  for (uint64_t i = 0; module->kernels && i < module->count; i++)
+    for (unsigned k = 0; k < PX_VARIANTS; k++)
+      if (module->kernels[i].codes[k].code) pe_code_release(module->kernels[i].codes[k].code);
+  px_handles_lock();
+  if (module->resident) pe_module_release(module->resident);
+  px_handles_unlock();
+  pthread_mutex_destroy(&module->lock);
+  free(module->kernels);
+  free(module);
+}
+
+/* ---- code ---- */
+
+static unsigned index_of(const char *variant) {
+  static const char *const variants[PX_VARIANTS] = {"row", "x1", "x2", "x4", "x8", "x16", "any"};
+  unsigned i = 0;
+  while (i < PX_VARIANTS - 1 && strcmp(variants[i], variant) != 0) i++;
+  return i;
+}
+
+static bool link(const pe_entry *entry, px_code *out) {
+  uint64_t count, size;
+  const char *problem;
+  const pe_code_facts *facts = pe_entry_section(entry, PE_SECTION_CODE, &count);
+  const void *object = pe_entry_section(entry, PE_SECTION_OBJECT, &size);
+  if (count != 1) return false;
+  out->facts = *facts;
+  return !pe_code_link(object, size, pe_entry_text(entry, facts->symbol), &out->code, &problem);
+}
+
+static bool load(const px_kernel *kernel, const char *variant, px_code *out) {
+  static const char *const tiers[] = {"best", "fast"};
+  char key[PE_KEY_BYTES];
+  pe_entry *entry;
+  for (unsigned i = 0; i < sizeof tiers / sizeof *tiers; i++) {
+    const char *const parts[] = {"kernel", kernel->module->identity, tiers[i], kernel->name, variant, pe_machine_identity()};
+    pe_key_of_texts(parts, sizeof parts / sizeof *parts, key);
+    if (!read_entry(key, PE_ENTRY_KERNEL, &entry)) continue;
+    bool linked = link(entry, out);
+    pe_entry_release(entry);
+    if (linked) return true;
+  }
+  return false;
+}
+
+cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], const px_code **out) {
+  const char *variant = pe_variant_of(block);
+  px_code *code = &kernel->codes[index_of(variant)];
+  cudaError_t error = cudaSuccess;
+  pthread_mutex_lock(&kernel->module->lock);
+  if (!code->code && !load(kernel, variant, code)) {
+    error = compile(kernel->module, kernel->name, block);
+    if (!error && !load(kernel, variant, code)) error = no_cache();
+  }
+  pthread_mutex_unlock(&kernel->module->lock);
+  *out = error ? NULL : code;
+  return error;
+}

@@ -1,0 +1,17 @@
+/* px_launch.h: launches of kernels whose module is loaded. */
+#ifndef PTXEMU_CUDA_LAUNCH_H
+#define PTXEMU_CUDA_LAUNCH_H
+#include <stdbool.h>
+#include "px_module.h"
+
+typedef struct px_geometry {
+  dim3 grid, block;
+  size_t shared; /* dynamic, in bytes */
+  bool cooperative;
+  bool host_memory; /* the kernel may touch all memory of the process */
+} px_geometry;
+
+/* Launch and wait; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
+cudaError_t px_launch(px_kernel *kernel, const px_geometry *geometry, void *const *arguments);
+
+#endif

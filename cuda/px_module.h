@@ -1,0 +1,63 @@
+/* px_module.h: loaded modules, their kernels and variables. */
+#ifndef PTXEMU_CUDA_MODULE_H
+#define PTXEMU_CUDA_MODULE_H
+#include <pthread.h>
+#include <stdbool.h>
+#include "abi.h"
+#include "code.h"
+#include "key.h"
+#include "module.h"
+#include "server.h"
+
+/* The hash of the sources: what another build has made is never used. */
+extern const char px_build[];
+
+enum { PX_VARIANTS = 7 }; /* kinds of block shapes */
+
+/* Code of a kernel for one kind of block shapes. */
+typedef struct px_code {
+  pe_code *code; /* NULL: not loaded */
+  pe_code_facts facts;
+} px_code;
+
+typedef struct px_module px_module;
+
+typedef struct px_kernel {
+  px_module *module;
+  const char *name;
+  const pe_kernel_facts *facts;
+  const pe_parameter_facts *parameters;
+  uint32_t most[3], required[3]; /* .maxntid and .reqntid; 0: none */
+  uint32_t dynamic_shared;       /* most that a launch may have */
+  px_code codes[PX_VARIANTS];
+} px_kernel;
+
+struct px_module {
+  px_image image;
+  char key[PE_KEY_BYTES];      /* of the image's entry */
+  char identity[PE_KEY_BYTES]; /* of the program, which that entry holds */
+  pthread_mutex_t lock;        /* of the codes */
+  pe_module *resident;
+  px_kernel *kernels;
+  uint64_t count;
+};
+
+/* Load an image, which must stay where it is. What is wrong is said on stderr. */
+cudaError_t px_module_open(const void *data, size_t size, px_module **out);
+void px_module_close(px_module *module);
+
+/* Begin to load an image that is not in the cache. */
+void px_module_prepare(const void *data, size_t size);
+
+px_kernel *px_module_kernel(px_module *module, const char *name);
+
+/* The address and the size of a variable: false if there is none. */
+bool px_module_variable(const px_module *module, const char *name, uint64_t *address, uint64_t *size);
+
+/* Bytes of its .const variables. */
+uint64_t px_const_size(const px_module *module);
+
+/* A kernel's code for blocks of a shape: loaded or compiled at the first call. */
+cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], const px_code **out);
+
+#endif

@@ -1,0 +1,12 @@
+/* python.h: which Python has ptxemu. */
+#ifndef PTXEMU_CUDA_PYTHON_H
+#define PTXEMU_CUDA_PYTHON_H
+#include <stddef.h>
+
+enum { PX_PATH = 4096 };
+
+/* Where a Python may be found, the best place first: writes the path of candidate `number`, and where it comes from to `why`.
+ * 1, 0 if this place has none, -1 if there are no more places. */
+int px_python(unsigned number, char path[PX_PATH], const char **why);
+
+#endif

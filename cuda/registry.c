@@ -1,0 +1,238 @@
+/* registry.c: registration of fat binaries, kernels and variables, which are loaded at their first use. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+#include "registry.h"
+
+enum { FAT_WRAPPER = 0x466243b1, FAT_BINARY = 0xba55ed50 };
+
+struct px_fat {
+  px_fat *next;
+  const void *image;
+  size_t size; /* 0: it is no fat binary */
+  px_module *module;
+  cudaError_t error; /* of the attempt to load it */
+  bool loading, loaded;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
+static px_fat *fats;
+
+/* Open addressing; a power of two, never full. */
+static px_function **table;
+static size_t room, used;
+
+static size_t slot_of(const void *host) {
+  size_t at = ((uintptr_t)host >> 3) * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
+  while (table[at] && table[at]->host != host) at = (at + 1) & (room - 1);
+  return at;
+}
+
+static bool grow(void) {
+  if (used * 2 < room) return true;
+  size_t old_room = room;
+  px_function **old = table, **grown = calloc(room ? room * 2 : 64, sizeof *grown);
+  if (!grown) return false;
+  room = room ? room * 2 : 64;
+  table = grown;
+  for (size_t i = 0; i < old_room; i++)
+    if (old[i]) table[slot_of(old[i]->host)] = old[i];
+  free(old);
+  return true;
+}
+
+static void add(px_function wanted) {
+  pthread_mutex_lock(&lock);
+  px_function *made = grow() ? malloc(sizeof *made) : NULL;
+  if (made) {
+    *made = wanted;
+    px_function **place = &table[slot_of(wanted.host)];
+    if (*place)
+      free(*place);
+    else
+      used++;
+    *place = made;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static px_function *find(const void *host) {
+  pthread_mutex_lock(&lock);
+  px_function *found = room ? table[slot_of(host)] : NULL;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+/* ---- what nvcc's code calls ---- */
+
+static size_t image_size(const void *image) {
+  struct {
+    uint32_t magic;
+    uint16_t version, header;
+    uint64_t size;
+  } head;
+  memcpy(&head, image, sizeof head);
+  return head.magic == FAT_BINARY ? head.header + head.size : 0;
+}
+
+PX_API void **__cudaRegisterFatBinary(const px_fat_wrapper *wrapper) {
+  px_fat *fat = calloc(1, sizeof *fat);
+  if (!fat || !wrapper || wrapper->magic != FAT_WRAPPER) return (void **)fat;
+  fat->image = wrapper->image;
+  fat->size = image_size(wrapper->image);
+  pthread_mutex_lock(&lock);
+  fat->next = fats;
+  fats = fat;
+  pthread_mutex_unlock(&lock);
+  return (void **)fat;
+}
+
+PX_API void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
+
+static void forget(const px_fat *fat) {
+  px_function **old = table;
+  size_t old_room = room;
+  table = calloc(room, sizeof *table);
+  if (!table) {
+    table = old;
+    return;
+  }
+  used = 0;
+  for (size_t i = 0; i < old_room; i++) {
+    if (old[i] && old[i]->fat != fat) {
+      table[slot_of(old[i]->host)] = old[i];
+      used++;
+    } else {
+      free(old[i]);
+    }
+  }
+  free(old);
+}
+
+PX_API void __cudaUnregisterFatBinary(void **handle) {
+  px_fat *fat = (px_fat *)handle;
+  pthread_mutex_lock(&lock);
+  px_fat **at = &fats;
+  while (*at && *at != fat) at = &(*at)->next;
+  if (*at) *at = fat->next;
+  if (fat && room) forget(fat);
+  pthread_mutex_unlock(&lock);
+  if (fat && fat->module) px_module_close(fat->module);
+  free(fat);
+}
+
+PX_API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
+                                   void *bid, dim3 *block, dim3 *grid, int *warp) {
+  (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name});
+}
+
+PX_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size,
+                              int constant, int global) {
+  (void)device, (void)external, (void)constant, (void)global;
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .size = size, .variable = true});
+}
+
+PX_API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t size) {
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .size = size, .variable = true});
+}
+
+PX_API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t size,
+                                     int constant, int global) {
+  (void)device, (void)external, (void)constant, (void)global;
+  add((px_function){.fat = (px_fat *)handle, .host = host, .name = name, .size = size, .variable = true, .managed = true});
+}
+
+/* ---- loading ---- */
+
+/* Tell the host where a module's managed variables are. */
+static void set_managed(const px_fat *fat) {
+  for (size_t i = 0; i < room; i++) {
+    px_function *item = table[i];
+    if (!item || item->fat != fat || !item->managed) continue;
+    uint64_t address, size;
+    if (px_module_variable(fat->module, item->name, &address, &size))
+      *(void **)(uintptr_t)item->host = (void *)(uintptr_t)address;
+  }
+}
+
+/* Load a fat binary once, whoever asks; the lock is not held meanwhile. */
+static cudaError_t load(px_fat *fat) {
+  px_module *module = NULL;
+  pthread_mutex_lock(&lock);
+  while (fat->loading) pthread_cond_wait(&settled, &lock);
+  if (!fat->loaded) {
+    fat->loading = true;
+    pthread_mutex_unlock(&lock);
+    cudaError_t error = fat->size ? px_module_open(fat->image, fat->size, &module) : cudaErrorInvalidKernelImage;
+    pthread_mutex_lock(&lock);
+    fat->module = module;
+    fat->error = error;
+    fat->loading = false;
+    fat->loaded = true;
+    if (module) set_managed(fat);
+    pthread_cond_broadcast(&settled);
+  }
+  pthread_mutex_unlock(&lock);
+  return fat->error;
+}
+
+/* Only one fat binary is begun: the server answers one request at a time. */
+void px_registry_prepare(void) {
+  pthread_mutex_lock(&lock);
+  px_fat *fat = fats;
+  pthread_mutex_unlock(&lock);
+  if (fat && fat->size && !fat->loaded) px_module_prepare(fat->image, fat->size);
+}
+
+void px_registry_unload(void) {
+  pthread_mutex_lock(&lock);
+  for (px_fat *fat = fats; fat; fat = fat->next) {
+    if (fat->module) px_module_close(fat->module);
+    fat->module = NULL;
+    fat->loaded = false;
+  }
+  for (size_t i = 0; i < room; i++)
+    if (table[i]) table[i]->kernel = NULL;
+  pthread_mutex_unlock(&lock);
+}
+
+PX_API char __cudaInitModule(void **handle) {
+  px_fat *fat = (px_fat *)handle;
+  return fat && !px_enter() && !load(fat);
+}
+
+/* ---- lookups ---- */
+
+cudaError_t px_kernel_of(const void *function, px_kernel **out) {
+  px_function *found = find(function);
+  if (!found || found->variable) return cudaErrorInvalidDeviceFunction;
+  if (!found->kernel) {
+    cudaError_t error = load(found->fat);
+    if (error) return error;
+    found->kernel = px_module_kernel(found->fat->module, found->name);
+  }
+  *out = found->kernel;
+  return found->kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t px_variable_of(const void *symbol, uint64_t *address, uint64_t *size) {
+  px_function *found = find(symbol);
+  if (!found || !found->variable) return cudaErrorInvalidSymbol;
+  cudaError_t error = load(found->fat);
+  if (error) return error;
+  return px_module_variable(found->fat->module, found->name, address, size) ? cudaSuccess : cudaErrorInvalidSymbol;
+}
+
+/* A kernel's handle is the host's address of it. */
+PX_API cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *function) {
+  PX_REQUIRE(out && find(function), cudaErrorInvalidDeviceFunction);
+  *out = (cudaKernel_t)(uintptr_t)function;
+  return cudaSuccess;
+}
+
+PX_API cudaError_t cudaGetKernel(cudaKernel_t *out, const void *function) {
+  return px_report(__cudaGetKernel(out, function));
+}

@@ -1,0 +1,275 @@
+/* server.c: starts the compile server, asks it, and gives up on it if it dies. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "python.h"
+#include "server.h"
+
+enum { SERVER_FD = 3, MOST_FIELDS = 6, ANSWER_FIELDS = 2, MOST_TEXT = 1 << 20, MAGIC = 0x31534550 /* "PES1" */ };
+enum { START_MS = 60000, GRACE_MS = 30000, DEFAULT_DEADLINE = 120 };
+
+extern char **environ;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one request at a time */
+static int channel = -1;
+static pid_t server, owner;
+static bool awaited; /* px_server_prepare has asked, and nobody has taken the answer */
+
+static char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text_of(const char *format, ...) {
+  char *text = NULL;
+  va_list arguments;
+  va_start(arguments, format);
+  if (vasprintf(&text, format, arguments) < 0) text = NULL;
+  va_end(arguments);
+  return text;
+}
+
+/* ---- messages ---- */
+
+static int64_t now_ms(void) {
+  struct timespec at;
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+/* Exactly `size` bytes before the time `until`. */
+static bool receive(void *out, size_t size, int64_t until) {
+  for (uint8_t *at = out; size;) {
+    int64_t left = until - now_ms();
+    struct pollfd one = {.fd = channel, .events = POLLIN};
+    int ready = poll(&one, 1, left < 0 ? 0 : (int)left);
+    if (ready < 0 && errno == EINTR) continue;
+    ssize_t got = ready > 0 ? recv(channel, at, size, 0) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= (size_t)got;
+  }
+  return true;
+}
+
+static bool send_all(const void *data, size_t size) {
+  for (const uint8_t *at = data; size;) {
+    ssize_t sent = send(channel, at, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    at += sent;
+    size -= (size_t)sent;
+  }
+  return true;
+}
+
+static bool send_message(const struct iovec *fields, uint32_t count) {
+  uint32_t head[2] = {MAGIC, count};
+  bool sent = send_all(head, sizeof head);
+  for (uint32_t i = 0; sent && i < count; i++) {
+    uint64_t length = fields[i].iov_len;
+    sent = send_all(&length, sizeof length) && send_all(fields[i].iov_base, fields[i].iov_len);
+  }
+  return sent;
+}
+
+/* A message of `count` short fields; each is a string that the caller frees. */
+static bool receive_message(char **fields, uint32_t count, int64_t until) {
+  uint32_t head[2];
+  uint64_t length;
+  if (!receive(head, sizeof head, until) || head[0] != MAGIC || head[1] != count) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!receive(&length, sizeof length, until) || length > MOST_TEXT) return false;
+    fields[i] = calloc(1, length + 1);
+    if (!fields[i] || !receive(fields[i], length, until)) return false;
+  }
+  return true;
+}
+
+/* ---- the process ---- */
+
+static void stop(void) {
+  if (channel >= 0) close(channel);
+  channel = -1;
+  awaited = false;
+  if (server > 0 && owner == getpid()) {
+    kill(server, SIGKILL);
+    while (waitpid(server, NULL, 0) < 0 && errno == EINTR) continue;
+  }
+  server = 0;
+}
+
+/* The program's environment without LD_PRELOAD, which is meant for the program. The strings are not copied. */
+static char **environment(void) {
+  size_t count = 0, kept = 0;
+  if (!environ) return calloc(1, sizeof(char *));
+  while (environ[count]) count++;
+  char **out = calloc(count + 1, sizeof *out);
+  if (!out) return NULL;
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(environ[i], "LD_PRELOAD=", 11)) out[kept++] = environ[i];
+  return out;
+}
+
+/* Close what the program left open, where the C library can. */
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from) __attribute__((weak));
+
+/* A Python without ptxemu ends in silence. */
+static const char script[] =
+    "import sys\n"
+    "try:\n"
+    "    from ptxemu.serve.__main__ import main\n"
+    "except ImportError:\n"
+    "    sys.exit(1)\n"
+    "sys.exit(main(sys.argv[1:]))\n";
+
+static int spawn(const char *path, int theirs) {
+  char *arguments[] = {(char *)path, "-I", "-c", (char *)script, "3", NULL};
+  char **variables = environment();
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t how;
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_init(&how);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&how, 0); /* Ctrl-C is for the program; if it ends, so does the server */
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setsigdefault(&how, &all);
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
+  posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  posix_spawn_file_actions_adddup2(&actions, theirs, SERVER_FD);
+  if (posix_spawn_file_actions_addclosefrom_np) posix_spawn_file_actions_addclosefrom_np(&actions, SERVER_FD + 1);
+  int error = variables ? posix_spawn(&server, path, &actions, &how, arguments, variables) : ENOMEM;
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&how);
+  free(variables);
+  return error;
+}
+
+/* Start the server with the Python at a path: whether it has ptxemu. */
+static bool start_with(const char *path) {
+  int ends[2];
+  char *hello = NULL;
+  if (access(path, X_OK) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
+  owner = getpid();
+  channel = ends[0];
+  int error = spawn(path, ends[1]);
+  close(ends[1]);
+  if (error) server = 0;
+  bool greeted = !error && receive_message(&hello, 1, now_ms() + START_MS) && !strcmp(hello, "ptxemu");
+  free(hello);
+  if (!greeted) stop();
+  return greeted;
+}
+
+/* NULL, or what is wrong. */
+static char *start(void) {
+  char path[PX_PATH], *tried = text_of("%s", "");
+  const char *why;
+  int found = 0;
+  if (channel >= 0 && owner != getpid()) stop(); /* forked: the server is the parent's */
+  for (unsigned i = 0; channel < 0 && (found = px_python(i, path, &why)) >= 0; i++) {
+    if (!found || start_with(path)) continue;
+    char *more = text_of("%s%s%s (%s)", tried ? tried : "", tried && *tried ? ", " : "", path, why);
+    free(tried);
+    tried = more;
+  }
+  char *problem = NULL;
+  if (channel < 0)
+    problem = text_of("no Python that has ptxemu was found to compile with; tried %s", tried && *tried ? tried : "nothing");
+  free(tried);
+  return problem;
+}
+
+/* ---- requests ---- */
+
+static bool request(const px_image *image, const char *kernel, const uint32_t block[3]) {
+  char arch[16], shape[48] = "";
+  struct iovec fields[MOST_FIELDS] = {
+    {kernel ? "code" : "load", 4}, {arch, 0}, {(void *)image->data, image->size}, {(void *)image->key, strlen(image->key)}};
+  fields[1].iov_len = (size_t)snprintf(arch, sizeof arch, "%u", image->arch);
+  if (!kernel) return send_message(fields, MOST_FIELDS - 2);
+  fields[4] = (struct iovec){(void *)kernel, strlen(kernel)};
+  fields[5] = (struct iovec){shape, (size_t)snprintf(shape, sizeof shape, "%u,%u,%u", block[0], block[1], block[2])};
+  return send_message(fields, MOST_FIELDS);
+}
+
+/* When to give up on an answer: after the server's own deadline. */
+static int64_t patience(void) {
+  const char *given = getenv("PTXEMU_COMPILE_TIMEOUT");
+  double seconds = given ? strtod(given, NULL) : 0;
+  if (!(seconds > 0 && seconds < 1e6)) seconds = DEFAULT_DEADLINE;
+  return now_ms() + (int64_t)(seconds * 1000) + GRACE_MS;
+}
+
+static int status_of(const char *name) {
+  static const char *const names[] = {"ok", "invalid", "unsupported"};
+  for (int i = 0; i < PX_FAILED; i++)
+    if (!strcmp(name, names[i])) return i;
+  return PX_FAILED;
+}
+
+/* The answer to the last request; -1 if there is none. */
+static int answer(char **text) {
+  char *fields[ANSWER_FIELDS] = {NULL};
+  bool came = receive_message(fields, ANSWER_FIELDS, patience());
+  int status = came ? status_of(fields[0]) : -1;
+  free(fields[0]);
+  if (came)
+    *text = fields[1];
+  else
+    free(fields[1]);
+  return status;
+}
+
+void px_server_prepare(const px_image *image) {
+  pthread_mutex_lock(&lock);
+  char *problem = awaited ? NULL : start();
+  if (!problem && !awaited) awaited = request(image, NULL, NULL);
+  free(problem); /* px_compile meets it again */
+  pthread_mutex_unlock(&lock);
+}
+
+static bool drop_awaited(void) {
+  char *text = NULL;
+  if (!awaited) return true;
+  awaited = false;
+  int status = answer(&text);
+  free(text);
+  return status >= 0;
+}
+
+int px_compile(const px_image *image, const char *kernel, const uint32_t block[3], char **text) {
+  pthread_mutex_lock(&lock);
+  int status = -1;
+  *text = start();
+  if (*text) {
+    status = PX_FAILED;
+  } else if (drop_awaited() && request(image, kernel, block)) {
+    status = answer(text);
+  }
+  if (status < 0) {
+    stop();
+    *text = text_of("the compile server died");
+    status = PX_FAILED;
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+void px_server_stop(void) {
+  pthread_mutex_lock(&lock);
+  stop();
+  pthread_mutex_unlock(&lock);
+}

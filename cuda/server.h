@@ -1,0 +1,26 @@
+/* server.h: the compile server, seen by the program (ptxemu/serve). */
+#ifndef PTXEMU_CUDA_SERVER_H
+#define PTXEMU_CUDA_SERVER_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PX_COMPILED, PX_INVALID, PX_UNSUPPORTED, PX_FAILED };
+
+typedef struct px_image {
+  const void *data;
+  size_t size;
+  unsigned arch;
+  const char *key; /* of the image's entry, which then holds the program's identity */
+} px_image;
+
+/* Begin to read an image, and to compile its kernels; the answer is waited for by px_compile. */
+void px_server_prepare(const px_image *image);
+
+/* Have an image described (kernel NULL), or a kernel of it compiled for a shape of blocks: what is made lies in the cache.
+ * PX_*; `text` then says what is wrong. The caller frees it; it is never NULL unless memory is short. */
+int px_compile(const px_image *image, const char *kernel, const uint32_t block[3], char **text);
+
+/* Have the server end, if there is one. */
+void px_server_stop(void);
+
+#endif

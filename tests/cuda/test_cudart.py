@@ -1,0 +1,159 @@
+"""libcudart: a C program that registers a fat binary as nvcc's code does, run on both versions of the library."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptxemu.cli.cuda import folder
+from ptxemu.serve.image import PTX
+from tests.serve.test_images import fat
+from tests.support.places import ROOT
+
+DATA = Path(__file__).resolve().parent / "data"
+VERSIONS = ("12", "13")
+SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("image") / "kernels.fatbin"
+    path.write_bytes(fat((PTX, 75, (DATA / "kernels.ptx").read_bytes())))
+    return path
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, linked to a version of the library."""
+    path = tmp_path_factory.mktemp("program") / "host"
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    library = folder() / f"libcudart.so.{request.param}"
+    options = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread", f"-I{ROOT / 'cuda'}"]
+    command = [*compiler, *options, "-o", path, DATA / "host.c", library, f"-Wl,-rpath-link,{folder().parents[1]}"]
+    subprocess.run(command, check=True)
+    return path
+
+
+def run(program: Path, image: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "LD_LIBRARY_PATH": str(folder()), "PTXEMU_PYTHON": sys.executable, **environment}
+    return subprocess.run(
+        [program, image, *arguments], env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def said(program: Path, image: Path, *arguments: str, **environment: str) -> list[str]:
+    """The lines that a program writes; nothing went wrong."""
+    done = run(program, image, *arguments, **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_kernels_run(program, image):
+    assert said(program, image, "add") == ["right"]
+
+
+def test_symbols_are_the_modules_variables(program, image):
+    first, *errors = said(program, image, "symbols")
+    assert first == "3 4 | 4 10 18 28 | 8"
+    assert errors == ["cudaErrorInvalidValue", "cudaErrorInvalidSymbol"]
+
+
+def test_output_keeps_its_order(program, image):
+    assert said(program, image, "printf") == ["before", "hello 0 of 3", "hello 1 of 3", "hello 2 of 3", "after"]
+
+
+def test_a_fault_stays_until_the_device_is_reset(program, image):
+    done = run(program, image, "fault")
+    assert done.stdout.splitlines() == ["cudaErrorIllegalAddress"] * 4 + ["told", "right again"]
+    assert done.stderr.count("illegal address in kernel `store`") == 1
+
+
+def test_errors_are_cudas(program, image):
+    assert said(program, image, "errors") == [
+        "cudaErrorNotSupported",
+        "cudaErrorNotSupported",
+        "cudaSuccess",
+        "cudaErrorInvalidDeviceFunction",
+        "cudaErrorInvalidConfiguration",
+        "cudaErrorInvalidConfiguration",
+        *["cudaErrorInvalidValue"] * 3,
+        "cudaErrorInvalidMemcpyDirection",
+        "cudaErrorInvalidValue",
+        "cudaSuccess",
+        "cudaErrorInvalidValue",
+        "cudaErrorMemoryAllocation",
+    ]
+
+
+def test_arrays_textures_and_surfaces(program, image):
+    wanted = ["texels", "cudaErrorInvalidValue", "cudaErrorInvalidValue", "cudaErrorInvalidResourceHandle"]
+    assert said(program, image, "arrays") == wanted
+
+
+def test_boxes_are_copied_as_by_hand(program, image):
+    assert said(program, image, "boxes") == ["boxes"]
+
+
+def test_kernels_reach_registered_memory_as_long_as_it_is_registered(program, image):
+    wanted = ["7 cudaErrorHostMemoryAlreadyRegistered", "cudaErrorHostMemoryNotRegistered", "cudaErrorIllegalAddress"]
+    assert said(program, image, "registered") == wanted
+
+
+def test_threads_launch_side_by_side(program, image):
+    assert said(program, image, "threads") == ["right"]
+
+
+def test_a_forked_child_is_told(program, image):
+    assert said(program, image, "fork") == ["child: cudaErrorInitializationError", "parent: right"]
+
+
+def test_launches_and_loads_leave_nothing(program, image):
+    (kilobytes,) = said(program, image, "launches", "10000")
+    assert int(kilobytes) < 1000
+    (kilobytes,) = said(program, image, "loads", "1000")
+    assert int(kilobytes) < 2000
+
+
+def test_a_warm_cache_needs_no_python(program, image, tmp_path):
+    assert said(program, image, "add", PTXEMU_CACHE=str(tmp_path)) == ["right"]
+    assert said(program, image, "add", PTXEMU_CACHE=str(tmp_path), PTXEMU_PYTHON="/nowhere", PATH="") == ["right"]
+
+
+def test_a_cold_cache_without_python_is_one_clear_error(program, image, tmp_path):
+    copied = tmp_path / "cuda" / "lib"
+    copied.mkdir(parents=True)
+    for file in (*folder().glob("*.so*"), folder().parents[1] / "libptxemu.so"):
+        (copied / file.name if "cuda" in file.name or "ocelot" in file.name else tmp_path / file.name).write_bytes(
+            file.read_bytes()
+        )
+    empty = {
+        "PTXEMU_CACHE": str(tmp_path / "none"),
+        "PTXEMU_PYTHON": "/nowhere/python",
+        "PATH": "",
+        "LD_LIBRARY_PATH": str(copied),
+    }
+    done = run(program, image, "add", **empty)
+    assert done.returncode == 1
+    assert "cudaErrorInvalidPtx" in done.stdout
+    wanted = "ptxemu: no Python that has ptxemu was found to compile with; tried /nowhere/python (PTXEMU_PYTHON)"
+    assert [line for line in done.stderr.splitlines() if line] == [wanted]
+
+
+def test_without_a_cache_nothing_runs_and_the_reason_is_said(program, image):
+    done = run(program, image, "add", PTXEMU_CACHE="off")
+    assert done.returncode == 1
+    assert "handed over through the cache" in done.stderr
+
+
+def test_wrong_images_are_errors(program, tmp_path):
+    wrong = tmp_path / "wrong"
+    for data in (b"\0" * 64, fat((2, 80, b"machine code")), fat((PTX, 90, b".version 8.0")), fat((PTX, 75, b"nonsense"))):
+        wrong.write_bytes(data)
+        done = run(program, wrong, "add")
+        assert done.returncode == 1
+        assert "cudaError" in done.stdout
