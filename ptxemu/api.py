@@ -94,6 +94,8 @@ def loads(
     """
     if not isinstance(opt, int) or not 0 <= opt <= MAX_OPT:
         raise InputError(f"opt must be 0 to {MAX_OPT}, not {shown(opt)}")
+    if not isinstance(strict, bool | int):
+        raise InputError(f"strict is True or False, not {shown(strict)}")
     if device is not None and not isinstance(device, Device):
         raise InputError(f"device must be a ptxemu.Device, not {shown(device)}")
     sources = _sources(text, filename)
@@ -101,7 +103,7 @@ def loads(
     language = languages[0]
     if len(sources) > 1 and any(one is not dialects.PTX for one in languages):
         raise InputError("only files of PTX can be linked")
-    given = _checked_options(options or {})
+    given = _checked_options({} if options is None else options)
     policy = {name: given.pop(name) for name in list(given) if name in POLICY_FIELDS}
     if language is not dialects.PTX and (strict := strict or bool(policy.get("strict"))):
         policy.setdefault("strict", True)
@@ -122,6 +124,8 @@ def _sources(text: str | Sequence[str], filename: str | Sequence[str]) -> list[S
 
 
 def _checked_options(options: Options) -> dict[str, str | int | bool]:
+    if not isinstance(options, Mapping):
+        raise InputError(f"options are names with values, not {shown(options)}")
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, str | int) or (isinstance(value, int) and abs(value) >= 2**64):
             raise InputError(f"option {name} cannot be {shown(value)}")

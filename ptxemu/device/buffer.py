@@ -125,7 +125,7 @@ def checked_shape(shape: object) -> tuple[int, ...]:
     try:
         items = list(islice(shape, MAX_AXES + 1)) if isinstance(shape, Iterable) else [shape]
         extents = tuple(operator.index(item) for item in items)  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, NotImplementedError):  # the latter of memoryviews
         raise InputError(f"a shape is an integer or several, not {shown(shape)}") from None
     if len(extents) > MAX_AXES:
         raise InputError(f"a shape has up to {MAX_AXES} extents")

@@ -31,14 +31,14 @@ def pack_scalar(parameter: Parameter, value: object, where: str) -> bytes:
 def pack_struct(parameter: Parameter, value: object, where: str) -> bytes:
     """The bytes of a struct parameter (``.param .align N .b8 p[n]``), given as bytes, a NumPy record or an array."""
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
-        data = np.asarray(value).tobytes()
+        given: np.ndarray[Any, Any] | memoryview = np.asarray(value)
     elif isinstance(value, bytes | bytearray | memoryview):
-        data = bytes(value)
+        given = memoryview(value)
     else:
         raise InputError(f"{where}: expects {parameter.size} bytes (bytes or a NumPy record), not {_kind(value)}")
-    if len(data) != parameter.size:
-        raise InputError(f"{where}: expects {parameter.size} bytes, not {len(data)}")
-    return data
+    if given.nbytes != parameter.size:
+        raise InputError(f"{where}: expects {parameter.size} bytes, not {given.nbytes}")
+    return given.tobytes()
 
 
 def dtype_of_type(name: str) -> np.dtype[Any]:

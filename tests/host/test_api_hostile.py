@@ -193,6 +193,24 @@ def test_file_names_are_texts(given):
         ptxemu.load(given)
 
 
+@pytest.mark.parametrize("wrong", [{"strict": np.zeros(3)}, {"strict": "no"}, {"options": 5}, {"options": np.zeros(3)}])
+def test_settings_have_types(wrong):
+    with pytest.raises(InputError, match=r"is True or False|are names with values"):
+        ptxemu.loads(ptx.SAXPY, **wrong)
+
+
+def test_a_struct_is_measured_before_it_is_copied(device):
+    kernel = ptxemu.loads(ptx.HEAD + ".visible .entry k(.param .b8 s[16]) { ret; }", device=device)["k"][1, 1]
+    with pytest.raises(InputError, match="expects 16 bytes, not 281474976710656"):
+        kernel(np.broadcast_to(np.zeros(1, np.uint8), (1 << 48,)))
+    kernel(memoryview(np.zeros((2, 8), np.uint8).T))
+
+
+def test_a_shape_is_no_memory(device):
+    with pytest.raises(InputError, match="a shape is an integer or several"):
+        device.empty(memoryview(np.zeros((2, 2))))
+
+
 def test_a_flag_is_no_array(device):
     kernel = ptxemu.loads(ptx.HELLO, device=device)["hello"][1, 1]
     with pytest.raises(InputError, match="cooperative is True or False"):
@@ -203,6 +221,8 @@ def test_a_flag_is_no_array(device):
 def test_subclasses_of_arrays_are_their_memory(device, kind):
     x, y = np.arange(8, dtype=np.float32), np.ones(8, np.float32)
     given = x.view("S4" if kind is np.char.chararray else x.dtype).reshape(2, 4).view(kind)
+    if kind is np.ma.MaskedArray:
+        given.mask = x.reshape(2, 4) > 3
     ptxemu.loads(ptx.SAXPY, device=device)["saxpy"][1, 32](8, 2.0, given, y)
     np.testing.assert_array_equal(y, 1 + 2 * x)
 
