@@ -13,6 +13,7 @@
 #include "exclusive.h"
 #include "internal.h"
 #include "launch.h"
+#include "runtime.h"
 
 static pe_launch *in_flight;
 static bool have_barrier;
@@ -59,6 +60,15 @@ void pe_flight_forget(void) {
     if (!launch->stepped) pe_launch_orphaned(launch);
   }
   in_flight = NULL;
+}
+
+pe_launch_span pe_flight_span(void) {
+  pe_launch_span span = {UINT64_MAX, 0};
+  for (const pe_launch *launch = in_flight; launch; launch = launch->next_in_flight) {
+    if (launch->gridid < span.oldest) span.oldest = launch->gridid;
+    if (launch->gridid > span.newest) span.newest = launch->gridid;
+  }
+  return span;
 }
 
 int pe_exclusive_begin(pe_warp *w) {

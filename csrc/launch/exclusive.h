@@ -16,4 +16,11 @@ void pe_flight_end(pe_launch *launch);
 /* In the child of a fork: its launches are over. */
 void pe_flight_forget(void);
 
+/* The numbers of the oldest and the newest launch in flight, UINT64_MAX and 0 where there is none. */
+typedef struct pe_launch_span {
+  uint64_t oldest, newest;
+} pe_launch_span;
+
+pe_launch_span pe_flight_span(void);
+
 #endif

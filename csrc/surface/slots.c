@@ -1,56 +1,110 @@
-/* slots.c: the chunked table behind surface and texture handles. */
+/* slots.c: the chunked table behind surface and texture handles.  Chunks stay until the table goes. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include "exclusive.h"
 #include "runtime.h"
 #include "slots.h"
 #include "surface.h"
 
-/* In front of each entry; its size keeps entries aligned. */
-typedef struct head {
+struct pe_slot_item {
+  pe_slot_item *next; /* in the queue of replaced ones */
+  uint64_t seen;      /* the newest launch that could look at it then */
   uint32_t tag;
-  uint32_t elements; /* of the array that begins here, while it is taken */
-  uint32_t next;     /* first slot of the next array that is free */
-  uint32_t unused;
-} head;
+  _Alignas(16) uint8_t descriptor[];
+};
+
+struct pe_slot {
+  _Atomic(pe_slot_item *) item;
+  uint32_t tag, elements; /* of the array that begins here; elements while it is taken */
+  uint32_t next;          /* first slot of the next array that is free */
+};
 
 pe_slots *pe_slots_new(size_t bytes) {
   pe_slots *slots = calloc(1, sizeof *slots);
   if (!slots) return NULL;
-  slots->bytes = (bytes + sizeof(head) - 1) / sizeof(head) * sizeof(head);
+  slots->bytes = bytes;
   slots->next = 1;
+  slots->last = &slots->replaced;
   return slots;
+}
+
+/* Free what no launch can look at: those that were in flight when it was replaced have ended. */
+static void reclaim(pe_slots *slots, uint64_t oldest) {
+  while (slots->replaced && slots->replaced->seen < oldest) {
+    pe_slot_item *item = slots->replaced;
+    slots->replaced = item->next;
+    free(item);
+  }
+  if (!slots->replaced) slots->last = &slots->replaced;
 }
 
 void pe_slots_free(pe_slots *slots) {
   if (!slots) return;
-  for (size_t i = 0; i < sizeof slots->chunk / sizeof *slots->chunk; i++) free(slots->chunk[i]);
+  reclaim(slots, UINT64_MAX);
+  for (size_t i = 0; i < sizeof slots->chunk / sizeof *slots->chunk; i++) {
+    for (size_t at = 0; slots->chunk[i] && at < PE_CHUNK_SLOTS; at++) free(slots->chunk[i][at].item);
+    free(slots->chunk[i]);
+  }
   free(slots->free_slots);
   free(slots);
 }
 
-static head *find_head(const pe_slots *slots, uint32_t slot) {
-  uint8_t *chunk = __atomic_load_n(&slots->chunk[slot >> PE_CHUNK_BITS], __ATOMIC_ACQUIRE);
-  return chunk ? (head *)(void *)(chunk + (slot & (PE_CHUNK_SLOTS - 1)) * (slots->bytes + sizeof(head))) : NULL;
+static pe_slot *find_slot(const pe_slots *slots, uint32_t slot) {
+  pe_slot *chunk = atomic_load_explicit(&slots->chunk[slot >> PE_CHUNK_BITS], memory_order_acquire);
+  return chunk ? &chunk[slot & (PE_CHUNK_SLOTS - 1)] : NULL;
 }
 
-void *pe_slots_find(const pe_slots *slots, uint32_t slot, uint32_t **tag) {
-  head *found = find_head(slots, slot);
-  if (!found) return NULL;
-  *tag = &found->tag;
-  return found + 1;
+const void *pe_slots_find(const pe_slots *slots, uint32_t slot, uint32_t *tag) {
+  pe_slot *found = find_slot(slots, slot);
+  const pe_slot_item *item = found ? atomic_load_explicit(&found->item, memory_order_acquire) : NULL;
+  if (!item) return NULL;
+  *tag = item->tag;
+  return item->descriptor;
 }
 
-void *pe_slots_make(pe_slots *slots, uint32_t slot, uint32_t tag) {
+/* ---- changes: with pe_lock held ---- */
+
+static pe_slot *make_slot(pe_slots *slots, uint32_t slot) {
   if (slot == 0 || slot > PE_SLOT_MASK) return NULL;
-  if (!slots->chunk[slot >> PE_CHUNK_BITS]) {
-    uint8_t *chunk = calloc(PE_CHUNK_SLOTS, slots->bytes + sizeof(head));
+  if (!find_slot(slots, slot)) {
+    pe_slot *chunk = calloc(PE_CHUNK_SLOTS, sizeof *chunk);
     if (!chunk) return NULL;
-    __atomic_store_n(&slots->chunk[slot >> PE_CHUNK_BITS], chunk, __ATOMIC_RELEASE);
+    atomic_store_explicit(&slots->chunk[slot >> PE_CHUNK_BITS], chunk, memory_order_release);
   }
-  uint32_t *place;
-  void *entry = pe_slots_find(slots, slot, &place);
-  if (entry) *place = tag;
-  return entry;
+  return find_slot(slots, slot);
+}
+
+static void replace(pe_slots *slots, pe_slot *slot, pe_slot_item *item) {
+  pe_slot_item *before = atomic_exchange(&slot->item, item);
+  pe_launch_span span = pe_flight_span();
+  if (before) {
+    before->seen = span.newest;
+    before->next = NULL;
+    *slots->last = before;
+    slots->last = &before->next;
+  }
+  reclaim(slots, span.oldest);
+}
+
+int pe_slots_set(pe_slots *slots, uint32_t slot, uint32_t tag, const void *descriptor) {
+  pe_slot_item *item = malloc(sizeof *item + slots->bytes);
+  if (!item) return -1;
+  item->tag = tag;
+  memcpy(item->descriptor, descriptor, slots->bytes);
+  pe_lock();
+  pe_slot *made = make_slot(slots, slot);
+  if (made) replace(slots, made, item);
+  pe_unlock();
+  if (!made) free(item);
+  return made ? 0 : -1;
+}
+
+void pe_slots_clear(pe_slots *slots, uint32_t slot) {
+  pe_slot *found = find_slot(slots, slot & PE_SLOT_MASK);
+  pe_lock();
+  if (found) replace(slots, found, NULL);
+  pe_unlock();
 }
 
 /* ---- arrays of slots ---- */
@@ -64,7 +118,7 @@ static pe_free_slots *free_slots_of(pe_slots *slots, uint32_t elements) {
 static uint32_t unused_slots(pe_slots *slots, uint32_t elements) {
   pe_free_slots *known = free_slots_of(slots, elements);
   uint32_t first = known ? known->first : 0;
-  const head *of_first = first ? find_head(slots, first) : NULL;
+  const pe_slot *of_first = first ? find_slot(slots, first) : NULL;
   if (of_first) {
     known->first = of_first->next;
     return first;
@@ -76,7 +130,7 @@ static uint32_t unused_slots(pe_slots *slots, uint32_t elements) {
 }
 
 /* If there is no memory for the list, the slots are not used again. */
-static void put_back(pe_slots *slots, uint32_t first, head *of_first, uint32_t elements) {
+static void put_back(pe_slots *slots, uint32_t first, pe_slot *of_first, uint32_t elements) {
   pe_free_slots *known = free_slots_of(slots, elements);
   if (!known) {
     pe_free_slots *grown = realloc(slots->free_slots, (slots->free_count + 1) * sizeof *grown);
@@ -91,10 +145,12 @@ static void put_back(pe_slots *slots, uint32_t first, head *of_first, uint32_t e
 
 static bool make_all(pe_slots *slots, uint32_t first, uint32_t elements, uint32_t tag) {
   for (uint32_t i = 0; i < elements; i++)
-    if (!pe_slots_make(slots, first + PE_SLOT_STEP * i, tag)) return false;
-  head *of_first = find_head(slots, first);
-  if (of_first) of_first->elements = elements;
-  return of_first != NULL;
+    if (!make_slot(slots, first + PE_SLOT_STEP * i)) return false;
+  pe_slot *of_first = find_slot(slots, first);
+  if (!of_first) return false;
+  of_first->tag = tag;
+  of_first->elements = elements;
+  return true;
 }
 
 uint64_t pe_slots_take(pe_slots *slots, uint32_t elements) {
@@ -108,21 +164,21 @@ uint64_t pe_slots_take(pe_slots *slots, uint32_t elements) {
   return made ? (uint64_t)tag << 32 | first : 0;
 }
 
-/* The head of the array that a handle names, or NULL. */
-static head *taken(const pe_slots *slots, uint64_t handle) {
+/* The first slot of the array that a handle names, or NULL. */
+static pe_slot *taken(const pe_slots *slots, uint64_t handle) {
   uint32_t low = (uint32_t)handle;
-  head *found = low && low <= PE_SLOT_MASK ? find_head(slots, low) : NULL;
+  pe_slot *found = low && low <= PE_SLOT_MASK ? find_slot(slots, low) : NULL;
   return found && found->tag == handle >> 32 && found->elements ? found : NULL;
 }
 
 uint32_t pe_slots_elements(const pe_slots *slots, uint64_t handle) {
-  const head *found = taken(slots, handle);
+  const pe_slot *found = taken(slots, handle);
   return found ? found->elements : 0;
 }
 
 void pe_slots_retire(pe_slots *slots, uint64_t handle) {
   pe_lock();
-  head *found = taken(slots, handle);
+  pe_slot *found = taken(slots, handle);
   if (found) {
     uint32_t elements = found->elements;
     found->elements = 0;

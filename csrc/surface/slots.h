@@ -1,7 +1,10 @@
-/* slots.h: slots with generation tags, found by handle.  Slots live in chunks that stay until the table goes, so a lookup
- * takes no lock; a slot changes only while no launch uses its handle. */
+/* slots.h: slots with generation tags, found by handle.
+ *
+ * What a slot holds never changes: setting the slot puts something else there.  A lookup takes no lock, and what it finds
+ * stays whole until the launch that looked has ended. */
 #ifndef PTXEMU_SLOTS_H
 #define PTXEMU_SLOTS_H
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,33 +19,38 @@ typedef struct pe_free_slots {
   uint32_t elements, first;
 } pe_free_slots;
 
-/* Entries of `bytes` bytes, each behind its head; all bits zero is an unused entry. */
+typedef struct pe_slot pe_slot;
+typedef struct pe_slot_item pe_slot_item;
+
+/* Descriptors of `bytes` bytes. */
 typedef struct pe_slots {
   size_t bytes;
   uint32_t next;             /* no slot from here on has ever been taken */
   pe_free_slots *free_slots; /* one for each length */
   size_t free_count;
-  uint8_t *chunk[1u << (PE_SLOT_BITS - PE_CHUNK_BITS)];
+  _Atomic(pe_slot *) chunk[1u << (PE_SLOT_BITS - PE_CHUNK_BITS)];
+  pe_slot_item *replaced, **last; /* queue of what launches may still look at; guarded by pe_lock */
 } pe_slots;
 
 /* An empty table, or NULL. */
 pe_slots *pe_slots_new(size_t bytes);
 void pe_slots_free(pe_slots *slots);
 
-/* The entry of a slot and its tag, or NULL where none was ever made. */
-void *pe_slots_find(const pe_slots *slots, uint32_t slot, uint32_t **tag);
+/* The descriptor of a slot and its tag, or NULL where there is none. */
+const void *pe_slots_find(const pe_slots *slots, uint32_t slot, uint32_t *tag);
 
-/* The entry of a slot, made if need be.  NULL: the slot is 0 or too large, or memory is short. */
-void *pe_slots_make(pe_slots *slots, uint32_t slot, uint32_t tag);
+/* Put a copy of a descriptor into a slot.  -1: the slot is 0 or too large, or memory is short. */
+int pe_slots_set(pe_slots *slots, uint32_t slot, uint32_t tag, const void *descriptor);
+void pe_slots_clear(pe_slots *slots, uint32_t slot);
 
-/* A handle for an array of unused entries, PE_SLOT_STEP slots apart, with a tag that no other handle of the process has. 0: there
+/* A handle for an array of empty slots, PE_SLOT_STEP slots apart, with a tag that no other handle of the process has. 0: there
  * is no room for them. */
 uint64_t pe_slots_take(pe_slots *slots, uint32_t elements);
 
 /* How many elements a handle has that was taken and not retired; 0: it is none. */
 uint32_t pe_slots_elements(const pe_slots *slots, uint64_t handle);
 
-/* Forget a handle, whose entries are unused again. */
+/* Forget a handle, whose slots, which are empty, may be used again. */
 void pe_slots_retire(pe_slots *slots, uint64_t handle);
 
 #endif

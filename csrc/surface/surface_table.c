@@ -2,24 +2,16 @@
 #include "slots.h"
 #include "surface.h"
 
-/* An entry whose state is PE_SURFACE_INVALID is unused. */
 static pe_slots *slots_of(const pe_surface_table *table) { return (pe_slots *)table; }
 
 pe_surface_table *pe_surface_table_new(void) { return (pe_surface_table *)pe_slots_new(sizeof(pe_surface_desc)); }
 void pe_surface_table_free(pe_surface_table *table) { pe_slots_free(slots_of(table)); }
 
 int pe_surface_table_set(pe_surface_table *table, uint32_t slot, uint32_t tag, const pe_surface_desc *desc) {
-  pe_surface_desc *entry = pe_slots_make(slots_of(table), slot, tag);
-  if (!entry) return -1;
-  *entry = *desc;
-  return 0;
+  return pe_slots_set(slots_of(table), slot, tag, desc);
 }
 
-void pe_surface_table_clear(pe_surface_table *table, uint32_t slot) {
-  uint32_t *tag;
-  pe_surface_desc *entry = pe_slots_find(slots_of(table), slot & PE_SLOT_MASK, &tag);
-  if (entry) entry->state = PE_SURFACE_INVALID;
-}
+void pe_surface_table_clear(pe_surface_table *table, uint32_t slot) { pe_slots_clear(slots_of(table), slot); }
 
 uint64_t pe_surface_table_take(pe_surface_table *table, uint32_t elements) {
   return pe_slots_take(slots_of(table), elements);
@@ -36,8 +28,7 @@ void pe_surface_table_retire(pe_surface_table *table, uint64_t handle) {
 }
 
 const pe_surface_desc *pe_surface_lookup(const pe_surface_table *table, uint64_t handle) {
-  uint32_t slot = handle & PE_SLOT_MASK, wanted = (uint32_t)(handle >> 32), *tag;
-  const pe_surface_desc *entry = table && slot ? pe_slots_find(slots_of(table), slot, &tag) : NULL;
-  if (!entry || entry->state == PE_SURFACE_INVALID || (wanted && wanted != *tag)) return NULL;
-  return entry;
+  uint32_t slot = handle & PE_SLOT_MASK, wanted = (uint32_t)(handle >> 32), tag;
+  const pe_surface_desc *desc = table && slot ? pe_slots_find(slots_of(table), slot, &tag) : NULL;
+  return desc && (!wanted || wanted == tag) ? desc : NULL;
 }

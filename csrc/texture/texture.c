@@ -57,17 +57,10 @@ pe_texture_table *pe_texture_table_new(void) { return (pe_texture_table *)pe_slo
 void pe_texture_table_free(pe_texture_table *table) { pe_slots_free(slots_of(table)); }
 
 int pe_texture_table_set(pe_texture_table *table, uint32_t slot, uint32_t tag, const pe_texture *texture) {
-  pe_texture *entry = pe_slots_make(slots_of(table), slot, tag);
-  if (!entry) return -1;
-  *entry = *texture;
-  return 0;
+  return pe_slots_set(slots_of(table), slot, tag, texture);
 }
 
-void pe_texture_table_clear(pe_texture_table *table, uint32_t slot) {
-  uint32_t *tag;
-  pe_texture *entry = pe_slots_find(slots_of(table), slot & PE_SLOT_MASK, &tag);
-  if (entry) entry->state = PE_TEXTURE_FREE;
-}
+void pe_texture_table_clear(pe_texture_table *table, uint32_t slot) { pe_slots_clear(slots_of(table), slot); }
 
 uint64_t pe_texture_table_take(pe_texture_table *table, uint32_t elements) {
   return pe_slots_take(slots_of(table), elements);
@@ -84,10 +77,9 @@ void pe_texture_table_retire(pe_texture_table *table, uint64_t handle) {
 }
 
 const pe_texture *pe_texture_lookup(const pe_texture_table *table, uint64_t handle) {
-  uint32_t slot = handle & PE_SLOT_MASK, *tag;
-  const pe_texture *entry = table && slot ? pe_slots_find(slots_of(table), slot, &tag) : NULL;
-  if (!entry || entry->state == PE_TEXTURE_FREE || (uint32_t)(handle >> 32) != *tag) return NULL;
-  return handle >> PE_SLOT_BITS & 0xfff ? NULL : entry;
+  uint32_t slot = handle & PE_SLOT_MASK, tag;
+  const pe_texture *texture = table && slot ? pe_slots_find(slots_of(table), slot, &tag) : NULL;
+  return texture && handle >> 32 == tag && !(handle >> PE_SLOT_BITS & 0xfff) ? texture : NULL;
 }
 
 /* ---- queries -------------------------------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ typedef struct pe_sampler {
 } pe_sampler;
 
 /* What a handle stands for. */
-enum { PE_TEXTURE_FREE, PE_TEXTURE_UNBOUND, PE_TEXTURE_IMAGE, PE_TEXTURE_SAMPLER };
+enum { PE_TEXTURE_UNBOUND = 1, PE_TEXTURE_IMAGE, PE_TEXTURE_SAMPLER };
 
 /* An entry of the handle table: a texture with its own sampler, a sampler alone, or an unbound variable. */
 typedef struct pe_texture {

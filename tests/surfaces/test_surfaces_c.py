@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+import ptxemu
 from ptxemu._runtime import ffi, lib
+from tests.support import api_kernels as ptx
 from tests.support.surface_model import NONE
 from tests.surfaces.surface_texels import GEOMETRY, Texels, access, context, coord, describe, resolve, wrong
 
@@ -93,6 +95,28 @@ def test_handle_table(table: Any) -> None:
         assert not lib.pe_surface_lookup(table, handle)
     lib.pe_surface_table_clear(table, 5)
     assert not lib.pe_surface_lookup(table, 5 | 7 << 32)
+
+
+def test_what_a_launch_has_found_stays_whole(table: Any) -> None:
+    """A slot may be set while kernels run: what they have found does not change before they end."""
+    wide, narrow = Texels("R32_UINT", 64).desc, Texels("R32_UINT", 4).desc
+    lib.pe_surface_table_set(table, 1, 7, wide)
+    found: list[Any] = []
+
+    def change(text: str) -> None:
+        found.append(lib.pe_surface_lookup(table, 1 | 7 << 32))
+        for tag in range(8, 1000):
+            lib.pe_surface_table_set(table, 1, tag, narrow)
+        lib.pe_surface_table_clear(table, 1)
+        found.extend([found[0].width, lib.pe_surface_lookup(table, 1)])
+
+    endless = ptx.HELLO.replace("  ret;", "AGAIN:\n  bra AGAIN;")
+    module = ptxemu.loads(endless, device=ptxemu.Device(memory="16 MiB", workers=1))
+    with pytest.raises(ptxemu.LaunchTimeout):
+        module["hello"][1, 1](timeout=0.5, printf=change)
+    assert found[1:] == [64, ffi.NULL]
+    lib.pe_surface_table_set(table, 1, 7, narrow)
+    assert lib.pe_surface_lookup(table, 1).width == 4
 
 
 def test_states() -> None:
