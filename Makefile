@@ -48,7 +48,7 @@ test-clients: $(READY)
 	$(BIN)/python tests/clients/cuda_samples.py $(SAMPLES)
 
 sanitize: $(READY)
-	$(BIN)/python -m tests.support.sanitize address && $(BIN)/python -m tests.support.sanitize thread
+	$(BIN)/python -m tests.support.sanitize
 
 clean:
 	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(LIBRARY) ptxemu/cuda/lib $(TABLES)

@@ -234,9 +234,10 @@ void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format,
 static void copy_string(const pe_warp *w, uint64_t address, char *out, size_t size) {
   uint64_t room;
   const char *text = pe_host_run(w, address, size - 1, &room);
+  if (!room) text = "?", room = 1;
   size_t length = strnlen(text, room);
-  memcpy(out, room ? text : "?", room ? length : 1);
-  out[room ? length : 1] = '\0';
+  memcpy(out, text, length);
+  out[length] = '\0';
 }
 
 noreturn void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *message, const uint64_t *file,

@@ -1,4 +1,9 @@
-"""Run the runtime's tests with the C code built under sanitizers: ``python -m tests.support.sanitize [address|thread]``.
+"""Run the runtime's tests with the C code built under sanitizers: ASan with UBSan (``address``), or TSan (``thread``).
+
+    python -m tests.support.sanitize [address|thread] [--only PART...]
+
+Each file of tests has a process of its own, so that a report, which ends the process, does not hide those of other files;
+``--only`` picks the files whose names have one of the parts.  Exits with 1 if there was any report or failure.
 
 A copy of the project is built in a temporary folder; the interpreter itself is not instrumented, so the sanitizer's
 library is preloaded.  Tests that start processes of their own or trap on purpose in ways the tools report are left out.
@@ -6,6 +11,7 @@ library is preloaded.  Tests that start processes of their own or trap on purpos
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -29,7 +35,9 @@ SUITES = (
     "test_atomics", "test_matrix", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_ctm_memory", "test_hostile_programs",
+    "test_api_hostile",
 )  # fmt: skip
+NOTHING_TO_RUN = 5  # the exit status of pytest
 LEFT_OUT = (
     "given_back or nothing_behind or one_runtime or users_directory or fork or interrupt or handlers or portable"
     " or floating_point_state or stack_overflow or lazy"
@@ -56,23 +64,35 @@ def environment(folder: Path, kind: str) -> dict[str, str]:
     return {**os.environ, **OPTIONS, "LD_PRELOAD": library.stdout.strip(), "PYTHONPATH": str(folder)}
 
 
-def test(folder: Path, kind: str) -> int:
-    """The exit status of pytest."""
-    env = environment(folder, kind)
-    files = [str(path) for path in sorted((folder / "tests").rglob("test_*.py")) if path.name.startswith(SUITES)]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
-    return subprocess.run([*command, "-k", f"not ({LEFT_OUT})", *files], cwd=folder, env=env).returncode
+def chosen(folder: Path, parts: list[str]) -> list[Path]:
+    files = sorted(path for path in (folder / "tests").rglob("test_*.py") if path.name.startswith(SUITES))
+    return [path for path in files if not parts or any(part in path.name for part in parts)]
+
+
+def test(folder: Path, kind: str, parts: list[str]) -> list[str]:
+    """The names of the files in which something was reported or failed."""
+    env, bad = environment(folder, kind), []
+    for path in chosen(folder, parts):
+        print(f"{kind}: {path.name}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+        done = subprocess.run([*command, "-k", f"not ({LEFT_OUT})", str(path)], cwd=folder, env=env)
+        if done.returncode not in (0, NOTHING_TO_RUN):
+            bad.append(f"{kind}: {path.name}")
+    return bad
 
 
 def main() -> int:
-    kinds = sys.argv[1:] or list(FLAGS)
-    for kind in kinds:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", nargs="?", choices=FLAGS, help="both if none is named")
+    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="of the names of test files")
+    options = parser.parse_args()
+    bad = []
+    for kind in [options.kind] if options.kind else FLAGS:
         with tempfile.TemporaryDirectory() as name:
             build(Path(name), kind)
-            print(f"{kind}:", flush=True)
-            if status := test(Path(name), kind):
-                return status
-    return 0
+            bad += test(Path(name), kind, options.only)
+    print("\n".join(["reports or failures:", *bad] if bad else ["no reports"]))
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":
