@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ptxemu.check.declarations import same_signature
-from ptxemu.ir.ops import Addr, Call, Function, LabelMark, Module, Op, Operand, Symbol, SymRef, Variable, Vec
+from ptxemu.ir.ops import Addr, Call, Function, LabelMark, Module, Op, Operand, Symbol, SymRef, Variable, Vec, names_of
 from ptxemu.ir.runtime_calls import SIGNATURES
 from ptxemu.text.errors import Diagnostic, Diagnostics, InputError, PtxError
 from ptxemu.text.source import JoinedSource
@@ -90,9 +90,9 @@ class _Linker:
                 self._use(index, reloc.target, variable.pos, variable.pos + len(variable.name))
             variable.relocs = [replace(reloc, target=self.meaning.get(reloc.target, reloc.target)) for reloc in variable.relocs]
         for op in (item for function in _functions(module) for item in function.body or () if isinstance(item, Op)):
-            for symbol in _used(op):
+            for symbol in names_of(op):
                 self._use(index, symbol, op.pos, op.end)
-            if any(symbol in self.meaning for symbol in _used(op)):
+            if any(symbol in self.meaning for symbol in names_of(op)):
                 op.srcs = tuple(map(self._operand, op.srcs))
                 op.call = None if op.call is None else self._call(op.call)
 
@@ -185,24 +185,6 @@ def _alike(symbol: Symbol, other: Symbol) -> bool:
         and (open_ended or symbol.size == other.size)
         and (not opaque or symbol.type.name == other.type.name)
     )
-
-
-def _used(op: Op) -> Iterator[Symbol]:
-    for source in op.srcs:
-        yield from _named(source)
-    if op.call is not None:
-        if isinstance(op.call.callee, Function):
-            yield op.call.callee
-        yield from op.call.targets or ()
-
-
-def _named(operand: Operand) -> Iterator[Symbol]:
-    base = operand.base if isinstance(operand, Addr) else operand
-    if isinstance(base, SymRef):
-        yield base.symbol
-    elif isinstance(operand, Vec):
-        for item in operand.items:
-            yield from _named(item)
 
 
 def _shift(module: Module, offset: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
-from ptxemu.driver.requirements import require_one_cta, require_supported
+from ptxemu.driver.requirements import require_entry, require_supported
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Function, Module
 from ptxemu.irtext.printer import Body
@@ -135,7 +135,7 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     choice where it is called through an address, which means to start again.
     """
     after = _observed(after)
-    require_one_cta(module.source, entry)
+    require_entry(module, entry)
     bodies = Bodies(module, entry, variant)
     while True:
         for step in TO_SSA:

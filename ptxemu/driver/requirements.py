@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxemu.device.launch_limits import MAX_LOCAL
-from ptxemu.ir.ops import Function, LabelMark, Module, Op
+from ptxemu.ir.ops import Function, LabelMark, Module, Op, Symbol, Variable, names_of
 from ptxemu.ir.runtime_calls import SIGNATURES, is_runtime_call
 from ptxemu.text.errors import InputError, UnsupportedError
 from ptxemu.text.source import SourceFile
@@ -16,8 +16,12 @@ def find_entry(module: Module, name: str) -> Function:
     return function
 
 
-def require_one_cta(source: SourceFile, entry: Function) -> None:
-    """Refuse a kernel that must run in clusters of several CTAs."""
+def require_entry(module: Module, entry: Function) -> None:
+    """Refuse a kernel that must run in clusters of several CTAs, or whose module could not be linked."""
+    source = module.source
+    for variable in module.variables.values():
+        for reloc in variable.relocs:
+            _require_defined(source, variable.pos, reloc.target)
     shape = entry.limits.get("reqnctapercluster", ())
     if any(extent > 1 for extent in shape):
         size = " x ".join(map(str, shape))
@@ -36,6 +40,8 @@ def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
     for item in body:
         if not isinstance(item, Op):
             continue
+        for symbol in names_of(item):
+            _require_defined(source, item.pos, symbol)
         what = None
         if not item.row.supported:
             what = f"instruction '{written(source, item)}'"
@@ -45,6 +51,13 @@ def require_supported(source: SourceFile, body: list[Op | LabelMark]) -> None:
             what = f"call of external function '{name}'" + (" with these parameters" if name in SIGNATURES else "")
         if what is not None:
             raise UnsupportedError(f"{source.where(item.pos)}: {what} is not supported")
+
+
+def _require_defined(source: SourceFile, pos: int, symbol: Symbol) -> None:
+    """Refuse a variable that no file of the program defines, as nvlink does. Dynamic shared memory is the launch's."""
+    if isinstance(symbol, Variable) and symbol.linkage == "extern" and symbol.space != "shared":
+        where = source.where(pos)
+        raise InputError(f"{where}: '{symbol.name}' is not defined: it is .extern, and the file that defines it is not loaded")
 
 
 def written(source: SourceFile, op: Op) -> str:

@@ -7,6 +7,7 @@ in SSA form every :class:`Reg` simply has one definition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Union
 
 from msgspec import Struct, field
@@ -336,3 +337,15 @@ class Module(Struct, eq=False):
     @property
     def entries(self) -> list[Function]:
         return [f for f in self.functions.values() if f.kind == "entry" and f.body is not None]
+
+
+def names_of(op: Op) -> Iterator[Symbol]:
+    """The symbols that the sources and the call of an op name."""
+    for item in (item for source in op.srcs for item in items_of(source)):
+        base = item.base if isinstance(item, Addr) else item
+        if isinstance(base, SymRef):
+            yield base.symbol
+    if op.call is not None:
+        if isinstance(op.call.callee, Function):
+            yield op.call.callee
+        yield from op.call.targets or ()

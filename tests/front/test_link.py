@@ -151,6 +151,21 @@ def test_errors(texts: tuple[str, ...], message: str) -> None:
         linked(*texts)
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(("before", "line"), [("", 6), (".global .u64 pointer = generic(value);", 5)])
+def test_one_file_that_does_not_define_what_it_uses(engine: str, before: str, line: int) -> None:
+    """It is checked and described; its kernels cannot run."""
+    declared = ".extern .global .u32 value;\n" + before
+    text = HEADER + declared + (READ if not before else entry("st.global.u32 [%d1], 1;"))
+    with ptxemu.Device("16 MiB", engine=engine) as device:
+        module = ptxemu.loads(text, filename="a.ptx", device=device)
+        with pytest.raises(ptxemu.InputError, match=rf"a\.ptx:{line}: 'value' is not defined: it is \.extern"):
+            module["k"][1, 1](np.zeros(1, np.uint32))
+        unused = HEADER + declared.partition("\n")[0] + entry("st.global.u32 [%d1], 1;")
+        ptxemu.loads(unused, device=device)["k"][1, 1](out := np.zeros(1, np.uint32))
+    assert out == [1]
+
+
 def test_faults_name_the_file() -> None:
     other = f".visible .func bad ()\n{{ {REGISTERS}\nmov.u64 %d1, 16;\nld.global.u32 %r1, [%d1]; st.global.u32 [%d1], 1; ret; }}"
     with pytest.raises(ptxemu.Fault, match=r"kernel `k` at b\.ptx:7"):
