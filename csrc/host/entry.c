@@ -7,7 +7,6 @@
 #include "checked.h"
 #include "entry.h"
 #include "sha256.h"
-#include "surface.h"
 
 #define ALIGNMENT 8
 #define MAX_SIZE (1ull << 31)
@@ -193,7 +192,7 @@ static bool check_lines(const pe_entry *entry) {
 static bool check_module(const pe_entry *entry) {
   uint64_t count;
   const pe_module_facts *module = RECORDS(pe_module_facts, entry, PE_SECTION_MODULE, &count);
-  if (count != 1 || module->handles > PE_MAX_SLOT) return false;
+  if (count != 1 || module->handles > UINT32_MAX) return false;
   return check_kernels(entry) && check_parts_of_kernels(entry) && check_variables(entry, module) &&
          check_handles(entry, module) && check_memory(entry, module) && check_lines(entry);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include "declared.h"
 #include "module.h"
+#include "start.h"
+#include "surface.h"
 
 struct pe_module {
   pe_device device;
@@ -49,7 +51,7 @@ static int take_handles(pe_module *module, const char **problem) {
     bool surface = pe_is_surface_type(pe_entry_text(module->entry, item->type));
     uint64_t handle = surface ? pe_surface_table_take(module->device.surfaces, item->count)
                               : pe_texture_table_take(module->device.textures, item->count);
-    *problem = surface ? "the table of surfaces is full" : "the table of textures is full";
+    *problem = surface ? "the surface table is full" : "the texture table is full";
     if (!handle) return ENOMEM;
     for (uint32_t i = 0; i < item->count; i++) module->handles[item->first + i] = handle + PE_SLOT_STEP * (uint64_t)i;
     *problem = declare_elements(module, item, handle);
@@ -81,8 +83,12 @@ static int take_block(pe_module *module, uint32_t block, const char *name, const
   if (facts->size[block] == 0) return 0;
   snprintf(text, sizeof text, "%s .%s", name, spaces[block]);
   module->block[block] = pe_arena_alloc(module->device.arena, facts->size[block], facts->align[block], text);
-  *problem = "out of device memory for the variables of the module";
-  return module->block[block] ? 0 : ENOMEM;
+  if (module->block[block]) return 0;
+  static _Thread_local char said[PE_MESSAGE_BYTES];
+  snprintf(said, sizeof said, "out of device memory: %llu bytes wanted for the .%s variables of the module",
+           (unsigned long long)facts->size[block], spaces[block]);
+  *problem = said;
+  return ENOMEM;
 }
 
 static void write_variables(const pe_module *module) {
@@ -105,8 +111,11 @@ static void write_variables(const pe_module *module) {
 /* ---- life ---- */
 
 static int fill(pe_module *module, const char *name, const char **problem) {
+  uint64_t handles = facts_of(module->entry)->handles;
+  *problem = "the handle table is full";
+  if (handles > PE_MAX_SLOT) return ENOMEM;
   *problem = "out of memory for the module";
-  module->handles = calloc(facts_of(module->entry)->handles + 1, sizeof *module->handles);
+  module->handles = calloc(handles + 1, sizeof *module->handles);
   if (!module->handles) return ENOMEM;
   int error = take_handles(module, problem);
   if (!error) error = take_block(module, PE_BLOCK_GLOBAL, name, problem);

@@ -21,7 +21,8 @@ typedef struct pe_device {
 typedef struct pe_module pe_module;
 
 /* Make the variables and handles of a module entry, which the module keeps; it has one owner. `name` is what faults call it.
- * 0, or ENOMEM, ENOTSUP (a .samplerref's initialiser); then `problem` is a constant text. */
+ * 0, or ENOMEM, ENOTSUP (a .samplerref's initialiser); then `problem` is a text, which the thread's next call
+ * may change. */
 int pe_module_create(const pe_device *device, pe_entry *entry, const char *name, pe_module **module, const char **problem);
 
 /* One more owner, and one less: with the last one, memory and handles are given back. No launch may run then. */

@@ -274,7 +274,7 @@ LESS = {
 }  # fmt: skip
 
 
-def test_a_new_operation_is_one_row_of_the_list(monkeypatch):
+def test_a_new_operation_is_one_row_of_the_list(monkeypatch, request):
     """No instruction set subtracts by this name; one row, which names an entry of the engine, and all of them do.
 
     The rows of SASS, vISA and CTM follow the list; PTX has a row of its own for the types, versions and targets.
@@ -290,8 +290,10 @@ def test_a_new_operation_is_one_row_of_the_list(monkeypatch):
     outputs: dict[str, dict[str, list[Row]]] = {"ALU": {}, "OUTPUT": {}}
     ctm_table.build(outputs)
     add_row(fresh["ptx"], "red", "space=global op=less type=u32", "[a]:type, b:type", lower="red", does="updates [a] as b")
-    fresh["ptx"]["red"] += rows()["red"]
-    for table, made in ((sass_table.TABLE, fresh["sass"]), (visa_table.TABLE, fresh["visa"]), (rows(), fresh["ptx"]),
+    (less,) = fresh["ptx"]["red"]
+    rows()["red"].insert(0, less)
+    request.addfinalizer(lambda: rows()["red"].remove(less))
+    for table, made in ((sass_table.TABLE, fresh["sass"]), (visa_table.TABLE, fresh["visa"]),
                         *((ctm_table.TABLES[kind], outputs[kind]) for kind in outputs)):  # fmt: skip
         for opcode, forms in made.items():
             monkeypatch.setitem(table, opcode, forms)

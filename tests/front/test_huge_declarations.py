@@ -70,8 +70,14 @@ def test_parameters_without_bound() -> None:
 @pytest.mark.parametrize("kind", ["surfref", "texref", "samplerref"])
 def test_tables_of_handles_are_bounded(kind: str) -> None:
     module = ptxemu.loads(f"{HEADER}.global .{kind} s[1000000000];\n.visible .entry k() {{ ret; }}")
-    with pytest.raises(ptxemu.InputError, match="table is full"):
+    with pytest.raises(ptxemu.InputError, match="the handle table is full"):
         module["k"][1, 1]()
+
+
+def test_tables_of_handles_are_bounded_together() -> None:
+    arrays = "\n".join(f".global .surfref s{index}[4000000000];" for index in range(3))
+    with pytest.raises(ptxemu.InputError, match="the handle table is full: the module declares 12000000000"):
+        ptxemu.loads(f"{HEADER}{arrays}\n.visible .entry k() {{ ret; }}")
 
 
 def test_a_table_of_functions() -> None:

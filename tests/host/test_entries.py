@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import os
 import random
@@ -135,8 +136,13 @@ def test_records_of_any_numbers_are_refused_or_harmless(rich, code, kind):
 
 
 def test_more_handles_than_a_table_has_are_refused(rich):
-    faces = replace(rich.handles["faces"], count=2**20)
-    assert opened("a", MODULE, sealed("a", MODULE, body_of(replace(rich, handles={"faces": faces})))) is None
+    faces = replace(rich.handles["faces"], count=2**31)
+    entry = opened("a", MODULE, sealed("a", MODULE, body_of(replace(rich, handles={"faces": faces}))))
+    assert entry is not None
+    made, problem = ffi.new("pe_module **"), ffi.new("char **")
+    device = ptxemu.Device(memory="1 MiB")
+    assert lib.pe_module_create(device.native(), entry.pointer, b"m", made, problem) == errno.ENOMEM
+    assert ffi.string(problem[0]) == b"the handle table is full"
 
 
 def use(entry: Entry, device: ptxemu.Device) -> None:
@@ -234,8 +240,6 @@ def test_c_reads_what_python_writes(folder):
 
 
 def os_error(name: str) -> int:
-    import errno
-
     return int(getattr(errno, name))
 
 

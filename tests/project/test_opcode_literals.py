@@ -70,7 +70,6 @@ HOMONYMS = {
     "passes/build.py": ("exit", "a block"),
     "passes/internal.py": ("_barrier_leave", "the name of a row that is stated there"),
     "passes/loops.py": ("exit", "a block"),
-    "device/faults.py": ("trap", "a kind of fault"),
     "syntax/expressions.py": ("call", "a production of the grammar"),
     "syntax/words.py": ("tex", "a state space"),
 }

@@ -12,9 +12,12 @@ from copy import copy
 from ptxemu._runtime import ffi
 from ptxemu.ir.ops import Function, Module, Variable
 from ptxemu.ir.types import OPAQUE
+from ptxemu.text.errors import InputError
 
 CODE_ALIGN = 16
 STACK_ALIGN = 16
+MOST_HANDLES = 2**32 - 1
+"""What entries count; a device has far fewer (``PE_MAX_SLOT``)."""
 _FIELD_TYPES = {4: "i32", 8: "i64"}
 
 
@@ -37,7 +40,8 @@ class ModuleLayout:
     """The blocks of a module's ``.global`` and ``.const`` variables and its table of opaque handles.
 
     ``offsets`` maps a variable to its offset in its block; ``handles`` lists the opaque variables, ``handle_index`` gives
-    the index of each in the table of u64 handles (arrays take one entry for each element).
+    the index of each in the table of u64 handles (arrays take one entry for each element). Raises InputError if the table
+    would be beyond all bounds.
     """
 
     def __init__(self, module: Module) -> None:
@@ -56,6 +60,8 @@ class ModuleLayout:
         for variable in opaque:
             self.handle_index[variable] = self.handle_count
             self.handle_count += max(1, variable.size // 8)
+        if self.handle_count > MOST_HANDLES:
+            raise InputError(f"the handle table is full: the module declares {self.handle_count} surfaces, textures and samplers")
 
     def function_address(self, function: Function) -> int:
         """The address of a function as a value: distinct and never null, but not of readable memory."""

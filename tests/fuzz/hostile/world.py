@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import ptxemu
+from ptxemu._runtime import ffi, lib
 from tests.fuzz.hostile.program import Value
 
 MEMORY = 64 << 20
@@ -121,7 +122,7 @@ class World:
         resident = module.resident()
         for space, address in resident.bases.items():
             self._place(space, address, 256)
-        address = resident.memory(module.surface_context()).handles
+        address = int(ffi.cast("uintptr_t", lib.pe_module_handles(resident.module)))
         table = (ctypes.c_uint64 * max(1, module.info.handle_count)).from_address(address)
         self.canaries.append(Canary("the table of handles", np.frombuffer(table, np.uint8)))
         self._place("handles", address, 8 * len(table))
