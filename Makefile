@@ -45,7 +45,7 @@ fuzz: $(READY)
 
 # Programs of others on the CUDA libraries: SAMPLES is a checkout of NVIDIA's cuda-samples. Needs nvcc.
 test-clients: $(READY)
-	$(BIN)/python tests/clients/cuda_samples.py $(SAMPLES)
+	$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES)
 
 sanitize: $(READY)
 	$(BIN)/python -m tests.support.sanitize

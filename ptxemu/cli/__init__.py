@@ -36,7 +36,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"ptxemu.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"ptxemu.cli.verbs.{cmd_name}").command
         return command
 
 

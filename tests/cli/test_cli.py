@@ -55,6 +55,12 @@ def test_help(command, capsys):
     assert "Usage: ptxemu" in capsys.readouterr().out
 
 
+def test_main_may_be_called_again(folder):
+    twice = f"from ptxemu import cli; assert cli.run({['run', 'saxpy.ptx', *SAXPY_ARGS]}) == 0; cli.main(['info', 'saxpy.ptx'])"
+    done = subprocess.run([sys.executable, "-c", twice], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "") and "saxpy" in done.stdout
+
+
 def test_run_saves_results(folder, capsys):
     assert run(["run", "saxpy.ptx", *SAXPY_ARGS, "--out", "y=out.npy"]) == 0
     np.testing.assert_array_equal(np.load("out.npy"), (2 * np.arange(100) + 0.5).astype(np.float32))

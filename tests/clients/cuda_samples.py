@@ -1,7 +1,7 @@
 """NVIDIA's cuda-samples on ptxemu: builds those that check themselves with nvcc, runs each, and says what came of it.
 
-``cuda_samples.py DIRECTORY [NAME ...]``: a checkout of https://github.com/NVIDIA/cuda-samples. Needs nvcc. Programs are kept in
-``build/clients`` between runs.
+``python -m tests.clients.cuda_samples DIRECTORY [NAME ...]``: a checkout of https://github.com/NVIDIA/cuda-samples. Needs nvcc.
+Programs are kept in ``build/clients`` between runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.places import ROOT
+
 BUILD = ROOT / "build" / "clients" / "cuda-samples"
 ARCH = "-gencode=arch=compute_80,code=compute_80"
 SECONDS = 240

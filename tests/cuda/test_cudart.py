@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu.cli.cuda import folder
+from ptxemu.cli.verbs.cuda import folder
 from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
-from tests.support.places import ROOT
+from tests.support.places import ROOT, TESTS
 
-DATA = Path(__file__).resolve().parent / "data"
+DATA = TESTS / "cuda" / "data"
 VERSIONS = ("12", "13")
 SECONDS = 300
 

@@ -101,7 +101,7 @@ def test_files_stay_small():
 def test_start_up_imports_no_compiler():
     """A warm start must not pay for the parser, the checker and the passes."""
     slow = {"ply", "rich", "ml_dtypes", "ptxemu.driver.compile"}
-    code = f"import sys, ptxemu.cli.run; print(sorted({slow!r} & set(sys.modules)))"
+    code = f"import sys, ptxemu.cli.verbs.run; print(sorted({slow!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -123,6 +123,6 @@ def test_the_interpreter_loads_no_pass():
 
 
 def test_start_up_imports_no_interpreter():
-    code = "import sys, ptxemu.cli.run; print('ptxemu.interpreter' in sys.modules)"
+    code = "import sys, ptxemu.cli.verbs.run; print('ptxemu.interpreter' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
