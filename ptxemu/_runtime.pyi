@@ -216,6 +216,7 @@ class Lib:
     PE_SURED_B: Final[int]
     PE_SURED_P: Final[int]
     PE_SURFACE_DISABLED: Final[int]
+    PE_SURFACE_INVALID: Final[int]
     PE_SURFACE_TRAP: Final[int]
     PE_SURFACE_UNBOUND: Final[int]
     PE_SURFACE_VALID: Final[int]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.entry import Entry, opened, sealed
+from ptxemu.process.locks import importing
 from ptxemu.process.private import private_directory
 
 SUFFIX = ".entry"
@@ -134,7 +135,8 @@ class Cache:
 
 
 def _default_directory() -> Path:
-    import platformdirs
+    with importing:
+        import platformdirs
 
     return Path(platformdirs.user_cache_dir("ptxemu", appauthor=False))
 

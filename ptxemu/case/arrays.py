@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu.device.device import host_memory
+from ptxemu.process.locks import importing
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.files import named, reason, unreadable
 
@@ -41,7 +42,8 @@ def dtype_of(name: object, where: str) -> np.dtype[Any]:
     """A PTX type name (``f32``, ``u8``, ``bf16`` ...) or a NumPy one as a dtype of numbers."""
     if isinstance(name, str):
         if name in SMALL_FLOATS:
-            import ml_dtypes
+            with importing:
+                import ml_dtypes
 
             small: np.dtype[Any] = np.dtype(getattr(ml_dtypes, SMALL_FLOATS[name]))
             return small
@@ -227,7 +229,8 @@ def _save_png(path: Path, array: Array, where: str) -> None:
 
 def _pillow(where: str) -> Any:
     try:
-        from PIL import Image
+        with importing:
+            from PIL import Image
     except ImportError:
         raise InputError(f"{where}: pictures need Pillow: pip install 'ptxemu[images]'") from None
     return Image

@@ -25,8 +25,8 @@ def _free_all() -> None:
 os.register_at_fork(after_in_child=_free_all)
 
 importing = threading.RLock()
-"""Held while ptxemu imports a part of itself when it is first needed, and by a thread that forks: what another thread was
-importing could never be imported in the child."""
+"""Held while ptxemu imports a part of itself or a library when it is first needed, and by a thread that forks: what another
+thread was importing could never be imported in the child."""
 
 PATIENCE = 10.0  # seconds; a thread that forks while it imports must not wait for one that waits for its import
 

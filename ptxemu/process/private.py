@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from ptxemu.process.locks import importing
+
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -42,8 +44,9 @@ def _is_safe(parent: os.stat_result) -> bool:
 
 def _is_own_group(group: int) -> bool:
     """Whether a group has no other member than the user: many systems give each user such a group."""
-    import grp
-    import pwd
+    with importing:
+        import grp
+        import pwd
 
     try:
         user, members = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)

@@ -51,13 +51,13 @@ CASES = [
 ]
 
 
-def text(space: str, start: str, offset: int, operation: str, value: str) -> str:
-    """A kernel that changes a word, which is 1 before, and tells what it is afterwards."""
+def text(space: str, start: str, offset: int, operation: str, value: str, first: int | None) -> str:
+    """A kernel that changes a word, which is ``first`` before if that is a number, and tells what it is afterwards."""
     atomic = f"atom{'' if space == 'generic' else f'.{space}'}"
     where = f"{START[start]} add.u64 %rd1, %rd1, {offset - (1 << 64) if offset >= 1 << 63 else offset};"
     load = f"ld{'' if space == 'generic' else f'.{space}'}.u32"
     store = f"st{'' if space == 'generic' else f'.{space}'}.u32"
-    prepared = f"{store} [%rd1], 1;" if operation.endswith("f32") else ""
+    prepared = "" if first is None else f"{store} [%rd1], {first};"
     body = f""".shared .align 8 .b8 s[1000]; .local .align 8 .b8 l[32]; {where} {prepared}
     {atomic}.{operation} %r1, [%rd1], {value}; {load} %r2, [%rd1]; ld.param.u64 %rd2, [out]; st.global.u32 [%rd2], %r2; ret;"""
     return kernel(body.replace("%r1", "%f1") if operation.endswith("f32") else body, declarations=DECLARED)
@@ -71,7 +71,7 @@ def run(program: str) -> int:
 
 @pytest.mark.parametrize(("space", "start", "offset", "outcome"), CASES)
 def test_address(space: str, start: str, offset: int, outcome: str) -> None:
-    program = text(space, start, offset, "add.u32", "1")
+    program = text(space, start, offset, "add.u32", "1", None if outcome else 0)
     if not outcome:
         assert run(program) == 1
         return
@@ -86,4 +86,4 @@ def test_address(space: str, start: str, offset: int, outcome: str) -> None:
 )
 def test_f32_sums_flush_in_global_memory_only(space: str, start: str, word: int) -> None:
     """Sums of the least subnormal and itself."""
-    assert run(text(space, start, 0, "add.f32", "0f00000001")) == word
+    assert run(text(space, start, 0, "add.f32", "0f00000001", 1)) == word
