@@ -37,6 +37,7 @@ bench: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
+	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_other_ways.py
 	$(BIN)/python -m tests.fuzz.front --iterations 1000000
 	$(BIN)/python -m tests.fuzz.dialects --seconds 600
 	$(BIN)/python -m tests.fuzz.hostile.hunt

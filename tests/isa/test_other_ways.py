@@ -1,7 +1,11 @@
-"""What the best code is tested with, run in the other ways: as threaded code (lower/functions/threaded.py) and interpreted."""
+"""What the best code is tested with, run in the other ways: as threaded code (lower/functions/threaded.py) and interpreted.
+
+The suite takes a share of the groups of forms; with PTXEMU_EVERY_FORM in the environment, as in `make fuzz`, all of them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -17,6 +21,7 @@ from tests.kernels import test_calls_random as calls_random
 from tests.kernels import test_control_flow as control_flow
 
 pytestmark = pytest.mark.slow
+EVERY_FORM = "PTXEMU_EVERY_FORM" in os.environ
 ParameterSet = type(pytest.param())
 
 
@@ -43,7 +48,7 @@ class Way:
 
 WAYS = {
     "threaded": Way(threaded, 12, range(2000, 2060), range(100, 108)),
-    "interpreter": Way(interpreted, 1, range(3000, 3060), range(200, 208)),
+    "interpreter": Way(interpreted, 4, range(3000, 3060), range(200, 208)),
 }
 
 
@@ -67,7 +72,7 @@ def test_run(way: None, file: File, run: Run) -> None:
     execute(file, run)
 
 
-@in_each_way(("file", "group"), lambda way: list(groups())[:: way.step])
+@in_each_way(("file", "group"), lambda way: list(groups())[:: 1 if EVERY_FORM else way.step])
 def test_forms(way: None, file: File, group: list[Form]) -> None:
     failures = execute_forms(file, group)
     assert not failures, "\n".join(failures)
