@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from ptxemu.dialects.host import Host, host_of
 from ptxemu.driver.front import read_ptx
 from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import engine_of
+from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import new_lock
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import SourceFile, join
@@ -207,7 +207,7 @@ class Module(Mapping[str, "Kernel"]):
         of an array of them)."""
         self.resident().bind(name, item, index)
 
-    @cached_property
+    @lazy_property
     def host(self) -> Host:
         """What the dialect brings to launches."""
         return host_of(self.program.settings.dialect)

@@ -14,7 +14,6 @@ may write what is awaited, the kernel needs the form in which lanes progress ind
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ptxemu.analysis.linear import Linear, Structure
 from ptxemu.ir.convergence import meets_all
@@ -22,6 +21,7 @@ from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, registers, writes
 from ptxemu.ir.operations import OPERATIONS
 from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
+from ptxemu.process.lazy import lazy_property
 
 # Atomic operations that leave memory as it is when they fail again; ``add`` does with a zero.
 IDEMPOTENT = {entry.word for entry in OPERATIONS if entry.idempotent}
@@ -125,7 +125,7 @@ class _Finder:
         self.waiting = {block for block in structure.order if any(op.effects.waits == "cta" for op in block.ops)}
         self.reading = {block for block in structure.order if any(map(_reads_memory, block.ops))}
 
-    @cached_property
+    @lazy_property
     def home(self) -> dict[Reg, tuple[Block, Op | Phi]]:
         """Where each value comes from. Most kernels have no loop for which somebody asks."""
         found: dict[Reg, tuple[Block, Op | Phi]] = {}

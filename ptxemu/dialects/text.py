@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 from ply import lex, yacc
 
+from ptxemu.process.lazy import lazy_property
 from ptxemu.syntax.ast import Int
 from ptxemu.syntax.repair import acceptable
 from ptxemu.text.errors import Diagnostics
@@ -59,11 +59,11 @@ class LineParser:
         self._words = words
         self._refused = refused
 
-    @cached_property
+    @lazy_property
     def _lexer(self) -> lex.Lexer:
         return lex.lex(object=self._rules, reflags=re.ASCII, errorlog=lex.NullLogger())
 
-    @cached_property
+    @lazy_property
     def _tables(self) -> yacc.LRParser:
         return yacc.yacc(module=self._grammar, write_tables=False, debug=False, errorlog=lex.NullLogger())
 

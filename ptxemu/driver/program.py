@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from ptxemu.device.linked_code import LinkedCode, LinkError
 from ptxemu.device.module_entry import body_of, info_of
 from ptxemu.device.module_info import ModuleInfo
 from ptxemu.ir.block_shape import variant_of
+from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.text.source import SourceFile, parts_of
 
@@ -177,7 +177,7 @@ class Program:
         code = KernelCode.from_entry(self._cache.get(self._key(kernel, block, tier), KERNEL))
         return code if code is not None and code.maker == llvmlite.__version__ else None
 
-    @cached_property
+    @lazy_property
     def identity(self) -> str:
         """The hash of all that the facts and the code of the program depend on, but for the machine."""
         return key_of(*self._identity)
