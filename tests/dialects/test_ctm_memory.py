@@ -214,7 +214,7 @@ def test_a_new_operation_is_one_row(monkeypatch):
     head = ".kernel k umrt\n.output A a\n.const c0 = 0f00000005 0 0 0\n"
     text = f"{head}OUTPUT MOV.OMOD_DISABLED.RNDR_TGT_SUM_PER_PROCESSOR_IDX out, c0\n"
     with pytest.raises(ptxemu.PtxError, match=r"unknown modifier '\.RNDR_TGT_SUM"):
-        ptxemu.loads(text, dialect="ctm")
+        ptxemu.loads(text.replace(".kernel k", ".kernel without_the_row"), dialect="ctm")
     monkeypatch.setattr(operations, "OPERATIONS", [*operations.OPERATIONS])
     operations.operation("ADD", ctm="SUM")
     tables: dict[str, dict[str, list[Row]]] = {"ALU": {}, "OUTPUT": {}}
