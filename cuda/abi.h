@@ -182,6 +182,7 @@ typedef struct cudaMemLocation {
 } cudaMemLocation;
 
 /* What nvcc's code registers: a fat binary, and what lies around it. */
+enum { PX_FAT_WRAPPER = 0x466243b1 };
 typedef struct px_fat_wrapper {
   int magic, version;
   const void *image;

@@ -1,7 +1,8 @@
 /* core.h: what the files of the CUDA libraries share.
  *
  * Every function of the API begins with px_enter, which starts the device, and passes what it returns through px_report, which
- * keeps it for cudaGetLastError. An error of a launch stays: px_enter then returns it for every call, until the device is reset.
+ * keeps it for cudaGetLastError. An error of a launch stays with its context: px_enter then returns it for every call there, until
+ * the device is reset.
  * Work is done at once and in order, so that streams are always idle.
  */
 #ifndef PTXEMU_CUDA_CORE_H
@@ -36,11 +37,25 @@ void px_device_reset(void);
 /* The value of a device attribute. -1: there is no such attribute. */
 int px_attribute(int attribute);
 
+/* Have a function called when the device is reset, before its memory is gone. */
+void px_at_reset(void (*function)(void));
+
 /* ---- error.c ---- */
+
+/* A context has its own error that stays; memory and modules are the device's. */
+typedef struct px_context {
+  _Atomic cudaError_t staying;
+} px_context;
+
+/* The context that the device starts with, which the runtime API uses. */
+extern px_context px_primary;
+
+/* Make a context the thread's own; NULL: the primary one. */
+void px_context_use(px_context *context);
 
 cudaError_t px_enter(void);
 cudaError_t px_report(cudaError_t error);
-cudaError_t px_stay(cudaError_t error); /* an error that stays; the first one does */
+cudaError_t px_stay(cudaError_t error); /* an error that stays with the thread's context; the first one does */
 void px_forget_errors(void);
 int px_not_supported(void);
 
@@ -123,6 +138,12 @@ bool px_texture_close(uint64_t handle);
 /* Around all else that takes handles. */
 void px_handles_lock(void);
 void px_handles_unlock(void);
+
+/* ---- object.c ---- */
+
+/* The texture that a description says. */
+cudaError_t px_texture_of(const cudaResourceDesc *resource, const cudaTextureDesc *wanted, const cudaResourceViewDesc *view,
+                          pe_texture *out);
 
 /* ---- stream.c ---- */
 

@@ -248,8 +248,22 @@ cudaError_t px_properties_of_13(px_properties_13 *out, int number) {
 
 /* ---- reset ---- */
 
+enum { MOST_HOOKS = 4 };
+static void (*hooks[MOST_HOOKS])(void);
+
+void px_at_reset(void (*function)(void)) {
+  pthread_mutex_lock(&lock);
+  for (unsigned i = 0; i < MOST_HOOKS; i++) {
+    if (hooks[i] && hooks[i] != function) continue;
+    hooks[i] = function;
+    break;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 void px_device_reset(void) {
   px_registry_unload();
+  for (unsigned i = 0; i < MOST_HOOKS && hooks[i]; i++) hooks[i]();
   pthread_mutex_lock(&lock);
   if (device.parts.arena && !forked) {
     pe_arena_destroy(device.parts.arena);

@@ -5,10 +5,15 @@
 #include "core.h"
 
 static _Thread_local cudaError_t last;
-static _Atomic cudaError_t staying;
+static _Thread_local px_context *current;
+px_context px_primary;
+
+void px_context_use(px_context *context) { current = context; }
+
+static px_context *own(void) { return current ? current : &px_primary; }
 
 cudaError_t px_enter(void) {
-  cudaError_t error = atomic_load(&staying);
+  cudaError_t error = atomic_load(&own()->staying);
   if (error) return error;
   return px_device_get() ? cudaSuccess : cudaErrorInitializationError;
 }
@@ -20,17 +25,17 @@ cudaError_t px_report(cudaError_t error) {
 
 cudaError_t px_stay(cudaError_t error) {
   cudaError_t none = cudaSuccess;
-  atomic_compare_exchange_strong(&staying, &none, error);
+  atomic_compare_exchange_strong(&own()->staying, &none, error);
   return error;
 }
 
 void px_forget_errors(void) {
-  atomic_store(&staying, cudaSuccess);
+  atomic_store(&px_primary.staying, cudaSuccess);
   last = cudaSuccess;
 }
 
 PX_API cudaError_t cudaPeekAtLastError(void) {
-  cudaError_t error = atomic_load(&staying);
+  cudaError_t error = atomic_load(&own()->staying);
   return error ? error : last;
 }
 

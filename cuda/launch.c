@@ -154,13 +154,17 @@ static cudaError_t apply(const cudaLaunchAttribute *attribute, px_geometry *g) {
   }
 }
 
+cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_geometry *g) {
+  cudaError_t error = cudaSuccess;
+  for (unsigned i = 0; !error && i < count; i++) error = apply(&attributes[i], g);
+  return error;
+}
+
 PX_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
   PX_REQUIRE(config, cudaErrorInvalidValue);
   px_geometry g = {config->gridDim, config->blockDim, config->dynamicSmemBytes, false, false};
-  for (unsigned i = 0; i < config->numAttrs; i++) {
-    cudaError_t error = apply(&config->attrs[i], &g);
-    PX_REQUIRE(!error, error);
-  }
+  cudaError_t error = px_apply(config->attrs, config->numAttrs, &g);
+  PX_REQUIRE(!error, error);
   return launch_function(function, &g, arguments, config->stream);
 }
 
@@ -203,14 +207,15 @@ static int most_threads(const px_kernel *kernel) {
   return limit[0] ? (int)(limit[0] * limit[1] * limit[2]) : 1024;
 }
 
-PX_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *function) {
-  px_kernel *kernel;
+/* The code that most launches take. */
+static cudaError_t common_code(px_kernel *kernel, const px_code **code) {
+  return px_kernel_code(kernel, kernel->required[0] ? kernel->required : common_block, code);
+}
+
+cudaError_t px_kernel_attributes(px_kernel *kernel, cudaFuncAttributes *out) {
   const px_code *code;
-  PX_ENTER();
-  PX_REQUIRE(out, cudaErrorInvalidValue);
-  cudaError_t error = px_kernel_of(function, &kernel);
-  if (!error) error = px_kernel_code(kernel, kernel->required[0] ? kernel->required : common_block, &code);
-  PX_REQUIRE(!error, error);
+  cudaError_t error = common_code(kernel, &code);
+  if (error) return error;
   int arch = (int)px_device_get()->arch;
   *out = (cudaFuncAttributes){.sharedSizeBytes = code->facts.static_shared,
                               .constSizeBytes = px_const_size(kernel->module),
@@ -220,20 +225,31 @@ PX_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *fu
                               .ptxVersion = arch,
                               .binaryVersion = arch,
                               .maxDynamicSharedSizeBytes = (int)kernel->dynamic_shared};
-  return px_report(cudaSuccess);
+  return cudaSuccess;
+}
+
+PX_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *function) {
+  px_kernel *kernel;
+  PX_ENTER();
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  cudaError_t error = px_kernel_of(function, &kernel);
+  return px_report(error ? error : px_kernel_attributes(kernel, out));
+}
+
+cudaError_t px_kernel_set(px_kernel *kernel, int attribute, int value) {
+  enum { DYNAMIC_SHARED = 8, CARVEOUT = 9 };
+  if (attribute == CARVEOUT) return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
+  if (attribute != DYNAMIC_SHARED) return cudaErrorNotSupported;
+  if (value < 0 || value > PE_MAX_SHARED) return cudaErrorInvalidValue;
+  kernel->dynamic_shared = (uint32_t)value;
+  return cudaSuccess;
 }
 
 PX_API cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value) {
-  enum { DYNAMIC_SHARED = 8, CARVEOUT = 9 };
   px_kernel *kernel;
   PX_ENTER();
   cudaError_t error = px_kernel_of(function, &kernel);
-  PX_REQUIRE(!error, error);
-  if (attribute == CARVEOUT) return px_report(value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue);
-  PX_REQUIRE(attribute == DYNAMIC_SHARED, cudaErrorNotSupported);
-  PX_REQUIRE(value >= 0 && value <= PE_MAX_SHARED, cudaErrorInvalidValue);
-  kernel->dynamic_shared = (uint32_t)value;
-  return px_report(cudaSuccess);
+  return px_report(error ? error : px_kernel_set(kernel, attribute, value));
 }
 
 /* A preference that changes nothing: there is one kind of memory. */
@@ -255,18 +271,23 @@ PX_API cudaError_t cudaFuncGetName(const char **name, const void *function) {
 
 /* ---- occupancy: a processor has one block at a time ---- */
 
+cudaError_t px_occupancy(px_kernel *kernel, int threads, size_t shared, int *blocks) {
+  const px_code *code;
+  if (!blocks || threads <= 0) return cudaErrorInvalidValue;
+  cudaError_t error = common_code(kernel, &code);
+  if (error) return error;
+  *blocks =
+      threads <= most_threads(kernel) && shared <= PE_MAX_SHARED && code->facts.static_shared + shared <= PE_MAX_SHARED;
+  return cudaSuccess;
+}
+
 PX_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads,
                                                                           size_t shared, unsigned flags) {
   px_kernel *kernel;
-  const px_code *code;
   PX_ENTER();
-  PX_REQUIRE(blocks && threads > 0 && flags <= 1, cudaErrorInvalidValue);
+  PX_REQUIRE(flags <= 1, cudaErrorInvalidValue);
   cudaError_t error = px_kernel_of(function, &kernel);
-  if (!error) error = px_kernel_code(kernel, kernel->required[0] ? kernel->required : common_block, &code);
-  PX_REQUIRE(!error, error);
-  *blocks =
-      threads <= most_threads(kernel) && shared <= PE_MAX_SHARED && code->facts.static_shared + shared <= PE_MAX_SHARED;
-  return px_report(cudaSuccess);
+  return px_report(error ? error : px_occupancy(kernel, threads, shared, blocks));
 }
 
 PX_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
@@ -274,14 +295,17 @@ PX_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, co
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
 }
 
+cudaError_t px_dynamic_left(px_kernel *kernel, int blocks, int threads, size_t *size) {
+  const px_code *code;
+  if (!size || blocks != 1 || threads <= 0) return cudaErrorInvalidValue;
+  cudaError_t error = common_code(kernel, &code);
+  if (!error) *size = code->facts.static_shared < PE_MAX_SHARED ? PE_MAX_SHARED - code->facts.static_shared : 0;
+  return error;
+}
+
 PX_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *size, const void *function, int blocks, int threads) {
   px_kernel *kernel;
-  const px_code *code;
   PX_ENTER();
-  PX_REQUIRE(size && blocks == 1 && threads > 0, cudaErrorInvalidValue);
   cudaError_t error = px_kernel_of(function, &kernel);
-  if (!error) error = px_kernel_code(kernel, kernel->required[0] ? kernel->required : common_block, &code);
-  PX_REQUIRE(!error, error);
-  *size = code->facts.static_shared < PE_MAX_SHARED ? PE_MAX_SHARED - code->facts.static_shared : 0;
-  return px_report(cudaSuccess);
+  return px_report(error ? error : px_dynamic_left(kernel, blocks, threads, size));
 }

@@ -12,8 +12,14 @@
 
 enum { DEFAULT_DYNAMIC_SHARED = 48 << 10 };
 
+enum { LONGEST = 1 << 14 };
+static _Thread_local char problem_text[LONGEST];
+
+const char *px_module_problem(void) { return problem_text; }
+
 static cudaError_t say(cudaError_t error, const char *text) {
-  fprintf(stderr, "ptxemu: %s\n", text ? text : "out of memory");
+  snprintf(problem_text, sizeof problem_text, "%s", text ? text : "out of memory");
+  fprintf(stderr, "ptxemu: %s\n", problem_text);
   return error;
 }
 
@@ -169,6 +175,7 @@ static cudaError_t make(px_module *module, pe_entry *entry) {
 cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
   pe_entry *entry;
   px_module *module = new_module(data, size);
+  problem_text[0] = 0;
   if (!module) return cudaErrorMemoryAllocation;
   bool found = read_facts(module, &entry);
   cudaError_t error = found ? cudaSuccess : compile(module, NULL, NULL);

@@ -71,19 +71,27 @@ static void fill_sampler(pe_sampler *sampler, const cudaTextureDesc *wanted) {
   memcpy(sampler->border, wanted->borderColor, sizeof sampler->border);
 }
 
+cudaError_t px_texture_of(const cudaResourceDesc *resource, const cudaTextureDesc *wanted, const cudaResourceViewDesc *view,
+                          pe_texture *out) {
+  *out = (pe_texture){.state = PE_TEXTURE_IMAGE, .samples = 1};
+  if (!wanted) return cudaErrorInvalidValue;
+  if (view || wanted->maxAnisotropy > MOST_ANISOTROPY) return cudaErrorNotSupported;
+  cudaError_t error = memory_of(resource, &out->memory);
+  if (error) return error;
+  out->geom = out->memory.geom;
+  out->kind = kind_read(out->memory.kind, wanted->readMode);
+  out->srgb = wanted->sRGB != 0;
+  fill_sampler(&out->sampler, wanted);
+  return pe_texture_check(out) ? cudaErrorInvalidValue : cudaSuccess;
+}
+
 PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResourceDesc *resource,
                                            const cudaTextureDesc *wanted, const cudaResourceViewDesc *view) {
-  pe_texture texture = {.state = PE_TEXTURE_IMAGE, .samples = 1};
+  pe_texture texture;
   PX_ENTER();
-  PX_REQUIRE(out && wanted, cudaErrorInvalidValue);
-  PX_REQUIRE(!view && wanted->maxAnisotropy <= MOST_ANISOTROPY, cudaErrorNotSupported);
-  cudaError_t error = memory_of(resource, &texture.memory);
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  cudaError_t error = px_texture_of(resource, wanted, view, &texture);
   PX_REQUIRE(!error, error);
-  texture.geom = texture.memory.geom;
-  texture.kind = kind_read(texture.memory.kind, wanted->readMode);
-  texture.srgb = wanted->sRGB != 0;
-  fill_sampler(&texture.sampler, wanted);
-  PX_REQUIRE(!pe_texture_check(&texture), cudaErrorInvalidValue);
   *out = px_texture_handle(&texture);
   return px_report(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }

@@ -14,4 +14,13 @@ typedef struct px_geometry {
 /* Launch and wait; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *geometry, void *const *arguments);
 
+/* What launch attributes ask for. */
+cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_geometry *geometry);
+
+/* Attributes of kernels, and what occupancy they have. */
+cudaError_t px_kernel_attributes(px_kernel *kernel, cudaFuncAttributes *out);
+cudaError_t px_kernel_set(px_kernel *kernel, int attribute, int value);
+cudaError_t px_occupancy(px_kernel *kernel, int threads, size_t shared, int *blocks);
+cudaError_t px_dynamic_left(px_kernel *kernel, int blocks, int threads, size_t *size);
+
 #endif

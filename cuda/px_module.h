@@ -46,6 +46,12 @@ struct px_module {
 cudaError_t px_module_open(const void *data, size_t size, px_module **out);
 void px_module_close(px_module *module);
 
+/* What was wrong with the image that this thread has tried to load last; "" if nothing was. */
+const char *px_module_problem(void);
+
+/* The bytes of a fat binary; 0: it is none. */
+size_t px_fat_size(const void *image);
+
 /* Begin to load an image that is not in the cache. */
 void px_module_prepare(const void *data, size_t size);
 

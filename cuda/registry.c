@@ -5,7 +5,7 @@
 #include "core.h"
 #include "registry.h"
 
-enum { FAT_WRAPPER = 0x466243b1, FAT_BINARY = 0xba55ed50 };
+enum { FAT_BINARY = 0xba55ed50 };
 
 struct px_fat {
   px_fat *next;
@@ -67,7 +67,7 @@ static px_function *find(const void *host) {
 
 /* ---- what nvcc's code calls ---- */
 
-static size_t image_size(const void *image) {
+size_t px_fat_size(const void *image) {
   struct {
     uint32_t magic;
     uint16_t version, header;
@@ -79,9 +79,9 @@ static size_t image_size(const void *image) {
 
 PX_API void **__cudaRegisterFatBinary(const px_fat_wrapper *wrapper) {
   px_fat *fat = calloc(1, sizeof *fat);
-  if (!fat || !wrapper || wrapper->magic != FAT_WRAPPER) return (void **)fat;
+  if (!fat || !wrapper || wrapper->magic != PX_FAT_WRAPPER) return (void **)fat;
   fat->image = wrapper->image;
-  fat->size = image_size(wrapper->image);
+  fat->size = px_fat_size(wrapper->image);
   pthread_mutex_lock(&lock);
   fat->next = fats;
   fats = fat;
