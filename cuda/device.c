@@ -63,13 +63,13 @@ void px_set_stack(uint64_t bytes) {
 
 int px_attribute(int attribute) {
   switch (attribute) {
-    case 1: return 1024; /* threads of a block */
-    case 2:
-    case 3: return 1024; /* extents of a block */
-    case 4: return 64;
-    case 5: return 0x7fffffff; /* extents of a grid */
+    case 1: /* threads of a block */
+    case 2: /* extents of a block */
+    case 3: return PE_MAX_BLOCK_XY;
+    case 4: return PE_MAX_BLOCK_Z;
+    case 5: return PE_MAX_GRID_X; /* extents of a grid */
     case 6:
-    case 7: return 65535;
+    case 7: return PE_MAX_GRID_YZ;
     case 8: return 48 << 10;    /* shared memory of a block */
     case 9: return 64 << 10;    /* constant memory */
     case 10: return 32;         /* threads of a warp */

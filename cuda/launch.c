@@ -1,36 +1,13 @@
 /* launch.c: launches, and what programs ask before them. A launch has ended when the call returns. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "checked.h"
 #include "core.h"
 #include "fault_text.h"
 #include "px_launch.h"
 #include "registry.h"
 
-enum { PATIENCE_MS = 50, OUTPUT = 1 << 14, FRAMELESS_STACK = (1 << 20) - (64 << 10) };
-
-/* ---- checks ---- */
-
-static bool in_range(const px_geometry *g) {
-  uint64_t threads = (uint64_t)g->block.x * g->block.y;
-  return g->grid.x && g->grid.y && g->grid.z && g->grid.x <= (unsigned)px_attribute(5) &&
-         g->grid.y <= (unsigned)px_attribute(6) && g->grid.z <= (unsigned)px_attribute(7) && g->block.x && g->block.y &&
-         g->block.z && g->block.x <= 1024 && g->block.y <= 1024 && g->block.z <= 64 && threads * g->block.z <= 1024;
-}
-
-static cudaError_t check(const px_kernel *kernel, const px_code *code, const px_geometry *g) {
-  uint64_t threads = (uint64_t)g->block.x * g->block.y * g->block.z;
-  const uint32_t *most = kernel->most, *required = kernel->required;
-  if (required[0] && (required[0] != g->block.x || required[1] != g->block.y || required[2] != g->block.z))
-    return cudaErrorInvalidConfiguration;
-  if (most[0] && threads > (uint64_t)most[0] * most[1] * most[2]) return cudaErrorLaunchOutOfResources;
-  if (g->shared > kernel->dynamic_shared || code->facts.static_shared + g->shared > PE_MAX_SHARED)
-    return cudaErrorInvalidValue;
-  return cudaSuccess;
-}
-
-/* ---- the launch ---- */
+enum { PATIENCE_MS = 50, OUTPUT = 1 << 14 };
 
 static void drain(pe_launch *launch) {
   char text[OUTPUT];
@@ -38,78 +15,55 @@ static void drain(pe_launch *launch) {
   while ((size = pe_launch_output(launch, text, sizeof text))) fwrite(text, 1, size, stdout);
 }
 
-static cudaError_t ended(const px_kernel *kernel, pe_launch *launch) {
-  pe_record record;
+static cudaError_t result_of(pe_launch *launch) {
   pe_counters counters;
-  pe_launch_result(launch, &record, &counters);
-  if (record.kind != PE_OK) return px_stay(px_say_fault(kernel, &record));
-  return counters.no_memory ? px_stay(cudaErrorLaunchOutOfResources) : cudaSuccess;
+  pe_launch_result(launch, NULL, &counters);
+  if (counters.kind != PE_OK) return px_say_fault(launch, counters.kind);
+  return counters.no_memory ? cudaErrorLaunchOutOfResources : cudaSuccess;
 }
 
-static uint64_t local_bytes(const px_code *code) {
-  uint64_t more = code->facts.stacked ? px_device_get()->parts.stack : 0;
-  return code->facts.local_bytes + more < PE_MAX_LOCAL ? code->facts.local_bytes + more : PE_MAX_LOCAL;
-}
-
+/* What pe_start_launch refuses, as CUDA says it. */
 static cudaError_t error_of(int error) {
   switch (error) {
     case 0: return cudaSuccess;
+    case EINVAL: return cudaErrorInvalidConfiguration;
+    case ERANGE: return cudaErrorLaunchOutOfResources;
+    case ENOSPC:
+    case EFAULT: return cudaErrorInvalidValue;
+    case ENOTSUP: return cudaErrorNotSupported;
     case ENOMEM: return cudaErrorMemoryAllocation;
     case E2BIG: return cudaErrorCooperativeLaunchTooLarge;
-    case EINVAL: return cudaErrorInvalidConfiguration;
     default: return cudaErrorLaunchFailure;
   }
 }
 
-/* Run a kernel on a buffer of parameters and wait for its end. */
-static cudaError_t run(const px_kernel *kernel, const px_code *code, const px_geometry *g, const void *params) {
-  const px_module *module = kernel->module;
-  const pe_device *parts = &px_device_get()->parts;
-  pe_su_context surfaces = {.table = parts->surfaces, .textures = parts->textures, .policy = parts->policy};
-  pe_config config = {
-    .kernel = pe_code_address(code->code),
-    .grid = {g->grid.x, g->grid.y, g->grid.z},
-    .block = {g->block.x, g->block.y, g->block.z},
-    .params = params,
-    .params_size = kernel->facts->param_bytes,
-    .static_shared = code->facts.static_shared,
-    .dynamic_shared = g->shared,
-    .local_bytes = local_bytes(code),
-    .stack_bytes = code->facts.frame_bytes + (code->facts.calls ? parts->host_stack : FRAMELESS_STACK),
-    .global_base = pe_module_block(module->resident, PE_BLOCK_GLOBAL),
-    .const_base = pe_module_block(module->resident, PE_BLOCK_CONST),
-    .const_size = px_const_size(module),
-    .handles = (uint64_t)(uintptr_t)pe_module_handles(module->resident),
-    .surfaces = &surfaces,
-    .suspends = g->cooperative || code->facts.suspends || code->facts.spins,
-    .spins = code->facts.spins,
-    .cooperative = g->cooperative,
-    .host_memory = g->host_memory || px_any_registered(),
-  };
-  pe_launch *launch;
-  cudaError_t error = error_of(pe_launch_start(parts->arena, &config, &launch));
-  if (error) return error;
-  while (!pe_launch_wait(launch, PATIENCE_MS)) drain(launch);
-  drain(launch);
-  ended(kernel, launch); /* an error of the kernel stays, for the next call */
-  pe_launch_end(&launch);
-  return cudaSuccess;
+static cudaError_t start(px_kernel *kernel, const px_geometry *g, const void *const *arguments, pe_launch **launch) {
+  char message[PE_MESSAGE_BYTES];
+  pe_start what = {.module = kernel->module->resident,
+                   .kernel = kernel->facts,
+                   .grid = {g->grid.x, g->grid.y, g->grid.z},
+                   .block = {g->block.x, g->block.y, g->block.z},
+                   .cooperative = g->cooperative,
+                   .host_memory = g->host_memory || px_any_registered(),
+                   .dynamic_shared = g->shared,
+                   .pointers = arguments};
+  int wrong = pe_check_shape(pe_module_entry(what.module), what.kernel, what.grid, what.block, message);
+  if (wrong) return error_of(wrong);
+  if (g->shared > kernel->dynamic_shared) return cudaErrorInvalidValue;
+  cudaError_t error = px_kernel_code(kernel, what.block, &what.code);
+  return error ? error : error_of(pe_start_launch(&what, launch, message));
 }
 
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *g, void *const *arguments) {
-  const px_code *code;
-  if (!in_range(g)) return cudaErrorInvalidConfiguration;
-  const uint32_t block[3] = {g->block.x, g->block.y, g->block.z};
-  cudaError_t error = px_kernel_code(kernel, block, &code);
-  if (!error) error = check(kernel, code, g);
+  pe_launch *launch;
+  cudaError_t error = start(kernel, g, (const void *const *)arguments, &launch);
   if (error) return error;
-  uint8_t small[512], *params = kernel->facts->param_bytes <= sizeof small ? small : malloc(kernel->facts->param_bytes);
-  if (!params) return cudaErrorMemoryAllocation;
-  for (uint32_t i = 0; i < kernel->facts->parameters; i++)
-    memcpy(params + kernel->parameters[i].offset, arguments[i], kernel->parameters[i].size);
-  error = run(kernel, code, g, params);
-  if (params != small) free(params);
-  return error;
+  while (!pe_launch_wait(launch, PATIENCE_MS)) drain(launch);
+  drain(launch);
+  error = result_of(launch);
+  if (error) px_stay(error); /* an error of the kernel stays, for the next call */
+  pe_launch_end(&launch);
+  return cudaSuccess;
 }
 
 static cudaError_t launch_function(const void *function, const px_geometry *g, void **arguments, cudaStream_t stream) {
@@ -200,27 +154,32 @@ PX_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
 
 /* ---- attributes of kernels ---- */
 
-static const uint32_t common_block[3] = {32, 1, 1};
-
-static int most_threads(const px_kernel *kernel) {
-  const uint32_t *limit = kernel->required[0] ? kernel->required : kernel->most;
-  return limit[0] ? (int)(limit[0] * limit[1] * limit[2]) : 1024;
-}
-
-/* The code that most launches take. */
-static cudaError_t common_code(px_kernel *kernel, const px_code **code) {
-  return px_kernel_code(kernel, kernel->required[0] ? kernel->required : common_block, code);
+/* The code of a kernel for the blocks that it requires, or for a common one; and the most threads that a block may have. */
+static cudaError_t facts_of(px_kernel *kernel, const pe_code_facts **facts, int *threads) {
+  const pe_entry *entry = pe_module_entry(kernel->module->resident);
+  uint64_t limit[3] = {PE_MAX_BLOCK_XY, 1, 1};
+  bool required = pe_kernel_limit(entry, kernel->facts, "reqntid", limit);
+  if (!required) pe_kernel_limit(entry, kernel->facts, "maxntid", limit);
+  uint64_t most = pe_product(pe_product(limit[0], limit[1]), limit[2]);
+  *threads = most < PE_MAX_BLOCK_XY ? (int)most : PE_MAX_BLOCK_XY;
+  uint32_t block[3] = {32, 1, 1};
+  for (int axis = 0; required && axis < 3; axis++) block[axis] = (uint32_t)limit[axis];
+  pe_code *code;
+  cudaError_t error = px_kernel_code(kernel, block, &code);
+  if (!error) *facts = pe_code_facts_of(code);
+  return error;
 }
 
 cudaError_t px_kernel_attributes(px_kernel *kernel, cudaFuncAttributes *out) {
-  const px_code *code;
-  cudaError_t error = common_code(kernel, &code);
+  const pe_code_facts *facts;
+  int most;
+  cudaError_t error = facts_of(kernel, &facts, &most);
   if (error) return error;
   int arch = (int)px_device_get()->arch;
-  *out = (cudaFuncAttributes){.sharedSizeBytes = code->facts.static_shared,
+  *out = (cudaFuncAttributes){.sharedSizeBytes = facts->static_shared,
                               .constSizeBytes = px_const_size(kernel->module),
-                              .localSizeBytes = code->facts.local_bytes,
-                              .maxThreadsPerBlock = most_threads(kernel),
+                              .localSizeBytes = facts->local_bytes,
+                              .maxThreadsPerBlock = most,
                               .numRegs = 32,
                               .ptxVersion = arch,
                               .binaryVersion = arch,
@@ -272,12 +231,12 @@ PX_API cudaError_t cudaFuncGetName(const char **name, const void *function) {
 /* ---- occupancy: a processor has one block at a time ---- */
 
 cudaError_t px_occupancy(px_kernel *kernel, int threads, size_t shared, int *blocks) {
-  const px_code *code;
+  const pe_code_facts *facts;
+  int most;
   if (!blocks || threads <= 0) return cudaErrorInvalidValue;
-  cudaError_t error = common_code(kernel, &code);
+  cudaError_t error = facts_of(kernel, &facts, &most);
   if (error) return error;
-  *blocks =
-      threads <= most_threads(kernel) && shared <= PE_MAX_SHARED && code->facts.static_shared + shared <= PE_MAX_SHARED;
+  *blocks = threads <= most && shared <= PE_MAX_SHARED && facts->static_shared + shared <= PE_MAX_SHARED;
   return cudaSuccess;
 }
 
@@ -296,10 +255,11 @@ PX_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, co
 }
 
 cudaError_t px_dynamic_left(px_kernel *kernel, int blocks, int threads, size_t *size) {
-  const px_code *code;
+  const pe_code_facts *facts;
+  int most;
   if (!size || blocks != 1 || threads <= 0) return cudaErrorInvalidValue;
-  cudaError_t error = common_code(kernel, &code);
-  if (!error) *size = code->facts.static_shared < PE_MAX_SHARED ? PE_MAX_SHARED - code->facts.static_shared : 0;
+  cudaError_t error = facts_of(kernel, &facts, &most);
+  if (!error) *size = facts->static_shared < PE_MAX_SHARED ? PE_MAX_SHARED - facts->static_shared : 0;
   return error;
 }
 

@@ -92,31 +92,18 @@ static cudaError_t no_cache(void) {
 
 /* ---- kernels ---- */
 
-static void read_limits(px_kernel *kernel, const pe_entry *entry) {
-  const pe_limit_facts *limits = pe_entry_section(entry, PE_SECTION_LIMITS, &(uint64_t){0});
-  for (uint32_t i = 0; i < kernel->facts->limits; i++) {
-    const pe_limit_facts *limit = &limits[kernel->facts->limit + i];
-    const char *name = pe_entry_text(entry, limit->name);
-    uint32_t *out = !strcmp(name, "maxntid") ? kernel->most : !strcmp(name, "reqntid") ? kernel->required : NULL;
-    for (uint32_t k = 0; out && k < 3; k++) out[k] = k < limit->count ? (uint32_t)limit->value[k] : 1;
-  }
-}
-
 static bool make_kernels(px_module *module) {
   const pe_entry *entry = pe_module_entry(module->resident);
   const pe_kernel_facts *facts = pe_entry_section(entry, PE_SECTION_KERNELS, &module->count);
   const pe_parameter_facts *parameters = pe_entry_section(entry, PE_SECTION_PARAMETERS, &(uint64_t){0});
   module->kernels = calloc(module->count + 1, sizeof *module->kernels);
   if (!module->kernels) return false;
-  for (uint64_t i = 0; i < module->count; i++) {
-    px_kernel *kernel = &module->kernels[i];
-    *kernel = (px_kernel){.module = module,
-                          .name = pe_entry_text(entry, facts[i].name),
-                          .facts = &facts[i],
-                          .parameters = parameters + facts[i].parameter,
-                          .dynamic_shared = DEFAULT_DYNAMIC_SHARED};
-    read_limits(kernel, entry);
-  }
+  for (uint64_t i = 0; i < module->count; i++)
+    module->kernels[i] = (px_kernel){.module = module,
+                                     .name = pe_entry_text(entry, facts[i].name),
+                                     .facts = &facts[i],
+                                     .parameters = parameters + facts[i].parameter,
+                                     .dynamic_shared = DEFAULT_DYNAMIC_SHARED};
   return true;
 }
 
@@ -188,8 +175,7 @@ cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
 
 void px_module_close(px_module *module) {
   for (uint64_t i = 0; module->kernels && i < module->count; i++)
-    for (unsigned k = 0; k < PX_VARIANTS; k++)
-      if (module->kernels[i].codes[k].code) pe_code_release(module->kernels[i].codes[k].code);
+    for (unsigned k = 0; k < PX_VARIANTS; k++) pe_code_release(module->kernels[i].codes[k]);
   px_handles_lock();
   if (module->resident) pe_module_release(module->resident);
   px_handles_unlock();
@@ -207,41 +193,32 @@ static unsigned index_of(const char *variant) {
   return i;
 }
 
-static bool link(const pe_entry *entry, px_code *out) {
-  uint64_t count, size;
-  const char *problem;
-  const pe_code_facts *facts = pe_entry_section(entry, PE_SECTION_CODE, &count);
-  const void *object = pe_entry_section(entry, PE_SECTION_OBJECT, &size);
-  if (count != 1) return false;
-  out->facts = *facts;
-  return !pe_code_link(object, size, pe_entry_text(entry, facts->symbol), &out->code, &problem);
-}
-
-static bool load(const px_kernel *kernel, const char *variant, px_code *out) {
+static bool load(const px_kernel *kernel, const char *variant, pe_code **out) {
   static const char *const tiers[] = {"best", "fast"};
   char key[PE_KEY_BYTES];
+  const char *problem;
   pe_entry *entry;
   for (unsigned i = 0; i < sizeof tiers / sizeof *tiers; i++) {
     const char *const parts[] = {"kernel", kernel->module->identity, tiers[i], kernel->name, variant, pe_machine_identity()};
     pe_key_of_texts(parts, sizeof parts / sizeof *parts, key);
     if (!read_entry(key, PE_ENTRY_KERNEL, &entry)) continue;
-    bool linked = link(entry, out);
+    bool linked = !pe_code_load(entry, out, &problem);
     pe_entry_release(entry);
     if (linked) return true;
   }
   return false;
 }
 
-cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], const px_code **out) {
+cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code **out) {
   const char *variant = pe_variant_of(block);
-  px_code *code = &kernel->codes[index_of(variant)];
+  pe_code **code = &kernel->codes[index_of(variant)];
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&kernel->module->lock);
-  if (!code->code && !load(kernel, variant, code)) {
+  if (!*code && !load(kernel, variant, code)) {
     error = compile(kernel->module, kernel->name, block);
     if (!error && !load(kernel, variant, code)) error = no_cache();
   }
   pthread_mutex_unlock(&kernel->module->lock);
-  *out = error ? NULL : code;
+  *out = error ? NULL : *code;
   return error;
 }

@@ -8,17 +8,12 @@
 #include "key.h"
 #include "module.h"
 #include "server.h"
+#include "start.h"
 
 /* The hash of the sources: what another build has made is never used. */
 extern const char px_build[];
 
 enum { PX_VARIANTS = 7 }; /* kinds of block shapes */
-
-/* Code of a kernel for one kind of block shapes. */
-typedef struct px_code {
-  pe_code *code; /* NULL: not loaded */
-  pe_code_facts facts;
-} px_code;
 
 typedef struct px_module px_module;
 
@@ -27,9 +22,8 @@ typedef struct px_kernel {
   const char *name;
   const pe_kernel_facts *facts;
   const pe_parameter_facts *parameters;
-  uint32_t most[3], required[3]; /* .maxntid and .reqntid; 0: none */
-  uint32_t dynamic_shared;       /* most that a launch may have */
-  px_code codes[PX_VARIANTS];
+  uint32_t dynamic_shared;     /* most that a launch may have */
+  pe_code *codes[PX_VARIANTS]; /* by kind of block shapes; NULL: not loaded */
 } px_kernel;
 
 struct px_module {
@@ -64,6 +58,6 @@ bool px_module_variable(const px_module *module, const char *name, uint64_t *add
 uint64_t px_const_size(const px_module *module);
 
 /* A kernel's code for blocks of a shape: loaded or compiled at the first call. */
-cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], const px_code **out);
+cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code **out);
 
 #endif

@@ -11,42 +11,42 @@
 static const uint32_t MAX_GRID[3] = {PE_MAX_GRID_X, PE_MAX_GRID_YZ, PE_MAX_GRID_YZ};
 static const uint32_t MAX_BLOCK[3] = {PE_MAX_BLOCK_XY, PE_MAX_BLOCK_XY, PE_MAX_BLOCK_Z};
 
-#define REFUSE(message, ...) (snprintf(message, PE_MESSAGE_BYTES, __VA_ARGS__), EINVAL)
+#define REFUSE(error, message, ...) (snprintf(message, PE_MESSAGE_BYTES, __VA_ARGS__), error)
 
 static const char *name_of(const pe_entry *entry, const pe_kernel_facts *kernel) {
   return pe_entry_text(entry, kernel->name);
 }
 
-/* A limit of a kernel, with 1 for the extents that it does not give. */
-static bool find_limit(const pe_entry *entry, const pe_kernel_facts *kernel, const char *name, uint64_t extent[3]) {
+int pe_kernel_limit(const pe_entry *entry, const pe_kernel_facts *kernel, const char *name, uint64_t *extent) {
   uint64_t count;
   const pe_limit_facts *limits = pe_entry_section(entry, PE_SECTION_LIMITS, &count);
   for (uint32_t i = kernel->limit; i < kernel->limit + kernel->limits; i++) {
     if (strcmp(pe_entry_text(entry, limits[i].name), name) != 0) continue;
     for (uint32_t axis = 0; axis < 3; axis++) extent[axis] = axis < limits[i].count ? limits[i].value[axis] : 1;
-    return true;
+    return 1;
   }
-  return false;
+  return 0;
 }
 
 static int check_extents(const char *what, const uint32_t *extent, const uint32_t *most, char *message) {
   for (int axis = 0; axis < 3; axis++)
     if (extent[axis] < 1 || extent[axis] > most[axis])
-      return REFUSE(message, "%s.%c must be 1 to %u, not %u", what, "xyz"[axis], most[axis], extent[axis]);
+      return REFUSE(EINVAL, message, "%s.%c must be 1 to %u, not %u", what, "xyz"[axis], most[axis], extent[axis]);
   return 0;
 }
 
 static int check_directives(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *block, char *message) {
   uint64_t limit[3], threads = (uint64_t)block[0] * block[1] * block[2];
   const char *name = name_of(entry, kernel);
-  if (find_limit(entry, kernel, "reqntid", limit) && (limit[0] != block[0] || limit[1] != block[1] || limit[2] != block[2]))
-    return REFUSE(message, "kernel %s requires block %llu x %llu x %llu (.reqntid), not %u x %u x %u", name,
+  if (pe_kernel_limit(entry, kernel, "reqntid", limit) &&
+      (limit[0] != block[0] || limit[1] != block[1] || limit[2] != block[2]))
+    return REFUSE(EINVAL, message, "kernel %s requires block %llu x %llu x %llu (.reqntid), not %u x %u x %u", name,
                   (unsigned long long)limit[0], (unsigned long long)limit[1], (unsigned long long)limit[2], block[0],
                   block[1], block[2]);
-  if (!find_limit(entry, kernel, "maxntid", limit)) return 0;
+  if (!pe_kernel_limit(entry, kernel, "maxntid", limit)) return 0;
   uint64_t most = pe_product(pe_product(limit[0], limit[1]), limit[2]);
   if (threads <= most) return 0;
-  return REFUSE(message, "kernel %s takes at most %llu threads (.maxntid), not %llu", name, (unsigned long long)most,
+  return REFUSE(ERANGE, message, "kernel %s takes at most %llu threads (.maxntid), not %llu", name, (unsigned long long)most,
                 (unsigned long long)threads);
 }
 
@@ -55,11 +55,11 @@ static int check_domain(const pe_entry *entry, const pe_kernel_facts *kernel, co
                         char *message) {
   uint64_t domain[3], x = (uint64_t)grid[0] * block[0], y = (uint64_t)grid[1] * block[1];
   const char *name = name_of(entry, kernel);
-  if (!find_limit(entry, kernel, "domain", domain)) return 0;
+  if (!pe_kernel_limit(entry, kernel, "domain", domain)) return 0;
   if ((uint64_t)grid[2] * block[2] > 1)
-    return REFUSE(message, "kernel %s works on points (x, y): z of grid and block must be 1", name);
+    return REFUSE(EINVAL, message, "kernel %s works on points (x, y): z of grid and block must be 1", name);
   if (x >= domain[0] && y >= domain[1]) return 0;
-  return REFUSE(message, "kernel %s works on %llu x %llu points (.domain), more than the %llu x %llu threads", name,
+  return REFUSE(EINVAL, message, "kernel %s works on %llu x %llu points (.domain), more than the %llu x %llu threads", name,
                 (unsigned long long)domain[0], (unsigned long long)domain[1], (unsigned long long)x, (unsigned long long)y);
 }
 
@@ -70,7 +70,7 @@ int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const u
   if (error) return error;
   uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
   if (threads > MAX_THREADS)
-    return REFUSE(message, "block %u x %u x %u has %llu threads; the limit is %d", block[0], block[1], block[2],
+    return REFUSE(EINVAL, message, "block %u x %u x %u has %llu threads; the limit is %d", block[0], block[1], block[2],
                   (unsigned long long)threads, MAX_THREADS);
   error = check_directives(entry, kernel, block, message);
   return error ? error : check_domain(entry, kernel, grid, block, message);
@@ -79,7 +79,7 @@ int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const u
 int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,
                     char *message) {
   if (pe_sum(static_shared, dynamic_shared) <= PE_MAX_SHARED) return 0;
-  return REFUSE(message, "kernel %s: %llu static + %llu dynamic bytes of shared memory are over the limit of %d",
+  return REFUSE(ENOSPC, message, "kernel %s: %llu static + %llu dynamic bytes of shared memory are over the limit of %d",
                 name_of(entry, kernel), (unsigned long long)static_shared, (unsigned long long)dynamic_shared,
                 PE_MAX_SHARED);
 }

@@ -55,12 +55,12 @@ static int check_arguments(const pe_start *start, char *message) {
   if (!start->pointers && (!start->buffer || start->buffer_size < kernel->param_bytes)) {
     snprintf(message, PE_MESSAGE_BYTES, "kernel %s takes %u bytes of arguments, not %llu", name, kernel->param_bytes,
              (unsigned long long)(start->buffer ? start->buffer_size : 0));
-    return EINVAL;
+    return EFAULT;
   }
   for (uint32_t i = 0; start->pointers && i < kernel->parameters; i++) {
     if (start->pointers[i]) continue;
     snprintf(message, PE_MESSAGE_BYTES, "kernel %s takes %u arguments; number %u has no value", name, kernel->parameters, i);
-    return EINVAL;
+    return EFAULT;
   }
   return 0;
 }
@@ -69,7 +69,7 @@ static int check_cluster(const pe_start *start, char *message) {
   for (int axis = 0; axis < 3; axis++) {
     if (start->cluster[axis] <= 1) continue;
     snprintf(message, PE_MESSAGE_BYTES, "clusters of more than one block are not supported");
-    return EINVAL;
+    return ENOTSUP;
   }
   return 0;
 }
@@ -104,6 +104,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .suspends = facts->suspends || facts->spins || start->cooperative,
     .spins = facts->spins,
     .cooperative = start->cooperative,
+    .host_memory = start->host_memory,
     .workers = device->workers,
     .ended = start->ended,
     .context = start->context,

@@ -22,6 +22,7 @@ typedef struct pe_start {
   uint32_t grid[3], block[3];
   uint32_t cluster[3];         /* blocks in each dimension: 1, or 0 for the same; clusters have one block */
   uint32_t cooperative;        /* all blocks may wait for each other */
+  uint32_t host_memory;        /* as in pe_config */
   uint64_t dynamic_shared;     /* bytes */
   const void *const *pointers; /* to the value of each parameter; or NULL, then they lie in ... */
   const void *buffer;          /* ... buffer_size bytes, at least param_bytes, as the kernel sees them */
@@ -36,12 +37,15 @@ enum { PE_MESSAGE_BYTES = 1024 };
 /* What grids and blocks may be, in x, y and z; and the threads of a block. */
 enum { PE_MAX_GRID_X = 0x7fffffff, PE_MAX_GRID_YZ = 65535, PE_MAX_BLOCK_XY = 1024, PE_MAX_BLOCK_Z = 64 };
 
-/* Whether a kernel of an entry takes such a grid and block, by the limits of devices and its own. 0, or EINVAL; then `message`,
- * PE_MESSAGE_BYTES large, says what is wrong. */
+/* A limit of a kernel ("maxntid", "reqntid" ...), with 1 for the extents that its directive does not give; 0: there is none. */
+int pe_kernel_limit(const pe_entry *entry, const pe_kernel_facts *kernel, const char *name, uint64_t *extent);
+
+/* Whether a kernel of an entry takes such a grid and block, by the limits of devices and its own. 0, or EINVAL, or ERANGE for more
+ * threads than its .maxntid; then `message`, PE_MESSAGE_BYTES large, says what is wrong. */
 int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *block,
                    char *message);
 
-/* The same of shared memory. */
+/* The same of shared memory: 0, or ENOSPC. */
 int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,
                     char *message);
 
@@ -49,8 +53,8 @@ int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64
  * buffer.  Code may be missing, if there are facts; then `kernel` is 0. */
 void pe_start_config(const pe_start *start, pe_config *config);
 
-/* Check everything, and start on the pool's threads. 0, or EINVAL for what a kernel does not take, or as pe_launch_start: ENOMEM,
- * E2BIG, EAGAIN; then `message` says what is wrong. */
+/* Check everything, and start on the pool's threads. 0, or what the checks above say of a kernel, EFAULT for arguments that are missing,
+ * ENOTSUP for clusters, or as pe_launch_start: ENOMEM, E2BIG, EAGAIN; then `message` says what is wrong. */
 int pe_start_launch(const pe_start *start, pe_launch **launch, char *message);
 
 /* What pe_start_launch has started a launch of; NULL for any other launch. */

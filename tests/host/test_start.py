@@ -42,6 +42,7 @@ TEXT = (
     ret;
 }
 .visible .entry bounded() .reqntid 8, 4 { ret; }
+.visible .entry small() .maxntid 4, 2 { ret; }
 .visible .entry shared() { .shared .b8 s[1024]; .reg .b64 %d; mov.u64 %d, s; st.shared.u8 [%d], 1; ret; }
 .visible .entry wild() {
     .reg .u64 %p;
@@ -140,7 +141,7 @@ def test_arguments_in_a_buffer(program):
 
 
 def test_arguments_that_are_missing(program):
-    assert program.refused(program.start("fill")) == (errno.EINVAL, "kernel fill takes 36 bytes of arguments, not 0")
+    assert program.refused(program.start("fill")) == (errno.EFAULT, "kernel fill takes 36 bytes of arguments, not 0")
     data = ffi.from_buffer(bytes(35))
     assert "36 bytes of arguments, not 35" in program.refused(program.start("fill", buffer=data, buffer_size=35))[1]
     pointers = ffi.new("void *[]", [ffi.new("uint64_t *")] * 3 + [ffi.NULL])
@@ -151,21 +152,22 @@ def test_arguments_that_are_missing(program):
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "message"),
+    ("name", "fields", "error", "message"),
     [
-        ("endless", {"grid": [0, 1, 1]}, "grid.x must be 1 to 2147483647, not 0"),
-        ("endless", {"grid": [1, 65536, 1]}, "grid.y must be 1 to 65535, not 65536"),
-        ("endless", {"block": [1, 1, 65]}, "block.z must be 1 to 64, not 65"),
-        ("endless", {"block": [32, 33, 1]}, "block 32 x 33 x 1 has 1056 threads; the limit is 1024"),
-        ("bounded", {"block": [32, 1, 1]}, "kernel bounded requires block 8 x 4 x 1 (.reqntid), not 32 x 1 x 1"),
-        ("endless", {"cluster": [1, 2, 0]}, "clusters of more than one block are not supported"),
-        ("shared", {"dynamic_shared": 227 * 1024}, "kernel shared: 1024 static + 232448 dynamic bytes of shared memory are over"),
-        ("shared", {"dynamic_shared": 2**64 - 1}, "dynamic bytes of shared memory are over the limit of 232448"),
+        ("endless", {"grid": [0, 1, 1]}, errno.EINVAL, "grid.x must be 1 to 2147483647, not 0"),
+        ("endless", {"grid": [1, 65536, 1]}, errno.EINVAL, "grid.y must be 1 to 65535, not 65536"),
+        ("endless", {"block": [1, 1, 65]}, errno.EINVAL, "block.z must be 1 to 64, not 65"),
+        ("endless", {"block": [32, 33, 1]}, errno.EINVAL, "block 32 x 33 x 1 has 1056 threads; the limit is 1024"),
+        ("bounded", {"block": [32, 1, 1]}, errno.EINVAL, "kernel bounded requires block 8 x 4 x 1 (.reqntid), not 32 x 1 x 1"),
+        ("small", {"block": [4, 3, 1]}, errno.ERANGE, "kernel small takes at most 8 threads (.maxntid), not 12"),
+        ("endless", {"cluster": [1, 2, 0]}, errno.ENOTSUP, "clusters of more than one block are not supported"),
+        ("shared", {"dynamic_shared": 227 * 1024}, errno.ENOSPC, "1024 static + 232448 dynamic bytes of shared memory are over"),
+        ("shared", {"dynamic_shared": 2**64 - 1}, errno.ENOSPC, "dynamic bytes of shared memory are over the limit of 232448"),
     ],
 )
-def test_what_a_kernel_does_not_take(program, name, fields, message):
-    error, text = program.refused(program.start(name, **fields))
-    assert error == errno.EINVAL and message in text
+def test_what_a_kernel_does_not_take(program, name, fields, error, message):
+    found, text = program.refused(program.start(name, **fields))
+    assert found == error and message in text
 
 
 def test_a_cooperative_launch_that_is_too_large(program):
@@ -251,8 +253,8 @@ def test_the_text_of_a_fault_is_that_of_python(program):
         module["wild"][1, 32]()
     found = fault_text(out)
     assert found == str(caught.value)
-    assert found.startswith("illegal address in kernel `wild` at a.ptx:27: block (0,0,0), thread (")
-    assert "line:27" in fault_text(out, None)
+    assert found.startswith("illegal address in kernel `wild` at a.ptx:28: block (0,0,0), thread (")
+    assert "line:28" in fault_text(out, None)
     for room in range(1, 60):
         assert fault_text(out, room=room) == found[: room - 1]
     lib.pe_launch_end(out)

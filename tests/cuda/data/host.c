@@ -16,6 +16,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size, int constant,
                        int global);
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream);
+cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value);
 cudaError_t cudaMalloc(void **pointer, size_t size);
 cudaError_t cudaMallocHost(void **pointer, size_t size);
 cudaError_t cudaFree(void *pointer);
@@ -48,7 +49,7 @@ const char *ptxemu_last_fault(void);
 enum { N = 1000 };
 
 /* Their addresses are what the program knows kernels and variables by. */
-static char add, scale, count, empty, hello, store, fetch, transpose, absent, counter, factors;
+static char add, scale, count, empty, hello, store, limited, await, append, fetch, transpose, absent, counter, factors;
 static int number;
 
 static void must(cudaError_t error, const char *what) {
@@ -136,6 +137,11 @@ static void do_errors(void) {
   SAY(cudaLaunchKernel(&empty, (dim3){1, 1, 1}, (dim3){2048, 1, 1}, NULL, 0, NULL));
   SAY(cudaLaunchKernel(&empty, (dim3){0, 1, 1}, (dim3){1, 1, 1}, NULL, 0, NULL));
   SAY(cudaLaunchKernel(&empty, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 1 << 20, NULL));
+  SAY(cudaLaunchKernel(&limited, (dim3){1, 1, 1}, (dim3){65, 1, 1}, NULL, 0, NULL));
+  SAY(cudaLaunchKernel(&limited, (dim3){1, 1, 1}, (dim3){64, 1, 1}, NULL, (48 << 10) + 1, NULL));
+  SAY(cudaFuncSetAttribute(&limited, 8, 227 << 10));
+  SAY(cudaLaunchKernel(&limited, (dim3){1, 1, 1}, (dim3){64, 1, 1}, NULL, 227 << 10, NULL));
+  SAY(cudaLaunchKernel(&hello, (dim3){1, 1, 1}, (dim3){64, 1, 1}, (void *[]){NULL}, 0, NULL));
   SAY(cudaMemcpy(bytes, memory, 65, cudaMemcpyDeviceToHost));
   SAY(cudaMemcpy(bytes, bytes, 64, cudaMemcpyDeviceToHost));
   SAY(cudaMemcpy(bytes, memory, 64, 9));
@@ -306,7 +312,7 @@ int main(int argc, char **argv) {
     char *host;
     const char *name;
   } kernels[] = {{&add, "add"},     {&scale, "scale"}, {&count, "count"}, {&empty, "empty"}, {&hello, "hello"},
-                 {&store, "store"}, {&fetch, "fetch"}, {&transpose, "transpose"}};
+                 {&store, "store"}, {&limited, "limited"}, {&await, "await"}, {&append, "append"}, {&fetch, "fetch"}, {&transpose, "transpose"}};
   if (argc < 3) return 2;
   px_fat_wrapper wrapper = {0x466243b1, 1, contents(argv[1]), NULL};
   void **handle = __cudaRegisterFatBinary(&wrapper);

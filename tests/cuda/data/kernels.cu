@@ -20,6 +20,16 @@ __global__ void hello(int n) { printf("hello %d of %d\n", threadIdx.x, n); }
 
 __global__ void store(int *where) { *where = 7; }
 
+__global__ void __launch_bounds__(64) limited() {}
+
+/* Until the host says so. */
+__global__ void await(const volatile int *flag) {
+  while (!*flag) continue;
+}
+
+/* digits = 10 * digits + digit: the order of launches. */
+__global__ void append(long long *digits, int digit) { *digits = 10 * *digits + digit; }
+
 __global__ void fetch(cudaTextureObject_t texture, float *out) {
   out[threadIdx.y * blockDim.x + threadIdx.x] = tex2D<float>(texture, threadIdx.x + 0.5f, threadIdx.y + 0.5f);
 }
