@@ -1,178 +1,174 @@
-"""Speed against the same kernels in C, and the start-up time of the command line.
+"""Speed of kernels beside the same ones in C and in OpenCL, and the start-up time of the command line.
 
     python bench/run.py [--runs N] [--json FILE] [NAME ...]
 
-Runs of both sides alternate, so that a busy machine slows both; the ratio is that of the medians.
+The sides take turns, so that a busy machine slows all, and each has all CPUs. Every result is checked first. Seconds are
+minima: of wall time, and of the CPU time of all threads, which is the fairer figure where others use the machine.
+
+OpenCL takes part where pyopencl is installed, with each platform that has a CPU (``pip install pyopencl
+pocl-binary-distribution``). A platform that computes something else, or fails, is named below the table.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import geometric_mean, median
 
-import numpy as np
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads of C that wait leave the CPUs to the other side
+
+from cases import CASES, Case, make
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sides import CC, FLAGS, Emulated, Native, Side
 
 import ptxemu
 
-HERE = Path(__file__).resolve().parent
-FLAGS = ["-O3", "-march=native", "-fopenmp", "-fno-math-errno"]  # the last only helps the C side: it vectorizes sqrtf
-CC = os.environ.get("CC", "gcc")
-SEED = 1
+try:
+    import opencl
+except ImportError:
+    opencl = None
+
+START_UP = "start"
+SAMPLE = 0.01
+"""Seconds that a sample lasts at least: short kernels run several times."""
 
 
 @dataclass(frozen=True)
-class Timing:
-    """Seconds of every run of one side."""
+class Cost:
+    """Seconds of one launch."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel on all sides, and what kept those from it that have no costs."""
 
     name: str
-    seconds: list[float]
+    costs: dict[str, Cost]
+    failures: dict[str, str]
 
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The two sides of a benchmark, and a check that they agree."""
-
-    native: Callable[[], object]
-    emulated: Callable[[], object]
-    check: Callable[[], None]
+    def ratio(self, side: str, measure: str) -> float | None:
+        """To C. None without costs."""
+        if side not in self.costs:
+            return None
+        return float(getattr(self.costs[side], measure) / getattr(self.costs["C"], measure))
 
 
-def native(name: str, folder: Path) -> Callable[..., object]:
-    """A function of bench/native, compiled for this machine."""
-    library = folder / f"{name}.so"
-    command = [CC, *FLAGS, "-shared", "-fPIC", str(HERE / "native" / f"{name}.c"), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    function = getattr(ctypes.CDLL(str(library)), name)
-    function.restype = None
-    return function
+def sample(side: Side, launches: int) -> Cost:
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(launches):
+        side.run()
+    return Cost((time.perf_counter() - wall) / launches, (time.process_time() - cpu) / launches)
 
 
-def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
+def measure(sides: Mapping[str, Side], runs: int) -> dict[str, Cost]:
+    """The least that each side takes, in ``runs`` rounds of one sample each."""
+    launches = {name: max(1, round(SAMPLE / sample(side, 1).wall)) for name, side in sides.items()}
+    rounds = [{name: sample(side, launches[name]) for name, side in sides.items()} for _ in range(runs)]
+    return {name: Cost(min(found[name].wall for found in rounds), min(found[name].cpu for found in rounds)) for name in sides}
 
 
-def saxpy(device: ptxemu.Device, folder: Path) -> Pair:
-    n = 1 << 24
-    x, y = np.random.default_rng(SEED).random((2, n), np.float32)
-    host = y.copy()
-    on_device = device.to_device(x), device.to_device(y)
-    twin = native("saxpy", folder)
-    kernel = ptxemu.load(HERE / "saxpy.ptx", device=device)["saxpy"][n // 256, 256]
-    a = 0.5
-
-    def check() -> None:
-        np.testing.assert_allclose(on_device[1].array, host, rtol=1e-6)
-
-    return Pair(
-        lambda: twin(ctypes.c_uint(n), ctypes.c_float(a), pointer(x), pointer(host)),
-        lambda: kernel(n, a, *on_device),
-        check,
-    )
+def checked(side: Side, case: Case) -> Side:
+    """Raises AssertionError if it computes what it must not."""
+    side.run()
+    for index in case.expected:
+        case.check(index, side.result(index))
+    return side
 
 
-def matmul(device: ptxemu.Device, folder: Path) -> Pair:
-    n = 512
-    a, b = np.random.default_rng(SEED).random((2, n, n), np.float32)
-    host = np.zeros((n, n), np.float32)
-    on_device = device.to_device(a), device.to_device(b), device.empty((n, n))
-    twin = native("matmul", folder)
-    kernel = ptxemu.load(HERE / "matmul.ptx", device=device)["matmul"][(n // 16, n // 16), (16, 16)]
-
-    def check() -> None:
-        np.testing.assert_allclose(on_device[2].array, host, rtol=1e-5)
-
-    return Pair(lambda: twin(ctypes.c_int(n), pointer(a), pointer(b), pointer(host)), lambda: kernel(n, *on_device), check)
-
-
-def nbody(device: ptxemu.Device, folder: Path) -> Pair:
-    n = 8192
-    bodies = np.random.default_rng(SEED).random((n, 4), np.float32)
-    host = np.zeros((n, 4), np.float32)
-    on_device = device.to_device(bodies), device.empty((n, 4))
-    twin = native("nbody", folder)
-    kernel = ptxemu.load(HERE / "nbody.ptx", device=device)["nbody"][n // 256, 256]
-    softening = 1e-3
-
-    def check() -> None:
-        np.testing.assert_allclose(on_device[1].array, host, rtol=1e-2, atol=1.0)
-
-    return Pair(
-        lambda: twin(ctypes.c_int(n), ctypes.c_float(softening), pointer(bodies), pointer(host)),
-        lambda: kernel(n, softening, *on_device),
-        check,
-    )
+def row_of(name: str, device: ptxemu.Device, folder: Path, runs: int) -> Row:
+    """Raises AssertionError if ptxemu or C computes what it must not."""
+    case = make(name)
+    sides = {"C": checked(Native(name, case, folder), case), "ptxemu": checked(Emulated(name, case, device), case)}
+    failures = {}
+    for platform, cpu in opencl.platforms().items() if opencl else ():
+        try:
+            sides[platform] = checked(opencl.OpenCL(name, case, cpu), case)
+        except (AssertionError, opencl.cl.Error) as failure:
+            failures[platform] = str(failure).strip().partition("\n")[0]
+    return Row(name, measure(sides, runs), failures)
 
 
-BENCHMARKS = {"saxpy": saxpy, "matmul": matmul, "nbody": nbody}
-
-
-def timed(action: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    action()
-    return time.perf_counter() - started
-
-
-def measure(name: str, pair: Pair, runs: int) -> tuple[Timing, Timing]:
-    """Alternate the two sides, after one run of each that is not counted."""
-    pair.native(), pair.emulated()
-    pair.check()
-    seconds = [(timed(pair.native), timed(pair.emulated)) for _ in range(runs)]
-    return Timing(f"{name} C", [pair[0] for pair in seconds]), Timing(f"{name} ptxemu", [pair[1] for pair in seconds])
-
-
-def start_up(runs: int) -> list[Timing]:
-    """Whole processes: ``ptxemu run samples/saxpy`` with an empty and with a full cache."""
-    command = [sys.executable, "-m", "ptxemu", "run", str(HERE.parent / "samples" / "saxpy")]
+def start_up(runs: int) -> dict[str, float]:
+    """Medians of whole processes: ``ptxemu run samples/saxpy`` with an empty and with a full cache."""
+    command = [sys.executable, "-m", "ptxemu", "run", str(Path(__file__).resolve().parents[1] / "samples" / "saxpy")]
 
     def process(cache: str) -> float:
-        environment = {**os.environ, "PTXEMU_CACHE": cache}
-        return timed(lambda: subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL))
+        started = time.perf_counter()
+        subprocess.run(command, env={**os.environ, "PTXEMU_CACHE": cache}, check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - started
 
     cold, warm = [], []
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as cache:
             cold.append(process(cache))
             warm.append(process(cache))
-    return [Timing("run samples/saxpy, cold", cold), Timing("run samples/saxpy, warm", warm)]
+    return {"cold": median(cold), "warm": median(warm)}
+
+
+def table_of(rows: list[Row]) -> Table:
+    """Times of C and ptxemu, and the ratio to C of all that is not C."""
+    sides = list(dict.fromkeys(side for row in rows for side in (*row.costs, *row.failures) if side != "C"))
+    columns = [(side, measure) for side in sides for measure in ("wall", "cpu")]
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("kernel")
+    for title in ("C, ms", "ptxemu, ms", *(f"{side}, {measure}" for side, measure in columns)):
+        table.add_column(title, justify="right")
+    for row in rows:
+        times = (f"{row.costs[side].wall * 1e3:.2f}" for side in ("C", "ptxemu"))
+        table.add_row(row.name, *times, *(shown(row.ratio(*column)) for column in columns))
+    if len(rows) > 1:
+        known = [[ratio for row in rows if (ratio := row.ratio(*column)) is not None] for column in columns]
+        table.add_section()
+        table.add_row("geometric mean", "", "", *(shown(geometric_mean(ratios) if ratios else None) for ratios in known))
+    return table
+
+
+def shown(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join([*BENCHMARKS, 'start'])}")
-    parser.add_argument("--runs", type=int, default=15)
-    parser.add_argument("--json", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join([*CASES, START_UP])}")
+    parser.add_argument("--runs", type=int, default=15, help="rounds of samples (default: 15)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, in seconds")
     options = parser.parse_args()
-    names = options.names or [*BENCHMARKS, "start"]
-    results: list[Timing] = []
-    print(f"{os.cpu_count()} CPUs; C: {CC} {' '.join(FLAGS)}; medians of {options.runs} alternating runs\n")
-    print(f"{'benchmark':<10} {'C':>10} {'ptxemu':>10} {'ratio':>7}")
+    names = options.names or [*CASES, START_UP]
+    if unknown := set(names) - {*CASES, START_UP}:
+        parser.error(f"no kernel is called {', '.join(sorted(unknown))}")
+    console = Console()
+    console.print(f"{os.cpu_count()} CPUs; C: {CC} {' '.join(FLAGS)}; minima of {options.runs} rounds", highlight=False)
     device = ptxemu.Device()
     with tempfile.TemporaryDirectory() as folder:
-        for name in (name for name in names if name in BENCHMARKS):
-            pair = measure(name, BENCHMARKS[name](device, Path(folder)), options.runs)
-            results += pair
-            c, emulated = pair[0].median, pair[1].median
-            print(f"{name:<10} {c * 1e3:>7.2f} ms {emulated * 1e3:>7.2f} ms {emulated / c:>6.2f}x")
-    if "start" in names:
-        for timing in start_up(max(3, options.runs // 3)):
-            results.append(timing)
-            print(f"{timing.name}: {timing.median:.2f} s")
+        kernels = [name for name in names if name in CASES]
+        rows = [
+            row_of(name, device, Path(folder), options.runs)
+            for name in track(kernels, "kernels", console=console, transient=True)
+        ]
+    if rows:
+        console.print(table_of(rows))
+        for row in rows:
+            for side, failure in row.failures.items():
+                console.print(f"{row.name} on {side}: {failure}", highlight=False, markup=False)
+    started = start_up(max(3, options.runs // 3)) if START_UP in names else {}
+    for kind, seconds in started.items():
+        console.print(f"run samples/saxpy, {kind}: {seconds:.2f} s", highlight=False)
     if options.json:
-        options.json.write_text(json.dumps([asdict(item) for item in results], indent=2) + "\n")
+        options.json.write_text(json.dumps({"kernels": [asdict(row) for row in rows], START_UP: started}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

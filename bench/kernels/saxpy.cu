@@ -1,4 +1,4 @@
-// y = a * x + y.  saxpy.ptx: nvcc -ptx -arch=compute_80 -std=c++17 saxpy.cu
+// y = a * x + y.
 extern "C" __global__ void saxpy(unsigned n, float a, const float* x, float* y) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = a * x[i] + y[i];

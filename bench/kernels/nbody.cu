@@ -1,4 +1,4 @@
-// Accelerations of n bodies, n a multiple of the block.  nbody.ptx: nvcc -ptx -arch=compute_80 -std=c++17 nbody.cu
+// Accelerations of n bodies, n a multiple of the block.
 constexpr int kThreads = 256;
 
 extern "C" __global__ void nbody(int n, float softening, const float4* bodies, float4* accelerations) {

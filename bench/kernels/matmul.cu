@@ -1,4 +1,4 @@
-// C = A * B, n x n, n a multiple of the tile.  matmul.ptx: nvcc -ptx -arch=compute_80 -std=c++17 matmul.cu
+// C = A * B, n x n, n a multiple of the tile.
 constexpr int kTile = 16;
 
 extern "C" __global__ void matmul(int n, const float* a, const float* b, float* c) {

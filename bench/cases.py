@@ -1,0 +1,210 @@
+"""The kernels of bench/kernels: what they are launched with, and what must come out, by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Surface:
+    """An array that the kernel reaches through a surface: rows of texels, planes of rows for three dimensions."""
+
+    array: Array
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch.
+
+    ``arguments`` are numbers, arrays and surfaces in the order of the parameters, ``expected`` the contents of some of them after
+    the launch, by their index. ``tolerance`` is relative and absolute, 0 for equal bits; ``shared`` is the dynamic shared memory
+    in bytes. The C function takes ``extent`` in front of the arguments, since an array does not know its size there.
+    """
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    arguments: list[int | float | Array | Surface]
+    expected: dict[int, Array]
+    tolerance: float = 0.0
+    shared: int = 0
+    extent: tuple[int, ...] = ()
+
+    def check(self, index: int, found: Array) -> None:
+        """Raises AssertionError if an argument does not hold what it must."""
+        expected = self.expected[index]
+        if self.tolerance:
+            np.testing.assert_allclose(found, expected, rtol=self.tolerance, atol=self.tolerance)
+        else:
+            np.testing.assert_array_equal(found, expected)
+
+
+Maker = Callable[[np.random.Generator, bool], Case]
+CASES: dict[str, Maker] = {}
+"""Makers by the name of the kernel: ``maker(random, small)``."""
+
+
+def case(maker: Maker) -> Maker:
+    CASES[maker.__name__] = maker
+    return maker
+
+
+def make(name: str, small: bool = False) -> Case:
+    """The case that is measured, or a small one for tests. The same at each call."""
+    return CASES[name](np.random.default_rng(SEED), small)
+
+
+def blocks(count: int, size: int) -> int:
+    return -(-count // size)
+
+
+def words(random: np.random.Generator, count: int) -> Array:
+    return random.integers(0, 1 << 32, count, np.uint32)
+
+
+def floats(random: np.random.Generator, *shape: int) -> Array:
+    return random.uniform(-1, 1, shape).astype(np.float32)
+
+
+@case
+def saxpy(random: np.random.Generator, small: bool) -> Case:
+    n = 10_007 if small else 1 << 24
+    x, y, a = floats(random, n), floats(random, n), 1.5
+    return Case((blocks(n, 256),), (256,), [n, a, x, y], {3: np.float32(a) * x + y}, 1e-6)
+
+
+@case
+def transpose(random: np.random.Generator, small: bool) -> Case:
+    width, height = (131, 77) if small else (2048, 2048)
+    values = floats(random, height, width)
+    arguments = [width, height, values, np.zeros((width, height), np.float32)]
+    return Case((blocks(width, 32), blocks(height, 32)), (32, 8), arguments, {3: values.T})
+
+
+@case
+def reduction(random: np.random.Generator, small: bool) -> Case:
+    n = 10_007 if small else 1 << 24
+    values = words(random, n)
+    total = values.sum(dtype=np.uint32, keepdims=True)
+    return Case((min(blocks(n, 256), 256),), (256,), [n, values, np.zeros(1, np.uint32)], {2: total}, shared=1024)
+
+
+@case
+def histogram(random: np.random.Generator, small: bool) -> Case:
+    n = 2_501 if small else 1 << 22
+    values = words(random, n)
+    bins = np.bincount(values.view(np.uint8), minlength=256).astype(np.uint32)
+    return Case((min(blocks(n, 256), 64),), (256,), [n, values, np.zeros(256, np.uint32)], {2: bins})
+
+
+@case
+def blur(random: np.random.Generator, small: bool) -> Case:
+    width, height = (61, 37) if small else (1024, 1024)
+    image = floats(random, height, width)
+    padded = np.pad(image.astype(np.float64), 2)
+    sums = sum(padded[dy : dy + height, dx : dx + width] for dy in range(5) for dx in range(5))
+    arguments = [Surface(image), Surface(np.zeros_like(image))]
+    return Case((blocks(width, 16), blocks(height, 16)), (16, 16), arguments, {1: sums / 25}, 1e-5, extent=(width, height))
+
+
+def _mixed(value: Array) -> Array:
+    value = (value ^ value >> 16) * np.uint32(0x7FEB352D)
+    value = (value ^ value >> 15) * np.uint32(0x846CA68B)
+    return value ^ value >> 16
+
+
+@case
+def surface_add(random: np.random.Generator, small: bool) -> Case:
+    n, width, height = (5_000, 61, 37) if small else (1 << 22, 1024, 1024)
+    i = np.arange(n, dtype=np.uint32)
+    first = _mixed(i)
+    x = (first % (width + width // 8)).astype(np.int64) - width // 16
+    y = (_mixed(first) % (height + height // 8)).astype(np.int64) - height // 16
+    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    sums = np.bincount((y * width + x)[inside], (i & 7)[inside], width * height).astype(np.uint32).reshape(height, width)
+    return Case((blocks(n, 256),), (256,), [n, width, height, Surface(np.zeros_like(sums))], {3: sums})
+
+
+@case
+def volume(random: np.random.Generator, small: bool) -> Case:
+    width, height, depth = (19, 13, 7) if small else (256, 256, 64)
+    texels = words(random, width * height * depth).reshape(depth, height, width)
+    moved = texels[np.ix_(*((np.arange(size) + by).clip(0, size - 1) for size, by in ((depth, 1), (height, -1), (width, 1))))]
+    arguments = [Surface(texels), Surface(np.zeros_like(texels))]
+    grid = blocks(width, 32), blocks(height, 8), depth
+    return Case(grid, (32, 8), arguments, {1: moved}, extent=(width, height, depth))
+
+
+@case
+def matmul(random: np.random.Generator, small: bool) -> Case:
+    n = 64 if small else 512
+    a, b = floats(random, n, n), floats(random, n, n)
+    product = a.astype(np.float64) @ b.astype(np.float64)
+    return Case((n // 16, n // 16), (16, 16), [n, a, b, np.zeros_like(a)], {3: product}, 1e-4)
+
+
+@case
+def nbody(random: np.random.Generator, small: bool) -> Case:
+    n, softening = 256 if small else 8192, 1e-2
+    bodies = floats(random, n, 4)
+    pull = np.zeros((n, 4))
+    for first in range(0, n, 256):
+        part = bodies[None, :, :3].astype(np.float64) - bodies[first : first + 256, None, :3]
+        weights = bodies[:, 3] / ((part**2).sum(2) + softening) ** 1.5
+        pull[first : first + 256, :3] = (weights[:, :, None] * part).sum(1)
+    arguments = [n, softening, bodies, np.zeros((n, 4), np.float32)]
+    return Case((n // 256,), (256,), arguments, {3: pull}, 1e-2)
+
+
+@case
+def mandelbrot(random: np.random.Generator, small: bool) -> Case:
+    width, height, rounds = (67, 41, 64) if small else (1024, 768, 256)
+    left, top, step = np.float32(-2.1), np.float32(-1.2), np.float32(3 / width)
+    cx = np.tile(left + step * np.arange(width, dtype=np.float32), height)
+    cy = np.repeat(top + step * np.arange(height, dtype=np.float32), width)
+    x, y = np.zeros((2, width * height), np.float32)
+    counts, live = np.zeros(width * height, np.int32), np.arange(width * height)
+    for _ in range(rounds):
+        xx, yy, xy = x * x, y * y, x * y
+        x, y = (xx - yy) + cx, (xy + xy) + cy
+        inside = xx + yy <= 4
+        live, cx, cy, x, y = (values[inside] for values in (live, cx, cy, x, y))
+        counts[live] += 1
+    arguments = [width, height, float(left), float(top), float(step), rounds, np.zeros_like(counts)]
+    return Case((blocks(width, 32), blocks(height, 8)), (32, 8), arguments, {6: counts})
+
+
+@case
+def spmv(random: np.random.Generator, small: bool) -> Case:
+    rows, mean = (1_000, 8) if small else (1 << 18, 16)
+    lengths = random.geometric(1 / mean, rows).clip(max=8 * mean)
+    starts = np.concatenate([[0], lengths.cumsum()]).astype(np.int32)
+    columns = random.integers(0, rows, starts[-1]).astype(np.int32)
+    values, x = floats(random, len(columns)), floats(random, rows)
+    y = np.add.reduceat(values.astype(np.float64) * x[columns], starts[:-1])
+    return Case((blocks(rows, 256),), (256,), [rows, starts, columns, values, x, np.zeros(rows, np.float32)], {5: y}, 1e-4)
+
+
+@case
+def bitonic(random: np.random.Generator, small: bool) -> Case:
+    runs = 5 if small else 2048
+    keys = words(random, runs * 512)
+    ordered = np.sort(keys.reshape(-1, 512), 1).ravel()
+    return Case((runs,), (256,), [runs, keys, np.zeros_like(keys)], {2: ordered}, shared=2048)
+
+
+@case
+def scan(random: np.random.Generator, small: bool) -> Case:
+    count = 9 if small else 16_384
+    values = words(random, count * 256)
+    rows = values.reshape(-1, 256)
+    sums = rows.cumsum(1, dtype=np.uint32).ravel()
+    arguments = [count, values, np.zeros_like(values), np.zeros(count, np.uint32)]
+    return Case((count,), (256,), arguments, {2: sums, 3: rows.max(1)})
