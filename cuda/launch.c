@@ -7,7 +7,7 @@
 #include "px_launch.h"
 #include "registry.h"
 
-enum { PATIENCE_MS = 50, OUTPUT = 1 << 14 };
+enum { PATIENCE_MS = 50, OUTPUT = 1 << 12 };
 
 static void drain(pe_launch *launch) {
   char text[OUTPUT];
@@ -45,6 +45,7 @@ static cudaError_t start(px_kernel *kernel, const px_geometry *g, const void *co
                    .block = {g->block.x, g->block.y, g->block.z},
                    .cooperative = g->cooperative,
                    .host_memory = g->host_memory || px_any_registered(),
+                   .waited = true,
                    .dynamic_shared = g->shared,
                    .pointers = arguments};
   int wrong = pe_check_shape(pe_module_entry(what.module), what.kernel, what.grid, what.block, message);

@@ -333,6 +333,7 @@ class Launcher:
             start, config = prepared.start(resident, code), ffi.new("pe_config *")
             start.buffer = data = ffi.from_buffer(arguments.copy_in())
             start.dynamic_shared, start.cooperative, start.surfaces = dynamic, bool(cooperative), surfaces.pointer
+            start.waited = True
             lib.pe_start_config(start, config)
             config.kernel = loaded.address
             run = engine.runs(loaded)(device.arena, module.origin(info.name), printf)

@@ -106,6 +106,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .cooperative = start->cooperative,
     .host_memory = start->host_memory,
     .workers = device->workers,
+    .brief = start->waited && facts->brief,
     .ended = start->ended,
     .context = start->context,
   };

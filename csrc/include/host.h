@@ -70,7 +70,9 @@ typedef struct pe_config {
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
   uint32_t host_memory; /* kernels may touch all memory of the process: addresses outside of the arena are not tested */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
-  /* NULL, or called when the launch has ended, on a thread of the pool that holds no lock; it must not wait.  Nobody but it, or whom
+  uint32_t
+      brief; /* the kernel ends soon whatever it is given, and the caller waits: its own thread may run a small launch */
+  /* NULL, or called when the launch has ended (then it is not brief), on a thread of the pool that holds no lock; it must not wait.  Nobody but it, or whom
    * it tells, may destroy the launch. */
   void (*ended)(void *context, pe_launch *launch);
   void *context;
@@ -110,7 +112,7 @@ typedef struct pe_counters {
   uint32_t orphaned;       /* 1: this is a forked child, and the launch its parent's */
 } pe_counters;
 
-/* Start a launch on the pool's threads. 0, or an errno value. */
+/* Start a launch on the pool's threads, or run it to its end if it is brief. 0, or an errno value. */
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch);
 
 /* Wait up to `milliseconds`, UINT32_MAX without a limit. 1: the launch has ended. */

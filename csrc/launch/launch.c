@@ -6,6 +6,7 @@
 #include "launch.h"
 #include "arena.h"
 #include "exclusive.h"
+#include "guest.h"
 #include "internal.h"
 #include "pool.h"
 #include "runtime.h"
@@ -147,6 +148,23 @@ static bool begin(pe_launch *launch) {
   return true;
 }
 
+/* Whether it takes less time than to wake another thread, more or less. */
+static bool is_small(const pe_launch *launch) {
+  const pe_config *config = &launch->config;
+  bool waits = config->suspends || config->spins || config->cooperative || config->ended;
+  return config->brief && !waits && launch->ctas <= PE_MAX_WARPS && launch->ctas * launch->warps <= PE_MAX_WARPS;
+}
+
+/* For a thread that runs the launch itself. With pe_lock held. */
+static int take(pe_launch *launch) {
+  launch->workers = launch->chunk = 1;
+  if (!begin(launch)) return ENOMEM;
+  if (pe_pool_take(launch)) return 0;
+  pe_flight_end(launch);
+  return_memory(launch);
+  return ENOMEM;
+}
+
 /* With pe_lock held. */
 static int start(pe_launch *launch) {
   choose_workers(launch);
@@ -191,11 +209,15 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
 }
 
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
+  pe_guest guest;
   int error = create(arena, config, out);
   if (error) return error;
+  bool here = is_small(*out) && pe_guest_enter(&guest);
   pe_lock();
-  error = start(*out);
+  error = here ? take(*out) : start(*out);
   pe_unlock();
+  if (here && !error) pe_pool_run(*out);
+  if (here) pe_guest_leave(&guest);
   if (error) {
     tell_ended(*out);
     free(*out);

@@ -11,6 +11,8 @@ typedef struct pe_windows {
   uint64_t shared, local;
 } pe_windows;
 
+typedef struct pe_worker pe_worker;
+
 struct pe_launch {
   pe_arena *arena;
   const pe_observer *observer; /* or NULL */
@@ -22,6 +24,7 @@ struct pe_launch {
   uint64_t ctas, chunk, gridid;
   uint32_t workers; /* threads that run the launch */
   uint32_t running; /* of them, not finished; guarded by pe_lock */
+  pe_worker *guest; /* of the thread that has started it and runs it; or NULL */
   bool stepped;     /* by interpret.c: no threads, and one fiber for each CTA */
   bool ended;
   bool orphaned; /* by a fork */

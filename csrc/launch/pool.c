@@ -1,6 +1,8 @@
-/* pool.c: threads that outlive launches.  Made when first needed; the last to become idle is the first to work again. */
+/* pool.c: threads that outlive launches.  Made when first needed; the last to become idle is the first to work again.
+ *
+ * A launch that ends soon is run by the thread that starts it, which then takes a spare worker: that of no thread.
+ */
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "pool.h"
@@ -11,6 +13,7 @@
 #include "worker.h"
 
 static pe_worker *idle;
+static pe_worker *spare; /* without threads */
 static uint32_t busy;
 
 uint32_t pe_cpu_count(void) {
@@ -22,7 +25,7 @@ uint32_t pe_cpu_count(void) {
 
 /* The threads of the parent do not exist in the child; what they owned is lost. */
 void pe_pool_forget(void) {
-  idle = NULL;
+  idle = spare = NULL;
   busy = 0;
 }
 
@@ -80,18 +83,10 @@ static pe_worker *new_worker(void) {
   return worker;
 }
 
-/* Threads of ours take no signals meant for the process, so that Ctrl-C reaches the interpreter. */
 static bool start_thread(pe_worker *worker) {
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  sigdelset(&blocked, SIGSEGV);
-  sigdelset(&blocked, SIGBUS);
-  sigdelset(&blocked, SIGFPE);
-  sigdelset(&blocked, SIGILL);
-  sigdelset(&blocked, SIGABRT);
-  sigdelset(&blocked, SIGTRAP);
+  sigset_t before;
   pthread_t thread;
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  pthread_sigmask(SIG_SETMASK, pe_signals_blocked(), &before);
   bool started = pthread_create(&thread, NULL, thread_main, worker) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (started) pthread_detach(thread);
@@ -129,4 +124,34 @@ uint32_t pe_pool_assign(pe_launch *launch) {
   busy += hired;
   launch->running = launch->workers = hired;
   return hired;
+}
+
+/* ---- on the caller's thread ---- */
+
+bool pe_pool_take(pe_launch *launch) {
+  pe_worker *worker = spare;
+  if (worker) spare = worker->next_idle;
+  if (!worker) worker = new_worker();
+  if (!worker) return false;
+  worker->index = 0;
+  worker->launch = launch;
+  launch->guest = worker;
+  launch->running = launch->workers = 1;
+  busy++;
+  return true;
+}
+
+void pe_pool_run(pe_launch *launch) {
+  pe_worker *worker = launch->guest, *before = pe_self;
+  pe_self = worker;
+  pe_worker_run(worker);
+  pe_self = before;
+  pe_lock();
+  worker->launch = NULL;
+  worker->next_idle = spare;
+  spare = worker;
+  busy--;
+  launch->running = 0;
+  pe_launch_finished(launch);
+  pe_unlock();
 }

@@ -1,12 +1,17 @@
 /* pool.h: the threads that run launches. */
 #ifndef PTXEMU_POOL_H
 #define PTXEMU_POOL_H
+#include <stdbool.h>
 #include "ptxemu.h"
 
 /* How many threads a launch that wants up to `wanted` gets now (at least 1). With pe_lock held. */
 uint32_t pe_pool_offer(uint32_t wanted);
 /* Hand the launch to up to launch->workers threads; the number that took it. With pe_lock held. */
 uint32_t pe_pool_assign(pe_launch *launch);
+/* Take a worker for this thread, which is to run the launch by itself. False: there is no memory. With pe_lock held. */
+bool pe_pool_take(pe_launch *launch);
+/* Run it to its end, without the lock. */
+void pe_pool_run(pe_launch *launch);
 void pe_pool_forget(void);
 uint32_t pe_cpu_count(void);
 

@@ -5,6 +5,7 @@
  * far as the device has memory.  Else the handler records the fault and makes the thread continue, on a fresh part of the
  * fiber's stack, in pe_leave.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,6 @@
 #include "fault.h"
 #include "launch.h"
 #include "worker.h"
-
-#define ALTERNATE_STACK_BYTES (64u << 10)
 
 static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE};
 enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS };
@@ -155,6 +154,20 @@ void pe_signals_ensure(void) {
 }
 
 void pe_signals_thread(void) {
-  stack_t stack = {.ss_sp = malloc(ALTERNATE_STACK_BYTES), .ss_size = ALTERNATE_STACK_BYTES};
+  stack_t stack = {.ss_sp = malloc(PE_ALTERNATE_STACK_BYTES), .ss_size = PE_ALTERNATE_STACK_BYTES};
   if (stack.ss_sp) sigaltstack(&stack, NULL);
+}
+
+static sigset_t blocked;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill_blocked(void) {
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&blocked, own[i]);
+}
+
+const sigset_t *pe_signals_blocked(void) {
+  pthread_once(&once, fill_blocked);
+  return &blocked;
 }

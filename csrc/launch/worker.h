@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include "cta.h"
 
-typedef struct pe_worker pe_worker;
 struct pe_worker {
   pthread_cond_t wake;
   pe_launch *launch; /* assigned; guarded by pe_lock */

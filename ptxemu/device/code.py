@@ -17,8 +17,8 @@ class Facts:
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
     ``suspends``: its warps may wait; ``spins``: for memory that another block writes. ``calls``: it makes real calls;
-    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes. ``frame_bytes``: of the host's stack, for one
-    function.
+    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: whatever it is given, it ends soon.
+    ``frame_bytes``: of the host's stack, for one function.
     """
 
     variant: str = "any"
@@ -29,6 +29,7 @@ class Facts:
     spins: bool = False
     calls: bool = False
     stacked: bool = False
+    brief: bool = False
 
     def native(self) -> CData:
         """A ``pe_code_facts`` of this and no texts."""
@@ -71,5 +72,6 @@ class KernelCode:
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),
+            brief=bool(code.brief),
         )
         return cls(entry.data(lib.PE_SECTION_OBJECT), entry.text(code.symbol), bool(code.final), facts, entry.text(code.maker))

@@ -10,6 +10,7 @@ from typing import Literal
 import llvmlite
 
 from ptxemu import dialects
+from ptxemu.analysis.brief import is_brief
 from ptxemu.analysis.notes import Subject, notes_of
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.code import Facts, KernelCode
@@ -199,14 +200,16 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         build = BUILDERS[chosen, independent and number == 0]
         build(graphs[number], uniformity, frame, unit, symbol)
+    waits = any(effect.waits for effect in effects)
     facts = Facts(
         variant=bodies.variant,
         static_shared=layout.static_shared,
         local_bytes=layout.local_bytes,
-        suspends=any(effect.waits for effect in effects),
+        suspends=waits,
         spins=any(graph.spins for graph in graphs),
         calls=len(found) > 1,
         stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),
+        brief=not waits and len(found) == 1 and is_brief(graphs[0]),
     )
     return Lowered(unit.text(), facts, cost, chosen, independent)
 

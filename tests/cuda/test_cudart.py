@@ -113,6 +113,10 @@ def test_threads_launch_side_by_side(program, image):
     assert said(program, image, "threads") == ["right"]
 
 
+def test_threads_may_have_small_stacks(program, image):
+    assert said(program, image, "small stack") == ["hello 0 of 1", "cudaErrorIllegalAddress"]
+
+
 def test_a_forked_child_is_told(program, image):
     assert said(program, image, "fork") == ["child: cudaErrorInitializationError", "parent: right"]
 

@@ -31,7 +31,8 @@ OPTIONS = {
     "TSAN_OPTIONS": "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:halt_on_error=1:report_bugs=1",
 }
 SUITES = (
-    "test_runtime", "test_linked_code", "test_entries", "test_start", "test_surface", "test_texture", "test_typed_atomic",
+    "test_runtime", "test_guest",
+    "test_linked_code", "test_entries", "test_start", "test_surface", "test_texture", "test_typed_atomic",
     "test_atomics", "test_matrix", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_ctm_memory", "test_hostile_programs",
@@ -46,7 +47,7 @@ LEFT_OUT = (
 
 def build(folder: Path, kind: str) -> None:
     """Build the extension in a copy of the project."""
-    for name in ("csrc", "tools", "ptxemu", "tests", "samples", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("csrc", "cuda", "tools", "ptxemu", "tests", "samples", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         source = ROOT / name
         ignore = shutil.ignore_patterns("*.so", "__pycache__")
         if source.is_dir():

@@ -246,6 +246,24 @@ static void do_threads(void) {
   puts("right");
 }
 
+static void *on_small_stack(void *nothing) {
+  int n = 1, *nowhere = (int *)0x1000;
+  launch(&hello, 1, 1, 1, (void *[]){&n});
+  launch(&store, 1, 1, 1, (void *[]){&nowhere});
+  printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  return nothing;
+}
+
+static void do_small_stack(void) {
+  pthread_t thread;
+  pthread_attr_t attributes;
+  launch(&empty, 1, 32, 1, NULL);
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, 64 << 10)) abort();
+  pthread_create(&thread, &attributes, on_small_stack, NULL);
+  pthread_join(thread, NULL);
+}
+
 static void do_fork(void) {
   add_vectors(2);
   fflush(stdout);
@@ -307,7 +325,7 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } actions[] = {{"add", do_add},         {"symbols", do_symbols}, {"printf", do_printf},         {"fault", do_fault},
                  {"errors", do_errors},   {"arrays", do_arrays},   {"boxes", do_boxes},           {"registered", do_registered},
-                 {"threads", do_threads}, {"fork", do_fork},       {"launches", do_launches},     {"loads", do_loads}};
+                 {"threads", do_threads}, {"small stack", do_small_stack}, {"fork", do_fork},       {"launches", do_launches},     {"loads", do_loads}};
   static const struct {
     char *host;
     const char *name;
