@@ -204,6 +204,21 @@ enum {
 void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const uint64_t *handle, const int32_t *x,
                 const int32_t *y, const int32_t *z, const uint32_t *layer, void *data);
 
+/* The view of a surface for accesses of a geometry, the same as long as the launch; all zero unless compiled code may do them
+ * by itself, lanes inside at aligned coordinates: else pe_surface_lanes does. */
+const struct pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom);
+
+/* How coordinates vary over the lanes: what is added to each, modulo 2^32.  The lanes form `groups` equal groups (1 2 4), in
+ * each of which x steps by the bytes of an access and the other coordinates are the same. */
+typedef struct pe_surface_pattern {
+  uint32_t groups;
+  uint32_t x[32], y[32], z[32], layer[32];
+} pe_surface_pattern;
+
+/* pe_surface for all lanes on one surface; coordinates that the geometry lacks are zero. */
+void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
+                      const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data);
+
 /* A typed atomic update of one texel a lane (PE_SU_TYPED): all coordinates are unsigned, b is the second operand, old takes
  * the results (zero where there is no texel); those that the instruction lacks may be NULL. */
 typedef struct pe_typed_lanes {

@@ -41,6 +41,8 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_atomic),
   SYMBOL(pe_red),
   SYMBOL(pe_surface),
+  SYMBOL(pe_surface_view_of),
+  SYMBOL(pe_surface_lanes),
   SYMBOL(pe_typed_atomic),
   SYMBOL(pe_headers),
   SYMBOL(pe_suq),

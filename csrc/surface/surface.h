@@ -115,6 +115,14 @@ typedef struct pe_surface_level {
   uint64_t offset;                     /* of the level in its layer */
 } pe_surface_level;
 
+/* Level 0 as compiled code sees it: coordinates below `row` (bytes), `height`, `depth` and `layers` are inside, and the texel
+ * lies at base + layer * layer_stride + z * slice_stride + y * pitch + x.  All zero: nothing is inside that compiled code may
+ * touch by itself. */
+typedef struct pe_surface_view {
+  uint64_t row, height, depth, layers;
+  uint64_t base, pitch, slice_stride, layer_stride;
+} pe_surface_view;
+
 /* A surface. The first part is filled by the creator (0 = default for strides and alignments), the second derived. */
 typedef struct pe_surface_desc {
   uint32_t state, geom;
@@ -133,6 +141,7 @@ typedef struct pe_surface_desc {
   uint32_t elem_bytes;
   uint64_t total_bytes;
   pe_surface_level level[16];
+  pe_surface_view view; /* of a surface in a table */
 } pe_surface_desc;
 
 /* Choices where the instruction sets are silent; all zero is the default for PTX. */

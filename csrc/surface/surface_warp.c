@@ -424,6 +424,30 @@ void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const ui
   while (mask) mask = run_lanes(&j, handle, mask);
 }
 
+const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
+  static const pe_surface_view nowhere;
+  const pe_su_context *ctx = context_of(w);
+  const pe_surface_desc *desc = pe_surface_lookup(ctx->table, handle);
+  if (!desc || pe_observed(w) || !pe_geom_fits(geom, desc->geom)) return &nowhere;
+  if (ctx->policy.layer_16bit && desc->layers > 1u << 16) return &nowhere;
+  return &desc->view;
+}
+
+void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
+                      const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data) {
+  int32_t at[3][32];
+  uint32_t layers[32];
+  uint64_t handles[32];
+  for (uint32_t i = 0; i < 32; i++) {
+    at[0][i] = (int32_t)(x + pattern->x[i]);
+    at[1][i] = (int32_t)(y + pattern->y[i]);
+    at[2][i] = (int32_t)(z + pattern->z[i]);
+    layers[i] = layer + pattern->layer[i];
+    handles[i] = handle;
+  }
+  pe_surface(w, site, mask, handles, at[0], at[1], at[2], layers, data);
+}
+
 void pe_typed_atomic(pe_warp *w, const pe_surface_site *site, uint32_t mask, const pe_typed_lanes *lanes) {
   const int32_t *x = (const int32_t *)lanes->x, *y = (const int32_t *)lanes->y, *z = (const int32_t *)lanes->z;
   job j = {w,

@@ -82,6 +82,7 @@ class Context:
         self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()
         self.scratch = Scratch()
         self.stored: Noted[tuple[int, str, str], str] = self.journal.dictionary()  # copies in scratch by epoch, type and value
+        self.known: Noted[str, str] = self.journal.dictionary()  # values that ops of the block share, by what they are
         # of the block of slots (memory/fragments.py), in this block of code and in all
         self.slots_used, self.slots_needed = 0, 0
         self.home_slots: dict[str, int] = {}  # the numbers of slots by address
@@ -227,6 +228,12 @@ class Context:
             self.prologue.append(f"  {name} = {text}")
             self._fields[key] = name
         return self._fields[key]
+
+    def kept(self, key: str, make: Callable[[], str]) -> str:
+        """A value that ops of the same block share, which the first of them makes."""
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
 
     def constant(self, text: str) -> str:
         """The address of private constant data (``text`` is its LLVM type and initialiser)."""

@@ -1,45 +1,58 @@
 """Accesses of a whole warp to consecutive elements: lane i has ``count`` of them at ``pointer + i * count * size``.
 
+In place of one pointer there may be several, one for each of as many equal groups of lanes.
+
 Elements change places register by register of the target, in stages of two registers each: shuffles of all the warp's elements
 at once cost LLVM 10 to 30 ms apiece.  A value here is one vector of ``iN`` for each of the ``count`` elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, Context
 
 
-def load(ctx: Context, bits: str, count: int, pointer: str, volatile: str = "", mask: str = "") -> list[str]:
+def load(ctx: Context, bits: str, count: int, pointer: str | Sequence[str], volatile: str = "", mask: str = "") -> list[str]:
     """Load for every lane, or for those of ``mask``; the others get zeros."""
     word, words = _words(bits, count)
     if word != bits:
         return [part for whole in load(ctx, word, words, pointer, volatile, mask) for part in _split(ctx, whole, word, bits)]
-    chunks = []
-    for first in range(0, LANES, chunk_lanes(ctx, bits, count)):
-        registers = [_load(ctx, bits, place, volatile, mask) for place in _places(ctx, bits, count, pointer, first)]
-        chunks.append(_unweave(ctx, registers, bits))
+    pointers = [pointer] if isinstance(pointer, str) else pointer
+    width, chunks = chunk_lanes(ctx, bits, count, len(pointers)), []
+    for first in range(0, LANES, width):
+        registers = [_load(ctx, bits, place, volatile, mask) for place in _places(ctx, bits, count, width, pointers, first)]
+        chunks.append(_unweave(ctx, registers, width, bits))
     return [_joined(ctx, [chunk[index] for chunk in chunks], bits) for index in range(count)]
 
 
-def weave(ctx: Context, values: list[str], bits: str) -> list[str]:
-    """Values as registers in memory order, to be stored."""
+def weave(ctx: Context, values: list[str], bits: str, groups: int = 1) -> list[str]:
+    """Values as registers in memory order, to be stored through as many pointers as there are groups of lanes."""
     word, words = _words(bits, len(values))
     if word != bits:
         step = len(values) // words
-        return weave(ctx, [_merged(ctx, values[k : k + step], word, bits) for k in range(0, len(values), step)], word)
-    width = chunk_lanes(ctx, bits, len(values))
+        merged = [_merged(ctx, values[k : k + step], word, bits) for k in range(0, len(values), step)]
+        return weave(ctx, merged, word, groups)
+    width = chunk_lanes(ctx, bits, len(values), groups)
     pieces = [_pieces(ctx, value, width, bits) for value in values]
-    return [register for chunk in zip(*pieces) for register in _weave(ctx, list(chunk), bits)]
+    return [register for chunk in zip(*pieces) for register in _weave(ctx, list(chunk), width, bits)]
 
 
 def store(
-    ctx: Context, bits: str, registers: list[str], count: int, pointer: str, volatile: str = "", mask: str = ""
+    ctx: Context,
+    bits: str,
+    registers: list[str],
+    count: int,
+    pointer: str | Sequence[str],
+    volatile: str = "",
+    mask: str = "",
 ) -> list[str]:
     """Store for every lane, or for those of ``mask``, what :func:`weave` made of ``count`` values."""
     bits, count = _words(bits, count)
-    firsts = range(0, LANES, chunk_lanes(ctx, bits, count))
-    places = [place for first in firsts for place in _places(ctx, bits, count, pointer, first)]
+    pointers = [pointer] if isinstance(pointer, str) else pointer
+    width = chunk_lanes(ctx, bits, count, len(pointers))
+    places = [place for first in range(0, LANES, width) for place in _places(ctx, bits, count, width, pointers, first)]
     for register, place in zip(registers, places):
         _store(ctx, bits, register, place, volatile, mask)
     return []
@@ -68,9 +81,10 @@ def _merged(ctx: Context, parts: list[str], wide: str, bits: str) -> str:
     return whole
 
 
-def chunk_lanes(ctx: Context, bits: str, count: int) -> int:
-    """How many lanes are moved together: as many as fill registers, or all where no element changes places."""
-    return LANES if count == 1 else min(LANES, 8 * ctx.target.vector_bytes // int(bits[1:]))
+def chunk_lanes(ctx: Context, bits: str, count: int, groups: int = 1) -> int:
+    """How many lanes of a group are moved together: as many as fill registers, or all where no element changes places."""
+    most = LANES // groups
+    return most if count == 1 else min(most, 8 * ctx.target.vector_bytes // int(bits[1:]))
 
 
 class _Place:
@@ -87,14 +101,15 @@ class _Place:
         return ctx.inst(f"shufflevector {MASK} {mask}, {MASK} poison, <{len(self.lanes)} x i32> <{picks}>")
 
 
-def _places(ctx: Context, bits: str, count: int, pointer: str, first: int) -> list[_Place]:
-    """The ``count`` registers that hold the elements of the lanes from ``first`` on."""
-    width, size = chunk_lanes(ctx, bits, count), int(bits[1:]) // 8
-    found = []
+def _places(ctx: Context, bits: str, count: int, width: int, pointers: Sequence[str], first: int) -> list[_Place]:
+    """The ``count`` registers that hold the elements of the ``width`` lanes from ``first`` on."""
+    group, lane = divmod(first, LANES // len(pointers))
+    found, size = [], int(bits[1:]) // 8
     for index in range(count):
-        element = first * count + index * width
-        at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {element * size}") if element else pointer
-        found.append(_Place(at, [(element + step) // count for step in range(width)]))
+        element = lane * count + index * width
+        offset = f"getelementptr i8, ptr {pointers[group]}, i64 {element * size}"
+        at = ctx.inst(offset) if element else pointers[group]
+        found.append(_Place(at, [first + (index * width + step) // count for step in range(width)]))
     return found
 
 
@@ -124,10 +139,9 @@ def _store(ctx: Context, bits: str, value: str, place: _Place, volatile: str, ma
 # ---------------------------------------------------------------- changing places
 
 
-def _weave(ctx: Context, registers: list[str], bits: str) -> list[str]:
+def _weave(ctx: Context, registers: list[str], width: int, bits: str) -> list[str]:
     """Element k of every lane in register k, to memory order: each stage joins registers that are half the list apart."""
     count = len(registers)
-    width = chunk_lanes(ctx, bits, count)
     low = [half + step for step in range(width // 2) for half in (0, width)]
     high = [pick + width // 2 for pick in low]
     for _ in range(count.bit_length() - 1):
@@ -136,10 +150,9 @@ def _weave(ctx: Context, registers: list[str], bits: str) -> list[str]:
     return registers
 
 
-def _unweave(ctx: Context, registers: list[str], bits: str) -> list[str]:
+def _unweave(ctx: Context, registers: list[str], width: int, bits: str) -> list[str]:
     """The reverse of :func:`_weave`."""
     count = len(registers)
-    width = chunk_lanes(ctx, bits, count)
     for _ in range(count.bit_length() - 1):
         pairs = list(zip(registers[::2], registers[1::2]))
         registers = [_shuffle(ctx, a, b, range(odd, 2 * width, 2), width, bits) for odd in (0, 1) for a, b in pairs]

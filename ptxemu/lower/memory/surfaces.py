@@ -10,22 +10,34 @@ from ptxemu.ir.types import B32, U64, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.special import symbol_value
-from ptxemu.lower.memory.atomics import lane_data, load_lane_data, operation, type_code
+from ptxemu.lower.memory import consecutive, texel_rows
+from ptxemu.lower.memory.atomics import lane_data, operation, type_code
+from ptxemu.lower.memory.texel_rows import Rows
 
 CLAMPS = {"trap": lib.PE_CLAMP_TRAP, "clamp": lib.PE_CLAMP_NEAREST, "zero": lib.PE_CLAMP_ZERO}
 
 
 def handles(ctx: Context, operand: Operand) -> str:
     """The address of every lane's surface handle."""
+    value = _named_handle(ctx, operand) if isinstance(operand, SymRef) else ""
+    return ctx.spill("i64", ctx.splat("i64", value) if value else ctx.vector_of(operand, U64))
+
+
+def _named_handle(ctx: Context, operand: SymRef) -> str:
+    """The handle in a parameter or variable."""
+    variable = operand.symbol
+    if variable not in ctx.layout.params:
+        return symbol_value(ctx, operand)
+    start = ctx.scalar.bin("add", "i64", ctx.field("param_base"), str(ctx.layout.params[variable]))
+    return ctx.inst(f"load i64, ptr {ctx.inst(f'inttoptr i64 {start} to ptr')}, align 8")
+
+
+def _uniform_handle(ctx: Context, operand: Operand) -> str | None:
+    """The handle of all lanes, None if it may vary."""
     if isinstance(operand, SymRef):
-        variable = operand.symbol
-        if variable in ctx.layout.params:
-            start = ctx.scalar.bin("add", "i64", ctx.field("param_base"), str(ctx.layout.params[variable]))
-            value = ctx.inst(f"load i64, ptr {ctx.inst(f'inttoptr i64 {start} to ptr')}, align 8")
-        else:
-            value = symbol_value(ctx, operand)
-        return ctx.spill("i64", ctx.splat("i64", value))
-    return ctx.spill("i64", ctx.vector_of(operand, U64))
+        return ctx.kept(f"handle {id(operand.symbol)} {operand.offset}", lambda: _named_handle(ctx, operand))
+    shape = ctx.shape(operand)
+    return ctx.scalar_of(operand, U64) if shape is not None and shape.uniform else None
 
 
 def _coordinates(ctx: Context, op: Op) -> list[tuple[str, str]]:
@@ -46,7 +58,10 @@ def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
     )  # fmt: skip
 
 
-def _call(ctx: Context, op: Op, site: str, data: str) -> None:
+def _call(ctx: Context, op: Op, site: str, data: str, rows: Rows | None = None) -> None:
+    if rows is not None:
+        texel_rows.call(ctx, op, rows, site, data)
+        return
     ctx.call(
         "void", "pe_surface", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
         ("ptr", handles(ctx, op["s"])), *_coordinates(ctx, op), ("ptr", data),
@@ -57,18 +72,48 @@ def _call(ctx: Context, op: Op, site: str, data: str) -> None:
 def suld(ctx: Context, op: Op) -> None:
     """Surface load; lanes that get nothing (clamp mode zero) read zero."""
     kind, count = op.type(), len(op.dsts)
-    slot = ctx.temporary(f"<{LANES * count} x i{kind.bits}>")
-    _call(ctx, op, _site(ctx, op, lib.PE_SULD_B, kind, count), slot)
-    for index, value in enumerate(load_lane_data(ctx, slot, kind, count)):
-        ctx.define(op, index, value)
+    bits, site = f"i{kind.bits}", _site(ctx, op, lib.PE_SULD_B, kind, count)
+    rows = texel_rows.rows_of(ctx, op, _uniform_handle(ctx, op["s"]), kind.bytes * count)
+
+    def called() -> list[str]:
+        slot = ctx.temporary(f"<{LANES * count} x {bits}>")
+        _call(ctx, op, site, slot, rows)
+        return [slot] if rows is None else texel_rows.parts(ctx, rows, slot)
+
+    if rows is None:
+        places = called()
+    else:
+        texels = texel_rows.pointers(ctx, rows)
+        places = ctx.when(texel_rows.inside(ctx, rows), lambda: texels, called, ["ptr"] * rows.groups, likely=True)
+    values = consecutive.load(ctx, bits, count, places)
+    for index, value in enumerate(values):
+        ctx.define(op, index, ctx.vector.cast("bitcast", bits, value, kind.llvm))
 
 
 @effect("sust", size=60)
 def sust(ctx: Context, op: Op) -> None:
     """Surface store, raw (.b) or formatted (.p)."""
-    kind = op.type()
-    code = lib.PE_SUST_P if op.mods["mode"] == "p" else lib.PE_SUST_B
-    _call(ctx, op, _site(ctx, op, code, kind, len(items_of(op["v"]))), lane_data(ctx, op["v"], kind))
+    kind, items = op.type(), items_of(op["v"])
+    raw, count, bits = op.mods["mode"] == "b", len(items), f"i{kind.bits}"
+    site = _site(ctx, op, lib.PE_SUST_B if raw else lib.PE_SUST_P, kind, count)
+    rows = texel_rows.rows_of(ctx, op, _uniform_handle(ctx, op["s"]), kind.bytes * count) if raw else None
+
+    def called() -> list[str]:
+        _call(ctx, op, site, lane_data(ctx, op["v"], kind), rows)
+        return []
+
+    def stored() -> list[str]:
+        assert rows is not None
+        values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+        registers = consecutive.weave(ctx, values, bits, rows.groups)
+        return consecutive.store(ctx, bits, registers, count, texel_rows.pointers(ctx, rows))
+
+    if rows is None:
+        called()
+        return
+    everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(ctx.mask_of(op)), "-1")
+    ready = ctx.scalar.bin("and", "i1", everyone, texel_rows.inside(ctx, rows))
+    ctx.when(ready, stored, called, [], likely=True)
 
 
 @effect("sured", size=60)
