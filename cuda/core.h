@@ -132,6 +132,10 @@ bool px_format(const cudaChannelFormatDesc *format, pe_surface_desc *surface);
 /* Put a copy of a surface or a texture into the device's tables: its handle, or 0. */
 uint64_t px_surface_handle(const pe_surface_desc *surface);
 uint64_t px_texture_handle(const pe_texture *texture);
+/* Put a copy in the place of what a handle stands for; false: there is no memory. */
+bool px_surface_bind(uint64_t handle, const pe_surface_desc *surface);
+bool px_texture_bind(uint64_t handle, const pe_texture *texture);
+
 bool px_surface_close(uint64_t handle);
 bool px_texture_close(uint64_t handle);
 

@@ -34,6 +34,20 @@ uint64_t px_texture_handle(const pe_texture *texture) {
   return handle;
 }
 
+bool px_surface_bind(uint64_t handle, const pe_surface_desc *surface) {
+  px_handles_lock();
+  int error = pe_surface_table_set(px_device_get()->parts.surfaces, handle & SLOTS, handle >> 32, surface);
+  px_handles_unlock();
+  return !error;
+}
+
+bool px_texture_bind(uint64_t handle, const pe_texture *texture) {
+  px_handles_lock();
+  int error = pe_texture_table_set(px_device_get()->parts.textures, handle & SLOTS, handle >> 32, texture);
+  px_handles_unlock();
+  return !error;
+}
+
 bool px_surface_close(uint64_t handle) {
   pe_surface_table *table = px_device_get()->parts.surfaces;
   px_handles_lock();

@@ -159,14 +159,29 @@ static cudaError_t make(px_module *module, pe_entry *entry) {
   return error || !make_kernels(module) ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
+/* The facts of an image, which the server finds out if need be. */
+static cudaError_t describe(px_module *module, pe_entry **entry) {
+  problem_text[0] = 0;
+  if (read_facts(module, entry)) return cudaSuccess;
+  cudaError_t error = compile(module, NULL, NULL);
+  return error || read_facts(module, entry) ? error : no_cache();
+}
+
+cudaError_t px_module_check(const void *data, size_t size) {
+  pe_entry *entry;
+  px_module *module = new_module(data, size);
+  if (!module) return cudaErrorMemoryAllocation;
+  cudaError_t error = describe(module, &entry);
+  if (!error) pe_entry_release(entry);
+  px_module_close(module);
+  return error;
+}
+
 cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
   pe_entry *entry;
   px_module *module = new_module(data, size);
-  problem_text[0] = 0;
   if (!module) return cudaErrorMemoryAllocation;
-  bool found = read_facts(module, &entry);
-  cudaError_t error = found ? cudaSuccess : compile(module, NULL, NULL);
-  if (!error && !found && !read_facts(module, &entry)) error = no_cache();
+  cudaError_t error = describe(module, &entry);
   if (!error) error = make(module, entry);
   if (error) px_module_close(module);
   *out = error ? NULL : module;

@@ -46,6 +46,9 @@ const char *px_module_problem(void);
 /* The bytes of a fat binary; 0: it is none. */
 size_t px_fat_size(const void *image);
 
+/* Whether it could be loaded. What is wrong is said on stderr. */
+cudaError_t px_module_check(const void *data, size_t size);
+
 /* Begin to load an image that is not in the cache. */
 void px_module_prepare(const void *data, size_t size);
 

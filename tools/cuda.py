@@ -19,12 +19,16 @@ SUFFIXES = ("_ptsz", "_ptds")
 OWN = ("ptxemu_last_fault",)
 SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c"}
 COMMON = sorted(set(glob("cuda/*.c")) - SPECIAL)
-SOURCES = [*COMMON, *sorted(SPECIAL)]
-HEADERS = sorted(glob("cuda/*.h"))
+DRIVER = sorted(glob("cuda/driver/*.c"))
+SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER]
+HEADERS = sorted(glob("cuda/**/*.h", recursive=True))
+NAMES = sorted(glob("cuda/names/*.txt"))
+FOLDERS = ("cuda", "cuda/driver")
 
 LIBRARIES = {
     "ptxemu.cuda.lib.cudart12": "libcudart.so.12",
     "ptxemu.cuda.lib.cudart13": "libcudart.so.13",
+    "ptxemu.cuda.lib.driver": "libcuda.so.1",
     "ptxemu.cuda.lib.ocelot": "libgpuocelot.so",
 }
 """The file of each extension, by its name."""
@@ -41,12 +45,12 @@ def base_of(name: str) -> str | None:
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), None)
 
 
-def stubs(names: list[str]) -> str:
-    """C source of a weak function for each name, which the library's own functions replace."""
+def stubs(names: list[str], answer: str) -> str:
+    """C source of a weak function for each name, which the library's own functions replace; it returns what ``answer`` does."""
     head = [
         "/* Made by tools/cuda.py. */",
-        "int px_not_supported(void);",
-        '#define WEAK(name) __attribute__((weak, visibility("default"))) int name(void) { return px_not_supported(); }',
+        f"int {answer}(void);",
+        f'#define WEAK(name) __attribute__((weak, visibility("default"))) int name(void) {{ return {answer}(); }}',
     ]
     own = sorted({base_of(name) or name for name in names})
     return "\n".join([*head, *(f"WEAK({name})" for name in own), ""])
@@ -72,7 +76,7 @@ def write(path: Path, text: str) -> str:
 def build_hash() -> str:
     """The hash of all sources."""
     digest = hashlib.sha256()
-    for path in sorted([*Path("ptxemu").rglob("*.py"), *Path("csrc").rglob("*.[ch]"), *Path("cuda").glob("*.[ch]")]):
+    for path in sorted([*Path("ptxemu").rglob("*.py"), *Path("csrc").rglob("*.[ch]"), *Path("cuda").rglob("*.[ch]")]):
         if path.name != "_tables.py":
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -85,8 +89,8 @@ def library(name: str, sources: list[str], script: str, options: list[str]) -> d
     return {
         "name": name,
         "sources": [*COMMON, build, *sources],
-        "depends": [*HEADERS, "tools/cuda.py", "cuda/names/cudart.txt"],
-        "include_dirs": ["cuda", *INCLUDES],
+        "depends": [*HEADERS, "tools/cuda.py", *NAMES],
+        "include_dirs": [*FOLDERS, *INCLUDES],
         "define_macros": MACROS,
         "libraries": ["ptxemu", "m", "dl"],
         "extra_compile_args": FLAGS,
@@ -103,9 +107,31 @@ def library(name: str, sources: list[str], script: str, options: list[str]) -> d
 
 def cudart(version: str) -> dict[str, Any]:
     names = names_of(Path("cuda/names/cudart.txt"), version)
-    made = write(GENERATED / f"cudart_{version}.c", stubs(names))
+    made = write(GENERATED / f"cudart_{version}.c", stubs(names, "px_not_supported"))
     script = write(GENERATED / f"cudart_{version}.map", version_script([*names, *OWN], f"libcudart.so.{version}"))
     return library(f"ptxemu.cuda.lib.cudart{version}", [f"cuda/version_{version}.c", made], script, other_names(names))
+
+
+def versions(path: Path) -> dict[str, int]:
+    """The names in a list, with the version of CUDA behind each; 0 where there is none."""
+    lines = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return {line[0]: int(line[1]) if line[1:] else 0 for line in lines}
+
+
+def procs(names: dict[str, int]) -> str:
+    """C source of the table that cuGetProcAddress searches."""
+    known = {name: version for name, version in names.items() if version}
+    head = ["/* Made by tools/cuda.py. */", "#include <stddef.h>", '#include "proc.h"', *(f"int {name}(void);" for name in known)]
+    rows = [f'  {{"{name}", {version}, {name}}},' for name, version in known.items()]
+    return "\n".join([*head, "const px_proc px_procs[] = {", *rows, "  {NULL, 0, NULL}};", ""])
+
+
+def driver() -> dict[str, Any]:
+    names = versions(Path("cuda/names/cuda.txt"))
+    made = write(GENERATED / "driver.c", stubs(list(names), "px_driver_not_supported"))
+    table = write(GENERATED / "driver_procs.c", procs(names))
+    script = write(GENERATED / "driver.map", version_script([*names, *OWN], ""))
+    return library("ptxemu.cuda.lib.driver", [*DRIVER, "cuda/version_13.c", made, table], script, other_names(list(names)))
 
 
 def ocelot() -> dict[str, Any]:
@@ -114,4 +140,4 @@ def ocelot() -> dict[str, Any]:
 
 
 def extensions() -> list[dict[str, Any]]:
-    return [cudart("12"), cudart("13"), ocelot()]
+    return [cudart("12"), cudart("13"), driver(), ocelot()]

@@ -36,7 +36,7 @@ def has_analyser() -> bool:
 
 def command(source: Path, made: Path, analyser: bool) -> list[str]:
     macros = [f"-D{name}={value}" for name, value in MACROS]
-    includes = [f"-I{folder}" for folder in ("cuda", *INCLUDES)]
+    includes = [f"-I{folder}" for folder in (*cuda.FOLDERS, *INCLUDES)]
     analysis = ANALYSIS if analyser and source.stem not in NOT_ANALYSED else []
     return [*compiler(), *FLAGS, "-Werror", *analysis, *macros, *includes, "-MMD", "-c", str(source), "-o", str(made)]
 

@@ -1,7 +1,7 @@
 """CUDA programs on ptxemu: the libraries that they load in place of CUDA's own.
 
-``import ptxemu.cuda`` loads ``libcudart.so.12`` and ``libcudart.so.13``, so that what this process opens by these names later,
-or links to, is ptxemu's.
+``import ptxemu.cuda`` loads ``libcuda.so.1``, ``libcudart.so.12`` and ``libcudart.so.13``, so that what this process opens by
+these names later, or links to, is ptxemu's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-LIBRARIES = ("libcudart.so.12", "libcudart.so.13")
+LIBRARIES = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13")
 
 
 def library_path() -> Path:

@@ -1,7 +1,8 @@
-"""Images as programs hand them to CUDA: PTX texts, and fat binaries that hold them.
+"""Images as programs hand them to CUDA: PTX texts, fat binaries that hold them, and what ``cuLinkComplete`` makes of several.
 
 A fat binary is a header (magic number, version, own size, size of what follows) and entries: each a header with its kind, sizes,
-architecture and flags, and a payload, PTX or machine code, plain or compressed.
+architecture and flags, and a payload, PTX or machine code, plain or compressed. A linked image is a header and, for each of its
+inputs, its size and bytes (cuda/driver/link.c).
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ PTX = 1
 MACHINE_CODE = 2
 LZ4, ZSTANDARD = 0x2000, 0x8000
 ELF = b"\x7fELF"
+LINKED = struct.Struct("<8sQQ")  # magic, bytes of the image, inputs
+LINKED_MAGIC = b"PXLINKED"
+INPUT = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,29 @@ class Entry:
     payload: bytes
     flags: int
     unpacked: int
+
+
+def texts_of(image: bytes, arch: int) -> list[str]:
+    """The PTX of an image, or of each input of a linked one. Raises as :func:`text_of`."""
+    if image.startswith(LINKED_MAGIC):
+        return [text_of(one, arch) for one in _inputs(image)]
+    return [text_of(image, arch)]
+
+
+def _inputs(image: bytes) -> Iterator[bytes]:
+    if len(image) < LINKED.size:
+        raise InputError("the linked image is cut off")
+    _, size, count = LINKED.unpack_from(image)
+    at = LINKED.size
+    for _ in range(count):
+        if size != len(image) or len(image) - at < INPUT.size:
+            raise InputError("the linked image is damaged")
+        (length,) = INPUT.unpack_from(image, at)
+        at += INPUT.size
+        if length > len(image) - at:
+            raise InputError("the linked image is damaged")
+        yield image[at : at + length]
+        at += -(-length // INPUT.size) * INPUT.size
 
 
 def text_of(image: bytes, arch: int) -> str:

@@ -15,10 +15,10 @@ from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.program import Program, Settings
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.serve.child import Child
-from ptxemu.serve.image import text_of
+from ptxemu.serve.image import texts_of
 from ptxemu.serve.protocol import Channel
 from ptxemu.text.errors import Error, InputError, PtxError, UnsupportedError
-from ptxemu.text.source import SourceFile
+from ptxemu.text.source import SourceFile, join
 
 Answer = list[bytes]
 OK, INVALID, UNSUPPORTED, FAILED = b"ok", b"invalid", b"unsupported", b"failed"
@@ -64,7 +64,9 @@ class Worker:
         self.channel = channel
         self.key = key
         self.cache = cache
-        self.source = SourceFile("<module>", text_of(image, arch))
+        texts = texts_of(image, arch)
+        names = ["<module>"] if len(texts) == 1 else [f"<input {number}>" for number in range(1, len(texts) + 1)]
+        self.source = join([SourceFile(name, text) for name, text in zip(names, texts, strict=True)])
         self.program = Program(self.source, Settings(), cache)
         self.waiting: tuple[str, str, bool] | None = None
         self.running: dict[tuple[str, str, bool], Child] = {}

@@ -30,7 +30,7 @@ FILES = (
 BUILT = ("__pycache__", "*.so*", "python.path", "_tables.py", "build")
 TABLES = "ptxemu/syntax/_tables.py"
 OBJECTS = Path("build", "objects")
-CUDA = {f"ptxemu/cuda/lib/{name}" for name in ("libcudart.so.12", "libcudart.so.13", "libgpuocelot.so")}
+CUDA = {f"ptxemu/cuda/lib/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libgpuocelot.so")}
 RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so", *CUDA}
 
 # One process runs them all, so that everything is built once (pytest -n auto --dist loadgroup).

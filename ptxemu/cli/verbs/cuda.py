@@ -24,7 +24,9 @@ def folder() -> Path:
 @click.option("--print-path", is_flag=True, help="Print the folder of the libraries.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENTS]...")
 def command(print_path: bool, program: tuple[str, ...]) -> int:
-    """Run a program that was linked with nvcc -cudart shared: its kernels run on the CPU.
+    """Run a program that uses CUDA: its kernels run on the CPU.
+
+    It loads libcuda.so.1, or was linked with nvcc -cudart shared.
 
     The exit code is the program's.
     """

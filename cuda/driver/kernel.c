@@ -1,0 +1,211 @@
+/* kernel.c: kernels: CUfunction and CUkernel are one. Their attributes, launches and occupancy. */
+#include <stdlib.h>
+#include "checked.h"
+#include "driver.h"
+#include "px_launch.h"
+
+/* ---- launches ---- */
+
+enum { END, BUFFER_POINTER, BUFFER_SIZE };
+
+/* The buffer that `extra` names. */
+static CUresult read_extra(void **extra, const uint8_t **buffer, size_t *size) {
+  *buffer = NULL;
+  *size = 0;
+  for (; (uintptr_t)*extra != END; extra += 2) {
+    if ((uintptr_t)*extra == BUFFER_POINTER)
+      *buffer = extra[1];
+    else if ((uintptr_t)*extra == BUFFER_SIZE && extra[1])
+      *size = *(size_t *)extra[1];
+    else
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return *buffer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult launch_buffer(px_kernel *kernel, const px_geometry *g, void **extra) {
+  const uint8_t *buffer;
+  size_t size;
+  CUresult error = read_extra(extra, &buffer, &size);
+  CU_REQUIRE(!error, error);
+  void **places = calloc(kernel->facts->parameters + 1u, sizeof *places);
+  CU_REQUIRE(places, CUDA_ERROR_OUT_OF_MEMORY);
+  for (uint32_t i = 0; !error && i < kernel->facts->parameters; i++) {
+    const pe_parameter_facts *parameter = &kernel->parameters[i];
+    places[i] = (void *)(uintptr_t)(buffer + parameter->offset);
+    if (!pe_within(parameter->offset, parameter->size, size)) error = CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!error) error = cu_result(px_launch(kernel, g, places));
+  free(places);
+  return error;
+}
+
+static CUresult launch(px_kernel *kernel, const px_geometry *g, CUstream stream, void **pointers, void **extra) {
+  CU_ENTER();
+  CU_REQUIRE(kernel && px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(!(pointers && extra), CUDA_ERROR_INVALID_VALUE);
+  if (extra) return launch_buffer(kernel, g, extra);
+  CU_REQUIRE(pointers || !kernel->facts->parameters, CUDA_ERROR_INVALID_VALUE);
+  return cu_result(px_launch(kernel, g, pointers));
+}
+
+PX_API CUresult cuLaunchKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                               unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **pointers,
+                               void **extra) {
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, false};
+  return launch(kernel, &g, stream, pointers, extra);
+}
+
+PX_API CUresult cuLaunchCooperativeKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                          CUstream stream, void **pointers) {
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, false};
+  return launch(kernel, &g, stream, pointers, NULL);
+}
+
+PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, void **pointers, void **extra) {
+  CU_REQUIRE(c && (c->attrs || !c->numAttrs), CUDA_ERROR_INVALID_VALUE);
+  px_geometry g = {
+    {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes, false, false};
+  CUresult error = cu_result(px_apply(c->attrs, c->numAttrs, &g));
+  return error ? error : launch(kernel, &g, c->hStream, pointers, extra);
+}
+
+/* ---- attributes ---- */
+
+enum { CARVEOUT = 9, ATTRIBUTES = 16 };
+
+PX_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction kernel) {
+  cudaFuncAttributes found;
+  CU_ENTER();
+  CU_REQUIRE(value, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(attribute >= 0 && attribute < ATTRIBUTES, CUDA_ERROR_INVALID_VALUE);
+  CUresult error = cu_result(px_kernel_attributes(kernel, &found));
+  CU_REQUIRE(!error, error);
+  const int values[ATTRIBUTES] = {found.maxThreadsPerBlock,
+                                  (int)found.sharedSizeBytes,
+                                  (int)found.constSizeBytes,
+                                  (int)found.localSizeBytes,
+                                  found.numRegs,
+                                  found.ptxVersion,
+                                  found.binaryVersion,
+                                  found.cacheModeCA,
+                                  found.maxDynamicSharedSizeBytes,
+                                  [CARVEOUT] = -1};
+  *value = values[attribute];
+  return CUDA_SUCCESS;
+}
+
+PX_API CUresult cuKernelGetAttribute(int *value, int attribute, CUkernel kernel, CUdevice device) {
+  CUresult error = cu_device(device);
+  return error ? error : cuFuncGetAttribute(value, attribute, kernel);
+}
+
+PX_API CUresult cuFuncSetAttribute(CUfunction kernel, int attribute, int value) {
+  CU_ENTER();
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  return cu_result(px_kernel_set(kernel, attribute, value));
+}
+
+PX_API CUresult cuKernelSetAttribute(int attribute, int value, CUkernel kernel, CUdevice device) {
+  CUresult error = cu_device(device);
+  return error ? error : cuFuncSetAttribute(kernel, attribute, value);
+}
+
+/* A preference that changes nothing: there is one kind of memory. */
+PX_API CUresult cuFuncSetCacheConfig(CUfunction kernel, int config) {
+  CU_ENTER();
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  return config >= 0 && config <= 3 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+PX_API CUresult cuFuncSetSharedMemConfig(CUfunction kernel, int config) { return cuFuncSetCacheConfig(kernel, config); }
+
+PX_API CUresult cuKernelSetCacheConfig(CUkernel kernel, int config, CUdevice device) {
+  CUresult error = cu_device(device);
+  return error ? error : cuFuncSetCacheConfig(kernel, config);
+}
+
+PX_API CUresult cuFuncGetName(const char **name, CUfunction kernel) {
+  CU_ENTER();
+  CU_REQUIRE(name, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  *name = kernel->name;
+  return CUDA_SUCCESS;
+}
+CU_SAME(cuKernelGetName, cuFuncGetName);
+
+PX_API CUresult cuFuncGetParamInfo(CUfunction kernel, size_t index, size_t *offset, size_t *size) {
+  CU_ENTER();
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(offset && index < kernel->facts->parameters, CUDA_ERROR_INVALID_VALUE);
+  *offset = kernel->parameters[index].offset;
+  if (size) *size = kernel->parameters[index].size;
+  return CUDA_SUCCESS;
+}
+CU_SAME(cuKernelGetParamInfo, cuFuncGetParamInfo);
+
+PX_API CUresult cuKernelGetFunction(CUfunction *out, CUkernel kernel) {
+  CU_ENTER();
+  CU_REQUIRE(out && kernel, CUDA_ERROR_INVALID_HANDLE);
+  *out = kernel;
+  return CUDA_SUCCESS;
+}
+
+/* Modules are loaded whole. */
+PX_API CUresult cuFuncIsLoaded(int *state, CUfunction kernel) {
+  enum { LOADED = 1 };
+  CU_ENTER();
+  CU_REQUIRE(state && kernel, CUDA_ERROR_INVALID_VALUE);
+  *state = LOADED;
+  return CUDA_SUCCESS;
+}
+
+PX_API CUresult cuFuncLoad(CUfunction kernel) {
+  CU_ENTER();
+  return kernel ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* ---- occupancy ---- */
+
+PX_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction kernel, int threads,
+                                                                     size_t shared, unsigned flags) {
+  CU_ENTER();
+  CU_REQUIRE(flags <= 1, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  return cu_result(px_occupancy(kernel, threads, shared, blocks));
+}
+
+PX_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction kernel, int threads, size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, threads, shared, 0);
+}
+
+PX_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, CUfunction kernel, int blocks, int threads) {
+  CU_ENTER();
+  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  return cu_result(px_dynamic_left(kernel, blocks, threads, size));
+}
+
+/* The largest block that runs: a processor has one at a time. */
+PX_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction kernel, size_t (*shared_of)(int),
+                                                          size_t shared, int limit, unsigned flags) {
+  enum { WARP = 32, LARGEST = 1024 };
+  int fits = 0;
+  CU_REQUIRE(grid && block && limit >= 0, CUDA_ERROR_INVALID_VALUE);
+  int threads = limit && limit < LARGEST ? limit : LARGEST;
+  while (threads > 0 && !fits) {
+    size_t bytes = shared_of ? shared_of(threads) : shared;
+    CUresult error = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&fits, kernel, threads, bytes, flags);
+    CU_REQUIRE(!error, error);
+    if (!fits) threads = threads > WARP ? (threads - 1) / WARP * WARP : threads - 1;
+  }
+  *block = threads;
+  *grid = threads ? px_attribute(16) : 0;
+  return CUDA_SUCCESS;
+}
+
+PX_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction kernel, size_t (*shared_of)(int),
+                                                 size_t shared, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, shared_of, shared, limit, 0);
+}

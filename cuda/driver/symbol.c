@@ -1,0 +1,33 @@
+/* symbol.c: cuGetProcAddress: a function by its plain name, in the version that a version of CUDA has. */
+#include <string.h>
+#include "driver.h"
+#include "proc.h"
+
+enum { VERSION_NOT_SUFFICIENT = 2, SYMBOL_NOT_FOUND = 1, FOUND = 0, KNOWN_FLAGS = 3 };
+
+/* Whether an entry is `name` itself or one of its versions. */
+static bool is_version_of(const char *entry, const char *name, size_t length) {
+  if (strncmp(entry, name, length) != 0) return false;
+  const char *rest = entry + length;
+  return !*rest || (rest[0] == '_' && rest[1] == 'v' && rest[2] >= '1' && rest[2] <= '9' && !rest[3]);
+}
+
+/* The newest version that is not newer than the one that is asked for. */
+PX_API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status) {
+  const px_proc *best = NULL;
+  bool known = false;
+  CU_REQUIRE(name && out && !(flags & ~(uint64_t)KNOWN_FLAGS), CUDA_ERROR_INVALID_VALUE);
+  for (const px_proc *at = px_procs; at->name; at++) {
+    if (!at->version || !is_version_of(at->name, name, strlen(name))) continue;
+    known = true;
+    if (at->version <= version && (!best || at->version > best->version)) best = at;
+  }
+  memset(out, 0, sizeof *out);
+  if (best) memcpy(out, &best->function, sizeof best->function);
+  if (status) *status = best ? FOUND : known ? VERSION_NOT_SUFFICIENT : SYMBOL_NOT_FOUND;
+  return best ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+PX_API CUresult cuGetProcAddress(const char *name, void **out, int version, uint64_t flags) {
+  return cuGetProcAddress_v2(name, out, version, flags, NULL);
+}
