@@ -59,7 +59,7 @@ PX_API CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *want
 }
 
 PX_API CUresult cuArrayDestroy(CUarray array) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(array, CUDA_ERROR_INVALID_HANDLE);
   return cu_result(cudaFreeArray(array));
 }
@@ -100,7 +100,7 @@ PX_API CUresult cuMipmappedArrayGetLevel(CUarray *out, CUmipmappedArray mipmap, 
 }
 
 PX_API CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(mipmap, CUDA_ERROR_INVALID_HANDLE);
   return cu_result(cudaFreeMipmappedArray(mipmap));
 }

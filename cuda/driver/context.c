@@ -52,6 +52,13 @@ CUresult cu_enter(void) {
   return cu_result(px_enter());
 }
 
+CUresult cu_enter_any(void) {
+  if (cu_current()) return cu_enter();
+  CU_REQUIRE(atomic_load(&initialised), CUDA_ERROR_NOT_INITIALIZED);
+  px_context_use(NULL);
+  return cu_result(px_enter());
+}
+
 CUresult cu_device(CUdevice device) {
   CU_REQUIRE(atomic_load(&initialised), CUDA_ERROR_NOT_INITIALIZED);
   return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;

@@ -17,6 +17,9 @@
 /* Whether calls may be made: cuInit, a context that is current and lives, no error that stays. */
 CUresult cu_enter(void);
 
+/* The same of calls that take what has a context already, and need none that is current. */
+CUresult cu_enter_any(void);
+
 /* Whether cuInit has been called, and the number is a device's. */
 CUresult cu_device(CUdevice device);
 
@@ -33,6 +36,12 @@ CUresult cu_result(cudaError_t error);
   do {                              \
     CUresult cu_error = cu_enter(); \
     if (cu_error) return cu_error;  \
+  } while (0)
+
+#define CU_ENTER_ANY()                  \
+  do {                                  \
+    CUresult cu_error = cu_enter_any(); \
+    if (cu_error) return cu_error;      \
   } while (0)
 
 /* Leave it with an error if `condition` does not hold. */

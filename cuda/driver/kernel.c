@@ -77,7 +77,7 @@ enum { CARVEOUT = 9, ATTRIBUTES = 16 };
 
 PX_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction kernel) {
   cudaFuncAttributes found;
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(value, CUDA_ERROR_INVALID_VALUE);
   CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(attribute >= 0 && attribute < ATTRIBUTES, CUDA_ERROR_INVALID_VALUE);
@@ -128,7 +128,7 @@ PX_API CUresult cuKernelSetCacheConfig(CUkernel kernel, int config, CUdevice dev
 }
 
 PX_API CUresult cuFuncGetName(const char **name, CUfunction kernel) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(name, CUDA_ERROR_INVALID_VALUE);
   CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
   *name = kernel->name;

@@ -126,7 +126,7 @@ PX_API CUresult cuLinkComplete(CUlinkState link, void **image, size_t *size) {
 }
 
 PX_API CUresult cuLinkDestroy(CUlinkState link) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(link, CUDA_ERROR_INVALID_HANDLE);
   free(link->image);
   free(link);

@@ -25,7 +25,7 @@ PX_API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
 }
 
 PX_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaFree(host(pointer)));
 }
 
@@ -43,7 +43,7 @@ PX_API CUresult cuMemHostAlloc(void **out, size_t size, unsigned flags) {
 }
 
 PX_API CUresult cuMemFreeHost(void *pointer) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(pointer, CUDA_ERROR_INVALID_VALUE);
   return cu_result(cudaFreeHost(pointer));
 }
@@ -65,7 +65,7 @@ PX_API CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned flags)
 CU_SAME(cuMemHostRegister, cuMemHostRegister_v2);
 
 PX_API CUresult cuMemHostUnregister(void *pointer) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaHostUnregister(pointer));
 }
 
@@ -112,7 +112,7 @@ PX_API CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {
 
 PX_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *start, size_t *size, CUdeviceptr pointer) {
   pe_allocation found;
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(px_find(host(pointer), &found), CUDA_ERROR_NOT_FOUND);
   if (start) *start = found.address;
   if (size) *size = found.size;
@@ -194,7 +194,7 @@ static CUresult facts_of(CUdeviceptr pointer, address_facts *out) {
 
 PX_API CUresult cuPointerGetAttribute(void *out, int attribute, CUdeviceptr pointer) {
   address_facts facts;
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(out && pointer, CUDA_ERROR_INVALID_VALUE);
   CUresult error = facts_of(pointer, &facts);
   return error ? error : write_attribute(&facts, attribute, out);
@@ -203,7 +203,7 @@ PX_API CUresult cuPointerGetAttribute(void *out, int attribute, CUdeviceptr poin
 /* Addresses that CUDA does not know are no error here: the values say so. */
 PX_API CUresult cuPointerGetAttributes(unsigned count, const int *attributes, void **out, CUdeviceptr pointer) {
   address_facts facts;
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(attributes && out && pointer, CUDA_ERROR_INVALID_VALUE);
   CUresult error = facts_of(pointer, &facts);
   for (unsigned i = 0; !error && i < count; i++) {

@@ -152,7 +152,7 @@ static CUresult load_file(CUmodule *out, const char *path, const px_jit *jit) {
 PX_API CUresult cuModuleLoad(CUmodule *out, const char *path) { return load_file(out, path, &(px_jit){0}); }
 
 PX_API CUresult cuModuleUnload(CUmodule module) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   CU_REQUIRE(remove_module(module), CUDA_ERROR_INVALID_HANDLE);
   close_module(module);
   return CUDA_SUCCESS;

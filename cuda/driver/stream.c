@@ -15,18 +15,18 @@ PX_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int pr
 }
 
 PX_API CUresult cuStreamDestroy_v2(CUstream stream) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaStreamDestroy(stream));
 }
 CU_SAME(cuStreamDestroy, cuStreamDestroy_v2);
 
 PX_API CUresult cuStreamSynchronize(CUstream stream) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaStreamSynchronize(stream));
 }
 
 PX_API CUresult cuStreamQuery(CUstream stream) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaStreamQuery(stream));
 }
 
@@ -89,7 +89,7 @@ PX_API CUresult cuEventCreate(CUevent *out, unsigned flags) {
 }
 
 PX_API CUresult cuEventDestroy_v2(CUevent event) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaEventDestroy(event));
 }
 CU_SAME(cuEventDestroy, cuEventDestroy_v2);
@@ -105,17 +105,17 @@ PX_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned 
 }
 
 PX_API CUresult cuEventSynchronize(CUevent event) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaEventSynchronize(event));
 }
 
 PX_API CUresult cuEventQuery(CUevent event) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaEventQuery(event));
 }
 
 PX_API CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent from, CUevent to) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaEventElapsedTime(milliseconds, from, to));
 }
 CU_SAME(cuEventElapsedTime, cuEventElapsedTime_v2);

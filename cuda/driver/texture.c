@@ -68,7 +68,7 @@ PX_API CUresult cuTexObjectCreate(cudaTextureObject_t *out, const CUDA_RESOURCE_
 }
 
 PX_API CUresult cuTexObjectDestroy(cudaTextureObject_t object) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaDestroyTextureObject(object));
 }
 
@@ -80,6 +80,6 @@ PX_API CUresult cuSurfObjectCreate(cudaSurfaceObject_t *out, const CUDA_RESOURCE
 }
 
 PX_API CUresult cuSurfObjectDestroy(cudaSurfaceObject_t object) {
-  CU_ENTER();
+  CU_ENTER_ANY();
   return cu_result(cudaDestroySurfaceObject(object));
 }
