@@ -102,6 +102,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .handles = (uint64_t)(uintptr_t)pe_module_handles(start->module),
     .surfaces = start->surfaces,
     .suspends = facts->suspends || facts->spins || start->cooperative,
+    .looped = facts->looped,
     .spins = facts->spins,
     .cooperative = start->cooperative,
     .host_memory = start->host_memory,

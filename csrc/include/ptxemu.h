@@ -46,6 +46,11 @@ typedef struct pe_warp {
   uint32_t exited;      /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
   uint32_t tid[3][32];  /* x, y, z of every lane */
   uint64_t stack_limit; /* device functions must not start with a host stack that ends below this address */
+  /* for code that runs all warps of a CTA: it is called for the first, and the others follow in memory */
+  uint32_t warps;       /* of the CTA */
+  uint32_t warp_stride; /* bytes from one warp to the next */
+  void **running;       /* where it says which warp runs */
+  uint32_t watched;     /* nonzero: somebody is to be told of barriers */
 } pe_warp;
 
 typedef void (*pe_kernel)(pe_warp *);
@@ -124,6 +129,9 @@ uint32_t pe_barrier_passed(pe_warp *w, uint32_t waiting);
 void pe_barrier_idle(pe_warp *w);
 /* Every lane's last result of a reduction. */
 void pe_barrier_results(pe_warp *w, uint32_t *results);
+
+/* Tell the observer of lanes that arrive at a barrier, in code that runs all warps of a CTA and has its barriers itself. */
+void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask);
 
 /* vprintf(format, args) for every lane of `mask`; generic addresses; result[i] is the C return value of lane i. */
 void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result);

@@ -42,9 +42,10 @@ static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) 
 static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
   const pe_config *config = &launch->config;
   uint64_t local_slot = pe_launch_windows_of_warps(launch) > 1 ? warpid : 0;
+  pe_fiber *fiber = cta->fibers[pe_launch_has_fibers(launch) ? warpid : 0];
   pe_warp_state *state = &cta->warps[warpid];
   *state = (pe_warp_state){
-    .fiber = cta->fibers[config->suspends ? warpid : 0],
+    .fiber = fiber,
     .warp =
         {
           .arena_base = config->host_memory ? 0 : pe_arena_base(launch->arena),
@@ -69,7 +70,11 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
           .local_size = launch->local_stride,
           .warpid = warpid,
-          .stack_limit = pe_fiber_limit(cta->fibers[config->suspends ? warpid : 0]),
+          .stack_limit = pe_fiber_limit(fiber),
+          .warps = launch->warps,
+          .warp_stride = sizeof *state,
+          .running = (void **)&pe_self->running,
+          .watched = launch->observer && launch->observer->barrier,
         },
   };
   fill_threads(&state->warp, config, launch->threads);
@@ -103,7 +108,7 @@ static bool grow_fibers(pe_cta *cta, const pe_cta *first, uint32_t count) {
 
 /* Stacks that an earlier launch has left large are made small again if this one cannot afford them. */
 static bool prepare_fibers(pe_cta *cta, pe_launch *launch, const pe_cta *first) {
-  uint32_t count = launch->config.suspends ? launch->warps : 1;
+  uint32_t count = pe_launch_has_fibers(launch) ? launch->warps : 1;
   if (!make_fibers(cta, launch, count)) return false;
   if (first) return grow_fibers(cta, first, count) && charge_fibers(cta, launch, count, true);
   if (!charge_fibers(cta, launch, count, false))

@@ -231,7 +231,7 @@ int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
   if (error) return error;
   pe_launch *launch = *out;
   launch->stepped = true;
-  launch->config.suspends = 0; /* nothing waits within a call */
+  launch->config.suspends = launch->config.looped = 0; /* nothing waits within a call */
   launch->workers = 1;
   pe_lock();
   bool begun = begin(launch);

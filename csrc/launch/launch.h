@@ -45,6 +45,11 @@ struct pe_launch {
 
 static inline bool pe_stopped(pe_launch *launch) { return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0; }
 
+/* Whether each warp has a fiber of its own; else one serves a worker. */
+static inline bool pe_launch_has_fibers(const pe_launch *launch) {
+  return launch->config.suspends && !launch->config.looped;
+}
+
 /* How many warps of a CTA have a local window each: warps that run one after another share one. */
 static inline uint32_t pe_launch_windows_of_warps(const pe_launch *launch) {
   return launch->config.suspends || launch->stepped ? launch->warps : 1;

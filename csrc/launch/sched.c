@@ -1,7 +1,7 @@
 /* sched.c: a worker takes CTAs in ascending order and runs their warps on fibers.
  *
- * A kernel that never waits uses one fiber for all warps, one after another; otherwise every warp of the CTA has its own
- * and they take turns.  When all warps that can run spin on memory, they may wait for another CTA: the worker then runs
+ * A kernel that never waits uses one fiber for all warps, one after another, and so does one whose code itself gives the warps
+ * of a CTA turns between barriers; otherwise every warp of the CTA has its own fiber and they take turns.  When all warps that can run spin on memory, they may wait for another CTA: the worker then runs
  * the other CTAs that it holds, and takes in one more when all of those spin too.
  */
 #include <fenv.h>
@@ -50,14 +50,14 @@ static void complete_ctas(pe_launch *launch, uint64_t count) {
   atomic_fetch_add_explicit(&launch->completed, count, memory_order_relaxed);
 }
 
-/* ---- kernels that never wait ---- */
+/* ---- kernels whose warps run one after another ---- */
 
 static void run_cta_straight(pe_worker *worker, pe_kernel kernel) {
   pe_cta *cta = worker->cta;
-  for (uint32_t i = 0; i < worker->launch->warps; i++) {
+  uint32_t calls = worker->launch->config.looped ? 1 : worker->launch->warps;
+  for (uint32_t i = 0; i < calls; i++) {
     worker->running = &cta->warps[i];
     kernel(&cta->warps[i].warp);
-    pe_barriers_exit(cta, i);
   }
 }
 
@@ -116,7 +116,7 @@ void pe_suspend(pe_warp *w) {
 
 void pe_yield(pe_warp *w) {
   if (pe_stopped(w->launch)) pe_stop(w);
-  if (!w->launch->config.suspends) return;
+  if (!pe_launch_has_fibers(w->launch)) return;
   pe_self->cta->spinning |= 1u << w->warpid;
   pe_suspend(w);
 }
@@ -275,7 +275,7 @@ void pe_worker_run(pe_worker *worker) {
     pe_launch_starved(launch);
     return;
   }
-  if (launch->config.suspends) {
+  if (pe_launch_has_fibers(launch)) {
     run_waiting(worker);
     forget_places(worker);
   } else {

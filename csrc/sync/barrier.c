@@ -146,7 +146,8 @@ static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_s
     complete(cta, barrier);
     return;
   }
-  if (!w->launch->config.suspends) misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
+  if (!pe_launch_has_fibers(w->launch))
+    misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
   pe_suspend(w);
 }
 
@@ -173,6 +174,8 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   wait_or_complete(w, pos, id, barrier);
   return state_of(w)->result;
 }
+
+void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) { pe_tell_barrier(w, pos, id, mask); }
 
 /* ---- lanes that progress independently ---- */
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Facts:
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
-    ``suspends``: its warps may wait; ``spins``: for memory that another block writes. ``calls``: it makes real calls;
-    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: whatever it is given, it ends soon.
-    ``frame_bytes``: of the host's stack, for one function.
+    ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first; ``spins``: they
+    may wait for memory that another block writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes
+    local memory as it goes; ``brief``: it ends soon, whatever it is given. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
@@ -26,6 +26,7 @@ class Facts:
     local_bytes: int = 0
     frame_bytes: int = 0
     suspends: bool = False
+    looped: bool = False
     spins: bool = False
     calls: bool = False
     stacked: bool = False
@@ -69,6 +70,7 @@ class KernelCode:
             local_bytes=code.local_bytes,
             frame_bytes=code.frame_bytes,
             suspends=bool(code.suspends),
+            looped=bool(code.looped),
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),

@@ -31,6 +31,8 @@ from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.registry import lowerings
 from ptxemu.lower.functions.function import build as build_function
 from ptxemu.lower.functions.independent import build as build_independent
+from ptxemu.lower.functions.looped import build as build_looped
+from ptxemu.lower.functions.looped import can_loop
 from ptxemu.lower.functions.threaded import build as build_threaded
 from ptxemu.lower.functions.threaded_independent import build as build_threaded_independent
 from ptxemu.process.gc_pause import collector_paused
@@ -45,7 +47,8 @@ BUILDERS = {
     (True, False): build_threaded,
     (True, True): build_threaded_independent,
 }
-"""The forms of functions: whether they are threaded, and whether lanes progress independently."""
+"""The forms of functions: whether they are threaded, and whether lanes progress independently. Kernels have one more, for all
+warps of a block."""
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 
@@ -197,8 +200,9 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
+    looped = not (chosen or independent or options.observed) and can_loop(graphs, shapes[0])
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
-        build = BUILDERS[chosen, independent and number == 0]
+        build = build_looped if looped and number == 0 else BUILDERS[chosen, independent and number == 0]
         build(graphs[number], uniformity, frame, unit, symbol)
     waits = any(effect.waits for effect in effects)
     facts = Facts(
@@ -206,6 +210,7 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
         static_shared=layout.static_shared,
         local_bytes=layout.local_bytes,
         suspends=waits,
+        looped=looped,
         spins=any(graph.spins for graph in graphs),
         calls=len(found) > 1,
         stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),

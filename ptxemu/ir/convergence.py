@@ -12,10 +12,10 @@ Qualifiers = tuple[str, tuple[str, ...], tuple[bool, ...]]
 
 def meets(op: Op) -> bool:
     """Whether lanes of a warp wait for each other at an instruction."""
-    return op.effects.meets in ("membermask", "warp") or _is_grid_barrier(op)
+    return op.effects.meets in ("membermask", "warp") or is_grid_barrier(op)
 
 
-def _is_grid_barrier(op: Op) -> bool:
+def is_grid_barrier(op: Op) -> bool:
     callee = None if op.call is None else op.call.callee
     return isinstance(callee, Function) and callee.name.startswith("cudaCGSynchronize")
 

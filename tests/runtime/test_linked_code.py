@@ -120,8 +120,8 @@ def test_a_function_that_it_does_not_have(code):
 
 
 def test_a_symbol_that_the_runtime_does_not_have(code):
-    assert b"\0pe_barrier\0" in code
-    assert "a symbol that the runtime does not have" in refused(code.replace(b"\0pe_barrier\0", b"\0no_barrier\0"))
+    assert b"\0pe_check\0" in code
+    assert "a symbol that the runtime does not have" in refused(code.replace(b"\0pe_check\0", b"\0no_check\0"))
 
 
 def test_every_piece_of_an_object_is_refused_or_complete(code):

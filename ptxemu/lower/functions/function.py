@@ -58,11 +58,15 @@ class FunctionBuilder:
         for block in self.order:
             self._block(block)
         ctx.start("done")
-        if ctx.layout.framed:
-            finish(ctx)
-        else:
-            ctx.stmt("ret void")
+        self._leave()
         return self._assemble(symbol)
+
+    def _leave(self) -> None:
+        """The end of the function."""
+        if self.ctx.layout.framed:
+            finish(self.ctx)
+        else:
+            self.ctx.stmt("ret void")
 
     def _prepare(self) -> None:
         """Decide where values live."""
@@ -154,9 +158,14 @@ class FunctionBuilder:
         for block in self.order:
             for op in block.ops:
                 if _is_widening(ctx, op):
-                    ctx.corrections[op] = slot = ctx.alloca(WORD)
                     ctx.wrapped_slot()
-                    ctx.prologue.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
+                    ctx.corrections[op] = self._correction()
+
+    def _correction(self) -> str:
+        """A slot for the corrections of a widening."""
+        slot = self.ctx.alloca(WORD)
+        self.ctx.prologue.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
+        return slot
 
     # -- blocks
 

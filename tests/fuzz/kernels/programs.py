@@ -56,7 +56,8 @@ def program(seed: int) -> Program:
     """The module of a seed."""
     rng = random.Random(seed)
     grid, block = rng.choice(GRIDS), rng.choice(BLOCKS)
-    features = frozenset(["", *(name for name, probability in FEATURES.items() if rng.random() < probability)])
+    drawn = [name for name, probability in FEATURES.items() if rng.random() < probability]
+    features = frozenset(["", *drawn, *(["one barrier"] if seed % 5 < 2 else [])])
     functions: dict[str, list[str]] = {WORDS: [], STRUCT: []}
     texts = [function(rng, functions, features) for _ in range(rng.choice([0, 0, 1, 2]))]
     if "pointers" in features:

@@ -6,6 +6,7 @@ from tests.fuzz.kernels.memory import CHAIN, FLAGS, PHASE, SHARED, SLOTS, WORDS_
 from tests.fuzz.kernels.writer import Scope, Writer, in_step, members_of, statement, together, whole_warps, with_members
 
 BARRIERS = ("bar.sync 0;", "barrier.sync 1;", "barrier.sync.aligned 2;")
+SAME_BARRIER = ("bar.sync 0;", "barrier.sync 0;", "barrier.cta.sync.aligned 0;")
 # shape and types, and how many registers D, A, B and C take
 MMA = [
     ("m16n8k8.row.col.f32.f16.f16.f32", 4, 2, 1, 4), ("m16n8k16.row.col.f32.bf16.bf16.f32", 4, 4, 2, 4),
@@ -84,9 +85,14 @@ def take(w: Writer) -> None:
     w.emit(f"ld.shared.u32 {w.register()}, [%x2];")
 
 
+def barrier_of(w: Writer) -> str:
+    """A barrier of the whole block; in some programs it is always the same one."""
+    return w.pick(*(SAME_BARRIER if "one barrier" in w.features else BARRIERS))
+
+
 @statement(4, together)
 def exchange(w: Writer, scope: Scope, depth: int) -> None:
-    barrier = w.pick(*BARRIERS)
+    barrier = barrier_of(w)
     put(w)
     w.emit(barrier)
     take(w)
@@ -95,11 +101,13 @@ def exchange(w: Writer, scope: Scope, depth: int) -> None:
 
 @statement(1, together)
 def guarded_barrier(w: Writer, scope: Scope, depth: int) -> None:
-    w.emit(f"@{w.condition(uniform=True)} {w.pick(*BARRIERS)}")
+    w.emit(f"@{w.condition(uniform=True)} {barrier_of(w)}")
 
 
 @statement(2, together)
 def vote_barrier(w: Writer, scope: Scope, depth: int) -> None:
+    if "one barrier" in w.features:
+        return
     condition = w.condition()
     if w.chance(0.5):
         w.emit(f"bar.red.popc.u32 {w.register()}, 3, {condition};")
