@@ -15,11 +15,11 @@ run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
 
 test: $(READY)
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto
 
 # What a change needs first: everything but the tests marked as slow.
 test-fast: $(READY)
-	$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow"
 
 check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -37,7 +37,7 @@ bench: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
-	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_other_ways.py
+	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_isa.py tests/isa/test_other_ways.py
 	$(BIN)/python -m tests.fuzz.front --iterations 1000000
 	$(BIN)/python -m tests.fuzz.dialects --seconds 600
 	$(BIN)/python -m tests.fuzz.hostile.hunt

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import scheduling
 from tests.support.places import ROOT
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of children would each compile all modules anew
@@ -43,6 +44,16 @@ def interruptible() -> None:
 def root() -> Path:
     """The project's folder."""
     return ROOT
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: scheduling.order(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """That of ``tests/support/scheduling.py``, unless the command line asks for one."""
+    return scheduling.Neighbours(config, log) if config.getvalue("dist") in ("load", "loadgroup") else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,9 +13,6 @@ import pytest
 import ptxemu
 from tests.support.places import AGREEMENT
 
-# Everything is checked once, in one process (pytest -n auto --dist loadgroup).
-pytestmark = pytest.mark.xdist_group("agreement")
-
 LEAST = 0.99  # of each measure, over all cases that are not known differences
 
 # Deliberate differences: rule class and name of the cases, and why.

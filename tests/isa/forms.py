@@ -25,7 +25,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -310,17 +310,18 @@ def names_of(form: Form) -> dict[str, object]:
 
 
 def _expected(form: Form) -> list[tuple[object, ...]]:
-    code = compile(f"({form.oracle})", f"line {form.line}", "eval")
-    names = names_of(form)
-    rows = []
-    for index in range(COUNT):
-        values = {
-            o.name: value_of(o, int.from_bytes(column[index].tobytes(), "little"))
-            for o, column in zip(form.sources, form.inputs, strict=True)
-        }
-        result = eval(code, names | values)
-        rows.append(result if isinstance(result, tuple) else (result,))
-    return rows
+    parameters = ", ".join(operand.name for operand in form.sources)
+    oracle = eval(compile(f"lambda {parameters}: ({form.oracle})", f"line {form.line}", "eval"), names_of(form))
+    columns = [_values(operand, column.tobytes()) for operand, column in zip(form.sources, form.inputs, strict=True)]
+    results = [oracle(*values) for values in (zip(*columns) if columns else [()] * COUNT)]
+    return [result if isinstance(result, tuple) else (result,) for result in results]
+
+
+@lru_cache(maxsize=256)
+def _values(operand: Operand, column: bytes) -> list[int | bool]:
+    """A column of inputs as oracles see it."""
+    size = len(column) // COUNT
+    return [value_of(operand, int.from_bytes(column[at : at + size], "little")) for at in range(0, len(column), size)]
 
 
 def _constant(text: str) -> int | None:

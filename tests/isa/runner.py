@@ -24,9 +24,11 @@ start with four blanks.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver.program import Program
 from ptxemu.text.errors import Fault
 from tests.isa import textures as isa_textures
 from tests.isa import warp_oracles as isa_warp_oracles
@@ -74,9 +77,23 @@ class File:
     forms: list[Form]
     shared: Run
 
-    def groups(self) -> list[list[Form]]:
-        """The forms, a kernel full at a time."""
-        return [self.forms[start : start + FORMS_IN_A_KERNEL] for start in range(0, len(self.forms), FORMS_IN_A_KERNEL)]
+    @cached_property
+    def chosen(self) -> list[Form]:
+        """Few of the forms, which together have every line, modifier and operand that the forms have."""
+        left = {id(form): features(form) for form in self.forms}
+        missing = set().union(*left.values())
+        found = []
+        while missing:
+            best = max(self.forms, key=lambda form: len(left[id(form)] & missing))
+            found.append(best)
+            missing -= left[id(best)]
+        return found
+
+    @property
+    def others(self) -> list[Form]:
+        """The forms that are not chosen."""
+        chosen = set(map(id, self.chosen))
+        return [form for form in self.forms if id(form) not in chosen]
 
     def module_text(self, group: list[Form]) -> str:
         entries = [kernel_text(group, name, name == "uniform") for name in ("varying", "uniform")]
@@ -85,6 +102,16 @@ class File:
     def bare_text(self, group: list[Form]) -> str:
         """The forms alone, with neither inputs nor results."""
         return "\n".join([self.header, bare_kernel_text(group)])
+
+
+def features(form: Form) -> set[object]:
+    """What distinguishes a form from others of its file."""
+    return {form.line, *form.mods, *((operand.name, operand.type, operand.pool) for operand in form.operands)}
+
+
+def in_kernels(forms: list[Form], size: int = FORMS_IN_A_KERNEL) -> list[list[Form]]:
+    """The forms, a kernel full at a time."""
+    return [forms[start : start + size] for start in range(0, len(forms), size)]
 
 
 def read(path: Path) -> File:
@@ -192,9 +219,18 @@ def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -
     return np.array([int(item) & mask for item in items], f"u{dtype.itemsize}").view(dtype)
 
 
-def execute(file: File, run: Run) -> None:
-    """Launch one ``run`` directive and compare. What it starts with is as the file says, however often it was run."""
-    module = ptxemu.loads(file.text, filename=file.path.name)
+@cache
+def _program(path: Path, tier: str | None, way: str) -> Program:
+    """A file, which is read once for all its runs that are compiled in one way."""
+    return ptxemu.loads(path.read_text(), filename=path.name, tier=tier).program
+
+
+def execute(file: File, run: Run, way: str = "") -> None:
+    """Launch one ``run`` directive and compare. What it starts with is as the file says, however often it was run.
+
+    ``way`` names how the caller has the code made, which runs share.
+    """
+    module = ptxemu.Module(_program(file.path, os.environ.get("PTXEMU_TIER"), way))
     for name, surface in run.surfaces.items():
         surface.copy_from_host(np.array(run.values[name], surface.dtype).reshape(surface.shape))
     arrays = {id(argument): argument.copy() for argument in run.arguments if isinstance(argument, np.ndarray)}
@@ -214,10 +250,10 @@ def execute(file: File, run: Run) -> None:
         np.testing.assert_array_equal(got, want, err_msg=f"{file.path.name}:{run.line}: {run.kernel}: {name}")
 
 
-def execute_forms(file: File, group: list[Form]) -> list[str]:
+def execute_forms(file: File, group: list[Form], opt: int = 2) -> list[str]:
     """What is wrong with a group of forms."""
     text = file.module_text(group)
-    module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}")
+    module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}", opt=opt)
     for name, surface in file.shared.bound:
         module.bind(name, surface)
 

@@ -1,8 +1,12 @@
-"""Every file of ``tests/isa``, and whether together they use every supported row and modifier of the instruction table."""
+"""Every file of ``tests/isa``, and whether together they use every supported row and modifier of the instruction table.
+
+With PTXEMU_EVERY_FORM in the environment, as in `make fuzz`, every form is also compiled to the best code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +16,9 @@ from ptxemu.driver import compile
 from ptxemu.ir.ops import Op
 from ptxemu.isa.table import Row
 from tests.isa.forms import Form
-from tests.isa.runner import FILES, File, Run, execute, execute_forms, read
+from tests.isa.runner import FILES, FORMS_IN_A_KERNEL, File, Run, execute, execute_forms, in_kernels, read
 
+EVERY_FORM = "PTXEMU_EVERY_FORM" in os.environ
 files = {path.stem: read(path) for path in FILES}
 
 
@@ -28,9 +33,9 @@ def runs() -> Iterator[object]:
             yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}", marks=later(number))
 
 
-def groups() -> Iterator[object]:
+def groups(of: Callable[[File], list[Form]], size: int = FORMS_IN_A_KERNEL) -> Iterator[object]:
     for name, file in files.items():
-        for number, group in enumerate(file.groups()):
+        for number, group in enumerate(in_kernels(of(file), size)):
             yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}", marks=later(number))
 
 
@@ -45,9 +50,18 @@ def test_run(file: File, run: Run) -> None:
     execute(file, run)
 
 
-@pytest.mark.parametrize(("file", "group"), list(groups()))
+@pytest.mark.parametrize(("file", "group"), list(groups(lambda file: file.chosen)))
 def test_forms(file: File, group: list[Form]) -> None:
+    """Every line, modifier and type, as the best code."""
     failures = execute_forms(file, group)
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "group"), list(groups(lambda file: file.others, 2 * FORMS_IN_A_KERNEL)))
+def test_other_forms(file: File, group: list[Form]) -> None:
+    """All their combinations, as code on which LLVM spends little time."""
+    failures = execute_forms(file, group, opt=2 if EVERY_FORM else 0)
     assert not failures, "\n".join(failures)
 
 
@@ -63,7 +77,7 @@ def used_ops(name: str) -> Iterator[Op]:
     """The checked operations of a file, those of its forms included."""
     file = files[name]
     yield from ops_of(file.text, file.path.name)
-    for group in file.groups():
+    for group in in_kernels(file.forms):
         yield from ops_of(file.bare_text(group), file.path.name)
 
 

@@ -33,8 +33,7 @@ OBJECTS = Path("build", "objects")
 CUDA = {f"ptxemu/cuda/lib/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libgpuocelot.so")}
 RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so", *CUDA}
 
-# One process runs them all, so that everything is built once (pytest -n auto --dist loadgroup).
-pytestmark = [pytest.mark.xdist_group("packaging"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def attempt(*command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -17,23 +18,23 @@ class Format:
     mantissa: int
     nan: int
 
-    @property
+    @cached_property
     def bits(self) -> int:
         return 1 + self.exponent + self.mantissa
 
-    @property
+    @cached_property
     def sign(self) -> int:
         return 1 << (self.bits - 1)
 
-    @property
+    @cached_property
     def infinity(self) -> int:
         return self.sign - (1 << self.mantissa)
 
-    @property
+    @cached_property
     def bias(self) -> int:
         return (1 << (self.exponent - 1)) - 1
 
-    @property
+    @cached_property
     def one(self) -> int:
         return self.bias << self.mantissa
 
@@ -57,19 +58,20 @@ class Format:
         field = (b & (self.sign - 1)) >> self.mantissa
         fraction = b & ((1 << self.mantissa) - 1)
         significand = fraction | (1 << self.mantissa) if field else fraction
-        magnitude = Fraction(significand) * Fraction(2) ** (max(field, 1) - self.bias - self.mantissa)
-        return -magnitude if self.is_negative(b) else magnitude
+        exponent = max(field, 1) - self.bias - self.mantissa
+        signed = -significand if self.is_negative(b) else significand
+        return Fraction(signed << exponent) if exponent >= 0 else Fraction(signed, 1 << -exponent)
 
     def round(self, q: Fraction, mode: str = "rn", negative_zero: bool = False) -> int:
         """The pattern of ``q`` rounded by ``mode``; the sign of an exact zero is given."""
         if q == 0:
             return self.sign if negative_zero else 0
         sign = self.sign if q < 0 else 0
-        magnitude = abs(q)
-        exponent = max(floor_log2(magnitude), 1 - self.bias)
-        scaled = magnitude / Fraction(2) ** (exponent - self.mantissa)
+        numerator, denominator = abs(q.numerator), q.denominator
+        exponent = max(_floor_log2(numerator, denominator), 1 - self.bias)
         directed = {"rm": "up" if sign else "down", "rp": "down" if sign else "up", "rz": "down"}.get(mode, "near")
-        steps = round_natural(scaled, directed)
+        down = exponent - self.mantissa
+        steps = _round_ratio(numerator << max(-down, 0), denominator << max(down, 0), directed)
         pattern = steps + ((exponent + self.bias - 1) << self.mantissa)
         if pattern >= self.infinity:
             pattern = self.infinity - (directed == "down")
@@ -89,16 +91,25 @@ FORMATS = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64}
 
 
 def floor_log2(q: Fraction) -> int:
-    estimate = q.numerator.bit_length() - q.denominator.bit_length()
-    return estimate if Fraction(2) ** estimate <= q else estimate - 1
+    return _floor_log2(q.numerator, q.denominator)
+
+
+def _floor_log2(numerator: int, denominator: int) -> int:
+    estimate = numerator.bit_length() - denominator.bit_length()
+    reached = denominator << estimate <= numerator if estimate >= 0 else denominator <= numerator << -estimate
+    return estimate if reached else estimate - 1
 
 
 def round_natural(q: Fraction, how: str) -> int:
     """A non-negative number to an integer: ``near`` (ties to even), ``up`` or ``down``."""
-    floor, rest = divmod(q.numerator, q.denominator)
+    return _round_ratio(q.numerator, q.denominator, how)
+
+
+def _round_ratio(numerator: int, denominator: int, how: str) -> int:
+    floor, rest = divmod(numerator, denominator)
     if how == "near":
         twice = 2 * rest
-        return floor + (twice > q.denominator or (twice == q.denominator and floor & 1))
+        return floor + (twice > denominator or (twice == denominator and floor & 1))
     return floor + (how == "up" and rest > 0)
 
 

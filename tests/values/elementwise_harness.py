@@ -161,6 +161,8 @@ def compiled(form: Form, lanes: int, cpu: str = "") -> tuple[llvm.ExecutionEngin
     module.verify()
     machine = target_machine(cpu)
     options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = options.slp_vectorization = False  # as ptxemu compiles
+    options.loop_unrolling = False
     llvm.create_pass_builder(machine, options).getModulePassManager().run(module, llvm.create_pass_builder(machine, options))
     for symbol, address in RUNTIME.items():
         llvm.add_symbol(symbol, address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -44,6 +45,7 @@ def number(kind: str, x: int) -> int:
     return signed(x, bits_of(kind)) if kind[0] == "s" else x
 
 
+@cache
 def integers(kind: str) -> np.ndarray:
     bits = bits_of(kind)
     values = [integer_edges(bits), random_bits(bits, 200)]
@@ -54,6 +56,7 @@ def integers(kind: str) -> np.ndarray:
     return np.concatenate(values)
 
 
+@cache
 def floats(f: Format) -> np.ndarray:
     if f.bits == 16:
         return np.arange(65536, dtype=np.uint16)[::7]
