@@ -104,6 +104,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .suspends = facts->suspends || facts->spins || start->cooperative,
     .looped = facts->looped,
     .spins = facts->spins,
+    .daz = facts->daz,
     .cooperative = start->cooperative,
     .host_memory = start->host_memory,
     .workers = device->workers,

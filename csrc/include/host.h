@@ -68,6 +68,7 @@ typedef struct pe_config {
   uint32_t suspends;    /* the kernel may wait: every warp gets a fiber of its own, */
   uint32_t looped;      /* unless its code runs all warps of a CTA when it is called for the first */
   uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
+  uint32_t daz;         /* the kernel expects the processor to read subnormal numbers as zeros (x86) */
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
   uint32_t host_memory; /* kernels may touch all memory of the process: addresses outside of the arena are not tested */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */

@@ -25,6 +25,7 @@
 #define PROMPT_ROUNDS 4   /* rounds in which everything spins before another CTA is taken in */
 #define PATIENT_ROUNDS 64 /* and before the thread sleeps between rounds */
 #define SLEEP_NANOSECONDS 20000
+#define DAZ (1u << 6)          /* of MXCSR */
 #define STUCK_ROUNDS (1 << 14) /* rounds in which CTAs only wait for mbarriers that count as a deadlock: about a second */
 
 _Thread_local pe_worker *pe_self __attribute__((tls_model("initial-exec")));
@@ -35,6 +36,13 @@ void pe_default_floating_point(void) {
   _mm_setcsr(0x1f80);
 #elif defined(__aarch64__)
   __asm__ volatile("msr fpcr, %0" : : "r"(0ull));
+#endif
+}
+
+/* Read subnormal numbers as zeros, as the kernel's arithmetic does. */
+static void zero_denormals(void) {
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | DAZ);
 #endif
 }
 
@@ -270,6 +278,7 @@ static void run_waiting(pe_worker *worker) {
 void pe_worker_run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_default_floating_point();
+  if (launch->config.daz) zero_denormals();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);
   if (!pe_cta_prepare(worker->cta, launch, &windows, NULL)) {
     pe_launch_starved(launch);

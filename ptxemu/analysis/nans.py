@@ -22,7 +22,11 @@ def takes_raw(op: Op) -> bool:
 
 
 def raw_values(graph: Graph) -> set[Reg]:
-    """Registers that may hold a NaN that is not canonical: raw results, and phis of nothing but such and constants."""
+    """Registers that may hold a NaN that is not canonical: raw results, and phis of nothing but such and constants.
+
+    Constants that are subnormal are left out, as they are not flushed where subnormal results wait for it as NaNs do
+    (lower/core/denormals.py).
+    """
     raw = {op.dsts[0] for block in graph.blocks for op in block.ops if may_be_raw(op)}
     raw.discard(None)
     if not raw:
@@ -43,5 +47,6 @@ def raw_values(graph: Graph) -> set[Reg]:
 
 def _fits(arg: Reg | Imm, raw: set[Reg | None], hopeful: set[Reg]) -> bool:
     if isinstance(arg, Imm):
-        return arg.bits & 0x7FFFFFFF <= 0x7F800000
+        magnitude = arg.bits & 0x7FFFFFFF
+        return magnitude == 0 or 0x00800000 <= magnitude <= 0x7F800000
     return arg in raw or arg in hopeful

@@ -18,7 +18,8 @@ class Facts:
 
     ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first; ``spins``: they
     may wait for memory that another block writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes
-    local memory as it goes; ``brief``: it ends soon, whatever it is given. ``frame_bytes``: of the host stack, for one function.
+    local memory as it goes; ``brief``: it ends soon, whatever it is given; ``daz``: the processor must read subnormal numbers as
+    zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
@@ -31,6 +32,7 @@ class Facts:
     calls: bool = False
     stacked: bool = False
     brief: bool = False
+    daz: bool = False
 
     def native(self) -> CData:
         """A ``pe_code_facts`` of this and no texts."""
@@ -75,5 +77,6 @@ class KernelCode:
             calls=bool(code.calls),
             stacked=bool(code.stacked),
             brief=bool(code.brief),
+            daz=bool(code.daz),
         )
         return cls(entry.data(lib.PE_SECTION_OBJECT), entry.text(code.symbol), bool(code.final), facts, entry.text(code.maker))

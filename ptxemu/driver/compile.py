@@ -26,6 +26,7 @@ from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Function, Module, Variable
 from ptxemu.irtext.printer import Body, Notes, print_ir
 from ptxemu.irtext.verifier import SSA
+from ptxemu.lower.core.denormals import all_flush
 from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.registry import lowerings
@@ -201,6 +202,7 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
     looped = not (chosen or independent or options.observed) and can_loop(graphs, shapes[0])
+    unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         build = build_looped if looped and number == 0 else BUILDERS[chosen, independent and number == 0]
         build(graphs[number], uniformity, frame, unit, symbol)
@@ -213,6 +215,7 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
         looped=looped,
         spins=any(graph.spins for graph in graphs),
         calls=len(found) > 1,
+        daz=unit.daz,
         stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),
         brief=not waits and len(found) == 1 and is_brief(graphs[0]),
     )

@@ -59,10 +59,11 @@ def target_machine(cpu: str | None, opt: int) -> llvm.TargetMachine:
 
 def target_of(cpu: str | None) -> Target:
     """What the lowering may assume of a CPU."""
+    triple, _, features = host()
+    x86 = triple.startswith("x86_64")
     if cpu is not None:
-        return Target(LEVELS.get(cpu, frozenset()))
-    features = host()[2].split(",")
-    return Target(frozenset(feature[1:] for feature in features if feature.startswith("+")))
+        return Target(LEVELS.get(cpu, frozenset()), x86)
+    return Target(frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+")), x86)
 
 
 def optimized(text: str, cpu: str | None, effort: Effort) -> str:

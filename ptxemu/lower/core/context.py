@@ -14,7 +14,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter
-from ptxemu.lower.core.float_bits import canonical
+from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.journal import Journal, Noted
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
@@ -33,6 +33,7 @@ class LaneEmitter(Emitter):
     def __init__(self, kernel: Context, lanes: int) -> None:
         super().__init__(lanes, kernel.lines)
         self.kernel = kernel
+        self.daz = kernel.unit.daz
         self.declarations = kernel.declarations
 
     def fresh(self) -> str:
@@ -312,10 +313,13 @@ class Context:
         return self._narrow(value, self.storage_type(operand), operand.type.bits, kind, True)
 
     def _canonical(self, reg: Reg, value: str, vector: bool) -> str:
-        """The value of a raw register with its NaNs made canonical; kept for the block."""
+        """The value of a raw register with its NaNs made canonical, and its subnormals flushed if that has waited; kept for the
+        block."""
         if (reg, vector) not in self.canonical:
             emitter = self.vector if vector else self.scalar
             value = self.convert(value, self.storage_type(reg), "float", vector)
+            if self.unit.daz:
+                value = flush(emitter, "float", value)
             value = canonical(emitter, "float", value)
             self.canonical[reg, vector] = self.convert(value, "float", self.storage_type(reg), vector)
         return self.canonical[reg, vector]

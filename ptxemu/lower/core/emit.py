@@ -74,6 +74,7 @@ class Emitter(ABC):
     """Appends LLVM instructions to ``lines``; names are ``%v<n>``, unique within the function."""
 
     raw_nan = False  # the caller makes f32 NaNs canonical where their bits are observed (analysis/nans.py)
+    daz = False  # the processor reads subnormals as zeros, and the caller flushes results as it does NaNs (denormals.py)
 
     def __init__(self, lanes: int, lines: list[str] | None = None) -> None:
         self.lanes = lanes

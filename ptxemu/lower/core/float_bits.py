@@ -62,6 +62,11 @@ def flush_inputs(e: Emitter, op: Op, t: str, sources: tuple[str, ...]) -> tuple[
     return tuple(flush(e, t, x) for x in sources) if "ftz" in op.mods else sources
 
 
+def arithmetic_inputs(e: Emitter, op: Op, t: str, sources: tuple[str, ...]) -> tuple[str, ...]:
+    """The same for sources that only instructions of the processor read, which may do it themselves."""
+    return sources if e.daz else flush_inputs(e, op, t, sources)
+
+
 def is_nan(e: Emitter, t: str, x: str) -> str:
     return e.fcmp("uno", t, x, x)
 
@@ -92,6 +97,8 @@ def saturate(e: Emitter, t: str, x: str) -> str:
 
 def finish(e: Emitter, op: Op, t: str, x: str) -> str:
     """The tail of every f32/f64 operation: ``.ftz`` on the result, then ``.sat`` or the canonical NaN."""
+    if e.daz and e.raw_nan and "sat" not in op.mods:
+        return x
     if "ftz" in op.mods:
         x = flush(e, t, x)
     if "sat" in op.mods:

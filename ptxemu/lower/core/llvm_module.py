@@ -14,7 +14,7 @@ METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights"
 @dataclass(slots=True, eq=False)
 class Unit:
     """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
-    ``observed``: accesses to memory are told to the runtime;
+    ``observed``: accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
     ``steps`` numbers the ``routines`` of threaded code by what they do, ``forms`` the registers that they can take
     (lower/functions/steps.py)."""
 
@@ -22,6 +22,7 @@ class Unit:
     symbols: dict[Function, str]
     waits: bool
     observed: bool = False
+    daz: bool = False
     declarations: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
@@ -29,6 +30,11 @@ class Unit:
     steps: dict[Hashable, int] = field(default_factory=dict)
     routines: list[str] = field(default_factory=list)
     forms: dict[Hashable, int] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> str:
+        """Of functions made for it. Frames larger than the guard zone of a stack must touch it on the way."""
+        return 'nounwind "probe-stack"="inline-asm"' + (' "denormal-fp-math"="ieee,preserve-sign"' if self.daz else "")
 
     def text(self) -> str:
         parts = [f"{name} = private unnamed_addr constant {text}" for text, name in self.constants.items()]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 
 class Target:
-    """What the lowering may assume of the CPU: cheap masked and gathering memory instructions."""
+    """What the lowering may assume of the CPU: cheap masked and gathering memory instructions, and the mode DAZ (``x86``)."""
 
-    def __init__(self, features: frozenset[str]) -> None:
+    def __init__(self, features: frozenset[str], x86: bool = False) -> None:
+        self.daz = x86
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
 

@@ -85,8 +85,7 @@ class FunctionBuilder:
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
         head = f"internal {PROTOTYPE.format(symbol)} noinline" if ctx.layout.framed else f"void @{symbol}(ptr noalias %w)"
-        # frames larger than the guard zone of a stack must touch it on the way
-        parts = [f'define {head} nounwind "probe-stack"="inline-asm" {{\nentry:']
+        parts = [f"define {head} {ctx.unit.attributes} {{\nentry:"]
         parts += ctx.all_allocas() + ctx.prologue
         parts.append(f"  br label %b{self.linear.structure.index[self.order[0]]}")
         parts += ctx.lines

@@ -238,7 +238,7 @@ class LoopedBuilder(FunctionBuilder):
         ctx = self.ctx
         first = f"b{self.linear.structure.index[self.order[0]]}"
         rounds = ", [ %first, %round ]" if self.resumed else ""
-        parts = [f'define void @{symbol}(ptr noalias %first) nounwind "probe-stack"="inline-asm" {{\nentry:']
+        parts = [f"define void @{symbol}(ptr noalias %first) {ctx.unit.attributes} {{\nentry:"]
         parts += [*ctx.all_allocas(), *self._memory()]
         running, warps, stride = (ctx.field(name) for name in ("running", "warps", "warp_stride"))
         parts += [*ctx.head, *self._bounds(warps, stride), "  br label %turn", "turn:"]

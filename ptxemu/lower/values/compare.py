@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter, elementwise
-from ptxemu.lower.core.float_bits import constant, flush, flush_inputs
+from ptxemu.lower.core.float_bits import arithmetic_inputs, constant, flush
 from ptxemu.lower.values.float_formats import widen
 
 FLOAT_CONDITIONS = {
@@ -18,7 +18,7 @@ HALVES = {"f16x2": "half", "bf16x2": "bfloat"}
 
 
 def float_comparison(e: Emitter, op: Op, t: str, a: str, b: str) -> str:
-    a, b = flush_inputs(e, op, t, (a, b))
+    a, b = arithmetic_inputs(e, op, t, (a, b))
     t, a, b = (t, a, b) if t in ("float", "double") else ("float", widen(e, t, a), widen(e, t, b))
     return e.fcmp(FLOAT_CONDITIONS[op.mods["cmp"]], t, a, b)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import (
+    arithmetic_inputs,
     canonical,
     constant,
     exponent_mask,
@@ -83,7 +84,7 @@ def arithmetic(e: Emitter, op: Op, *xs: str) -> str:
     """``mad`` is ``fma`` since sm_20."""
     t = op.type().llvm
     name = "fma" if op.opcode == "mad" else op.opcode
-    xs = flush_inputs(e, op, t, xs)
+    xs = arithmetic_inputs(e, op, t, xs)
     return finish(e, op, t, rounded(e, name, t, xs, op.mods.get("round", "rn")))
 
 

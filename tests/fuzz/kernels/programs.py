@@ -37,6 +37,9 @@ NAME = re.compile(r"[%\w]+")
 FEATURES = {"forms": 0.6, "exit": 0.25} | dict.fromkeys(sorted({one.feature for one in STATEMENTS} - {*COMMON_FEATURES}), 0.12)
 """How likely a program has them."""
 
+COMPUTES = {"forms", "atomics", "textures", "surfaces", "matrices"}
+"""Families that compute with floats in other ways: programs whose arithmetic all flushes subnormals have none of them."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -58,6 +61,8 @@ def program(seed: int) -> Program:
     grid, block = rng.choice(GRIDS), rng.choice(BLOCKS)
     drawn = [name for name, probability in FEATURES.items() if rng.random() < probability]
     features = frozenset(["", *drawn, *(["one barrier"] if seed % 5 < 2 else [])])
+    if "flushes" in features:
+        features -= COMPUTES
     functions: dict[str, list[str]] = {WORDS: [], STRUCT: []}
     texts = [function(rng, functions, features) for _ in range(rng.choice([0, 0, 1, 2]))]
     if "pointers" in features:

@@ -18,6 +18,8 @@ BINARY = [
 ]  # fmt: skip
 UNARY = ["not.b32", "popc.b32", "clz.b32", "brev.b32", "neg.s32", "abs.s32"]
 FLOAT = ["add.f32", "sub.f32", "mul.f32", "div.rn.f32", "min.f32", "max.f32", "add.rz.f32", "mul.rp.f32"]
+FLUSHING = ["add.ftz.f32", "sub.ftz.f32", "mul.ftz.f32", "div.rn.ftz.f32", "min.ftz.f32", "max.ftz.f32", "add.ftz.sat.f32"]
+SMALL = ["0f1F800000", "0f00800000", "0f007FFFFF", "0f80000001", "0f3F000000"]
 SPECIAL = ["tid.x", "tid.y", "ctaid.x", "laneid", "ntid.x", "warpid", "nctaid.y", "lanemask_lt"]
 CLASSES = {"b16": "h", "b32": "r", "b64": "d", "pred": "q"}  # of registers, as PTX declares them and as kernels call them
 
@@ -38,7 +40,11 @@ def compute(w: Writer, scope: Scope, depth: int) -> None:
         w.emit(f"{w.guard()}mov.u32 {target}, %{w.random.choice(SPECIAL)};")
 
 
-@statement(6)
+def keeps_subnormals(w: Writer, scope: Scope, depth: int) -> bool:
+    return "flushes" not in w.features
+
+
+@statement(6, keeps_subnormals)
 def floating(w: Writer, scope: Scope, depth: int) -> None:
     target, kind, guard = w.float(), w.random.random(), w.guard()
     if kind < 0.5:
@@ -51,6 +57,24 @@ def floating(w: Writer, scope: Scope, depth: int) -> None:
         w.emit(f"{guard}mov.b32 {w.register()}, {target};")
     else:
         w.emit(f"{guard}cvt.rzi.s32.f32 {w.register()}, {target};")
+
+
+@statement(15, feature="flushes")
+def flushing(w: Writer, scope: Scope, depth: int) -> None:
+    """Arithmetic that takes subnormals for zeros, about the least normal number."""
+    target, kind, guard = w.float(), w.random.random(), w.guard()
+    if kind < 0.25:
+        w.emit(f"{guard}mul.ftz.f32 {target}, {w.float()}, {w.pick(*SMALL)};")
+    elif kind < 0.5:
+        w.emit(f"{guard}{w.random.choice(FLUSHING)} {target}, {w.float()}, {w.float()};")
+    elif kind < 0.6:
+        w.emit(f"{guard}fma.rn.ftz.f32 {target}, {w.float()}, {w.float()}, {w.float()};")
+    elif kind < 0.7:
+        w.emit(f"{guard}setp.{w.pick('lt', 'equ', 'ge')}.ftz.f32 {w.predicate()}, {target}, {w.float()};")
+    elif kind < 0.8:
+        w.emit(f"{guard}mov.b32 {target}, {w.register()};")
+    else:
+        w.emit(f"{guard}mov.b32 {w.register()}, {target};")
 
 
 @statement(6)
