@@ -1,0 +1,38 @@
+"""Environments with programs of others, which are installed once, under ``build/clients``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from ptxemu.cli.verbs.cuda import folder
+from tests.support.places import ROOT
+
+CLIENTS = ROOT / "build" / "clients"
+
+
+def python_of(name: str, packages: list[str]) -> Path:
+    """The Python of an environment that has some packages and no ptxemu."""
+    place = CLIENTS / name
+    python, done = place / "bin" / "python", place / "packages"
+    wanted = "\n".join(packages)
+    if not done.exists() or done.read_text() != wanted:
+        venv.create(place, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+        done.write_text(wanted)
+    return python
+
+
+def packages_of(python: Path) -> Path:
+    """Where an environment's packages lie."""
+    (found,) = python.parents[1].glob("lib/python3*/site-packages")
+    return found
+
+
+def variables(*libraries: Path, **others: str) -> dict[str, str]:
+    """The environment of a program that is to find ptxemu's libraries, and others in the given folders."""
+    search = ":".join([str(folder()), *map(str, libraries)])
+    return {**os.environ, "LD_LIBRARY_PATH": search, "PTXEMU_PYTHON": sys.executable, **others}

@@ -1,0 +1,42 @@
+"""Programs over the driver API, with results checked: ``python -m tests.clients.run_programs [NAME ...]``."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.clients.environment import packages_of, python_of, variables
+from tests.clients.numba_suite import numba_environment
+from tests.support.places import TESTS
+
+PROGRAMS = TESTS / "clients" / "programs"
+CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-nvrtc"]
+SECONDS = 300
+
+
+def cuda_core() -> tuple[Path, dict[str, str]]:
+    python = python_of("cuda-core", CUDA_CORE)
+    return python, variables(*(path.parent for path in (packages_of(python) / "nvidia").rglob("libnvrtc.so.1?")))
+
+
+CLIENTS = {"numba": numba_environment, "cuda_core": cuda_core}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*CLIENTS, []])
+    failed = 0
+    for name in parser.parse_args().names or CLIENTS:
+        python, environment = CLIENTS[name]()
+        command = [python, PROGRAMS / f"{name}_program.py"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+        right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
+        failed += not right
+        print(f"{name}: {'passed' if right else 'FAILED: ' + (done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
