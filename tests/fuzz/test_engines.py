@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ptxemu.analysis import uniformity
 from tests.fuzz.engines import FORMS, UNSUPPORTED, Comparison, differ, form_of, smaller
 from tests.fuzz.kernels.programs import Program, program
 
@@ -27,6 +28,12 @@ def test_engines_agree(seed: int, comparison: Comparison) -> None:
     assert comparison.difference(program(seed), form_of(seed)) == ""
 
 
+def test_an_error_in_the_facts_is_found(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The analysis takes every register to be as wide as the operation."""
+    monkeypatch.setattr(uniformity, "_narrow_ok", lambda *_: True)
+    assert any(comparison.difference(program(seed), form_of(seed)) for seed in range(100))
+
+
 def test_each_form_is_drawn():
     assert {form_of(seed) for seed in range(40)} == set(FORMS)
 
@@ -37,6 +44,7 @@ def test_each_feature_is_drawn():
         "suld", "sust", "sured", "suq", "tex", "tld4", "mma", "ldmatrix", "stmatrix", "movmatrix", "wmma.load", "cp.async",
         "mbarrier.try_wait", "mbarrier.test_wait.parity", "bar.arrive", "brx.idx", "alloca", "atom.global.cas", "elect.sync",
         "ld.volatile.shared", "ld.acquire.gpu", "exit", "ld.const", "call (%r", "call (t", "%a1, (", "@%q", "redux.sync",
+        "cvt.u16.u16",
     ):  # fmt: skip
         assert opcode in texts, opcode
 

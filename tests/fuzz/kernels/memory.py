@@ -77,6 +77,22 @@ def before_the_start(w: Writer, scope: Scope, depth: int) -> None:
         w.emit(f"{w.guard()}ld.global.u32 {w.register()}, [%a0+{4 * shift}];")
 
 
+@statement(2, in_kernels)
+def narrowed(w: Writer, scope: Scope, depth: int) -> None:
+    """An index in a register that is wider than the type of a conversion: what is cut off differs in some threads."""
+    before, number = w.random.choice([1, 3, 16, 40]), w.fresh()
+    if w.chance(0.5):
+        w.emit(f"sub.u32 %x2, {w.pick('%t0', '%t2')}, {before}; cvt.u16.u16 %x2, %x2; setp.lt.u32 %p{number}, %x2, 2000;")
+        at = address(w, "%in", "%x2", 4)
+    else:
+        w.emit(
+            f"cvt.u64.u32 %a1, {w.pick('%t0', '%t2')}; sub.u64 %a1, %a1, {before}; cvt.{w.pick('u64.u32', 'u32.u64')} %a1, %a1;"
+        )
+        w.emit(f"setp.lt.u64 %p{number}, %a1, 2000; shl.b64 %a0, %a1, 2; add.u64 %a0, %a0, %in;")
+        at = "%a0"
+    w.emit(f"@%p{number} ld.global.u32 {w.register()}, [{at}];")
+
+
 @statement(4, in_kernels)
 def walk(w: Writer, scope: Scope, depth: int) -> None:
     """Every lane goes through the input by steps: an address or an index is carried from turn to turn."""
