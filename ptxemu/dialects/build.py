@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ptxemu.check.matching import match
-from ptxemu.check.modifiers import Misfit, sort_modifiers
+from ptxemu.check.modifiers import Form, Misfit, sort_modifiers
 from ptxemu.ir.ops import Addr, Function, LabelMark, Module, Op, Operand, Param, Reg, SReg, SymRef, Variable
 from ptxemu.ir.types import TYPES, ScalarType
 from ptxemu.isa import rows
@@ -83,9 +84,7 @@ class Builder:
 
         Operands are registers, special registers, addresses, variables, integers and tuples of these (vectors).
         """
-        opcode, *modifiers = text.split(".")
-        forms = sort_modifiers(rows()[opcode], tuple(modifiers), True)
-        assert not isinstance(forms, Misfit), f"{text}: {forms}"
+        forms = _forms(text)
         values = [_value(operand) for operand in operands]
         plan = match(forms, values, {})
         dsts, srcs = plan.assemble(values)
@@ -139,6 +138,15 @@ class Builder:
         value = self.temp("u32")
         self.emit("mov.u32", value, SReg(name))
         return value
+
+
+@lru_cache(maxsize=1024)
+def _forms(text: str) -> list[Form]:
+    """The rows of PTX that take an opcode with its modifiers: the fronts emit few, over and over."""
+    opcode, *modifiers = text.split(".")
+    forms = sort_modifiers(rows()[opcode], tuple(modifiers), True)
+    assert not isinstance(forms, Misfit), f"{text}: {forms}"
+    return forms
 
 
 def _value(operand: Any) -> Any:
