@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxemu.serve import lz4
-from ptxemu.serve.image import ENTRY, HEADER, LZ4, MAGIC, PTX, entries, text_of
+from ptxemu.serve.image import ENTRY, HEADER, INPUT, LINKED, LINKED_MAGIC, LZ4, MAGIC, PTX, entries, text_of, texts_of
 from ptxemu.text.errors import InputError, UnsupportedError
 from tests.support.places import FATBIN
 
@@ -133,3 +133,28 @@ def test_lz4_gives_back_what_was_packed(data, repeats, seed):
 def test_any_lz4_block_ends_within_its_size(block, size):
     with suppress(InputError):
         assert len(lz4.decompress(block, size)) == size
+
+
+def linked(*inputs: bytes) -> bytes:
+    """What the driver library's linker makes of its inputs."""
+    body = b"".join(INPUT.pack(len(one)) + one + b"\0" * (-len(one) % 8) for one in inputs)
+    return LINKED.pack(LINKED_MAGIC, LINKED.size + len(body), len(inputs)) + body
+
+
+def test_linked_images_hold_their_inputs():
+    assert texts_of(linked(b"first\0", fat((PTX, 75, b"second!"))), 80) == ["first", "second!"]
+    assert texts_of(b"alone", 80) == ["alone"]
+
+
+@pytest.mark.parametrize("at", [9, 20, 25, 30])
+def test_damaged_linked_images_are_errors(at):
+    whole = linked(b"first", b"second")
+    with pytest.raises(InputError):
+        texts_of(whole[:at], 80)
+    broken = bytearray(whole)
+    broken[at : at + 1] = b"\xff"
+    with suppress(InputError, UnsupportedError):
+        texts_of(bytes(broken), 80)
+    broken[24:32] = b"\xff" * 8  # the size of the first input
+    with pytest.raises(InputError):
+        texts_of(bytes(broken), 80)
