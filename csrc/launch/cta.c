@@ -136,8 +136,9 @@ void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
     pe_warp *w = &cta->warps[i].warp;
     w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
     w->exited = 0;
-    cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
   }
+  for (uint32_t i = 0; !launch->config.looped && i < launch->warps; i++) /* others never touch that */
+    cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
   cta->cluster_arrivals = false;
   cta->cluster_waiting = 0;
   cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;

@@ -36,7 +36,7 @@ SUITES = (
     "test_atomics", "test_matrix", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_ctm_memory", "test_hostile_programs",
-    "test_api_hostile",
+    "test_api_hostile", "test_looped",
 )  # fmt: skip
 NOTHING_TO_RUN = 5  # the exit status of pytest
 LEFT_OUT = (
