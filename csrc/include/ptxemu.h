@@ -172,6 +172,10 @@ typedef struct pe_atom_site {
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
                void *old);
 
+/* The same on .shared memory at host addresses, which compiled code has tested for the lanes of `mask`; one element each. */
+void pe_atomic_shared(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *host, const void *a,
+                      const void *b, void *old);
+
 /* A reduction on addresses of a program's own space: device memory lies from `bias` on; the windows are those of shared and
  * local memory, [first, last) each. */
 typedef struct pe_red_site {

@@ -40,6 +40,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_clock),
   SYMBOL(pe_globaltimer),
   SYMBOL(pe_atomic),
+  SYMBOL(pe_atomic_shared),
   SYMBOL(pe_red),
   SYMBOL(pe_surface),
   SYMBOL(pe_surface_view_of),

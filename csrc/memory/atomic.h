@@ -202,7 +202,7 @@ typedef struct pe_atom_lanes {
   uint32_t mask;        /* lanes to update, in ascending order */
   bool one_address;     /* known to be common to all lanes, at least two; false: not known */
   bool locked;          /* another thread may reach the memory */
-  uint64_t addr[32];    /* host addresses, aligned to the element */
+  const uint64_t *addr; /* 32 host addresses, aligned to the element */
   const uint8_t *a, *b; /* [lane][element]; b may be NULL where op has one operand */
   uint8_t *old;         /* [lane][element], or NULL */
 } pe_atom_lanes;

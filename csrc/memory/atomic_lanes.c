@@ -52,16 +52,21 @@
     } while (!__atomic_compare_exchange_n(p, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                 \
   }                                                                                                                    \
                                                                                                                        \
+  PE_INLINE void update_lane_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type, uint32_t i, bool locked,       \
+                                    bool wanted) {                                                                     \
+    T *p = (T *)(uintptr_t)g->addr[i], a = get_##NAME(g->a, i), b = get_##NAME(g->b, i);                               \
+    T value = pe_update_##NAME(p, op, type, g->flags, a, b, locked);                                                   \
+    if (wanted) put_##NAME(g->old, i, op == PE_ATOM_PREDEC ? (T)pe_apply(op, type, g->flags, value, a, b) : value);    \
+  }                                                                                                                    \
+                                                                                                                       \
   PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                     \
-    PE_FOR_LANES(i, g->mask) {                                                                                         \
-      T *p = (T *)(uintptr_t)g->addr[i], a = get_##NAME(g->a, i), b = get_##NAME(g->b, i);                             \
-      if (!g->old) {                                                                                                   \
-        pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                                      \
-        continue;                                                                                                      \
-      }                                                                                                                \
-      T value = pe_update_##NAME(p, op, type, g->flags, a, b, g->locked);                                              \
-      put_##NAME(g->old, i, op == PE_ATOM_PREDEC ? (T)pe_apply(op, type, g->flags, value, a, b) : value);              \
-    }                                                                                                                  \
+    bool whole = g->mask == ~0u && !g->locked;                                                                         \
+    if (whole && !g->old)                                                                                              \
+      for (uint32_t i = 0; i < 32; i++) update_lane_##NAME(g, op, type, i, false, false);                              \
+    else if (whole)                                                                                                    \
+      for (uint32_t i = 0; i < 32; i++) update_lane_##NAME(g, op, type, i, false, true);                               \
+    else                                                                                                               \
+      PE_FOR_LANES(i, g->mask) update_lane_##NAME(g, op, type, i, g->locked, g->old != NULL);                          \
   }                                                                                                                    \
                                                                                                                        \
   PE_INLINE void lanes_##NAME(const pe_atom_lanes *g, bool one_address, uint32_t op, uint32_t type) {                  \

@@ -32,20 +32,13 @@ static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask) {
   if (exclusive) pe_exclusive_end(w);
 }
 
-/* What describes the instruction; the rest says where its lanes go. */
-static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t flags, const void *a, const void *b,
-                              void *old) {
-  pe_atom_lanes lanes;
+/* What describes the instruction, whose lanes go to `host`; the mask and what the memory asks for are still to come. */
+static pe_atom_lanes lanes_of(pe_warp *w, const pe_atom_site *site, uint32_t flags, const uint64_t *host, const void *a,
+                              const void *b, void *old) {
   w->pos = site->pos;
   w->space = site->space;
-  lanes.op = site->op;
-  lanes.type = site->type;
-  lanes.flags = flags;
-  lanes.count = site->count;
-  lanes.a = a;
-  lanes.b = b;
-  lanes.old = old;
-  return lanes;
+  return (pe_atom_lanes){
+    .op = site->op, .type = site->type, .flags = flags, .count = site->count, .addr = host, .a = a, .b = b, .old = old};
 }
 
 void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *addr, const void *a, const void *b,
@@ -54,9 +47,10 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   if (!mask) return;
   if (!pe_atom_legal(site->op, site->type))
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, site->space, addr[__builtin_ctz(mask)], size);
-  pe_atom_lanes lanes = lanes_of(w, site, 0, a, b, old);
+  uint64_t host[PE_WARP_LANES];
+  pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
   pe_access access = access_of(site->pos, site->space, size, site->count);
-  pe_verdict v = pe_locate_lanes(w, &access, mask, addr, size, lanes.addr);
+  pe_verdict v = pe_locate_lanes(w, &access, mask, addr, size, host);
   lanes.one_address = v.one_address;
   pe_tell(w, &access, v.shared | v.global, addr, size);
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
@@ -66,6 +60,12 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
     .kind = v.kind, .pos = site->pos, .lane = v.lane, .space = site->space, .address = addr[v.lane], .size = size};
   fault.others = pe_other_failures(w, &access, mask, v.lane, addr, size);
   pe_fault_at(w, &fault);
+}
+
+void pe_atomic_shared(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64_t *host, const void *a,
+                      const void *b, void *old) {
+  pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
+  run_in(&lanes, mask, true, false);
 }
 
 /* Does one allocation hold the element?  `known` is the last one that did. */
@@ -90,9 +90,9 @@ static uint32_t locate_own(const pe_warp *w, const pe_red_site *site, const pe_a
   return status;
 }
 
-/* Are all lanes plainly in one allocation, and in no window?  Then fill lanes->addr. */
+/* Are all lanes plainly in one allocation, and in no window?  Then fill `host`. */
 static bool locate_together(const pe_warp *w, const pe_red_site *site, const pe_access *access, uint32_t mask,
-                            const uint64_t *addr, pe_allocation *region, pe_atom_lanes *lanes) {
+                            const uint64_t *addr, pe_allocation *region, uint64_t host[PE_WARP_LANES], bool *one) {
   uint64_t shift = w->arena_base - site->bias; /* from the program's addresses to those of the arena */
   uint64_t inside[PE_WARP_LANES];
   uint32_t size = access->align;
@@ -101,9 +101,9 @@ static bool locate_together(const pe_warp *w, const pe_red_site *site, const pe_
   for (int i = 0; i < 4; i += 2)
     if (!pe_span_apart(s, site->window[i], site->window[i + 1] - site->window[i])) return false;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) inside[i] = addr[i] + shift;
-  pe_verdict v = pe_locate_lanes(w, access, mask, inside, size, lanes->addr);
+  pe_verdict v = pe_locate_lanes(w, access, mask, inside, size, host);
   uint64_t least = (uint64_t)s.least + shift, greatest = (uint64_t)s.greatest + shift;
-  lanes->one_address = v.one_address;
+  *one = v.one_address;
   return v.lane < 0 && in_region(w, region, least, size) && pe_within(greatest - region->address, size, region->size);
 }
 
@@ -112,19 +112,20 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   uint32_t size = pe_atom_bytes(site->type), live = 0, kind = PE_OK;
   int32_t failed = -1;
   pe_allocation region = {0};
+  uint64_t host[PE_WARP_LANES];
   const pe_su_context *ctx = pe_launch_surfaces(w);
-  pe_atom_lanes lanes = lanes_of(w, &atom, site->flags, a, NULL, NULL);
+  pe_atom_lanes lanes = lanes_of(w, &atom, site->flags, host, a, NULL, NULL);
   if (ctx && ctx->policy.fminmax_keep_old) lanes.flags |= PE_ATOM_KEEP_OLD;
   if (!mask) return;
   pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);
-  if (locate_together(w, site, &access, mask, addr, &region, &lanes)) {
+  if (locate_together(w, site, &access, mask, addr, &region, host, &lanes.one_address)) {
     pe_tell(w, &access, mask, addr, size);
     run_global(w, &lanes, mask);
     return;
   }
   lanes.one_address = false;
   PE_FOR_LANES(i, mask) {
-    kind = locate_own(w, site, &access, addr[i], &region, &lanes.addr[i]);
+    kind = locate_own(w, site, &access, addr[i], &region, &host[i]);
     if (kind != PE_OK) {
       failed = (int32_t)i;
       break;

@@ -133,8 +133,21 @@ static bool all_global(const pe_warp *w, const pe_access *access, pe_span s, uin
          pe_span_apart(s, w->param_base, w->param_size);
 }
 
-static bool all_shared(const pe_warp *w, pe_span s, uint32_t size) {
-  return size <= w->shared_size && (uint64_t)s.greatest <= w->shared_size - size;
+/* Place the lanes of an access of .shared memory; false unless all are aligned and in range.  *one: they have one address. */
+PE_WIDE static bool place_shared(const pe_warp *w, uint32_t mask, const uint64_t *restrict address, uint32_t align,
+                                 uint32_t size, uint64_t host[restrict PE_WARP_LANES], bool *one) {
+  uint64_t first = address[__builtin_ctz(mask)], base = w->shared_base, last = w->shared_size - size;
+  uint64_t bits = 0, beyond = 0, differ = 0;
+  if (size > w->shared_size) return false;
+  for (uint64_t i = 0; i < PE_WARP_LANES; i++) {
+    uint64_t on = 0 - (uint64_t)(mask >> i & 1), other = (address[i] ^ first) & on, at = first ^ other;
+    bits |= at;
+    beyond |= last - at; /* negative or not, where all numbers are below 2^63 */
+    differ |= other;
+    host[i] = base + at;
+  }
+  *one = !differ;
+  return !((bits | beyond) >> 63) && !(bits & (align - 1));
 }
 
 static pe_verdict locate_each(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
@@ -156,12 +169,11 @@ static pe_verdict locate_each(const pe_warp *w, const pe_access *access, uint32_
 
 pe_verdict pe_locate_lanes(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address, uint32_t size,
                            uint64_t host[PE_WARP_LANES]) {
+  bool several = mask & (mask - 1), one = false;
+  if (access->space == PE_SHARED && place_shared(w, mask, address, access->align, size, host, &one))
+    return (pe_verdict){.shared = mask, .lane = -1, .one_address = one && several};
   pe_span s = pe_span_of(mask, address);
-  bool aligned = pe_span_aligned(s, access->align), one_address = s.least == s.greatest && mask & (mask - 1);
-  if (aligned && access->space == PE_SHARED && all_shared(w, s, size)) {
-    for (uint32_t i = 0; i < PE_WARP_LANES; i++) host[i] = w->shared_base + address[i];
-    return (pe_verdict){.shared = mask, .lane = -1, .one_address = one_address};
-  }
+  bool aligned = pe_span_aligned(s, access->align), one_address = s.least == s.greatest && several;
   if (aligned && is_absolute(access->space) && all_global(w, access, s, size)) {
     memcpy(host, address, PE_WARP_LANES * sizeof *host);
     return (pe_verdict){.global = mask, .lane = -1, .one_address = one_address};

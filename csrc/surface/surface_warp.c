@@ -1,7 +1,7 @@
 /* surface_warp.c: one surface instruction of a warp.
  *
  * Lanes with the same handle form a run.  A run's descriptor is looked up once; addresses of lanes inside the surface are
- * computed by plain loops over all 32 lanes; only lanes outside go through pe_su_resolve, one by one.
+ * computed by plain loops over all 32 lanes; only lanes outside that may fault go through pe_su_resolve, one by one.
  */
 #include "atomic.h"
 #include "exclusive.h"
@@ -9,8 +9,7 @@
 #include "internal.h"
 #include "launch.h"
 #include "place.h"
-#include "layout.h"
-#include "surface_access.h"
+#include "surface_grid.h"
 
 /* One instruction. */
 typedef struct job {
@@ -36,17 +35,7 @@ typedef struct run {
   uint64_t addr[32];
 } run;
 
-static const int32_t zeros[32];
-
 /* ---- addresses ------------------------------------------------------------------------------------------------------ */
-
-/* What the loops over lanes need.  A coordinate is inside when its unsigned value is at most its limit. */
-typedef struct grid {
-  const int32_t *x, *y, *z, *layer;
-  uint32_t x_limit, y_limit, z_limit, layer_limit;
-  uint32_t scale;   /* bytes of one x */
-  uint32_t x_align; /* bits of x that must be zero */
-} grid;
 
 PE_INLINE uint32_t below_sign(uint64_t limit) { return limit > INT32_MAX ? INT32_MAX : (uint32_t)limit; }
 
@@ -67,71 +56,6 @@ PE_INLINE grid grid_of(const job *j, const run *r) {
     .scale = bytes ? 1 : n,
     .x_align = bytes ? n - 1 : 0,
   };
-}
-
-PE_INLINE bool lane_inside(const grid *g, uint32_t i) {
-  return (uint32_t)g->x[i] <= g->x_limit && !(g->x[i] & g->x_align) && (uint32_t)g->y[i] <= g->y_limit &&
-         (uint32_t)g->z[i] <= g->z_limit && (uint32_t)g->layer[i] <= g->layer_limit;
-}
-
-/* The lanes that are inside. */
-PE_INLINE uint32_t lanes_inside(const grid *g) {
-  uint32_t outside[32], any = 0, inside = 0;
-  uint32_t x_limit = g->x_limit, align = g->x_align, y_limit = g->y_limit, z_limit = g->z_limit, l_limit = g->layer_limit;
-  for (uint32_t i = 0; i < 32; i++) {
-    uint32_t x = (uint32_t)g->x[i];
-    outside[i] = (x > x_limit) | ((x & align) != 0) | ((uint32_t)g->y[i] > y_limit);
-    any |= outside[i];
-  }
-  if (g->z != zeros || g->layer != zeros)
-    for (uint32_t i = 0; i < 32; i++) {
-      outside[i] |= ((uint32_t)g->z[i] > z_limit) | ((uint32_t)g->layer[i] > l_limit);
-      any |= outside[i];
-    }
-  if (!any) return ~0u;
-  for (uint32_t i = 0; i < 32; i++) inside |= (outside[i] ^ 1) << i;
-  return inside;
-}
-
-/* Addresses in pitch and linear layout; those of lanes outside are not used. */
-PE_INLINE void pitch_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
-  uint64_t base = (uint64_t)(uintptr_t)d->base, pitch = d->pitch, slice = d->slice_stride, layers = d->layer_stride;
-  uint64_t scale = g->scale;
-  for (uint32_t i = 0; i < 32; i++) addr[i] = base + (uint32_t)g->x[i] * scale + (uint32_t)g->y[i] * pitch;
-  if (g->z != zeros)
-    for (uint32_t i = 0; i < 32; i++) addr[i] += (uint32_t)g->z[i] * slice;
-  if (g->layer != zeros)
-    for (uint32_t i = 0; i < 32; i++) addr[i] += (uint32_t)g->layer[i] * layers;
-}
-
-/* Block linear; T holds every offset of a layer. */
-#define DEFINE_BLOCK_OFFSETS(T)                                                                             \
-  PE_INLINE void block_offsets_##T(const grid *g, const pe_surface_desc *d, uint64_t *addr) {               \
-    const pe_surface_level *level = &d->level[0];                                                           \
-    uint32_t bh = level->block_h_log2, bd = level->block_d_log2, scale = g->scale;                          \
-    T block = (T)pe_block_bytes(level), blocks_x = (T)level->blocks_x, blocks_y = (T)level->blocks_y;       \
-    bool swizzled = d->gob_order == PE_GOB_SWIZZLED;                                                        \
-    for (uint32_t i = 0; i < 32; i++) {                                                                     \
-      T x = (T)(uint32_t)g->x[i] * scale, y = (uint32_t)g->y[i], z = (uint32_t)g->z[i];                     \
-      T row = (z >> bd) * blocks_y + (y >> (3 + bh));                                                       \
-      T gob = ((z & (((T)1 << bd) - 1)) << bh) + ((y >> 3) & (((T)1 << bh) - 1));                           \
-      T swizzle = (x & 15) | (x & 16) << 1 | (x & 32) << 3 | (y & 1) << 4 | (y & 6) << 5;                   \
-      T straight = (x & 63) | (y & 7) << 6;                                                                 \
-      addr[i] = (row * blocks_x + (x >> 6)) * block + gob * PE_GOB_BYTES + (swizzled ? swizzle : straight); \
-    }                                                                                                       \
-  }
-DEFINE_BLOCK_OFFSETS(uint32_t)
-DEFINE_BLOCK_OFFSETS(uint64_t)
-
-PE_INLINE void block_addresses(const grid *g, const pe_surface_desc *d, uint64_t *addr) {
-  uint64_t base = (uint64_t)(uintptr_t)d->base;
-  if (d->layer_stride <= UINT32_MAX)
-    block_offsets_uint32_t(g, d, addr);
-  else
-    block_offsets_uint64_t(g, d, addr);
-  for (uint32_t i = 0; i < 32; i++) addr[i] += base;
-  if (g->layer != zeros)
-    for (uint32_t i = 0; i < 32; i++) addr[i] += (uint32_t)g->layer[i] * d->layer_stride;
 }
 
 /* ---- lanes side by side in one row ---------------------------------------------------------------------------------- */
@@ -217,7 +141,7 @@ static void reduce_lanes(const job *j, const run *r) {
   lanes.old = j->old;
   if (j->old)
     PE_FOR_LANES(i, r->mask & ~r->live) memset(j->old + i * j->bytes, 0, j->bytes);
-  memcpy(lanes.addr, r->addr, sizeof lanes.addr);
+  lanes.addr = r->addr;
   int exclusive = pe_exclusive_begin(j->w);
   lanes.locked = !exclusive;
   pe_atom_run(&lanes);
@@ -365,6 +289,19 @@ PE_INLINE bool is_plain(const job *j, const run *r) {
   return r->access.coord == PE_COORD_TEXEL || d->level[0].row_bytes >= r->access.size;
 }
 
+/* What the clamp mode makes of lanes of a plain run that are outside; returns those that have to be resolved. */
+PE_INLINE uint32_t settle(const job *j, run *r, grid *g, uint32_t outside, nearest *store) {
+  bool is_signed = j->site->kind != PE_SU_TYPED && !(j->site->flags & PE_SITE_UNSIGNED_X);
+  if (!outside || r->access.clamp == PE_CLAMP_TRAP || !all_aligned(g, outside)) return outside;
+  if (r->access.clamp == PE_CLAMP_ZERO) {
+    r->live &= ~outside;
+    return 0;
+  }
+  if (!is_signed) return outside;
+  clamp_lanes(g, store);
+  return 0;
+}
+
 /* The leading lanes of mask that share a surface; returns the rest. */
 PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t lanes) {
   uint32_t mask = pe_same_handle(handle, lanes), outside = mask, lane = 0;
@@ -373,6 +310,7 @@ PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t
   r.desc = pe_surface_lookup(j->ctx->table, first);
   r.mask = r.live = mask;
   r.access = access_of(j, r.desc);
+  nearest clamped;
   job placed;
   if (r.desc && j->site->flags & PE_SITE_UVR) {
     placed = *j;
@@ -382,7 +320,7 @@ PE_WIDE static uint32_t run_lanes(const job *j, const uint64_t *handle, uint32_t
   if (is_plain(j, &r)) {
     grid g = grid_of(j, &r);
     if (move_row(j, &r, &g)) return lanes & ~mask;
-    outside = mask & ~lanes_inside(&g);
+    outside = settle(j, &r, &g, mask & ~lanes_inside(&g), &clamped);
     if (r.desc->layout == PE_LAYOUT_BLOCK_LINEAR)
       block_addresses(&g, r.desc, r.addr);
     else
@@ -422,30 +360,6 @@ void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const ui
   if (reduces && mask && !pe_atom_legal(site->op, site->type))
     pe_fault(w, PE_ILLEGAL_OP_TYPE, site->pos, -1, PE_GLOBAL, 0, j.bytes);
   while (mask) mask = run_lanes(&j, handle, mask);
-}
-
-const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
-  static const pe_surface_view nowhere;
-  const pe_su_context *ctx = context_of(w);
-  const pe_surface_desc *desc = pe_surface_lookup(ctx->table, handle);
-  if (!desc || pe_observed(w) || !pe_geom_fits(geom, desc->geom)) return &nowhere;
-  if (ctx->policy.layer_16bit && desc->layers > 1u << 16) return &nowhere;
-  return &desc->view;
-}
-
-void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
-                      const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data) {
-  int32_t at[3][32];
-  uint32_t layers[32];
-  uint64_t handles[32];
-  for (uint32_t i = 0; i < 32; i++) {
-    at[0][i] = (int32_t)(x + pattern->x[i]);
-    at[1][i] = (int32_t)(y + pattern->y[i]);
-    at[2][i] = (int32_t)(z + pattern->z[i]);
-    layers[i] = layer + pattern->layer[i];
-    handles[i] = handle;
-  }
-  pe_surface(w, site, mask, handles, at[0], at[1], at[2], layers, data);
 }
 
 void pe_typed_atomic(pe_warp *w, const pe_surface_site *site, uint32_t mask, const pe_typed_lanes *lanes) {

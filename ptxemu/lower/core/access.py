@@ -221,11 +221,16 @@ def pattern_test(ctx: Context, found: Span) -> str:
     return good
 
 
-def verify(ctx: Context, found: Access, addresses: str) -> None:
-    """Test every active lane of a vector of addresses; the runtime raises the fault."""
+def failing(ctx: Context, found: Access, addresses: str) -> str:
+    """i32: the active lanes whose address is misaligned or out of range."""
     limit = _limit(ctx, found.space, 0, found.size)
     wild = outside(ctx, addresses, _start(ctx, found.space), limit, found.size.bit_length() - 1)
-    failed = ctx.scalar.icmp("ne", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild), "0")
+    return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild)
+
+
+def verify(ctx: Context, found: Access, addresses: str) -> None:
+    """Test every active lane of a vector of addresses; the runtime raises the fault."""
+    failed = ctx.scalar.icmp("ne", f"i{LANES}", failing(ctx, found, addresses), "0")
 
     def raise_fault() -> list[str]:
         check(ctx, found, ctx.in_memory("i64", addresses))

@@ -1,13 +1,15 @@
-"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red")."""
+"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"), after a test of addresses of shared memory."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.access import access, note_position, vector_addresses
+from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.memory import consecutive
@@ -38,6 +40,12 @@ def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> lis
     return [ctx.vector.cast("bitcast", bits, part, kind.llvm) for part in parts]
 
 
+def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -> bool:
+    """Whether compiled code may test the addresses: those of the CTA's own memory, which stays on one thread."""
+    plain = found.space == "shared" and count == 1 and found.bytes == kind.bytes and kind.bytes <= 8
+    return plain and not ctx.unit.observed and bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
+
+
 @effect("atom", size=60)
 @effect("red", size=50)
 def atomic(ctx: Context, op: Op) -> None:
@@ -50,14 +58,24 @@ def atomic(ctx: Context, op: Op) -> None:
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count
     )
     note_position(ctx, op, found.space)
-    addresses = ctx.spill("i64", vector_addresses(ctx, found))
+    addresses = vector_addresses(ctx, found)
     data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
     wanted = any(dst is not None for dst in op.dsts)
     old = ctx.temporary(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
-    ctx.call(
-        "void", "pe_atomic", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses),
-        ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),
-    )  # fmt: skip
+
+    def call(name: str, place: str) -> list[str]:
+        ctx.call(
+            "void", name, ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)),
+            ("ptr", ctx.in_memory("i64", place)), ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),
+        )  # fmt: skip
+        return []
+
+    if _inline(ctx, found, op, kind, count):
+        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, addresses), "0")
+        tested = partial(call, "pe_atomic_shared", physical_lanes(ctx, found, addresses))
+        ctx.when(fine, tested, partial(call, "pe_atomic", addresses), [], likely=True)
+    else:
+        call("pe_atomic", addresses)
     if wanted:
         for index, value in enumerate(load_lane_data(ctx, old, kind, count)):
             ctx.define(op, index, value)

@@ -1,0 +1,102 @@
+/* surface_rows.c: surface accesses of warps whose texels form rows of neighbours, of which compiled code does the most by itself:
+ * what it knows of a surface, and what it leaves to the runtime. */
+#include "layout.h"
+#include "place.h"
+#include "surface_access.h"
+
+/* A row of a surface, from the first texel of a group of lanes on. */
+typedef struct row {
+  const pe_surface_level *level;
+  uint8_t *start; /* of the whole row */
+  uint64_t x;     /* byte in it */
+} row;
+
+static const pe_surface_desc *plain_surface(const pe_warp *w, uint64_t handle, uint32_t geom) {
+  const pe_su_context *ctx = pe_launch_surfaces(w);
+  const pe_surface_desc *desc = ctx ? pe_surface_lookup(ctx->table, handle) : NULL;
+  if (!desc || desc->state != PE_SURFACE_VALID || pe_observed(w) || !pe_geom_fits(geom, desc->geom)) return NULL;
+  return ctx->policy.layer_16bit && desc->layers > 1u << 16 ? NULL : desc;
+}
+
+const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
+  static const pe_surface_view nowhere;
+  const pe_surface_desc *desc = plain_surface(w, handle, geom);
+  return desc ? &desc->view : &nowhere;
+}
+
+/* ---- block linear: 16 bytes lie together in either GOB order --------------------------------------------------------- */
+
+enum { PIECE = 16 };
+
+static inline void move(uint8_t *texels, uint8_t *data, uint32_t bytes, bool store) {
+  if (store)
+    pe_move(texels, data, bytes);
+  else
+    pe_move(data, texels, bytes);
+}
+
+/* Move `bytes` bytes of accesses of `size` bytes between a row and registers. */
+static inline void move_row(const pe_surface_desc *desc, const row *r, uint8_t *data, uint32_t bytes, uint32_t size,
+                            bool store) {
+  for (uint64_t at = r->x, end = r->x + bytes; at < end;) {
+    uint64_t piece = PIECE - (at & (PIECE - 1)), length = end - at < piece ? end - at : piece;
+    uint8_t *texels = r->start + pe_block_linear_x(r->level, desc->gob_order, at);
+    if (length == PIECE)
+      move(texels, data, PIECE, store);
+    else
+      for (uint64_t i = 0; i < length; i += size) move(texels + i, data + i, size, store);
+    at += length;
+    data += length;
+  }
+}
+
+/* Find the rows of all groups; false unless all of them are inside and aligned. */
+static bool find_rows(const pe_surface_desc *desc, const pe_surface_pattern *pattern, const uint32_t at[4], uint32_t size,
+                      row *rows) {
+  const pe_surface_level *level = &desc->level[0];
+  uint32_t lanes = 32 / pattern->groups;
+  for (uint32_t i = 0; i < pattern->groups; i++) {
+    uint32_t lane = i * lanes;
+    uint32_t x = at[0] + pattern->x[lane], y = at[1] + pattern->y[lane], z = at[2] + pattern->z[lane];
+    uint32_t layer = at[3] + pattern->layer[lane];
+    bool inside = (uint64_t)x + lanes * size <= level->row_bytes && y < level->height && z < level->depth;
+    if (!inside || layer >= desc->layers || x & (size - 1) || (int32_t)x < 0 || (int32_t)(y | z) < 0) return false;
+    uint64_t offset = layer * desc->layer_stride + pe_row_offset(desc, level, y, z);
+    rows[i] = (row){level, desc->base + offset, x};
+  }
+  return true;
+}
+
+/* Move the lanes group by group; false: not such an access. */
+static bool move_groups(const pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
+                        const pe_surface_pattern *pattern, const uint32_t at[4], uint8_t *data) {
+  uint32_t size = (uint32_t)site->element * site->count, bytes = 32 / pattern->groups * size;
+  const pe_surface_desc *desc = plain_surface(w, handle, site->geom);
+  row rows[4];
+  if (!desc || desc->layout != PE_LAYOUT_BLOCK_LINEAR) return false;
+  if ((mask != ~0u && site->kind != PE_SULD_B) || !find_rows(desc, pattern, at, size, rows)) return false;
+  for (uint32_t i = 0; i < pattern->groups; i++, data += bytes) {
+    if (site->kind == PE_SULD_B)
+      move_row(desc, &rows[i], data, bytes, size, false);
+    else
+      move_row(desc, &rows[i], data, bytes, size, true);
+  }
+  return true;
+}
+
+void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
+                      const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data) {
+  const uint32_t at[4] = {x, y, z, layer};
+  int32_t lanes[3][32];
+  uint32_t layers[32];
+  uint64_t handles[32];
+  if (!mask || move_groups(w, site, mask, handle, pattern, at, data)) return;
+  for (uint32_t i = 0; i < 32; i++) {
+    lanes[0][i] = (int32_t)(x + pattern->x[i]);
+    lanes[1][i] = (int32_t)(y + pattern->y[i]);
+    lanes[2][i] = (int32_t)(z + pattern->z[i]);
+    layers[i] = layer + pattern->layer[i];
+    handles[i] = handle;
+  }
+  pe_surface(w, site, mask, handles, lanes[0], lanes[1], lanes[2], layers, data);
+}
