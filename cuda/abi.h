@@ -28,6 +28,7 @@ enum {
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorInvalidPtx = 218,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchOutOfResources = 701,
@@ -35,7 +36,15 @@ enum {
   cudaErrorHostMemoryAlreadyRegistered = 712,
   cudaErrorLaunchFailure = 719,
   cudaErrorCooperativeLaunchTooLarge = 720,
+  cudaErrorNotPermitted = 800,
   cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureMerge = 902,
+  cudaErrorStreamCaptureUnmatched = 903,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorCapturedEvent = 907,
   cudaErrorUnknown = 999
 };
 
@@ -45,6 +54,9 @@ typedef struct dim3 {
 
 typedef struct px_stream *cudaStream_t;
 typedef struct px_event *cudaEvent_t;
+typedef struct px_graph *cudaGraph_t;
+typedef struct px_graph_exec *cudaGraphExec_t;
+typedef struct px_node *cudaGraphNode_t;
 typedef struct px_array *cudaArray_t;
 typedef struct px_mipmap *cudaMipmappedArray_t;
 typedef struct px_pool *cudaMemPool_t;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "px_stream.h"
 
 enum { BASE_ALIGNMENT = 512, FACES = 6, MOST_LEVELS = 16 };
 
@@ -97,6 +98,7 @@ PX_API cudaError_t cudaMallocArray(cudaArray_t *out, const cudaChannelFormatDesc
 
 PX_API cudaError_t cudaFreeArray(cudaArray_t array) {
   PX_ENTER();
+  PX_SETTLE();
   if (!array) return px_report(cudaSuccess);
   PX_REQUIRE(!array->owner, cudaErrorInvalidResourceHandle);
   give_back(&array->surface);
@@ -186,6 +188,7 @@ PX_API cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *out, cudaMipmappedArr
 
 PX_API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap) {
   PX_ENTER();
+  PX_SETTLE();
   if (!mipmap) return px_report(cudaSuccess);
   give_back(&mipmap->surface);
   free(mipmap->level);

@@ -1,7 +1,12 @@
-/* copy.c: copies and sets of memory. All are done when the call returns. */
+/* copy.c: copies and sets of memory.
+ *
+ * A call with a stream checks at once and may be done later, if device memory, registered memory and arrays are all that it touches. What
+ * the program may change or expects to find right after the call waits for what is before it in the stream, and is done then.
+ */
 #include <string.h>
 #include "checked.h"
 #include "core.h"
+#include "px_stream.h"
 
 /* ---- checks ---- */
 
@@ -51,20 +56,68 @@ static uint8_t *row_of(const px_side *side, size_t y, size_t z) {
   return surface->base + pe_surface_offset(surface, 0, side->x, side->y + y, layered ? 0 : plane, layered ? plane : 0);
 }
 
-cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind) {
-  if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
-  if (!width || !height || !depth) return cudaSuccess;
-  cudaError_t error = check(to, width, height, depth, to_device(kind));
-  if (!error) error = check(from, width, height, depth, from_device(kind));
-  if (error) return error;
-  for (size_t z = 0; z < depth; z++)
-    for (size_t y = 0; y < height; y++) memmove(row_of(to, y, z), row_of(from, y, z), width);
-  return cudaSuccess;
+void px_copy_box(const px_box *box) {
+  for (size_t z = 0; z < box->depth; z++)
+    for (size_t y = 0; y < box->height; y++) memmove(row_of(&box->to, y, z), row_of(&box->from, y, z), box->width);
 }
 
-static cudaError_t copy(const px_side *to, const px_side *from, size_t width, size_t height, int kind) {
+static void set_row(uint8_t *row, const px_box *box) {
+  if (box->repeats == 1)
+    memset(row, (int)box->value, box->width);
+  else
+    for (size_t x = 0; x < box->width; x += box->repeats) memcpy(row + x, &box->value, box->repeats);
+}
+
+void px_set_box(const px_box *box) {
+  for (size_t z = 0; z < box->depth; z++)
+    for (size_t y = 0; y < box->height; y++) set_row(row_of(&box->to, y, z), box);
+}
+
+/* Whether a side can be touched after the call. */
+static bool can_wait(const px_side *side, size_t width, size_t height, size_t depth) {
+  return side->array || check(side, width, height, depth, true) == cudaSuccess;
+}
+
+static cudaError_t submit(cudaStream_t stream, px_kind kind, const px_box *box) {
+  px_work *work = px_work_new(kind);
+  if (work) work->box = *box;
+  return px_submit(stream, work, NULL, NULL);
+}
+
+static cudaError_t check_copy(const px_box *box, int kind) {
+  if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
+  if (!box->width || !box->height || !box->depth) return cudaSuccess;
+  cudaError_t error = check(&box->to, box->width, box->height, box->depth, to_device(kind));
+  return error ? error : check(&box->from, box->width, box->height, box->depth, from_device(kind));
+}
+
+cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind) {
+  const px_box box = {.to = *to, .from = *from, .width = width, .height = height, .depth = depth};
+  cudaError_t error = check_copy(&box, kind);
+  if (!error) error = px_stream_wait(NULL);
+  if (!error && width) px_copy_box(&box);
+  return error ? error : px_enter();
+}
+
+cudaError_t px_copy_in(cudaStream_t stream, const px_side *to, const px_side *from, size_t width, size_t height,
+                       size_t depth, int kind) {
+  const px_box box = {.to = *to, .from = *from, .width = width, .height = height, .depth = depth};
+  cudaError_t error = check_copy(&box, kind);
+  if (error || !width || !height || !depth) return error;
+  bool waits = can_wait(to, width, height, depth) && can_wait(from, width, height, depth);
+  if (waits || px_stream_of(stream)->capture) return submit(stream, PX_COPY, &box);
+  error = px_stream_wait(stream);
+  if (!error) px_copy_box(&box);
+  return error ? error : px_enter();
+}
+
+/* `in`: the stream of a call that has one, or NULL. */
+static cudaError_t copy(const px_side *to, const px_side *from, size_t width, size_t height, int kind,
+                        const cudaStream_t *in) {
   PX_ENTER();
-  return px_report(px_copy(to, from, width, height, 1, kind));
+  if (!in) return px_report(px_copy(to, from, width, height, 1, kind));
+  PX_REQUIRE(px_is_stream(*in), cudaErrorInvalidResourceHandle);
+  return px_report(px_copy_in(*in, to, from, width, height, 1, kind));
 }
 
 static px_side linear(const void *memory, size_t pitch) { return (px_side){.memory = (uint8_t *)memory, .pitch = pitch}; }
@@ -73,14 +126,17 @@ static px_side texels(cudaArray_t array, size_t x, size_t y) { return (px_side){
 
 /* ---- memory to memory ---- */
 
-PX_API cudaError_t cudaMemcpy(void *to, const void *from, size_t size, int kind) {
+static cudaError_t copy_bytes(void *to, const void *from, size_t size, int kind, const cudaStream_t *in) {
   px_side target = linear(to, size), source = linear(from, size);
-  return copy(&target, &source, size, 1, kind);
+  return copy(&target, &source, size, 1, kind, in);
+}
+
+PX_API cudaError_t cudaMemcpy(void *to, const void *from, size_t size, int kind) {
+  return copy_bytes(to, from, size, kind, NULL);
 }
 
 PX_API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpy(to, from, size, kind);
+  return copy_bytes(to, from, size, kind, &stream);
 }
 
 PX_API cudaError_t cudaMemcpyPeer(void *to, int to_number, const void *from, int from_number, size_t size) {
@@ -90,55 +146,67 @@ PX_API cudaError_t cudaMemcpyPeer(void *to, int to_number, const void *from, int
 
 PX_API cudaError_t cudaMemcpyPeerAsync(void *to, int to_number, const void *from, int from_number, size_t size,
                                        cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpyPeer(to, to_number, from, from_number, size);
+  PX_REQUIRE(to_number == 0 && from_number == 0, cudaErrorInvalidDevice);
+  return cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, stream);
+}
+
+static cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                             int kind, const cudaStream_t *in) {
+  px_side target = linear(to, to_pitch), source = linear(from, from_pitch);
+  return copy(&target, &source, width, height, kind, in);
 }
 
 PX_API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                                 int kind) {
-  px_side target = linear(to, to_pitch), source = linear(from, from_pitch);
-  return copy(&target, &source, width, height, kind);
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, NULL);
 }
 
 PX_API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                      size_t height, int kind, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, &stream);
 }
 
 /* ---- arrays ---- */
 
-PX_API cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
-                                       size_t height, int kind) {
+static cudaError_t copy_to_array(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+                                 size_t height, int kind, const cudaStream_t *in) {
   PX_REQUIRE(to, cudaErrorInvalidResourceHandle);
   px_side target = texels(to, x, y), source = linear(from, pitch);
-  return copy(&target, &source, width, height, kind);
+  return copy(&target, &source, width, height, kind, in);
+}
+
+PX_API cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+                                       size_t height, int kind) {
+  return copy_to_array(to, x, y, from, pitch, width, height, kind, NULL);
 }
 
 PX_API cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
                                             size_t height, int kind, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpy2DToArray(to, x, y, from, pitch, width, height, kind);
+  return copy_to_array(to, x, y, from, pitch, width, height, kind, &stream);
+}
+
+static cudaError_t copy_from_array(void *to, size_t pitch, cudaArray_t from, size_t x, size_t y, size_t width, size_t height,
+                                   int kind, const cudaStream_t *in) {
+  PX_REQUIRE(from, cudaErrorInvalidResourceHandle);
+  px_side target = linear(to, pitch), source = texels(from, x, y);
+  return copy(&target, &source, width, height, kind, in);
 }
 
 PX_API cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_t from, size_t x, size_t y, size_t width,
                                          size_t height, int kind) {
-  PX_REQUIRE(from, cudaErrorInvalidResourceHandle);
-  px_side target = linear(to, pitch), source = texels(from, x, y);
-  return copy(&target, &source, width, height, kind);
+  return copy_from_array(to, pitch, from, x, y, width, height, kind, NULL);
 }
 
 PX_API cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_t from, size_t x, size_t y, size_t width,
                                               size_t height, int kind, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpy2DFromArray(to, pitch, from, x, y, width, height, kind);
+  return copy_from_array(to, pitch, from, x, y, width, height, kind, &stream);
 }
 
 PX_API cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_t from, size_t from_x,
                                             size_t from_y, size_t width, size_t height, int kind) {
   PX_REQUIRE(to && from, cudaErrorInvalidResourceHandle);
   px_side target = texels(to, to_x, to_y), source = texels(from, from_x, from_y);
-  return copy(&target, &source, width, height, kind);
+  return copy(&target, &source, width, height, kind, NULL);
 }
 
 /* `size` bytes that go on from row to row: the rest of the first row, whole rows, a part of the last one. */
@@ -185,7 +253,7 @@ static bool side_of(px_side *out, cudaArray_t array, cudaPos at, cudaPitchedPtr 
   return fits;
 }
 
-PX_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *what) {
+static cudaError_t copy_box(const cudaMemcpy3DParms *what, const cudaStream_t *in) {
   px_side target, source;
   size_t width;
   PX_ENTER();
@@ -196,50 +264,53 @@ PX_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *what) {
               side_of(&source, what->srcArray, what->srcPos, what->srcPtr, texel) &&
               !__builtin_mul_overflow(what->extent.width, texel, &width);
   PX_REQUIRE(fits, cudaErrorInvalidValue);
-  return px_report(px_copy(&target, &source, width, what->extent.height, what->extent.depth, what->kind));
+  if (!in) return px_report(px_copy(&target, &source, width, what->extent.height, what->extent.depth, what->kind));
+  PX_REQUIRE(px_is_stream(*in), cudaErrorInvalidResourceHandle);
+  return px_report(px_copy_in(*in, &target, &source, width, what->extent.height, what->extent.depth, what->kind));
 }
 
-PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpy3D(what);
+PX_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *what) { return copy_box(what, NULL); }
+
+PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t stream) { return copy_box(what, &stream); }
+
+/* ---- sets: device memory only, so that they can always wait ---- */
+
+cudaError_t px_set_in(cudaStream_t stream, const px_box *box) {
+  if (!box->width || !box->height || !box->depth) return cudaSuccess;
+  cudaError_t error = check(&box->to, box->width, box->height, box->depth, true);
+  return error ? error : submit(stream, PX_SET, box);
 }
 
-/* ---- sets ---- */
-
-static cudaError_t fill(void *memory, size_t pitch, size_t slice, int value, size_t width, size_t height, size_t depth) {
+static cudaError_t set_in(cudaStream_t stream, void *memory, size_t pitch, size_t slice, int value, size_t width,
+                          size_t height, size_t depth) {
   PX_ENTER();
-  if (!width || !height || !depth) return px_report(cudaSuccess);
-  px_side side = {.memory = memory, .pitch = pitch, .slice = slice};
-  cudaError_t error = check(&side, width, height, depth, true);
-  for (size_t z = 0; !error && z < depth; z++)
-    for (size_t y = 0; y < height; y++) memset(row_of(&side, y, z), value, width);
-  return px_report(error);
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  px_side to = {.memory = memory, .pitch = pitch, .slice = slice};
+  px_box box = {.to = to, .width = width, .height = height, .depth = depth, .value = (uint8_t)value, .repeats = 1};
+  return px_report(px_set_in(stream, &box));
 }
-
-PX_API cudaError_t cudaMemset(void *memory, int value, size_t size) { return fill(memory, size, size, value, size, 1, 1); }
 
 PX_API cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemset(memory, value, size);
+  return set_in(stream, memory, size, size, value, size, 1, 1);
 }
 
-PX_API cudaError_t cudaMemset2D(void *memory, size_t pitch, int value, size_t width, size_t height) {
-  return fill(memory, pitch, 0, value, width, height, 1);
-}
+PX_API cudaError_t cudaMemset(void *memory, int value, size_t size) { return cudaMemsetAsync(memory, value, size, NULL); }
 
 PX_API cudaError_t cudaMemset2DAsync(void *memory, size_t pitch, int value, size_t width, size_t height,
                                      cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemset2D(memory, pitch, value, width, height);
+  return set_in(stream, memory, pitch, 0, value, width, height, 1);
 }
 
-PX_API cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
-  size_t slice;
-  PX_REQUIRE(!__builtin_mul_overflow(memory.pitch, memory.ysize, &slice), cudaErrorInvalidValue);
-  return fill(memory.ptr, memory.pitch, slice, value, extent.width, extent.height, extent.depth);
+PX_API cudaError_t cudaMemset2D(void *memory, size_t pitch, int value, size_t width, size_t height) {
+  return cudaMemset2DAsync(memory, pitch, value, width, height, NULL);
 }
 
 PX_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr memory, int value, cudaExtent extent, cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemset3D(memory, value, extent);
+  size_t slice;
+  PX_REQUIRE(!__builtin_mul_overflow(memory.pitch, memory.ysize, &slice), cudaErrorInvalidValue);
+  return set_in(stream, memory.ptr, memory.pitch, slice, value, extent.width, extent.height, extent.depth);
+}
+
+PX_API cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
+  return cudaMemset3DAsync(memory, value, extent, NULL);
 }

@@ -3,7 +3,7 @@
  * Every function of the API begins with px_enter, which starts the device, and passes what it returns through px_report, which
  * keeps it for cudaGetLastError. An error of a launch stays with its context: px_enter then returns it for every call there, until
  * the device is reset.
- * Work is done at once and in order, so that streams are always idle.
+ * Work is done in the order of streams (px_stream.h): at once if there is nothing before it.
  */
 #ifndef PTXEMU_CUDA_CORE_H
 #define PTXEMU_CUDA_CORE_H
@@ -52,6 +52,11 @@ extern px_context px_primary;
 
 /* Make a context the thread's own; NULL: the primary one. */
 void px_context_use(px_context *context);
+px_context *px_context_own(void);
+
+/* Its error that stays, or cudaSuccess. */
+cudaError_t px_context_error(px_context *context);
+void px_stay_in(px_context *context, cudaError_t error);
 
 cudaError_t px_enter(void);
 cudaError_t px_report(cudaError_t error);
@@ -104,8 +109,20 @@ typedef struct px_side {
   size_t x, y, z;
 } px_side;
 
-/* Copy `width` bytes of each of `height` rows of `depth` slices. `kind` is cudaMemcpy*. */
+/* Copy `width` bytes of each of `height` rows of `depth` slices. `kind` is cudaMemcpy*. All is done when px_copy returns, in the order
+ * of the legacy default stream; `px_copy_in` copies in the order of a stream, later if both sides can wait. */
 cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind);
+cudaError_t px_copy_in(cudaStream_t stream, const px_side *to, const px_side *from, size_t width, size_t height,
+                       size_t depth, int kind);
+
+struct px_box;
+
+/* Set a box of device memory in the order of a stream. */
+cudaError_t px_set_in(cudaStream_t stream, const struct px_box *box);
+
+/* Copy, or set, what has been checked. */
+void px_copy_box(const struct px_box *box);
+void px_set_box(const struct px_box *box);
 
 /* ---- array.c ---- */
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "core.h"
 #include "properties.h"
+#include "px_stream.h"
 #include "registry.h"
 
 enum { OLDEST_ARCH = 75, NEWEST_ARCH = 90, DEFAULT_ARCH = 80, DEFAULT_STACK = 16 << 10, HOST_STACK_RATIO = 8 };
@@ -262,6 +263,7 @@ void px_at_reset(void (*function)(void)) {
 }
 
 void px_device_reset(void) {
+  if (!forked) px_stop_all();
   px_registry_unload();
   for (unsigned i = 0; i < MOST_HOOKS && hooks[i]; i++) hooks[i]();
   pthread_mutex_lock(&lock);

@@ -10,10 +10,12 @@ px_context px_primary;
 
 void px_context_use(px_context *context) { current = context; }
 
-static px_context *own(void) { return current ? current : &px_primary; }
+px_context *px_context_own(void) { return current ? current : &px_primary; }
+
+cudaError_t px_context_error(px_context *context) { return atomic_load(&context->staying); }
 
 cudaError_t px_enter(void) {
-  cudaError_t error = atomic_load(&own()->staying);
+  cudaError_t error = atomic_load(&px_context_own()->staying);
   if (error) return error;
   return px_device_get() ? cudaSuccess : cudaErrorInitializationError;
 }
@@ -23,9 +25,13 @@ cudaError_t px_report(cudaError_t error) {
   return error;
 }
 
-cudaError_t px_stay(cudaError_t error) {
+void px_stay_in(px_context *context, cudaError_t error) {
   cudaError_t none = cudaSuccess;
-  atomic_compare_exchange_strong(&own()->staying, &none, error);
+  atomic_compare_exchange_strong(&context->staying, &none, error);
+}
+
+cudaError_t px_stay(cudaError_t error) {
+  px_stay_in(px_context_own(), error);
   return error;
 }
 
@@ -35,7 +41,7 @@ void px_forget_errors(void) {
 }
 
 PX_API cudaError_t cudaPeekAtLastError(void) {
-  cudaError_t error = atomic_load(&own()->staying);
+  cudaError_t error = atomic_load(&px_context_own()->staying);
   return error ? error : last;
 }
 

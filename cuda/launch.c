@@ -1,83 +1,44 @@
-/* launch.c: launches, and what programs ask before them. A launch has ended when the call returns. */
-#include <errno.h>
-#include <stdio.h>
+/* launch.c: launches, and what programs ask before them. */
 #include "checked.h"
 #include "core.h"
-#include "fault_text.h"
 #include "px_launch.h"
+#include "px_stream.h"
 #include "registry.h"
 
-enum { PATIENCE_MS = 50, OUTPUT = 1 << 12 };
-
-static void drain(pe_launch *launch) {
-  char text[OUTPUT];
-  size_t size;
-  while ((size = pe_launch_output(launch, text, sizeof text))) fwrite(text, 1, size, stdout);
-}
-
-static cudaError_t result_of(pe_launch *launch) {
-  pe_counters counters;
-  pe_launch_result(launch, NULL, &counters);
-  if (counters.kind != PE_OK) return px_say_fault(launch, counters.kind);
-  return counters.no_memory ? cudaErrorLaunchOutOfResources : cudaSuccess;
-}
-
-/* What pe_start_launch refuses, as CUDA says it. */
-static cudaError_t error_of(int error) {
-  switch (error) {
-    case 0: return cudaSuccess;
-    case EINVAL: return cudaErrorInvalidConfiguration;
-    case ERANGE: return cudaErrorLaunchOutOfResources;
-    case ENOSPC:
-    case EFAULT: return cudaErrorInvalidValue;
-    case ENOTSUP: return cudaErrorNotSupported;
-    case ENOMEM: return cudaErrorMemoryAllocation;
-    case E2BIG: return cudaErrorCooperativeLaunchTooLarge;
-    default: return cudaErrorLaunchFailure;
-  }
-}
-
-static cudaError_t start(px_kernel *kernel, const px_geometry *g, const void *const *arguments, pe_launch **launch) {
+static cudaError_t prepare(px_kernel *kernel, const px_geometry *g, void *const *arguments, pe_start *what) {
   char message[PE_MESSAGE_BYTES];
-  pe_start what = {.module = kernel->module->resident,
-                   .kernel = kernel->facts,
-                   .grid = {g->grid.x, g->grid.y, g->grid.z},
-                   .block = {g->block.x, g->block.y, g->block.z},
-                   .cooperative = g->cooperative,
-                   .host_memory = g->host_memory || px_any_registered(),
-                   .waited = true,
-                   .dynamic_shared = g->shared,
-                   .pointers = arguments};
-  int wrong = pe_check_shape(pe_module_entry(what.module), what.kernel, what.grid, what.block, message);
-  if (wrong) return error_of(wrong);
+  *what = (pe_start){.module = kernel->module->resident,
+                     .kernel = kernel->facts,
+                     .grid = {g->grid.x, g->grid.y, g->grid.z},
+                     .block = {g->block.x, g->block.y, g->block.z},
+                     .cooperative = g->cooperative,
+                     .host_memory = g->host_memory || px_any_registered(),
+                     .dynamic_shared = g->shared,
+                     .pointers = (const void *const *)arguments};
+  int wrong = pe_check_shape(pe_module_entry(what->module), what->kernel, what->grid, what->block, message);
+  if (wrong) return px_start_error(wrong);
   if (g->shared > kernel->dynamic_shared) return cudaErrorInvalidValue;
-  cudaError_t error = px_kernel_code(kernel, what.block, &what.code);
-  return error ? error : error_of(pe_start_launch(&what, launch, message));
+  cudaError_t error = px_kernel_code(kernel, what->block, &what->code);
+  return error ? error : px_start_error(pe_start_check(what, message));
 }
 
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *g, void *const *arguments) {
-  pe_launch *launch;
-  cudaError_t error = start(kernel, g, (const void *const *)arguments, &launch);
-  if (error) return error;
-  while (!pe_launch_wait(launch, PATIENCE_MS)) drain(launch);
-  drain(launch);
-  error = result_of(launch);
-  if (error) px_stay(error); /* an error of the kernel stays, for the next call */
-  pe_launch_end(&launch);
-  return cudaSuccess;
+  pe_start what;
+  cudaError_t error = prepare(kernel, g, arguments, &what);
+  return error ? error : px_submit(g->stream, px_work_launch(&what), NULL, NULL);
 }
 
-static cudaError_t launch_function(const void *function, const px_geometry *g, void **arguments, cudaStream_t stream) {
+static cudaError_t launch_function(const void *function, const px_geometry *g, void **arguments) {
   px_kernel *kernel;
   PX_ENTER();
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_is_stream(g->stream), cudaErrorInvalidResourceHandle);
   cudaError_t error = px_kernel_of(function, &kernel);
   return px_report(error ? error : px_launch(kernel, g, arguments));
 }
 
 PX_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                     cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, false, false}, arguments, stream);
+  return launch_function(function, &(px_geometry){grid, block, shared, stream, false, false}, arguments);
 }
 
 PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -87,7 +48,7 @@ PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block
 
 PX_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                                cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, true, false}, arguments, stream);
+  return launch_function(function, &(px_geometry){grid, block, shared, stream, true, false}, arguments);
 }
 
 /* What a launch attribute asks for; hints change nothing. */
@@ -117,10 +78,10 @@ cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_g
 
 PX_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
   PX_REQUIRE(config, cudaErrorInvalidValue);
-  px_geometry g = {config->gridDim, config->blockDim, config->dynamicSmemBytes, false, false};
+  px_geometry g = {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false, false};
   cudaError_t error = px_apply(config->attrs, config->numAttrs, &g);
   PX_REQUIRE(!error, error);
-  return launch_function(function, &g, arguments, config->stream);
+  return launch_function(function, &g, arguments);
 }
 
 /* ---- the configuration between <<< and >>> ---- */

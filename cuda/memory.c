@@ -2,6 +2,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
+#include "px_stream.h"
 
 const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
            px_memory_array[] = "cudaArray";
@@ -48,6 +49,7 @@ static cudaError_t release(void *pointer, bool host) {
   pe_allocation found;
   PX_ENTER();
   if (!pointer) return px_report(cudaSuccess);
+  PX_SETTLE();
   PX_REQUIRE(px_find(pointer, &found) && found.address == (uint64_t)(uintptr_t)pointer, cudaErrorInvalidValue);
   bool fits =
       host ? is_kind(&found, px_memory_host) : is_kind(&found, px_memory_device) || is_kind(&found, px_memory_managed);
@@ -97,7 +99,7 @@ PX_API cudaError_t cudaMalloc3D(cudaPitchedPtr *out, cudaExtent extent) {
   return allocate_rows(&out->ptr, &out->pitch, extent.width, extent.height, extent.depth);
 }
 
-/* ---- in the order of a stream: at once ---- */
+/* ---- in the order of a stream: memory is there at once, and goes when all is done that may use it ---- */
 
 PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);

@@ -1,6 +1,7 @@
 /* object.c: texture and surface objects. */
 #include <string.h>
 #include "core.h"
+#include "px_stream.h"
 
 enum { LINEAR_ALIGNMENT = 16, MOST_ANISOTROPY = 1 };
 
@@ -98,6 +99,7 @@ PX_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaR
 
 PX_API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
   PX_ENTER();
+  PX_SETTLE();
   return px_report(!object || px_texture_close(object) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
@@ -115,5 +117,6 @@ PX_API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *out, const cudaR
 
 PX_API cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
   PX_ENTER();
+  PX_SETTLE();
   return px_report(!object || px_surface_close(object) ? cudaSuccess : cudaErrorInvalidValue);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "core.h"
 #include "px_launch.h"
+#include "px_stream.h"
 
 /* Modules by the texts that they were made of. */
 typedef struct loaded {
@@ -71,6 +72,6 @@ PX_API void ptx_run(const char *text, int count, void *arguments[], int block_x,
                           .block = {(unsigned)block_x, (unsigned)block_y, (unsigned)block_z},
                           .shared = (size_t)shared,
                           .host_memory = true};
-  if (px_launch(kernel, &geometry, places) || px_enter()) give_up("the launch failed");
+  if (px_launch(kernel, &geometry, places) || px_wait_all() || px_enter()) give_up("the launch failed");
   free(places);
 }

@@ -7,11 +7,12 @@
 typedef struct px_geometry {
   dim3 grid, block;
   size_t shared; /* dynamic, in bytes */
+  cudaStream_t stream;
   bool cooperative;
   bool host_memory; /* the kernel may touch all memory of the process */
 } px_geometry;
 
-/* Launch and wait; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
+/* Launch in the order of the stream; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *geometry, void *const *arguments);
 
 /* What launch attributes ask for. */

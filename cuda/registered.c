@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "checked.h"
 #include "core.h"
+#include "px_stream.h"
 
 typedef struct range {
   struct range *next;
@@ -58,6 +59,7 @@ PX_API cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned flags) 
 PX_API cudaError_t cudaHostUnregister(void *pointer) {
   enum { NOT_REGISTERED = 713 };
   PX_ENTER();
+  PX_SETTLE();
   pthread_mutex_lock(&lock);
   range **at = find((uint64_t)(uintptr_t)pointer, 1), *found = *at;
   bool starts = found && found->start == (uint64_t)(uintptr_t)pointer;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
+#include "px_stream.h"
 #include "registry.h"
 
 enum { DRIVER_VERSION = 13000 };
@@ -35,7 +36,8 @@ PX_API cudaError_t cudaChooseDevice(int *number, const void *properties) {
 
 PX_API cudaError_t cudaDeviceSynchronize(void) {
   PX_ENTER();
-  return px_report(cudaSuccess);
+  cudaError_t error = px_wait_all();
+  return px_report(error ? error : px_enter());
 }
 
 PX_API cudaError_t cudaDeviceReset(void) {
@@ -145,39 +147,48 @@ static cudaError_t range(const void *symbol, size_t size, size_t offset, uint8_t
   return cudaSuccess;
 }
 
-static cudaError_t copy(void *to, const void *from, size_t size, int kind) {
+/* `in`: the stream of a call that has one, or NULL. */
+static cudaError_t copy(void *to, const void *from, size_t size, int kind, const cudaStream_t *in) {
   px_side target = {.memory = to, .pitch = size}, source = {.memory = (uint8_t *)from, .pitch = size};
-  return px_copy(&target, &source, size, 1, 1, kind);
+  if (!in) return px_copy(&target, &source, size, 1, 1, kind);
+  return px_is_stream(*in) ? px_copy_in(*in, &target, &source, size, 1, 1, kind) : cudaErrorInvalidResourceHandle;
 }
 
-PX_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset, int kind) {
+static cudaError_t copy_to(const void *symbol, const void *from, size_t size, size_t offset, int kind,
+                           const cudaStream_t *in) {
   uint8_t *at;
   PX_ENTER();
   PX_REQUIRE(kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault,
              cudaErrorInvalidMemcpyDirection);
   cudaError_t error = range(symbol, size, offset, &at);
-  return px_report(error ? error : copy(at, from, size, kind));
+  return px_report(error ? error : copy(at, from, size, kind, in));
 }
 
-PX_API cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, int kind) {
+static cudaError_t copy_from(void *to, const void *symbol, size_t size, size_t offset, int kind, const cudaStream_t *in) {
   uint8_t *at;
   PX_ENTER();
   PX_REQUIRE(kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault,
              cudaErrorInvalidMemcpyDirection);
   cudaError_t error = range(symbol, size, offset, &at);
-  return px_report(error ? error : copy(to, at, size, kind));
+  return px_report(error ? error : copy(to, at, size, kind, in));
+}
+
+PX_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset, int kind) {
+  return copy_to(symbol, from, size, offset, kind, NULL);
 }
 
 PX_API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset, int kind,
                                            cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpyToSymbol(symbol, from, size, offset, kind);
+  return copy_to(symbol, from, size, offset, kind, &stream);
+}
+
+PX_API cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, int kind) {
+  return copy_from(to, symbol, size, offset, kind, NULL);
 }
 
 PX_API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset, int kind,
                                              cudaStream_t stream) {
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return cudaMemcpyFromSymbol(to, symbol, size, offset, kind);
+  return copy_from(to, symbol, size, offset, kind, &stream);
 }
 
 PX_API cudaError_t cudaGetSymbolAddress(void **out, const void *symbol) {

@@ -40,7 +40,8 @@ const pe_kernel_facts *pe_launch_kernel(const pe_launch *launch) {
 
 /* ---- arguments ---- */
 
-static void pack(const pe_start *start, uint8_t *out) {
+void pe_start_pack(const pe_start *start, void *params) {
+  uint8_t *out = params;
   uint64_t count;
   const pe_parameter_facts *all = pe_entry_section(pe_module_entry(start->module), PE_SECTION_PARAMETERS, &count);
   const pe_parameter_facts *parameters = all + start->kernel->parameter;
@@ -163,16 +164,21 @@ static int start_packed(const pe_start *start, pe_launch **launch, char *message
     snprintf(message, PE_MESSAGE_BYTES, "out of memory for the arguments of a launch");
     return ENOMEM;
   }
-  pack(start, packed);
+  pe_start_pack(start, packed);
   int error = start_with(start, packed, launch, message);
   free(packed);
   return error;
 }
 
-int pe_start_launch(const pe_start *start, pe_launch **launch, char *message) {
+int pe_start_is_brief(const pe_start *start) {
+  pe_config config;
+  pe_start_config(start, &config);
+  return pe_launch_is_brief(&config);
+}
+
+int pe_start_check(const pe_start *start, char *message) {
   const pe_entry *entry = pe_module_entry(start->module);
   const pe_code_facts *facts = facts_of(start);
-  *launch = NULL;
   if (!facts) {
     snprintf(message, PE_MESSAGE_BYTES, "nothing is known of the code");
     return EINVAL;
@@ -180,7 +186,12 @@ int pe_start_launch(const pe_start *start, pe_launch **launch, char *message) {
   int error = pe_check_shape(entry, start->kernel, start->grid, start->block, message);
   if (!error) error = pe_check_shared(entry, start->kernel, facts->static_shared, start->dynamic_shared, message);
   if (!error) error = check_cluster(start, message);
-  if (!error) error = check_arguments(start, message);
+  return error ? error : check_arguments(start, message);
+}
+
+int pe_start_launch(const pe_start *start, pe_launch **launch, char *message) {
+  *launch = NULL;
+  int error = pe_start_check(start, message);
   if (error) return error;
   if (start->pointers && start->kernel->param_bytes) return start_packed(start, launch, message);
   return start_with(start, start->buffer, launch, message);

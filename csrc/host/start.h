@@ -54,8 +54,18 @@ int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64
  * buffer.  Code may be missing, if there are facts; then `kernel` is 0. */
 void pe_start_config(const pe_start *start, pe_config *config);
 
-/* Check everything, and start on the pool's threads. 0, or what the checks above say of a kernel, EFAULT for arguments that are missing,
- * ENOTSUP for clusters, or as pe_launch_start: ENOMEM, E2BIG, EAGAIN; then `message` says what is wrong. */
+/* Check everything that can be before the start: 0, or what the checks above say of a kernel, EFAULT for arguments that are missing,
+ * ENOTSUP for clusters; then `message` says what is wrong. */
+int pe_start_check(const pe_start *start, char *message);
+
+/* Write what the pointers point to, which has been checked, as the kernel sees it: param_bytes. */
+void pe_start_pack(const pe_start *start, void *params);
+
+/* Whether the caller's thread will run it. */
+int pe_start_is_brief(const pe_start *start);
+
+/* Check everything, and start on the pool's threads. 0, or as pe_start_check, or as pe_launch_start: ENOMEM, E2BIG, EAGAIN; then
+ * `message` says what is wrong. */
 int pe_start_launch(const pe_start *start, pe_launch **launch, char *message);
 
 /* What pe_start_launch has started a launch of; NULL for any other launch. */

@@ -114,6 +114,9 @@ typedef struct pe_counters {
   uint32_t orphaned;       /* 1: this is a forked child, and the launch its parent's */
 } pe_counters;
 
+/* Whether the thread that starts a launch will run it. */
+int pe_launch_is_brief(const pe_config *config);
+
 /* Start a launch on the pool's threads, or run it to its end if it is brief. 0, or an errno value. */
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch);
 

@@ -148,13 +148,6 @@ static bool begin(pe_launch *launch) {
   return true;
 }
 
-/* Whether it takes less time than to wake another thread, more or less. */
-static bool is_small(const pe_launch *launch) {
-  const pe_config *config = &launch->config;
-  bool waits = config->suspends || config->spins || config->cooperative || config->ended;
-  return config->brief && !waits && launch->ctas <= PE_MAX_WARPS && launch->ctas * launch->warps <= PE_MAX_WARPS;
-}
-
 /* For a thread that runs the launch itself. With pe_lock held. */
 static int take(pe_launch *launch) {
   launch->workers = launch->chunk = 1;
@@ -208,11 +201,20 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   return 0;
 }
 
+/* Small: it takes less time than to wake another thread, more or less. */
+int pe_launch_is_brief(const pe_config *config) {
+  uint64_t ctas = pe_product(pe_product(config->grid[0], config->grid[1]), config->grid[2]);
+  uint64_t threads = pe_product(pe_product(config->block[0], config->block[1]), config->block[2]);
+  uint64_t warps = pe_round_up(threads, PE_WARP_LANES) / PE_WARP_LANES;
+  bool waits = config->suspends || config->spins || config->cooperative || config->ended;
+  return config->brief && !waits && pe_product(ctas, warps) <= PE_MAX_WARPS;
+}
+
 int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
   pe_guest guest;
   int error = create(arena, config, out);
   if (error) return error;
-  bool here = is_small(*out) && pe_guest_enter(&guest);
+  bool here = pe_launch_is_brief(config) && pe_guest_enter(&guest);
   pe_lock();
   error = here ? take(*out) : start(*out);
   pe_unlock();

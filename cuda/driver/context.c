@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "driver.h"
+#include "px_stream.h"
 
 enum { DEEPEST = 64, API_VERSION = 3020 };
 
@@ -231,6 +232,9 @@ PX_API CUresult cuCtxDestroy_v2(CUcontext context) {
   *at = context->next;
   px_context_use(NULL);
   if (cu_current() == context) depth--;
+  pthread_mutex_unlock(&lock);
+  px_wait_all(); /* errors of what runs stay with it */
+  pthread_mutex_lock(&lock);
   unlock_and_reset();
   free(context);
   return CUDA_SUCCESS;

@@ -65,53 +65,54 @@ PX_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevice
 
 static px_side memory_at(const void *memory, size_t size) { return (px_side){.memory = (uint8_t *)memory, .pitch = size}; }
 
-static CUresult array_copy(const px_side *to, const px_side *from, size_t size, int kind) {
+/* `in`: the stream of a call that has one, or NULL. */
+static CUresult array_copy(const px_side *to, const px_side *from, size_t size, int kind, const CUstream *in) {
   CU_ENTER();
-  return cu_result(px_copy(to, from, size, 1, 1, kind));
+  if (!in) return cu_result(px_copy(to, from, size, 1, 1, kind));
+  CU_REQUIRE(px_is_stream(*in), CUDA_ERROR_INVALID_HANDLE);
+  return cu_result(px_copy_in(*in, to, from, size, 1, 1, kind));
 }
 
-static CUresult to_array(CUarray to, size_t offset, const void *from, size_t size, int kind) {
+static CUresult to_array(CUarray to, size_t offset, const void *from, size_t size, int kind, const CUstream *in) {
   CU_REQUIRE(to, CUDA_ERROR_INVALID_HANDLE);
   px_side target = {.array = to, .x = offset}, source = memory_at(from, size);
-  return array_copy(&target, &source, size, kind);
+  return array_copy(&target, &source, size, kind, in);
 }
 
-static CUresult from_array(void *to, CUarray from, size_t offset, size_t size, int kind) {
+static CUresult from_array(void *to, CUarray from, size_t offset, size_t size, int kind, const CUstream *in) {
   CU_REQUIRE(from, CUDA_ERROR_INVALID_HANDLE);
   px_side target = memory_at(to, size), source = {.array = from, .x = offset};
-  return array_copy(&target, &source, size, kind);
+  return array_copy(&target, &source, size, kind, in);
 }
 
 PX_API CUresult cuMemcpyHtoA_v2(CUarray to, size_t offset, const void *from, size_t size) {
-  return to_array(to, offset, from, size, cudaMemcpyHostToDevice);
+  return to_array(to, offset, from, size, cudaMemcpyHostToDevice, NULL);
 }
 
 PX_API CUresult cuMemcpyHtoAAsync_v2(CUarray to, size_t offset, const void *from, size_t size, CUstream stream) {
-  CU_REQUIRE(px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
-  return cuMemcpyHtoA_v2(to, offset, from, size);
+  return to_array(to, offset, from, size, cudaMemcpyHostToDevice, &stream);
 }
 
 PX_API CUresult cuMemcpyAtoH_v2(void *to, CUarray from, size_t offset, size_t size) {
-  return from_array(to, from, offset, size, cudaMemcpyDeviceToHost);
+  return from_array(to, from, offset, size, cudaMemcpyDeviceToHost, NULL);
 }
 
 PX_API CUresult cuMemcpyAtoHAsync_v2(void *to, CUarray from, size_t offset, size_t size, CUstream stream) {
-  CU_REQUIRE(px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
-  return cuMemcpyAtoH_v2(to, from, offset, size);
+  return from_array(to, from, offset, size, cudaMemcpyDeviceToHost, &stream);
 }
 
 PX_API CUresult cuMemcpyDtoA_v2(CUarray to, size_t offset, CUdeviceptr from, size_t size) {
-  return to_array(to, offset, host(from), size, cudaMemcpyDeviceToDevice);
+  return to_array(to, offset, host(from), size, cudaMemcpyDeviceToDevice, NULL);
 }
 
 PX_API CUresult cuMemcpyAtoD_v2(CUdeviceptr to, CUarray from, size_t offset, size_t size) {
-  return from_array(host(to), from, offset, size, cudaMemcpyDeviceToDevice);
+  return from_array(host(to), from, offset, size, cudaMemcpyDeviceToDevice, NULL);
 }
 
 PX_API CUresult cuMemcpyAtoA_v2(CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t size) {
   CU_REQUIRE(to && from, CUDA_ERROR_INVALID_HANDLE);
   px_side target = {.array = to, .x = to_offset}, source = {.array = from, .x = from_offset};
-  return array_copy(&target, &source, size, cudaMemcpyDeviceToDevice);
+  return array_copy(&target, &source, size, cudaMemcpyDeviceToDevice, NULL);
 }
 
 /* ---- boxes ---- */
@@ -147,7 +148,8 @@ static CUresult side_of(const box_side *from, size_t width, size_t rows, px_side
   return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult copy_box(const box_side *to, const box_side *from, size_t width, size_t height, size_t depth) {
+static CUresult copy_box(const box_side *to, const box_side *from, size_t width, size_t height, size_t depth,
+                         const CUstream *in) {
   px_side target, source;
   CU_ENTER();
   CUresult error = side_of(to, width, height, &target);
@@ -157,10 +159,13 @@ static CUresult copy_box(const box_side *to, const box_side *from, size_t width,
   int kind = is_on_device(from) ? (is_on_device(to) ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost)
              : is_on_device(to) ? cudaMemcpyHostToDevice
                                 : cudaMemcpyHostToHost;
-  return cu_result(px_copy(&target, &source, width, height, depth, unified ? cudaMemcpyDefault : kind));
+  if (unified) kind = cudaMemcpyDefault;
+  if (!in) return cu_result(px_copy(&target, &source, width, height, depth, kind));
+  CU_REQUIRE(px_is_stream(*in), CUDA_ERROR_INVALID_HANDLE);
+  return cu_result(px_copy_in(*in, &target, &source, width, height, depth, kind));
 }
 
-PX_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *what) {
+static CUresult copy_rows(const CUDA_MEMCPY2D *what, const CUstream *in) {
   CU_REQUIRE(what, CUDA_ERROR_INVALID_VALUE);
   box_side to = {what->dstMemoryType,
                  what->dstHost,
@@ -180,28 +185,26 @@ PX_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *what) {
                    0,
                    what->srcPitch,
                    0};
-  return copy_box(&to, &from, what->WidthInBytes, what->Height, 1);
+  return copy_box(&to, &from, what->WidthInBytes, what->Height, 1, in);
 }
+
+PX_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *what) { return copy_rows(what, NULL); }
 CU_SAME(cuMemcpy2DUnaligned_v2, cuMemcpy2D_v2);
 
-PX_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *what, CUstream stream) {
-  CU_REQUIRE(px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
-  return cuMemcpy2D_v2(what);
-}
+PX_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *what, CUstream stream) { return copy_rows(what, &stream); }
 
-PX_API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *what) {
+static CUresult copy_slices(const CUDA_MEMCPY3D_PEER *what, const CUstream *in) {
   CU_REQUIRE(what && !what->srcLOD && !what->dstLOD, CUDA_ERROR_INVALID_VALUE);
   box_side to = {what->dstMemoryType, what->dstHost, what->dstDevice, what->dstArray, what->dstXInBytes,
                  what->dstY,          what->dstZ,    what->dstPitch,  what->dstHeight};
   box_side from = {what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray, what->srcXInBytes,
                    what->srcY,          what->srcZ,    what->srcPitch,  what->srcHeight};
-  return copy_box(&to, &from, what->WidthInBytes, what->Height, what->Depth);
+  return copy_box(&to, &from, what->WidthInBytes, what->Height, what->Depth, in);
 }
 
-PX_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *what, CUstream stream) {
-  CU_REQUIRE(px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
-  return cuMemcpy3DPeer(what);
-}
+PX_API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *what) { return copy_slices(what, NULL); }
+
+PX_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *what, CUstream stream) { return copy_slices(what, &stream); }
 
 /* The same structure, in which contexts are reserved. */
 CU_SAME(cuMemcpy3D_v2, cuMemcpy3DPeer);

@@ -40,9 +40,9 @@ static CUresult launch_buffer(px_kernel *kernel, const px_geometry *g, void **ex
   return error;
 }
 
-static CUresult launch(px_kernel *kernel, const px_geometry *g, CUstream stream, void **pointers, void **extra) {
+static CUresult launch(px_kernel *kernel, const px_geometry *g, void **pointers, void **extra) {
   CU_ENTER();
-  CU_REQUIRE(kernel && px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(kernel && px_is_stream(g->stream), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(!(pointers && extra), CUDA_ERROR_INVALID_VALUE);
   if (extra) return launch_buffer(kernel, g, extra);
   CU_REQUIRE(pointers || !kernel->facts->parameters, CUDA_ERROR_INVALID_VALUE);
@@ -52,23 +52,27 @@ static CUresult launch(px_kernel *kernel, const px_geometry *g, CUstream stream,
 PX_API CUresult cuLaunchKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **pointers,
                                void **extra) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, false};
-  return launch(kernel, &g, stream, pointers, extra);
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false};
+  return launch(kernel, &g, pointers, extra);
 }
 
 PX_API CUresult cuLaunchCooperativeKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                           CUstream stream, void **pointers) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, false};
-  return launch(kernel, &g, stream, pointers, NULL);
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false};
+  return launch(kernel, &g, pointers, NULL);
 }
 
 PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, void **pointers, void **extra) {
   CU_REQUIRE(c && (c->attrs || !c->numAttrs), CUDA_ERROR_INVALID_VALUE);
-  px_geometry g = {
-    {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes, false, false};
+  px_geometry g = {{c->gridDimX, c->gridDimY, c->gridDimZ},
+                   {c->blockDimX, c->blockDimY, c->blockDimZ},
+                   c->sharedMemBytes,
+                   c->hStream,
+                   false,
+                   false};
   CUresult error = cu_result(px_apply(c->attrs, c->numAttrs, &g));
-  return error ? error : launch(kernel, &g, c->hStream, pointers, extra);
+  return error ? error : launch(kernel, &g, pointers, extra);
 }
 
 /* ---- attributes ---- */

@@ -113,6 +113,60 @@ def test_threads_launch_side_by_side(program, image):
     assert said(program, image, "threads") == ["right"]
 
 
+def test_a_stream_does_its_work_in_order(program, image):
+    assert said(program, image, "order") == [
+        "cudaErrorNotReady cudaErrorNotReady cudaErrorNotReady",
+        "0 0",
+        "cudaErrorNotPermitted",
+        "called with its stream cudaSuccess",
+        "17283 1010101 later",
+    ]
+
+
+def test_which_streams_wait_for_each_other(program, image):
+    assert said(program, image, "default stream") == [
+        "2",
+        "25 cudaErrorNotReady cudaErrorNotReady",
+        "25134",
+        "cudaErrorNotReady",
+        "2513467",
+    ]
+
+
+def test_a_fault_in_a_stream_comes_to_light_later(program, image):
+    done = run(program, image, "late fault")
+    assert done.stdout.splitlines() == [
+        "called with its stream cudaErrorIllegalAddress",
+        "cudaErrorIllegalAddress",
+        "8",
+        "cudaErrorIllegalAddress",
+    ]
+    assert done.stderr.count("illegal address in kernel `store`") == 1
+
+
+def test_a_reset_ends_what_runs(program, image):
+    assert said(program, image, "reset") == ["right"]
+
+
+def test_captured_streams_are_graphs(program, image):
+    assert said(program, image, "graph") == [
+        "cudaErrorCapturedEvent",
+        "cudaErrorStreamCaptureUnsupported 1",
+        "cudaErrorStreamCaptureUnmatched",
+        "0 0 8",
+        "0 0",
+        *["cudaErrorNotPermitted"] * 2,
+        "127312734 2020202",
+        "cudaErrorStreamCaptureUnjoined",
+        "cudaErrorCapturedEvent",
+        "1273127346",
+    ]
+
+
+def test_streams_of_many_threads(program, image):
+    assert said(program, image, "many") == ["right"]
+
+
 def test_threads_may_have_small_stacks(program, image):
     assert said(program, image, "small stack") == ["hello 0 of 1", "cudaErrorIllegalAddress"]
 

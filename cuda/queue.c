@@ -1,0 +1,447 @@
+/* queue.c: items of work, each of which waits for others.
+ *
+ * One lock guards all streams and items. Whoever finishes an item starts those that have waited for it alone: a thread of the pool at the
+ * end of a launch, the thread of the functions of the program, or the one that submits. No lock is held meanwhile.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fault_text.h"
+#include "px_graph.h"
+#include "px_stream.h"
+
+enum { OUTPUT = 1 << 12 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct px_stream legacy = {.tail = -1}, for_threads = {.tail = -1, .id = 2};
+static struct px_stream *streams = &for_threads; /* but for the legacy one */
+static size_t pending;
+static px_item *running;  /* launches on the pool's threads */
+static unsigned stopping; /* calls of px_stop_all: nothing more is begun */
+
+enum { NON_BLOCKING = 1 };
+
+/* ---- items ---- */
+
+static px_item *keep(px_item *item) {
+  pthread_mutex_lock(&lock);
+  item->owners++;
+  pthread_mutex_unlock(&lock);
+  return item;
+}
+
+/* With the lock held. */
+static void disown(px_item *item) {
+  if (!item || --item->owners) return;
+  free(item->after);
+  free(item);
+}
+
+void px_item_release(px_item *item) {
+  pthread_mutex_lock(&lock);
+  disown(item);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Owned by the queue until it is done. */
+static px_item *new_item(px_work *work) {
+  px_item *item = calloc(1, sizeof *item);
+  if (!item) return NULL;
+  *item = (px_item){.owners = 1, .work = work, .context = px_context_own()};
+  return item;
+}
+
+/* Let an item wait for another one. With the lock held. */
+static bool follow(px_item *item, px_item *before) {
+  if (!before || before->done || before == item) return true;
+  if (before->count == before->room) {
+    size_t room = before->room ? 2 * before->room : 2;
+    px_item **after = realloc(before->after, room * sizeof(px_item *));
+    if (!after) return false;
+    before->after = after;
+    before->room = room;
+  }
+  before->after[before->count++] = item;
+  item->missing++;
+  return true;
+}
+
+/* ---- streams ---- */
+
+struct px_stream *px_stream_of(cudaStream_t stream) {
+  uintptr_t number = (uintptr_t)stream;
+  return number == 2 ? &for_threads : number < 2 ? &legacy : stream;
+}
+
+void px_stream_add(struct px_stream *stream) {
+  pthread_mutex_lock(&lock);
+  stream->next = streams;
+  streams = stream;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Forget destroyed streams whose work is done. With the lock held. */
+static void bury(void) {
+  for (struct px_stream **at = &streams; *at;) {
+    struct px_stream *stream = *at;
+    bool gone = stream->dead && (!stream->last || stream->last->done);
+    if (!gone) {
+      at = &stream->next;
+      continue;
+    }
+    *at = stream->next;
+    disown(stream->last);
+    free(stream);
+  }
+}
+
+void px_stream_remove(struct px_stream *stream) {
+  pthread_mutex_lock(&lock);
+  stream->dead = true;
+  bury();
+  pthread_mutex_unlock(&lock);
+}
+
+/* Look at each item that new work in a stream has to wait for, until one is not as it should be. With the lock held. */
+static bool visit(const struct px_stream *stream, bool (*look)(px_item *item, px_item *before), px_item *item) {
+  bool fits = look(item, stream->last);
+  if (stream == &legacy)
+    for (const struct px_stream *other = streams; fits && other; other = other->next)
+      fits = other->flags & NON_BLOCKING || look(item, other->last);
+  else if (!(stream->flags & NON_BLOCKING))
+    fits = fits && look(item, legacy.last);
+  return fits;
+}
+
+static bool is_done(px_item *item, px_item *before) {
+  (void)item;
+  return !before || before->done;
+}
+
+static void set_last(struct px_stream *stream, px_item *item) {
+  disown(stream->last);
+  item->owners++;
+  stream->last = item;
+}
+
+/* ---- doing it ---- */
+
+static void run_all(px_item *ready);
+
+/* An item is done: what can be begun now, before `rest`. */
+static px_item *finish(px_item *item, px_item *rest) {
+  px_work_release(item->work);
+  pthread_mutex_lock(&lock);
+  item->work = NULL;
+  clock_gettime(CLOCK_MONOTONIC, &item->at);
+  item->done = true;
+  for (size_t i = 0; i < item->count; i++) {
+    px_item *next = item->after[i];
+    if (--next->missing) continue;
+    next->next = rest;
+    rest = next;
+  }
+  item->count = 0;
+  pending--;
+  disown(item);
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  return rest;
+}
+
+static void drain(pe_launch *launch) {
+  char text[OUTPUT];
+  size_t size;
+  while ((size = pe_launch_output(launch, text, sizeof text))) fwrite(text, 1, size, stdout);
+}
+
+/* A launch has ended: an error of the kernel stays. */
+static void settle(px_item *item, pe_launch *launch) {
+  pe_counters counters;
+  drain(launch);
+  pe_launch_result(launch, NULL, &counters);
+  if (counters.kind == PE_STOPPED) return;
+  if (counters.kind != PE_OK)
+    px_stay_in(item->context, px_say_fault(launch, counters.kind));
+  else if (counters.no_memory)
+    px_stay_in(item->context, cudaErrorLaunchOutOfResources);
+}
+
+/* On a thread of the pool. */
+static void ended(void *context, pe_launch *launch) {
+  px_item *item = context;
+  pthread_mutex_lock(&lock);
+  item->over = true;
+  for (px_item **at = &running; *at; at = &(*at)->next)
+    if (*at == item) {
+      *at = item->next;
+      break;
+    }
+  pthread_mutex_unlock(&lock);
+  settle(item, launch);
+  pe_launch_destroy(launch);
+  run_all(finish(item, NULL));
+}
+
+/* Start a launch on the pool's threads: an errno value. It may have ended when this returns. */
+static int start(px_item *item) {
+  char message[PE_MESSAGE_BYTES];
+  pe_launch *launch;
+  pe_start what = item->work->start;
+  what.ended = ended;
+  what.context = keep(item);
+  int error = pe_start_launch(&what, &launch, message);
+  pthread_mutex_lock(&lock);
+  if (!error && !item->over) {
+    item->running = launch;
+    item->next = running;
+    running = item;
+    if (stopping) pe_launch_request_stop(launch);
+  }
+  disown(item);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+/* Launch; false: it goes on. */
+static bool launch(px_item *item) {
+  char message[PE_MESSAGE_BYTES];
+  pe_launch *launch;
+  pe_start what = item->work->start;
+  what.waited = 1;
+  bool brief = pe_start_is_brief(&what);
+  int error = brief ? pe_start_launch(&what, &launch, message) : start(item);
+  if (!error && !brief) return false;
+  if (!error) {
+    pe_launch_wait(launch, UINT32_MAX);
+    settle(item, launch);
+    pe_launch_destroy(launch);
+  } else if (item->direct) {
+    item->error = px_start_error(error);
+  } else {
+    px_stay_in(item->context, px_start_error(error));
+  }
+  return true;
+}
+
+/* Do work, or begin it; false: it goes on, and whoever ends it calls `finish`. */
+static bool perform(px_item *item);
+
+/* Do items, and those that come to be ready by that. */
+static void run_all(px_item *ready) {
+  while (ready) {
+    px_item *item = ready;
+    ready = item->next;
+    item->next = NULL;
+    if (perform(item)) ready = finish(item, ready);
+  }
+}
+
+/* ---- functions of the program, on a thread of their own ---- */
+
+static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
+static px_item *calls, **calls_end = &calls;
+static _Thread_local bool is_caller;
+
+static void *call_all(void *unused) {
+  is_caller = true;
+  for (;;) {
+    pthread_mutex_lock(&lock);
+    while (!calls) pthread_cond_wait(&called, &lock);
+    px_item *item = calls;
+    calls = item->next;
+    if (!calls) calls_end = &calls;
+    pthread_mutex_unlock(&lock);
+    const px_work *work = item->work;
+    cudaError_t error = px_context_error(item->context);
+    if (work->callback)
+      work->callback(work->stream, error, work->data);
+    else if (!error)
+      work->function(work->data);
+    item->next = NULL;
+    run_all(finish(item, NULL));
+  }
+  return unused;
+}
+
+/* Signals to the process are for the program's own threads. */
+static bool start_caller(void) {
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+  pthread_t thread;
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&blocked, own[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  bool started = !pthread_create(&thread, NULL, call_all, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started) pthread_detach(thread);
+  return started;
+}
+
+static bool call(px_item *item) {
+  static bool started;
+  pthread_mutex_lock(&lock);
+  if (!started) started = start_caller();
+  bool queued = started;
+  if (queued) {
+    item->next = NULL;
+    *calls_end = item;
+    calls_end = &item->next;
+    pthread_cond_signal(&called);
+  }
+  pthread_mutex_unlock(&lock);
+  if (!queued) item->error = cudaErrorMemoryAllocation;
+  return !queued;
+}
+
+static bool is_dropped(const px_item *item) {
+  pthread_mutex_lock(&lock);
+  bool dropped = stopping;
+  pthread_mutex_unlock(&lock);
+  return dropped || (px_context_error(item->context) && item->work->kind != PX_HOST);
+}
+
+static bool perform(px_item *item) {
+  if (!item->work || is_dropped(item)) return true;
+  switch (item->work->kind) {
+    case PX_LAUNCH: return launch(item);
+    case PX_HOST: return call(item);
+    case PX_COPY: px_copy_box(&item->work->box); return true;
+    case PX_SET: px_set_box(&item->work->box); return true;
+    case PX_NOTHING: return true;
+  }
+  return true;
+}
+
+/* ---- submission ---- */
+
+/* An item that cannot be waited for properly waits for nothing, and does nothing. */
+static void give_up(px_item *item) {
+  px_work_release(item->work);
+  item->work = NULL;
+  item->error = cudaErrorMemoryAllocation;
+}
+
+static cudaError_t submit(struct px_stream *stream, px_work *work, px_item *other, px_item **out, bool last) {
+  px_item *item = new_item(work);
+  if (!item) {
+    px_work_release(work);
+    return cudaErrorMemoryAllocation;
+  }
+  pthread_mutex_lock(&lock);
+  bury();
+  if (!visit(stream, follow, item) || !follow(item, other)) give_up(item);
+  if (last) set_last(stream, item);
+  item->owners++;
+  bool ready = item->direct = !item->missing;
+  pending++;
+  pthread_mutex_unlock(&lock);
+  if (ready) run_all(item);
+  pthread_mutex_lock(&lock);
+  cudaError_t error = item->done || !item->work ? item->error : cudaSuccess;
+  if (!out || error) disown(item);
+  if (out) *out = error ? NULL : item;
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+cudaError_t px_submit(cudaStream_t handle, px_work *work, px_item *other, px_item **out) {
+  struct px_stream *stream = px_stream_of(handle);
+  if (!work) return cudaErrorMemoryAllocation;
+  if (stream->capture) return px_capture(stream, work);
+  return submit(stream, work, other, out, true);
+}
+
+cudaError_t px_submit_graph(cudaStream_t handle, px_work *const *work, size_t count, const int (*after)[2], size_t edges,
+                            px_item *other, px_item **out) {
+  struct px_stream *stream = px_stream_of(handle);
+  px_item **items = calloc(count + 1, sizeof *items), *ready = NULL;
+  bool fits = items != NULL;
+  for (size_t i = 0; fits && i <= count; i++) fits = (items[i] = new_item(i < count ? px_work_keep(work[i]) : NULL)) != NULL;
+  for (size_t i = 0; !fits && items && i <= count; i++) {
+    if (items[i]) px_work_release(items[i]->work);
+    free(items[i]);
+  }
+  if (!fits) {
+    free(items);
+    return cudaErrorMemoryAllocation;
+  }
+  px_item *end = items[count];
+  pthread_mutex_lock(&lock);
+  bury();
+  for (size_t i = 0; i <= count; i++) fits = fits && visit(stream, follow, items[i]) && follow(items[i], other);
+  for (size_t i = 0; i < edges; i++) fits = fits && follow(items[after[i][1]], items[after[i][0]]);
+  for (size_t i = 0; i < count; i++) fits = fits && follow(end, items[i]);
+  for (size_t i = 0; !fits && i <= count; i++) give_up(items[i]);
+  set_last(stream, end);
+  end->owners++;
+  pending += count + 1;
+  for (size_t i = count + 1; i-- > 0;) {
+    if (items[i]->missing) continue;
+    items[i]->next = ready;
+    ready = items[i];
+  }
+  pthread_mutex_unlock(&lock);
+  run_all(ready);
+  free(items);
+  *out = end;
+  return fits ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+/* ---- waiting ---- */
+
+bool px_item_done(px_item *item) {
+  pthread_mutex_lock(&lock);
+  bool done = !item || item->done;
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+cudaError_t px_item_wait(px_item *item) {
+  pthread_mutex_lock(&lock);
+  bool allowed = !item || item->done || !is_caller;
+  while (allowed && item && !item->done) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  return allowed ? cudaSuccess : cudaErrorNotPermitted;
+}
+
+bool px_stream_idle(cudaStream_t stream) {
+  pthread_mutex_lock(&lock);
+  bool idle = !pending || visit(px_stream_of(stream), is_done, NULL);
+  pthread_mutex_unlock(&lock);
+  return idle;
+}
+
+cudaError_t px_stream_wait(cudaStream_t stream) {
+  px_item *end;
+  if (px_stream_idle(stream)) return cudaSuccess;
+  if (is_caller) return cudaErrorNotPermitted;
+  px_work *nothing = px_work_new(PX_NOTHING);
+  cudaError_t error = nothing ? submit(px_stream_of(stream), nothing, NULL, &end, false) : cudaErrorMemoryAllocation;
+  if (error) return error;
+  error = px_item_wait(end);
+  px_item_release(end);
+  return error;
+}
+
+cudaError_t px_wait_all(void) {
+  pthread_mutex_lock(&lock);
+  bool allowed = !pending || !is_caller;
+  while (allowed && pending) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  return allowed ? cudaSuccess : cudaErrorNotPermitted;
+}
+
+void px_stop_all(void) {
+  pthread_mutex_lock(&lock);
+  stopping++;
+  while (pending && !is_caller) {
+    for (const px_item *item = running; item; item = item->next) pe_launch_request_stop(item->running);
+    pthread_cond_wait(&changed, &lock);
+  }
+  stopping--;
+  pthread_mutex_unlock(&lock);
+}
