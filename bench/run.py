@@ -30,7 +30,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from sides import CC, FLAGS, Emulated, Native, Side
+from sides import CC, FLAGS, RELAXED, Emulated, Native, Side
 
 import ptxemu
 
@@ -151,7 +151,7 @@ def main() -> None:
     if unknown := set(names) - {*CASES, START_UP}:
         parser.error(f"no kernel is called {', '.join(sorted(unknown))}")
     console = Console()
-    console.print(f"{os.cpu_count()} CPUs; C: {CC} {' '.join(FLAGS)}; minima of {options.runs} rounds", highlight=False)
+    console.print(f"{os.cpu_count()} CPUs; C: {CC} {' '.join(FLAGS + RELAXED)}; minima of {options.runs} rounds", highlight=False)
     device = ptxemu.Device()
     with tempfile.TemporaryDirectory() as folder:
         kernels = [name for name in names if name in CASES]

@@ -293,6 +293,8 @@ PE_INLINE bool is_plain(const job *j, const run *r) {
 PE_INLINE uint32_t settle(const job *j, run *r, grid *g, uint32_t outside, nearest *store) {
   bool is_signed = j->site->kind != PE_SU_TYPED && !(j->site->flags & PE_SITE_UNSIGNED_X);
   if (!outside || r->access.clamp == PE_CLAMP_TRAP || !all_aligned(g, outside)) return outside;
+  if (!is_signed && (g->x_limit | g->y_limit | g->z_limit) == INT32_MAX)
+    return outside; /* there may be more above the limit */
   if (r->access.clamp == PE_CLAMP_ZERO) {
     r->live &= ~outside;
     return 0;

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import ptxemu
@@ -49,6 +50,7 @@ def test_both_sides_compute_what_numpy_does(
         side.run()
         for index in case.expected:
             case.check(index, side.result(index))
+    assert np.array([1e-310])[0] * np.array([1.0])[0] > 0, "the thread takes subnormals for zeros from now on"
 
 
 def test_a_wrong_result_is_an_error(bench: dict[str, ModuleType]) -> None:
