@@ -10,6 +10,7 @@ from inspect import cleandoc
 
 from ply import lex, yacc
 
+from ptxemu.process.locks import importing
 from ptxemu.syntax import grammar
 
 
@@ -19,9 +20,10 @@ def tables() -> yacc.LRParser:
     for name, rule in vars(grammar).items():
         if name.startswith("p_"):
             rule.__doc__ = cleandoc(rule.__doc__)  # as Python does from 3.13 on: signatures are alike everywhere
-    parser = yacc.yacc(
-        module=grammar, tabmodule="ptxemu.syntax._tables", write_tables=False, debug=False, errorlog=lex.NullLogger()
-    )
+    with importing:  # PLY imports the file
+        parser = yacc.yacc(
+            module=grammar, tabmodule="ptxemu.syntax._tables", write_tables=False, debug=False, errorlog=lex.NullLogger()
+        )
     parser.defaulted_states = {state: choice for state in parser.action if (choice := _only_choice(parser, state))}
     return parser
 

@@ -123,3 +123,31 @@ def test_a_child_goes_on(program):
     command = [sys.executable, "-W", "ignore", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["0"]), done.stderr
+
+
+WHILE_A_THREAD_IMPORTS = """
+import importlib, os, signal, sys, threading
+import ptxemu
+
+begun = threading.Event()
+sys.begun = begun
+thread = threading.Thread(target=importlib.import_module, args=["slow"])
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    import slow
+    os._exit(slow.VALUE)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+thread.join()
+"""
+
+
+def test_a_child_can_import_what_a_thread_was_importing(tmp_path):
+    """Without our lock: libraries import when they like."""
+    (tmp_path / "slow.py").write_text("import sys, time\nsys.begun.set()\ntime.sleep(0.5)\nVALUE = 7\n")
+    done = subprocess.run(
+        [sys.executable, "-c", WHILE_A_THREAD_IMPORTS], capture_output=True, text=True, cwd=tmp_path, timeout=100, check=False
+    )
+    assert (done.stdout, done.stderr) == ("7\n", "")
