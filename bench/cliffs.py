@@ -72,6 +72,11 @@ def locks(count: int) -> str:
     return HEADER + kernel("\n".join(f"{part.format(i)} add.u32 %r1, %r1, {i}; xor.b32 %r2, %r2, %r1;" for i in range(count)))
 
 
+def barriers(count: int) -> str:
+    """Barriers of the block, with arithmetic between."""
+    return HEADER + kernel("add.u32 %r1, %r1, %r2; bar.sync 0; xor.b32 %r2, %r2, %r1;\n" * count)
+
+
 def meetings(count: int) -> str:
     """Barriers of a warp in one branch, among lanes that take a lock in the other."""
     lock = "A: atom.global.cas.b32 %r3, [%d0], 0, 1; setp.ne.u32 %q1, %r3, 0; @%q1 bra A; st.global.u32 [%d0], 0;"
@@ -161,6 +166,7 @@ CLIFFS: dict[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
     "nested-loops": (nested_loops, (20, 80, 320)),
     "jumps-into-loops": (jumps_into_loops, (25, 100, 400)),
     "locks": (locks, (100, 400, 1600)),
+    "barriers": (barriers, (100, 400, 1600)),
     "meetings": (meetings, (50, 200, 800)),
     "switch": (switch, (100, 200, 400)),
     "computed-branches": (computed_branches, (15, 60, 240)),

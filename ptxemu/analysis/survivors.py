@@ -37,7 +37,8 @@ class Survivors:
         self.barriers = list(self.block_of)
         self._life = Lifetimes(structure).of if self.barriers else {}
         self._position = self._positions() if self.barriers else {}
-        self.within_blocks = {reg for op in self.barriers for reg in self._registers(op)}
+        self._registers = {op: self._living(op) for op in self.barriers}
+        self.within_blocks = {reg for registers in self._registers.values() for reg in registers}
         self._members: dict[Block, list[Block]] = {}
         for block, home in mask_home.items():
             self._members.setdefault(home, []).append(block)
@@ -57,13 +58,13 @@ class Survivors:
         block = self.block_of[op]
         pending = self.linear.pending(block)
         return Survivor(
-            self._registers(op),
+            self._registers[op],
             [phi for waiting in pending for phi in waiting.phis],
             [waiting for waiting in pending if self.mask_home[waiting] is waiting],
             [home for home in self._members if self._serves(home, block)],
         )
 
-    def _registers(self, op: Op) -> list[Reg]:
+    def _living(self, op: Op) -> list[Reg]:
         """Those that live on from before the barrier."""
         at = self._position[op]
         return [value for value, life in self._life.items() if isinstance(value, Reg) and life.first <= at < life.last]

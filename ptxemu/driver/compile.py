@@ -33,7 +33,7 @@ from ptxemu.lower.core.registry import lowerings
 from ptxemu.lower.functions.function import build as build_function
 from ptxemu.lower.functions.independent import build as build_independent
 from ptxemu.lower.functions.looped import build as build_looped
-from ptxemu.lower.functions.looped import can_loop
+from ptxemu.lower.functions.looped import survivors_of
 from ptxemu.lower.functions.threaded import build as build_threaded
 from ptxemu.lower.functions.threaded_independent import build as build_threaded_independent
 from ptxemu.process.gc_pause import collector_paused
@@ -201,18 +201,20 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
-    looped = not (chosen or independent or options.observed) and can_loop(graphs, shapes[0])
+    survivors = None if chosen or independent or options.observed else survivors_of(graphs, shapes[0])
     unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
-        build = build_looped if looped and number == 0 else BUILDERS[chosen, independent and number == 0]
-        build(graphs[number], uniformity, frame, unit, symbol)
+        if survivors is not None and number == 0:
+            build_looped(graphs[0], uniformity, frame, unit, symbol, survivors)
+        else:
+            BUILDERS[chosen, independent and number == 0](graphs[number], uniformity, frame, unit, symbol)
     waits = any(effect.waits for effect in effects)
     facts = Facts(
         variant=bodies.variant,
         static_shared=layout.static_shared,
         local_bytes=layout.local_bytes,
         suspends=waits,
-        looped=looped,
+        looped=survivors is not None,
         spins=any(graph.spins for graph in graphs),
         calls=len(found) > 1,
         daz=unit.daz,

@@ -41,6 +41,7 @@ FIBERS = {
     "a reduction": "setp.lt.u32 %p1, %r0, 4; bar.red.popc.u32 %r5, 0, %p1; st.global.u32 [%rd1], %r5;",
     "a pause": "bar.sync 0; nanosleep.u32 20;",
     "a spin loop": "L: ld.volatile.global.u32 %r5, [%rd1]; setp.eq.u32 %p1, %r5, 0; @%p1 bra L;",
+    "65 barriers": "bar.sync 0; " * 65,
     "a barrier with much behind it": f"{MUCH} bar.sync 0; {READ} st.global.u32 [%rd1], %r5;",
 }
 

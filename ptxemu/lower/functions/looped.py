@@ -18,7 +18,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import is_grid_barrier
 from ptxemu.ir.graph import Block, Graph
-from ptxemu.ir.ops import Imm, Op, Reg
+from ptxemu.ir.ops import Imm, Op
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
@@ -28,27 +28,30 @@ from ptxemu.lower.functions.function import FunctionBuilder
 
 WARPS = 32  # of a CTA at most
 ALIGN = 64
+MOST_BARRIERS = 64  # in the text: LLVM takes the number of barriers times that of values, at each of which all of them meet
 LARGEST_RECORD = 4096  # bytes of values; there is one for each warp in the function's frame, all of which is touched
 OF_A_WARP = {"local_base", "active", "warpid", "pos", "space", "exited"}  # fields that differ between the warps of a CTA
 NUMBERS = 16  # of barriers
 BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of barriers, from 1 on
 
 
-def can_loop(graphs: Sequence[Graph], uniformity: Uniformity) -> bool:
-    """Whether the warps of a kernel, ``graphs[0]`` with its device functions, wait for each other at most where a jump does it,
-    and need little behind it."""
+def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors | None:
+    """What outlives the barriers of a kernel, ``graphs[0]`` with its device functions; None if it cannot be looped.
+
+    In one that can, warps wait for each other at most where a jump does it, in few places, and need little behind them.
+    """
     kernel, *functions = graphs
     if any(graph.spins for graph in graphs):
-        return False
+        return None
     if any(_may_wait(op) for graph in functions for block in graph.blocks for op in block.ops):
-        return False
-    ops = [op for block in kernel.blocks for op in block.ops]
-    barriers = {op["a"].bits for op in ops if is_jump(op)}
-    if any(_may_wait(op) for op in ops if not is_jump(op)):
-        return False
-    if not barriers:
-        return True
-    return len(barriers) == 1 and not any(block.table for block in kernel.blocks) and _is_small(uniformity)
+        return None
+    waits = [op for block in kernel.blocks for op in block.ops if _may_wait(op)]
+    if not all(map(is_jump, waits)) or len(waits) > MOST_BARRIERS or len({op["a"].bits for op in waits}) > 1:
+        return None
+    if waits and any(block.table for block in kernel.blocks):
+        return None
+    survivors = Survivors(uniformity.linear, representatives(uniformity.linear), is_jump)
+    return survivors if all(_size(survivors, op, uniformity) <= LARGEST_RECORD for op in survivors.barriers) else None
 
 
 def _may_wait(op: Op) -> bool:
@@ -56,19 +59,11 @@ def _may_wait(op: Op) -> bool:
     return bool(op.effects.waits or op.effects.arrives) or is_grid_barrier(op)
 
 
-def _is_small(uniformity: Uniformity) -> bool:
-    """Whether records do not take too much of the stack."""
-    survivors = Survivors(uniformity.linear, representatives(uniformity.linear), is_jump)
-
-    def size(reg: Reg) -> int:
-        return reg.type.bytes if uniformity.shape(reg) is not None else reg.type.bytes * LANES
-
-    for op in survivors.barriers:
-        found = survivors.of(op)
-        values = [*found.registers, *(phi.dst for phi in found.phis)]
-        if sum(map(size, values)) > LARGEST_RECORD:
-            return False
-    return True
+def _size(survivors: Survivors, op: Op, uniformity: Uniformity) -> int:
+    """Bytes of the values that outlive a barrier."""
+    found = survivors.of(op)
+    values = [*found.registers, *(phi.dst for phi in found.phis)]
+    return sum(reg.type.bytes * (1 if uniformity.shape(reg) is not None else LANES) for reg in values)
 
 
 def is_jump(op: Op) -> bool:
@@ -77,9 +72,9 @@ def is_jump(op: Op) -> bool:
     return isinstance(number, Imm) and number.bits < NUMBERS and op["b"] is None
 
 
-def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str) -> None:
-    """As :func:`ptxemu.lower.functions.function.build`, for a kernel."""
-    unit.definitions.append(LoopedBuilder(graph, uniformity, layout, unit).run(symbol))
+def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str, survivors: Survivors) -> None:
+    """As :func:`ptxemu.lower.functions.function.build`, for a kernel; ``survivors`` are those of :func:`survivors_of`."""
+    unit.definitions.append(LoopedBuilder(graph, uniformity, layout, unit, survivors).run(symbol))
 
 
 class LoopedContext(Context):
@@ -105,9 +100,9 @@ class LoopedBuilder(FunctionBuilder):
 
     ctx: LoopedContext
 
-    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
+    def __init__(self, graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, survivors: Survivors) -> None:
         super().__init__(graph, uniformity, layout, unit)
-        self.survivors = Survivors(self.linear, self.mask_home, is_jump)
+        self.survivors = survivors
         self.record = 0  # bytes of a warp's record
         self.beginning: list[str] = []  # what a warp does before its first block
         self.resumed: list[str] = []  # labels behind the barriers
