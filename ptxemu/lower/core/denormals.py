@@ -47,16 +47,10 @@ class _Probe(Emitter):
 
 def all_flush(graphs: Iterable[Graph]) -> bool:
     """Whether there is f32 arithmetic with ``.ftz``, and no other arithmetic on floats."""
+    ops = [op for graph in graphs for block in graph.blocks for op in block.ops]
+    others = [op for op in ops if not _flushes(op)]
     known: dict[Form, bool] = {}
-    found = False
-    for graph in graphs:
-        for block in graph.blocks:
-            for op in block.ops:
-                if _flushes(op):
-                    found = True
-                elif op.effects.nan or _may_compute(op, known):
-                    return False
-    return found
+    return len(others) < len(ops) and not any(op.effects.nan or _may_compute(op, known) for op in others)
 
 
 def _flushes(op: Op) -> bool:
