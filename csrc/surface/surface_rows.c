@@ -75,12 +75,8 @@ static bool move_groups(const pe_warp *w, const pe_surface_site *site, uint32_t 
   row rows[4];
   if (!desc || desc->layout != PE_LAYOUT_BLOCK_LINEAR) return false;
   if ((mask != ~0u && site->kind != PE_SULD_B) || !find_rows(desc, pattern, at, size, rows)) return false;
-  for (uint32_t i = 0; i < pattern->groups; i++, data += bytes) {
-    if (site->kind == PE_SULD_B)
-      move_row(desc, &rows[i], data, bytes, size, false);
-    else
-      move_row(desc, &rows[i], data, bytes, size, true);
-  }
+  for (uint32_t i = 0; i < pattern->groups; i++, data += bytes)
+    move_row(desc, &rows[i], data, bytes, size, site->kind != PE_SULD_B);
   return true;
 }
 

@@ -37,7 +37,14 @@ typedef struct run {
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------ */
 
-PE_INLINE uint32_t below_sign(uint64_t limit) { return limit > INT32_MAX ? INT32_MAX : (uint32_t)limit; }
+PE_INLINE bool unsigned_yz(const job *j) { return j->site->kind == PE_SU_TYPED; }
+PE_INLINE bool unsigned_x(const job *j) { return unsigned_yz(j) || j->site->flags & PE_SITE_UNSIGNED_X; }
+
+/* The largest coordinate that is inside: one with a sign bit is outside unless it is read as unsigned. */
+PE_INLINE uint32_t limit_of(uint64_t last, bool is_unsigned) {
+  uint32_t most = is_unsigned ? UINT32_MAX : INT32_MAX;
+  return last > most ? most : (uint32_t)last;
+}
 
 PE_INLINE grid grid_of(const job *j, const run *r) {
   const pe_surface_desc *d = r->desc;
@@ -49,9 +56,9 @@ PE_INLINE grid grid_of(const job *j, const run *r) {
     .y = pe_geom_has_y(d->geom) ? j->y : zeros,
     .z = pe_geom_has_z(d->geom) ? j->z : zeros,
     .layer = pe_geom_is_array(d->geom) ? (const int32_t *)j->layer : zeros,
-    .x_limit = below_sign(bytes ? level->row_bytes - n : level->row_bytes / n - 1),
-    .y_limit = below_sign(d->height - 1),
-    .z_limit = below_sign(d->depth - 1),
+    .x_limit = limit_of(bytes ? level->row_bytes - n : level->row_bytes / n - 1, unsigned_x(j)),
+    .y_limit = limit_of(d->height - 1, unsigned_yz(j)),
+    .z_limit = limit_of(d->depth - 1, unsigned_yz(j)),
     .layer_limit = d->layers - 1,
     .scale = bytes ? 1 : n,
     .x_align = bytes ? n - 1 : 0,
@@ -63,7 +70,7 @@ PE_INLINE grid grid_of(const job *j, const run *r) {
 /* Are the 32 lanes neighbours in one row of a pitch surface? */
 PE_INLINE bool in_one_row(const grid *g, uint32_t step) {
   uint32_t differ = 0, x0 = (uint32_t)g->x[0];
-  if ((uint32_t)g->x[31] - x0 != 31 * step) return false;
+  if ((uint64_t)x0 + 31 * step != (uint32_t)g->x[31]) return false;
   for (uint32_t i = 0; i < 32; i++) differ |= ((uint32_t)g->x[i] - (x0 + i * step)) | (uint32_t)(g->y[i] ^ g->y[0]);
   if (g->z != zeros || g->layer != zeros)
     for (uint32_t i = 0; i < 32; i++) differ |= (uint32_t)((g->z[i] ^ g->z[0]) | (g->layer[i] ^ g->layer[0]));
@@ -222,9 +229,8 @@ PE_INLINE pe_su_access access_of(const job *j, const pe_surface_desc *desc) {
 static int64_t widened(int32_t value, bool is_unsigned) { return is_unsigned ? (int64_t)(uint32_t)value : value; }
 
 static pe_su_coord coord_of(const job *j, uint32_t lane) {
-  bool typed = j->site->kind == PE_SU_TYPED, unsigned_x = typed || j->site->flags & PE_SITE_UNSIGNED_X;
-  return (pe_su_coord){widened(j->x[lane], unsigned_x), widened(j->y[lane], typed), widened(j->z[lane], typed),
-                       j->layer[lane], j->level ? j->level[lane] : 0};
+  return (pe_su_coord){widened(j->x[lane], unsigned_x(j)), widened(j->y[lane], unsigned_yz(j)),
+                       widened(j->z[lane], unsigned_yz(j)), j->layer[lane], j->level ? j->level[lane] : 0};
 }
 
 /* How many of the lanes fault. */
@@ -291,15 +297,12 @@ PE_INLINE bool is_plain(const job *j, const run *r) {
 
 /* What the clamp mode makes of lanes of a plain run that are outside; returns those that have to be resolved. */
 PE_INLINE uint32_t settle(const job *j, run *r, grid *g, uint32_t outside, nearest *store) {
-  bool is_signed = j->site->kind != PE_SU_TYPED && !(j->site->flags & PE_SITE_UNSIGNED_X);
   if (!outside || r->access.clamp == PE_CLAMP_TRAP || !all_aligned(g, outside)) return outside;
-  if (!is_signed && (g->x_limit | g->y_limit | g->z_limit) == INT32_MAX)
-    return outside; /* there may be more above the limit */
   if (r->access.clamp == PE_CLAMP_ZERO) {
     r->live &= ~outside;
     return 0;
   }
-  if (!is_signed) return outside;
+  if (unsigned_x(j)) return outside;
   clamp_lanes(g, store);
   return 0;
 }
