@@ -72,10 +72,9 @@ typedef struct pe_config {
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
   uint32_t host_memory; /* kernels may touch all memory of the process: addresses outside of the arena are not tested */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
-  uint32_t
-      brief; /* the kernel ends soon whatever it is given, and the caller waits: its own thread may run a small launch */
-  /* NULL, or called when the launch has ended (then it is not brief), on a thread of the pool that holds no lock; it must not wait.  Nobody but it, or whom
-   * it tells, may destroy the launch. */
+  uint32_t brief; /* the kernel soon ends, whatever it is given, and the caller waits: its thread may run a small launch */
+  /* NULL, or called when the launch has ended (then it is not brief), on a thread of the pool that holds no lock; it must
+   * not wait.  Nobody but it, or whom it tells, may destroy the launch. */
   void (*ended)(void *context, pe_launch *launch);
   void *context;
   /* NULL, or called with `keeps` when the launch is destroyed: what it needed until then. */

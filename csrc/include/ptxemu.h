@@ -309,8 +309,8 @@ enum {
 /* d = a * b + c.  Faults unless all lanes execute it. */
 void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots);
 
-/* wmma.load and wmma.store: a matrix in memory and its fragment, whose registers lie one after the other.  Rows and columns are those of the fragment's tiles: a
- * multiplicand has k along its columns. */
+/* wmma.load and wmma.store: a matrix in memory and its fragment, whose registers lie one after the other.  Rows and columns are
+ * those of the fragment's tiles: a multiplicand has k along its columns. */
 typedef struct pe_wmma_site {
   uint32_t pos;
   uint16_t space, rows, columns;

@@ -1,8 +1,9 @@
 /* sched.c: a worker takes CTAs in ascending order and runs their warps on fibers.
  *
- * A kernel that never waits uses one fiber for all warps, one after another, and so does one whose code itself gives the warps
- * of a CTA turns between barriers; otherwise every warp of the CTA has its own fiber and they take turns.  When all warps that can run spin on memory, they may wait for another CTA: the worker then runs
- * the other CTAs that it holds, and takes in one more when all of those spin too.
+ * A kernel that never waits uses one fiber for all warps, one after another, and so does one whose code itself gives the
+ * warps of a CTA turns between barriers; otherwise every warp of the CTA has its own fiber and they take turns.  When all
+ * warps that can run spin on memory, they may wait for another CTA: the worker then runs the other CTAs that it holds, and
+ * takes in one more when all of those spin too.
  */
 #include <fenv.h>
 #include <sched.h>
