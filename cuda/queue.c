@@ -4,7 +4,6 @@
  * end of a launch, the thread of the functions of the program, or the one that submits. No lock is held meanwhile.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,24 +266,10 @@ static void *call_all(void *unused) {
   return unused;
 }
 
-/* Signals to the process are for the program's own threads. */
-static bool start_caller(void) {
-  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-  pthread_t thread;
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&blocked, own[i]);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  bool started = !pthread_create(&thread, NULL, call_all, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (started) pthread_detach(thread);
-  return started;
-}
-
 static bool call(px_item *item) {
   static bool started;
   pthread_mutex_lock(&lock);
-  if (!started) started = start_caller();
+  if (!started) started = !pe_thread_start(call_all, NULL);
   bool queued = started;
   if (queued) {
     item->next = NULL;

@@ -135,6 +135,10 @@ void pe_launch_destroy(pe_launch *launch);
 /* Stop a launch if there is one, wait for its threads to leave it, and destroy it: all in one call, which no interrupt cuts. */
 void pe_launch_end(pe_launch **launch);
 
+/* Start a thread that nobody joins. As the pool's, it takes no signals but those of its own making. 0, or an errno value. */
+typedef void *pe_thread_function(void *argument);
+int pe_thread_start(pe_thread_function *function, void *argument);
+
 /* ---- symbols that JIT code may bind ------------------------------------------------------------------------------- */
 
 typedef struct pe_symbol {

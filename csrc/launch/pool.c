@@ -83,16 +83,6 @@ static pe_worker *new_worker(void) {
   return worker;
 }
 
-static bool start_thread(pe_worker *worker) {
-  sigset_t before;
-  pthread_t thread;
-  pthread_sigmask(SIG_SETMASK, pe_signals_blocked(), &before);
-  bool started = pthread_create(&thread, NULL, thread_main, worker) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (started) pthread_detach(thread);
-  return started;
-}
-
 static pe_worker *hire(void) {
   pe_worker *worker = idle;
   if (worker) {
@@ -100,7 +90,7 @@ static pe_worker *hire(void) {
     return worker;
   }
   worker = new_worker();
-  if (worker && start_thread(worker)) return worker;
+  if (worker && !pe_thread_start(thread_main, worker)) return worker;
   if (worker) free_worker(worker);
   return NULL;
 }

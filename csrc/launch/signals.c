@@ -171,3 +171,13 @@ const sigset_t *pe_signals_blocked(void) {
   pthread_once(&once, fill_blocked);
   return &blocked;
 }
+
+int pe_thread_start(pe_thread_function *function, void *argument) {
+  sigset_t before;
+  pthread_t thread;
+  pthread_sigmask(SIG_SETMASK, pe_signals_blocked(), &before);
+  int error = pthread_create(&thread, NULL, function, argument);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!error) pthread_detach(thread);
+  return error;
+}
