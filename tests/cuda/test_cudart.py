@@ -34,7 +34,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     compiler = shlex.split(os.environ.get("CC", "cc"))
     library = folder() / f"libcudart.so.{request.param}"
     options = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread", f"-I{ROOT / 'cuda'}"]
-    command = [*compiler, *options, "-o", path, DATA / "host.c", library, f"-Wl,-rpath-link,{folder().parents[1]}"]
+    command = [*compiler, *options, "-o", path, *sorted(DATA.glob("*.c")), library, f"-Wl,-rpath-link,{folder().parents[1]}"]
     subprocess.run(command, check=True)
     return path
 
