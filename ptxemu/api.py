@@ -103,6 +103,8 @@ def loads(
     language = languages[0]
     if len(sources) > 1 and any(one is not dialects.PTX for one in languages):
         raise InputError("only files of PTX can be linked")
+    if device is not None and device.host_memory and language is not dialects.PTX:
+        raise InputError(f"a device with host_memory runs PTX only, not {language.name}")
     given = _checked_options({} if options is None else options)
     policy = {name: given.pop(name) for name in list(given) if name in POLICY_FIELDS}
     if language is not dialects.PTX and (strict := strict or bool(policy.get("strict"))):
@@ -310,7 +312,8 @@ class Launcher:
         """Launch and wait.
 
         ``args`` follow the kernel's parameters: numbers, buffers, surfaces, textures, bytes for structs, and NumPy arrays,
-        which the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed).
+        which the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed;
+        a device with ``host_memory`` gives kernels the arrays themselves, and neither holds).
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
         ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """

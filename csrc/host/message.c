@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "launch.h"
 #include "message.h"
 #include "start.h"
@@ -84,16 +86,25 @@ static void add_distance(text *t, uint64_t bytes, const char *where, const pe_al
   add(t, " (%" PRIu64 " bytes at 0x%" PRIx64 ")", found->size, found->address);
 }
 
+/* Whether an address lies in memory of the process that is not this device's. */
+static bool is_hosts(const pe_arena *arena, uint64_t address) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = pe_arena_base(arena) - PE_ARENA_MARGIN;
+  bool device = address - first < pe_arena_extent(arena) + 2 * PE_ARENA_MARGIN;
+  unsigned char resident;
+  return !device && address < PE_ADDRESS_SPACE && !mincore((void *)(uintptr_t)(address & ~(page - 1)), 1, &resident);
+}
+
 static void add_neighbour(text *t, pe_arena *arena, uint64_t address) {
   pe_allocation found;
+  const char *whose = is_hosts(arena, address) ? ", in memory of the host" : "";
   if (!pe_arena_nearest(arena, address, &found)) {
-    add(t, "no memory is allocated");
+    add(t, "no memory is allocated%s", whose);
     return;
   }
   bool before = address < found.address, inside = !before && address - found.address < found.size;
   uint64_t distance = before ? found.address - address : address - found.address - (inside ? 0 : found.size);
   if (!inside && distance > NEAR)
-    add(t, "outside of any allocation");
+    add(t, "outside of any allocation%s", whose);
   else
     add_distance(t, distance, before ? "before" : inside ? "into" : "past the end of", &found);
 }

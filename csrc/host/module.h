@@ -13,9 +13,10 @@ typedef struct pe_device {
   pe_surface_table *surfaces;
   pe_texture_table *textures;
   pe_su_policy policy;
-  uint64_t stack;      /* of a thread: local memory that recursion and alloca may take, in bytes */
-  uint64_t host_stack; /* of a warp in a kernel that makes real calls */
-  uint32_t workers;    /* most threads of a launch; 0: one for each CPU */
+  uint64_t stack;       /* of a thread: local memory that recursion and alloca may take, in bytes */
+  uint64_t host_stack;  /* of a warp in a kernel that makes real calls */
+  uint32_t workers;     /* most threads of a launch; 0: one for each CPU */
+  uint32_t host_memory; /* launches may touch all memory of the process, as in pe_config */
 } pe_device;
 
 typedef struct pe_module pe_module;

@@ -107,7 +107,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .spins = facts->spins,
     .daz = facts->daz,
     .cooperative = start->cooperative,
-    .host_memory = start->host_memory,
+    .host_memory = start->host_memory || device->host_memory,
     .workers = device->workers,
     .brief = start->waited && facts->brief,
     .ended = start->ended,

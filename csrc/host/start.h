@@ -22,7 +22,7 @@ typedef struct pe_start {
   uint32_t grid[3], block[3];
   uint32_t cluster[3];         /* blocks in each dimension: 1, or 0 for the same; clusters have one block */
   uint32_t cooperative;        /* all blocks may wait for each other */
-  uint32_t host_memory;        /* as in pe_config */
+  uint32_t host_memory;        /* as in pe_config; or the device says so */
   uint32_t waited;             /* the caller waits for the end at once: its own thread may run what ends soon */
   uint64_t dynamic_shared;     /* bytes */
   const void *const *pointers; /* to the value of each parameter; or NULL, then they lie in ... */

@@ -70,7 +70,7 @@ typedef struct pe_config {
   uint32_t spins;       /* the kernel may spin on memory that another CTA writes: CTAs are taken one by one */
   uint32_t daz;         /* the kernel expects the processor to read subnormal numbers as zeros (x86) */
   uint32_t cooperative; /* all CTAs may wait for each other: each is held until it ends */
-  uint32_t host_memory; /* kernels may touch all memory of the process: addresses outside of the arena are not tested */
+  uint32_t host_memory; /* kernels may touch all memory of the process; what is not mapped is a fault */
   uint32_t workers;     /* most threads to use; 0: one for each CPU */
   uint32_t brief; /* the kernel soon ends, whatever it is given, and the caller waits: its thread may run a small launch */
   /* NULL, or called when the launch has ended (then it is not brief), on a thread of the pool that holds no lock; it must

@@ -18,6 +18,14 @@
 #define PE_MAX_THREADS 1024
 #define PE_MAX_WARPS (PE_MAX_THREADS / PE_WARP_LANES)
 #define PE_ALL_LANES 0xffffffffu
+#define PE_NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */
+
+/* Where the addresses of a process end (Linux, unless it asks for more). */
+#if defined(__aarch64__)
+#define PE_ADDRESS_SPACE (1ull << 48)
+#else
+#define PE_ADDRESS_SPACE (1ull << 47)
+#endif
 
 /* The address may be dereferenced by the host without leaving the arena and its margins (it may still be unallocated,
  * which faults like an access of JIT code). */

@@ -7,8 +7,7 @@
 #include "sync.h"
 #include "worker.h"
 
-#define ADDRESS_SPACE (1ull << 47) /* of a process */
-#define KEPT_STACK (256u << 10)    /* of each warp between launches */
+#define KEPT_STACK (256u << 10) /* of each warp between launches */
 
 pe_cta *pe_cta_create(void) {
   pe_cta *cta = calloc(1, sizeof *cta);
@@ -48,8 +47,8 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
     .fiber = fiber,
     .warp =
         {
-          .arena_base = config->host_memory ? 0 : pe_arena_base(launch->arena),
-          .arena_size = config->host_memory ? ADDRESS_SPACE : pe_arena_extent(launch->arena),
+          .arena_base = config->host_memory ? PE_NULL_BYTES : pe_arena_base(launch->arena),
+          .arena_size = config->host_memory ? PE_ADDRESS_SPACE - PE_NULL_BYTES : pe_arena_extent(launch->arena),
           .global_base = config->global_base,
           .const_base = config->const_base,
           .const_size = config->const_size,

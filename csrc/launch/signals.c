@@ -1,7 +1,7 @@
 /* signals.c: hardware traps of JIT code become faults.
  *
- * The handler acts only on a thread that runs a warp, and only on addresses of the arena or of the fiber's stack (and on
- * arithmetic traps); everything else goes to the handler that was there before.  A stack grows into what is left of it, as
+ * The handler acts only on a thread that runs a warp, and only on addresses of the arena (all, if the launch may touch the
+ * host's memory) or of the fiber's stack, and on arithmetic traps; everything else goes to the handler that was there before.  A stack grows into what is left of it, as
  * far as the device has memory.  Else the handler records the fault and makes the thread continue, on a fresh part of the
  * fiber's stack, in pe_leave.
  */
@@ -48,17 +48,29 @@ static void redirect(ucontext_t *context, uintptr_t top) {
 #endif
 }
 
+/* What the trap is about.  x86 does not say it of addresses that no memory can have: such an access has run beyond the last one
+ * that can. */
+static uintptr_t address_of(const siginfo_t *info) {
+#if defined(__x86_64__)
+  if (info->si_signo == SIGSEGV && info->si_code == SI_KERNEL) return PE_ADDRESS_SPACE;
+#endif
+  return (uintptr_t)info->si_addr;
+}
+
 /* The fault kind of a trap, or PE_OK if it is not the runtime's. */
 static uint32_t classify(const pe_warp_state *state, int signal, uintptr_t address) {
   const pe_warp *w = &state->warp;
   if (signal == SIGFPE) return PE_ARITHMETIC;
   if (pe_fiber_overflowed(state->fiber, address)) return PE_STACK_OVERFLOW;
   uint64_t offset = address - (w->arena_base - PE_ARENA_MARGIN);
-  return offset < w->arena_size + 2 * PE_ARENA_MARGIN ? PE_ILLEGAL_ADDRESS : PE_OK;
+  if (offset >= w->arena_size + 2 * PE_ARENA_MARGIN) return PE_OK;
+  return address < PE_NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
 }
 
+static bool in_memory(uint32_t kind) { return kind == PE_ILLEGAL_ADDRESS || kind == PE_NULL; }
+
 static uint32_t position(const pe_warp *w, uint32_t kind) {
-  if (kind == PE_ILLEGAL_ADDRESS) return w->pos;
+  if (in_memory(kind)) return w->pos;
   return kind == PE_STACK_OVERFLOW ? pe_last_position(w) : PE_NO_POS;
 }
 
@@ -80,7 +92,7 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   pe_worker *self = pe_self;
   pe_warp_state *state = self ? self->running : NULL;
   if (!state || info->si_code <= 0) return false; /* si_code <= 0: sent by kill, not by the CPU */
-  uintptr_t address = (uintptr_t)info->si_addr;
+  uintptr_t address = address_of(info);
   size_t wanting = signal == SIGFPE ? 0 : pe_fiber_wanting(state->fiber, address);
   if (wanting) {
     if (grow_stack(state, wanting)) return true;
@@ -92,10 +104,10 @@ static bool handle(int signal, const siginfo_t *info, ucontext_t *context) {
   if (kind == PE_OK) return false;
   pe_record fault = {.kind = kind,
                      .pos = position(&state->warp, kind),
-                     .space = kind == PE_ILLEGAL_ADDRESS ? state->warp.space : PE_GENERIC,
+                     .space = in_memory(kind) ? state->warp.space : PE_GENERIC,
                      .pc = program_counter(context),
                      .lane = -1,
-                     .address = kind == PE_ILLEGAL_ADDRESS ? address : 0};
+                     .address = in_memory(kind) ? address : 0};
   pe_record_fault(&state->warp, &fault);
   leave(state, context);
   return true;

@@ -7,8 +7,6 @@
 #include "launch.h"
 #include "surface_access.h"
 
-#define NULL_BYTES 4096 /* addresses below are a null pointer plus a small offset */
-
 /* ---- one address -------------------------------------------------------------------------------------------------- */
 
 /* The addresses of a space, and what leads from one of them to its host address. */
@@ -30,7 +28,7 @@ static bool is_absolute(uint32_t space) { return space == PE_GENERIC || space ==
 
 /* An address that lies in no allocation: a null pointer, or one plus a small offset, or any other. */
 static uint32_t range_fault(uint32_t space, uint64_t address) {
-  return is_absolute(space) && address < NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
+  return is_absolute(space) && address < PE_NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
 }
 
 /* What belongs to the shared window: allocations are multiples of 256 bytes, so nothing else starts before. */
@@ -85,8 +83,15 @@ noreturn void pe_refuse_range(pe_warp *w, const pe_access *access, uint32_t lane
   pe_refuse(w, access, range_fault(access->space, address), lane, address, size);
 }
 
+/* Memory of the host has no end that is known: what runs beyond it traps. */
+static uint64_t remaining(const pe_warp *w, uint64_t address) {
+  uint64_t room = pe_arena_remaining(w->launch->arena, address), offset = address - w->arena_base;
+  bool hosts = !room && w->launch->config.host_memory && offset < w->arena_size;
+  return hosts ? w->arena_size - offset : room;
+}
+
 const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint64_t *size) {
-  uint64_t room = pe_arena_remaining(w->launch->arena, address);
+  uint64_t room = remaining(w, address);
   *size = room < most ? room : most;
   return (const void *)(uintptr_t)address;
 }

@@ -56,7 +56,7 @@ uint32_t pe_other_failures(const pe_warp *w, const pe_access *access, uint32_t m
                            uint32_t size);
 
 /* Host memory from a generic address to the end of its allocation, for what has no size of its own: *size bytes, at most
- * `most`, and none where there is no allocation. */
+ * `most`, and none where there is no allocation.  If a launch may touch the host's memory, touching it may be a trap. */
 const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint64_t *size);
 
 /* Whether somebody wants to know of accesses. */

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.device.device import host_memory
+from ptxemu.device.device import machine_memory
 from ptxemu.process.locks import importing
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.files import named, reason, unreadable
@@ -241,7 +241,7 @@ def _shape_and_dtype(spec: Mapping[str, Any], where: str) -> tuple[tuple[int, ..
         if key not in spec:
             raise InputError(f"{where}: {key} is missing")
     shape, dtype = shape_of(spec["shape"], where), dtype_of(spec["dtype"], where)
-    if math.prod(extent for extent in shape if extent) * dtype.itemsize > host_memory():
+    if math.prod(extent for extent in shape if extent) * dtype.itemsize > machine_memory():
         raise InputError(f"{where}: shape {shown(list(shape))} is too large for the memory of this machine")
     return shape, dtype
 

@@ -1,4 +1,5 @@
-"""The arguments of a launch: packed by parameter type; NumPy arrays are copied in, and out again after it."""
+"""The arguments of a launch: packed by parameter type. NumPy arrays are copied in, and out again after it, unless kernels may
+touch the memory of the host."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ class _Group:
 
 
 class Arguments:
-    """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``."""
+    """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``.
+
+    Keep it until the launch has ended: it owns copies of arrays that are not contiguous.
+    """
 
     def __init__(
         self, kernel: KernelInfo, values: Sequence[object], device: Device, rows: int, places: Sequence[str] | None = None
@@ -52,7 +56,7 @@ class Arguments:
             data = self._pack(parameter, value, where)
             if data is not None:
                 self._params[parameter.offset : parameter.offset + len(data)] = data
-        if self._arrays:
+        if self._arrays and not device.host_memory:
             self._make_groups()
 
     def copy_in(self) -> bytes:
@@ -155,6 +159,8 @@ class Arguments:
         if array.nbytes == 0:
             return 0
         start = _address(array)
+        if self._device.host_memory:
+            return start
         for group in self._groups:
             if group.start <= start < group.end:
                 assert group.buffer is not None

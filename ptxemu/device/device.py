@@ -46,6 +46,10 @@ class Device:
     at most 16 GiB.  ``stack`` bounds the local memory of one thread that recursive functions and ``alloca`` take.
     ``surface_policy`` settles what the instruction sets leave open about surfaces.  ``engine`` is ``jit``, or ``interpreter``,
     which executes one instruction after another: slow, but without compiling anything first.
+
+    ``host_memory`` lets kernels touch all memory of the process: arrays of NumPy that are passed to them are not copied, and
+    addresses in them (``array.ctypes.data``) are pointers.  What is not mapped is still a fault, but a wrong pointer may
+    change anything else (docs/security.md), so it is for programs that are trusted.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class Device:
         heap: int | str | None = None,
         stack: int | str = DEFAULT_STACK,
         engine: str = "jit",
+        host_memory: bool = False,
     ) -> None:
         if engine not in ENGINES:
             raise InputError(f"engine must be one of {', '.join(ENGINES)}, not {shown(engine)}")
@@ -63,7 +68,10 @@ class Device:
         if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
             raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {shown(workers)}")
         self.workers = workers or 0
-        self.arena = Arena(host_memory() if memory is None else parse_size(memory))
+        if not isinstance(host_memory, bool):
+            raise InputError(f"host_memory is True or False, not {shown(host_memory)}")
+        self.host_memory = host_memory
+        self.arena = Arena(machine_memory() if memory is None else parse_size(memory))
         if heap is not None:
             self.arena.set_heap(parse_size(heap, least=0))
         self.stack = parse_size(stack, least=0)
@@ -121,6 +129,7 @@ class Device:
         made.arena, made.surfaces, made.textures = self.arena.handle, self._surfaces.pointer, self._textures.pointer
         self._policy.fill(ffi.addressof(made, "policy"))
         made.stack, made.host_stack, made.workers = self.stack, self.host_stack, self.workers
+        made.host_memory = self.host_memory
         return made
 
     @property
@@ -185,7 +194,7 @@ def parse_size(value: int | str, least: int = MIN_MEMORY) -> int:
     return int(size)
 
 
-def host_memory() -> int:
+def machine_memory() -> int:
     """Bytes of this machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
