@@ -29,6 +29,12 @@ static unsigned arch_of_environment(void) {
   return arch >= OLDEST_ARCH && arch <= NEWEST_ARCH ? (unsigned)arch : DEFAULT_ARCH;
 }
 
+/* PTXEMU_GUARD: cuda, or strict. */
+static uint64_t slack_of_environment(void) {
+  const char *given = getenv("PTXEMU_GUARD");
+  return given && strcmp(given, "strict") == 0 ? 0 : PE_CUDA_SLACK;
+}
+
 /* Half of the machine's memory. */
 static uint64_t capacity(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE); }
 
@@ -42,6 +48,7 @@ static void start(void) {
                        .stack = DEFAULT_STACK,
                        .host_stack = DEFAULT_STACK * HOST_STACK_RATIO};
   if (parts->surfaces && parts->textures) parts->arena = pe_arena_create(device.capacity);
+  if (parts->arena) pe_arena_set_slack(parts->arena, slack_of_environment());
 }
 
 px_device *px_device_get(void) {

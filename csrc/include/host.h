@@ -28,6 +28,11 @@ enum { PE_MAX_HEAP_LOG2 = 34 };
  * 0, or -1 if that has happened. */
 int pe_arena_set_heap(pe_arena *arena, uint64_t size);
 
+enum { PE_CUDA_SLACK = 64 << 10 };
+/* Bytes before and behind each allocation, from now on, that can be read and written like it, as a GPU's pages can: at most
+ * PE_CUDA_SLACK.  0, as at first: running past the end faults.  They count as used; memory of launches has none. */
+void pe_arena_set_slack(pe_arena *arena, uint64_t bytes);
+
 /* Zeroed memory, or 0 when the capacity, the host's memory or PE_MAX_ALLOCATIONS is exhausted. `align` is a power of two. */
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name);
 

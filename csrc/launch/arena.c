@@ -1,7 +1,8 @@
 /* arena.c: all device memory, one reserved mapping whose pages are committed per allocation.
  *
  * The arena is an ordered list of blocks, free or live.  A live block is [lead | committed pages | one unmapped page]; the
- * allocation ends as close to that page as its alignment allows, so running past the end faults.
+ * allocation ends as close to that page as its alignment allows, so running past the end faults.  Where the arena has slack, the
+ * committed pages begin and end that much earlier and later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ typedef struct block {
   uint64_t start, length; /* the whole block */
   uint64_t address, size; /* the allocation; size 0: the block is free */
   uint64_t commit;        /* first committed byte */
+  uint64_t slack;         /* committed bytes around the allocation */
   char *name;
   uint32_t holds; /* of those who need the memory though it may be freed */
   bool freed;     /* it is given back when they do not */
@@ -38,7 +40,7 @@ typedef struct idle_window {
 struct pe_arena {
   void *mapping;
   uint64_t mapped;
-  uint64_t base, extent, page, capacity;
+  uint64_t base, extent, page, capacity, slack;
   _Atomic uint64_t used;
   uint64_t cursor; /* where the next search starts: freed addresses are reused late */
   block *blocks;
@@ -151,15 +153,15 @@ static void join_free(pe_arena *arena, size_t index) {
   }
 }
 
-/* Place an allocation in a free block: fills `out` and returns whether it fits. */
+/* Place an allocation with out->slack in a free block: fills `out` and returns whether it fits. */
 static bool place(const pe_arena *arena, const block *b, uint64_t size, uint64_t align, block *out) {
-  uint64_t page = arena->page;
-  uint64_t first = align > page ? pe_round_up(b->start, align) : b->start;
+  uint64_t page = arena->page, lead = b->start + out->slack;
+  uint64_t first = align > page ? pe_round_up(lead, align) : lead;
   uint64_t end = pe_round_up(first + pe_round_up(size, ALIGNMENT), page);
   out->address = align > page ? first : end - pe_round_up(size, align);
-  out->commit = out->address & ~(page - 1);
+  out->commit = (out->address - out->slack) & ~(page - 1);
   out->start = b->start;
-  out->length = end + page - b->start;
+  out->length = end + out->slack + page - b->start;
   out->size = size;
   return first >= b->start && out->length <= b->length;
 }
@@ -210,7 +212,7 @@ static bool release_idle(pe_arena *arena) {
 }
 
 static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window, bool counted) {
-  block wanted = {.window = window, .counted = counted};
+  block wanted = {.window = window, .counted = counted, .slack = window ? 0 : arena->slack};
   size_t index;
   if (!grow(arena, 2) || !find_place(arena, size, align, &index, &wanted)) return 0;
   uint64_t bytes = committed_end(arena, &wanted) - wanted.commit;
@@ -306,6 +308,12 @@ pe_heap *pe_arena_heap(pe_arena *arena) {
   if (base) arena->heap = pe_heap_create(base, arena->heap_size);
   if (base && !arena->heap) release(arena, find_block(arena, base));
   return arena->heap;
+}
+
+void pe_arena_set_slack(pe_arena *arena, uint64_t bytes) {
+  pe_lock();
+  arena->slack = pe_round_up(bytes < PE_CUDA_SLACK ? bytes : PE_CUDA_SLACK, arena->page);
+  pe_unlock();
 }
 
 int pe_arena_set_heap(pe_arena *arena, uint64_t size) {

@@ -17,6 +17,7 @@ MAX_HEAP = 1 << lib.PE_MAX_HEAP_LOG2
 ALIGNMENT = 256  # of an allocation, in bytes, at least
 DESCRIPTION_BYTES = 256
 MAX_ALLOCATIONS = lib.PE_MAX_ALLOCATIONS
+CUDA_SLACK = lib.PE_CUDA_SLACK
 
 
 class _Window:
@@ -71,6 +72,10 @@ class Arena:
             raise InputError(f"a heap of {size} bytes is larger than {MAX_HEAP}")
         if lib.pe_arena_set_heap(self.handle, size):
             raise InputError("the device's heap is in use already")
+
+    def set_slack(self, size: int) -> None:
+        """Bytes before and behind each allocation, from now on, that kernels may touch: at most ``CUDA_SLACK``."""
+        lib.pe_arena_set_slack(self.handle, size)
 
     def alloc(self, size: int, align: int = ALIGNMENT, name: str = "") -> int:
         """The address of ``size`` zeroed bytes; ``name`` is what faults call them."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ptxemu._runtime import ffi
-from ptxemu.device.arena import Arena
+from ptxemu.device.arena import CUDA_SLACK, Arena
 from ptxemu.device.buffer import Buffer, as_array, checked_shape, device_dtype
 from ptxemu.device.launch_limits import MAX_LOCAL
 from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
@@ -35,6 +35,7 @@ MAX_MEMORY = 1 << 46  # what processes can address is not much more
 MAX_WORKERS = 4096
 DEFAULT_STACK = 16 << 10
 ENGINES = ("jit", "interpreter")
+GUARDS = {"strict": 0, "cuda": CUDA_SLACK}
 HOST_STACK_RATIO = 1024
 
 
@@ -50,6 +51,9 @@ class Device:
     ``host_memory`` lets kernels touch all memory of the process: arrays of NumPy that are passed to them are not copied, and
     addresses in them (``array.ctypes.data``) are pointers.  What is not mapped is still a fault, but a wrong pointer may
     change anything else (docs/security.md), so it is for programs that are trusted.
+
+    ``guard`` is ``strict``, an access just behind an allocation is a fault, or ``cuda``: as on a GPU, the 64 KiB before and
+    behind each allocation can be accessed, too, and hold zeros or what was written there.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Device:
         stack: int | str = DEFAULT_STACK,
         engine: str = "jit",
         host_memory: bool = False,
+        guard: str = "strict",
     ) -> None:
         if engine not in ENGINES:
             raise InputError(f"engine must be one of {', '.join(ENGINES)}, not {shown(engine)}")
@@ -72,6 +77,9 @@ class Device:
             raise InputError(f"host_memory is True or False, not {shown(host_memory)}")
         self.host_memory = host_memory
         self.arena = Arena(machine_memory() if memory is None else parse_size(memory))
+        if not isinstance(guard, str) or guard not in GUARDS:
+            raise InputError(f"guard must be one of {', '.join(GUARDS)}, not {shown(guard)}")
+        self.arena.set_slack(GUARDS[guard])
         if heap is not None:
             self.arena.set_heap(parse_size(heap, least=0))
         self.stack = parse_size(stack, least=0)

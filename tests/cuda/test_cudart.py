@@ -73,6 +73,12 @@ def test_a_fault_stays_until_the_device_is_reset(program, image):
     assert done.stderr.count("illegal address in kernel `store`") == 1
 
 
+def test_around_allocations_there_is_slack_as_on_a_gpu(program, image):
+    assert said(program, image, "slack") == [*["cudaSuccess"] * 3, "cudaErrorIllegalAddress"]
+    done = run(program, image, "slack", PTXEMU_GUARD="strict")
+    assert done.stdout.splitlines() == [*["cudaErrorIllegalAddress"] * 4]
+
+
 def test_errors_are_cudas(program, image):
     assert said(program, image, "errors") == [
         "cudaErrorNotSupported",

@@ -81,6 +81,20 @@ static void do_fault(void) {
   puts("right again");
 }
 
+/* What lies around an allocation can be touched, but not what lies far away. */
+static void do_slack(void) {
+  enum { SLACK = 64 << 10, SIZE = 512 };
+  static const long offsets[] = {SIZE, SLACK, -SLACK, 16 << 20};
+  for (int i = 0; i < 4; i++) {
+    char *memory;
+    MUST(cudaMalloc((void **)&memory, SIZE));
+    char *place = memory + offsets[i];
+    launch(&store, 1, 1, 1, (void *[]){&place});
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    MUST(cudaDeviceReset());
+  }
+}
+
 static void do_errors(void) {
   char bytes[64] = {0};
   void *graph, *memory;
@@ -277,13 +291,21 @@ static void *contents(const char *path) {
   return data;
 }
 
-static const action actions[] = {{"add", do_add},         {"symbols", do_symbols},
-                                 {"printf", do_printf},   {"fault", do_fault},
-                                 {"errors", do_errors},   {"arrays", do_arrays},
-                                 {"boxes", do_boxes},     {"registered", do_registered},
-                                 {"threads", do_threads}, {"small stack", do_small_stack},
-                                 {"fork", do_fork},       {"launches", do_launches},
-                                 {"loads", do_loads},     {NULL, NULL}};
+static const action actions[] = {{"add", do_add},
+                                 {"symbols", do_symbols},
+                                 {"printf", do_printf},
+                                 {"fault", do_fault},
+                                 {"slack", do_slack},
+                                 {"errors", do_errors},
+                                 {"arrays", do_arrays},
+                                 {"boxes", do_boxes},
+                                 {"registered", do_registered},
+                                 {"threads", do_threads},
+                                 {"small stack", do_small_stack},
+                                 {"fork", do_fork},
+                                 {"launches", do_launches},
+                                 {"loads", do_loads},
+                                 {NULL, NULL}};
 
 static void perform(const action *all, const char *name) {
   for (; all->name; all++)
