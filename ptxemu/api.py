@@ -33,7 +33,7 @@ from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import new_lock
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import SourceFile, join
-from ptxemu.text.suggestions import closest
+from ptxemu.text.symbols import meant, symbol_of
 
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
@@ -135,7 +135,11 @@ def _checked_options(options: Options) -> dict[str, str | int | bool]:
 
 
 class Module(Mapping[str, "Kernel"]):
-    """A loaded module: its kernels by name. Its variables live as long as it does, as in CUDA."""
+    """A loaded module: its kernels by name. Its variables live as long as it does, as in CUDA.
+
+    A kernel of C++ is found by its symbol, ``_Z6reducePKfPfi``, and by what it is called there, ``reduce`` or
+    ``math::reduce``, unless several are called so.
+    """
 
     def __init__(self, program: Program, device: Device | None = None, policy: Options | None = None) -> None:
         self.program = program
@@ -176,17 +180,14 @@ class Module(Mapping[str, "Kernel"]):
     def __getitem__(self, name: str) -> Kernel:
         if not isinstance(name, str):
             raise InputError(f"a kernel's name is a text, not {shown(name)}")
-        info = self._info.kernels.get(name)
-        if info is None:
-            if not self._info.kernels:
-                raise InputError(f"{self.name} has no kernels")
-            hint = closest(name, self._info.kernels) or f" (it has {', '.join(self._info.kernels)})"
-            raise InputError(f"{self.name} has no kernel {shown(name)}{hint}")
+        info = self._info.kernels.get(name) or self._info.kernels[symbol_of(name, self._info.kernels, self.name)]
         return Kernel(self, info)
 
     def get(self, name: str, default: Any = None) -> Any:
         """The kernel of a name, or the default."""
-        return Kernel(self, self._info.kernels[name]) if name in self else default
+        if name not in self:
+            return default
+        return self[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._info.kernels)
@@ -195,7 +196,7 @@ class Module(Mapping[str, "Kernel"]):
         return len(self._info.kernels)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._info.kernels
+        return isinstance(name, str) and len(meant(name, self._info.kernels)) == 1
 
     def __repr__(self) -> str:
         return f"Module({self.name!r}: {', '.join(self)})"

@@ -14,12 +14,10 @@ from ptxemu.dialects import of_file
 from ptxemu.driver.compile import Options, emit, emit_ir, front
 from ptxemu.driver.front import read_ptx
 from ptxemu.driver.pipeline import verify_bodies
-from ptxemu.driver.requirements import find_entry
 from ptxemu.ir.block_shape import variant_of
-from ptxemu.ir.ops import Module
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import reason
-from ptxemu.text.suggestions import closest
+from ptxemu.text.symbols import the_symbol
 
 
 @click.command("compile")
@@ -50,7 +48,7 @@ def command(
     if kind != "ir" and (after is not None or analyses):
         raise InputError(f"{'--analysis' if analyses else '--after'} is for --emit ir")
     module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
-    name = entry_name(module, entry, path)
+    name = the_symbol(entry, (function.name for function in module.entries), str(path))
     shape = shape_of(1, parse_extent(block, "--block"))
     options = Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape.block))
     hook = verify_bodies if verify else None
@@ -63,15 +61,3 @@ def command(
         output.write_bytes(data)
     except (OSError, ValueError) as error:
         raise InputError(f"{output}: {reason(error)}") from None
-
-
-def entry_name(module: Module, entry: str | None, path: Path) -> str:
-    """The kernel meant: the named one, or the only one."""
-    names = [function.name for function in module.entries]
-    if entry is None and len(names) == 1:
-        return names[0]
-    if entry is None:
-        raise InputError(f"{path}: --entry is needed: the file has {', '.join(names) or 'no kernels'}")
-    if entry not in names:
-        raise InputError(f"{path} has no kernel '{entry}'{closest(entry, names)}")
-    return find_entry(module, entry).name

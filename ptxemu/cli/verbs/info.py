@@ -24,6 +24,7 @@ from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.lower.core.layout import place
 from ptxemu.text.errors import InputError
 from ptxemu.text.source import SourceFile, join
+from ptxemu.text.symbols import plain_name
 
 
 @dataclass(slots=True)
@@ -159,6 +160,7 @@ def _calls_unknown(op: Op) -> bool:
 def _kernel(info: KernelInfo) -> dict[str, Any]:
     return {
         "name": info.name,
+        "plain_name": plain_name(info.name),
         "parameters": [{"name": item.name, "type": type_text(item), "offset": item.offset} for item in info.parameters],
         "parameter_bytes": info.param_bytes,
         "limits": {name: list(values) for name, values in info.limits.items()},
@@ -192,7 +194,8 @@ def _initialiser(fields: dict[str, int]) -> str:
 
 
 def _show_kernel(kernel: dict[str, Any]) -> None:
-    click.echo(f"\nkernel {kernel['name']}" + ("" if kernel["supported"] else "  (not supported)"))
+    symbol = "" if kernel["plain_name"] == kernel["name"] else f" ({kernel['name']})"
+    click.echo(f"\nkernel {kernel['plain_name']}{symbol}" + ("" if kernel["supported"] else "  (not supported)"))
     for number, item in enumerate(kernel["parameters"]):
         click.echo(f"  {number}: {item['type']} {item['name']}")
     limits = "".join(f", .{name} {' x '.join(map(str, values))}" for name, values in kernel["limits"].items() if values)

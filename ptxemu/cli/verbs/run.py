@@ -17,6 +17,7 @@ from ptxemu.cli.options import device_of, device_options
 from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
+from ptxemu.text.symbols import the_symbol
 
 KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative")
 
@@ -132,12 +133,7 @@ def _verdict(result: CaseResult) -> str:
 
 def _kernel(paths: tuple[Path, ...], entry: str | None, device: Device) -> Kernel:
     module = load(paths, device=device)
-    if entry is not None:
-        return module[entry]
-    if len(module) != 1:
-        names = ", ".join(module) or "no kernels"
-        raise InputError(f"{module.name}: --entry is needed: the file has {names}")
-    return next(iter(module.values()))
+    return module[the_symbol(entry, module, module.name)]
 
 
 def _arguments(texts: tuple[str, ...]) -> dict[str, Value]:
