@@ -8,11 +8,11 @@ import click
 
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
+from ptxemu.cli.programs import read_program
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.launch_limits import shape_of
 from ptxemu.dialects import of_file
 from ptxemu.driver.compile import Options, emit, emit_ir, front
-from ptxemu.driver.front import read_ptx
 from ptxemu.driver.pipeline import verify_bodies
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.text.errors import InputError
@@ -47,7 +47,8 @@ def command(
     """Print a kernel as typed IR, LLVM IR, assembly or object code."""
     if kind != "ir" and (after is not None or analyses):
         raise InputError(f"{'--analysis' if analyses else '--after'} is for --emit ir")
-    module = front(read_ptx(path), str(path), dialect=of_file(str(path)).name)
+    source = read_program(path)
+    module = front(source.text, source.name, dialect=of_file(source.name).name)
     name = the_symbol(entry, (function.name for function in module.entries), str(path))
     shape = shape_of(1, parse_extent(block, "--block"))
     options = Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape.block))

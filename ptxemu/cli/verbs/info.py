@@ -12,11 +12,11 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
+from ptxemu.cli.programs import read_programs
 from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter
 from ptxemu.dialects import PTX, find, of_file
 from ptxemu.driver.compile import front_of
 from ptxemu.driver.describe import describe
-from ptxemu.driver.front import read_ptx
 from ptxemu.driver.requirements import written
 from ptxemu.ir.ops import Function, Module, Op
 from ptxemu.ir.runtime_calls import is_runtime_call
@@ -46,11 +46,11 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
 
     Several PTX files are linked.
     """
-    dialects = {of_file(str(path)).name for path in paths}
+    sources = read_programs(paths)
+    dialects = {of_file(source.name).name for source in sources}
     if len(paths) > 1 and dialects != {PTX.name}:
         raise InputError("only files of PTX can be linked")
-    source = join([SourceFile(str(path), read_ptx(path)) for path in paths])
-    module = front_of(source, strict=False, dialect=dialects.pop())
+    module = front_of(join(sources), strict=False, dialect=dialects.pop())
     facts = collect(module, describe(module))
     if as_json:
         click.echo(json.dumps(facts, indent=2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -15,13 +14,12 @@ import click
 
 import ptxemu
 from ptxemu.cli.isolation import isolable
-from ptxemu.driver.front import decoded, lint, read_ptx
+from ptxemu.cli.programs import name_of, read_program
+from ptxemu.driver.front import lint
 from ptxemu.text.errors import Diagnostic, InputError
-from ptxemu.text.files import MAX_PROGRAM, read_bounded
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 WRONG = 2
-STANDARD_INPUT = "-"
 
 
 @click.command("lint")
@@ -37,13 +35,12 @@ def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
 
 
 def _check(path: Path, strict: bool) -> list[Diagnostic]:
-    piped = str(path) == STANDARD_INPUT
-    name = "<stdin>" if piped else str(path)
     try:
-        text = decoded(read_bounded(sys.stdin.buffer, MAX_PROGRAM, name), name) if piped else read_ptx(path)
+        source = read_program(path)
     except InputError as error:
+        name = name_of(path)
         return [Diagnostic("error", str(error).removeprefix(f"{name}: "), 0, 0, 0, name, "")]
-    return lint(text, filename=name, strict=strict)
+    return lint(source.text, filename=source.name, strict=strict)
 
 
 def _text(records: list[Diagnostic]) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from ptxemu.api import Kernel, load
+from ptxemu.api import Kernel, loads
 from ptxemu.case import CaseResult, case_file, read_case, run_case
 from ptxemu.case.arrays import SUFFIXES, save_array
 from ptxemu.case.bindings import in_order
 from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.programs import read_programs
 from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
@@ -132,7 +133,8 @@ def _verdict(result: CaseResult) -> str:
 
 
 def _kernel(paths: tuple[Path, ...], entry: str | None, device: Device) -> Kernel:
-    module = load(paths, device=device)
+    sources = read_programs(paths)
+    module = loads([item.text for item in sources], filename=[item.name for item in sources], device=device)
     return module[the_symbol(entry, module, module.name)]
 
 

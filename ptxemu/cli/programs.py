@@ -1,0 +1,63 @@
+"""The programs that commands are given: files, standard input as ``-``, and CUDA C++ where there is a compiler for it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ptxemu.cli.isolation import is_isolated
+from ptxemu.driver.front import decoded, read_ptx
+from ptxemu.text.errors import InputError, printable
+from ptxemu.text.files import MAX_PROGRAM, read_bounded
+from ptxemu.text.source import SourceFile
+
+STANDARD_INPUT = "-"
+CUDA = ".cu"
+LONGEST_MESSAGE = 4000  # characters of what nvcc says
+
+
+def name_of(path: Path) -> str:
+    """What messages call the program: that of CUDA C++ is the PTX made of it, whose lines they count."""
+    if str(path) == STANDARD_INPUT:
+        return "<stdin>"
+    return f"{path}.ptx" if path.suffix == CUDA else str(path)
+
+
+def read_program(path: Path) -> SourceFile:
+    """The text of a program. Raises InputError if there is none, or if it is CUDA C++ that cannot be compiled here."""
+    name = name_of(path)
+    if str(path) == STANDARD_INPUT:
+        return SourceFile(name, decoded(read_bounded(sys.stdin.buffer, MAX_PROGRAM, name), name))
+    return SourceFile(name, _compiled(path) if path.suffix == CUDA else read_ptx(path))
+
+
+def read_programs(paths: Sequence[Path]) -> list[SourceFile]:
+    """The texts of several programs, which are to be linked."""
+    if sum(str(path) == STANDARD_INPUT for path in paths) > 1:
+        raise InputError("standard input (-) is given twice")
+    return [read_program(path) for path in paths]
+
+
+def _compiled(path: Path) -> str:
+    """The PTX that nvcc makes of a file; its own warnings go to stderr."""
+    nvcc = shutil.which("nvcc")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    if nvcc is None:
+        raise InputError(f"{path}: is CUDA C++, and there is no nvcc on PATH: compile it with nvcc -ptx {path.name}")
+    if is_isolated():
+        raise InputError(f"{path}: is CUDA C++, which an isolated command does not compile; give it the PTX")
+    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
+        made = Path(folder) / "made.ptx"
+        command = [nvcc, "-ptx", "-lineinfo", "-o", str(made), str(path.absolute())]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
+        said = "\n".join(map(printable, (done.stderr or done.stdout).strip()[:LONGEST_MESSAGE].split("\n")))
+        if done.returncode or not made.is_file():
+            raise InputError(f"{path}: nvcc could not compile it\n{said}")
+        if said:
+            sys.stderr.write(said + "\n")
+        return read_ptx(made)
