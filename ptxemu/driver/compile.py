@@ -70,17 +70,23 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """LLVM IR text of one kernel and what a launch must know of it.
+    """One kernel as LLVM IR, whose symbol stands in a unit, and what a launch must know of it.
 
     ``cost``: what the best code would cost; ``threaded``: it is not the best; ``independent``: it has the form for lanes that
     wait for each other.
     """
 
-    text: str
+    unit: Unit
+    symbol: str
     facts: Facts
     cost: Cost
     threaded: bool
     independent: bool
+
+    @property
+    def text(self) -> str:
+        """Of the whole unit."""
+        return self.unit.text()
 
 
 def front(
@@ -123,9 +129,18 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
     with collector_paused(lives_on=False):
         bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
         made = lower_bodies(bodies, options, threaded=None if options.tier == "fast" else False)
-        code = jit.compile_object(made.text, options.cpu, ROUTINES if made.threaded else effort_of(made.cost, options.opt))
-        facts = replace(made.facts, frame_bytes=largest_frame(code))
-        return KernelCode(code, SYMBOL, not made.threaded, facts, llvmlite.__version__)
+        effort = ROUTINES if made.threaded else effort_of(made.cost, options.opt)
+        return assemble([made], options.cpu, effort)[0]
+
+
+def assemble(kernels: Sequence[Lowered], cpu: str | None, effort: jit.Effort) -> list[KernelCode]:
+    """The code of kernels that share a unit: one object with them all. The last of them was the last to join the unit."""
+    code = jit.compile_object(kernels[-1].text, cpu, effort)
+    frame = largest_frame(code)
+    return [
+        KernelCode(code, made.symbol, not made.threaded, replace(made.facts, frame_bytes=frame), llvmlite.__version__)
+        for made in kernels
+    ]
 
 
 def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:
@@ -185,18 +200,24 @@ def lower(module: Module, entry: Function, variant: str, options: Options) -> Lo
     return lower_bodies(prepare(module, entry, variant), options)
 
 
-def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False, after: Hook | None = None) -> Lowered:
-    """The passes from SSA form to LLVM IR text; ``threaded``: text that LLVM is soon done with (lower/functions/threaded.py).
+def lower_bodies(
+    bodies: Bodies, options: Options, threaded: bool | None = False, after: Hook | None = None, beside: Unit | None = None
+) -> Lowered:
+    """The passes from SSA form to LLVM IR; ``threaded``: IR that LLVM is soon done with (lower/functions/threaded.py).
 
-    If it is None, the text is threaded where the best code would take long.
+    If it is None, the IR is threaded where the best code would take long. ``beside``: the unit of other kernels, of this module
+    or another one, which the kernel joins and whose routines it shares.
     """
     module, entry, found, graphs = bodies.module, bodies.entry, bodies.routines, bodies.graphs
     params = {param.variable: param.offset for param in entry.params}
     clustered = bool(CLUSTERS & set(entry.limits))
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
-    symbols = {routine.function: f"device.{number}" if number else SYMBOL for number, routine in enumerate(found)}
+    others = beside.symbols if beside else {}
+    symbols = {routine.function: _symbol(number, len(others)) for number, routine in enumerate(found)}
     effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
-    unit = Unit(jit.target_of(options.cpu), symbols, any(effect.counts_threads for effect in effects), options.observed)
+    waits = any(effect.counts_threads for effect in effects)
+    unit = beside or Unit(jit.target_of(options.cpu), {}, False)
+    unit = replace(unit, symbols=others | symbols, waits=waits, observed=options.observed, daz=False)
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
@@ -208,20 +229,25 @@ def lower_bodies(bodies: Bodies, options: Options, threaded: bool | None = False
             build_looped(graphs[0], uniformity, frame, unit, symbol, survivors)
         else:
             BUILDERS[chosen, independent and number == 0](graphs[number], uniformity, frame, unit, symbol)
-    waits = any(effect.waits for effect in effects)
+    suspends = any(effect.waits for effect in effects)
     facts = Facts(
         variant=bodies.variant,
         static_shared=layout.static_shared,
         local_bytes=layout.local_bytes,
-        suspends=waits,
+        suspends=suspends,
         looped=survivors is not None,
         spins=any(graph.spins for graph in graphs),
         calls=len(found) > 1,
         daz=unit.daz,
         stacked=any("stack" in effect.implicit.writes for effect in effects) or any(frame.local_bytes for frame in layouts[1:]),
-        brief=not waits and len(found) == 1 and is_brief(graphs[0]),
+        brief=not suspends and len(found) == 1 and is_brief(graphs[0]),
     )
-    return Lowered(unit.text(), facts, cost, chosen, independent)
+    return Lowered(unit, symbols[entry], facts, cost, chosen, independent)
+
+
+def _symbol(number: int, others: int) -> str:
+    """The name of a kernel's function: of the kernel itself, number 0, or of a routine, in a unit with ``others``."""
+    return f"device.{others + number}" if number else f"{SYMBOL}.{others}" if others else SYMBOL
 
 
 def _choose(bodies: Bodies, threaded: bool | None, after: Hook | None) -> tuple[bool, Cost, list[Uniformity], bool]:

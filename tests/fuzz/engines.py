@@ -2,8 +2,9 @@
 
     python -m tests.fuzz.engines --kernels 100000 [--seed FIRST] [--save FOLDER]
 
-A kernel on which they differ is made small, by leaving out lines while the difference stays, and saved. The kernels run in a
-child, so that one that kills the process is a result like any other.
+Kernels of one form are compiled together, those of a GROUP, as one LLVM module whose routines they share: half of what LLVM would
+do for each is the same for all. A kernel on which the engines differ runs again alone, is made small, by leaving out lines while
+the difference stays, and is saved. The kernels run in a child, so that one that kills the process is a result like any other.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,18 +26,21 @@ from typing import Any
 import numpy as np
 
 import ptxemu
+from ptxemu.device.code import KernelCode
+from ptxemu.device.linked_code import LinkedCode
 from ptxemu.driver import compile
-from ptxemu.driver.effort import FAST, Effort
+from ptxemu.driver.effort import FAST, ROUTINES, Effort
+from ptxemu.ir.block_shape import variant_of
 from ptxemu.text.errors import Error, UnsupportedError
 from tests.fuzz.kernels.images import HEIGHT, SCENE, WIDTH
 from tests.fuzz.kernels.memory import COMMON
 from tests.fuzz.kernels.programs import Program, program
-from tests.fuzz.kernels.writer import PLACES
+from tests.fuzz.kernels.writer import PLACES, Extent
 
 TIMEOUT = 600.0  # of a launch, in seconds, which pass faster than the process gets to run where others use the machine
 HANGS = 3600.0  # seconds after which a kernel is given up, launches and compilation included
-CHUNK = 1000  # kernels of a child
-COLLECTED = 200  # kernels between two collections of garbage, which cost an eighth of the time otherwise
+CHUNK = 2048  # kernels of a child, which collects no garbage: that costs an eighth of the time, and leaving it 100 KiB a kernel
+GROUP = 256  # kernels that are compiled together
 ITS_OWN = re.compile(r"0x[0-9a-f]{8,}|thread \(\d+,\d+,\d+\)")  # addresses, and which thread of several is the first to fault
 UNSUPPORTED = "not supported: "  # an outcome that begins so is no difference, and no success either
 Results = dict[str, np.ndarray]
@@ -47,36 +51,24 @@ FIRST_VALUES[:8] = [0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0]
 
 @dataclass(frozen=True)
 class Form:
-    """A form of compiled code; ``share`` of 16 kernels have it. ``effort`` is that for the routines of threaded code."""
+    """A form of compiled code; ``share`` of 64 kernels have it. ``effort`` is LLVM's."""
 
     share: int
-    tier: str
-    opt: int = 2
-    effort: Effort = compile.ROUTINES
+    threaded: bool
+    effort: Effort
 
 
 FORMS = {
-    "light": Form(9, "best", opt=0),
-    "threaded": Form(5, "fast", effort=FAST),
-    "optimized": Form(1, "best"),
-    "routines": Form(1, "fast"),
+    "light": Form(26, False, FAST),
+    "threaded": Form(36, True, FAST),
+    "optimized": Form(1, False, Effort(2, standard=True)),
+    "routines": Form(1, True, ROUTINES),
 }
-DRAWN = [name for name, form in FORMS.items() for _ in range(form.share)]
+DRAWN = [name for _, name in sorted((turn / form.share, name) for name, form in FORMS.items() for turn in range(form.share))]
 
 
 def form_of(seed: int) -> str:
     return DRAWN[seed % len(DRAWN)]
-
-
-@contextmanager
-def compiling(form: Form) -> Iterator[None]:
-    """Threaded code however small the kernel is, where the form is that."""
-    before = compile.FIRST_LAUNCH, compile.ROUTINES
-    compile.FIRST_LAUNCH, compile.ROUTINES = -1.0, form.effort
-    try:
-        yield
-    finally:
-        compile.FIRST_LAUNCH, compile.ROUTINES = before
 
 
 def results(made: Program, module: ptxemu.Module) -> Results:
@@ -111,10 +103,14 @@ def outcome(launch: Callable[[], Results]) -> Results | str:
     """The results, or how it failed, without what is the device's own."""
     try:
         return launch()
-    except UnsupportedError as error:
-        return f"{UNSUPPORTED}{error}"
     except Error as error:
-        return ITS_OWN.sub("...", f"{type(error).__name__}: {error}".partition("\n")[0])
+        return told(error)
+
+
+def told(error: Error) -> str:
+    if isinstance(error, UnsupportedError):
+        return f"{UNSUPPORTED}{error}"
+    return ITS_OWN.sub("...", f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
 def differ(a: Results | str, b: Results | str) -> str:
@@ -151,22 +147,81 @@ def smaller(found: Program, fails: Callable[[Program], bool]) -> Program:
     return replace(found, text="\n".join(lines))
 
 
+class Compiled:
+    """A program whose kernel is compiled already."""
+
+    def __init__(self, program: Any, code: KernelCode) -> None:
+        self._program, self._code = program, code
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def load(self, kernel: str, block: Extent) -> tuple[KernelCode, LinkedCode]:
+        return self._code, LinkedCode(self._code.object, self._code.symbol)
+
+
+@dataclass
+class Case:
+    """A program on its way: read, interpreted, lowered, compiled. ``wrong`` is what ended it."""
+
+    made: Program
+    form: str
+    module: Any = None
+    interpreted: Results | str = ""
+    lowered: compile.Lowered | None = None
+    code: KernelCode | None = None
+    wrong: str = ""
+
+    def read(self, device: ptxemu.Device) -> None:
+        try:
+            self.module = ptxemu.loads(self.made.text, filename="fuzz.ptx", device=device)
+        except Error as error:  # what is wrong with the text is a difference
+            self.wrong = told(error)
+
+    def lower(self, beside: Any) -> Any:
+        """Join a unit, or begin one; the unit."""
+        options = compile.Options()
+        try:
+            module = self.module.program.ir
+            bodies = compile.prepare(module, compile.find_entry(module, "k"), variant_of(self.made.block))
+            self.lowered = compile.lower_bodies(bodies, options, FORMS[self.form].threaded, beside=beside)
+        except Error as error:
+            self.wrong = told(error)
+            return beside
+        return self.lowered.unit
+
+    def outcomes(self, jit: ptxemu.Device) -> tuple[Results | str, Results | str]:
+        """Of the compiled and of the interpreted program."""
+        if self.code is None:
+            return self.wrong, self.interpreted
+        module = ptxemu.Module(Compiled(self.module.program, self.code), jit)
+        return outcome(lambda: results(self.made, module)), self.interpreted
+
+
 class Comparison:
     def __init__(self) -> None:
         self.jit = ptxemu.Device("256 MiB", workers=1)
         self.interpreter = ptxemu.Device("256 MiB", engine="interpreter")
 
+    def cases(self, programs: Iterable[tuple[Program, str]]) -> list[Case]:
+        """Programs with their forms: what they do when they are interpreted, and their code."""
+        found = [Case(made, form) for made, form in programs]
+        for case in found:
+            case.read(self.interpreter)
+            if not case.wrong:
+                case.interpreted = outcome(partial(results, case.made, case.module))
+        for form in FORMS:
+            compile_together([case for case in found if case.form == form and not case.wrong])
+        return found
+
     def outcomes(self, made: Program, form: str) -> tuple[Results | str, Results | str]:
-        """Of the compiled and of the interpreted program, which is read once; what is wrong with its text is a difference."""
-        how = FORMS[form]
-        try:
-            module = ptxemu.loads(made.text, filename="fuzz.ptx", device=self.interpreter, tier=how.tier, opt=how.opt)
-        except Error as error:
-            return f"{type(error).__name__}: {error}", ""
-        interpreted = outcome(lambda: results(made, module))
-        with compiling(how):
-            compiled = outcome(lambda: results(made, ptxemu.Module(module.program, self.jit)))
-        return compiled, interpreted
+        """Of the compiled and of the interpreted program."""
+        return self.cases([(made, form)])[0].outcomes(self.jit)
+
+    def differences(self, programs: Iterable[tuple[Program, str]]) -> Iterator[str]:
+        """For each program, compiled with the others of its form."""
+        for case in self.cases(programs):
+            yield differ(*case.outcomes(self.jit))
 
     def difference(self, made: Program, form: str) -> str:
         return differ(*self.outcomes(made, form))
@@ -177,6 +232,18 @@ class Comparison:
         return not isinstance(a, str) and not isinstance(b, str) and bool(differ(a, b))
 
 
+def compile_together(cases: list[Case]) -> None:
+    """Compile programs of one form as one LLVM module."""
+    unit = None
+    for case in cases:
+        unit = case.lower(unit)
+    lowered = [case.lowered for case in cases if case.lowered is not None]
+    if lowered:
+        codes = iter(compile.assemble(lowered, None, FORMS[cases[0].form].effort))
+        for case in cases:
+            case.code = next(codes) if case.lowered is not None else None
+
+
 def save(folder: Path, seed: int, text: str, found: str) -> None:
     made, form = program(seed), form_of(seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -184,50 +251,55 @@ def save(folder: Path, seed: int, text: str, found: str) -> None:
     (folder / f"{seed}-{form}.ptx").write_text(f"{heading}\n{text}\n")
 
 
-def check(seed: int, comparison: Comparison, folder: Path) -> str:
-    """Compare the engines on the kernel of a seed, in one of the compiler's forms; what is different, or ""."""
+def keep(seed: int, found: str, comparison: Comparison, folder: Path) -> None:
+    """Save a kernel on which the engines differ, as small as it can be."""
     made, form = program(seed), form_of(seed)
-    found = comparison.difference(made, form)
-    if found and not found.startswith(UNSUPPORTED):
-        save(folder, seed, made.text, found)
-    if found and comparison.is_different(made, form):
+    save(folder, seed, made.text, found)
+    if comparison.is_different(made, form):
         small = smaller(made, lambda candidate: comparison.is_different(candidate, form))
         save(folder, seed, small.text, found)
-    return found
 
 
-def work(seeds: range, state: Any, folder: Path) -> None:
-    """A child: ``state`` is the seed at work, how many kernels differ, and how many are not supported."""
+def work(seeds: range, group: int, state: Any, folder: Path) -> None:
+    """A child: ``state`` is the first seed of the group at work, how many kernels differ, and how many are not supported."""
     os.environ["PTXEMU_CACHE"] = "off"
     comparison = Comparison()
     gc.disable()
-    for seed in seeds:
-        state[0] = seed
-        if seed % COLLECTED == 0:
-            gc.collect()
-        found = check(seed, comparison, folder)
-        if found.startswith(UNSUPPORTED):
-            state[2] += 1
-        elif found:
-            state[1] += 1
-            print(f"seed {seed}: {found}", flush=True)
+    for first in seeds[::group]:
+        together = range(first, min(first + group, seeds.stop))
+        state[0] = first
+        different = unsupported = 0
+        for seed, found in zip(together, comparison.differences((program(seed), form_of(seed)) for seed in together)):
+            if found.startswith(UNSUPPORTED):
+                unsupported += 1
+            elif found:
+                different += 1
+                print(f"seed {seed}: {found}", flush=True)
+                keep(seed, found, comparison, folder)
+        state[1] += different
+        state[2] += unsupported
 
 
-def run_chunk(seeds: range, folder: Path) -> tuple[int, int]:
-    """Run the kernels of some seeds; how many differ, kill their process or do not end, and how many are not supported."""
+def run(seeds: range, folder: Path, group: int = GROUP) -> tuple[int, int]:
+    """Run the kernels of some seeds; how many differ, kill their process or do not end, and how many are not supported.
+
+    A group that ends badly runs again, one kernel at a time."""
     bad, unsupported, first = 0, 0, seeds.start
     while first < seeds.stop:
         context = get_context("spawn")
         state = context.Array("q", [first, 0, 0])
-        child = context.Process(target=work, args=(range(first, seeds.stop), state, folder))
+        child = context.Process(target=work, args=(range(first, seeds.stop), group, state, folder))
         child.start()
         end = _wait(child, state)
         bad, unsupported = bad + state[1], unsupported + state[2]
         if not end:
             break
-        bad, first = bad + 1, state[0] + 1
-        print(f"seed {state[0]}: {end}", flush=True)
-        save(folder, state[0], program(state[0]).text, end)
+        together = range(state[0], min(state[0] + group, seeds.stop))
+        alone = run(together, folder, 1) if len(together) > 1 else (0, 0)
+        bad, unsupported, first = bad + max(alone[0], 1), unsupported + alone[1], together.stop
+        if not alone[0]:
+            print(f"seeds {together.start} to {together.stop - 1}: {end}", flush=True)
+            save(folder, together.start, program(together.start).text, end)
     return bad, unsupported
 
 
@@ -258,7 +330,7 @@ def main() -> int:
     while done < options.kernels and time.monotonic() - started < options.seconds:
         first = options.seed + done
         seeds = range(first, first + min(CHUNK, options.kernels - done))
-        counts = run_chunk(seeds, options.save)
+        counts = run(seeds, options.save)
         different, unsupported, done = different + counts[0], unsupported + counts[1], done + len(seeds)
         said = f"{done} kernels from seed {options.seed}, {different} differ, {unsupported} not supported"
         print(f"{said}, {time.monotonic() - started:.0f} s", flush=True)

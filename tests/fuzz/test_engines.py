@@ -38,6 +38,18 @@ def test_each_form_is_drawn():
     assert {form_of(seed) for seed in range(40)} == set(FORMS)
 
 
+def test_kernels_of_one_form_are_one_llvm_module(comparison: Comparison):
+    """Of several PTX modules, with a routine for what they have in common; each does what it does alone."""
+    cases = comparison.cases([(program(seed), form) for seed in (4, 5, 6) for form in ("threaded", "light")])
+    for form in ("threaded", "light"):
+        codes = [case.code for case in cases if case.form == form and case.code is not None]
+        assert len({code.object for code in codes}) == 1 and len({code.symbol for code in codes}) == 3
+    units = [case.lowered.unit for case in cases if case.form == "threaded" and case.lowered is not None]
+    alone = [comparison.cases([(case.made, case.form)])[0].lowered for case in cases if case.form == "threaded"]
+    assert len(units[0].routines) < sum(len(one.unit.routines) for one in alone if one is not None)
+    assert all(differ(*case.outcomes(comparison.jit)) == "" for case in cases)
+
+
 def test_each_feature_is_drawn():
     texts = " ".join(program(seed).text for seed in range(800))
     for opcode in (

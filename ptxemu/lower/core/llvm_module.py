@@ -1,4 +1,4 @@
-"""What the functions of one compiled kernel share: the texts around them in their LLVM module."""
+"""What the functions of a compiled kernel share, or of several: the texts around them in their LLVM module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights"
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """One LLVM module. ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
+    """One LLVM module; a kernel that joins others has a copy with facts of its own and the same texts.
+
+    ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
     ``observed``: accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
     ``steps`` numbers the ``routines`` of threaded code by what they do, ``forms`` the registers that they can take
     (lower/functions/steps.py)."""

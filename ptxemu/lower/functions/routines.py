@@ -161,7 +161,7 @@ def _dispatcher(ctx: Context, targets: tuple[Function, ...]) -> str:
     Addresses are tokens (ModuleLayout.function_address): nothing that a program computes is ever jumped to.
     """
     tokens = {function: ctx.layout.module.function_address(function) for function in targets}
-    name = ".".join(["dispatch", *map(str, sorted(tokens.values()))])
+    name = ".".join(["dispatch", *sorted(ctx.unit.symbols[function] for function in targets)])
     if name in ctx.helpers:
         return name
     pos, _ = ctx.layout.warp_field("pos")

@@ -39,6 +39,7 @@ TEMPORARY_BYTES = 8 * LANES
 REGISTERS = PLACE + TEMPORARIES * TEMPORARY_BYTES  # where they may start
 # Rows whose lowering looks at an immediate operand when it is lowered.
 FOLDED = {"lop3", "prmt"}
+EXPLICIT_CLUSTER = "is_explicit_cluster"  # whose value is the layout's
 OPERAND_BITS = {8, 16, 32, 64}  # of immediate values that a step can hold
 
 
@@ -294,7 +295,7 @@ class Steps:
         if isinstance(source, Addr):
             return self._address(operands, source, srcs)
         srcs.append(source)
-        return source.name if isinstance(source, SReg) else (id(source.symbol), source.offset)
+        return source.name if isinstance(source, SReg) else (source.symbol, source.offset)
 
     def _address(self, operands: Operands, address: Addr, srcs: list[Operand]) -> Hashable:
         base = address.base
@@ -314,7 +315,8 @@ class Steps:
     def _scope(self, op: Op) -> Hashable:
         """What the routine takes from the function that it is made for."""
         symbols = any(isinstance(item, SymRef) for source in op.srcs for item in items_of(source))
-        return id(self.ctx.layout) if symbols or op.row is STACK_POINTER else None
+        registers = any(isinstance(source, SReg) and source.name == EXPLICIT_CLUSTER for source in op.srcs)
+        return self.ctx.layout if symbols or registers or op.row is STACK_POINTER else None
 
     # -- addresses that are computed first
 
@@ -350,7 +352,7 @@ class Steps:
         found = self._temporary(U64, self.ctx.uniformity.shape(symbol))
         operands = Operands(self.ctx)
         operands.register(found, self._place_of_temporary())
-        key = ("symbol", id(symbol.symbol), symbol.offset + offset, id(self.ctx.layout))
+        key = ("symbol", symbol.symbol, symbol.offset + offset, self.ctx.layout)
         self.add(key, operands, 0, lambda ctx: ctx.bind(found, symbol_address(ctx, symbol, offset)))
         return found
 

@@ -11,7 +11,7 @@ SUMS = len(REDUCE)
 LOCK, CHAIN, SWAPPED, WIDE_SUMS, FLOAT_SUM = 8, 10, 14, 16, 24  # words of the common results, behind the sums
 COMMON = 32
 WORDS_BYTES, TALLIES, FLAGS, PHASE, SLOTS, SHARED = 512, 512, 576, 592, 1024, 3072  # of shared memory
-CONTENDERS = 36  # threads of a block that want the lock
+CONTENDERS = [(0, 4), (0, 12), (28, 8)]  # threads of a block that want the lock: the first, and how many; of one warp or two
 KEPT = 32  # bytes of local memory
 TABLE = [0x9E3779B1 * index & 0xFFFFFFFF for index in range(16)]
 
@@ -214,11 +214,18 @@ def own(w: Writer, scope: Scope, depth: int) -> None:
     w.emit(f"{guard}atom{space}.{kind} {result}, {at}, {compared}{value};")
 
 
+def contend(w: Writer, past: int) -> None:
+    """Only some threads go on; the others leave for the label ``past``."""
+    first, count = w.random.choice(CONTENDERS)
+    w.emit(f"sub.u32 %x2, %t2, {first}; setp.ge.u32 %p{past}, %x2, {count}; @%p{past} bra past{past};")
+
+
 @statement(2, in_kernels, "locks")
 def critical(w: Writer, scope: Scope, depth: int) -> None:
     """One thread at a time: the lanes of a warp wait for each other without meeting."""
     number, past = w.fresh(), w.fresh()
-    w.emit(f"add.u64 %a1, %sums, {4 * LOCK}; setp.ge.u32 %p{past}, %t2, {CONTENDERS}; @%p{past} bra past{past};")
+    contend(w, past)
+    w.emit(f"add.u64 %a1, %sums, {4 * LOCK};")
     w.label(f"lock{number}")
     w.emit(f"atom.acquire.gpu.global.cas.b32 %x0, [%a1], 0, 1; setp.ne.u32 %p{number}, %x0, 0; @%p{number} bra lock{number};")
     w.emit("ld.volatile.global.u32 %x1, [%a1+4]; add.u32 %x1, %x1, 3; st.volatile.global.u32 [%a1+4], %x1;")
@@ -230,7 +237,7 @@ def critical(w: Writer, scope: Scope, depth: int) -> None:
 def until_swapped(w: Writer, scope: Scope, depth: int) -> None:
     """A sum by compare and swap."""
     number, past = w.fresh(), w.fresh()
-    w.emit(f"setp.ge.u32 %p{past}, %t2, {CONTENDERS}; @%p{past} bra past{past};")
+    contend(w, past)
     w.emit(f"ld.volatile.global.u32 %x0, [%sums+{4 * SWAPPED}];")
     w.label(f"swap{number}")
     w.emit(f"mov.u32 %x1, %x0; add.u32 %x2, %x1, 5; atom.global.cas.b32 %x0, [%sums+{4 * SWAPPED}], %x1, %x2;")

@@ -27,13 +27,23 @@ from tests.fuzz.kernels.writer import (
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 BLOCKS: list[Extent] = [
-    (32, 1, 1), (64, 1, 1), (96, 1, 1), (128, 1, 1), (33, 1, 1), (5, 1, 1),
-    (16, 4, 1), (8, 8, 1), (7, 5, 1), (4, 4, 3), (2, 32, 1),
+    (32, 1, 1), (64, 1, 1), (32, 1, 1), (64, 1, 1), (96, 1, 1), (128, 1, 1), (33, 1, 1), (33, 1, 1), (5, 1, 1),
+    (16, 4, 1), (8, 8, 1), (7, 5, 1), (4, 4, 3), (16, 3, 1), (8, 4, 1), (2, 32, 1),
 ]  # fmt: skip
-GRIDS: list[Extent] = [(1, 1, 1), (1, 1, 1), (2, 1, 1), (2, 2, 1)]
-BUDGETS = [2, 4, 6, 6, 9, 12, 24]  # statements
+GRIDS: list[Extent] = [(1, 1, 1)] * 5 + [(2, 1, 1)] * 2 + [(2, 2, 1)]
+BUDGETS = [1, 2, 3, 4, 4, 6, 8, 16]  # statements
 OBJECTS = ("image", "scene", "picture")
 NAME = re.compile(r"[%\w]+")
+NUMBERED = re.compile(r"%([a-z])(\d+)\b")  # registers: a letter for the family, a number
+VARIABLES = {
+    "kept": f".local .align 16 .b8 kept[{KEPT}];",
+    "prototype": "prototype: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);",
+    "structs": "structs: .callprototype (.param .align 8 .b8 _[16]) _ (.param .align 8 .b8 _[16], .param .b64 _);",
+}
+TABLES = {
+    f"{space}_table": f".{space} .align 8 .u32 {space}_table[] = {{{', '.join(map(str, TABLE))}}};\n"
+    for space in ("const", "global")
+}
 FEATURES = {"forms": 0.6, "exit": 0.25} | dict.fromkeys(sorted({one.feature for one in STATEMENTS} - {*COMMON_FEATURES}), 0.12)
 """How likely a program has them."""
 
@@ -64,7 +74,7 @@ def program(seed: int) -> Program:
     if "flushes" in features:
         features -= COMPUTES
     functions: dict[str, list[str]] = {WORDS: [], STRUCT: []}
-    texts = [function(rng, functions, features) for _ in range(rng.choice([0, 0, 1, 2]))]
+    texts = [function(rng, functions, features) for _ in range(rng.choice([0, 0, 0, 1, 1, 2]))]
     if "pointers" in features:
         texts.append(function_of_struct(rng, functions, features))
     if functions[WORDS]:
@@ -73,37 +83,45 @@ def program(seed: int) -> Program:
     writer.statements(40, Scope(True), 0)
     body = "\n".join(writer.lines)
     body += "\n" + epilogue(body + "%r0 %r1", writer)
-    objects = tuple(name for name in OBJECTS if f"%{name}" in NAME.findall(body))
+    body = f"{prologue(body, grid, writer, rng.random() < 0.2)}\n{body}"
+    used = set(NAME.findall(body))
+    objects = tuple(name for name in OBJECTS if f"%{name}" in used)
     parameters = "".join(f", .param .u64 {name}" for name in objects)
     kernel = f"""
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 sums, .param .u32 n{parameters})
 {{
-{declarations(writer)}{prologue(body, grid, writer, rng.random() < 0.2)}
-{body}
+{declarations(body, writer.shared_bytes)}{body}
   ret;
 }}
 """
-    tables = "".join(
-        f".{space} .align 8 .u32 {space}_table[] = {{{', '.join(map(str, TABLE))}}};\n" for space in ("const", "global")
-    )
-    return Program("\n".join([HEADER + tables, *texts, kernel]), grid, block, objects)
+    code = "\n".join([*texts, kernel])
+    tables = "".join(text for name, text in TABLES.items() if name in code)
+    return Program(f"{HEADER}{tables}\n{code}", grid, block, objects)
 
 
 # ---------------------------------------------------------------- what comes before statements
 
 
-def declarations(w: Writer) -> str:
-    count = w.number + 1
-    return (
-        f"  .reg .b32 %r<{REGISTERS}>, %x<4>, %t<3>, %u<2>, %c<{count}>, %m<{count}>, %n<{count}>, %k<2>, %all;\n"
-        f"  .reg .b32 %phase, %round, %step; .reg .b64 %d<{WIDE}>, %a<4>, %w<{count}>, %in, %out, %sums, %own, %rows;\n"
-        "  .reg .b64 %image, %scene, %picture, %pointer;\n"
-        f"  .reg .f32 %f<{FLOATS}>, %e<2>; .reg .b16 %h<{NARROW}>; .reg .pred %p<{count}>, %q<{PREDICATES}>;\n"
-        f"  .local .align 16 .b8 kept[{KEPT}];\n"
-        + (f"  .shared .align 128 .b8 words[{w.shared_bytes}];\n" if w.shared_bytes else "")
-        + "  prototype: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n"
-        "  structs: .callprototype (.param .align 8 .b8 _[16]) _ (.param .align 8 .b8 _[16], .param .b64 _);\n"
-    )
+REGISTER_KINDS = {
+    "r": "b32", "x": "b32", "t": "b32", "u": "b32", "c": "b32", "m": "b32", "n": "b32", "k": "b32", "d": "b64", "a": "b64",
+    "w": "b64", "f": "f32", "e": "f32", "h": "b16", "p": "pred", "q": "pred",
+}  # fmt: skip
+SINGLE = {name: "b32" for name in ("all", "phase", "round", "step")} | {
+    name: "b64" for name in ("in", "out", "sums", "own", "rows", "pointer", *OBJECTS)
+}
+
+
+def declarations(body: str, shared_bytes: int = 0) -> str:
+    """The registers, variables and prototypes that a body uses."""
+    used = set(NAME.findall(body))
+    most: dict[str, int] = {}
+    for family, number in NUMBERED.findall(body):
+        most[family] = max(most.get(family, 0), int(number) + 1)
+    lines = [f".reg .{kind} %{name}<{most[name]}>;" for name, kind in REGISTER_KINDS.items() if name in most]
+    lines += [f".reg .{kind} %{name};" for name, kind in SINGLE.items() if f"%{name}" in used]
+    lines += [text for name, text in VARIABLES.items() if name in used]
+    lines += [f".shared .align 128 .b8 words[{shared_bytes}];"] if shared_bytes else []
+    return "".join(f"  {line}\n" for line in lines)
 
 
 def starts(body: str) -> str:
@@ -186,7 +204,7 @@ def epilogue(body: str, w: Writer) -> str:
     ]
     lines += [f"cvt.u32.u16 %x3, %h{i}; xor.b32 %r0, %r0, %x3;" for i in range(NARROW) if f"%h{i}" in used]
     lines += [f"selp.b32 %x3, {16 << i}, 0, %q{i}; xor.b32 %r1, %r1, %x3;" for i in range(PREDICATES) if f"%q{i}" in used]
-    lines += [f"mov.b32 %x{i}, %f{i}; st.global.u32 [%own+{8 + 4 * i}], %x{i};" for i in range(FLOATS) if f"%f{i}" in used]
+    lines += [f"mov.b32 %x3, %f{i}; xor.b32 %r{i % 2}, %r{i % 2}, %x3;" for i in range(FLOATS) if f"%f{i}" in used]
     if w.shared_bytes >= SLOTS and "atomics" in w.features:
         lines += [f"mov.u32 %x3, words; bar.sync 0; ld.shared.v4.b32 {{%x0, %x1, %x2, %x3}}, [%x3+{TALLIES + at}]; "
                   "xor.b32 %x0, %x0, %x1; xor.b32 %x2, %x2, %x3; xor.b32 %r0, %r0, %x0; xor.b32 %r1, %r1, %x2;"
@@ -206,14 +224,15 @@ def function(rng: random.Random, functions: Mapping[str, list[str]], features: f
   and.b32 %x0, %r0, 3; setp.eq.u32 %p0, %x0, 0; @%p0 bra bottom; sub.u32 %x0, %x0, 1; call (%r2), {name}, (%x0, %r1);
 bottom:"""
     functions[WORDS].append(name)
-    return f"""
-.func (.param .b32 result) {name}(.param .b32 a, .param .b32 b)
-{{
-{declarations(writer)}{starts(body + "%r2")}
+    body = f"""{starts(body + "%r2")}
   ld.param.u32 %r0, [a]; ld.param.u32 %r1, [b];{again}
 {body}
 leave: xor.b32 %r0, %r0, %r2; add.u32 %r0, %r0, %r1; st.param.b32 [result], %r0; ret;
-}}
+"""
+    return f"""
+.func (.param .b32 result) {name}(.param .b32 a, .param .b32 b)
+{{
+{declarations(body)}{body}}}
 """
 
 
@@ -222,19 +241,20 @@ def function_of_struct(rng: random.Random, functions: Mapping[str, list[str]], f
     name, writer = f"g{len(functions[STRUCT])}", _writer(rng, functions, features, pointer=True)
     body = "\n".join(writer.lines)
     functions[STRUCT].append(name)
-    return f"""
-.func (.param .align 8 .b8 result[16]) {name}(.param .align 8 .b8 given[16], .param .b64 at)
-{{
-{declarations(writer)}{starts(body + "%d0")}
+    body = f"""{starts(body + "%d0")}
   ld.param.v2.b32 {{%r0, %r1}}, [given]; ld.param.b64 %d0, [given+8]; ld.param.b64 %pointer, [at];
 {body}
 leave: st.param.v2.b32 [result], {{%r0, %r1}}; st.param.b64 [result+8], %d0; ret;
-}}
+"""
+    return f"""
+.func (.param .align 8 .b8 result[16]) {name}(.param .align 8 .b8 given[16], .param .b64 at)
+{{
+{declarations(body)}{body}}}
 """
 
 
 def _writer(rng: random.Random, functions: Mapping[str, list[str]], features: frozenset[str], pointer: bool = False) -> Writer:
     known = {signature: list(names) for signature, names in functions.items()}
-    writer = Writer(rng, (32, 1, 1), known, features, budget=8, kernel=False, pointer=pointer)
-    writer.statements(6, Scope(False), 1)
+    writer = Writer(rng, (32, 1, 1), known, features, budget=4, kernel=False, pointer=pointer)
+    writer.statements(3, Scope(False), 1)
     return writer
