@@ -11,6 +11,7 @@ from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import raw_values
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.spinning import spin_loops
+from ptxemu.analysis.streams import streams
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import needs_laps
 from ptxemu.ir.block_shape import LANES
@@ -147,6 +148,18 @@ class Spins(Notes):
             yield f"spin loop, polls {_listed(self.loops[block].spaces)}"
 
 
+class Streams(Notes):
+    """Loops that each lane can run by itself, with where they lead to."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.found = {stream.header: stream for stream in streams(subject.graph, subject.uniformity())}
+
+    def of_block(self, block: Block) -> Iterable[str]:
+        if block in self.found:
+            stream = self.found[block]
+            yield f"stream to {stream.exit.name}, gathers: {len(stream.gathers)}"
+
+
 class LifetimeNotes(Notes):
     """The first and the last position in linearized code at which a value must be kept."""
 
@@ -174,6 +187,7 @@ GRAPHS: dict[str, Callable[[Subject], Notes]] = {"dominators": Dominators, "live
 
 SSA_FORM: dict[str, Callable[[Subject], Notes]] = {
     "lifetimes": LifetimeNotes, "masks": Masks, "nans": RawNans, "pending": Pending, "shapes": Shapes, "spins": Spins,
+    "streams": Streams,
 }  # fmt: skip
 """Analyses of graphs in SSA form."""
 

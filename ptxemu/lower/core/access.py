@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Addr, Imm, Op, Reg, SymRef, Variable
+from ptxemu.ir.ops import STRONG, Addr, Imm, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.gather import outside
@@ -22,7 +22,6 @@ SPACES = {
     "const": lib.PE_CONST, "param": lib.PE_PARAM,
 }  # fmt: skip
 KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
-STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
 
 

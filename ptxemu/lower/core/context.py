@@ -6,7 +6,8 @@ the slots into SSA form again, which also repairs dominance after linearization.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
@@ -50,6 +51,7 @@ class Context:
 
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.uniformity = uniformity
+        self.shape: Callable[[Operand], Shape | None] = uniformity.shape
         self.layout = layout
         self.unit = unit
         self.target = unit.target
@@ -196,6 +198,14 @@ class Context:
         mark, self.active_bits = memory
         self.journal.undo(mark)
 
+    @contextmanager
+    def one_lane(self, shape: Callable[[Operand], Shape | None], slots: dict[Reg, str]) -> Iterator[None]:
+        """What is emitted inside is for one lane: values have other shapes there, and are kept in ``slots``."""
+        whole = self.shape, self.slots
+        self.shape, self.slots = shape, slots
+        yield
+        self.shape, self.slots = whole
+
     def settle(self) -> None:
         """Load what only the slots of fragments hold, so that they serve again. Not inside of a branch."""
         for operand in self.homes:
@@ -252,11 +262,12 @@ class Context:
 
     # -- shapes and types
 
-    def shape(self, operand: Operand) -> Shape | None:
-        return self.uniformity.shape(operand)
-
     def is_scalar(self, reg: Reg) -> bool:
         return self.shape(reg) is not None
+
+    def is_uniform(self, operand: Operand) -> bool:
+        shape = self.shape(operand)
+        return shape is not None and shape.uniform
 
     def storage_type(self, reg: Reg) -> str:
         return self.storage.get(reg, f"i{reg.type.bits}")
@@ -437,12 +448,22 @@ class Context:
         value = self.vector_of(reg, PRED) if vector else self.scalar_of(reg, PRED)
         return emitter.bin("xor", "i1", value, emitter.int(1, 1)) if negated else value
 
+    def handed_over(self, value: Reg | Imm, phi: Reg) -> str:
+        """What an edge hands over to a phi: its argument as the phi's result is stored."""
+        vector = not self.is_scalar(phi)
+        kind = value.type if value.type.bits == phi.type.bits else phi.type
+        raw = phi in self.raw
+        found = self.vector_of(value, kind, raw=raw) if vector else self.scalar_of(value, kind, raw=raw)
+        return self.convert(found, kind.llvm, self.storage_type(phi), vector)
+
     # -- masks
 
     def mask_of(self, op: Op) -> str:
         """The lanes in which ``op`` takes effect."""
         if op.guard is None:
             return self.active
+        if self.is_uniform(op.guard[0]):
+            return self.inst(f"select i1 {self.guard(op, False)}, {MASK} {self.active}, {MASK} zeroinitializer")
         return self.conjunction(self.active, self.guard(op, True))
 
     def conjunction(self, mask: str, cond: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.shape import Shape
+from ptxemu.analysis.streams import Stream
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
-from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, items_of
+from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop
 from ptxemu.lower.core.context import MASK, WORD, Context, keep_in_memory, zero
@@ -20,6 +23,7 @@ from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
 from ptxemu.lower.functions import computed
+from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
 from ptxemu.passes.internal import RESULTS
 
@@ -46,6 +50,7 @@ class FunctionBuilder:
         self.entries: dict[Block, int] = {}  # of those slots of ``waiting`` that are a table
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
+        self.lane_loops: dict[Block, Stream] = {}
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -55,8 +60,13 @@ class FunctionBuilder:
         ctx.raw = raw_values(self.graph)
         self._choose_storage()
         self._prepare()
+        inside = {block for stream in self.lane_loops.values() for block in stream.blocks}
         for block in self.order:
-            self._block(block)
+            if block in self.lane_loops:
+                self._begin(block)
+                LaneLoopWriter(self, self.lane_loops[block]).write()
+            elif block not in inside:
+                self._block(block)
         ctx.start("done")
         self._leave()
         return self._assemble(symbol)
@@ -70,10 +80,25 @@ class FunctionBuilder:
 
     def _prepare(self) -> None:
         """Decide where values live."""
-        self.segments = {block: cut(self.ctx, self._body(block)) for block in self.order}
+        self.lane_loops = self._lane_loops()
+        self.segments = self._segmented()
         self._find_shared_values()
         self.entries = self._entries()
         self._make_slots()
+
+    def _lane_loops(self) -> dict[Block, Stream]:
+        """The loops that lanes run one after another, by their headers."""
+        return {} if self.ctx.unit.observed else lane_loops(self.graph, self.ctx.uniformity)
+
+    def _segmented(self) -> dict[Block, list[Segment]]:
+        """The ops of each block in segments. Those of a lane have other shapes."""
+        found = {block: self._cut(self._body(block)) for block in self.order}
+        with self.ctx.one_lane(partial(lane_shape, self.ctx.uniformity), {}):
+            found.update({block: cut(self.ctx, block.ops) for stream in self.lane_loops.values() for block in stream.blocks})
+        return found
+
+    def _cut(self, ops: list[Op]) -> list[Segment]:
+        return cut(self.ctx, ops)
 
     def _entries(self) -> dict[Block, int]:
         return computed.entries(self)
@@ -168,16 +193,19 @@ class FunctionBuilder:
 
     # -- blocks
 
-    def _name(self, block: Block) -> str:
+    def name(self, block: Block) -> str:
         return f"b{self.linear.structure.index[block]}"
 
-    def _block(self, block: Block) -> None:
-        ctx = self.ctx
+    def _begin(self, block: Block) -> None:
+        """The lanes that run the block, if there are any."""
         if block in self.linear.tested:
             self._test(block)
-        ctx.start(self._name(block))
-        ctx.forget()
+        self.ctx.start(self.name(block))
+        self.ctx.forget()
         self._load_mask(block)
+
+    def _block(self, block: Block) -> None:
+        self._begin(block)
         self._fill(block)
         self._terminate(block)
 
@@ -186,14 +214,19 @@ class FunctionBuilder:
         ctx = self.ctx
         for phi in block.phis:
             ctx.bind(phi.dst, ctx.inst(f"load {ctx.full_type(phi.dst)}, ptr {self.phis[phi]}, align 64"))
+        self.ops(block)
+
+    def ops(self, block: Block) -> None:
+        """What the lanes that are on execute in a block."""
+        ctx = self.ctx
         start = len(ctx.lines)
         for segment in self.segments[block]:
             self._segment(segment)
             if len(ctx.lines) - start > LARGE_BLOCK:
-                self._cut()
+                self._part()
                 start = len(ctx.lines)
 
-    def _cut(self) -> None:
+    def _part(self) -> None:
         """Begin a new block of LLVM IR, behind a branch that LLVM cannot remove."""
         poll_stop(self.ctx)
         self.ctx.settle()
@@ -228,13 +261,13 @@ class FunctionBuilder:
     def _test(self, block: Block) -> None:
         """The entry for lanes that may or may not be waiting: pass by if there are none."""
         ctx = self.ctx
-        ctx.start(self._name(block) + ".test")
+        ctx.start(self.name(block) + ".test")
         if self.mask_home[block] is not block:  # an equivalent block ran, so lanes are waiting
-            ctx.jump(self._name(block))
+            ctx.jump(self.name(block))
             return
         bits = ctx.inst(f"bitcast {MASK} {ctx.inst(f'load {MASK}, ptr {self.waiting[block]}, align 4')} to i{LANES}")
         some = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
-        ctx.stmt(f"br i1 {some}, label %{self._name(block)}, label %{self.after(block)}")
+        ctx.stmt(f"br i1 {some}, label %{self.name(block)}, label %{self.after(block)}")
 
     def _load_mask(self, block: Block) -> None:
         """The lanes that run the block: those that gathered before it, or those of its mask's home."""
@@ -254,29 +287,36 @@ class FunctionBuilder:
         if target is None:
             return "done"
         if len(direct) == 1 and target in direct:
-            return self._name(target)
-        return self._name(target) + ".test"
+            return self.name(target)
+        return self.name(target) + ".test"
 
     def send(self, block: Block, succ: Block, mask: str) -> None:
         """Lanes in ``mask`` leave for ``succ``: hand over phi values, and add the lanes to its mask."""
-        ctx = self.ctx
         self.hand_over(block, succ, mask)
-        if self.mask_home[succ] is succ:
-            if self.linear.waits(block, succ):
-                kept = ctx.inst(f"load {MASK}, ptr {self.waiting[succ]}, align 4")
+        self.add_waiting(succ, mask, self.linear.waits(block, succ))
+
+    def add_waiting(self, block: Block, mask: str, others: bool) -> None:
+        """Lanes in ``mask`` wait for ``block``; ``others``: some may do so already."""
+        ctx = self.ctx
+        if self.mask_home[block] is block:
+            if others:
+                kept = ctx.inst(f"load {MASK}, ptr {self.waiting[block]}, align 4")
                 mask = ctx.vector.bin("or", "i1", kept, mask)
-            ctx.stmt(f"store {MASK} {mask}, ptr {self.waiting[succ]}, align 4")
+            ctx.stmt(f"store {MASK} {mask}, ptr {self.waiting[block]}, align 4")
 
     def hand_over(self, block: Block, succ: Block, mask: str, again: bool = False) -> None:
         """Give the phis of ``succ`` their values in the lanes in ``mask``; ``again``: other lanes may just have got theirs."""
-        ctx = self.ctx
         for phi in succ.phis:
-            slot, whole = self.phis[phi], ctx.full_type(phi.dst)
-            value = phi_value(ctx, phi.args[block], phi.dst)
-            if (again or self.linear.waits(block, succ)) and not ctx.is_scalar(phi.dst):
-                kept = ctx.inst(f"load {whole}, ptr {slot}, align 64")
-                value = ctx.inst(f"select {MASK} {mask}, {whole} {value}, {whole} {kept}")
-            ctx.stmt(f"store {whole} {value}, ptr {slot}, align 64")
+            value = self.ctx.handed_over(phi.args[block], phi.dst)
+            self.give(phi, value, mask, again or self.linear.waits(block, succ))
+
+    def give(self, phi: Phi, value: str, mask: str, others: bool) -> None:
+        """Give a phi its value in the lanes in ``mask``; ``others``: some may have got theirs already."""
+        ctx, slot, whole = self.ctx, self.phis[phi], self.ctx.full_type(phi.dst)
+        if others and not ctx.is_scalar(phi.dst):
+            kept = ctx.inst(f"load {whole}, ptr {slot}, align 64")
+            value = ctx.inst(f"select {MASK} {mask}, {whole} {value}, {whole} {kept}")
+        ctx.stmt(f"store {whole} {value}, ptr {slot}, align 64")
 
     def _terminate(self, block: Block) -> None:
         linear = self.linear
@@ -345,7 +385,7 @@ class FunctionBuilder:
             ctx.call("void", "pe_yield", ("ptr", "%w"))
         else:
             poll_stop(ctx)
-        ctx.jump(self._name(header))
+        ctx.jump(self.name(header))
         # When no lane reaches the latch its test has already gone on to what waits after the loop.
 
 
@@ -356,15 +396,6 @@ def _returns(block: Block) -> bool:
 
 def _zero(t: str) -> str:
     return "zeroinitializer" if t.startswith("<") else zero(t)
-
-
-def phi_value(ctx: Context, arg: Reg | Imm, dst: Reg) -> str:
-    """What an edge hands over to a phi: its argument as the phi's result is stored."""
-    vector = not ctx.is_scalar(dst)
-    kind = arg.type if arg.type.bits == dst.type.bits else dst.type
-    raw = dst in ctx.raw
-    value = ctx.vector_of(arg, kind, raw=raw) if vector else ctx.scalar_of(arg, kind, raw=raw)
-    return ctx.convert(value, kind.llvm, ctx.storage_type(dst), vector)
 
 
 # ---------------------------------------------------------------- one op

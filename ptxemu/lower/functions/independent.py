@@ -11,6 +11,7 @@ which nothing can run is a deadlock.
 
 from __future__ import annotations
 
+from ptxemu.analysis.streams import Stream
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import meets, membermask, only_meets
@@ -116,6 +117,9 @@ class IndependentBuilder(FunctionBuilder):
         self.ctx.prologue.append(f"  store {t} {value}, ptr {slot}, align 64")
         return slot
 
+    def _lane_loops(self) -> dict[Block, Stream]:
+        return {}
+
     def _body(self, block: Block) -> list[Op]:
         return block.ops[self._together(block) :]
 
@@ -138,7 +142,7 @@ class IndependentBuilder(FunctionBuilder):
 
     def after(self, block: Block, *direct: Block) -> str:
         index = self.linear.structure.index[block] + 1
-        return f"{self._name(self.order[index])}.test" if index < len(self.order) else "lap"
+        return f"{self.name(self.order[index])}.test" if index < len(self.order) else "lap"
 
     def _block(self, block: Block) -> None:
         super()._block(block)
@@ -153,14 +157,14 @@ class IndependentBuilder(FunctionBuilder):
             self.ctx.jump(self.after(block))
         else:
             poll_stop(self.ctx)
-            self.ctx.jump(f"{self._name(header)}.test")
+            self.ctx.jump(f"{self.name(header)}.test")
 
     def _lap(self) -> None:
         """After the last block: done if all lanes have exited, else start over."""
         self.ctx.start("lap")
         self.ctx.forget()
         self._between_laps()
-        self.ctx.jump(f"{self._name(self.order[0])}.test")
+        self.ctx.jump(f"{self.name(self.order[0])}.test")
 
     def _between_laps(self) -> None:
         ctx = self.ctx
@@ -215,14 +219,14 @@ class IndependentBuilder(FunctionBuilder):
 
     def _test(self, block: Block) -> None:
         ctx = self.ctx
-        ctx.start(f"{self._name(block)}.test")
+        ctx.start(f"{self.name(block)}.test")
         ctx.forget()
         taken = self._waiting(block)
         if block in self.meetings:
-            ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}.meet, label %{self.after(block)}")
-            ctx.start(f"{self._name(block)}.meet")
+            ctx.stmt(f"br i1 {self._some(taken)}, label %{self.name(block)}.meet, label %{self.after(block)}")
+            ctx.start(f"{self.name(block)}.meet")
             taken = self._gathered(block, taken)
-        ctx.stmt(f"br i1 {self._some(taken)}, label %{self._name(block)}, label %{self.after(block)}")
+        ctx.stmt(f"br i1 {self._some(taken)}, label %{self.name(block)}, label %{self.after(block)}")
 
     def _some(self, bits: str) -> str:
         return self.ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")

@@ -17,7 +17,7 @@ from ptxemu.analysis.survivors import Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import is_grid_barrier
-from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.layout import KernelLayout
@@ -113,17 +113,18 @@ class LoopedBuilder(FunctionBuilder):
     # -- preparation
 
     def _prepare(self) -> None:
-        self.segments = {block: self._segments(block) for block in self.order}
+        self.lane_loops = self._lane_loops()
+        self.segments = self._segmented()
         self._find_shared_values()
         self.ctx.shared_regs |= self.survivors.within_blocks
         self.entries = self._entries()
         self._make_slots()
 
-    def _segments(self, block: Block) -> list[Segment]:
+    def _cut(self, ops: list[Op]) -> list[Segment]:
         """Barriers are segments of their own."""
         found: list[Segment] = []
         run: list[Op] = []
-        for op in self._body(block):
+        for op in ops:
             if is_jump(op):
                 found += [*cut(self.ctx, run), Segment([op])]
                 run = []

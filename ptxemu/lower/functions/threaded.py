@@ -21,7 +21,7 @@ from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.layout import KernelLayout, align_up
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.functions.control_steps import CURRENT, NOWHERE, OTHER, RUN, TAKEN
-from ptxemu.lower.functions.function import FunctionBuilder, lower, phi_value
+from ptxemu.lower.functions.function import FunctionBuilder, lower
 from ptxemu.lower.functions.routines import PROTOTYPE
 from ptxemu.lower.functions.steps import PLACE, REGISTERS, FrameContext, Steps, Way
 from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
@@ -316,11 +316,11 @@ def _spread(ctx: Context, index: Reg, vector: Reg) -> None:
 
 def _hand(ctx: Context, value: Reg | Imm, handed: Reg) -> None:
     """An edge hands a value over."""
-    ctx.bind(handed, phi_value(ctx, value, handed))
+    ctx.bind(handed, ctx.handed_over(value, handed))
 
 
 def _merge(ctx: Context, value: Reg | Imm, handed: Reg) -> None:
     """The same where other lanes may be waiting already."""
     kept = ctx.inst(f"load {ctx.full_type(handed)}, ptr {ctx.slot(handed)}, align 64")
-    new = phi_value(ctx, value, handed)
+    new = ctx.handed_over(value, handed)
     ctx.bind(handed, ctx.vector.select(ctx.active, ctx.storage_type(handed), new, kept))

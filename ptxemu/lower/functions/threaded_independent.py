@@ -44,8 +44,8 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
     def _place_masks(self) -> int:
         end = super()._place_masks()
         for block in self.graph.joint:
-            self.waiting[block] = _mask(self.ctx, f"waiting.{self._name(block)}", self.lanes_waiting[block])
-            self.running[block] = _mask(self.ctx, f"running.{self._name(block)}", self.lanes_running[block])
+            self.waiting[block] = _mask(self.ctx, f"waiting.{self.name(block)}", self.lanes_waiting[block])
+            self.running[block] = _mask(self.ctx, f"running.{self.name(block)}", self.lanes_running[block])
         return end
 
     def _masks(self, blocks: list[Block]) -> tuple[str, list[int]]:

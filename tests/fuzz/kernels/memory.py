@@ -110,6 +110,36 @@ def walk(w: Writer, scope: Scope, depth: int) -> None:
     w.emit(f"sub.s32 %c{number}, %c{number}, 1; setp.gt.s32 %p{number}, %c{number}, 0; @%p{number} bra walk{number};")
 
 
+@statement(4, in_kernels)
+def row(w: Writer, scope: Scope, depth: int) -> None:
+    """Every lane goes through a row of its own, with the same step, which some leave earlier."""
+    number, size = w.fresh(), w.random.choice([1, 2, 4])
+    w.emit(f"and.b32 %c{number}, {w.register()}, {w.random.choice([3, 7, 15])}; and.b32 %m{number}, {w.register()}, 0x3ff;")
+    w.emit(f"mul.wide.u32 %w{number}, %m{number}, 4; add.u64 %w{number}, %w{number}, %in;")
+    if w.chance(0.5):
+        w.emit(f"setp.eq.u32 %p{number}, %c{number}, 0; @%p{number} bra end{number};")
+    w.label(f"row{number}")
+    for part in range(size):
+        w.emit(f"ld{w.pick('.global', '')}.{w.pick('u32', 'u32', 's16', 'u8')} %x2, [%w{number}+{4 * part}];")
+        for _ in range(w.random.randrange(1, 3)):
+            register = w.register()
+            w.emit(f"{w.guard(0.2)}{w.pick('add.u32', 'xor.b32', 'max.s32', 'sub.u32')} {register}, {register}, %x2;")
+    if w.chance(0.4):
+        w.emit("and.b32 %x2, %x2, 1023;")
+        w.emit(f"{w.guard(0.3)}ld.global.u32 {w.register()}, [{address(w, '%in', '%x2', 4)}];")
+    if w.chance(0.3):
+        float = w.float()
+        w.emit(f"ld.global.f32 %f0, [%w{number}]; {w.pick('add', 'mul', 'min')}.f32 {float}, {float}, %f0;")
+    if w.chance(0.3):
+        w.emit(f"@{w.condition()} bra end{number};")
+    elif w.chance(0.3):
+        w.emit(f"@{w.condition()} bra over{number}; xor.b32 {w.register()}, {w.register()}, 5;")
+        w.label(f"over{number}")
+    w.emit(f"add.u64 %w{number}, %w{number}, {4 * size};")
+    w.emit(f"sub.s32 %c{number}, %c{number}, 1; setp.gt.s32 %p{number}, %c{number}, 0; @%p{number} bra row{number};")
+    w.label(f"end{number}")
+
+
 @statement(2)
 def lookup(w: Writer, scope: Scope, depth: int) -> None:
     """A table in constant or global memory that the module initializes."""

@@ -1,0 +1,194 @@
+"""Loops that each lane runs by itself (:mod:`ptxemu.analysis.streams`): scalar code, once for each lane.
+
+The ops are lowered as those of a warp whose only lane is on, so that all values are uniform.  Values come in and go out through
+memory, one vector for each, since lanes are indices there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ptxemu.analysis.shape import Shape
+from ptxemu.analysis.streams import Stream, streams
+from ptxemu.analysis.uniformity import UNIFORM, Uniformity
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.graph import Block, Graph, Phi
+from ptxemu.ir.ops import Addr, Operand, Reg
+from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.effects import EFFECTS
+from ptxemu.lower.core.emit import SIZES
+from ptxemu.lower.memory.memory import load, store
+
+if TYPE_CHECKING:
+    from ptxemu.lower.functions.function import FunctionBuilder
+
+WORTH = 48
+"""Machine instructions of a warp beside each gather, up to which one lane after the other is faster."""
+
+ONE_LANE = {None, load, store}
+"""Lowerings that are not elementwise and serve one lane as well."""
+
+
+def lane_loops(graph: Graph, uniformity: Uniformity) -> dict[Block, Stream]:
+    """The loops that are to run lane by lane, by their headers."""
+    return {stream.header: stream for stream in streams(graph, uniformity) if _worth(stream)}
+
+
+def _worth(stream: Stream) -> bool:
+    if any(EFFECTS.get(op.row.lower) not in ONE_LANE for op in stream.ops):
+        return False
+    size = sum(SIZES.get(op.row.lower, 4) for op in stream.ops if not op.accesses)
+    return size <= WORTH * len(stream.gathers)
+
+
+def lane_shape(uniformity: Uniformity, operand: Operand) -> Shape | None:
+    """How a value varies over the one lane that is on."""
+    return UNIFORM if isinstance(operand, (Reg, Addr)) else uniformity.shape(operand)
+
+
+class LaneLoopWriter:
+    """Writes one loop in place of its blocks."""
+
+    def __init__(self, builder: FunctionBuilder, stream: Stream) -> None:
+        self.builder = builder
+        self.ctx = builder.ctx
+        self.stream = stream
+        self.ways = [block for block in stream.blocks if stream.exit in block.succs]
+        self.lane = self.ctx.fresh("lane")
+        self.next = self.ctx.new_label("lanes.next")
+        self.done = self.ctx.new_label("lanes.done")
+        self.phis = {phi: self.ctx.alloca(self.ctx.storage_type(phi.dst)) for block in stream.blocks for phi in block.phis}
+        self.results = {phi: self._vector(phi.dst) for phi in stream.exit.phis if not self.ctx.is_scalar(phi.dst)}
+
+    def write(self) -> None:
+        """Where the lanes have come that are to run the loop; goes on to what comes behind it."""
+        ctx = self.ctx
+        shared = {reg: ctx.slot(reg) for reg in self.stream.inputs if ctx.is_uniform(reg)}
+        own = {reg: ctx.alloca(ctx.storage_type(reg)) for reg in self.stream.inputs if reg not in shared}
+        begun = [(self.phis[phi], phi.dst, self._spread(phi.dst, self._handed(phi))) for phi in self.stream.header.phis]
+        begun += [(slot, reg, self._spread(reg, ctx.read(reg))) for reg, slot in own.items()]
+        mask, left = ctx.active, ctx.alloca(f"i{LANES}")
+        ctx.stmt(f"store i{LANES} {ctx.bits_of(mask)}, ptr {left}, align 4")
+        ctx.jump(self.next)
+        bits = self._next(left)
+        with ctx.one_lane(partial(lane_shape, ctx.uniformity), shared | own):
+            ctx.forget()
+            for slot, reg, lanes in begun:
+                ctx.stmt(f"store {ctx.storage_type(reg)} {self._load(lanes, reg)}, ptr {slot}, align 64")
+            ctx.jump(self._label(self.stream.header))
+            for block in self.stream.blocks:
+                self._block(block, bits)
+        ctx.start(self.done)
+        ctx.forget()
+        ctx.active = mask
+        self._leave()
+
+    def _next(self, left: str) -> str:
+        """Begins with the next of the lanes that are left; returns its bit of the mask."""
+        ctx = self.ctx
+        ctx.start(self.next)
+        lanes = ctx.inst(f"load i{LANES}, ptr {left}, align 4")
+        some, label = ctx.scalar.icmp("ne", f"i{LANES}", lanes, "0"), ctx.new_label("lane.begin")
+        ctx.stmt(f"br i1 {some}, label %{label}, label %{self.done}")
+        ctx.start(label)
+        number = ctx.scalar.intrinsic("cttz", f"i{LANES}", lanes, extra="i1 true")
+        ctx.stmt(f"{self.lane} = zext i{LANES} {number} to i64")
+        bit = ctx.scalar.bin("shl", f"i{LANES}", "1", number)
+        ctx.stmt(f"store i{LANES} {ctx.scalar.bin('xor', f'i{LANES}', lanes, bit)}, ptr {left}, align 4")
+        return bit
+
+    def _leave(self) -> None:
+        """All lanes are where the loop leads to."""
+        ctx, builder, exit = self.ctx, self.builder, self.stream.exit
+        for phi in exit.phis:
+            if phi in self.results:
+                stored = _stored(ctx, phi.dst)
+                value = ctx.inst(f"load <{LANES} x {stored}>, ptr {self.results[phi]}, align 64")
+                value = ctx.vector.cast("trunc", "i8", value, "i1") if stored != ctx.storage_type(phi.dst) else value
+            else:
+                value = ctx.handed_over(phi.args[next(iter(self.ways))], phi.dst)
+            builder.give(phi, value, ctx.active, others=True)
+        builder.add_waiting(exit, ctx.active, others=True)
+        ctx.jump(builder.after(self.stream.blocks[-1]))
+
+    # -- values
+
+    def _vector(self, reg: Reg) -> str:
+        """Memory for all lanes of a register."""
+        return self.ctx.alloca(f"<{LANES} x {_stored(self.ctx, reg)}>")
+
+    def _handed(self, phi: Phi) -> str:
+        """What has been handed over to a phi of the header."""
+        return self.ctx.inst(f"load {self.ctx.full_type(phi.dst)}, ptr {self.builder.phis[phi]}, align 64")
+
+    def _spread(self, reg: Reg, value: str) -> str:
+        """The address of all lanes of a register, of which ``value`` is what is stored."""
+        ctx = self.ctx
+        if ctx.is_scalar(reg):
+            ctx.names[reg] = value
+            value = ctx.spread(reg)
+        lanes, kind = self._vector(reg), _stored(ctx, reg)
+        value = ctx.vector.cast("zext", "i1", value, kind) if kind != ctx.storage_type(reg) else value
+        ctx.stmt(f"store <{LANES} x {kind}> {value}, ptr {lanes}, align 64")
+        return lanes
+
+    def _at(self, lanes: str, reg: Reg) -> str:
+        """The address of the lane's value among all."""
+        return self.ctx.inst(f"getelementptr {_stored(self.ctx, reg)}, ptr {lanes}, i64 {self.lane}")
+
+    def _load(self, lanes: str, reg: Reg) -> str:
+        kind = _stored(self.ctx, reg)
+        value = self.ctx.inst(f"load {kind}, ptr {self._at(lanes, reg)}")
+        return self.ctx.scalar.cast("trunc", kind, value, "i1") if kind != self.ctx.storage_type(reg) else value
+
+    def _store(self, lanes: str, reg: Reg, value: str) -> None:
+        kind = _stored(self.ctx, reg)
+        value = self.ctx.scalar.cast("zext", "i1", value, kind) if kind != self.ctx.storage_type(reg) else value
+        self.ctx.stmt(f"store {kind} {value}, ptr {self._at(lanes, reg)}")
+
+    # -- blocks
+
+    def _label(self, block: Block) -> str:
+        return f"lane.{self.builder.name(block)}"
+
+    def _block(self, block: Block, bit: str) -> None:
+        ctx = self.ctx
+        ctx.start(self._label(block))
+        ctx.forget()
+        ctx.active, ctx.active_bits = ctx.mask_from_bits(bit), bit
+        for phi in block.phis:
+            kind = ctx.storage_type(phi.dst)
+            ctx.bind(phi.dst, ctx.inst(f"load {kind}, ptr {self.phis[phi]}, align 64"))
+        self.builder.ops(block)
+        if len(block.succs) == 1:
+            self._go(block, block.succs[0])
+            return
+        assert block.cond is not None
+        cond = ctx.predicate(block.cond, block.negated, False)
+        labels = [ctx.new_label("edge") for _ in block.succs]
+        ctx.stmt(f"br i1 {cond}, label %{labels[0]}, label %{labels[1]}")
+        saved = ctx.remembered()
+        for label, succ in zip(labels, block.succs):
+            ctx.start(label)
+            ctx.remember(saved)
+            self._go(block, succ)
+
+    def _go(self, block: Block, succ: Block) -> None:
+        ctx = self.ctx
+        for phi in succ.phis:
+            if phi in self.phis:
+                value = ctx.handed_over(phi.args[block], phi.dst)
+                ctx.stmt(f"store {ctx.storage_type(phi.dst)} {value}, ptr {self.phis[phi]}, align 64")
+            elif phi in self.results:
+                self._store(self.results[phi], phi.dst, ctx.handed_over(phi.args[block], phi.dst))
+        if succ is self.stream.header:
+            poll_stop(ctx)
+        ctx.jump(self.next if succ is self.stream.exit else self._label(succ))
+
+
+def _stored(ctx: Context, reg: Reg) -> str:
+    """The type of a lane's value in memory."""
+    kind = ctx.storage_type(reg)
+    return "i8" if kind == "i1" else kind
