@@ -16,9 +16,8 @@ static bool from_device(int kind) { return kind == cudaMemcpyDeviceToHost || kin
 
 static bool is_kind(int kind) { return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault; }
 
-static bool may_touch(const void *memory, uint64_t size, bool device) {
-  return device ? px_is_device(memory, size) : px_is_any(memory, size);
-}
+/* What one side of a copy may be: px_is_known, px_is_device or px_is_any. */
+typedef bool (*px_memory_test)(const void *memory, uint64_t size);
 
 /* Bytes from the first one of a box of rows to its end; false: more than there can be. */
 static bool span(const px_side *side, size_t width, size_t height, size_t depth, uint64_t *size) {
@@ -38,11 +37,11 @@ static bool fits_array(const px_side *side, size_t width, size_t height, size_t 
          pe_within(side->z, depth, slices_of(surface));
 }
 
-static cudaError_t check(const px_side *side, size_t width, size_t height, size_t depth, bool device) {
+static cudaError_t check(const px_side *side, size_t width, size_t height, size_t depth, px_memory_test may_touch) {
   uint64_t size;
   if (side->array) return fits_array(side, width, height, depth) ? cudaSuccess : cudaErrorInvalidValue;
   if ((height > 1 && side->pitch < width) || (depth > 1 && side->slice < side->pitch)) return cudaErrorInvalidPitchValue;
-  bool fits = span(side, width, height, depth, &size) && may_touch(side->memory, size, device);
+  bool fits = span(side, width, height, depth, &size) && may_touch(side->memory, size);
   return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -75,7 +74,7 @@ void px_set_box(const px_box *box) {
 
 /* Whether a side can be touched after the call. */
 static bool can_wait(const px_side *side, size_t width, size_t height, size_t depth) {
-  return side->array || check(side, width, height, depth, true) == cudaSuccess;
+  return side->array || check(side, width, height, depth, px_is_known) == cudaSuccess;
 }
 
 static cudaError_t submit(cudaStream_t stream, px_kind kind, const px_box *box) {
@@ -87,8 +86,9 @@ static cudaError_t submit(cudaStream_t stream, px_kind kind, const px_box *box) 
 static cudaError_t check_copy(const px_box *box, int kind) {
   if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (!box->width || !box->height || !box->depth) return cudaSuccess;
-  cudaError_t error = check(&box->to, box->width, box->height, box->depth, to_device(kind));
-  return error ? error : check(&box->from, box->width, box->height, box->depth, from_device(kind));
+  cudaError_t error = check(&box->to, box->width, box->height, box->depth, to_device(kind) ? px_is_device : px_is_any);
+  return error ? error
+               : check(&box->from, box->width, box->height, box->depth, from_device(kind) ? px_is_device : px_is_any);
 }
 
 cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind) {
@@ -277,7 +277,7 @@ PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t
 
 cudaError_t px_set_in(cudaStream_t stream, const px_box *box) {
   if (!box->width || !box->height || !box->depth) return cudaSuccess;
-  cudaError_t error = check(&box->to, box->width, box->height, box->depth, true);
+  cudaError_t error = check(&box->to, box->width, box->height, box->depth, px_is_device);
   return error ? error : submit(stream, PX_SET, box);
 }
 

@@ -88,9 +88,11 @@ uint64_t px_allocate(uint64_t size, const char *kind);
 /* The allocation that contains an address. */
 bool px_find(const void *address, pe_allocation *out);
 
-/* Whether all of a range may be touched as device memory, and as what a program may pass for host memory: anything that does
- * not lie in the arena, too. */
+/* Whether all of a range is memory that CUDA knows of: it was allocated or registered. */
+bool px_is_known(const void *address, uint64_t size);
+/* What may be touched as device memory: the same, and all memory of the process if kernels may touch it. */
 bool px_is_device(const void *address, uint64_t size);
+/* What a program may pass for host memory: anything that does not lie in the arena, too. */
 bool px_is_any(const void *address, uint64_t size);
 
 /* ---- registered.c ---- */

@@ -35,6 +35,12 @@ static uint64_t slack_of_environment(void) {
   return given && strcmp(given, "strict") == 0 ? 0 : PE_CUDA_SLACK;
 }
 
+/* PTXEMU_HOST_MEMORY: 1. */
+static bool host_memory_of_environment(void) {
+  const char *given = getenv("PTXEMU_HOST_MEMORY");
+  return given && strcmp(given, "1") == 0;
+}
+
 /* Half of the machine's memory. */
 static uint64_t capacity(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE); }
 
@@ -46,7 +52,8 @@ static void start(void) {
   *parts = (pe_device){.surfaces = pe_surface_table_new(),
                        .textures = pe_texture_table_new(),
                        .stack = DEFAULT_STACK,
-                       .host_stack = DEFAULT_STACK * HOST_STACK_RATIO};
+                       .host_stack = DEFAULT_STACK * HOST_STACK_RATIO,
+                       .host_memory = host_memory_of_environment()};
   if (parts->surfaces && parts->textures) parts->arena = pe_arena_create(device.capacity);
   if (parts->arena) pe_arena_set_slack(parts->arena, slack_of_environment());
 }
@@ -157,7 +164,7 @@ int px_attribute(int attribute) {
     case 85: return 0;
     case 86: return 1; /* atomic operations on the host's memory */
     case 87: return 2;
-    case 88: return 0; /* kernels cannot read memory that CUDA has not given */
+    case 88: return (int)device.parts.host_memory; /* kernels can touch memory that CUDA has not given */
     case 89: return 1; /* the host may touch managed memory at any time: no kernel runs beside it */
     case 90:
     case 91: return 0;

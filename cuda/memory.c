@@ -22,7 +22,7 @@ bool px_find(const void *address, pe_allocation *out) {
   return in_arena(address) && pe_arena_find(px_device_get()->parts.arena, (uint64_t)(uintptr_t)address, out);
 }
 
-bool px_is_device(const void *address, uint64_t size) {
+bool px_is_known(const void *address, uint64_t size) {
   pe_allocation found;
   if (size == 0 || px_is_registered(address, size)) return true;
   return px_find(address, &found) && pe_within((uint64_t)(uintptr_t)address - found.address, size, found.size);
@@ -30,7 +30,11 @@ bool px_is_device(const void *address, uint64_t size) {
 
 bool px_is_any(const void *address, uint64_t size) {
   if (size == 0) return true;
-  return in_arena(address) ? px_is_device(address, size) : address != NULL;
+  return in_arena(address) ? px_is_known(address, size) : address != NULL;
+}
+
+bool px_is_device(const void *address, uint64_t size) {
+  return px_device_get()->parts.host_memory ? px_is_any(address, size) : px_is_known(address, size);
 }
 
 static bool is_kind(const pe_allocation *found, const char *kind) { return strcmp(found->name, kind) == 0; }
@@ -127,7 +131,7 @@ PX_API cudaError_t cudaMemGetInfo(size_t *unused, size_t *total) {
 static int type_of(const void *pointer) {
   pe_allocation found;
   if (px_is_registered(pointer, 1)) return cudaMemoryTypeHost;
-  if (!px_find(pointer, &found)) return cudaMemoryTypeUnregistered;
+  if (!px_find(pointer, &found)) return px_is_device(pointer, 1) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
   if (is_kind(&found, px_memory_host)) return cudaMemoryTypeHost;
   return is_kind(&found, px_memory_managed) ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
 }

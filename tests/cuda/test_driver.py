@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -118,6 +120,17 @@ def test_arguments_in_a_buffer():
     size.value = 24
     with fails("INVALID_VALUE"):
         call("cuLaunchKernel", add, 8, 1, 1, 128, 1, 1, 0, None, None, extra)
+
+
+@pytest.mark.parametrize("given", ["0", "1"])
+def test_host_memory_is_the_environments_choice(given):
+    command = [sys.executable, "-m", "tests.cuda.host_memory"]
+    variables = {**os.environ, "PTXEMU_HOST_MEMORY": given}
+    said = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+    if given == "1":
+        assert said == ["SUCCESS True", "1", "SUCCESS True", "SUCCESS True", "ILLEGAL_ADDRESS True"]
+    else:
+        assert said == ["INVALID_VALUE False", "0", "INVALID_VALUE False", "ILLEGAL_ADDRESS False"]
 
 
 def test_globals_and_sets():
