@@ -212,12 +212,12 @@ def lower_bodies(
     params = {param.variable: param.offset for param in entry.params}
     clustered = bool(CLUSTERS & set(entry.limits))
     layout = KernelLayout(ModuleLayout(module), used_variables(module, graphs), params, clustered)
-    others = beside.symbols if beside else {}
-    symbols = {routine.function: _symbol(number, len(others)) for number, routine in enumerate(found)}
+    others = len(beside.definitions) if beside else 0
+    symbols = {routine.function: _symbol(number, others) for number, routine in enumerate(found)}
     effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
     waits = any(effect.counts_threads for effect in effects)
     unit = beside or Unit(jit.target_of(options.cpu), {}, False)
-    unit = replace(unit, symbols=others | symbols, waits=waits, observed=options.observed, daz=False)
+    unit = replace(unit, symbols=unit.symbols | symbols, waits=waits, observed=options.observed, daz=False)
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
@@ -246,7 +246,8 @@ def lower_bodies(
 
 
 def _symbol(number: int, others: int) -> str:
-    """The name of a kernel's function: of the kernel itself, number 0, or of a routine, in a unit with ``others``."""
+    """The name of a kernel's function: of the kernel itself, number 0, or of a routine, in a unit with so many other
+    definitions."""
     return f"device.{others + number}" if number else f"{SYMBOL}.{others}" if others else SYMBOL
 
 

@@ -40,14 +40,40 @@ def test_each_form_is_drawn():
 
 def test_kernels_of_one_form_are_one_llvm_module(comparison: Comparison):
     """Of several PTX modules, with a routine for what they have in common; each does what it does alone."""
-    cases = comparison.cases([(program(seed), form) for seed in (4, 5, 6) for form in ("threaded", "light")])
+    seeds = (4, 5, 6)
+    cases = comparison.cases([(program(seed), form) for seed in seeds for form in ("threaded", "light")])
     for form in ("threaded", "light"):
         codes = [case.code for case in cases if case.form == form and case.code is not None]
-        assert len({code.object for code in codes}) == 1 and len({code.symbol for code in codes}) == 3
+        assert len({code.object for code in codes}) == 1 and len({code.symbol for code in codes}) == len(seeds)
     units = [case.lowered.unit for case in cases if case.form == "threaded" and case.lowered is not None]
     alone = [comparison.cases([(case.made, case.form)])[0].lowered for case in cases if case.form == "threaded"]
     assert len(units[0].routines) < sum(len(one.unit.routines) for one in alone if one is not None)
     assert all(differ(*case.outcomes(comparison.jit)) == "" for case in cases)
+
+
+LOCKED = """.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 sums, .param .u32 n)
+{
+  .reg .b32 %r<4>; .reg .b64 %a<2>; .reg .pred %p<3>;
+  ld.param.u64 %a0, [sums]; ld.param.u64 %a1, [out]; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0;
+  BEFORE
+lock: atom.acquire.gpu.global.cas.b32 %r0, [%a0+32], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra lock;
+  atom.release.gpu.global.exch.b32 %r0, [%a0+32], 0;
+  @%p1 bra even; bar.warp.sync -1; bra end;
+even: bar.warp.sync -1;
+end: mad.wide.u32 %a1, %r1, 4, %a1; st.global.u32 [%a1], %r2; ret;
+}
+"""
+
+
+def test_meetings_of_kernels_that_share_routines_are_their_own(comparison: Comparison):
+    """Lanes wait at two places, whose masks lie elsewhere in the frame of each kernel."""
+    texts = [LOCKED.replace("BEFORE", before) for before in ("", "@%p1 bra past; red.global.add.u32 [%a0], 1; past:")]
+    programs = [(Program(text, (1, 1, 1), (32, 1, 1)), "threaded") for text in texts]
+    assert all(case.lowered is not None and case.lowered.independent for case in comparison.cases(programs))
+    assert list(comparison.differences(programs)) == ["", ""]
 
 
 def test_each_feature_is_drawn():

@@ -91,12 +91,12 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         self._gathered(block, self._waiting(block))
 
     def _meet(self, block: Block) -> None:
-        """The same by a routine, one for all meetings of a kind."""
+        """The same by a routine, one for all meetings of a kind; it knows where the masks of the kernel's others are."""
         op, operands = self.meetings[block], Operands(self.ctx)
         members = None if block in self.leaving else membermask(op)
         number = operands.register(members, self.ctx.offsets[members]) if isinstance(members, Reg) else members
         words = [operands.word(self.lanes_waiting[block]), operands.word(self.lanes_running[block])]
-        key = "meet", block in self.leaving, block in self.syncs, number, tuple(operands.forms)
+        key = "meet", self.table, block in self.leaving, block in self.syncs, number, tuple(operands.forms)
         self.steps.add(key, operands, op.pos, partial(self._meet_in, block, words))
 
     def _meet_in(self, block: Block, words: list[int], ctx: RoutineContext) -> None:
