@@ -8,7 +8,7 @@ import sys
 import venv
 from pathlib import Path
 
-from ptxemu.cli.verbs.cuda import folder
+from ptxemu.process.cuda import library_path
 from tests.support.places import ROOT
 
 CLIENTS = ROOT / "build" / "clients"
@@ -34,5 +34,5 @@ def packages_of(python: Path) -> Path:
 
 def variables(*libraries: Path, **others: str) -> dict[str, str]:
     """The environment of a program that is to find ptxemu's libraries, and others in the given folders."""
-    search = ":".join([str(folder()), *map(str, libraries)])
+    search = ":".join([str(library_path()), *map(str, libraries)])
     return {**os.environ, "LD_LIBRARY_PATH": search, "PTXEMU_PYTHON": sys.executable, **others}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu.cli.verbs.cuda import folder
+from ptxemu.process.cuda import library_path
 from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.places import ROOT, TESTS
@@ -32,15 +32,23 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """The program, linked to a version of the library."""
     path = tmp_path_factory.mktemp("program") / "host"
     compiler = shlex.split(os.environ.get("CC", "cc"))
-    library = folder() / f"libcudart.so.{request.param}"
+    library = library_path() / f"libcudart.so.{request.param}"
     options = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread", f"-I{ROOT / 'cuda'}"]
-    command = [*compiler, *options, "-o", path, *sorted(DATA.glob("*.c")), library, f"-Wl,-rpath-link,{folder().parents[1]}"]
+    command = [
+        *compiler,
+        *options,
+        "-o",
+        path,
+        *sorted(DATA.glob("*.c")),
+        library,
+        f"-Wl,-rpath-link,{library_path().parents[1]}",
+    ]
     subprocess.run(command, check=True)
     return path
 
 
 def run(program: Path, image: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "LD_LIBRARY_PATH": str(folder()), "PTXEMU_PYTHON": sys.executable, **environment}
+    variables = {**os.environ, "LD_LIBRARY_PATH": str(library_path()), "PTXEMU_PYTHON": sys.executable, **environment}
     return subprocess.run(
         [program, image, *arguments], env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
     )
@@ -196,7 +204,7 @@ def test_a_warm_cache_needs_no_python(program, image, tmp_path):
 def test_a_cold_cache_without_python_is_one_clear_error(program, image, tmp_path):
     copied = tmp_path / "cuda" / "lib"
     copied.mkdir(parents=True)
-    for file in (*folder().glob("*.so*"), folder().parents[1] / "libptxemu.so"):
+    for file in (*library_path().glob("*.so*"), library_path().parents[1] / "libptxemu.so"):
         (copied / file.name if "cuda" in file.name or "ocelot" in file.name else tmp_path / file.name).write_bytes(
             file.read_bytes()
         )

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from ptxemu.cli.verbs.cuda import folder
+from ptxemu.process.cuda import library_path
 from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.driver_api import (
@@ -84,7 +84,7 @@ def names() -> list[str]:
 
 
 def test_every_name_is_exported_and_nothing_else():
-    listed = subprocess.check_output(["nm", "-D", "--defined-only", folder() / "libcuda.so.1"], text=True)
+    listed = subprocess.check_output(["nm", "-D", "--defined-only", library_path() / "libcuda.so.1"], text=True)
     assert {line.split()[2] for line in listed.splitlines()} == {*names(), "ptxemu_last_fault"}
 
 

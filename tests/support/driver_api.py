@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ptxemu.cli.verbs.cuda import folder
+from ptxemu.process.cuda import library_path
 
 POINTER, SIZE, ADDRESS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
 
@@ -23,7 +23,7 @@ class DriverError(Exception):
 
 @cache
 def library() -> ctypes.CDLL:
-    return ctypes.CDLL(str(folder() / "libcuda.so.1"))
+    return ctypes.CDLL(str(library_path() / "libcuda.so.1"))
 
 
 def name_of(error: int) -> str:

@@ -1,0 +1,34 @@
+"""The CUDA libraries: where they lie, and the environment in which programs find them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+SEARCH = "LD_LIBRARY_PATH"
+PACKAGE = Path(__file__).resolve().parents[1]
+ASSEMBLER = "ptxemu-ptxas"
+
+
+def library_path() -> Path:
+    """The folder of ``libcuda.so.1``, ``libcudart.so.12``, ``libcudart.so.13`` and ``libgpuocelot.so``."""
+    return PACKAGE / "cuda" / "lib"
+
+
+def assembler() -> Path | None:
+    """The program that stands in for ptxas; None where it was not installed."""
+    from importlib.metadata import distributions
+
+    listed = (one for found in distributions(name="ptxemu") for one in found.files or () if one.name == ASSEMBLER)
+    return next((path for one in listed if (path := Path(str(one.locate())).resolve()).exists()), None)
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a program that is to find the libraries, and whatever else they and Triton need; those given go first."""
+    path = str(library_path())
+    others = [part for part in given.get(SEARCH, "").split(":") if part and part != path]
+    defaults = {"PTXEMU_PYTHON": sys.executable, "TRITON_DEFAULT_BACKEND": "nvidia"}
+    if (ptxas := assembler()) is not None:
+        defaults |= {"TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
+    return {**defaults, **given, SEARCH: ":".join([path, *others])}
