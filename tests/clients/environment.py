@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
-from ptxemu.process.cuda import library_path
+from ptxemu.process.cuda import environment
 from tests.support.places import ROOT
 
 CLIENTS = ROOT / "build" / "clients"
@@ -34,5 +33,4 @@ def packages_of(python: Path) -> Path:
 
 def variables(*libraries: Path, **others: str) -> dict[str, str]:
     """The environment of a program that is to find ptxemu's libraries, and others in the given folders."""
-    search = ":".join([str(library_path()), *map(str, libraries)])
-    return {**os.environ, "LD_LIBRARY_PATH": search, "PTXEMU_PYTHON": sys.executable, **others}
+    return environment({**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, libraries)), **others})

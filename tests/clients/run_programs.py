@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.clients.environment import packages_of, python_of, variables
@@ -13,6 +14,8 @@ from tests.support.places import TESTS
 
 PROGRAMS = TESTS / "clients" / "programs"
 CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-nvrtc"]
+TRITON = ["numpy", "setuptools", "triton==3.9.0"]
+TORCH = [*TRITON, "torch==2.13.0"]
 SECONDS = 300
 
 
@@ -21,7 +24,16 @@ def cuda_core() -> tuple[Path, dict[str, str]]:
     return python, variables(*(path.parent for path in (packages_of(python) / "nvidia").rglob("libnvrtc.so.1?")))
 
 
-CLIENTS = {"numba": numba_environment, "cuda_core": cuda_core}
+def triton(name: str, packages: list[str]) -> tuple[Path, dict[str, str]]:
+    return python_of(name, packages), variables(PTXEMU_HOST_MEMORY="1", TRITON_DEFAULT_FP_FUSION="1")
+
+
+CLIENTS = {
+    "numba": numba_environment,
+    "cuda_core": cuda_core,
+    "triton": partial(triton, "triton", TRITON),
+    "triton_torch": partial(triton, "torch", TORCH),
+}
 
 
 def main() -> int:
