@@ -1,15 +1,32 @@
-"""Matching of named arguments to a kernel's parameters, for cases and the command line."""
+"""Matching of names to the parameters of a kernel and the variables of a module, for cases and the command line."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ptxemu.device.module_info import KernelInfo
 from ptxemu.text.errors import InputError
 from ptxemu.text.suggestions import closest
 
+if TYPE_CHECKING:
+    from ptxemu.api import Module
+    from ptxemu.device.module_memory import Bindable
+
 T = TypeVar("T")
+ELEMENT = re.compile(r"([^\[\]]+)(?:\[(\d{1,7})\])?")
+
+
+def bind(module: Module, variable: str, item: Bindable, where: str) -> None:
+    """Bind a surface, texture or sampler to an opaque variable, ``name``, or ``name[3]`` in an array of them."""
+    match = ELEMENT.fullmatch(variable)
+    if match is None:
+        raise InputError(f"{where}: must be a name, or name[number]")
+    try:
+        module.bind(match[1], item, int(match[2] or 0))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def in_order(kernel: KernelInfo, named: Mapping[str, T], where: str) -> list[T]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.sources import ArraySpec, read_array
+from ptxemu.case.sources import Source, read_array
 from ptxemu.case.table import Table
 
 EXTENTS = ("width", "height", "depth", "layers")
@@ -30,7 +31,7 @@ class SurfaceSpec:
     format: str
     layout: str
     extents: dict[str, int]
-    data: ArraySpec | None
+    data: Source | None
     options: dict[str, Any]
     where: str
 
@@ -62,7 +63,7 @@ class TextureSpec:
     geometry: str | None
     format: str | None
     extents: dict[str, int]
-    data: str | list[ArraySpec]
+    data: str | Sequence[Source]
     options: dict[str, Any]
     where: str
 
@@ -135,7 +136,7 @@ def read_sampler(table: Table) -> SamplerSpec:
     return spec
 
 
-def _texture_data(table: Table, folder: Path) -> str | list[ArraySpec]:
+def _texture_data(table: Table, folder: Path) -> str | Sequence[Source]:
     value = table.any("data")
     if isinstance(value, str) and value:
         return value

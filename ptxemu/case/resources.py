@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from ptxemu.case.arrays import Array
 from ptxemu.case.images import ConstantSpec, RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec
-from ptxemu.case.schema import Case
+from ptxemu.case.sources import Source
 from ptxemu.device.buffer import Buffer
 from ptxemu.device.device import Device
 from ptxemu.device.surface_object import SurfaceObject
@@ -19,10 +19,23 @@ from ptxemu.text.errors import InputError
 from ptxemu.text.suggestions import closest
 
 
+class Described(Protocol):
+    """The arrays and images of a case, by name."""
+
+    @property
+    def buffers(self) -> Mapping[str, Source]: ...
+    @property
+    def surfaces(self) -> Mapping[str, SurfaceSpec | RegisterSpec]: ...
+    @property
+    def textures(self) -> Mapping[str, TextureSpec]: ...
+    @property
+    def samplers(self) -> Mapping[str, SamplerSpec]: ...
+
+
 class Resources:
     """What the launches of a case work on. ``inputs`` holds the first contents by name, for a reference to see."""
 
-    def __init__(self, case: Case, device: Device) -> None:
+    def __init__(self, case: Described, device: Device) -> None:
         self.device = device
         self.inputs: dict[str, Any] = {}
         self.hosts = {name: spec.make() for name, spec in case.buffers.items()}

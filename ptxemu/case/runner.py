@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ import numpy as np
 
 from ptxemu.api import Kernel, Module, load
 from ptxemu.case.arrays import SUFFIXES, Array, save_array
-from ptxemu.case.bindings import in_order
+from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.compare import Comparison, compare
 from ptxemu.case.expression import evaluate
 from ptxemu.case.images import ConstantSpec
@@ -107,7 +106,7 @@ class _Run:
         """Do one launch."""
         kernel = self._kernel(spec)
         for symbol, name in spec.bind.items():
-            self._bind(symbol, name, spec.where)
+            bind(self.module, symbol, self.resources.handles[name], f"{spec.where}: bind.{symbol}")
         args = in_order(kernel.info, spec.args, f"{spec.where}: args")
         values = [
             self._value(argument, parameter.elements is not None)
@@ -123,13 +122,6 @@ class _Run:
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 
-    def _bind(self, symbol: str, name: str, where: str) -> None:
-        variable, index = _element(symbol, where)
-        try:
-            self.module.bind(variable, self.resources.handles[name], index)
-        except InputError as error:
-            raise InputError(f"{where}: bind.{symbol}: {error}") from None
-
     def _kernel(self, spec: LaunchSpec) -> Kernel:
         if spec.entry is not None:
             return self.module[spec.entry]
@@ -141,14 +133,6 @@ class _Run:
         if isinstance(argument, ConstantSpec):
             return self.resources.constants(argument)
         return self.resources.argument(argument.name, by_value) if isinstance(argument, Name) else argument
-
-
-def _element(symbol: str, where: str) -> tuple[str, int]:
-    """``name`` or ``name[index]``."""
-    match = re.fullmatch(r"([^\[\]]+)(?:\[(\d{1,7})\])?", symbol)
-    if match is None:
-        raise InputError(f"{where}: bind.{symbol}: must be a name, or name[number]")
-    return match[1], int(match[2] or 0)
 
 
 def _compare(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> list[Comparison]:

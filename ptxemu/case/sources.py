@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, of_type, values
 from ptxemu.case.table import Table
 from ptxemu.text.files import regular
 
 SOURCES = (*GENERATORS, "values", "npy", "png")
+
+
+class Source(Protocol):
+    """Where an array comes from."""
+
+    def make(self) -> Array:
+        """The array, read or generated."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
