@@ -302,6 +302,14 @@ class Launcher:
     def shape(self) -> Shape:
         return self._prepared.shape
 
+    def compile(self) -> None:
+        """Have the code that launches run: the first of them then takes no longer than the others.
+
+        Raises UnsupportedError if the kernel needs what ptxemu does not do.
+        """
+        module = self.kernel.module
+        engine_of(module.device.engine).load(module.program, self.kernel.name, self.shape.block)
+
     def __call__(
         self,
         *args: object,

@@ -81,7 +81,7 @@ class Resources:
 
     def _memory(self, name: str) -> Buffer:
         if name not in self.hosts:
-            raise InputError(f"there is no buffer '{name}'{closest(name, self.hosts)}")
+            raise InputError(f"there is no array '{name}'{closest(name, self.hosts)}")
         return self.buffer(name)
 
     def _own(self, name: str, spec: SurfaceSpec) -> SurfaceObject:
@@ -100,7 +100,7 @@ class Resources:
 
     def _texels(self, spec: TextureSpec) -> object:
         if isinstance(spec.data, str):
-            return self.surfaces[spec.data] if spec.data in self.surfaces else self.buffer(spec.data)
+            return self.surfaces[spec.data] if spec.data in self.surfaces else self._memory(spec.data)
         made = [item.make() for item in spec.data]
         if made:
             return made if len(made) > 1 else made[0]

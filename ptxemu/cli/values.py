@@ -64,6 +64,14 @@ def parse_extent(text: str, option: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
+def parse_shape(text: str, where: str) -> list[int]:
+    """``1024`` or ``64x64`` as a list."""
+    parts = re.split(r"[x,]", text)
+    if not all(map(COUNT.fullmatch, parts)):
+        raise InputError(f"{where}: shape {shown(text)} must be numbers such as 1024 or 64x64")
+    return [int(part) for part in parts]
+
+
 def _bytes(text: str, where: str) -> bytes:
     try:
         return bytes.fromhex(text)
@@ -80,17 +88,10 @@ def _generated(kind: str, rest: str, where: str) -> Array:
     if not fields or len(fields) > 1 + len(names):
         wanted = ":".join([kind, "dtype", "shape", *names])
         raise InputError(f"{where}: must be {wanted}")
-    spec: dict[str, Any] = {"dtype": dtype, "shape": _shape(fields[0], where)}
+    spec: dict[str, Any] = {"dtype": dtype, "shape": parse_shape(fields[0], where)}
     for name, text in zip(names, fields[1:], strict=False):
         number = parse_number(text)
         if number is None:
             raise InputError(f"{where}: {name} {shown(text)} is not a number")
         spec[name] = number
     return GENERATORS[kind][0](spec, where)
-
-
-def _shape(text: str, where: str) -> list[int]:
-    parts = re.split(r"[x,]", text)
-    if not all(map(COUNT.fullmatch, parts)):
-        raise InputError(f"{where}: shape {shown(text)} must be numbers such as 1024 or 64x64")
-    return [int(part) for part in parts]

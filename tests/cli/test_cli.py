@@ -344,7 +344,7 @@ def test_compile_names_the_passes_and_analyses_that_there_are(folder, capsys):
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", "sss")
     assert message == f"ptxemu: error: there is no pass 'sss'; there are {passes}"
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--analysis", "shape")
-    analyses = "dominators, lifetimes, liveness, masks, nans, order, pending, shapes, spins"
+    analyses = "dominators, lifetimes, liveness, masks, nans, order, pending, shapes, spins, streams"
     assert message == f"ptxemu: error: there is no analysis 'shape'; there are {analyses}"
     for after, needed in (("loops", "SSA form"), ("inline", "blocks")):
         message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", after, "--analysis", "shapes")

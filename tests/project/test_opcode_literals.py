@@ -42,6 +42,7 @@ HOMONYMS = {
     "check/declarations.py": ("tex", "a state space"),
     "check/matching.py": ("hint neg", "modifiers"),
     "check/placement.py": ("tex", "a state space"),
+    "cli/results.py": ("max min", "statistics"),
     "cli/verbs/test.py": ("red", "a colour"),
     "interpreter/asynchronous.py": ("copy mbarrier", "constants of the runtime"),
     "interpreter/atomics.py": ("atom", "a constant of the runtime"),

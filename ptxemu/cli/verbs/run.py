@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
-import numpy as np
 
-from ptxemu.api import Kernel, loads
 from ptxemu.case import CaseResult, case_file, read_case, run_case
-from ptxemu.case.arrays import SUFFIXES, save_array
-from ptxemu.case.bindings import in_order
+from ptxemu.cli import results
+from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
+from ptxemu.cli.kernel import run_kernel
 from ptxemu.cli.options import device_of, device_options
-from ptxemu.cli.programs import read_programs
-from ptxemu.cli.values import Value, parse_extent, parse_value, split_pair
+from ptxemu.cli.outcome import duration, show_array, verdict
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
-from ptxemu.text.symbols import the_symbol
-
-KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative")
 
 
 @click.command("run")
@@ -29,27 +26,34 @@ KERNEL_OPTIONS = ("entry", "grid", "block", "arg", "out", "shared", "cooperative
 @click.option("--grid", metavar="X[xYxZ]", help="Blocks of the grid.")
 @click.option("--block", metavar="X[xYxZ]", help="Threads of a block.")
 @click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument: a number, @x.npy, zeros:f32:1024 ...")
-@click.option("--out", multiple=True, metavar="NAME=FILE", help="Save an array argument as .npy or .png afterwards.")
+@click.option("--buffer", multiple=True, metavar="NAME=VALUE", help="An array that arguments and textures name.")
+@click.option("--surface", multiple=True, metavar="NAME=TEXELS:FORMAT...", help="A surface: @in.png:R8G8B8A8_UNORM ...")
+@click.option("--texture", multiple=True, metavar="NAME=TEXELS:...", help="A texture: @photo.png:linear:wrap:normalized ...")
+@click.option("--sampler", multiple=True, metavar="NAME=...", help="A sampler: linear:wrap ...")
+@click.option("--bind", multiple=True, metavar="VARIABLE=NAME", help="What a .surfref, .texref or .samplerref refers to.")
+@click.option("--out", multiple=True, metavar="NAME=FILE", help="Save an array or a surface as .npy or .png afterwards.")
+@click.option("--print", "print_", multiple=True, metavar="NAME[INDEX]", help="Show an array or a surface, or a part of it.")
+@click.option("--expect", multiple=True, metavar="NAME=VALUE", help="What an array or a surface must be afterwards.")
+@click.option("--tolerance", metavar="LIMITS", help="How far floats may be off: abs=1e-6,rel=1e-5,ulp=2.")
 @click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
 @click.option("--cooperative", is_flag=True, default=None, help="All blocks are resident and may wait for each other.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print what took how long.")
 @device_options
 @isolable
 def command(
     paths: tuple[Path, ...],
-    entry: str | None,
-    grid: str | None,
-    block: str | None,
-    arg: tuple[str, ...],
-    out: tuple[str, ...],
-    shared: int | None,
-    cooperative: bool | None,
     timeout: float | None,
     output_dir: Path,
+    as_json: bool,
+    verbose: bool,
     memory: str | None,
     workers: int | None,
     engine: str | None,
+    print_: tuple[str, ...],
+    **kernel: Any,
 ) -> int:
     """Run a kernel of a program, or a case (a .toml file, or a folder with one), or a program as a case says.
 
@@ -61,69 +65,71 @@ def command(
       ptxemu run samples/saxpy
       ptxemu run scatter.sass case.toml
 
-    Arguments are named as in the PTX, by number from 0, or by any names in the kernel's order.
+    Arguments are named as in the PTX, by number from 0, or by any names in the kernel's order. The value of one may be
+    the name of a buffer, surface, texture or sampler. Those that are called as a parameter or a variable belong to it.
+
+    \b
+      ptxemu run filter.ptx --grid 40x30 --block 16x16 --arg width=640 \\
+          --surface in=@in.png:R8G8B8A8_UNORM --surface out=zeros:640x480:R8G8B8A8_UNORM \\
+          --texture t=@photo.png:linear:wrap:normalized --out out=result.png
     """
     device = device_of(memory, workers, engine)
+    options = KernelOptions(**kernel, print=print_)
     *programs, last = paths
     if last.is_dir() or last.suffix == ".toml":
-        _refuse_kernel_options(entry, grid, block, arg, out, shared, cooperative)
-        return _run_case(last, tuple(programs), timeout, output_dir, device)
-    if grid is None or block is None:
-        raise InputError(f"{last}: --grid and --block are needed to run a kernel")
-    kernel = _kernel(paths, entry, device)
-    return _run_kernel(kernel, grid, block, arg, out, shared or 0, bool(cooperative), timeout)
+        _refuse_kernel_options(options)
+        return _run_case(last, tuple(programs), timeout, output_dir, device, print_, as_json)
+    return run_kernel(paths, options, timeout, device, "json" if as_json else "verbose" if verbose else "text")
 
 
-def _run_kernel(
-    kernel: Kernel,
-    grid: str,
-    block: str,
-    arg: tuple[str, ...],
-    out: tuple[str, ...],
-    shared: int,
-    cooperative: bool,
+def _run_case(
+    path: Path,
+    programs: tuple[Path, ...],
     timeout: float | None,
+    output: Path,
+    device: Device,
+    printed: tuple[str, ...],
+    as_json: bool,
 ) -> int:
-    named = _arguments(arg)
-    outputs = dict(split_pair(text, "--out") for text in out)
-    for name, file in outputs.items():
-        if not isinstance(named.get(name), np.ndarray):
-            raise InputError(f"--out {name}={file}: --arg {name} is not an array")
-        if Path(file).suffix not in SUFFIXES:
-            raise InputError(f"--out {name}={file}: must end in {' or '.join(SUFFIXES)}")
-    values = in_order(kernel.info, named, "--arg")
-    launcher = kernel[parse_extent(grid, "--grid"), parse_extent(block, "--block")]
-    result = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative)
-    click.echo(f"{kernel.name}: {result.ctas} blocks in {_duration(result.seconds)}")
-    _warn(result.warnings)
-    for name, file in outputs.items():
-        array = named[name]
-        assert isinstance(array, np.ndarray)
-        save_array(Path(file), array, f"--out {name}")
-        click.echo(f"  {name}: {array.dtype.name}{list(array.shape)} saved to {file}")
-    return 0
-
-
-def _run_case(path: Path, programs: tuple[Path, ...], timeout: float | None, output: Path, device: Device) -> int:
     case = read_case(case_file(path))
     if programs:
         case = replace(case, programs=programs)
     result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated())
-    click.echo(f"{printable(case.title)}: {_verdict(result)}, {_duration(result.seconds)} in {len(case.launches)} launch(es)")
-    _warn(result.warnings)
-    for comparison in result.comparisons:
-        mark = "ok" if comparison.passed else "FAILED"
-        array = result.arrays[comparison.name]
-        detail = f" ({comparison.message})" if comparison.message else ""
-        click.echo(f"  {comparison.name}: {array.dtype.name}{list(array.shape)} {mark}{detail}")
-    for file in result.saved:
-        click.echo(f"  saved {file}")
+    selected = [results.select(text, result.arrays, "--print") for text in printed]
+    if as_json:
+        facts = {**_facts(result), "printed": {name: array.tolist() for name, array in selected}}
+        click.echo(json.dumps(results.plain(facts), indent=2, default=str))
+    else:
+        _show(result)
+        for name, array in selected:
+            show_array(name, array)
+    for text in result.warnings:
+        click.echo(f"warning: {text}", err=True)
     return 0 if result.passed else Fault.exit_code
 
 
-def _warn(warnings: list[str]) -> None:
-    for text in warnings:
-        click.echo(f"warning: {text}", err=True)
+def _show(result: CaseResult) -> None:
+    case = result.case
+    click.echo(f"{printable(case.title)}: {_verdict(result)}, {duration(result.seconds)} in {len(case.launches)} launch(es)")
+    for comparison in result.comparisons:
+        click.echo(f"  {verdict(comparison, result.arrays[comparison.name])}")
+    for file in result.saved:
+        click.echo(f"  saved {file}")
+
+
+def _facts(result: CaseResult) -> dict[str, Any]:
+    """What came of a case, as JSON data."""
+    return {
+        "case": str(result.case.path),
+        "title": result.case.title,
+        "launches": len(result.case.launches),
+        "seconds": result.seconds,
+        "wall_seconds": result.wall_seconds,
+        "warnings": result.warnings,
+        "comparisons": [asdict(comparison) for comparison in result.comparisons],
+        "saved": [str(file) for file in result.saved],
+        "passed": result.passed,
+    }
 
 
 def _verdict(result: CaseResult) -> str:
@@ -132,27 +138,7 @@ def _verdict(result: CaseResult) -> str:
     return "passed" if result.passed else "FAILED"
 
 
-def _kernel(paths: tuple[Path, ...], entry: str | None, device: Device) -> Kernel:
-    sources = read_programs(paths)
-    module = loads([item.text for item in sources], filename=[item.name for item in sources], device=device)
-    return module[the_symbol(entry, module, module.name)]
-
-
-def _arguments(texts: tuple[str, ...]) -> dict[str, Value]:
-    named: dict[str, Value] = {}
-    for text in texts:
-        name, value = split_pair(text, "--arg")
-        if name in named:
-            raise InputError(f"--arg {name} is given twice")
-        named[name] = parse_value(value, f"--arg {name}")
-    return named
-
-
-def _refuse_kernel_options(*values: object) -> None:
-    for name, value in zip(KERNEL_OPTIONS, values, strict=True):
+def _refuse_kernel_options(options: KernelOptions) -> None:
+    for name, value in asdict(replace(options, print=())).items():
         if value not in (None, ()):
             raise InputError(f"--{name} cannot be given with a case file, which sets it")
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

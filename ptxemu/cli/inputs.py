@@ -1,0 +1,132 @@
+"""What a launch is given, as the options of ``ptxemu run`` describe it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ptxemu.case.arrays import SUFFIXES, Array
+from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec
+from ptxemu.case.schema import Name, Tolerance
+from ptxemu.case.sources import Source
+from ptxemu.cli.images import Given, parse_sampler, parse_surface, parse_texture
+from ptxemu.cli.values import parse_number, parse_value, split_pair
+from ptxemu.text.errors import InputError, shown
+
+T = TypeVar("T")
+LIMITS = [field.name for field in fields(Tolerance)]
+Scalar = int | float | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """Options of a launch as they are written; a case file sets all of them by itself."""
+
+    entry: str | None = None
+    grid: str | None = None
+    block: str | None = None
+    arg: Sequence[str] = ()
+    buffer: Sequence[str] = ()
+    surface: Sequence[str] = ()
+    texture: Sequence[str] = ()
+    sampler: Sequence[str] = ()
+    bind: Sequence[str] = ()
+    out: Sequence[str] = ()
+    print: Sequence[str] = ()
+    expect: Sequence[str] = ()
+    tolerance: str | None = None
+    shared: int | None = None
+    cooperative: bool | None = None
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What a launch works on, by name."""
+
+    buffers: dict[str, Source] = field(default_factory=dict)
+    surfaces: dict[str, SurfaceSpec] = field(default_factory=dict)
+    textures: dict[str, TextureSpec] = field(default_factory=dict)
+    samplers: dict[str, SamplerSpec] = field(default_factory=dict)
+    args: dict[str, Scalar | Name] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be done with the results; all of it is checked before the launch."""
+
+    files: dict[str, Path]
+    expected: dict[str, Array]
+    tolerance: Tolerance
+
+
+def read_inputs(options: KernelOptions) -> Inputs:
+    """The arrays, images and arguments that options describe."""
+    inputs = Inputs(
+        buffers=named_texts(options.buffer, "--buffer", _array),
+        surfaces=named_texts(options.surface, "--surface", parse_surface),
+        textures=named_texts(options.texture, "--texture", parse_texture),
+        samplers=named_texts(options.sampler, "--sampler", parse_sampler),
+    )
+    written = named_texts(options.arg, "--arg", lambda _, text: text)
+    images = {*inputs.surfaces, *inputs.textures, *inputs.samplers}
+    names = {*images, *inputs.buffers, *written}
+    for name, text in written.items():
+        value = Name(text) if text in names and parse_number(text) is None else parse_value(text, f"--arg {name}")
+        if isinstance(value, np.ndarray):
+            inputs.buffers[name], value = Given(value), Name(name)
+        inputs.args[name] = value
+    for name, argument in inputs.args.items():
+        if isinstance(argument, Name) and argument.name not in inputs.buffers and argument.name not in images:
+            raise InputError(f"--arg {name}: '{argument.name}' is a number, not an array, surface, texture or sampler")
+    counts = Counter([*inputs.buffers, *inputs.surfaces, *inputs.textures, *inputs.samplers])
+    for name, count in counts.items():
+        if count > 1:
+            raise InputError(f"{shown(name)} names {count} of the buffers, surfaces, textures and samplers")
+    return inputs
+
+
+def named_texts(texts: Iterable[str], option: str, parse: Callable[[str, str], T]) -> dict[str, T]:
+    """What ``NAME=TEXT`` options describe, by name."""
+    found: dict[str, T] = {}
+    for text in texts:
+        name, value = split_pair(text, option)
+        if name in found:
+            raise InputError(f"{option} {name} is given twice")
+        found[name] = parse(name, value)
+    return found
+
+
+def _array(name: str, text: str, option: str = "--buffer") -> Given:
+    value = parse_value(text, f"{option} {name}")
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"{option} {name}: must be @file.npy or an array such as zeros:f32:1024")
+    return Given(value)
+
+
+def read_wanted(options: KernelOptions, arrays: Sequence[str]) -> Wanted:
+    files = named_texts(options.out, "--out", lambda _, text: Path(text))
+    expected = named_texts(options.expect, "--expect", lambda name, text: _array(name, text, "--expect").make())
+    for option, names in (("--out", files), ("--expect", expected)):
+        for name in names:
+            if name not in arrays:
+                raise InputError(f"{option} {name}: --arg {name} is not an array, nor is there a surface of this name")
+    for name, path in files.items():
+        if path.suffix not in SUFFIXES:
+            raise InputError(f"--out {name}={path}: must end in {' or '.join(SUFFIXES)}")
+    return Wanted(files, expected, parse_tolerance(options.tolerance or ""))
+
+
+def parse_tolerance(text: str) -> Tolerance:
+    """``abs=1e-6,rel=1e-5,ulp=2``, any of them."""
+    limits: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        name, number = part.partition("=")[0], parse_number(part.partition("=")[2])
+        if name not in LIMITS or number is None or not number >= 0 or (name == "ulp" and number != int(number)):
+            raise InputError(f"--tolerance {shown(part)}: must be abs=NUMBER, rel=NUMBER or ulp=COUNT, none of them negative")
+        limits[name] = int(number) if name == "ulp" else float(number)
+    return Tolerance(**limits)

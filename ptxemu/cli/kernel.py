@@ -1,0 +1,97 @@
+"""One launch of a kernel, as the options of ``ptxemu run`` describe it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from ptxemu.api import Kernel, Module, loads
+from ptxemu.case.bindings import bind, in_order
+from ptxemu.case.resources import Resources
+from ptxemu.case.schema import Name
+from ptxemu.cli import results
+from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
+from ptxemu.cli.outcome import Outcome
+from ptxemu.cli.programs import read_programs
+from ptxemu.cli.values import parse_extent
+from ptxemu.device.device import Device
+from ptxemu.text.errors import Fault, InputError, shown
+from ptxemu.text.suggestions import closest
+from ptxemu.text.symbols import the_symbol
+
+
+def run_kernel(paths: Sequence[Path], options: KernelOptions, timeout: float | None, device: Device, style: str) -> int:
+    """Run a kernel and show what came of it, as ``text``, ``verbose`` text or ``json``; the exit code."""
+    if options.grid is None or options.block is None:
+        raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
+    clock = _Clock()
+    inputs = read_inputs(options)
+    wanted = read_wanted(options, [*inputs.buffers, *inputs.surfaces])
+    sources = read_programs(paths)
+    module = loads([item.text for item in sources], filename=[item.name for item in sources], device=device)
+    kernel = module[the_symbol(options.entry, module, module.name)]
+    clock.lap("read and check")
+    resources = Resources(inputs, device)
+    _bind(module, options.bind, resources)
+    values = _values(kernel, inputs, resources)
+    launcher = kernel[parse_extent(options.grid, "--grid"), parse_extent(options.block, "--block")]
+    arrays = {name: np.asarray(resources.inputs[name]) for name in (*inputs.buffers, *inputs.surfaces)}
+    for text in options.print:
+        results.select(text, arrays, "--print")
+    clock.lap("make inputs")
+    launcher.compile()
+    clock.lap("compile")
+    done = launcher(*values, shared=options.shared or 0, timeout=timeout, cooperative=bool(options.cooperative))
+    clock.lap("run")
+    outcome = Outcome(kernel.name, done, resources, wanted, options.print)
+    outcome.save()
+    if style == "json":
+        outcome.show_json(clock.laps)
+    else:
+        outcome.show(clock.laps if style == "verbose" else {})
+    for text in done.warnings:
+        click.echo(f"warning: {text}", err=True)
+    return 0 if outcome.passed else Fault.exit_code
+
+
+def _bind(module: Module, texts: Sequence[str], resources: Resources) -> None:
+    """Bind variables as ``--bind`` says, and the others that are called as something that is given."""
+    bound = named_texts(texts, "--bind", lambda _, text: text)
+    for variable, name in bound.items():
+        if name not in resources.handles:
+            known = closest(name, resources.handles)
+            raise InputError(f"--bind {variable}: no surface, texture or sampler is named {shown(name)}{known}")
+        bind(module, variable, resources.handles[name], f"--bind {variable}")
+    explicit = {variable.partition("[")[0] for variable in bound}
+    for name in module.info.handles:
+        if name in resources.handles and name not in explicit:
+            bind(module, name, resources.handles[name], f"variable {name}")
+
+
+def _values(kernel: Kernel, inputs: Inputs, resources: Resources) -> list[object]:
+    """The arguments in the kernel's order. A parameter that is called as an image that is given gets that."""
+    named = dict(inputs.args)
+    for parameter in kernel.info.parameters:
+        if parameter.name in resources.handles:
+            named.setdefault(parameter.name, Name(parameter.name))
+    pairs = zip(in_order(kernel.info, named, "--arg"), kernel.info.parameters, strict=True)
+    return [
+        resources.argument(value.name, parameter.elements is not None) if isinstance(value, Name) else value
+        for value, parameter in pairs
+    ]
+
+
+class _Clock:
+    """Wall time by what it went to."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name], self._last = now - self._last, now
