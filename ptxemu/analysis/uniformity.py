@@ -8,6 +8,7 @@ times is varying.  The set of divergent branches only grows, so the iteration en
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from ptxemu.analysis import shape as shapes
 from ptxemu.analysis.geometry import tid_shape
@@ -18,7 +19,18 @@ from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 
 UNIFORM = shapes.uniform(LANES)
-Transfer = Callable[["Uniformity", Op], "Shape | None"]
+
+
+class Shapes(Protocol):
+    """What a rule asks: shapes of operands, and whether 32-bit patterns may be widened where only a test at run time can tell
+    whether lanes wrap."""
+
+    corrections: bool
+
+    def shape(self, operand: Operand) -> Shape | None: ...
+
+
+Transfer = Callable[[Shapes, Op], Shape | None]
 
 VARYING_SREGS = {"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"}
 
@@ -237,13 +249,13 @@ def _integer(op: Op) -> bool:
     return kind is not None and kind.kind in "usb" and kind.bits in (16, 32, 64) and len(op.dsts) == 1 and "sat" not in op.mods
 
 
-def _shape(self: Uniformity, operand: Operand) -> Shape:
-    found = self.shape(operand)
+def _shape(known: Shapes, operand: Operand) -> Shape:
+    found = known.shape(operand)
     assert found is not None
     return found
 
 
-def _narrow_ok(self: Uniformity, op: Op) -> bool:
+def _narrow_ok(known: Shapes, op: Op) -> bool:
     """Sources have the width of the operation (no hidden truncation or extension of a wider register)."""
     for source, kind in zip(op.srcs, op.src_types):
         if isinstance(source, Reg) and (kind is None or source.type.bits != kind.bits):
@@ -251,23 +263,23 @@ def _narrow_ok(self: Uniformity, op: Op) -> bool:
     return all(dst is None or dst.type.bits == kind.bits for dst, kind in zip(op.dsts, op.dst_types))
 
 
-def widen(self: Uniformity, op: Op, source: Operand, signed: bool) -> Shape | None:
+def widen(known: Shapes, op: Op, source: Operand, signed: bool) -> Shape | None:
     """A 32-bit pattern as 64 bits: a widening unless the bound proves that nothing wraps."""
-    found = _shape(self, source)
+    found = _shape(known, source)
     if not any(found.offsets):
         return Shape(found.offsets, min(found.zeros, 32) if found.zeros < 64 else 64, found.high)
     low = found.spread[0]
     if found.high is not None and found.high < 1 << 31 and low >= 0:
         return found
-    if not self.corrections:
+    if not known.corrections:
         return None
     return Shape(found.offsets, min(found.zeros, 31), None, ((op, 1),))
 
 
-def _scale_by_constant(self: Uniformity, a: Operand, b: Operand, bits: int, signed: bool) -> Shape | None:
+def _scale_by_constant(known: Shapes, a: Operand, b: Operand, bits: int, signed: bool) -> Shape | None:
     for value, factor in ((a, b), (b, a)):
         if isinstance(factor, Imm):
-            found = _shape(self, value)
+            found = _shape(known, value)
             number = factor.bits
             if signed and number >> (factor.type.bits - 1):
                 number -= 1 << factor.type.bits
@@ -276,125 +288,125 @@ def _scale_by_constant(self: Uniformity, a: Operand, b: Operand, bits: int, sign
 
 
 @pattern("mov", "_move")
-def _mov(self: Uniformity, op: Op) -> Shape | None:
+def _mov(known: Shapes, op: Op) -> Shape | None:
     if len(op.srcs) != 1 or len(op.dsts) != 1 or isinstance(op["a"], Vec):
         return None
     source = op["a"]
     if isinstance(source, SymRef) and isinstance(source.symbol, Variable):
-        return self.shape(source)
-    return self.shape(source) if _narrow_ok(self, op) or isinstance(source, SReg) else None
+        return known.shape(source)
+    return known.shape(source) if _narrow_ok(known, op) or isinstance(source, SReg) else None
 
 
 @pattern("add")
-def _add(self: Uniformity, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
+def _add(known: Shapes, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(known, op) or len(op.srcs) != 2:
         return None
-    return shapes.add(_shape(self, op["a"]), _shape(self, op["b"]), op.dst_types[0].bits)
+    return shapes.add(_shape(known, op["a"]), _shape(known, op["b"]), op.dst_types[0].bits)
 
 
 @pattern("sub")
-def _sub(self: Uniformity, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(self, op) or len(op.srcs) != 2:
+def _sub(known: Shapes, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(known, op) or len(op.srcs) != 2:
         return None
-    return shapes.sub(_shape(self, op["a"]), _shape(self, op["b"]))
+    return shapes.sub(_shape(known, op["a"]), _shape(known, op["b"]))
 
 
 @pattern("mul")
-def _mul(self: Uniformity, op: Op) -> Shape | None:
+def _mul(known: Shapes, op: Op) -> Shape | None:
     modes = op.mods.values()
-    if not _integer(op) or not _narrow_ok(self, op) or "hi" in modes or len(op.srcs) < 2:
+    if not _integer(op) or not _narrow_ok(known, op) or "hi" in modes or len(op.srcs) < 2:
         return None
     kind = op.type_of("a")
     assert kind is not None
     a, b = op["a"], op["b"]
     if "lo" in modes:
-        return _scale_by_constant(self, a, b, kind.bits, True)
+        return _scale_by_constant(known, a, b, kind.bits, True)
     if "wide" in modes and kind.bits == 32:
         value, factor = (a, b) if isinstance(b, Imm) else (b, a)
         if not isinstance(factor, Imm):
             return None
-        wide = widen(self, op, value, kind.is_signed)
+        wide = widen(known, op, value, kind.is_signed)
         number = factor.bits - (1 << 32) if kind.is_signed and factor.bits >> 31 else factor.bits
         return None if wide is None else shapes.scale(wide, number, 64)
     return None
 
 
 @pattern("mad")
-def _mad(self: Uniformity, op: Op) -> Shape | None:
+def _mad(known: Shapes, op: Op) -> Shape | None:
     if len(op.srcs) != 3:
         return None
-    product = _mul(self, op)
+    product = _mul(known, op)
     if product is None:
-        first, second = _shape(self, op["a"]), _shape(self, op["b"])
+        first, second = _shape(known, op["a"]), _shape(known, op["b"])
         if "lo" not in op.mods.values() or not (first.uniform and second.uniform) or not _integer(op):
             return None
-        if not _narrow_ok(self, op):
+        if not _narrow_ok(known, op):
             return None
         product = UNIFORM
-    return shapes.add(product, _shape(self, op["c"]), op.dst_types[0].bits)
+    return shapes.add(product, _shape(known, op["c"]), op.dst_types[0].bits)
 
 
 @pattern("shl")
-def _shl(self: Uniformity, op: Op) -> Shape | None:
+def _shl(known: Shapes, op: Op) -> Shape | None:
     amount = op["b"]
     if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
         return None
     if isinstance(op["a"], Reg) and op["a"].type.bits != op.dst_types[0].bits:
         return None
-    return shapes.scale(_shape(self, op["a"]), 1 << amount.bits, op.dst_types[0].bits)
+    return shapes.scale(_shape(known, op["a"]), 1 << amount.bits, op.dst_types[0].bits)
 
 
 @pattern("shr")
-def _shr(self: Uniformity, op: Op) -> Shape | None:
+def _shr(known: Shapes, op: Op) -> Shape | None:
     amount = op["b"]
     if not _integer(op) or not isinstance(amount, Imm) or amount.bits >= op.dst_types[0].bits:
         return None
     if isinstance(op["a"], Reg) and op["a"].type.bits != op.dst_types[0].bits:
         return None
     kind = op.dst_types[0]
-    return shapes.shift_right(_shape(self, op["a"]), amount.bits, kind.bits - 1 if kind.is_signed else None)
+    return shapes.shift_right(_shape(known, op["a"]), amount.bits, kind.bits - 1 if kind.is_signed else None)
 
 
 @pattern("and")
-def _and(self: Uniformity, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(self, op):
+def _and(known: Shapes, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(known, op):
         return None
     for value, other in ((op["a"], op["b"]), (op["b"], op["a"])):
         if isinstance(other, Imm):
-            return shapes.mask(_shape(self, value), other.bits)
+            return shapes.mask(_shape(known, value), other.bits)
     return None
 
 
 @pattern("or")
-def _or(self: Uniformity, op: Op) -> Shape | None:
-    if not _integer(op) or not _narrow_ok(self, op):
+def _or(known: Shapes, op: Op) -> Shape | None:
+    if not _integer(op) or not _narrow_ok(known, op):
         return None
-    return shapes.disjoint_or(_shape(self, op["a"]), _shape(self, op["b"]))
+    return shapes.disjoint_or(_shape(known, op["a"]), _shape(known, op["b"]))
 
 
 @pattern("cvt")
-def _cvt(self: Uniformity, op: Op) -> Shape | None:
+def _cvt(known: Shapes, op: Op) -> Shape | None:
     if not _integer(op) or len(op.srcs) != 1:
         return None
     to, source_type = op.dst_types[0], op.type_of("a")
-    if source_type is None or source_type.kind not in "us" or not _narrow_ok(self, op):
+    if source_type is None or source_type.kind not in "us" or not _narrow_ok(known, op):
         return None
     source = op["a"]
     if to.bits == source_type.bits:
-        return self.shape(source)
+        return known.shape(source)
     if source_type.bits == 32 and to.bits == 64:
-        return widen(self, op, source, source_type.is_signed)
+        return widen(known, op, source, source_type.is_signed)
     if source_type.bits == 64 and to.bits == 32:
-        found = _shape(self, source)
+        found = _shape(known, source)
         return Shape(found.offsets, min(found.zeros, 32) if found.zeros < 64 else 64, None)
     return None
 
 
 @pattern("cvta")
-def _cvta(self: Uniformity, op: Op) -> Shape | None:
-    if not _narrow_ok(self, op):
+def _cvta(known: Shapes, op: Op) -> Shape | None:
+    if not _narrow_ok(known, op):
         return None
-    found = _shape(self, op["a"])
+    found = _shape(known, op["a"])
     return Shape(found.offsets, min(found.zeros, 8), None, found.widenings)
 
 
@@ -403,12 +415,12 @@ BELOW, ABOVE = {"lt", "ge", "lo", "hs"}, {"le", "gt", "ls", "hi"}
 
 
 @pattern("setp")
-def _setp(self: Uniformity, op: Op) -> Shape | None:
+def _setp(known: Shapes, op: Op) -> Shape | None:
     """A pattern within an aligned interval, compared with a bound of such intervals: uniform, as the base tells for all."""
     kind, bound = op.type_of("a"), op["b"]
     if kind is None or kind.kind not in "us" or len(op.srcs) != 2 or not isinstance(bound, Imm) or not _widths_agree(op):
         return None
-    found = _shape(self, op["a"])
+    found = _shape(known, op["a"])
     low, high = found.spread
     unit = 1 << high.bit_length()
     if low < 0 or 1 << found.zeros < unit or found.widenings:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ptxemu.analysis.runs import Expected, Runs
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Imm, Op, Operand, Reg
+from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter
 from ptxemu.lower.core.float_bits import canonical, flush
@@ -55,6 +56,7 @@ class Context:
         self.layout = layout
         self.unit = unit
         self.target = unit.target
+        self._expected = Expected(uniformity)
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.prologue: list[str] = []
@@ -268,6 +270,10 @@ class Context:
     def is_uniform(self, operand: Operand) -> bool:
         shape = self.shape(operand)
         return shape is not None and shape.uniform
+
+    def runs(self, address: Addr, size: int) -> Runs | None:
+        """The runs that varying addresses of accesses of ``size`` bytes are expected to form, if any."""
+        return self._expected.of(address, size)
 
     def storage_type(self, reg: Reg) -> str:
         return self.storage.get(reg, f"i{reg.type.bits}")

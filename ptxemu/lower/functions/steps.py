@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from ptxemu.analysis.runs import Runs
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
@@ -95,6 +96,10 @@ class RoutineContext(Context):
             self.prologue.append(f"  %place{index} = getelementptr i8, ptr %frame, i32 %offset{index}")
             self.slots[item] = f"%place{index}"
             self.shared_regs.add(item)
+
+    def runs(self, address: Addr, size: int) -> Runs | None:
+        """None, as ops in different places share the routine."""
+        return None
 
     def operand(self, part: int) -> str:
         """The address of a part of the step."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import ScalarType
@@ -27,7 +28,7 @@ from ptxemu.lower.core.access import (
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
-from ptxemu.lower.memory import consecutive
+from ptxemu.lower.memory import consecutive, runs
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -96,9 +97,15 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         host = tested_lanes(ctx, found, rare)
         return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
 
+    expected = runs.expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
+    elif expected is not None:
+        starts = runs.first_addresses(ctx, found, expected)
+        ready = runs.as_expected(ctx, found, expected, starts)
+        in_runs = partial(runs.through, ctx, found, starts, partial(runs.load, ctx, bits, count, expected))
+        values = ctx.when(ready, in_runs, partial(lanes, rare=False), types, likely=True)
     elif whole is None:
         values = lanes(rare=found.space == "local" and found.safe)
     else:
@@ -119,24 +126,26 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     shape, bits = found.shape, f"i{kind.bits}"
     assert shape is not None
     if contiguous(shape, kind.bytes * count) and kind.bits <= 64:
-        return lambda: _contiguous_load(ctx, found, kind, count)
+        return lambda: _runs_load(ctx, found, kind, count, Runs(LANES, kind.bytes * count))
     aligned = all(offset % kind.bytes == 0 for offset in shape.offsets)
     if count == 1 and aligned and found.space == "shared" and shape.spread[1] - shape.spread[0] < 2 * LANES * kind.bytes:
         return lambda: [_window_load(ctx, found, bits, kind.bytes)]
+    formed = runs_of(shape.offsets, kind.bytes * count)
+    if formed is not None and formed.step and kind.bits <= 64:
+        return lambda: _runs_load(ctx, found, kind, count, formed)
     return None
 
 
-def _contiguous_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> list[str]:
+def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed: Runs) -> list[str]:
     """Masked loads are slow even where the CPU has them, and masks mostly full."""
-    assert found.shape is not None
     bits = f"i{kind.bits}"
-    pointer = host_pointer(ctx, found, found.shape.offsets[0])
+    pointers = runs.pattern_pointers(ctx, found, formed)
 
     def plain() -> list[str]:
-        return consecutive.load(ctx, bits, count, pointer, found.volatile)
+        return runs.load(ctx, bits, count, formed, pointers, found.volatile)
 
     def masked() -> list[str]:
-        return consecutive.load(ctx, bits, count, pointer, mask=found.mask)
+        return runs.load(ctx, bits, count, formed, pointers, mask=found.mask)
 
     if found.space == "shared" or _all_or_none(ctx, found, kind, count):  # there the test covers lanes that are off
         return plain()
@@ -253,28 +262,41 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
             scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare, strong=found.strong)
         return []
 
-    def whole() -> list[str]:
-        assert found.shape is not None
-        pointer = host_pointer(ctx, found, found.shape.offsets[0])
-        registers = consecutive.weave(ctx, values, bits)
-        if all_or_none:
-            consecutive.store(ctx, bits, registers, count, pointer, found.volatile)
-            return []
-        plain = partial(consecutive.store, ctx, bits, registers, count, pointer, found.volatile)
-        masked = partial(consecutive.store, ctx, bits, registers, count, pointer, mask=mask)
+    def in_runs(formed: Runs, pointers: list[str]) -> list[str]:
+        registers = consecutive.weave(ctx, values, bits, len(pointers))
+        plain = partial(consecutive.store, ctx, bits, registers, count, pointers, found.volatile)
+        if all_or_none or found.shape is None:
+            return plain()
+        masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask)
         return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
 
-    shape = found.shape
+    def pattern() -> list[str]:
+        assert formed is not None
+        return in_runs(formed, runs.pattern_pointers(ctx, found, formed))
+
     all_or_none = _all_or_none(ctx, found, kind, count)
-    fits = shape is not None and found.space != "local" and contiguous(shape, kind.bytes * count)
+    formed = _stored_runs(ctx, found, kind, count)
     if ctx.checking and not found.safe:
         lanes()
-    elif not fits or kind.bits > 64:
+    elif formed is None:
         lanes(rare=found.space == "local" and found.safe)
+    elif found.shape is None:
+        starts = runs.first_addresses(ctx, found, formed)
+        ready = runs.as_expected(ctx, found, formed, starts)
+        whole = partial(runs.through, ctx, found, starts, partial(in_runs, formed))
+        ctx.when(ready, whole, partial(lanes, rare=False), [], likely=True)
     elif ready := _ready(ctx, found, all_or_none):
-        ctx.when(ready, whole, lanes, [], likely=True)
+        ctx.when(ready, pattern, lanes, [], likely=True)
     else:
-        whole()
+        pattern()
+
+
+def _stored_runs(ctx: Context, found: Access, kind: ScalarType, count: int) -> Runs | None:
+    """The runs of a store by vector instructions."""
+    if found.space == "local" or kind.bits > 64:
+        return None
+    formed = runs.expected(ctx, found) if found.shape is None else runs_of(found.shape.offsets, kind.bytes * count)
+    return formed if formed is not None and formed.step else None
 
 
 @effect("prefetch", size=10)

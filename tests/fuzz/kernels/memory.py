@@ -18,8 +18,12 @@ TABLE = [0x9E3779B1 * index & 0xFFFFFFFF for index in range(16)]
 
 def index(w: Writer) -> str:
     """A register with an index of the input: a pattern of the thread's place, or anything."""
-    start = w.random.randrange(500)
+    start, bits = w.random.randrange(500), w.random.choice([2, 3, 4])
+    rows = (
+        f"shr.u32 %x3, %t0, {bits}; add.u32 %x2, %u{w.random.randrange(2)}, {w.random.randrange(20)}; mul.lo.u32 %x3, %x3, %x2;"
+    )
     texts = [
+        f"{rows} and.b32 %x2, %t0, {(1 << bits) - 1}; add.u32 %x2, %x2, %x3;", f"{rows} add.u32 %x2, %x3, {start};",
         f"add.u32 %x2, %t0, {start};", f"mad.lo.u32 %x2, %t0, {w.random.choice([2, 3, 4, 8])}, {start};",
         f"shr.u32 %x2, %t0, {w.random.randrange(4)}; add.u32 %x2, %x2, {start};", f"sub.u32 %x2, {start + 300}, %t0;",
         f"add.u32 %x2, %t1, {start};", f"and.b32 %x2, {w.register()}, {w.random.choice([0x7FF, 0x7F0, 0xF])};",

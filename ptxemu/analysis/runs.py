@@ -1,0 +1,127 @@
+"""Addresses in a few runs: lanes lie side by side in groups of some lanes each, or a group has one place.
+
+Threads of a block of 16x16 that read a matrix are such: two rows of 16 neighbours, whose distance only the launch knows.  A
+*group shape* is the shape of a value within each group, relative to a base of the group.  Nothing relies on it: code for runs
+tests at run time whether the addresses are as expected, so wraps and guards do not matter here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptxemu.analysis.shape import Shape, trailing_zeros
+from ptxemu.analysis.uniformity import RULES, UNIFORM, Uniformity
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.graph import Graph, Phi, writes
+from ptxemu.ir.ops import Addr, Op, Operand, Reg, items_of
+
+WIDTHS = (32, 16, 8)
+"""Lanes of a group: with fewer, runs are no faster than gathers."""
+DEPTH = 64  # of instructions that are looked through
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Groups of ``width`` lanes, whose addresses step by ``step`` bytes: 0, or what a lane accesses."""
+
+    width: int
+    step: int
+
+    @property
+    def firsts(self) -> range:
+        """The first lane of each group."""
+        return range(0, LANES, self.width)
+
+
+def runs_of(offsets: tuple[int, ...], size: int) -> Runs | None:
+    """The runs that offsets of lanes form with accesses of ``size`` bytes; the widest ones."""
+    for width in WIDTHS:
+        for step in (size, 0):
+            groups = (offsets[first : first + width] for first in range(0, LANES, width))
+            if all(group == tuple(group[0] + step * lane for lane in range(width)) for group in groups):
+                return Runs(width, step)
+    return None
+
+
+class Expected:
+    """The runs that varying addresses of a graph are expected to form."""
+
+    def __init__(self, uniformity: Uniformity) -> None:
+        self._uniformity = uniformity
+        self._groups: dict[int, _Groups] = {}
+        self._makers: dict[Reg, Op | Phi] = {}
+
+    def of(self, address: Addr, size: int) -> Runs | None:
+        """Those of accesses of ``size`` bytes at an address; None without any."""
+        if not self._makers:
+            self._makers = _makers(self._uniformity.structure.graph)
+        for width in WIDTHS:
+            groups = self._groups.setdefault(width, _Groups(self._uniformity, self._makers, width))
+            found = groups.shape(address.base)
+            if found is not None and (runs := runs_of(found.offsets, size)) is not None and runs.width >= width:
+                return runs
+        return None
+
+
+def _makers(graph: Graph) -> dict[Reg, Op | Phi]:
+    found: dict[Reg, Op | Phi] = {}
+    for block in graph.blocks:
+        found.update((phi.dst, phi) for phi in block.phis)
+        for op in block.ops:
+            found.update((reg, op) for reg in writes(op))
+    return found
+
+
+class _Groups:
+    """Group shapes for one width, found when they are asked for."""
+
+    corrections = True
+
+    def __init__(self, whole: Uniformity, makers: dict[Reg, Op | Phi], width: int) -> None:
+        self._whole = whole
+        self._makers = makers
+        self._width = width
+        self._known: dict[Reg, Shape | None] = {}
+        self._depth = 0
+
+    def shape(self, operand: Operand) -> Shape | None:
+        """The group shape of an operand, with no widenings; None if it varies within groups."""
+        if isinstance(operand, Addr):
+            return self.shape(operand.base)
+        found = self._whole.shape(operand)
+        if found is not None or not isinstance(operand, Reg):
+            return found and self._within(found)
+        if operand not in self._known:
+            self._known[operand] = None
+            self._known[operand] = self._made(self._makers.get(operand))
+        return self._known[operand]
+
+    def _within(self, found: Shape) -> Shape:
+        """A shape relative to the first lane of each group."""
+        firsts = found.offsets[:: self._width]
+        offsets = tuple(offset - firsts[lane // self._width] for lane, offset in enumerate(found.offsets))
+        return Shape(offsets, min(found.zeros, *map(trailing_zeros, map(abs, firsts))), found.high)
+
+    def _made(self, maker: Op | Phi | None) -> Shape | None:
+        if maker is None or self._depth == DEPTH:
+            return None
+        self._depth += 1
+        found = self._phi(maker) if isinstance(maker, Phi) else self._result(maker)
+        self._depth -= 1
+        return found and self._within(found)
+
+    def _phi(self, phi: Phi) -> Shape | None:
+        """What its arguments have in common, as far as they do not follow from it."""
+        found = [shape for arg in phi.args.values() if (shape := self.shape(arg)) is not None]
+        return found[0] if found and all(shape.offsets == found[0].offsets for shape in found) else None
+
+    def _result(self, op: Op) -> Shape | None:
+        if op.effects.results == "varying" or (op.effects.results and op.mods.get("space") == "local"):
+            return None
+        sources = [self.shape(item) for source in op.srcs for item in items_of(source)]
+        if any(source is None for source in sources):
+            return None
+        rule = RULES.get(op.opcode)
+        if rule is not None and not op.negs and (found := rule(self, op)) is not None:
+            return Shape(found.offsets, found.zeros)
+        return UNIFORM if all(source is not None and source.uniform for source in sources) else None
