@@ -28,7 +28,7 @@ from ptxemu.lower.core.access import (
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
-from ptxemu.lower.memory import consecutive, runs
+from ptxemu.lower.memory import consecutive, runs, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -127,9 +127,8 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     assert shape is not None
     if contiguous(shape, kind.bytes * count) and kind.bits <= 64:
         return lambda: _runs_load(ctx, found, kind, count, Runs(LANES, kind.bytes * count))
-    aligned = all(offset % kind.bytes == 0 for offset in shape.offsets)
-    if count == 1 and aligned and found.space == "shared" and shape.spread[1] - shape.spread[0] < 2 * LANES * kind.bytes:
-        return lambda: [_window_load(ctx, found, bits, kind.bytes)]
+    if count == 1 and found.space == "shared" and windows.is_short(shape, kind.bytes):
+        return lambda: [windows.load(ctx, found, bits, kind.bytes)]
     formed = runs_of(shape.offsets, kind.bytes * count)
     if formed is not None and formed.step and kind.bits <= 64:
         return lambda: _runs_load(ctx, found, kind, count, formed)
@@ -169,33 +168,6 @@ def _ready(ctx: Context, found: Access, all_lanes: bool) -> str:
 def _full(ctx: Context, mask: str) -> str:
     """i1: every lane is on."""
     return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
-
-
-def _window_load(ctx: Context, found: Access, bits: str, step: int) -> str:
-    """A short pattern in shared memory: load what it spans (or its few places) and shuffle."""
-    assert found.shape is not None
-    low, high = found.shape.spread
-    places = [(offset - low) // step for offset in found.shape.offsets]
-    distinct = sorted(set(places))
-    if len(distinct) <= 4:
-        return _few_places(ctx, found, bits, step, places, distinct)
-    width = (high - low) // step + 1
-    window = f"<{width} x {bits}>"
-    value = ctx.inst(f"load {found.volatile}{window}, ptr {host_pointer(ctx, found, low)}, align {step}")
-    picks = ", ".join(f"i32 {place}" for place in places)
-    return ctx.inst(f"shufflevector {window} {value}, {window} poison, <{LANES} x i32> <{picks}>")
-
-
-def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[int], distinct: list[int]) -> str:
-    assert found.shape is not None
-    low = found.shape.spread[0]
-    narrow = f"<{len(distinct)} x {bits}>"
-    value = "poison"
-    for index, place in enumerate(distinct):
-        element = ctx.inst(f"load {found.volatile}{bits}, ptr {host_pointer(ctx, found, low + place * step)}, align {step}")
-        value = ctx.inst(f"insertelement {narrow} {value}, {bits} {element}, i64 {index}")
-    picks = ", ".join(f"i32 {distinct.index(place)}" for place in places)
-    return ctx.inst(f"shufflevector {narrow} {value}, {narrow} poison, <{LANES} x i32> <{picks}>")
 
 
 # ---------------------------------------------------------------- stores
@@ -271,21 +243,25 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
 
     def pattern() -> list[str]:
-        assert formed is not None
-        return in_runs(formed, runs.pattern_pointers(ctx, found, formed))
+        if formed is not None:
+            return in_runs(formed, runs.pattern_pointers(ctx, found, formed))
+        windows.store(ctx, found, bits, kind.bytes, values[0])
+        return []
 
     all_or_none = _all_or_none(ctx, found, kind, count)
     formed = _stored_runs(ctx, found, kind, count)
+    in_window = formed is None and count == 1 and windows.can_store(ctx, found, kind.bytes)
     if ctx.checking and not found.safe:
         lanes()
-    elif formed is None:
+    elif formed is None and not in_window:
         lanes(rare=found.space == "local" and found.safe)
     elif found.shape is None:
+        assert formed is not None
         starts = runs.first_addresses(ctx, found, formed)
         ready = runs.as_expected(ctx, found, formed, starts)
         whole = partial(runs.through, ctx, found, starts, partial(in_runs, formed))
         ctx.when(ready, whole, partial(lanes, rare=False), [], likely=True)
-    elif ready := _ready(ctx, found, all_or_none):
+    elif ready := _ready(ctx, found, all_or_none and not in_window):
         ctx.when(ready, pattern, lanes, [], likely=True)
     else:
         pattern()
