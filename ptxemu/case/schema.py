@@ -20,7 +20,7 @@ from ptxemu.case.images import (
 from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.dialects import DIALECTS
-from ptxemu.text.errors import InputError
+from ptxemu.text.errors import InputError, shown
 
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
 
@@ -69,7 +69,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case file."""
+    """A case file. ``tags`` choose it in a suite, where it is not run at all because of ``skip``, must fail because of ``xfail``,
+    and is skipped where ``unsupported`` is ``skip`` and ptxemu does not do what it needs."""
 
     path: Path
     title: str
@@ -86,6 +87,10 @@ class Case:
     tolerance: Tolerance
     outputs: dict[str, Output]
     save: dict[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    skip: str | None = None
+    xfail: str | None = None
+    unsupported: str = "error"
 
     @property
     def checks(self) -> bool:
@@ -121,6 +126,10 @@ def read_case(path: Path) -> Case:
         tolerance=tolerance,
         outputs=outputs,
         save={key: root.table("save").need(key, str) for key in root.table("save").names()},
+        tags=_tags(root),
+        skip=_reason(root, "skip"),
+        xfail=_reason(root, "xfail"),
+        unsupported=_one_of(root, "unsupported", ("error", "skip")),
     )
     root.finish(LAUNCH_KEYS if "launch" not in root else ())
     _check_names(case)
@@ -131,6 +140,30 @@ def _named(table: Table, key: str) -> list[tuple[str, Table]]:
     """The tables below one of the tables, by name."""
     group = table.table(key)
     return [(name, group.table(name)) for name in group.names()]
+
+
+def _tags(root: Table) -> tuple[str, ...]:
+    tags = root.get("tags", list, [])
+    if not all(isinstance(tag, str) and tag for tag in tags):
+        raise root.fail("tags", "must be a list of texts")
+    return tuple(tags)
+
+
+def _reason(root: Table, key: str) -> str | None:
+    """Why something is so, if it is."""
+    if key not in root:
+        return None
+    reason = root.need(key, str)
+    if not reason:
+        raise root.fail(key, "must say why")
+    return reason
+
+
+def _one_of(table: Table, key: str, choices: tuple[str, ...]) -> str:
+    value = table.get(key, str, choices[0])
+    if value not in choices:
+        raise table.fail(key, f"must be one of {', '.join(choices)}, not {shown(value)}")
+    return value
 
 
 def _programs(root: Table, folder: Path) -> list[str]:

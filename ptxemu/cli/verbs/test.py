@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.text import Text
 
-from ptxemu.case import find_cases, read_case, run_case
-from ptxemu.cli.failure import save_reproducer
-from ptxemu.cli.isolation import IsolationError, Limits, is_isolated, isolation_options, limits_of, run_isolated
-from ptxemu.cli.options import device_of, device_options
-from ptxemu.cli.report import write_json, write_junit
-from ptxemu.device.device import Device
-from ptxemu.text.errors import Error, Fault, InputError, InternalError, UnsupportedError, printable
-from ptxemu.text.files import read_text
+from ptxemu.case import find_cases
+from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
+from ptxemu.cli.options import device_options
+from ptxemu.cli.suite.one_case import Settings, run_one, run_one_isolated
+from ptxemu.cli.suite.outcome import (
+    ERROR,
+    EXPECTED,
+    FAILED,
+    INTERNAL,
+    KILLED,
+    PASSED,
+    SKIPPED,
+    UNSUPPORTED,
+    CaseOutcome,
+    exit_code,
+    told,
+)
+from ptxemu.cli.suite.pool import run_in_processes
+from ptxemu.cli.suite.report import write_json, write_junit
+from ptxemu.cli.suite.selection import failed_before, remember, select
+from ptxemu.text.errors import printable
 
-PASSED, FAILED, ERROR, UNSUPPORTED, INTERNAL = "passed", "failed", "error", "unsupported", "internal error"
-KILLED = "killed"  # an isolated case that died or ran over its time
-MAX_REPORT = 64 << 20  # bytes
-STATUS_OF_CODE = {Fault.exit_code: FAILED, UnsupportedError.exit_code: UNSUPPORTED, InternalError.exit_code: INTERNAL}
-# The exit code of a run is that of its worst case.
-CODES = {
-    INTERNAL: InternalError.exit_code,
-    KILLED: IsolationError.exit_code,
-    FAILED: 1,
-    ERROR: 2,
-    UNSUPPORTED: UnsupportedError.exit_code,
-}
-STYLES = {PASSED: "green", FAILED: "red", ERROR: "red", UNSUPPORTED: "yellow", INTERNAL: "bold red", KILLED: "bold red"}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one case file."""
-
-    path: Path
-    title: str
-    status: str
-    message: str
-    seconds: float
+MAX_PROCESSES = 256
+STYLES = {PASSED: "green", FAILED: "red", ERROR: "red", UNSUPPORTED: "yellow", SKIPPED: "yellow", EXPECTED: "yellow"}
+STYLES |= {INTERNAL: "bold red", KILLED: "bold red"}
+WIDTH = max(map(len, STYLES))
 
 
 @click.command("test")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-j", "--jobs", type=click.IntRange(1, MAX_PROCESSES), default=1, show_default=True, help="Processes.")
+@click.option("-k", "texts", multiple=True, metavar="TEXT", help="Cases with TEXT in their path or title; 'not TEXT': without.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Cases that have one of these tags.")
+@click.option("--last-failed", is_flag=True, help="Cases that failed when they last ran; all, if none did.")
+@click.option("--list", "only_list", is_flag=True, help="Print the cases that would run.")
+@click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first case that fails.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results as JSON.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
@@ -58,6 +57,12 @@ class Outcome:
 @isolation_options
 def command(
     paths: tuple[Path, ...],
+    jobs: int,
+    texts: tuple[str, ...],
+    tags: tuple[str, ...],
+    last_failed: bool,
+    only_list: bool,
+    exitfirst: bool,
     junit: Path | None,
     json_path: Path | None,
     timeout: float,
@@ -70,89 +75,85 @@ def command(
     max_seconds: float,
 ) -> int:
     """Run every case (.toml) at or below PATHS and compare the results. --isolate runs each in a process of its own."""
-    cases = find_cases(list(paths))
-    if isolate and not is_isolated():
-        options = {"--timeout": timeout, "--output-dir": output_dir, "--memory": memory, "--workers": workers, "--engine": engine}
-        arguments = [text for name, value in options.items() if value is not None for text in (name, str(value))]
-        runner = partial(run_one_isolated, arguments=arguments, limits=limits_of(max_memory, max_seconds))
-    else:
-        runner = partial(run_one, timeout=timeout, output=output_dir, device=device_of(memory, workers, engine))
-    outcomes = _run_all(cases, runner)
-    _show(outcomes)
-    if junit is not None:
-        write_junit(junit, outcomes)
-    if json_path is not None:
-        write_json(json_path, outcomes)
-    found = {outcome.status for outcome in outcomes}
-    return next((code for status, code in CODES.items() if status in found), 0)
-
-
-def run_one(path: Path, timeout: float, output: Path | None, device: Device) -> Outcome:
-    """Run one case; nothing that goes wrong in it stops the others."""
-    started = time.perf_counter()
-    title = str(path)
-
-    def outcome(status: str, message: str) -> Outcome:
-        return Outcome(path, title, status, message, time.perf_counter() - started)
-
+    cases = select(find_cases(list(paths)), texts, tags)
+    cases = failed_before(cases) if last_failed else cases
+    if only_list:
+        for path in cases:
+            click.echo(str(path))
+        return 0
+    settings = Settings(timeout, output_dir, memory, workers, engine)
+    limits = limits_of(max_memory, max_seconds) if isolate and not is_isolated() else None
+    suite = _Suite(len(cases), exitfirst)
     try:
-        case = read_case(path)
-        title = case.title
-        if not case.checks:
-            return outcome(ERROR, f"{path}: expect: is missing, so nothing would be checked")
-        python = not is_isolated()
-        result = run_case(case, timeout=timeout, output=output, device=device, printf=lambda text: None, python=python)
-    except Error as error:
-        return outcome(STATUS_OF_CODE.get(error.exit_code, ERROR), str(error))
-    except MemoryError:
-        return outcome(ERROR, "out of memory")
-    except Exception as error:
-        save_reproducer(error, ["run", str(path)])
-        return outcome(INTERNAL, f"{type(error).__name__}: {error}")
-    wrong = [f"{item.name}: {item.message}" for item in result.comparisons if not item.passed]
-    return outcome(FAILED if wrong else PASSED, "; ".join(wrong))
+        suite.run(_outcomes(cases, settings, jobs, limits))
+    finally:  # what ran is told whatever ended it
+        if not is_isolated():
+            remember(suite.outcomes)
+        suite.summarize()
+        if junit is not None:
+            write_junit(junit, suite.outcomes)
+        if json_path is not None:
+            write_json(json_path, suite.outcomes)
+    return exit_code(suite.outcomes)
 
 
-def run_one_isolated(path: Path, arguments: list[str], limits: Limits) -> Outcome:
-    """Run one case by a command of its own, which reports through a file."""
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
-        report = Path(folder, "report.json")
+def _outcomes(cases: Sequence[Path], settings: Settings, jobs: int, limits: Limits | None) -> Iterator[CaseOutcome]:
+    """What becomes of the cases, as they end."""
+    if limits is not None:
+        threads = ThreadPoolExecutor(jobs)
         try:
-            code = run_isolated(["test", *arguments, "--json", str(report), "--", str(path)], limits, quiet=True)
-            (found,) = json.loads(read_text(report, MAX_REPORT))["cases"]
-            title, status, message = found["title"], found["status"], found["message"]
-        except IsolationError as error:
-            title, status, message = str(path), KILLED, str(error)
-        except (InputError, ValueError):  # no report
-            title, status, message = str(path), ERROR, f"the isolated command ended with code {code}"
-    return Outcome(path, title, status, message, time.perf_counter() - started)
+            yield from threads.map(partial(run_one_isolated, settings=settings, limits=limits), cases)
+        finally:
+            threads.shutdown(cancel_futures=True)
+    elif jobs > 1:
+        yield from run_in_processes(cases, settings, jobs)
+    else:
+        device = settings.device()
+        for path in cases:
+            yield run_one(path, settings, device)
 
 
-def _run_all(cases: list[Path], runner: Callable[[Path], Outcome]) -> list[Outcome]:
-    if not sys.stderr.isatty():
-        return [runner(path) for path in cases]
-    from rich.console import Console
-    from rich.progress import track
+class _Suite:
+    """The outcomes so far, each told when it comes."""
 
-    watched = track(cases, description="cases", console=Console(stderr=True), transient=True)
-    return [runner(path) for path in watched]
+    def __init__(self, count: int, stops: bool) -> None:
+        self.outcomes: list[CaseOutcome] = []
+        self._count, self._stops = count, stops
+        self._started = time.perf_counter()
+        self._console = Console(soft_wrap=True, highlight=False)
+
+    def run(self, outcomes: Iterator[CaseOutcome]) -> None:
+        errors = Console(stderr=True)
+        with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+            bar = progress.add_task("cases", total=self._count)
+            for outcome in outcomes:
+                self.outcomes.append(outcome)
+                self._tell(outcome)
+                progress.advance(bar)
+                if self._stops and not outcome.fine:
+                    break
+
+    def _tell(self, outcome: CaseOutcome) -> None:
+        line = Text(f"{outcome.status:{WIDTH}}", style=STYLES[outcome.status])
+        line.append(f" {outcome.seconds:7.2f} s  ", style="default")
+        line.append(printable(_named(outcome)), style="default")
+        self._console.print(line)
+
+    def summarize(self) -> None:
+        """What went wrong, and how many cases passed."""
+        for outcome in self.outcomes:
+            if outcome.message:
+                title = f"\n{printable(str(outcome.path))}: {outcome.status}"
+                self._console.print(Text(title, style=STYLES[outcome.status]))
+                self._console.print(Text("\n".join(map(printable, outcome.message.split("\n")))))
+        rest = self._count - len(self.outcomes)
+        text = f"\n{told(self.outcomes)}" + (f", {rest} did not run" if rest else "")
+        fine = not rest and all(outcome.fine for outcome in self.outcomes)
+        seconds = time.perf_counter() - self._started
+        self._console.print(Text(f"{text} in {seconds:.2f} s", style="green" if fine else "red"))
 
 
-def _show(outcomes: list[Outcome]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(soft_wrap=True)
-    table = Table("case", "result", "seconds", box=None, pad_edge=False)
-    for outcome in outcomes:
-        result = Text(outcome.status, style=STYLES[outcome.status])
-        table.add_row(Text(printable(outcome.title)), result, f"{outcome.seconds:.2f}")
-    console.print(table)
-    for outcome in outcomes:
-        if outcome.message:
-            console.print(Text("\n" + printable(f"{outcome.path}: {outcome.status}"), style=STYLES[outcome.status]))
-            console.print(Text("\n".join(map(printable, outcome.message.split("\n")))))
-    passed = sum(outcome.status == PASSED for outcome in outcomes)
-    console.print(Text(f"\n{passed} of {len(outcomes)} passed", style="green" if passed == len(outcomes) else "red"))
+def _named(outcome: CaseOutcome) -> str:
+    """A case's path, and its title if that says more."""
+    said = {str(outcome.path), outcome.path.stem, outcome.path.parent.name}
+    return str(outcome.path) + (f"  {outcome.title}" if outcome.title not in said else "")

@@ -5,53 +5,42 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 from xml.etree import ElementTree
 
+from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import reason
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-PASSED, FAILED = "passed", "failed"
 
 
-class Result(Protocol):
-    """What a report needs of a case's outcome."""
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
-
-
-def write_junit(path: Path, results: Sequence[Result]) -> None:
+def write_junit(path: Path, results: Sequence[CaseOutcome]) -> None:
     """JUnit XML: one test suite with one test case for each case file."""
     failures = [item for item in results if item.status == FAILED]
-    errors = [item for item in results if item.status not in (PASSED, FAILED)]
+    errors = [item for item in results if item.status not in {*FINE, FAILED}]
+    skipped = [item for item in results if item.status in FINE and item.status != PASSED]
     suite = ElementTree.Element("testsuite", name="ptxemu", tests=str(len(results)), failures=str(len(failures)))
     suite.set("errors", str(len(errors)))
+    suite.set("skipped", str(len(skipped)))
     suite.set("time", f"{sum(item.seconds for item in results):.6f}")
     for item in results:
         case = ElementTree.SubElement(suite, "testcase", classname=_clean(str(item.path.parent)), name=_clean(item.title))
         case.set("file", _clean(str(item.path)))
         case.set("time", f"{item.seconds:.6f}")
         if item.status != PASSED:
-            tag = "failure" if item.status == FAILED else "error"
+            tag = "skipped" if item in skipped else "failure" if item.status == FAILED else "error"
             problem = ElementTree.SubElement(case, tag, type=item.status, message=_clean(item.message.split("\n")[0]))
             problem.text = _clean(item.message)
+        if item.output:
+            ElementTree.SubElement(case, "system-out").text = _clean(item.output)
     root = ElementTree.Element("testsuites")
     root.append(suite)
     _write(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
 
 
-def write_json(path: Path, results: Sequence[Result]) -> None:
+def write_json(path: Path, results: Sequence[CaseOutcome]) -> None:
     """A JSON object with a summary and the cases."""
     cases = [
         {
@@ -60,6 +49,8 @@ def write_json(path: Path, results: Sequence[Result]) -> None:
             "status": item.status,
             "message": item.message,
             "seconds": item.seconds,
+            "comparisons": [asdict(comparison) for comparison in item.comparisons],
+            "output": item.output,
         }
         for item in results
     ]

@@ -1,0 +1,1 @@
+"""Regression suites: which cases run, in which processes, and what is told of them."""

@@ -1,0 +1,121 @@
+"""Running one case of a suite: nothing that goes wrong in it stops the others."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ptxemu.case import Case, read_case, run_case
+from ptxemu.case.compare import Comparison
+from ptxemu.cli.failure import save_reproducer
+from ptxemu.cli.isolation import IsolationError, Limits, is_isolated, run_isolated
+from ptxemu.cli.options import device_of
+from ptxemu.cli.suite.outcome import (
+    ERROR,
+    EXPECTED,
+    FAILED,
+    INTERNAL,
+    KILLED,
+    PASSED,
+    SKIPPED,
+    STATUS_OF_CODE,
+    UNSUPPORTED,
+    CaseOutcome,
+)
+from ptxemu.device.device import Device
+from ptxemu.text.errors import Error, InputError
+from ptxemu.text.files import read_text
+
+MAX_REPORT = 64 << 20  # bytes
+MAX_OUTPUT = 64 << 10  # characters of printf output that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the cases of a suite run; ``timeout`` is for launches that state none, ``output`` where cases save results."""
+
+    timeout: float
+    output: Path | None
+    memory: str | None
+    workers: int | None
+    engine: str | None
+
+    def device(self) -> Device:
+        return device_of(self.memory, self.workers, self.engine)
+
+    def arguments(self) -> list[str]:
+        """The options of ``ptxemu test`` that say the same."""
+        options: dict[str, object] = {"--timeout": self.timeout, "--output-dir": self.output}
+        options |= {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine}
+        return [text for name, value in options.items() if value is not None for text in (name, str(value))]
+
+
+def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:
+    """Run one case."""
+    started = time.perf_counter()
+    title = str(path)
+    printed: list[str] = []
+    try:
+        case = read_case(path)
+        title = case.title
+        outcome = _judged(case, _run(case, settings, device, printed))
+    except Error as error:
+        outcome = CaseOutcome(path, title, STATUS_OF_CODE.get(error.exit_code, ERROR), str(error), 0.0)
+    except MemoryError:
+        outcome = CaseOutcome(path, title, ERROR, "out of memory", 0.0)
+    return replace(outcome, seconds=time.perf_counter() - started, output="".join(printed)[:MAX_OUTPUT])
+
+
+def _run(case: Case, settings: Settings, device: Device, printed: list[str]) -> CaseOutcome:
+    def outcome(status: str, message: str, comparisons: tuple[Comparison, ...] = ()) -> CaseOutcome:
+        return CaseOutcome(case.path, case.title, status, message, 0.0, comparisons=comparisons)
+
+    if case.skip is not None:
+        return outcome(SKIPPED, case.skip)
+    if not case.checks:
+        return outcome(ERROR, f"{case.path}: expect: is missing, so nothing would be checked")
+    try:
+        result = run_case(
+            case, timeout=settings.timeout, output=settings.output, device=device, printf=printed.append, python=not is_isolated()
+        )
+    except Error as error:
+        return outcome(STATUS_OF_CODE.get(error.exit_code, ERROR), str(error))
+    except MemoryError:
+        return outcome(ERROR, "out of memory")
+    except Exception as error:
+        save_reproducer(error, ["run", str(case.path)])
+        return outcome(INTERNAL, f"{type(error).__name__}: {error}")
+    wrong = [f"{item.name}: {item.message}" for item in result.comparisons if not item.passed]
+    return outcome(FAILED if wrong else PASSED, "; ".join(wrong), tuple(result.comparisons))
+
+
+def _judged(case: Case, outcome: CaseOutcome) -> CaseOutcome:
+    """An outcome as the case takes it: what it expects to fail, or to be unsupported, is fine."""
+    if outcome.status == UNSUPPORTED and case.unsupported == "skip":
+        return replace(outcome, status=SKIPPED)
+    if case.xfail is None or outcome.status not in (PASSED, FAILED):
+        return outcome
+    if outcome.status == FAILED:
+        return replace(outcome, status=EXPECTED, message=case.xfail)
+    return replace(outcome, status=FAILED, message=f"passed, but was expected to fail: {case.xfail}")
+
+
+def run_one_isolated(path: Path, settings: Settings, limits: Limits) -> CaseOutcome:
+    """Run one case by a command of its own, which reports through a file."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
+        report = Path(folder, "report.json")
+        code = 0
+        try:
+            code = run_isolated(["test", *settings.arguments(), "--json", str(report), "--", str(path)], limits, quiet=True)
+            (found,) = json.loads(read_text(report, MAX_REPORT))["cases"]
+            comparisons = tuple(Comparison(**item) for item in found["comparisons"])
+            outcome = CaseOutcome(path, found["title"], found["status"], found["message"], 0.0, found["output"], comparisons)
+        except IsolationError as error:
+            outcome = CaseOutcome(path, str(path), KILLED, str(error), 0.0)
+        except (InputError, ValueError):  # no report
+            outcome = CaseOutcome(path, str(path), ERROR, f"the isolated command ended with code {code}", 0.0)
+    return replace(outcome, seconds=time.perf_counter() - started)

@@ -1,0 +1,56 @@
+"""What became of a case, and the exit code of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptxemu.case.compare import Comparison
+from ptxemu.cli.isolation import IsolationError
+from ptxemu.text.errors import Fault, InputError, InternalError, UnsupportedError
+
+PASSED, FAILED, ERROR, UNSUPPORTED, INTERNAL = "passed", "failed", "error", "unsupported", "internal error"
+KILLED = "killed"  # the process of a case died, or ran over its time
+SKIPPED, EXPECTED = "skipped", "failed as expected"
+FINE = {PASSED, SKIPPED, EXPECTED}
+CODES = {
+    INTERNAL: InternalError.exit_code,
+    KILLED: IsolationError.exit_code,
+    FAILED: Fault.exit_code,
+    ERROR: InputError.exit_code,
+    UNSUPPORTED: UnsupportedError.exit_code,
+}
+"""Exit codes of a run in which such an outcome is the worst, the worst first."""
+STATUS_OF_CODE = {code: status for status, code in CODES.items() if code not in (IsolationError.exit_code, InputError.exit_code)}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """What became of one case file; ``output`` is what its kernels printed."""
+
+    path: Path
+    title: str
+    status: str
+    message: str
+    seconds: float
+    output: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def fine(self) -> bool:
+        return self.status in FINE
+
+
+def exit_code(outcomes: Iterable[CaseOutcome]) -> int:
+    """That of the worst outcome."""
+    found = {outcome.status for outcome in outcomes}
+    return next((code for status, code in CODES.items() if status in found), 0)
+
+
+def told(outcomes: Iterable[CaseOutcome]) -> str:
+    """``3 of 6 passed, 2 skipped``."""
+    statuses = [outcome.status for outcome in outcomes]
+    parts = [f"{statuses.count(PASSED)} of {len(statuses)} passed"]
+    parts += [f"{statuses.count(status)} {status}" for status in (SKIPPED, EXPECTED) if status in statuses]
+    return ", ".join(parts)

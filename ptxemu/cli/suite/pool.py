@@ -1,0 +1,99 @@
+"""Cases in several processes, each of which runs one after another. A case that kills its process is told, and the rest go on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from ptxemu.cli.streams import prepare
+from ptxemu.cli.suite.one_case import Settings, run_one
+from ptxemu.cli.suite.outcome import KILLED, CaseOutcome
+
+CONTEXT = multiprocessing.get_context("spawn")  # a fork would take locks and threads of this process along
+
+
+def run_in_processes(paths: Sequence[Path], settings: Settings, count: int) -> Iterator[CaseOutcome]:
+    """The outcomes of cases as they come, from ``count`` processes that share the processors."""
+    if settings.workers is None:
+        settings = replace(settings, workers=max(1, (os.cpu_count() or 1) // count))
+    waiting = deque(paths)
+    busy: dict[Connection, _Process] = {}
+    try:
+        for _ in range(min(count, len(paths))):
+            _start(_Process(settings), waiting, busy)
+        while busy:
+            for connection in wait(list(busy)):
+                assert isinstance(connection, Connection)
+                process = busy.pop(connection)
+                outcome = process.outcome()
+                if waiting:
+                    _start(process if process.lives else _Process(settings), waiting, busy)
+                else:
+                    process.end()
+                yield outcome
+    finally:
+        for process in busy.values():
+            process.kill()
+
+
+def _start(process: _Process, waiting: deque[Path], busy: dict[Connection, _Process]) -> None:
+    process.run(waiting.popleft())
+    busy[process.connection] = process
+
+
+class _Process:
+    """A process that runs cases."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.connection, theirs = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=serve, args=(theirs, settings), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.lives = True
+
+    def run(self, path: Path) -> None:
+        """Begin a case; the connection is ready when it has ended."""
+        self._path, self._started = path, time.perf_counter()
+        with suppress(OSError):  # of one that is dead, which outcome() tells
+            self.connection.send(path)
+
+    def outcome(self) -> CaseOutcome:
+        """What became of the case; waits for it."""
+        try:
+            found: CaseOutcome = self.connection.recv()
+        except (EOFError, OSError):
+            self.lives = False
+            self._process.join()
+            code, seconds = self._process.exitcode or 0, time.perf_counter() - self._started
+            reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            found = CaseOutcome(self._path, str(self._path), KILLED, f"the process that ran it died of {reason}", seconds)
+        return found
+
+    def end(self) -> None:
+        self.connection.close()
+        self._process.join()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def serve(connection: Connection, settings: Settings) -> None:
+    """Run the cases that come, until none do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    prepare()
+    device = settings.device()
+    while True:
+        try:
+            path = connection.recv()
+        except EOFError:
+            return
+        connection.send(run_one(path, settings, device))
