@@ -147,5 +147,5 @@ def stream_of(token: Token) -> TokenStream:
 
 @cache
 def prototype() -> lex.Lexer:
-    """The compiled lexer; clone it for use."""
-    return lex.lex(object=_Rules(), reflags=re.ASCII, errorlog=lex.NullLogger())
+    """The compiled lexer; clone it for use. That its rules are sound is for tests to say, not for each start."""
+    return lex.lex(object=_Rules(), reflags=re.ASCII, errorlog=lex.NullLogger(), optimize=True, lextab="")

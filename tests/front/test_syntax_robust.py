@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ply import lex
 
-from ptxemu.syntax import ast
+from ptxemu.syntax import ast, lexer
 from tests.front.syntax_helpers import CORPUS, HEADER, in_kernel, parse_text
 
 LENGTH = 1 << 16
@@ -88,6 +90,15 @@ def test_nested_groups_are_refused() -> None:
 
 
 # ---------------------------------------------------------------- tables
+
+
+def test_the_rules_of_the_lexer_are_sound():
+    """PLY tests them here, as it does not when it is to start fast: it raises where a rule matches nothing, or cannot be."""
+    rules = lexer._Rules()
+    assert lex.lex(object=rules, reflags=re.ASCII, errorlog=lex.NullLogger()).lexre is not None
+    rules.t_EMPTY = "x*"
+    with pytest.raises(SyntaxError):
+        lex.lex(object=rules, reflags=re.ASCII, errorlog=lex.NullLogger())
 
 
 @pytest.mark.slow
