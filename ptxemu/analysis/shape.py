@@ -12,6 +12,7 @@ when it fails, it sets the warp's sticky ``wrapped`` flag and keeps, lane by lan
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from ptxemu.ir.ops import Op
 
@@ -41,13 +42,19 @@ class Shape:
         return min(self.offsets), max(self.offsets)
 
 
+@cache
+def no_offsets(lanes: int) -> tuple[int, ...]:
+    """One object, as shapes are compared often."""
+    return (0,) * lanes
+
+
 def uniform(lanes: int, zeros: int = 0, high: int | None = None) -> Shape:
-    return Shape((0,) * lanes, zeros, high)
+    return Shape(no_offsets(lanes), zeros, high)
 
 
 def constant(lanes: int, bits: int) -> Shape:
     """The shape of a constant: its alignment and value are known."""
-    return Shape((0,) * lanes, trailing_zeros(bits), bits)
+    return Shape(no_offsets(lanes), trailing_zeros(bits), bits)
 
 
 def trailing_zeros(value: int) -> int:

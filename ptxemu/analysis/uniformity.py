@@ -143,25 +143,21 @@ class Uniformity:
         return changed
 
     def _phi(self, block: Block, phi: Phi, waits: bool) -> Shape | _Unknown | None:
-        args = phi.args.values()
-        known = self.known
-        one = len(args) == 1 or len(set(args)) == 1
-        if waits and not (one and isinstance(next(iter(args)), Imm)):
+        if waits and not (isinstance(phi.only, Imm)):
             return None  # lanes arrive at different times, perhaps with one register's values of different iterations
+        known = self.known
         result: Shape | _Unknown | None = UNKNOWN
         for pred, arg in phi.args.items():
-            if isinstance(arg, Reg):
-                if arg not in known:
-                    continue
-                found = known[arg]
-            else:
-                found = self.shape(arg)
-            if found is result and (found is None or not found.widenings):
-                continue
-            if found is not None and found.widenings and self._stale(block, pred, found):
+            found = known.get(arg, UNKNOWN) if isinstance(arg, Reg) else self.shape(arg)
+            if found is None:
                 return None
-            result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
-        if not isinstance(result, _Unknown) and result is not None and result.high is not None and not one:
+            if isinstance(found, _Unknown):
+                continue
+            if found.widenings and self._stale(block, pred, found):
+                return None
+            if found is not result:
+                result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
+        if isinstance(result, Shape) and result.high is not None and phi.only is None:
             result = Shape(result.offsets, result.zeros, None, result.widenings)
         return result
 

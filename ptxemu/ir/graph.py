@@ -17,6 +17,12 @@ class Phi:
     dst: Reg
     args: dict[Block, Reg | Imm] = field(default_factory=dict)
 
+    @property
+    def only(self) -> Reg | Imm | None:
+        """The argument, if all edges bring the same."""
+        args = self.args.values()
+        return next(iter(args)) if len(args) == 1 or len(set(args)) == 1 else None
+
 
 @dataclass(slots=True, eq=False)
 class Block:
