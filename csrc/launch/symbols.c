@@ -6,6 +6,7 @@
 #include "observer.h"
 #include "half.h"
 #include "internal.h"
+#include "steps.h"
 
 /* What LLVM calls for 128-bit division; part of every compiler's support library. */
 __int128 __divti3(__int128 a, __int128 b);
@@ -68,7 +69,20 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_bulk_zero),
   SYMBOL(pe_cluster_arrive),
   SYMBOL(pe_cluster_wait),
-  PE_DIALECT_SYMBOLS(SYMBOL),
+  SYMBOL(pe_run_steps),
+  SYMBOL(pe_step_enter),
+  SYMBOL(pe_step_admit),
+  SYMBOL(pe_step_test),
+  SYMBOL(pe_step_resume),
+  SYMBOL(pe_step_split),
+  SYMBOL(pe_step_send),
+  SYMBOL(pe_step_join),
+  SYMBOL(pe_step_go),
+  SYMBOL(pe_step_branch),
+  SYMBOL(pe_step_select),
+  SYMBOL(pe_step_scatter),
+  SYMBOL(pe_step_places),
+  SYMBOL(pe_step_stop),
   /* calls that LLVM makes of its own accord */
   SYMBOL(memcpy),
   SYMBOL(memmove),

@@ -29,7 +29,7 @@ from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.site import Value, site_literal, site_type
-from ptxemu.lower.functions.control_steps import routine
+from ptxemu.lower.functions.control_steps import DECLARATION, routine
 from ptxemu.passes.internal import STACK_POINTER
 
 HEADER = 8  # bytes of a step before its operands
@@ -61,12 +61,13 @@ class FrameContext(Context):
 
     def form(self, reg: Reg) -> int:
         """A number for all that a routine must know of a register: equal for registers that can take each other's place."""
-        found = self._form_of.get(reg)
-        if found is None:
+        try:
+            return self._form_of[reg]
+        except KeyError:
             shape = self.uniformity.shape(reg)
-            facts = (reg.type.name, shape and shape.offsets, self.storage_type(reg), reg in self.raw)
+            facts = (reg.type.name, shape and any(shape.offsets) and shape.offsets, self.storage_type(reg), reg in self.raw)
             found = self._form_of[reg] = self.unit.forms.setdefault(facts, len(self.unit.forms))
-        return found
+            return found
 
     def slot(self, reg: Reg) -> str:
         return self.inst(f"getelementptr i8, ptr %frame, i64 {self.offsets[reg]}")
@@ -181,7 +182,7 @@ class Steps:
         self._ways: list[tuple[int, int, Hashable]] = []  # the word, its step, where it leads to
         self._pairs: list[int] = []  # of places, to copy before the next step
         self._temporaries = 0
-        self._number_of_go = self._number(("control", "go"), "go", lambda: routine("go"))
+        self._number_of_go = self._control_number("go")
 
     @property
     def end(self) -> int:
@@ -202,7 +203,7 @@ class Steps:
         """A step of :mod:`ptxemu.lower.functions.control_steps`; a way without a label leads to the next step."""
         self._copies()
         start = len(self._words)
-        self._words.append(self._number(("control", name), name, lambda: routine(name)))
+        self._words.append(self._control_number(name))
         for word in words:
             if isinstance(word, Way):
                 self._ways.append((len(self._words), start, word.label))
@@ -372,21 +373,23 @@ class Steps:
     def _compile(self, key: Hashable, operands: Operands, body: Callable[[RoutineContext], None]) -> None:
         """Make the routine of a form."""
         name = f"step.{len(self.ctx.unit.steps)}"
+        self._number(key, name)
+        ctx = RoutineContext(self.ctx, operands)
+        body(ctx)
+        self.ctx.helpers[name] = ctx.text(name)
 
-        def text() -> str:
-            ctx = RoutineContext(self.ctx, operands)
-            body(ctx)
-            return ctx.text(name)
+    def _control_number(self, name: str) -> int:
+        """The number of a routine of the runtime."""
+        function = routine(name)
+        self.ctx.declare(function, DECLARATION.format(function))
+        return self._number(("control", name), function)
 
-        self._number(key, name, text)
-
-    def _number(self, key: Hashable, name: str, text: Callable[[], str]) -> int:
-        """The number of the routine for ``key``, which has this name and text."""
+    def _number(self, key: Hashable, name: str) -> int:
+        """The number of the routine for ``key``, which has this name."""
         routines = self.ctx.unit.steps
         if key not in routines:
             routines[key] = len(routines)
             self.ctx.unit.routines.append(name)
-            self.ctx.helpers[name] = text()
         return routines[key]
 
     def _record(self, key: Hashable, parts: list[int], pos: int) -> None:

@@ -20,7 +20,7 @@ from ptxemu.lower.control.sync import note_exit, poll_stop
 from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.layout import KernelLayout, align_up
 from ptxemu.lower.core.llvm_module import Unit
-from ptxemu.lower.functions.control_steps import CURRENT, NOWHERE, OTHER, RUN, TAKEN
+from ptxemu.lower.functions.control_steps import CURRENT, NOWHERE, OTHER, ROUTINES, TAKEN
 from ptxemu.lower.functions.function import FunctionBuilder, lower
 from ptxemu.lower.functions.routines import PROTOTYPE
 from ptxemu.lower.functions.steps import PLACE, REGISTERS, FrameContext, Steps, Way
@@ -87,10 +87,8 @@ class ThreadedBuilder(FunctionBuilder):
             if not block.phis or any(self.linear.waits(pred, block) for pred in block.preds):
                 continue
             for phi in block.phis:
-                args = phi.args.values()
-                arg = next(iter(args))
-                one = len(args) == 1 or len(set(args)) == 1
-                if one and isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(phi.dst):
+                arg = phi.only
+                if isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(phi.dst):
                     homes[phi], homes[phi.dst] = None, homes.get(arg, arg)
         headers = {loop.header for loop in self.linear.structure.loops.values()}
         for block in self.order:
@@ -125,12 +123,14 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
-        ctx.helpers["run"] = RUN
+        ctx.declare("pe_run_steps", "declare i32 @pe_run_steps(ptr, ptr, ptr)")
         ctx.unit.definitions.append(f"{self.table} = private unnamed_addr constant {self.steps.table()}")
         ctx.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
         frame = f"  %frame = alloca [{self.frame_bytes} x i8], align 64\n  %at = alloca ptr, align 8"
         clear = [f"  call void @llvm.memset.p0.i64(ptr align 64 %frame, i8 0, i64 {self.frame_bytes}, i1 false)"]
+        clear.append(f"  %routines = getelementptr i8, ptr %frame, i64 {ROUTINES}")
+        clear.append("  store ptr @routines, ptr %routines, align 8")
         if ctx.layout.framed:
             clear.append("  store i64 %stack, ptr %frame, align 64")
         everyone = "%mask" if ctx.layout.framed else ctx.field("active")
@@ -140,7 +140,7 @@ class ThreadedBuilder(FunctionBuilder):
         parts.append(f"  %first = getelementptr i8, ptr %frame, i64 {self._start()}")
         parts += [f"  store i32 {everyone}, ptr %first, align 4", f"  store ptr {self.table}, ptr %at, align 8"]
         parts += ["  br label %run", "run:", "  %step = load ptr, ptr %at, align 8"]
-        parts.append("  %reason = call i32 @run(ptr %w, ptr %frame, ptr %step)")
+        parts.append("  %reason = call i32 @pe_run_steps(ptr %w, ptr %frame, ptr %step)")
         ways = " ".join(f"i32 {number}, label %op{number}" for number in range(1, self.outside + 1))
         parts.append(f"  switch i32 %reason, label %done [ {ways} ]")
         return "\n".join([*parts, *ctx.lines, "}"])
@@ -209,8 +209,7 @@ class ThreadedBuilder(FunctionBuilder):
             if waits and not ctx.is_scalar(phi.dst):
                 steps.special("merge", _merge, arg, target)
             elif isinstance(arg, Reg) and ctx.form(arg) == ctx.form(target):
-                if ctx.offsets[arg] != ctx.offsets[target]:
-                    steps.copy(arg, target, self._bytes(target))
+                steps.copy(arg, target, self._bytes(target))
             else:
                 steps.special("hand", _hand, arg, target)
 
