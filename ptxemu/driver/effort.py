@@ -13,7 +13,7 @@ from ptxemu.ir.graph import Block, Graph, reads
 from ptxemu.ir.ops import Reg
 from ptxemu.lower.core.emit import SIZES
 
-FIRST_LAUNCH = 0.5
+FIRST_LAUNCH = 0.25
 """Seconds: a kernel whose best code takes longer is first compiled in a faster way."""
 
 STANDARD = 0.12
