@@ -7,7 +7,7 @@ LIBRARY := ptxemu/libptxemu.so
 TABLES := ptxemu/syntax/_tables.py
 GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
-C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch])
+C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch] ptxemu/include/*.h docs/examples/*.c)
 
 .PHONY: run test test-fast check format docs bench fuzz sanitize test-clients clean
 
@@ -66,7 +66,7 @@ $(ENVIRONMENT): pyproject.toml
 	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-$(RUNTIME): setup.py tools/extension.py tools/native.py tools/cuda.py $(wildcard csrc/*/* cuda/* cuda/*/*) | $(ENVIRONMENT)
+$(RUNTIME): setup.py tools/extension.py tools/native.py tools/cuda.py $(wildcard csrc/*/* cuda/* cuda/*/* ptxemu/include/*) | $(ENVIRONMENT)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 

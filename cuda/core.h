@@ -23,9 +23,22 @@ typedef struct px_device {
   uint64_t capacity; /* bytes of device memory */
   unsigned arch;     /* compute capability, 80 for 8.0 */
   unsigned processors;
+  bool quiet; /* nothing is said on stderr */
 } px_device;
 
-/* The device, started by the first call; NULL where it cannot be. */
+/* What the device is to be; zeros are the defaults. */
+typedef struct px_settings {
+  uint64_t capacity, slack;
+  unsigned arch, workers;
+  bool host_memory, quiet;
+} px_settings;
+
+bool px_is_arch(long arch);
+
+/* Start the device so; false: it runs already, or cannot be started. */
+bool px_device_start(const px_settings *settings);
+
+/* The device, started by the first call as the environment says; NULL where it cannot be. */
 px_device *px_device_get(void);
 
 /* Local memory that a thread has beyond what its kernel says, in bytes. */

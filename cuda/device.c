@@ -22,50 +22,63 @@ static unsigned processors(void) {
   return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
+/* ---- what the device is to be ---- */
+
+bool px_is_arch(long arch) { return arch >= OLDEST_ARCH && arch <= NEWEST_ARCH; }
+
 /* PTXEMU_ARCH: 75 to 90. */
 static unsigned arch_of_environment(void) {
   const char *given = getenv("PTXEMU_ARCH");
   long arch = given ? strtol(given, NULL, 10) : DEFAULT_ARCH;
-  return arch >= OLDEST_ARCH && arch <= NEWEST_ARCH ? (unsigned)arch : DEFAULT_ARCH;
+  return px_is_arch(arch) ? (unsigned)arch : DEFAULT_ARCH;
 }
 
-/* PTXEMU_GUARD: cuda, or strict. */
-static uint64_t slack_of_environment(void) {
-  const char *given = getenv("PTXEMU_GUARD");
-  return given && strcmp(given, "strict") == 0 ? 0 : PE_CUDA_SLACK;
+static bool environment_says(const char *name, const char *value) {
+  const char *given = getenv(name);
+  return given && strcmp(given, value) == 0;
 }
 
-/* PTXEMU_HOST_MEMORY: 1. */
-static bool host_memory_of_environment(void) {
-  const char *given = getenv("PTXEMU_HOST_MEMORY");
-  return given && strcmp(given, "1") == 0;
+static px_settings settings_of_environment(void) {
+  return (px_settings){.arch = arch_of_environment(),
+                       .slack = environment_says("PTXEMU_GUARD", "strict") ? 0 : PE_CUDA_SLACK,
+                       .host_memory = environment_says("PTXEMU_HOST_MEMORY", "1")};
 }
 
 /* Half of the machine's memory. */
-static uint64_t capacity(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE); }
+static uint64_t default_capacity(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE); }
 
-static void start(void) {
-  device.capacity = capacity();
-  device.arch = arch_of_environment();
+static void start(const px_settings *settings) {
+  device.capacity = settings->capacity ? settings->capacity : default_capacity();
+  device.arch = settings->arch ? settings->arch : DEFAULT_ARCH;
   device.processors = processors();
+  device.quiet = settings->quiet;
   pe_device *parts = &device.parts;
   *parts = (pe_device){.surfaces = pe_surface_table_new(),
                        .textures = pe_texture_table_new(),
                        .stack = DEFAULT_STACK,
                        .host_stack = DEFAULT_STACK * HOST_STACK_RATIO,
-                       .host_memory = host_memory_of_environment()};
-  if (parts->surfaces && parts->textures) parts->arena = pe_arena_create(device.capacity);
-  if (parts->arena) pe_arena_set_slack(parts->arena, slack_of_environment());
+                       .workers = settings->workers,
+                       .host_memory = settings->host_memory};
+  pe_arena *arena = parts->surfaces && parts->textures ? pe_arena_create(device.capacity) : NULL;
+  if (arena) pe_arena_set_slack(arena, settings->slack);
+  __atomic_store_n(&parts->arena, arena, __ATOMIC_RELEASE); /* which others look at without the lock */
 }
 
-px_device *px_device_get(void) {
+bool px_device_start(const px_settings *settings) {
   static bool watched;
   pthread_mutex_lock(&lock);
   if (!watched) watched = !pthread_atfork(NULL, NULL, after_fork);
   bool first = !device.parts.arena;
-  if (first) start();
+  if (first) start(settings);
   pthread_mutex_unlock(&lock);
-  if (first && device.parts.arena) px_registry_prepare();
+  return first && device.parts.arena;
+}
+
+px_device *px_device_get(void) {
+  if (!__atomic_load_n(&device.parts.arena, __ATOMIC_ACQUIRE)) {
+    const px_settings settings = settings_of_environment();
+    if (px_device_start(&settings)) px_registry_prepare();
+  }
   return device.parts.arena && !forked ? &device : NULL;
 }
 

@@ -19,7 +19,7 @@ const char *px_module_problem(void) { return problem_text; }
 
 static cudaError_t say(cudaError_t error, const char *text) {
   snprintf(problem_text, sizeof problem_text, "%s", text ? text : "out of memory");
-  fprintf(stderr, "ptxemu: %s\n", problem_text);
+  if (!px_device_get()->quiet) fprintf(stderr, "ptxemu: %s\n", problem_text);
   return error;
 }
 

@@ -7,6 +7,7 @@ with ``_ptsz`` or ``_ptds`` (of programs compiled for a default stream for each 
 from __future__ import annotations
 
 import hashlib
+import re
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,20 @@ GENERATED = Path("build/cuda")
 FOLDER = "ptxemu/cuda/lib"
 SUFFIXES = ("_ptsz", "_ptds")
 OWN = ("ptxemu_last_fault",)
-SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c"}
+SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c", "cuda/embed.c"}
 COMMON = sorted(set(glob("cuda/*.c")) - SPECIAL)
 DRIVER = sorted(glob("cuda/driver/*.c"))
 SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER]
-HEADERS = sorted(glob("cuda/**/*.h", recursive=True))
+HEADERS = sorted([*glob("cuda/**/*.h", recursive=True), *glob("ptxemu/include/*.h")])
 NAMES = sorted(glob("cuda/names/*.txt"))
-FOLDERS = ("cuda", "cuda/driver")
+FOLDERS = ("cuda", "cuda/driver", "ptxemu/include")
 
 LIBRARIES = {
     "ptxemu.cuda.lib.cudart12": "libcudart.so.12",
     "ptxemu.cuda.lib.cudart13": "libcudart.so.13",
     "ptxemu.cuda.lib.driver": "libcuda.so.1",
     "ptxemu.cuda.lib.ocelot": "libgpuocelot.so",
+    "ptxemu.cuda.lib.embed": "libptxemu_embed.so",
 }
 """The file of each extension, by its name."""
 
@@ -139,5 +141,12 @@ def ocelot() -> dict[str, Any]:
     return library("ptxemu.cuda.lib.ocelot", ["cuda/ocelot.c", "cuda/version_13.c"], script, [])
 
 
+def embed() -> dict[str, Any]:
+    header = Path("ptxemu/include/ptxemu_embed.h").read_text()
+    names = re.findall(r"^[a-z_ ]+[ *](ptxemu_[a-z]+)\(", header, re.MULTILINE)
+    script = write(GENERATED / "embed.map", version_script(names, "PTXEMU_EMBED_1"))
+    return library("ptxemu.cuda.lib.embed", ["cuda/embed.c", "cuda/version_13.c"], script, [])
+
+
 def extensions() -> list[dict[str, Any]]:
-    return [cudart("12"), cudart("13"), driver(), ocelot()]
+    return [cudart("12"), cudart("13"), driver(), ocelot(), embed()]

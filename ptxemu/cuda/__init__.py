@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 
-from ptxemu.process.cuda import environment, library_path
+from ptxemu.process.cuda import environment, include_path, library_path
 
-__all__ = ["LIBRARIES", "environment", "library_path"]
+__all__ = ["LIBRARIES", "environment", "include_path", "library_path"]
 
 LIBRARIES = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13")
 

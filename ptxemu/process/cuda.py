@@ -16,6 +16,11 @@ def library_path() -> Path:
     return PACKAGE / "cuda" / "lib"
 
 
+def include_path() -> Path:
+    """The folder of ``ptxemu_embed.h``."""
+    return PACKAGE / "include"
+
+
 def assembler() -> Path | None:
     """The program that stands in for ptxas; None where it was not installed."""
     from importlib.metadata import distributions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxemu.process.cuda import environment, library_path
+from ptxemu.process.cuda import environment, include_path, library_path
 from tests.support.places import TESTS
 
 KERNELS = TESTS / "cuda" / "data" / "kernels.ptx"
@@ -82,7 +82,7 @@ def test_any_program(folder):
 
 
 def test_where_things_lie(folder):
-    for option, place in (("path", library_path()), ("ptxas", ptxas())):
+    for option, place in (("path", library_path()), ("include", include_path()), ("ptxas", ptxas())):
         done = run(sys.executable, "-m", "ptxemu", "cuda", f"--print-{option}", folder=folder)
         assert done.stdout == f"{place}\n" and place.exists()
 

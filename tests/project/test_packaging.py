@@ -30,7 +30,10 @@ FILES = (
 BUILT = ("__pycache__", "*.so*", "python.path", "_tables.py", "build")
 TABLES = "ptxemu/syntax/_tables.py"
 OBJECTS = Path("build", "objects")
-CUDA = {f"ptxemu/cuda/lib/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libgpuocelot.so")}
+CUDA = {
+    f"ptxemu/cuda/lib/{name}"
+    for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libgpuocelot.so", "libptxemu_embed.so")
+}
 RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so", *CUDA}
 
 pytestmark = pytest.mark.slow

@@ -8,12 +8,13 @@ import sys
 
 import click
 
-from ptxemu.process.cuda import assembler, environment, library_path
+from ptxemu.process.cuda import assembler, environment, include_path, library_path
 from ptxemu.text.errors import InputError, shown
 
 
 @click.command("cuda", context_settings={"ignore_unknown_options": True})
 @click.option("--print-path", "what", flag_value="path", help="Print the folder of the libraries.")
+@click.option("--print-include", "what", flag_value="include", help="Print the folder of ptxemu_embed.h.")
 @click.option("--print-ptxas", "what", flag_value="ptxas", help="Print the program that stands in for ptxas.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENTS]...")
 def command(what: str | None, program: tuple[str, ...]) -> int:
@@ -39,7 +40,7 @@ def command(what: str | None, program: tuple[str, ...]) -> int:
 
 
 def _place(what: str) -> str:
-    found = {"path": library_path, "ptxas": assembler}[what]()
+    found = {"path": library_path, "include": include_path, "ptxas": assembler}[what]()
     if found is None:
         raise InputError("ptxemu's commands are not installed: there is no program that stands in for ptxas")
     return str(found)
