@@ -33,6 +33,7 @@ from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import new_lock
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import SourceFile, join
+from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import meant, symbol_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def load(
         names = [os.fsdecode(one) for one in paths]
     except TypeError:
         raise InputError(f"a path is a text or an object for one, not {shown(path)}") from None
+    if any("\n" in name for name in names):
+        raise InputError("load takes the path of a file; loads takes the text of a program")
     texts = [read_ptx(Path(name)) for name in names]
     return loads(texts, filename=names, strict=strict, device=device, opt=opt, tier=tier, dialect=dialect, options=options)
 
@@ -317,12 +320,15 @@ class Launcher:
         timeout: float | None = None,
         cooperative: bool = False,
         printf: Callable[[str], None] | None = None,
+        **named: object,
     ) -> LaunchResult:
         """Launch and wait.
 
-        ``args`` follow the kernel's parameters: numbers, buffers, surfaces, textures, bytes for structs, and NumPy arrays,
-        which the kernel changes in place (those that are not writeable are inputs only; after a fault none is changed;
-        a device with ``host_memory`` gives kernels the arrays themselves, and neither holds).
+        ``args`` follow the kernel's parameters, and ``named`` are the others by their names in the PTX: numbers, buffers,
+        surfaces, textures, bytes for structs, and NumPy arrays, which the kernel changes in place. What has the memory of an
+        array is as good as one: tensors of the CPU, ``bytearray``, ctypes. Of arrays that are not contiguous the kernel gets
+        a copy. After a fault no array is changed, and it is an InputError if the kernel has written to one that is
+        read-only; but a device with ``host_memory`` gives kernels the arrays themselves, and neither holds.
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
         ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """
@@ -333,6 +339,8 @@ class Launcher:
         if printf is not None and not callable(printf):
             raise InputError(f"printf must be a function, not {shown(printf)}")
         device = module.device
+        if named:
+            args = _with_named(info, args, named)
         arguments = Arguments(info, args, device, prepared.rows, prepared.places)
         engine = engine_of(device.engine)
         code, loaded = engine.load(module.program, info.name, prepared.shape.block)
@@ -357,6 +365,21 @@ class Launcher:
         counts = {**host.counts(surfaces), **found}
         dropped, mismatches = surfaces.dropped, surfaces.format_mismatches
         return LaunchResult(done.seconds, done.ctas, done.workers, done.output_dropped, dropped, mismatches, counts)
+
+
+def _with_named(kernel: KernelInfo, args: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:
+    """The arguments in the kernel's order."""
+    names = [parameter.name for parameter in kernel.parameters]
+    for name in named:
+        if name not in names:
+            raise InputError(f"kernel {kernel.name} has no parameter {shown(name)}{closest(name, names)}")
+        if name in names[: len(args)]:
+            raise InputError(f"kernel {kernel.name}: parameter {shown(name)} is given twice")
+    rest = names[len(args) :]
+    missing = [name for name in rest if name not in named]
+    if missing:
+        raise InputError(f"kernel {kernel.name}: no value for parameter {', '.join(missing)}")
+    return (*args, *(named[name] for name in rest))
 
 
 def _checked_tier(given: str | None) -> str:

@@ -15,24 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu.device.device import machine_memory
+from ptxemu.device.dtypes import SMALL_FLOATS, dtype_named
 from ptxemu.process.locks import importing
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.files import named, reason, unreadable
 
 Array = NDArray[Any]
 
-# Names of PTX and of CUDA C++, where ``float`` and ``int`` have 32 bits; others are NumPy's.
-DTYPES = {
-    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64",
-    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "b8": "uint8", "b16": "uint16", "b32": "uint32", "b64": "uint64",
-    "f16": "float16", "f32": "float32", "f64": "float64",
-    "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",
-    "unsigned": "uint32", "long": "int64", "ulong": "uint64", "half": "float16", "float": "float32", "double": "float64",
-}  # fmt: skip
-SMALL_FLOATS = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
-SMALL_FLOATS.update({name: name for name in SMALL_FLOATS.values()})
 SUFFIXES = (".npy", ".png")  # of files that arrays are saved in
 MAX_AXES = 32
 MAX_PIXELS = 1 << 27  # of a picture; a small file can claim to have any number
@@ -40,20 +29,9 @@ MAX_PIXELS = 1 << 27  # of a picture; a small file can claim to have any number
 
 def dtype_of(name: object, where: str) -> np.dtype[Any]:
     """A PTX type name (``f32``, ``u8``, ``bf16`` ...) or a NumPy one as a dtype of numbers."""
-    if isinstance(name, str):
-        if name in SMALL_FLOATS:
-            with importing:
-                import ml_dtypes
-
-            small: np.dtype[Any] = np.dtype(getattr(ml_dtypes, SMALL_FLOATS[name]))
-            return small
-        try:
-            with warnings.catch_warnings(action="ignore"):  # of names that NumPy will give up
-                dtype: np.dtype[Any] = np.dtype(DTYPES.get(name, name))
-        except (TypeError, ValueError, SyntaxError):
-            dtype = np.dtype(object)
-        if dtype.kind in "biufc" and dtype.isnative:
-            return dtype
+    dtype = dtype_named(name) if isinstance(name, str) else None
+    if dtype is not None and dtype.isnative and (dtype.kind in "biufc" or name in SMALL_FLOATS):
+        return dtype
     raise InputError(f"{where}: unknown dtype {shown(name)} (try {', '.join(['f32', 'u32', 's32', 'u8', 'f64'])} ...)")
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxemu.case.arrays import SMALL_FLOATS, Array
+from ptxemu.case.arrays import Array
 from ptxemu.case.schema import Tolerance
+from ptxemu.device.dtypes import SMALL_FLOATS
 
 SIGNED: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
 

@@ -26,12 +26,12 @@ from ptxemu.text.symbols import the_symbol
 
 def run_kernel(paths: Sequence[Path], options: KernelOptions, timeout: float | None, device: Device, style: str) -> int:
     """Run a kernel and show what came of it, as ``text``, ``verbose`` text or ``json``; the exit code."""
+    clock = _Clock()
+    sources = read_programs(paths)
     if options.grid is None or options.block is None:
         raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
-    clock = _Clock()
     inputs = read_inputs(options)
     wanted = read_wanted(options, [*inputs.buffers, *inputs.surfaces])
-    sources = read_programs(paths)
     module = loads([item.text for item in sources], filename=[item.name for item in sources], device=device)
     kernel = module[the_symbol(options.entry, module, module.name)]
     clock.lap("read and check")

@@ -3,7 +3,7 @@ touch the memory of the host."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ptxemu.device.buffer import Buffer, no_device_form
 from ptxemu.device.device import Device
+from ptxemu.device.host_arrays import host_array
 from ptxemu.device.module_info import KernelInfo, Parameter
 from ptxemu.device.scalars import pack_scalar, pack_struct
 from ptxemu.device.surface_object import SurfaceObject
@@ -34,6 +35,32 @@ class _Group:
     arrays: list[Array] = field(default_factory=list)
     buffer: Buffer | None = None
 
+    @property
+    def writable(self) -> bool:
+        return any(array.flags.writeable for array in self.arrays)
+
+    def changed(self) -> bool:
+        """Whether the copy differs from the arrays."""
+        return any(not np.array_equal(_bytes_of(array), part) for array, part in self._parts())
+
+    def copy_in(self) -> None:
+        for array, part in self._parts():
+            part[...] = _bytes_of(array)
+
+    def copy_out(self) -> None:
+        """Copy back to the arrays that can be written."""
+        for array, part in self._parts():
+            if array.flags.writeable:
+                _bytes_of(array)[...] = part
+
+    def _parts(self) -> Iterator[tuple[Array, Array]]:
+        """The arrays, each with its bytes in the copy."""
+        assert self.buffer is not None
+        memory = self.buffer.array
+        for array in self.arrays:
+            offset = _address(array) - self.start
+            yield array, memory[offset : offset + array.nbytes]
+
 
 class Arguments:
     """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``.
@@ -51,11 +78,14 @@ class Arguments:
         self._rows = rows
         self._groups: list[_Group] = []
         self._arrays: list[tuple[Parameter, Array]] = []
+        self._copies: list[tuple[Array, Array]] = []  # arrays that are not contiguous, and what the kernel gets of them
         self._params = bytearray(kernel.param_bytes)
         for parameter, value, where in zip(kernel.parameters, values, places or places_of(kernel), strict=True):
             data = self._pack(parameter, value, where)
             if data is not None:
                 self._params[parameter.offset : parameter.offset + len(data)] = data
+        for original, _ in self._copies:
+            self._check_apart(original)
         if self._arrays and not device.host_memory:
             self._make_groups()
 
@@ -63,26 +93,23 @@ class Arguments:
         """Copy arrays to the device; the parameter buffer of the launch."""
         for group in self._groups:
             size = group.end - group.start
-            buffer = Buffer.allocate(self._device.arena, (size,), np.dtype(np.uint8), group.name)
-            group.buffer = buffer
-            memory = buffer.array
-            for array in group.arrays:
-                offset = _address(array) - group.start
-                memory[offset : offset + array.nbytes] = _bytes_of(array)
+            group.buffer = Buffer.allocate(self._device.arena, (size,), np.dtype(np.uint8), group.name)
+            group.copy_in()
         for parameter, array in self._arrays:
             pointer = self._pointer(array)
             self._params[parameter.offset : parameter.offset + 8] = pointer.to_bytes(8, "little")
         return bytes(self._params)
 
     def copy_out(self) -> None:
-        """Copy what the kernel wrote to the writable arrays."""
+        """Copy what the kernel wrote to the writable arrays. Raises InputError if it wrote to others."""
+        written = [group.name for group in self._groups if not group.writable and group.changed()]
         for group in self._groups:
-            assert group.buffer is not None
-            memory = group.buffer.array
-            for array in group.arrays:
-                if array.flags.writeable:
-                    offset = _address(array) - group.start
-                    _bytes_of(array)[...] = memory[offset : offset + array.nbytes]
+            group.copy_out()
+        for original, copy in self._copies:
+            if original.flags.writeable:
+                original[...] = copy
+        if written:
+            raise InputError(f"kernel {self._kernel.name} has written to {', '.join(written)}, which is a read-only array")
 
     def release(self) -> None:
         """Free the copies."""
@@ -103,14 +130,26 @@ class Arguments:
             raise InputError(f"{where}: expects a {what} (.{parameter.type}), not {type(value).__name__}")
         if isinstance(value, Buffer):
             return self._pack_buffer(parameter, value, where)
-        if isinstance(value, np.ndarray) and value.ndim > 0:
-            array = _checked_array(parameter, value, where)
-            self._check_file(parameter, array, where)
-            self._arrays.append((parameter, array))
-            return None
         if value is None and parameter.type in POINTER_TYPES:
             return bytes(8)
-        return pack_scalar(parameter, value, where)
+        given = None if isinstance(value, PLAIN) else host_array(value, where)
+        if given is None:
+            if parameter.type in POINTER_TYPES and not isinstance(value, np.generic | float) and not hasattr(value, "__index__"):
+                raise InputError(f"{where}: expects an array, a buffer, an address or None, not {type(value).__name__}")
+            return pack_scalar(parameter, value, where)
+        array = self._contiguous(_checked_array(parameter, given, where))
+        self._check_file(parameter, array, where)
+        self._arrays.append((parameter, array))
+        return None
+
+    def _contiguous(self, array: Array) -> Array:
+        """An array whose memory can be copied as it is: the array, or a copy of it."""
+        if array.flags.c_contiguous or array.flags.f_contiguous:
+            return array
+        copy = np.ascontiguousarray(array)
+        copy.flags.writeable = array.flags.writeable
+        self._copies.append((array, copy))
+        return copy
 
     def _pack_handle(self, parameter: Parameter, item: SurfaceObject | TextureObject | SamplerObject, where: str) -> bytes:
         type = "surfref" if isinstance(item, SurfaceObject) else "texref" if isinstance(item, TextureObject) else "samplerref"
@@ -140,6 +179,13 @@ class Arguments:
         if array.nbytes < self._rows * count * size:
             wanted = f"{self._rows} x {count} elements" if count > 1 else f"{self._rows} elements"
             raise InputError(f"{where}: the register file needs {wanted} of {size} bytes, not {list(array.shape)}")
+
+    def _check_apart(self, array: Array) -> None:
+        """A copy of an array must not be the only one that sees what the kernel does through another argument."""
+        others = [other for _, other in self._arrays if all(other is not copy for _, copy in self._copies)]
+        others += [other for other, _ in self._copies if other is not array]
+        if any(np.may_share_memory(array, other) for other in others if array.flags.writeable or other.flags.writeable):
+            raise InputError(f"kernel {self._kernel.name}: an array is not contiguous, and shares memory with another argument")
 
     def _make_groups(self) -> None:
         """Arrays that share memory share a copy, so that the kernel sees the aliasing it would see on the host."""
@@ -174,20 +220,13 @@ def places_of(kernel: KernelInfo) -> tuple[str, ...]:
 
 
 def _checked_array(parameter: Parameter, given: Array, where: str) -> Array:
-    """An array whose memory can be copied: contiguous, and without what a subclass makes of it."""
+    """An array whose elements kernels can have, without what a subclass makes of it."""
     array = np.asarray(given)
     if parameter.type not in POINTER_TYPES:
         raise InputError(f"{where}: is .{parameter.type}: expects a scalar, not an array of {array.dtype.name}")
     if problem := no_device_form(array.dtype):
         raise InputError(f"{where}: {problem}")
-    if array.flags.c_contiguous or array.flags.f_contiguous:
-        return array
-    if array.flags.writeable:
-        hint = "pass a contiguous copy, or set array.flags.writeable = False if it is only read"
-        raise InputError(f"{where}: the array is not contiguous: {hint}")
-    copy = np.ascontiguousarray(array)
-    copy.flags.writeable = False
-    return copy
+    return array
 
 
 def _address(array: Array) -> int:

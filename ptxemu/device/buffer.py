@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ptxemu.device.arena import ALIGNMENT, Arena
+from ptxemu.device.dtypes import dtype_named
 from ptxemu.text.errors import InputError, shown
 
 Array = NDArray[Any]
@@ -62,6 +63,33 @@ class Buffer:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """For NumPy: ``np.asarray(buffer)`` is :attr:`array`, ``np.array(buffer)`` a copy of it."""
         return np.array(self.array, dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory as a DLPack tensor of the CPU: ``torch.from_dlpack(buffer)`` sees what kernels write."""
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.array.__dlpack_device__()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The memory for ``memoryview(buffer)``, from Python 3.12 on."""
+        return self.array.data
+
+    def __getitem__(self, index: int | slice) -> Buffer:
+        """An element of the first axis, or a range of them without a step, as a buffer over the same memory."""
+        count = len(self)
+        if isinstance(index, slice):
+            first, end, step = index.indices(count)
+            if step != 1:
+                raise InputError(f"a part of a buffer has no step: use buffer.array[{first}:{end}:{step}]")
+            shape = (max(0, end - first), *self.shape[1:])
+        else:
+            first, shape = operator.index(index), self.shape[1:]
+            first += count if first < 0 else 0
+            if not 0 <= first < count:
+                raise IndexError(f"index {shown(index)} is out of range for {count} elements")
+        stride = self.nbytes // count if count else 0
+        return self.part(first * stride if shape[0:1] != (0,) else 0, shape, self.dtype)
 
     @property
     def array(self) -> Array:
@@ -135,11 +163,16 @@ def checked_shape(shape: object) -> tuple[int, ...]:
 
 
 def device_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """The type of elements in device memory; InputError if there can be none of them."""
+    """The type of elements in device memory, by a name of PTX, CUDA C++ or NumPy, or as NumPy has it.
+
+    Raises InputError if there can be none of them in device memory.
+    """
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
-    except (TypeError, ValueError, OverflowError, SyntaxError):
-        raise InputError(f"{shown(dtype)} is not a type of array elements") from None
+        found = dtype_named(dtype) if isinstance(dtype, str) else np.dtype(dtype)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise InputError(f"{shown(dtype)} is not a type of array elements")
     if problem := no_device_form(found):
         raise InputError(problem)
     return found

@@ -76,6 +76,51 @@ def test_memory_comes_back(device):
         device.empty(128 << 20, np.uint8)
 
 
+def test_parts_of_buffers_are_buffers(device):
+    buffer = device.to_device(np.arange(24, dtype=np.int32).reshape(4, 6))
+    for index in (0, 3, -1, slice(1, 3), slice(None), slice(2, None), slice(-3, -1), slice(3, 3), np.int64(2)):
+        part, want = buffer[index], buffer.array[index]
+        assert (part.shape, part.dtype) == (want.shape, want.dtype)
+        np.testing.assert_array_equal(part.array, want)
+    buffer[1].array[:] = 7
+    np.testing.assert_array_equal(buffer.array[1], np.full(6, 7))
+    assert buffer[1][2].shape == ()
+    for index in (4, -5, 2**70):
+        with pytest.raises(IndexError):
+            buffer[index]
+    assert len(list(buffer)) == 4
+    with pytest.raises(InputError, match=r"a part of a buffer has no step: use buffer.array\[0:4:2\]"):
+        buffer[::2]
+
+
+def test_a_part_keeps_the_memory(device):
+    part = device.to_device(np.arange(6, dtype=np.int32))[2:4]
+    gc.collect()
+    np.testing.assert_array_equal(part.array, [2, 3])
+
+
+def test_buffers_share_their_memory_by_dlpack(device):
+    buffer = device.to_device(np.arange(6, dtype=np.float32))
+    shared = np.from_dlpack(buffer)
+    buffer.array[0] = 9
+    np.testing.assert_array_equal(shared, [9, 1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("f32", np.float32), ("u8", np.uint8), ("b64", np.uint64), ("int", np.int32), ("half", np.float16), ("int64", np.int64),
+     ("bf16", ml_dtypes.bfloat16), ("e4m3", ml_dtypes.float8_e4m3fn), ("<f4", np.float32), (float, np.float64)],
+)  # fmt: skip
+def test_types_by_name(device, name, dtype):
+    assert device.empty(3, name).dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["f33", "object", "U4", "", ">f4", 7])
+def test_what_is_no_type(device, name):
+    with pytest.raises(InputError):
+        device.empty(3, name)
+
+
 def test_freed_buffers_are_refused(device):
     kernel = ptxemu.loads(ptx.SAXPY, device=device)["saxpy"]
     x, y = device.empty(32), device.empty(32)
