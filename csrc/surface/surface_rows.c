@@ -80,6 +80,45 @@ static bool move_groups(const pe_warp *w, const pe_surface_site *site, uint32_t 
   return true;
 }
 
+/* ---- clamped edges ---------------------------------------------------------------------------------------------------- */
+
+static inline uint32_t nearest(uint32_t coordinate, uint32_t extent) {
+  int32_t at = (int32_t)coordinate;
+  return at < 0 ? 0 : coordinate < extent ? coordinate : extent - 1;
+}
+
+/* Load `lanes` texels of `size` bytes from x on; beyond the ends of the row its ends repeat. */
+static inline void load_clamped(const uint8_t *start, int64_t x, int64_t row_bytes, uint8_t *data, uint32_t lanes,
+                                uint32_t size) {
+  for (uint32_t i = 0; i < lanes; i++, x += size, data += size) {
+    int64_t at = x < 0 ? 0 : x < row_bytes ? x : row_bytes - size;
+    pe_move(data, start + at, size);
+  }
+}
+
+/* Load lanes of a pitch surface of which some are beyond an edge that repeats, group by group; false: not such an access. */
+static bool load_edges(const pe_warp *w, const pe_surface_site *site, uint64_t handle, const pe_surface_pattern *pattern,
+                       const uint32_t at[4], uint8_t *data) {
+  uint32_t size = (uint32_t)site->element * site->count, lanes = 32 / pattern->groups;
+  if (site->kind != PE_SULD_B || site->clamp != PE_CLAMP_NEAREST || site->flags & PE_SITE_UNSIGNED_X) return false;
+  const pe_surface_desc *desc = plain_surface(w, handle, site->geom);
+  if (!desc || desc->layout == PE_LAYOUT_BLOCK_LINEAR) return false;
+  const pe_surface_level *level = &desc->level[0];
+  if (level->row_bytes < size || level->row_bytes % size || level->row_bytes > INT32_MAX) return false;
+  if (level->height > INT32_MAX || level->depth > INT32_MAX) return false;
+  for (uint32_t i = 0; i < 32; i += lanes) {
+    int32_t x = (int32_t)(at[0] + pattern->x[i]);
+    if (x & (int32_t)(size - 1) || x > INT32_MAX - (int32_t)(lanes * size)) return false;
+    if (at[3] + pattern->layer[i] >= desc->layers) return false;
+  }
+  for (uint32_t i = 0; i < 32; i += lanes, data += lanes * size) {
+    uint32_t y = nearest(at[1] + pattern->y[i], level->height), z = nearest(at[2] + pattern->z[i], level->depth);
+    uint64_t offset = (at[3] + pattern->layer[i]) * desc->layer_stride + pe_row_offset(desc, level, y, z);
+    load_clamped(desc->base + offset, (int32_t)(at[0] + pattern->x[i]), (int64_t)level->row_bytes, data, lanes, size);
+  }
+  return true;
+}
+
 void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
                       const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data) {
   const uint32_t at[4] = {x, y, z, layer};
@@ -87,6 +126,7 @@ void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, ui
   uint32_t layers[32];
   uint64_t handles[32];
   if (!mask || move_groups(w, site, mask, handle, pattern, at, data)) return;
+  if (load_edges(w, site, handle, pattern, at, data)) return;
   for (uint32_t i = 0; i < 32; i++) {
     lanes[0][i] = (int32_t)(x + pattern->x[i]);
     lanes[1][i] = (int32_t)(y + pattern->y[i]);

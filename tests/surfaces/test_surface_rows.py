@@ -73,7 +73,7 @@ def expected(source: Bytes, geometry: str, size: int, clamp: str, shift: Shift, 
     whole = source.reshape(depth, height, row)
     out = np.zeros_like(whole)
     z, y, x = np.meshgrid(np.arange(depth), np.arange(height), size * np.arange(min(row // size, n)), indexing="ij")
-    at = [z + shift[2] * (depth > 1), y + shift[1] * (height > 1), x + shift[0]]
+    at = [z + shift[2] * (depth > 1), y + shift[1] * (height > 1), (x + shift[0] + 2**31) % 2**32 - 2**31]
     if geometry[0] == "a":  # a layer is unsigned
         at[0] %= 1 << 32
     last = (depth - 1, height - 1, (row // size - 1) * size)
@@ -115,6 +115,19 @@ def test_shifted_copies(device: ptxemu.Device, geometry: str, element: str, coun
         for shift in shifts:
             found = run(device, text, geometry, source, block, size, shift, layout=layout)
             np.testing.assert_array_equal(found, expected(source, geometry, size, clamp, shift), f"{shift} {clamp}")
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize(("element", "count"), FORMS)
+def test_edges_that_repeat(device: ptxemu.Device, geometry: str, element: str, count: int) -> None:
+    """In rows of whole texels, beyond each end and both, farther than a warp, and where x wraps."""
+    size, extent = size_of(element, count), (*GEOMETRIES[geometry][1][:-1], 48)
+    block = BLOCKS[(FORMS.index((element, count)) + list(GEOMETRIES).index(geometry)) % len(BLOCKS)]
+    source, text = texels(*extent), copy(geometry, element, count, "clamp")
+    shifts = [(-size, 0, 0), (size, -1, 1), (-3 * size, 60, -5), (60 * size, 1, 0), (-60 * size, 0, 0), (2**31 - 16, 0, 0)]
+    for shift in shifts:
+        found = run(device, text, geometry, source, block, size, shift)
+        np.testing.assert_array_equal(found, expected(source, geometry, size, "clamp", shift), str(shift))
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -49,6 +49,8 @@ class Context:
     """Names and values of the function being lowered. ``scalar`` and ``vector`` emit one value or one per lane."""
 
     slot_block = "%slots"
+    any_warp = "%w"
+    """Of the CTA, for functions that only ask what all its warps have in common."""
 
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.uniformity = uniformity
@@ -73,6 +75,7 @@ class Context:
         self.names: Noted[Reg, str] = self.journal.dictionary()
         self.vectors: Noted[Reg, str] = self.journal.dictionary()
         self.label = "entry"
+        self.in_loop = False  # of the graph
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand
         self._fields: dict[str, str] = {}

@@ -202,6 +202,7 @@ class FunctionBuilder:
             self._test(block)
         self.ctx.start(self.name(block))
         self.ctx.forget()
+        self.ctx.in_loop = block in self.linear.structure.loops
         self._load_mask(block)
 
     def _block(self, block: Block) -> None:

@@ -80,6 +80,8 @@ def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit
 class LoopedContext(Context):
     """``%w`` is the warp whose turn it is; what all warps of the CTA have in common is read once, from the first."""
 
+    any_warp = "%first"
+
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         super().__init__(uniformity, layout, unit)
         self.head: list[str] = []  # before the first turn

@@ -11,7 +11,7 @@ from functools import partial
 
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Op, Operand, items_of
+from ptxemu.ir.ops import Op, Operand, Reg, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
     Access,
@@ -28,7 +28,7 @@ from ptxemu.lower.core.access import (
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
-from ptxemu.lower.memory import consecutive, runs, windows
+from ptxemu.lower.memory import ahead, consecutive, runs, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -109,6 +109,7 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     elif whole is None:
         values = lanes(rare=found.space == "local" and found.safe)
     else:
+        _ask_ahead(ctx, found)
         ready = _ready(ctx, found, found.space != "shared" and _all_or_none(ctx, found, kind, count))
         values = ctx.when(ready, whole, lanes, types, likely=True) if ready else whole()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
@@ -149,6 +150,15 @@ def _runs_load(ctx: Context, found: Access, kind: ScalarType, count: int, formed
     if found.space == "shared" or _all_or_none(ctx, found, kind, count):  # there the test covers lanes that are off
         return plain()
     return ctx.when(_full(ctx, found.mask), plain, masked, [f"<{LANES} x {bits}>"] * count, likely=True)
+
+
+def _ask_ahead(ctx: Context, found: Access) -> None:
+    """Prefetch for loads of consecutive elements, once for those off one base."""
+    assert found.shape is not None
+    if found.space in ("global", "generic") and contiguous(found.shape, found.size):
+        base = found.address.base
+        key = base.name if isinstance(base, Reg) else found.base
+        ahead.prefetch(ctx, key, host_pointer(ctx, found, found.shape.offsets[0]), LANES * found.size)
 
 
 def _all_or_none(ctx: Context, found: Access, kind: ScalarType, count: int) -> bool:

@@ -18,6 +18,7 @@ from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import B32
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.site import Value, site_literal, site_type
+from ptxemu.lower.memory import ahead
 
 GROUPS = (1, 2, 4)
 EXTENTS = {"x": "row", "y": "height", "z": "depth", LAYER: "layers"}
@@ -88,7 +89,7 @@ def _grouped(shapes: dict[str, Shape], groups: int, size: int) -> bool:
 
 def _view(ctx: Context, rows: Rows) -> str:
     geometry = str(getattr(lib, GEOMETRIES[rows.geometry].constant))
-    arguments = (("ptr", "%w"), ("i64", rows.handle), ("i32", geometry))
+    arguments = (("ptr", ctx.any_warp), ("i64", rows.handle), ("i32", geometry))
     return ctx.kept(
         f"view {rows.handle} {geometry}",
         lambda: ctx.call("ptr", "pe_surface_view_of", *arguments, attributes="nounwind willreturn memory(none)"),
@@ -160,6 +161,8 @@ def pointers(ctx: Context, rows: Rows) -> list[str]:
         row = _row(ctx, rows, view, lane)
         column = _wide(ctx, x, x.shape.offsets[lane])
         found.append(ctx.inst(f"getelementptr i8, ptr {row}, i64 {column}"))
+        if rows.groups == 1:
+            ahead.prefetch(ctx, row, found[-1], rows.bytes * LANES)
     return found
 
 

@@ -1,0 +1,30 @@
+"""Code asks for what the next CTA will read, outside of loops, and what is not there does no harm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu.driver import compile
+from tests.support.kernel_tools import GLOBAL_INDEX, kernel
+
+AT = "ld.param.u64 %rd1, [out]; mul.wide.s32 %rd2, %r0, 4; add.s64 %rd1, %rd1, %rd2;"
+ONCE = "ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+8]; add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"
+LOOP = "L: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 512; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;"
+
+
+@pytest.mark.parametrize(("body", "count"), [(ONCE, 2), (LOOP, 0)])
+def test_code(body: str, count: int) -> None:
+    """Two lines for two loads off one base."""
+    text = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + AT + body)), "k", compile.Options(), "llvm"))
+    assert text.count("call void @llvm.prefetch") == count
+
+
+def test_the_end_of_memory() -> None:
+    body = "ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"
+    words = np.zeros(200_000, np.uint32)
+    with ptxemu.Device(memory="1 MiB") as device:
+        buffer = device.to_device(words)
+        ptxemu.loads(kernel(GLOBAL_INDEX + AT + body), device=device)["k"][len(words) // 32, 32](buffer)
+        np.testing.assert_array_equal(buffer.copy_to_host(), words + 1)
