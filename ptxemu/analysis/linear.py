@@ -26,7 +26,7 @@ class Structure:
         self._sort_into_levels()
         self.order = self._linear_order()
         self.index = {block: index for index, block in enumerate(self.order)}
-        self._post_dominated = tree_intervals(post_dominators(self.dominance.order, self.loops.values()))
+        self._post_dominated = tree_intervals(post_dominators(self.dominance.order, self.loops))
 
     # -- order
 

@@ -138,8 +138,11 @@ class Uniformity:
             return False
         waits = any(self.linear.waits(pred, block) for pred in block.preds)
         changed = False
+        known = self.known
         for phi in block.phis:
-            changed |= self._update(phi.dst, self._phi(block, phi, waits))
+            new = self._phi(block, phi, waits)
+            if new is not known.get(phi.dst, UNKNOWN) and self._update(phi.dst, new):
+                changed = True
         return changed
 
     def _phi(self, block: Block, phi: Phi, waits: bool) -> Shape | _Unknown | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ptxemu.ir.graph import Block, Graph
@@ -82,6 +82,18 @@ class Loop:
         """The blocks just outside that an edge out of the loop leads to."""
         found = {succ: None for block in self.blocks for succ in block.succs if succ not in self.blocks}
         return sorted(found, key=lambda block: block.name)
+
+
+def exits_of(loops: Mapping[Block, Loop]) -> dict[Loop, list[Block]]:
+    """:meth:`Loop.exits` of all loops, given the innermost loop of each block, in one look at the edges."""
+    found: dict[Loop, dict[Block, None]] = {loop: {} for loop in loops.values()}
+    for block, innermost in loops.items():
+        for succ in block.succs:
+            loop: Loop | None = innermost
+            while loop is not None and succ not in loop.blocks:
+                found[loop][succ] = None
+                loop = loop.parent
+    return {loop: sorted(exits, key=lambda block: block.name) for loop, exits in found.items()}
 
 
 class Dominance:
@@ -178,7 +190,7 @@ def _members(loop: Loop, innermost: dict[Block, Loop]) -> set[Block]:
     return found
 
 
-def post_dominators(blocks: list[Block], loops: Iterable[Loop]) -> dict[Block, Block | None]:
+def post_dominators(blocks: list[Block], loops: Mapping[Block, Loop]) -> dict[Block, Block | None]:
     """Immediate post-dominator of every block; None where only the virtual exit post-dominates it.
 
     Within an iteration: what a later trip around a loop passes through does not count, so a back edge is taken for edges
@@ -187,7 +199,7 @@ def post_dominators(blocks: list[Block], loops: Iterable[Loop]) -> dict[Block, B
     Loops without an exit are tied to the virtual exit so that every block has a path to it.
     """
     number = {block: index + 1 for index, block in enumerate(blocks)}
-    after = {latch: loop.exits() for loop in dict.fromkeys(loops) for latch in loop.latches}
+    after = {latch: exits for loop, exits in exits_of(loops).items() for latch in loop.latches}
     forward: list[list[int]] = [[]] + [[number[s] for s in after.get(block, block.succs)] for block in blocks]
     backward: list[list[int]] = [[] for _ in range(len(blocks) + 1)]
     for node, targets in enumerate(forward):

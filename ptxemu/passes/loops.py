@@ -43,7 +43,8 @@ def _single_latch(graph: Graph, loop: Loop) -> None:
 
 def _preheader(graph: Graph, loop: Loop) -> None:
     """One edge from outside enters the loop, from a block with no other successor."""
-    outside = [block for block in graph.blocks if loop.header in block.succs and block not in loop.blocks]
+    entering = dict.fromkeys(loop.header.preds)
+    outside = [block for block in entering if loop.header in block.succs and block not in loop.blocks]
     if len(outside) == 1 and len(outside[0].succs) == 1:
         return
     header = _insert(graph, "preheader", loop.header, loop.header.pos)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir.dominators import Dominance, Loop, members
+from ptxemu.ir.dominators import Dominance, exits_of, members
 from ptxemu.ir.graph import Block, Graph, Phi, reading, reads, writes
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.passes.internal import MOVE, move
@@ -86,9 +86,7 @@ def _loop_exits(dominance: Dominance) -> list[int]:
     If it leaves the loops around that one too, the phi there is a definition in them.
     """
     loops = dominance.loops()
-    of_loop: dict[Loop, int] = {}
-    for loop in dict.fromkeys(loops.values()):
-        of_loop[loop] = sum(1 << dominance.number[exit] for exit in loop.exits())
+    of_loop = {loop: sum(1 << dominance.number[exit] for exit in exits) for loop, exits in exits_of(loops).items()}
     return [of_loop[loops[block]] if block in loops else 0 for block in dominance.order]
 
 

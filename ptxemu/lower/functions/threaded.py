@@ -44,6 +44,7 @@ class ThreadedBuilder(FunctionBuilder):
         super().__init__(graph, uniformity, layout, unit)
         self.steps = Steps(self.ctx, lower)
         self.handed: dict[Phi, Reg] = {}  # what is handed over to a phi
+        self.takers: dict[Block, list[Phi]] = {}  # the phis of a block that something is handed over to
         self.lanes_waiting: dict[Block, int] = {}  # places of masks: lanes that have been sent to a block
         self.lanes_running: dict[Block, int] = {}  # and those that it last ran with
         self.frame_bytes = 0
@@ -59,6 +60,7 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _prepare(self) -> None:
         homes = self._homes()
+        self.takers = {block: [phi for phi in block.phis if homes.get(phi, phi) is not None] for block in self.order}
         lifetimes = self._lifetimes(homes)
         sized = [(value, life, self._bytes(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.items()]
         offsets, self.frame_bytes = place(sized, self._place_masks())
@@ -176,7 +178,7 @@ class ThreadedBuilder(FunctionBuilder):
         return Way(self.linear.after(block, direct))
 
     def _fill(self, block: Block) -> None:
-        for phi in block.phis:
+        for phi in self.takers[block]:
             if (handed := self.handed[phi]) is not phi.dst:
                 self.steps.copy(handed, phi.dst, self._bytes(phi.dst))
         for op in self._body(block):
@@ -204,7 +206,7 @@ class ThreadedBuilder(FunctionBuilder):
         """The steps for the phis of ``succ``."""
         waits = again or self.linear.waits(block, succ)
         ctx, steps = self.ctx, self.steps
-        for phi in succ.phis:
+        for phi in self.takers[succ]:
             arg, target = phi.args[block], self.handed[phi]
             if waits and not ctx.is_scalar(phi.dst):
                 steps.special("merge", _merge, arg, target)
@@ -215,7 +217,7 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _send(self, block: Block, succ: Block, lanes: int, onwards: Way) -> None:
         """Lanes leave for ``succ``, and control goes on."""
-        if succ.phis and lanes != CURRENT:
+        if self.takers[succ] and lanes != CURRENT:
             self.steps.control("resume", lanes)
         self._steps_to(block, succ)
         if self.mask_home[succ] is succ:
@@ -268,12 +270,12 @@ class ThreadedBuilder(FunctionBuilder):
         edges: list[int | Way] = []
         for succ in block.succs:
             place = self.lanes_waiting[succ] if self.mask_home[succ] is succ else NOWHERE
-            edges += [self._edge(block, succ) if succ.phis else 0, place, self._way(block, succ)]
+            edges += [self._edge(block, succ) if self.takers[succ] else 0, place, self._way(block, succ)]
         apart = self._way(block, *block.succs)
         behind = 4 * (5 + len(block.table))
         self.steps.control("scatter", len(block.table) - 1, indices, behind, apart, *block.table, *edges)
         for succ in block.succs:
-            if succ.phis:
+            if self.takers[succ]:
                 self.steps.label(self._edge(block, succ).label)
                 self._steps_to(block, succ, again=True)
                 self.steps.control("stop", 0)
