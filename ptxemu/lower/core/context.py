@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from ptxemu.analysis.runs import Expected, Runs
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.uniformity import UNIFORM, Uniformity
+from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import ScalarType
@@ -268,7 +268,7 @@ class Context:
     # -- shapes and types
 
     def is_scalar(self, reg: Reg) -> bool:
-        return self.uniformity.known.get(reg, UNIFORM) is not None
+        return self.shape(reg) is not None
 
     def is_uniform(self, operand: Operand) -> bool:
         shape = self.shape(operand)
