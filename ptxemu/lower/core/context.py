@@ -55,6 +55,7 @@ class Context:
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         self.uniformity = uniformity
         self.shape: Callable[[Operand], Shape | None] = uniformity.shape
+        self.in_one_lane = False
         self.layout = layout
         self.unit = unit
         self.target = unit.target
@@ -205,11 +206,12 @@ class Context:
 
     @contextmanager
     def one_lane(self, shape: Callable[[Operand], Shape | None], slots: dict[Reg, str]) -> Iterator[None]:
-        """What is emitted inside is for one lane: values have other shapes there, and are kept in ``slots``."""
+        """What is emitted inside is for one lane: values have other shapes there, all scalar, and are kept in ``slots``."""
         whole = self.shape, self.slots
-        self.shape, self.slots = shape, slots
+        self.shape, self.slots, self.in_one_lane = shape, slots, True
         yield
         self.shape, self.slots = whole
+        self.in_one_lane = False
 
     def settle(self) -> None:
         """Load what only the slots of fragments hold, so that they serve again. Not inside of a branch."""
