@@ -37,7 +37,7 @@ SUITES = (
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_visa_surfaces", "test_ctm_memory", "test_hostile",
     "test_api_hostile", "test_looped", "test_tiers", "test_meetings", "test_geometry", "test_spec_vectors", "test_observer",
-    "test_cudart", "test_driver",
+    "test_cudart", "test_driver", "test_guard", "test_embed",
 )  # fmt: skip
 NOTHING_TO_RUN = 5  # the exit status of pytest
 LEFT_OUT = (
@@ -49,7 +49,8 @@ LEFT_OUT = (
 
 def build(folder: Path, kind: str) -> None:
     """Build the extension in a copy of the project."""
-    for name in ("csrc", "cuda", "tools", "ptxemu", "tests", "samples", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
+    files = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
+    for name in ("csrc", "cuda", "tools", "ptxemu", "tests", "samples", "docs", *files):
         source = ROOT / name
         ignore = shutil.ignore_patterns("*.so", "__pycache__")
         if source.is_dir():
