@@ -69,6 +69,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_bulk_zero),
   SYMBOL(pe_cluster_arrive),
   SYMBOL(pe_cluster_wait),
+  PE_DIALECT_SYMBOLS(SYMBOL),
   SYMBOL(pe_run_steps),
   SYMBOL(pe_step_enter),
   SYMBOL(pe_step_admit),
