@@ -44,7 +44,10 @@ enum {
   cudaErrorStreamCaptureUnmatched = 903,
   cudaErrorStreamCaptureUnjoined = 904,
   cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorStreamCaptureImplicit = 906,
   cudaErrorCapturedEvent = 907,
+  cudaErrorStreamCaptureWrongThread = 908,
+  cudaErrorGraphExecUpdateFailure = 910,
   cudaErrorUnknown = 999
 };
 
@@ -192,6 +195,83 @@ typedef struct cudaMemLocation {
   int type; /* 1: a device, 2: the host */
   int id;
 } cudaMemLocation;
+
+/* ---- graphs ---- */
+
+enum {
+  cudaGraphNodeTypeKernel,
+  cudaGraphNodeTypeMemcpy,
+  cudaGraphNodeTypeMemset,
+  cudaGraphNodeTypeHost,
+  cudaGraphNodeTypeGraph,
+  cudaGraphNodeTypeEmpty,
+  cudaGraphNodeTypeWaitEvent,
+  cudaGraphNodeTypeEventRecord
+};
+
+typedef struct cudaGraphEdgeData {
+  unsigned char from_port, to_port, type;
+  unsigned char reserved[5];
+} cudaGraphEdgeData;
+
+typedef struct cudaKernelNodeParams {
+  void *func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void **kernelParams, **extra;
+} cudaKernelNodeParams;
+
+typedef struct cudaMemcpyNodeParams {
+  int flags;
+  int reserved[3];
+  cudaMemcpy3DParms copyParams;
+} cudaMemcpyNodeParams;
+
+typedef struct cudaMemsetParams {
+  void *dst;
+  size_t pitch;
+  unsigned value, elementSize;
+  size_t width, height; /* elements, rows */
+} cudaMemsetParams;
+
+typedef struct cudaHostNodeParams {
+  cudaHostFn_t fn;
+  void *userData;
+} cudaHostNodeParams;
+
+typedef struct cudaGraphNodeParams {
+  int type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    cudaKernelNodeParams kernel;
+    cudaMemcpyNodeParams memcpy;
+    cudaMemsetParams memset;
+    cudaHostNodeParams host;
+    cudaGraph_t graph;
+    cudaEvent_t event;
+  };
+  long long reserved2;
+} cudaGraphNodeParams;
+
+typedef struct cudaGraphInstantiateParams {
+  unsigned long long flags;
+  cudaStream_t uploadStream;
+  cudaGraphNode_t errNode_out;
+  int result_out;
+} cudaGraphInstantiateParams;
+
+enum {
+  cudaGraphExecUpdateSuccess,
+  cudaGraphExecUpdateError,
+  cudaGraphExecUpdateErrorTopologyChanged,
+  cudaGraphExecUpdateErrorNodeTypeChanged
+};
+
+typedef struct cudaGraphExecUpdateResultInfo {
+  int result;
+  cudaGraphNode_t errorNode, errorFromNode;
+} cudaGraphExecUpdateResultInfo;
 
 /* What nvcc's code registers: a fat binary, and what lies around it. */
 enum { PX_FAT_WRAPPER = 0x466243b1 };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
+#include "px_graph.h"
 #include "px_stream.h"
 
 /* ---- checks ---- */
@@ -77,10 +78,10 @@ static bool can_wait(const px_side *side, size_t width, size_t height, size_t de
   return side->array || check(side, width, height, depth, px_is_known) == cudaSuccess;
 }
 
-static cudaError_t submit(cudaStream_t stream, px_kind kind, const px_box *box) {
+static px_work *box_work(px_kind kind, const px_box *box) {
   px_work *work = px_work_new(kind);
   if (work) work->box = *box;
-  return px_submit(stream, work, NULL, NULL);
+  return work;
 }
 
 static cudaError_t check_copy(const px_box *box, int kind) {
@@ -94,6 +95,7 @@ static cudaError_t check_copy(const px_box *box, int kind) {
 cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind) {
   const px_box box = {.to = *to, .from = *from, .width = width, .height = height, .depth = depth};
   cudaError_t error = check_copy(&box, kind);
+  if (!error) error = px_capture_legacy();
   if (!error) error = px_stream_wait(NULL);
   if (!error && width) px_copy_box(&box);
   return error ? error : px_enter();
@@ -105,10 +107,22 @@ cudaError_t px_copy_in(cudaStream_t stream, const px_side *to, const px_side *fr
   cudaError_t error = check_copy(&box, kind);
   if (error || !width || !height || !depth) return error;
   bool waits = can_wait(to, width, height, depth) && can_wait(from, width, height, depth);
-  if (waits || px_stream_of(stream)->capture) return submit(stream, PX_COPY, &box);
+  if (waits || px_is_captured(stream)) {
+    px_work *work = box_work(PX_COPY, &box);
+    if (work) work->direction = kind;
+    return px_submit(stream, work);
+  }
   error = px_stream_wait(stream);
   if (!error) px_copy_box(&box);
   return error ? error : px_enter();
+}
+
+cudaError_t px_copy_work(const px_box *box, int kind, px_work **out) {
+  cudaError_t error = check_copy(box, kind);
+  if (error) return error;
+  *out = box_work(PX_COPY, box);
+  if (*out) (*out)->direction = kind;
+  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 /* `in`: the stream of a call that has one, or NULL. */
@@ -253,20 +267,25 @@ static bool side_of(px_side *out, cudaArray_t array, cudaPos at, cudaPitchedPtr 
   return fits;
 }
 
-static cudaError_t copy_box(const cudaMemcpy3DParms *what, const cudaStream_t *in) {
-  px_side target, source;
-  size_t width;
-  PX_ENTER();
-  PX_REQUIRE(what && !(what->srcArray && what->srcPtr.ptr) && !(what->dstArray && what->dstPtr.ptr), cudaErrorInvalidValue);
+cudaError_t px_copy_parse(const cudaMemcpy3DParms *what, px_box *out) {
+  if (!what || (what->srcArray && what->srcPtr.ptr) || (what->dstArray && what->dstPtr.ptr)) return cudaErrorInvalidValue;
   cudaArray_t array = what->srcArray ? what->srcArray : what->dstArray;
   size_t texel = array ? array->surface.elem_bytes : 1;
-  bool fits = side_of(&target, what->dstArray, what->dstPos, what->dstPtr, texel) &&
-              side_of(&source, what->srcArray, what->srcPos, what->srcPtr, texel) &&
-              !__builtin_mul_overflow(what->extent.width, texel, &width);
-  PX_REQUIRE(fits, cudaErrorInvalidValue);
-  if (!in) return px_report(px_copy(&target, &source, width, what->extent.height, what->extent.depth, what->kind));
+  *out = (px_box){.height = what->extent.height, .depth = what->extent.depth};
+  bool fits = side_of(&out->to, what->dstArray, what->dstPos, what->dstPtr, texel) &&
+              side_of(&out->from, what->srcArray, what->srcPos, what->srcPtr, texel) &&
+              !__builtin_mul_overflow(what->extent.width, texel, &out->width);
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+static cudaError_t copy_box(const cudaMemcpy3DParms *what, const cudaStream_t *in) {
+  px_box box;
+  PX_ENTER();
+  cudaError_t error = px_copy_parse(what, &box);
+  PX_REQUIRE(!error, error);
+  if (!in) return px_report(px_copy(&box.to, &box.from, box.width, box.height, box.depth, what->kind));
   PX_REQUIRE(px_is_stream(*in), cudaErrorInvalidResourceHandle);
-  return px_report(px_copy_in(*in, &target, &source, width, what->extent.height, what->extent.depth, what->kind));
+  return px_report(px_copy_in(*in, &box.to, &box.from, box.width, box.height, box.depth, what->kind));
 }
 
 PX_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *what) { return copy_box(what, NULL); }
@@ -275,10 +294,23 @@ PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t
 
 /* ---- sets: device memory only, so that they can always wait ---- */
 
-cudaError_t px_set_in(cudaStream_t stream, const px_box *box) {
+static cudaError_t check_set(const px_box *box) {
   if (!box->width || !box->height || !box->depth) return cudaSuccess;
-  cudaError_t error = check(&box->to, box->width, box->height, box->depth, px_is_device);
-  return error ? error : submit(stream, PX_SET, box);
+  return check(&box->to, box->width, box->height, box->depth, px_is_device);
+}
+
+cudaError_t px_set_work(const px_box *box, px_work **out) {
+  cudaError_t error = check_set(box);
+  if (error) return error;
+  *out = box_work(PX_SET, box);
+  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t px_set_in(cudaStream_t stream, const px_box *box) {
+  px_work *work;
+  if (!box->width || !box->height || !box->depth) return cudaSuccess;
+  cudaError_t error = px_set_work(box, &work);
+  return error ? error : px_submit(stream, work);
 }
 
 static cudaError_t set_in(cudaStream_t stream, void *memory, size_t pitch, size_t slice, int value, size_t width,

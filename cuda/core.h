@@ -131,6 +131,14 @@ cudaError_t px_copy_in(cudaStream_t stream, const px_side *to, const px_side *fr
                        size_t depth, int kind);
 
 struct px_box;
+struct px_work;
+
+/* The box of a copy that a program describes; nothing is checked but that its sizes can be. */
+cudaError_t px_copy_parse(const cudaMemcpy3DParms *what, struct px_box *out);
+
+/* A copy of a box, or a set of it, that can be done any number of times. */
+cudaError_t px_copy_work(const struct px_box *box, int kind, struct px_work **out);
+cudaError_t px_set_work(const struct px_box *box, struct px_work **out);
 
 /* Set a box of device memory in the order of a stream. */
 cudaError_t px_set_in(cudaStream_t stream, const struct px_box *box);

@@ -6,22 +6,27 @@
 enum { EVENT = 0x4576656e };
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
-struct px_event {
-  uint32_t mark; /* EVENT */
-  unsigned flags;
-  px_item *item;              /* the last record of it; NULL: there is none */
-  unsigned long long capture; /* not 0: it was recorded in a capture, behind a node */
-  int node;
-};
+bool px_is_event(cudaEvent_t event) { return event && event->mark == EVENT; }
 
-static bool is_event(cudaEvent_t event) { return event && event->mark == EVENT; }
+cudaEvent_t px_event_keep(cudaEvent_t event) {
+  atomic_fetch_add(&event->owners, 1);
+  return event;
+}
 
-/* Begin a function on an event that must have a record of its own, or none. */
-#define ENTER_EVENT(event)                                       \
-  do {                                                           \
-    PX_ENTER();                                                  \
-    PX_REQUIRE(is_event(event), cudaErrorInvalidResourceHandle); \
-    PX_REQUIRE(!(event)->capture, cudaErrorCapturedEvent);       \
+void px_event_release(cudaEvent_t event) {
+  if (atomic_fetch_sub(&event->owners, 1) != 1) return;
+  if (event->item) px_item_release(event->item);
+  free(event->behind.node);
+  free(event);
+}
+
+/* Begin a function that an event of a capture does not allow. */
+#define ENTER_EVENT(event)                                          \
+  do {                                                              \
+    PX_ENTER();                                                     \
+    PX_REQUIRE(px_is_event(event), cudaErrorInvalidResourceHandle); \
+    cudaError_t px_captured = px_capture_refuse_event(event);       \
+    PX_REQUIRE(!px_captured, px_captured);                          \
   } while (0)
 
 PX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
@@ -31,35 +36,22 @@ PX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   cudaEvent_t event = malloc(sizeof *event);
   PX_REQUIRE(event, cudaErrorMemoryAllocation);
   *event = (struct px_event){.mark = EVENT, .flags = flags};
+  atomic_init(&event->owners, 1);
   *out = event;
   return px_report(cudaSuccess);
 }
 
 PX_API cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, 0); }
 
-static void forget(cudaEvent_t event) {
-  if (event->item) px_item_release(event->item);
-  event->item = NULL;
-  event->capture = 0;
-}
+enum { EXTERNAL = 1 }; /* in a capture: a node of the graph, instead of a place in it */
 
 PX_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  px_item *item;
+  cudaError_t error;
   PX_ENTER();
-  PX_REQUIRE(is_event(event) && px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!(flags & ~1u), cudaErrorInvalidValue);
-  struct px_stream *own = px_stream_of(stream);
-  if (own->capture) {
-    forget(event);
-    event->capture = px_capture_id(own);
-    event->node = own->tail;
-    return px_report(cudaSuccess);
-  }
-  cudaError_t error = px_submit(stream, px_work_new(PX_NOTHING), NULL, &item);
-  if (error) return px_report(error);
-  forget(event);
-  event->item = item;
-  return px_report(cudaSuccess);
+  PX_REQUIRE(px_is_event(event) && px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(!(flags & ~(unsigned)EXTERNAL), cudaErrorInvalidValue);
+  if (!(flags & EXTERNAL) && px_capture_record(px_stream_of(stream), event, &error)) return px_report(error);
+  return px_report(px_submit(stream, px_work_event(PX_RECORD, event)));
 }
 
 PX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -68,33 +60,52 @@ PX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 PX_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ENTER_EVENT(event);
-  cudaError_t error = px_item_wait(event->item);
+  px_item *item = px_event_item(event);
+  cudaError_t error = px_item_wait(item);
+  if (item) px_item_release(item);
   return px_report(error ? error : px_enter());
+}
+
+/* Whether all is done that came before the last record of an event. */
+static bool is_done(cudaEvent_t event) {
+  px_item *item = px_event_item(event);
+  bool done = px_item_done(item);
+  if (item) px_item_release(item);
+  return done;
 }
 
 PX_API cudaError_t cudaEventQuery(cudaEvent_t event) {
   ENTER_EVENT(event);
-  return px_report(px_item_done(event->item) ? px_enter() : cudaErrorNotReady);
+  return px_report(is_done(event) ? px_enter() : cudaErrorNotReady);
 }
 
 PX_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  cudaError_t error;
   PX_ENTER();
-  PX_REQUIRE(!(flags & ~1u), cudaErrorInvalidValue);
-  PX_REQUIRE(px_is_stream(stream) && is_event(event), cudaErrorInvalidResourceHandle);
-  if (event->capture) return px_report(px_capture_join(px_stream_of(stream), event->capture, event->node));
-  PX_REQUIRE(!px_stream_of(stream)->capture, cudaErrorStreamCaptureIsolation);
-  if (px_item_done(event->item)) return px_report(cudaSuccess);
-  return px_report(px_submit(stream, px_work_new(PX_NOTHING), event->item, NULL));
+  PX_REQUIRE(!(flags & ~(unsigned)EXTERNAL), cudaErrorInvalidValue);
+  PX_REQUIRE(px_is_stream(stream) && px_is_event(event), cudaErrorInvalidResourceHandle);
+  if (!(flags & EXTERNAL) && px_capture_join(px_stream_of(stream), event, &error)) return px_report(error);
+  return px_report(is_done(event) && !px_is_captured(stream) ? cudaSuccess
+                                                             : px_submit(stream, px_work_event(PX_WAIT, event)));
+}
+
+/* Nanoseconds at which an event came; -1: it has not come yet, -2: it was never recorded. */
+static double time_of(cudaEvent_t event) {
+  px_item *item = px_event_item(event);
+  if (!item) return -2;
+  double at = px_item_done(item) ? (double)item->at.tv_sec * 1e9 + (double)item->at.tv_nsec : -1;
+  px_item_release(item);
+  return at;
 }
 
 PX_API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
   PX_ENTER();
   PX_REQUIRE(milliseconds, cudaErrorInvalidValue);
-  PX_REQUIRE(is_event(from) && is_event(to), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(from->item && to->item && !((from->flags | to->flags) & DISABLE_TIMING), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(px_item_done(from->item) && px_item_done(to->item), cudaErrorNotReady);
-  const struct timespec *start = &from->item->at, *end = &to->item->at;
-  *milliseconds = (float)((double)(end->tv_sec - start->tv_sec) * 1e3 + (double)(end->tv_nsec - start->tv_nsec) / 1e6);
+  PX_REQUIRE(px_is_event(from) && px_is_event(to), cudaErrorInvalidResourceHandle);
+  double start = time_of(from), end = time_of(to);
+  PX_REQUIRE(start != -2 && end != -2 && !((from->flags | to->flags) & DISABLE_TIMING), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(start >= 0 && end >= 0, cudaErrorNotReady);
+  *milliseconds = (float)((end - start) / 1e6);
   return px_report(cudaSuccess);
 }
 
@@ -104,9 +115,8 @@ PX_API cudaError_t cudaEventElapsedTime_v2(float *milliseconds, cudaEvent_t from
 
 PX_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
   PX_ENTER();
-  PX_REQUIRE(is_event(event), cudaErrorInvalidResourceHandle);
-  forget(event);
+  PX_REQUIRE(px_is_event(event), cudaErrorInvalidResourceHandle);
   event->mark = 0;
-  free(event);
+  px_event_release(event);
   return px_report(cudaSuccess);
 }

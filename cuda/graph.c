@@ -1,276 +1,367 @@
-/* graph.c: graphs, made by capturing streams: launches, copies, sets, functions of the program, and their order. */
+/* graph.c: nodes and edges of graphs. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "px_graph.h"
+#include "px_runtime.h"
 
-enum { GRAPH = 0x47726170, EXEC = 0x45786563 };
-
-/* Nodes and, as pairs of their numbers, which comes before which. Earlier nodes have lower numbers. */
-typedef struct nodes {
-  px_work **work;
-  size_t count, room;
-  int (*edge)[2];
-  size_t edges, edge_room;
-} nodes;
-
-struct px_graph {
-  uint32_t mark; /* GRAPH */
-  unsigned long long id;
-  struct px_graph *next;     /* that is being made */
-  struct px_stream *origin;  /* NULL: it is made */
-  struct px_stream **joined; /* streams that are captured in it */
-  size_t streams, stream_room;
-  bool broken; /* something could not be captured */
-  nodes all;
-};
-
-struct px_graph_exec {
-  uint32_t mark; /* EXEC */
-  nodes all;
-  px_item *last; /* a graph does not run beside itself */
-};
+enum { GRAPH = 0x47726170, NODE = 0x4e6f6465 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct px_graph *captures; /* that go on */
 
-static bool make_room(void **array, size_t count, size_t *room, size_t size) {
-  if (count < *room) return true;
-  size_t more = *room ? 2 * *room : 16;
-  void *grown = realloc(*array, more * size);
-  if (!grown) return false;
-  *array = grown;
-  *room = more;
-  return true;
-}
+void px_graph_lock(void) { pthread_mutex_lock(&lock); }
 
-static bool add_edge(nodes *all, int before, int behind) {
-  if (before < 0) return true;
-  if (!make_room((void **)&all->edge, all->edges, &all->edge_room, sizeof *all->edge)) return false;
-  all->edge[all->edges][0] = before;
-  all->edge[all->edges++][1] = behind;
-  return true;
-}
+void px_graph_unlock(void) { pthread_mutex_unlock(&lock); }
 
-static bool add_node(nodes *all, px_work *work) {
-  if (!make_room((void **)&all->work, all->count, &all->room, sizeof *all->work)) return false;
-  all->work[all->count++] = work;
-  return true;
-}
+bool px_is_graph(cudaGraph_t graph) { return graph && graph->mark == GRAPH; }
 
-static void release(nodes *all) {
-  for (size_t i = 0; i < all->count; i++) px_work_release(all->work[i]);
-  free(all->work);
-  free(all->edge);
-}
+bool px_is_node(cudaGraphNode_t node) { return node && node->mark == NODE; }
 
-/* ---- capture ---- */
+/* ---- sets of nodes ---- */
 
-static bool join(struct px_graph *graph, struct px_stream *stream) {
-  if (!make_room((void **)&graph->joined, graph->streams, &graph->stream_room, sizeof *graph->joined)) return false;
-  graph->joined[graph->streams++] = stream;
-  stream->capture = graph;
-  stream->tail = -1;
-  return true;
-}
-
-/* With the lock held. */
-static cudaError_t add(struct px_stream *stream, px_work *work, int also) {
-  struct px_graph *graph = stream->capture;
-  int number = (int)graph->all.count;
-  if (!work || !add_node(&graph->all, work)) {
-    px_work_release(work);
-    graph->broken = true;
-    return cudaErrorMemoryAllocation;
+bool px_nodes_add(px_nodes *nodes, struct px_node *node) {
+  if (nodes->count == nodes->room) {
+    size_t room = nodes->room ? 2 * nodes->room : 2;
+    struct px_node **grown = realloc(nodes->node, room * sizeof(struct px_node *));
+    if (!grown) return false;
+    nodes->node = grown;
+    nodes->room = room;
   }
-  bool fits = add_edge(&graph->all, stream->tail, number) && add_edge(&graph->all, also, number);
-  graph->broken |= !fits;
-  stream->tail = number;
-  return fits ? cudaSuccess : cudaErrorMemoryAllocation;
+  nodes->node[nodes->count++] = node;
+  return true;
 }
 
-cudaError_t px_capture(struct px_stream *stream, px_work *work) {
-  pthread_mutex_lock(&lock);
-  cudaError_t error = add(stream, work, -1);
-  pthread_mutex_unlock(&lock);
-  return error;
+static size_t place_of(const px_nodes *nodes, const struct px_node *node) {
+  size_t at = 0;
+  while (at < nodes->count && nodes->node[at] != node) at++;
+  return at;
 }
 
-unsigned long long px_capture_id(const struct px_stream *stream) { return stream->capture ? stream->capture->id : 0; }
+bool px_nodes_have(const px_nodes *nodes, const struct px_node *node) { return place_of(nodes, node) < nodes->count; }
 
-cudaError_t px_capture_join(struct px_stream *stream, unsigned long long id, int node) {
-  pthread_mutex_lock(&lock);
-  cudaError_t error = cudaSuccess;
-  struct px_graph *graph = captures;
-  while (graph && graph->id != id) graph = graph->next;
-  if (!graph)
-    error = cudaErrorCapturedEvent;
-  else if (stream->capture && stream->capture != graph)
-    error = cudaErrorStreamCaptureMerge;
-  else if (!stream->capture && !join(graph, stream))
-    error = cudaErrorMemoryAllocation;
-  else
-    error = add(stream, px_work_new(PX_NOTHING), node);
-  pthread_mutex_unlock(&lock);
-  return error;
+static void take_away(px_nodes *nodes, const struct px_node *node) {
+  size_t at = place_of(nodes, node);
+  if (at == nodes->count) return;
+  memmove(nodes->node + at, nodes->node + at + 1, (--nodes->count - at) * sizeof *nodes->node);
 }
 
-PX_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode) {
-  static unsigned long long last;
-  PX_ENTER();
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(mode >= 0 && mode <= 2, cudaErrorInvalidValue);
-  PX_REQUIRE((uintptr_t)stream > 1, cudaErrorStreamCaptureUnsupported);
-  struct px_stream *own = px_stream_of(stream);
-  PX_REQUIRE(!own->capture, cudaErrorIllegalState);
+/* ---- edges, with the lock held ---- */
+
+/* Of two nodes, the one with fewer edges is asked. */
+static bool follows(const struct px_node *node, const struct px_node *before) {
+  return node->before.count < before->behind.count ? px_nodes_have(&node->before, before)
+                                                   : px_nodes_have(&before->behind, node);
+}
+
+bool px_node_follow(struct px_node *node, struct px_node *before) {
+  if (follows(node, before)) return true;
+  if (!px_nodes_add(&node->before, before)) return false;
+  if (px_nodes_add(&before->behind, node)) return true;
+  node->before.count--;
+  return false;
+}
+
+static void part(struct px_node *node, struct px_node *before) {
+  take_away(&node->before, before);
+  take_away(&before->behind, node);
+}
+
+/* ---- nodes and graphs, with the lock held ---- */
+
+struct px_graph *px_graph_new(void) {
   struct px_graph *graph = calloc(1, sizeof *graph);
-  PX_REQUIRE(graph, cudaErrorMemoryAllocation);
-  graph->mark = GRAPH;
-  graph->origin = own;
-  pthread_mutex_lock(&lock);
-  bool joined = join(graph, own);
-  if (joined) {
-    graph->id = ++last;
-    graph->next = captures;
-    captures = graph;
-  }
-  pthread_mutex_unlock(&lock);
-  if (!joined) free(graph);
-  return px_report(joined ? cudaSuccess : cudaErrorMemoryAllocation);
+  if (graph) graph->mark = GRAPH;
+  return graph;
 }
 
-static void destroy(struct px_graph *graph) {
-  release(&graph->all);
-  free(graph->joined);
+struct px_node *px_node_new(struct px_graph *graph, int type, px_work *work, struct px_graph *child) {
+  static unsigned long long last;
+  struct px_node *node = calloc(1, sizeof *node);
+  if (!node) return NULL;
+  *node = (struct px_node){.mark = NODE, .type = type, .id = ++last, .graph = graph, .work = work, .child = child};
+  if (child) child->child = true;
+  node->previous = graph->last;
+  *(graph->last ? &graph->last->next : &graph->first) = node;
+  graph->last = node;
+  graph->count++;
+  return node;
+}
+
+static void empty(struct px_node *node) {
+  px_work_release(node->work);
+  if (node->child) px_graph_free(node->child);
+  free(node->places);
+  node->work = NULL;
+  node->child = NULL;
+  node->places = NULL;
+}
+
+static void free_node(struct px_node *node) {
+  empty(node);
+  free(node->before.node);
+  free(node->behind.node);
+  node->mark = 0;
+  free(node);
+}
+
+static void remove_node(struct px_node *node) {
+  struct px_graph *graph = node->graph;
+  for (size_t i = 0; i < node->before.count; i++) take_away(&node->before.node[i]->behind, node);
+  for (size_t i = 0; i < node->behind.count; i++) take_away(&node->behind.node[i]->before, node);
+  *(node->previous ? &node->previous->next : &graph->first) = node->next;
+  *(node->next ? &node->next->previous : &graph->last) = node->previous;
+  graph->count--;
+  free_node(node);
+}
+
+void px_graph_free(struct px_graph *graph) {
+  for (struct px_node *node = graph->first, *next; node; node = next) {
+    next = node->next;
+    free_node(node);
+  }
   graph->mark = 0;
   free(graph);
 }
 
-/* Whether all that other streams have put into the graph comes before the end of the stream that began it. */
-static bool is_joined(const struct px_graph *graph) {
-  const nodes *all = &graph->all;
-  bool *reached = calloc(all->count + 1, 1), joined = reached != NULL;
-  if (reached && graph->origin->tail >= 0) reached[graph->origin->tail] = true;
-  for (size_t i = all->edges; reached && i-- > 0;) /* edges are in the order of what they lead to */
-    if (reached[all->edge[i][1]]) reached[all->edge[i][0]] = true;
-  for (size_t i = 0; joined && i < all->count; i++) joined = reached[i];
-  free(reached);
-  return joined;
+/* A copy of a node, without its edges; `copies` has those that were made before. */
+static bool copy_node(struct px_node *node, struct px_graph *to, px_nodes *copies) {
+  struct px_graph *child = node->child ? px_graph_copy(node->child) : NULL;
+  bool fits = child || !node->child;
+  struct px_node *made = fits ? px_node_new(to, node->type, node->work, child) : NULL;
+  if (!made) {
+    if (child) px_graph_free(child);
+    return false;
+  }
+  if (node->work) px_work_keep(node->work);
+  made->origin = node->id;
+  node->number = copies->count;
+  return px_nodes_add(copies, made);
 }
 
-PX_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
-  PX_ENTER();
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  struct px_stream *own = px_stream_of(stream);
-  struct px_graph *graph = own->capture;
-  PX_REQUIRE(out && graph, cudaErrorInvalidValue);
-  PX_REQUIRE(graph->origin == own, cudaErrorStreamCaptureUnmatched);
-  pthread_mutex_lock(&lock);
-  cudaError_t error = graph->broken      ? cudaErrorStreamCaptureInvalidated
-                      : is_joined(graph) ? cudaSuccess
-                                         : cudaErrorStreamCaptureUnjoined;
-  for (size_t i = 0; i < graph->streams; i++) graph->joined[i]->capture = NULL;
-  graph->streams = 0;
-  graph->origin = NULL;
-  struct px_graph **at = &captures;
-  while (*at != graph) at = &(*at)->next;
-  *at = graph->next;
-  pthread_mutex_unlock(&lock);
-  if (error) destroy(graph);
-  *out = error ? NULL : graph;
-  return px_report(error);
+static bool copy_all(const struct px_graph *graph, struct px_graph *to, px_nodes *copies) {
+  bool fits = true;
+  for (struct px_node *node = graph->first; fits && node; node = node->next) fits = copy_node(node, to, copies);
+  for (struct px_node *node = graph->first; fits && node; node = node->next)
+    for (size_t i = 0; fits && i < node->before.count; i++)
+      fits = px_node_follow(copies->node[node->number], copies->node[node->before.node[i]->number]);
+  return fits;
 }
 
-PX_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status) {
-  PX_ENTER();
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(status, cudaErrorInvalidValue);
-  const struct px_graph *graph = px_stream_of(stream)->capture;
-  *status = !graph ? 0 : graph->broken ? 2 : 1;
-  return px_report(cudaSuccess);
+struct px_graph *px_graph_copy(const struct px_graph *graph) {
+  px_nodes copies = {0};
+  struct px_graph *made = px_graph_new();
+  bool fits = made && copy_all(graph, made, &copies);
+  free(copies.node);
+  if (!fits && made) px_graph_free(made);
+  return fits ? made : NULL;
 }
 
-/* ---- graphs ---- */
+/* ---- making them ---- */
 
-static bool is_graph(cudaGraph_t graph) { return graph && graph->mark == GRAPH && !graph->origin; }
-
-static bool is_exec(cudaGraphExec_t exec) { return exec && exec->mark == EXEC; }
+PX_API cudaError_t cudaGraphCreate(cudaGraph_t *out, unsigned flags) {
+  ENTER_GRAPH(out && !flags);
+  *out = px_graph_new();
+  LEAVE(*out ? cudaSuccess : cudaErrorMemoryAllocation);
+}
 
 PX_API cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  PX_ENTER();
-  PX_REQUIRE(is_graph(graph), cudaErrorInvalidValue);
-  destroy(graph);
-  return px_report(cudaSuccess);
+  ENTER_GRAPH(px_is_graph(graph) && !graph->child && !graph->captured);
+  px_graph_free(graph);
+  LEAVE(cudaSuccess);
 }
 
-/* Their number only: nodes have no handles. */
-PX_API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *out, size_t *count) {
-  PX_ENTER();
-  PX_REQUIRE(is_graph(graph) && count, cudaErrorInvalidValue);
-  PX_REQUIRE(!out, cudaErrorNotSupported);
-  *count = graph->all.count;
-  return px_report(cudaSuccess);
+PX_API cudaError_t cudaGraphClone(cudaGraph_t *out, cudaGraph_t graph) {
+  ENTER_GRAPH(out && px_is_graph(graph));
+  *out = px_graph_copy(graph);
+  LEAVE(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
-static bool copy(const nodes *from, nodes *to) {
-  for (size_t i = 0; i < from->count; i++)
-    if (!add_node(to, px_work_keep(from->work[i]))) {
-      px_work_release(from->work[i]);
-      return false;
-    }
-  for (size_t i = 0; i < from->edges; i++)
-    if (!add_edge(to, from->edge[i][0], from->edge[i][1])) return false;
+PX_API cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *out, cudaGraphNode_t node, cudaGraph_t clone) {
+  ENTER_GRAPH(out && px_is_node(node) && px_is_graph(clone));
+  struct px_node *at = clone->first;
+  while (at && at->origin != node->id) at = at->next;
+  *out = at;
+  LEAVE(at ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+/* Whether nodes are of a graph, each once. */
+static bool are_of(const cudaGraphNode_t *nodes, size_t count, const struct px_graph *graph) {
+  if (count && !nodes) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!px_is_node(nodes[i]) || nodes[i]->graph != graph) return false;
   return true;
 }
 
-PX_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
-  enum { FREE_ON_LAUNCH = 1, USE_PRIORITY = 8 };
-  PX_ENTER();
-  PX_REQUIRE(out && is_graph(graph), cudaErrorInvalidValue);
-  PX_REQUIRE(!(flags & ~(unsigned long long)(FREE_ON_LAUNCH | USE_PRIORITY)), cudaErrorNotSupported);
-  struct px_graph_exec *exec = calloc(1, sizeof *exec);
-  PX_REQUIRE(exec, cudaErrorMemoryAllocation);
-  exec->mark = EXEC;
-  bool made = copy(&graph->all, &exec->all);
-  if (!made) release(&exec->all);
-  if (!made) free(exec);
-  *out = made ? exec : NULL;
-  return px_report(made ? cudaSuccess : cudaErrorMemoryAllocation);
+static cudaError_t add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+                       px_content content) {
+  if (!out || !px_is_graph(graph) || !are_of(before, count, graph)) return cudaErrorInvalidValue;
+  if (content.child && !px_is_graph(content.child)) return cudaErrorInvalidValue;
+  struct px_graph *child = content.child ? px_graph_copy(content.child) : NULL;
+  bool fits = child || !content.child;
+  struct px_node *made = fits ? px_node_new(graph, content.type, content.work, child) : NULL;
+  if (!made && child) px_graph_free(child);
+  if (!made) return cudaErrorMemoryAllocation;
+  if (content.work) px_work_keep(content.work);
+  for (size_t i = 0; fits && i < count; i++) {
+    bool twice = follows(made, before[i]);
+    fits = !twice && px_node_follow(made, before[i]);
+    if (twice) {
+      remove_node(made);
+      return cudaErrorInvalidValue;
+    }
+  }
+  if (!fits) remove_node(made);
+  *out = fits ? made : NULL;
+  return fits ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-PX_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
-  return cudaGraphInstantiateWithFlags(out, graph, flags);
+cudaError_t px_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+                         px_content content) {
+  px_graph_lock();
+  cudaError_t error = add(out, graph, before, count, content);
+  px_graph_unlock();
+  px_work_release(content.work);
+  return error;
 }
 
-PX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  PX_ENTER();
-  PX_REQUIRE(is_exec(exec), cudaErrorInvalidValue);
-  exec->mark = 0;
-  release(&exec->all);
-  if (exec->last) px_item_release(exec->last);
-  free(exec);
-  return px_report(cudaSuccess);
+cudaError_t px_node_set(cudaGraphNode_t node, px_content content) {
+  px_graph_lock();
+  bool fits = px_is_node(node) && node->type == content.type && !content.child;
+  if (fits) {
+    empty(node);
+    node->work = content.work;
+  }
+  px_graph_unlock();
+  if (!fits) px_work_release(content.work);
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-PX_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  px_item *end;
-  PX_ENTER();
-  PX_REQUIRE(is_exec(exec), cudaErrorInvalidValue);
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!px_stream_of(stream)->capture, cudaErrorNotSupported);
-  const nodes *all = &exec->all;
-  cudaError_t error =
-      px_submit_graph(stream, all->work, all->count, (const int (*)[2])all->edge, all->edges, exec->last, &end);
-  if (error) return px_report(error);
-  if (exec->last) px_item_release(exec->last);
-  exec->last = end;
-  return px_report(cudaSuccess);
+cudaError_t px_node_work(cudaGraphNode_t node, int type, px_work **out) {
+  px_graph_lock();
+  bool fits = px_is_node(node) && node->type == type;
+  if (fits) *out = px_work_keep(node->work);
+  px_graph_unlock();
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* There is nothing to move before the first launch. */
-PX_API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
-  PX_ENTER();
-  PX_REQUIRE(is_exec(exec), cudaErrorInvalidValue);
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  return px_report(cudaSuccess);
+PX_API cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
+  ENTER_GRAPH(px_is_node(node) && !node->graph->captured);
+  remove_node(node);
+  LEAVE(cudaSuccess);
+}
+
+/* ---- edges ---- */
+
+bool px_plain_edges(const cudaGraphEdgeData *data, size_t count) {
+  static const cudaGraphEdgeData plain;
+  for (size_t i = 0; data && i < count; i++)
+    if (memcmp(&data[i], &plain, sizeof plain) != 0) return false;
+  return true;
+}
+
+PX_API cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+                                               const cudaGraphEdgeData *data, size_t count) {
+  ENTER_GRAPH(px_is_graph(graph) && are_of(from, count, graph) && are_of(to, count, graph));
+  if (!px_plain_edges(data, count)) LEAVE(cudaErrorNotSupported);
+  for (size_t i = 0; i < count; i++) {
+    if (from[i] == to[i] || follows(to[i], from[i])) LEAVE(cudaErrorInvalidValue);
+    if (!px_node_follow(to[i], from[i])) LEAVE(cudaErrorMemoryAllocation);
+  }
+  LEAVE(cudaSuccess);
+}
+
+PX_API cudaError_t cudaGraphRemoveDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+                                                  const cudaGraphEdgeData *data, size_t count) {
+  ENTER_GRAPH(px_is_graph(graph) && are_of(from, count, graph) && are_of(to, count, graph));
+  if (!px_plain_edges(data, count)) LEAVE(cudaErrorNotSupported);
+  for (size_t i = 0; i < count; i++)
+    if (!follows(to[i], from[i])) LEAVE(cudaErrorInvalidValue);
+  for (size_t i = 0; i < count; i++) part(to[i], from[i]);
+  LEAVE(cudaSuccess);
+}
+
+/* ---- questions ---- */
+
+/* What a caller gets of an array: the rest of it is NULL, and the count what was written; without one, the count alone. */
+typedef struct answer {
+  cudaGraphNode_t *first, *second; /* or NULL */
+  cudaGraphEdgeData *data;
+  size_t room, found;
+} answer;
+
+static answer begin_answer(cudaGraphNode_t *first, cudaGraphNode_t *second, cudaGraphEdgeData *data, size_t *count) {
+  return (answer){first, second, data, first ? *count : 0, 0};
+}
+
+static void put(answer *out, struct px_node *first, struct px_node *second) {
+  if (out->found < out->room) {
+    out->first[out->found] = first;
+    if (out->second) out->second[out->found] = second;
+    if (out->data) out->data[out->found] = (cudaGraphEdgeData){0};
+  }
+  out->found++;
+}
+
+static cudaError_t end_answer(const answer *out, size_t *count) {
+  for (size_t i = out->found; i < out->room; i++) {
+    out->first[i] = NULL;
+    if (out->second) out->second[i] = NULL;
+  }
+  *count = out->first && out->found > out->room ? out->room : out->found;
+  return cudaSuccess;
+}
+
+PX_API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+  ENTER_GRAPH(px_is_graph(graph) && count);
+  answer out = begin_answer(nodes, NULL, NULL, count);
+  for (struct px_node *node = graph->first; node; node = node->next) put(&out, node, NULL);
+  LEAVE(end_answer(&out, count));
+}
+
+PX_API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+  ENTER_GRAPH(px_is_graph(graph) && count);
+  answer out = begin_answer(nodes, NULL, NULL, count);
+  for (struct px_node *node = graph->first; node; node = node->next)
+    if (!node->before.count) put(&out, node, NULL);
+  LEAVE(end_answer(&out, count));
+}
+
+PX_API cudaError_t cudaGraphGetEdges_v2(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
+                                        cudaGraphEdgeData *data, size_t *count) {
+  ENTER_GRAPH(px_is_graph(graph) && count && !from == !to);
+  answer out = begin_answer(from, to, data, count);
+  for (struct px_node *node = graph->first; node; node = node->next)
+    for (size_t i = 0; i < node->behind.count; i++) put(&out, node, node->behind.node[i]);
+  LEAVE(end_answer(&out, count));
+}
+
+static cudaError_t neighbours(cudaGraphNode_t node, bool behind, cudaGraphNode_t *nodes, cudaGraphEdgeData *data,
+                              size_t *count) {
+  ENTER_GRAPH(px_is_node(node) && count);
+  const px_nodes *found = behind ? &node->behind : &node->before;
+  answer out = begin_answer(nodes, NULL, data, count);
+  for (size_t i = 0; i < found->count; i++) put(&out, found->node[i], NULL);
+  LEAVE(end_answer(&out, count));
+}
+
+PX_API cudaError_t cudaGraphNodeGetDependencies_v2(cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *data,
+                                                   size_t *count) {
+  return neighbours(node, false, nodes, data, count);
+}
+
+PX_API cudaError_t cudaGraphNodeGetDependentNodes_v2(cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *data,
+                                                     size_t *count) {
+  return neighbours(node, true, nodes, data, count);
+}
+
+PX_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, int *type) {
+  ENTER_GRAPH(px_is_node(node) && type);
+  *type = node->type;
+  LEAVE(cudaSuccess);
+}
+
+PX_API cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *out) {
+  ENTER_GRAPH(px_is_node(node) && node->type == cudaGraphNodeTypeGraph && out);
+  *out = node->child;
+  LEAVE(cudaSuccess);
 }

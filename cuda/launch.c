@@ -1,4 +1,5 @@
 /* launch.c: launches, and what programs ask before them. */
+#include <stdlib.h>
 #include "checked.h"
 #include "core.h"
 #include "px_launch.h"
@@ -22,14 +23,23 @@ static cudaError_t prepare(px_kernel *kernel, const px_geometry *g, void *const 
   return error ? error : px_start_error(pe_start_check(what, message));
 }
 
-cudaError_t px_launch(px_kernel *kernel, const px_geometry *g, void *const *arguments) {
+cudaError_t px_launch_work(px_kernel *kernel, const px_geometry *g, void *const *arguments, px_work **out) {
   pe_start what;
   cudaError_t error = prepare(kernel, g, arguments, &what);
-  return error ? error : px_submit(g->stream, px_work_launch(&what), NULL, NULL);
+  if (error) return error;
+  *out = px_work_launch(&what, g->handle);
+  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-static cudaError_t launch_function(const void *function, const px_geometry *g, void **arguments) {
+cudaError_t px_launch(px_kernel *kernel, const px_geometry *g, void *const *arguments) {
+  px_work *work;
+  cudaError_t error = px_launch_work(kernel, g, arguments, &work);
+  return error ? error : px_submit(g->stream, work);
+}
+
+static cudaError_t launch_function(const void *function, px_geometry *g, void **arguments) {
   px_kernel *kernel;
+  g->handle = function;
   PX_ENTER();
   PX_REQUIRE(px_is_stream(g->stream), cudaErrorInvalidResourceHandle);
   cudaError_t error = px_kernel_of(function, &kernel);
@@ -38,7 +48,7 @@ static cudaError_t launch_function(const void *function, const px_geometry *g, v
 
 PX_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                     cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, stream, false, false}, arguments);
+  return launch_function(function, &(px_geometry){grid, block, shared, stream, false, false, NULL}, arguments);
 }
 
 PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -48,8 +58,46 @@ PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block
 
 PX_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                                cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, stream, true, false}, arguments);
+  return launch_function(function, &(px_geometry){grid, block, shared, stream, true, false, NULL}, arguments);
 }
+
+/* ---- arguments in a buffer ---- */
+
+enum { END, BUFFER_POINTER, BUFFER_SIZE };
+
+/* The buffer that `extra` names. */
+static cudaError_t read_extra(void **extra, uint8_t **buffer, size_t *size) {
+  *buffer = NULL;
+  *size = 0;
+  for (; (uintptr_t)*extra != END; extra += 2) {
+    if ((uintptr_t)*extra == BUFFER_POINTER)
+      *buffer = extra[1];
+    else if ((uintptr_t)*extra == BUFFER_SIZE && extra[1])
+      *size = *(size_t *)extra[1];
+    else
+      return cudaErrorInvalidValue;
+  }
+  return *buffer ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t px_places(const px_kernel *kernel, void **extra, void ***out) {
+  uint8_t *buffer;
+  size_t size;
+  cudaError_t error = read_extra(extra, &buffer, &size);
+  if (error) return error;
+  void **places = calloc(kernel->facts->parameters + 1u, sizeof *places);
+  if (!places) return cudaErrorMemoryAllocation;
+  for (uint32_t i = 0; !error && i < kernel->facts->parameters; i++) {
+    const pe_parameter_facts *parameter = &kernel->parameters[i];
+    places[i] = buffer + parameter->offset;
+    if (!pe_within(parameter->offset, parameter->size, size)) error = cudaErrorInvalidValue;
+  }
+  if (error) free(places);
+  *out = error ? NULL : places;
+  return error;
+}
+
+/* ---- attributes of launches ---- */
 
 /* What a launch attribute asks for; hints change nothing. */
 static cudaError_t apply(const cudaLaunchAttribute *attribute, px_geometry *g) {
@@ -78,7 +126,7 @@ cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_g
 
 PX_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
   PX_REQUIRE(config, cudaErrorInvalidValue);
-  px_geometry g = {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false, false};
+  px_geometry g = {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false, false, NULL};
   cudaError_t error = px_apply(config->attrs, config->numAttrs, &g);
   PX_REQUIRE(!error, error);
   return launch_function(function, &g, arguments);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
-#include "px_stream.h"
+#include "px_graph.h"
 
 const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
            px_memory_array[] = "cudaArray";
@@ -41,8 +41,16 @@ static bool is_kind(const pe_allocation *found, const char *kind) { return strcm
 
 /* ---- allocation ---- */
 
+/* Begin a function that changes what memory there is, which captures may forbid. */
+#define ENTER_UNSAFE()                           \
+  do {                                           \
+    PX_ENTER();                                  \
+    cudaError_t px_unsafe = px_capture_unsafe(); \
+    PX_REQUIRE(!px_unsafe, px_unsafe);           \
+  } while (0)
+
 static cudaError_t allocate(void **pointer, size_t size, const char *kind) {
-  PX_ENTER();
+  ENTER_UNSAFE();
   PX_REQUIRE(pointer, cudaErrorInvalidValue);
   uint64_t address = size ? px_allocate(size, kind) : 0;
   *pointer = (void *)(uintptr_t)address;
@@ -51,7 +59,7 @@ static cudaError_t allocate(void **pointer, size_t size, const char *kind) {
 
 static cudaError_t release(void *pointer, bool host) {
   pe_allocation found;
-  PX_ENTER();
+  ENTER_UNSAFE();
   if (!pointer) return px_report(cudaSuccess);
   PX_SETTLE();
   PX_REQUIRE(px_find(pointer, &found) && found.address == (uint64_t)(uintptr_t)pointer, cudaErrorInvalidValue);
@@ -103,15 +111,17 @@ PX_API cudaError_t cudaMalloc3D(cudaPitchedPtr *out, cudaExtent extent) {
   return allocate_rows(&out->ptr, &out->pitch, extent.width, extent.height, extent.depth);
 }
 
-/* ---- in the order of a stream: memory is there at once, and goes when all is done that may use it ---- */
+/* ---- in the order of a stream: memory is there at once, and goes when all is done that may use it. Graphs have no such nodes ---- */
 
 PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(!px_is_captured(stream), cudaErrorNotSupported);
   return allocate(pointer, size, px_memory_device);
 }
 
 PX_API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(!px_is_captured(stream), cudaErrorNotSupported);
   PX_REQUIRE(pointer, cudaErrorInvalidValue);
   return release(pointer, false);
 }

@@ -1,15 +1,116 @@
-/* px_graph.h: graphs that are made by capturing streams. */
+/* px_graph.h: graphs: work, and what of it comes before what.
+ *
+ * One lock guards all graphs and captures. Nothing is done while it is held: a launch takes a plan with it (px_stream.h).
+ */
 #ifndef PTXEMU_CUDA_GRAPH_H
 #define PTXEMU_CUDA_GRAPH_H
 #include "px_stream.h"
 
-/* Put work into the graph that a stream is captured in, behind what it has there. */
-cudaError_t px_capture(struct px_stream *stream, px_work *work);
+/* ---- graph.c: nodes and their order ---- */
 
-/* The number of the capture that a stream takes part in; 0: none. */
-unsigned long long px_capture_id(const struct px_stream *stream);
+struct px_node {
+  uint32_t mark; /* NODE */
+  int type;      /* cudaGraphNodeType* */
+  unsigned long long id;
+  unsigned long long origin; /* the id of the node that this one was cloned of; 0: none */
+  struct px_graph *graph;
+  struct px_node *next, *previous; /* in the order in which they were made */
+  px_work *work;                   /* NULL: none, or ... */
+  struct px_graph *child;          /* ... what is done is a graph, which is owned */
+  void **places;                   /* of the arguments in the work, once somebody has asked */
+  px_nodes before, behind;
+  size_t number, end; /* of use to a function that holds the lock */
+};
 
-/* A stream waits for a node of a capture that goes on, and takes part in it from then on. */
-cudaError_t px_capture_join(struct px_stream *stream, unsigned long long id, int node);
+struct px_graph {
+  uint32_t mark; /* GRAPH */
+  struct px_node *first, *last;
+  size_t count;
+  bool child;    /* a node owns it */
+  bool captured; /* a capture goes on */
+};
+
+void px_graph_lock(void);
+void px_graph_unlock(void);
+
+/* Begin a function on graphs: with the lock held, which LEAVE gives back. */
+#define ENTER_GRAPH(condition)                      \
+  do {                                              \
+    PX_ENTER();                                     \
+    px_graph_lock();                                \
+    if (!(condition)) LEAVE(cudaErrorInvalidValue); \
+  } while (0)
+#define LEAVE(error)                 \
+  do {                               \
+    cudaError_t px_result = (error); \
+    px_graph_unlock();               \
+    return px_report(px_result);     \
+  } while (0)
+
+bool px_is_graph(cudaGraph_t graph);
+bool px_is_node(cudaGraphNode_t node);
+
+bool px_nodes_add(px_nodes *nodes, struct px_node *node);
+bool px_nodes_have(const px_nodes *nodes, const struct px_node *node);
+
+/* With the lock held: a new graph; a copy of one; the end of one. NULL: there is no memory. */
+struct px_graph *px_graph_new(void);
+struct px_graph *px_graph_copy(const struct px_graph *graph);
+void px_graph_free(struct px_graph *graph);
+
+/* With the lock held: a new node, which owns work and child from then on, without edges; edges. */
+struct px_node *px_node_new(struct px_graph *graph, int type, px_work *work, struct px_graph *child);
+bool px_node_follow(struct px_node *node, struct px_node *before);
+
+/* What a node is made of. */
+typedef struct px_content {
+  int type;
+  px_work *work;
+  struct px_graph *child; /* copied, not owned */
+} px_content;
+
+/* Put work into a new node, into one that is there, or into what was instantiated of it. The work is owned by then, or released. */
+cudaError_t px_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+                         px_content content);
+cudaError_t px_node_set(cudaGraphNode_t node, px_content content);
+cudaError_t px_exec_set(cudaGraphExec_t exec, cudaGraphNode_t node, px_content content);
+
+/* The work of a node of a type, with an owner; an error: it is no such node. */
+cudaError_t px_node_work(cudaGraphNode_t node, int type, px_work **out);
+
+/* Edges carry nothing here. */
+bool px_plain_edges(const cudaGraphEdgeData *data, size_t count);
+
+/* ---- node.c: the parameters of nodes ---- */
+
+/* What a program says of a node, as the runtime API says it: what is to be done. */
+cudaError_t px_copy_content(const cudaMemcpy3DParms *what, px_content *out);
+cudaError_t px_set_content(const cudaMemsetParams *what, px_content *out);
+cudaError_t px_host_content(const cudaHostNodeParams *what, px_content *out);
+cudaError_t px_event_content(cudaEvent_t event, int type, px_content *out);
+
+/* Where the arguments of a kernel node lie; the node owns the array. */
+cudaError_t px_node_places(cudaGraphNode_t node, void ***out);
+
+/* ---- capture.c: streams whose work goes to a graph ---- */
+
+/* Put work that the call then owns into the graph that a stream is captured in, behind what it has there. false: it is not captured,
+ * and nothing has happened. */
+bool px_capture(struct px_stream *stream, px_work *work, cudaError_t *error);
+
+/* The same of the record of an event, and of a stream that waits for one that was recorded in a capture. */
+bool px_capture_record(struct px_stream *stream, cudaEvent_t event, cudaError_t *error);
+bool px_capture_join(struct px_stream *stream, cudaEvent_t event, cudaError_t *error);
+
+bool px_is_captured(cudaStream_t stream);
+
+/* Functions that cannot be captured make the capture of a stream or an event invalid, and return an error then. */
+cudaError_t px_capture_refuse(cudaStream_t stream);
+cudaError_t px_capture_refuse_event(cudaEvent_t event);
+
+/* The same of work in the legacy default stream, which captured streams would have to wait for, and of functions that a capture of
+ * this thread, or a global one, forbids. */
+cudaError_t px_capture_legacy(void);
+cudaError_t px_capture_unsafe(void);
 
 #endif

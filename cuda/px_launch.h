@@ -9,11 +9,24 @@ typedef struct px_geometry {
   size_t shared; /* dynamic, in bytes */
   cudaStream_t stream;
   bool cooperative;
-  bool host_memory; /* the kernel may touch all memory of the process */
+  bool host_memory;   /* the kernel may touch all memory of the process */
+  const void *handle; /* what the program calls the kernel */
 } px_geometry;
 
 /* Launch in the order of the stream; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *geometry, void *const *arguments);
+
+/* The same as work. */
+cudaError_t px_launch_work(px_kernel *kernel, const px_geometry *geometry, void *const *arguments, struct px_work **out);
+
+/* Where the arguments lie in a buffer, as `extra` of the driver API's launches says. The caller frees the array. */
+cudaError_t px_places(const px_kernel *kernel, void **extra, void ***out);
+
+struct px_content;
+
+/* A node of a graph that launches a kernel with arguments in either form. */
+cudaError_t px_kernel_content(px_kernel *kernel, const px_geometry *geometry, void **arguments, void **extra,
+                              struct px_content *out);
 
 /* What launch attributes ask for. */
 cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_geometry *geometry);

@@ -8,7 +8,7 @@
 
 /* ---- work.c: what is to be done ---- */
 
-typedef enum px_kind { PX_NOTHING, PX_LAUNCH, PX_COPY, PX_SET, PX_HOST } px_kind;
+typedef enum px_kind { PX_NOTHING, PX_LAUNCH, PX_COPY, PX_SET, PX_HOST, PX_RECORD, PX_WAIT } px_kind;
 
 /* A box of bytes, for copies and sets. */
 typedef struct px_box {
@@ -22,18 +22,23 @@ typedef struct px_box {
 typedef struct px_work {
   _Atomic unsigned owners;
   px_kind kind;
-  pe_start start; /* of a launch; module and code are owned */
+  pe_start start;     /* of a launch; module and code are owned */
+  const void *handle; /* what the program calls its kernel */
   px_box box;
+  int direction;         /* of a copy: cudaMemcpy* */
   cudaHostFn_t function; /* or ... */
   cudaStreamCallback_t callback;
   cudaStream_t stream; /* for the callback */
   void *data;
-  uint8_t params[]; /* of a launch */
+  cudaEvent_t event; /* that is recorded, or waited for; it is owned */
+  uint8_t params[];  /* of a launch */
 } px_work;
 
 /* New work with one owner; NULL: there is no memory. */
 px_work *px_work_new(px_kind kind);
-px_work *px_work_launch(const pe_start *start);
+px_work *px_work_launch(const pe_start *start, const void *handle);
+px_work *px_host_work(cudaHostFn_t function, void *data);
+px_work *px_work_event(px_kind kind, cudaEvent_t event);
 px_work *px_work_keep(px_work *work);
 void px_work_release(px_work *work);
 
@@ -59,7 +64,27 @@ typedef struct px_item {
   struct px_item *next;
 } px_item;
 
-struct px_graph;
+/* ---- event.c ---- */
+
+typedef struct px_nodes {
+  struct px_node **node;
+  size_t count, room;
+} px_nodes;
+
+struct px_event {
+  uint32_t mark; /* EVENT */
+  unsigned flags;
+  _Atomic unsigned owners;
+  px_item *item;                      /* the last record of it; NULL: there is none. Guarded by the lock of queue.c */
+  _Atomic unsigned long long capture; /* not 0: it was recorded in a capture, behind ... */
+  px_nodes behind;                    /* ... these nodes; guarded by the lock of graphs */
+};
+
+cudaEvent_t px_event_keep(cudaEvent_t event);
+void px_event_release(cudaEvent_t event);
+bool px_is_event(cudaEvent_t event);
+
+/* ---- streams ---- */
 
 struct px_stream {
   uint32_t mark; /* STREAM */
@@ -68,8 +93,8 @@ struct px_stream {
   unsigned long long id;
   bool dead; /* destroyed, but not done */
   px_item *last;
-  struct px_graph *capture; /* which work goes to instead */
-  int tail;                 /* the node after which it goes; -1: none */
+  _Atomic(struct px_capture *) capture; /* which work goes to instead */
+  px_nodes tail;                        /* the nodes behind which it goes; guarded by the lock of graphs */
   struct px_stream *next;
 };
 
@@ -78,14 +103,22 @@ struct px_stream *px_stream_of(cudaStream_t stream);
 void px_stream_add(struct px_stream *stream);
 void px_stream_remove(struct px_stream *stream);
 
-/* Submit work, which the call then owns, to a stream, behind `other` as well if that is not NULL. `out` is NULL, or gets an item with
- * an owner. What can be done at once is. */
-cudaError_t px_submit(cudaStream_t stream, px_work *work, px_item *other, px_item **out);
+/* Submit work, which the call then owns, to a stream, or to the graph that it is captured in. What can be done at once is. */
+cudaError_t px_submit(cudaStream_t stream, px_work *work);
 
-/* Submit the work of `count` nodes; `after` has `edges` pairs (before, behind) of their numbers, in any order that goes up. All of it
- * comes behind `other`; the item that is done when all of them are gets an owner. */
-cudaError_t px_submit_graph(cudaStream_t stream, px_work *const *work, size_t count, const int (*after)[2], size_t edges,
-                            px_item *other, px_item **out);
+/* What a graph does: the work of nodes, which stand behind those that they wait for. */
+typedef struct px_plan {
+  px_work **work; /* NULL: nothing */
+  size_t count;
+  size_t (*edge)[2]; /* numbers of nodes: before, behind */
+  size_t edges;
+} px_plan;
+
+/* Submit all of a plan behind `*last`, which then is the item that is done when all of it is. */
+cudaError_t px_submit_graph(cudaStream_t stream, const px_plan *plan, px_item **last);
+
+/* The last record of an event, which the caller then owns; NULL: there is none. */
+px_item *px_event_item(cudaEvent_t event);
 
 bool px_item_done(px_item *item);
 cudaError_t px_item_wait(px_item *item);

@@ -15,7 +15,7 @@ enum { OUTPUT = 1 << 12 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct px_stream legacy = {.tail = -1}, for_threads = {.tail = -1, .id = 2};
+static struct px_stream legacy, for_threads = {.id = 2};
 static struct px_stream *streams = &for_threads; /* but for the legacy one */
 static size_t pending;
 static px_item *running;  /* launches on the pool's threads */
@@ -185,14 +185,23 @@ static void ended(void *context, pe_launch *launch) {
   run_all(finish(item, NULL));
 }
 
-/* Start a launch on the pool's threads: an errno value. It may have ended when this returns. */
-static int start(px_item *item) {
+/* A launch that could not be started: an error of the call that asks for it, if that does it itself. */
+static void fail(px_item *item, int error) {
+  if (item->direct)
+    item->error = px_start_error(error);
+  else
+    px_stay_in(item->context, px_start_error(error));
+}
+
+/* Start a launch on the pool's threads, where it may have ended when this returns. false: it cannot be. */
+static bool start(px_item *item) {
   char message[PE_MESSAGE_BYTES];
   pe_launch *launch;
   pe_start what = item->work->start;
   what.ended = ended;
   what.context = keep(item);
   int error = pe_start_launch(&what, &launch, message);
+  if (error) fail(item, error);
   pthread_mutex_lock(&lock);
   if (!error && !item->over) {
     item->running = launch;
@@ -202,27 +211,29 @@ static int start(px_item *item) {
   }
   disown(item);
   pthread_mutex_unlock(&lock);
-  return error;
+  return !error;
+}
+
+/* Launch on this thread. */
+static void launch_here(px_item *item, const pe_start *what) {
+  char message[PE_MESSAGE_BYTES];
+  pe_launch *launch;
+  int error = pe_start_launch(what, &launch, message);
+  if (error) {
+    fail(item, error);
+    return;
+  }
+  pe_launch_wait(launch, UINT32_MAX);
+  settle(item, launch);
+  pe_launch_destroy(launch);
 }
 
 /* Launch; false: it goes on. */
 static bool launch(px_item *item) {
-  char message[PE_MESSAGE_BYTES];
-  pe_launch *launch;
   pe_start what = item->work->start;
   what.waited = 1;
-  bool brief = pe_start_is_brief(&what);
-  int error = brief ? pe_start_launch(&what, &launch, message) : start(item);
-  if (!error && !brief) return false;
-  if (!error) {
-    pe_launch_wait(launch, UINT32_MAX);
-    settle(item, launch);
-    pe_launch_destroy(launch);
-  } else if (item->direct) {
-    item->error = px_start_error(error);
-  } else {
-    px_stay_in(item->context, px_start_error(error));
-  }
+  if (!pe_start_is_brief(&what)) return !start(item);
+  launch_here(item, &what);
   return true;
 }
 
@@ -296,21 +307,34 @@ static bool perform(px_item *item) {
     case PX_HOST: return call(item);
     case PX_COPY: px_copy_box(&item->work->box); return true;
     case PX_SET: px_set_box(&item->work->box); return true;
-    case PX_NOTHING: return true;
+    case PX_NOTHING:
+    case PX_RECORD:
+    case PX_WAIT: return true;
   }
   return true;
 }
 
 /* ---- submission ---- */
 
-/* An item that cannot be waited for properly waits for nothing, and does nothing. */
+/* An item for which no memory was left to wait properly does nothing. */
 static void give_up(px_item *item) {
   px_work_release(item->work);
   item->work = NULL;
   item->error = cudaErrorMemoryAllocation;
 }
 
-static cudaError_t submit(struct px_stream *stream, px_work *work, px_item *other, px_item **out, bool last) {
+/* What work on events means for the order of items; false: there is no memory. With the lock held. */
+static bool heed_event(px_item *item) {
+  struct px_event *event = item->work ? item->work->event : NULL;
+  if (!event) return true;
+  if (item->work->kind == PX_WAIT) return follow(item, event->item);
+  disown(event->item);
+  item->owners++;
+  event->item = item;
+  return true;
+}
+
+static cudaError_t submit(struct px_stream *stream, px_work *work, px_item **out) {
   px_item *item = new_item(work);
   if (!item) {
     px_work_release(work);
@@ -318,8 +342,8 @@ static cudaError_t submit(struct px_stream *stream, px_work *work, px_item *othe
   }
   pthread_mutex_lock(&lock);
   bury();
-  if (!visit(stream, follow, item) || !follow(item, other)) give_up(item);
-  if (last) set_last(stream, item);
+  if (!visit(stream, follow, item) || !heed_event(item)) give_up(item);
+  if (!out) set_last(stream, item);
   item->owners++;
   bool ready = item->direct = !item->missing;
   pending++;
@@ -333,38 +357,64 @@ static cudaError_t submit(struct px_stream *stream, px_work *work, px_item *othe
   return error;
 }
 
-cudaError_t px_submit(cudaStream_t handle, px_work *work, px_item *other, px_item **out) {
+cudaError_t px_submit(cudaStream_t handle, px_work *work) {
   struct px_stream *stream = px_stream_of(handle);
+  cudaError_t error;
   if (!work) return cudaErrorMemoryAllocation;
-  if (stream->capture) return px_capture(stream, work);
-  return submit(stream, work, other, out, true);
+  if (px_capture(stream, work, &error)) return error;
+  return submit(stream, work, NULL);
 }
 
-cudaError_t px_submit_graph(cudaStream_t handle, px_work *const *work, size_t count, const int (*after)[2], size_t edges,
-                            px_item *other, px_item **out) {
-  struct px_stream *stream = px_stream_of(handle);
-  px_item **items = calloc(count + 1, sizeof *items), *ready = NULL;
+/* Items for a plan, between one before and one behind all of them; NULL: there is no memory. */
+static px_item **new_items(const px_plan *plan) {
+  size_t count = plan->count + 2;
+  px_item **items = calloc(count, sizeof *items);
   bool fits = items != NULL;
-  for (size_t i = 0; fits && i <= count; i++) fits = (items[i] = new_item(i < count ? px_work_keep(work[i]) : NULL)) != NULL;
-  for (size_t i = 0; !fits && items && i <= count; i++) {
-    if (items[i]) px_work_release(items[i]->work);
+  for (size_t i = 0; fits && i < count; i++) {
+    px_work *work = i && i <= plan->count ? plan->work[i - 1] : NULL;
+    items[i] = new_item(work);
+    fits = items[i] != NULL;
+    if (fits && work) px_work_keep(work);
+  }
+  if (fits) return items;
+  for (size_t i = 0; items && i < count && items[i]; i++) {
+    px_work_release(items[i]->work);
     free(items[i]);
   }
-  if (!fits) {
-    free(items);
-    return cudaErrorMemoryAllocation;
+  free(items);
+  return NULL;
+}
+
+/* Let the items of a plan wait for each other, and all of them for the stream. With the lock held. */
+static bool follow_plan(struct px_stream *stream, const px_plan *plan, px_item **items, px_item *before) {
+  px_item *begin = items[0], *end = items[plan->count + 1];
+  bool fits = visit(stream, follow, begin) && follow(begin, before);
+  for (size_t i = 0; i < plan->edges; i++) fits = fits && follow(items[plan->edge[i][1] + 1], items[plan->edge[i][0] + 1]);
+  for (size_t i = 1; i <= plan->count; i++) {
+    if (!items[i]->missing) fits = fits && follow(items[i], begin);
+    fits = fits && follow(end, items[i]);
   }
-  px_item *end = items[count];
+  if (!plan->count) fits = fits && follow(end, begin);
+  for (size_t i = 1; i <= plan->count; i++) fits = fits && heed_event(items[i]);
+  return fits;
+}
+
+cudaError_t px_submit_graph(cudaStream_t handle, const px_plan *plan, px_item **last) {
+  struct px_stream *stream = px_stream_of(handle);
+  px_item **items = new_items(plan);
+  if (!items) return cudaErrorMemoryAllocation;
+  px_item *end = items[plan->count + 1];
   pthread_mutex_lock(&lock);
   bury();
-  for (size_t i = 0; i <= count; i++) fits = fits && visit(stream, follow, items[i]) && follow(items[i], other);
-  for (size_t i = 0; i < edges; i++) fits = fits && follow(items[after[i][1]], items[after[i][0]]);
-  for (size_t i = 0; i < count; i++) fits = fits && follow(end, items[i]);
-  for (size_t i = 0; !fits && i <= count; i++) give_up(items[i]);
+  bool fits = follow_plan(stream, plan, items, *last);
+  for (size_t i = 0; !fits && i < plan->count + 2; i++) give_up(items[i]);
   set_last(stream, end);
+  disown(*last);
   end->owners++;
-  pending += count + 1;
-  for (size_t i = count + 1; i-- > 0;) {
+  *last = end;
+  pending += plan->count + 2;
+  px_item *ready = NULL;
+  for (size_t i = plan->count + 2; i-- > 0;) {
     if (items[i]->missing) continue;
     items[i]->next = ready;
     ready = items[i];
@@ -372,11 +422,18 @@ cudaError_t px_submit_graph(cudaStream_t handle, px_work *const *work, size_t co
   pthread_mutex_unlock(&lock);
   run_all(ready);
   free(items);
-  *out = end;
   return fits ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 /* ---- waiting ---- */
+
+px_item *px_event_item(cudaEvent_t event) {
+  pthread_mutex_lock(&lock);
+  px_item *item = event->item;
+  if (item) item->owners++;
+  pthread_mutex_unlock(&lock);
+  return item;
+}
 
 bool px_item_done(px_item *item) {
   pthread_mutex_lock(&lock);
@@ -405,7 +462,7 @@ cudaError_t px_stream_wait(cudaStream_t stream) {
   if (px_stream_idle(stream)) return cudaSuccess;
   if (is_caller) return cudaErrorNotPermitted;
   px_work *nothing = px_work_new(PX_NOTHING);
-  cudaError_t error = nothing ? submit(px_stream_of(stream), nothing, NULL, &end, false) : cudaErrorMemoryAllocation;
+  cudaError_t error = nothing ? submit(px_stream_of(stream), nothing, &end) : cudaErrorMemoryAllocation;
   if (error) return error;
   error = px_item_wait(end);
   px_item_release(end);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
-#include "px_stream.h"
+#include "px_graph.h"
 #include "registry.h"
 
 enum { DRIVER_VERSION = 13000 };
@@ -36,7 +36,8 @@ PX_API cudaError_t cudaChooseDevice(int *number, const void *properties) {
 
 PX_API cudaError_t cudaDeviceSynchronize(void) {
   PX_ENTER();
-  cudaError_t error = px_wait_all();
+  cudaError_t error = px_capture_unsafe();
+  if (!error) error = px_wait_all();
   return px_report(error ? error : px_enter());
 }
 

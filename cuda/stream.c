@@ -1,5 +1,6 @@
 /* stream.c: streams. */
 #include <stdlib.h>
+#include "px_graph.h"
 #include "px_stream.h"
 
 enum { STREAM = 0x53747265 };
@@ -15,7 +16,7 @@ PX_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flag
   PX_REQUIRE(out && !(flags & ~(unsigned)NON_BLOCKING), cudaErrorInvalidValue);
   cudaStream_t stream = malloc(sizeof *stream);
   PX_REQUIRE(stream, cudaErrorMemoryAllocation);
-  *stream = (struct px_stream){.mark = STREAM, .flags = flags, .priority = priority, .id = ++last, .tail = -1};
+  *stream = (struct px_stream){.mark = STREAM, .flags = flags, .priority = priority, .id = ++last};
   px_stream_add(stream);
   *out = stream;
   return px_report(cudaSuccess);
@@ -31,18 +32,20 @@ PX_API cudaError_t cudaStreamCreate(cudaStream_t *out) { return cudaStreamCreate
 PX_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   PX_ENTER();
   PX_REQUIRE(!is_default(stream) && px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!stream->capture, cudaErrorStreamCaptureUnsupported);
+  PX_REQUIRE(!px_is_captured(stream), cudaErrorStreamCaptureUnsupported);
   stream->mark = 0;
+  free(stream->tail.node);
   px_stream_remove(stream);
   return px_report(cudaSuccess);
 }
 
 /* Begin a function that a stream which is being captured does not allow. */
-#define ENTER_NOW(stream)                                                          \
-  do {                                                                             \
-    PX_ENTER();                                                                    \
-    PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);              \
-    PX_REQUIRE(!px_stream_of(stream)->capture, cudaErrorStreamCaptureUnsupported); \
+#define ENTER_NOW(stream)                                             \
+  do {                                                                \
+    PX_ENTER();                                                       \
+    PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle); \
+    cudaError_t px_captured = px_capture_refuse(stream);              \
+    PX_REQUIRE(!px_captured, px_captured);                            \
   } while (0)
 
 PX_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -91,25 +94,28 @@ PX_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 
 /* ---- functions of the program, in the order of a stream ---- */
 
-static cudaError_t call(cudaStream_t stream, cudaHostFn_t function, cudaStreamCallback_t callback, void *data) {
-  PX_ENTER();
-  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!callback || !px_stream_of(stream)->capture, cudaErrorStreamCaptureUnsupported);
+px_work *px_host_work(cudaHostFn_t function, void *data) {
   px_work *work = px_work_new(PX_HOST);
-  PX_REQUIRE(work, cudaErrorMemoryAllocation);
+  if (!work) return NULL;
   work->function = function;
-  work->callback = callback;
-  work->stream = stream;
   work->data = data;
-  return px_report(px_submit(stream, work, NULL, NULL));
+  return work;
 }
 
 PX_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+  PX_ENTER();
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(function, cudaErrorInvalidValue);
-  return call(stream, function, NULL, data);
+  return px_report(px_submit(stream, px_host_work(function, data)));
 }
 
 PX_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data, unsigned flags) {
+  ENTER_NOW(stream);
   PX_REQUIRE(function && !flags, cudaErrorInvalidValue);
-  return call(stream, NULL, function, data);
+  px_work *work = px_work_new(PX_HOST);
+  PX_REQUIRE(work, cudaErrorMemoryAllocation);
+  work->callback = function;
+  work->stream = stream;
+  work->data = data;
+  return px_report(px_submit(stream, work));
 }

@@ -14,16 +14,23 @@ static px_work *new_work(px_kind kind, size_t params) {
 
 px_work *px_work_new(px_kind kind) { return new_work(kind, 0); }
 
-px_work *px_work_launch(const pe_start *start) {
+px_work *px_work_launch(const pe_start *start, const void *handle) {
   px_work *work = new_work(PX_LAUNCH, start->kernel->param_bytes);
   if (!work) return NULL;
   work->start = *start;
+  work->handle = handle;
   if (start->pointers) pe_start_pack(start, work->params);
   work->start.pointers = NULL;
   work->start.buffer = work->params;
   work->start.buffer_size = start->kernel->param_bytes;
   pe_module_keep(start->module);
   pe_code_keep(start->code);
+  return work;
+}
+
+px_work *px_work_event(px_kind kind, cudaEvent_t event) {
+  px_work *work = px_work_new(kind);
+  if (work) work->event = px_event_keep(event);
   return work;
 }
 
@@ -40,6 +47,7 @@ void px_work_release(px_work *work) {
     pe_module_release(work->start.module);
     px_handles_unlock();
   }
+  if (work->event) px_event_release(work->event);
   free(work);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "driver.h"
 #include "px_runtime.h"
+#include "px_stream.h"
 
 static void *host(CUdeviceptr pointer) { return (void *)(uintptr_t)pointer; }
 
@@ -148,21 +149,29 @@ static CUresult side_of(const box_side *from, size_t width, size_t rows, px_side
   return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* What the two sides say of the direction. */
+static int kind_of(const box_side *to, const box_side *from) {
+  if (to->type == CU_MEMORYTYPE_UNIFIED || from->type == CU_MEMORYTYPE_UNIFIED) return cudaMemcpyDefault;
+  if (is_on_device(from)) return is_on_device(to) ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost;
+  return is_on_device(to) ? cudaMemcpyHostToDevice : cudaMemcpyHostToHost;
+}
+
+static CUresult box_of(const box_side *to, const box_side *from, size_t width, size_t height, size_t depth, px_box *out) {
+  *out = (px_box){.width = width, .height = height, .depth = depth};
+  CUresult error = side_of(to, width, height, &out->to);
+  return error ? error : side_of(from, width, height, &out->from);
+}
+
 static CUresult copy_box(const box_side *to, const box_side *from, size_t width, size_t height, size_t depth,
                          const CUstream *in) {
-  px_side target, source;
+  px_box box;
   CU_ENTER();
-  CUresult error = side_of(to, width, height, &target);
-  if (!error) error = side_of(from, width, height, &source);
+  CUresult error = box_of(to, from, width, height, depth, &box);
   CU_REQUIRE(!error, error);
-  bool unified = to->type == CU_MEMORYTYPE_UNIFIED || from->type == CU_MEMORYTYPE_UNIFIED;
-  int kind = is_on_device(from) ? (is_on_device(to) ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost)
-             : is_on_device(to) ? cudaMemcpyHostToDevice
-                                : cudaMemcpyHostToHost;
-  if (unified) kind = cudaMemcpyDefault;
-  if (!in) return cu_result(px_copy(&target, &source, width, height, depth, kind));
+  int kind = kind_of(to, from);
+  if (!in) return cu_result(px_copy(&box.to, &box.from, width, height, depth, kind));
   CU_REQUIRE(px_is_stream(*in), CUDA_ERROR_INVALID_HANDLE);
-  return cu_result(px_copy_in(*in, &target, &source, width, height, depth, kind));
+  return cu_result(px_copy_in(*in, &box.to, &box.from, width, height, depth, kind));
 }
 
 static CUresult copy_rows(const CUDA_MEMCPY2D *what, const CUstream *in) {
@@ -193,13 +202,60 @@ CU_SAME(cuMemcpy2DUnaligned_v2, cuMemcpy2D_v2);
 
 PX_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *what, CUstream stream) { return copy_rows(what, &stream); }
 
+static box_side target_of(const CUDA_MEMCPY3D_PEER *what) {
+  return (box_side){what->dstMemoryType, what->dstHost, what->dstDevice, what->dstArray, what->dstXInBytes,
+                    what->dstY,          what->dstZ,    what->dstPitch,  what->dstHeight};
+}
+
+static box_side source_of(const CUDA_MEMCPY3D_PEER *what) {
+  return (box_side){what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray, what->srcXInBytes,
+                    what->srcY,          what->srcZ,    what->srcPitch,  what->srcHeight};
+}
+
 static CUresult copy_slices(const CUDA_MEMCPY3D_PEER *what, const CUstream *in) {
   CU_REQUIRE(what && !what->srcLOD && !what->dstLOD, CUDA_ERROR_INVALID_VALUE);
-  box_side to = {what->dstMemoryType, what->dstHost, what->dstDevice, what->dstArray, what->dstXInBytes,
-                 what->dstY,          what->dstZ,    what->dstPitch,  what->dstHeight};
-  box_side from = {what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray, what->srcXInBytes,
-                   what->srcY,          what->srcZ,    what->srcPitch,  what->srcHeight};
+  box_side to = target_of(what), from = source_of(what);
   return copy_box(&to, &from, what->WidthInBytes, what->Height, what->Depth, in);
+}
+
+CUresult cu_copy_work(const CUDA_MEMCPY3D_PEER *what, px_work **out) {
+  px_box box;
+  CU_REQUIRE(what && !what->srcLOD && !what->dstLOD, CUDA_ERROR_INVALID_VALUE);
+  box_side to = target_of(what), from = source_of(what);
+  CUresult error = box_of(&to, &from, what->WidthInBytes, what->Height, what->Depth, &box);
+  return error ? error : cu_result(px_copy_work(&box, kind_of(&to, &from), out));
+}
+
+/* The type of memory on a side. */
+static int type_of(const px_side *side, int kind, bool device) {
+  if (side->array) return CU_MEMORYTYPE_ARRAY;
+  if (kind == cudaMemcpyDefault) return CU_MEMORYTYPE_UNIFIED;
+  return device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
+void cu_copy_params(const px_work *work, CUDA_MEMCPY3D_PEER *out) {
+  const px_box *box = &work->box;
+  const px_side *from = &box->from, *to = &box->to;
+  int kind = work->direction;
+  bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  *out = (CUDA_MEMCPY3D_PEER){.srcMemoryType = type_of(from, kind, from_device),
+                              .srcHost = from->memory,
+                              .srcDevice = (CUdeviceptr)(uintptr_t)from->memory,
+                              .srcArray = from->array,
+                              .srcPitch = from->pitch,
+                              .srcHeight = from->pitch ? from->slice / from->pitch : 0,
+                              .dstMemoryType = type_of(to, kind, to_device),
+                              .dstHost = to->memory,
+                              .dstDevice = (CUdeviceptr)(uintptr_t)to->memory,
+                              .dstArray = to->array,
+                              .dstPitch = to->pitch,
+                              .dstHeight = to->pitch ? to->slice / to->pitch : 0,
+                              .WidthInBytes = box->width,
+                              .Height = box->height,
+                              .Depth = box->depth};
+  if (from->array) out->srcXInBytes = from->x, out->srcY = from->y, out->srcZ = from->z;
+  if (to->array) out->dstXInBytes = to->x, out->dstY = to->y, out->dstZ = to->z;
 }
 
 PX_API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *what) { return copy_slices(what, NULL); }

@@ -83,6 +83,14 @@ size_t cu_linked_size(const void *image);
 bool cu_channels(int format, unsigned channels, cudaChannelFormatDesc *out);
 int cu_format(const cudaChannelFormatDesc *channels, unsigned *count);
 
+/* ---- copy.c ---- */
+
+struct px_work;
+
+/* The copy of a box that a program describes, as work and back. */
+CUresult cu_copy_work(const CUDA_MEMCPY3D_PEER *what, struct px_work **out);
+void cu_copy_params(const struct px_work *work, CUDA_MEMCPY3D_PEER *out);
+
 /* ---- texture.c ---- */
 
 /* The runtime API's description of a resource and of how it is read. */

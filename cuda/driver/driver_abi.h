@@ -173,4 +173,48 @@ typedef struct CUmemPoolProps {
   unsigned char reserved[54];
 } CUmemPoolProps;
 
+/* ---- graphs ---- */
+
+typedef cudaGraph_t CUgraph;
+typedef cudaGraphNode_t CUgraphNode;
+typedef cudaGraphExec_t CUgraphExec;
+typedef cudaGraphEdgeData CUgraphEdgeData;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  void **kernelParams, **extra;
+  CUkernel kern; /* from the second version on, as what is behind it */
+  CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct CUDA_MEMSET_NODE_PARAMS_v2 {
+  CUdeviceptr dst;
+  size_t pitch;
+  unsigned value, elementSize;
+  size_t width, height;
+  CUcontext ctx; /* not in the first version */
+} CUDA_MEMSET_NODE_PARAMS_v2;
+
+typedef struct CUDA_MEMCPY_NODE_PARAMS {
+  int flags, reserved;
+  CUcontext copyCtx;
+  CUDA_MEMCPY3D_PEER copyParams;
+} CUDA_MEMCPY_NODE_PARAMS;
+
+typedef struct CUgraphNodeParams {
+  int type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    CUDA_MEMCPY_NODE_PARAMS memcpy;
+    CUDA_MEMSET_NODE_PARAMS_v2 memset;
+    cudaHostNodeParams host;
+    CUgraph graph;
+    CUevent event;
+  };
+  long long reserved2;
+} CUgraphNodeParams;
+
 #endif

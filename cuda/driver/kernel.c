@@ -1,46 +1,21 @@
 /* kernel.c: kernels: CUfunction and CUkernel are one. Their attributes, launches and occupancy. */
 #include <stdlib.h>
-#include "checked.h"
 #include "driver.h"
 #include "px_launch.h"
 
 /* ---- launches ---- */
 
-enum { END, BUFFER_POINTER, BUFFER_SIZE };
-
-/* The buffer that `extra` names. */
-static CUresult read_extra(void **extra, const uint8_t **buffer, size_t *size) {
-  *buffer = NULL;
-  *size = 0;
-  for (; (uintptr_t)*extra != END; extra += 2) {
-    if ((uintptr_t)*extra == BUFFER_POINTER)
-      *buffer = extra[1];
-    else if ((uintptr_t)*extra == BUFFER_SIZE && extra[1])
-      *size = *(size_t *)extra[1];
-    else
-      return CUDA_ERROR_INVALID_VALUE;
-  }
-  return *buffer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 static CUresult launch_buffer(px_kernel *kernel, const px_geometry *g, void **extra) {
-  const uint8_t *buffer;
-  size_t size;
-  CUresult error = read_extra(extra, &buffer, &size);
-  CU_REQUIRE(!error, error);
-  void **places = calloc(kernel->facts->parameters + 1u, sizeof *places);
-  CU_REQUIRE(places, CUDA_ERROR_OUT_OF_MEMORY);
-  for (uint32_t i = 0; !error && i < kernel->facts->parameters; i++) {
-    const pe_parameter_facts *parameter = &kernel->parameters[i];
-    places[i] = (void *)(uintptr_t)(buffer + parameter->offset);
-    if (!pe_within(parameter->offset, parameter->size, size)) error = CUDA_ERROR_INVALID_VALUE;
-  }
-  if (!error) error = cu_result(px_launch(kernel, g, places));
+  void **places;
+  cudaError_t error = px_places(kernel, extra, &places);
+  if (error) return cu_result(error);
+  error = px_launch(kernel, g, places);
   free(places);
-  return error;
+  return cu_result(error);
 }
 
-static CUresult launch(px_kernel *kernel, const px_geometry *g, void **pointers, void **extra) {
+static CUresult launch(px_kernel *kernel, px_geometry *g, void **pointers, void **extra) {
+  g->handle = kernel;
   CU_ENTER();
   CU_REQUIRE(kernel && px_is_stream(g->stream), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(!(pointers && extra), CUDA_ERROR_INVALID_VALUE);
@@ -52,14 +27,14 @@ static CUresult launch(px_kernel *kernel, const px_geometry *g, void **pointers,
 PX_API CUresult cuLaunchKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **pointers,
                                void **extra) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false};
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false, NULL};
   return launch(kernel, &g, pointers, extra);
 }
 
 PX_API CUresult cuLaunchCooperativeKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                           CUstream stream, void **pointers) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false};
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false, NULL};
   return launch(kernel, &g, pointers, NULL);
 }
 
@@ -70,7 +45,8 @@ PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, voi
                    c->sharedMemBytes,
                    c->hStream,
                    false,
-                   false};
+                   false,
+                   NULL};
   CUresult error = cu_result(px_apply(c->attrs, c->numAttrs, &g));
   return error ? error : launch(kernel, &g, pointers, extra);
 }

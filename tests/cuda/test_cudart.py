@@ -33,7 +33,8 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     path = tmp_path_factory.mktemp("program") / "host"
     compiler = shlex.split(os.environ.get("CC", "cc"))
     library = library_path() / f"libcudart.so.{request.param}"
-    options = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread", f"-I{ROOT / 'cuda'}"]
+    options = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread"]
+    options += [f"-I{ROOT / 'cuda'}", f"-DVERSION={request.param}"]
     command = [
         *compiler,
         *options,
@@ -164,16 +165,65 @@ def test_a_reset_ends_what_runs(program, image):
 
 def test_captured_streams_are_graphs(program, image):
     assert said(program, image, "graph") == [
-        "cudaErrorCapturedEvent",
-        "cudaErrorStreamCaptureUnsupported 1",
         "cudaErrorStreamCaptureUnmatched",
-        "0 0 8",
+        "0 0 1 6 1",
         "0 0",
         *["cudaErrorNotPermitted"] * 2,
         "127312734 2020202",
+    ]
+
+
+def test_what_cannot_be_captured_makes_a_capture_invalid(program, image):
+    assert said(program, image, "capture errors") == [
+        "cudaErrorStreamCaptureUnsupported",
+        *["cudaErrorIllegalState"] * 2,
+        *["cudaErrorStreamCaptureUnsupported", "cudaErrorStreamCaptureInvalidated"],
+        *["cudaErrorCapturedEvent", "cudaErrorStreamCaptureInvalidated", "cudaErrorCapturedEvent"],
         "cudaErrorStreamCaptureUnjoined",
-        "cudaErrorCapturedEvent",
-        "1273127346",
+        *["cudaErrorStreamCaptureIsolation", "cudaErrorStreamCaptureInvalidated"],
+        *["cudaErrorStreamCaptureMerge", *["cudaErrorStreamCaptureInvalidated"] * 2],
+        *["cudaErrorStreamCaptureImplicit", "cudaErrorStreamCaptureInvalidated"],
+        *["cudaErrorStreamCaptureUnsupported", "cudaErrorStreamCaptureInvalidated"],
+        *["cudaErrorNotSupported", "cudaErrorStreamCaptureWrongThread", "cudaSuccess"],
+        "6",
+    ]
+
+
+def test_threads_share_captures_and_graphs(program, image):
+    assert said(program, image, "graph threads") == ["right"]
+
+
+def test_graphs_are_made_and_changed_node_by_node(program, image):
+    assert said(program, image, "nodes") == [
+        "1 1 2 | 11223344 4 1 | 4 4 | 1",
+        "5 1 1 1 3",
+        "192 11223344 11223344",
+        "95 11223344 3344",
+        "1 1 2 | 11223344 4 1 | 4 4 | 1",
+        "192 70707 70707",
+        *["cudaErrorGraphExecUpdateFailure", "2"],
+        "12 70707 70707",
+    ]
+
+
+def test_graphs_within_graphs_and_clones(program, image):
+    assert said(program, image, "children") == [
+        "31924 11223344 11223344",
+        "cudaErrorGraphExecUpdateFailure",
+        *["cudaErrorInvalidValue"] * 2,
+        "1924 11223344 11223344",
+    ]
+
+
+def test_wrong_graphs_are_errors(program, image):
+    assert said(program, image, "graph errors") == [
+        *["cudaErrorInvalidValue"] * 3,
+        "cudaErrorInvalidConfiguration",
+        *["cudaErrorInvalidValue"] * 7,
+        "192 11223344 11223344",
+        "cudaErrorInvalidValue",
+        "1",
+        "1928 11223344 11223344",
     ]
 
 

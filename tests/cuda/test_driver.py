@@ -90,7 +90,7 @@ def test_every_name_is_exported_and_nothing_else():
 
 def test_what_is_not_there_says_so():
     with fails("NOT_SUPPORTED"):
-        call("cuGraphCreate", None, 0)
+        call("cuGraphConditionalHandleCreate", None, None, 0, 0)
 
 
 @pytest.mark.parametrize("image", ["text", "fat", "wrapped"])

@@ -97,10 +97,10 @@ static void do_slack(void) {
 
 static void do_errors(void) {
   char bytes[64] = {0};
-  void *graph, *memory;
+  unsigned long long handle;
+  void *memory;
   MUST(cudaMalloc(&memory, 64));
-#define SAY(call) printf("%s\n", cudaGetErrorName(call))
-  SAY(cudaGraphCreate(&graph, 0));
+  SAY(cudaGraphConditionalHandleCreate(&handle, NULL, 0, 0));
   SAY(cudaGetLastError());
   SAY(cudaGetLastError());
   SAY(cudaLaunchKernel(&absent, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, NULL));
@@ -330,6 +330,7 @@ int main(int argc, char **argv) {
   number = argc > 3 ? atoi(argv[3]) : 0;
   perform(actions, argv[2]);
   perform(stream_actions, argv[2]);
+  perform(graph_actions, argv[2]);
   __cudaUnregisterFatBinary(handle);
   return 0;
 }

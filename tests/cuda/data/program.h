@@ -27,16 +27,9 @@ cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_t from, size
 cudaError_t cudaMallocArray(cudaArray_t *out, const cudaChannelFormatDesc *format, size_t width, size_t height,
                             unsigned flags);
 cudaError_t cudaDeviceReset(void);
+cudaError_t cudaGraphConditionalHandleCreate(unsigned long long *handle, cudaGraph_t graph, unsigned value, unsigned flags);
 cudaError_t cudaGetLastError(void);
-cudaError_t cudaGraphCreate(void **graph, unsigned flags);
 cudaError_t cudaStreamCreate(cudaStream_t *out);
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode);
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags);
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *out, size_t *count);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaEventCreate(cudaEvent_t *out);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream);
 const char *cudaGetErrorName(cudaError_t error);
@@ -52,7 +45,7 @@ typedef struct action {
   void (*run)(void);
 } action;
 
-extern const action stream_actions[]; /* ends with a NULL name */
+extern const action stream_actions[], graph_actions[]; /* end with a NULL name */
 
 /* End the program if a call fails. */
 void must(cudaError_t error, const char *what);
@@ -60,6 +53,27 @@ void must(cudaError_t error, const char *what);
 
 /* Launch in the default stream. */
 void launch(const void *kernel, unsigned grid, unsigned x, unsigned y, void **arguments);
+
+/* Say what a call returns. */
+#define SAY(call) printf("%s\n", cudaGetErrorName(call))
+
+/* What the host and kernels share: a flag for each kernel that waits, and digits in the order in which they come. */
+typedef struct board {
+  int flag[8];
+  long long digits;
+  int copied, set;
+} board;
+
+board *new_board(void);
+
+/* Launch in a stream: a kernel of one thread, one that waits until a flag is raised, one that appends a digit. */
+void launch_in(cudaStream_t stream, const void *kernel, void **arguments);
+void await_flag(cudaStream_t stream, board *b, int number);
+void append_digit(cudaStream_t stream, board *b, int digit);
+void raise_flag(board *b, int number);
+
+/* A function for streams, which appends 7 and says what waiting returns there. */
+void append_here(void *data);
 
 /* Add vectors on the device; end the program if the sum is wrong. */
 void add_vectors(float bias);

@@ -1,37 +1,30 @@
-/* streams.c: the order of work in streams, events, callbacks and graphs. */
+/* streams.c: the order of work in streams, events and callbacks. */
 #include "program.h"
 
-/* What the host and kernels share: a flag for each kernel that waits, and digits in the order in which they come. */
-typedef struct board {
-  int flag[8];
-  long long digits;
-  int copied, set;
-} board;
-
-static board *new_board(void) {
+board *new_board(void) {
   board *made;
   MUST(cudaMallocHost((void **)&made, sizeof *made));
   memset(made, 0, sizeof *made);
   return made;
 }
 
-static void launch_in(cudaStream_t stream, const void *kernel, void **arguments) {
+void launch_in(cudaStream_t stream, const void *kernel, void **arguments) {
   MUST(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
 }
 
-static void await_flag(cudaStream_t stream, board *b, int number) {
+void await_flag(cudaStream_t stream, board *b, int number) {
   int *flag = &b->flag[number];
   launch_in(stream, &await, (void *[]){&flag});
 }
 
-static void append_digit(cudaStream_t stream, board *b, int digit) {
+void append_digit(cudaStream_t stream, board *b, int digit) {
   long long *digits = &b->digits;
   launch_in(stream, &append, (void *[]){&digits, &digit});
 }
 
-static void raise_flag(board *b, int number) { __atomic_store_n(&b->flag[number], 1, __ATOMIC_SEQ_CST); }
+void raise_flag(board *b, int number) { __atomic_store_n(&b->flag[number], 1, __ATOMIC_SEQ_CST); }
 
-static void append_here(void *data) {
+void append_here(void *data) {
   board *b = data;
   b->digits = 10 * b->digits + 7;
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
@@ -148,67 +141,6 @@ static void do_reset(void) {
   puts("right");
 }
 
-static void capture_chain(board *b, cudaStream_t stream, cudaStream_t side) {
-  cudaEvent_t forked, joined;
-  int *number = &b->set;
-  MUST(cudaEventCreate(&forked));
-  MUST(cudaEventCreate(&joined));
-  append_digit(stream, b, 1);
-  MUST(cudaEventRecord(forked, stream));
-  MUST(cudaStreamWaitEvent(side, forked, 0));
-  MUST(cudaMemsetAsync(number, 2, sizeof *number, side));
-  MUST(cudaMemcpyAsync(&b->copied, number, sizeof *number, cudaMemcpyDeviceToDevice, side));
-  append_digit(stream, b, 2);
-  MUST(cudaEventRecord(joined, side));
-  MUST(cudaStreamWaitEvent(stream, joined, 0));
-  MUST(cudaLaunchHostFunc(stream, append_here, b));
-  append_digit(stream, b, 3);
-  printf("%s\n", cudaGetErrorName(cudaEventQuery(forked)));
-  MUST(cudaEventDestroy(forked));
-  MUST(cudaEventDestroy(joined));
-}
-
-static void do_graph(void) {
-  board *b = new_board();
-  cudaStream_t stream, side;
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  size_t count;
-  int capturing;
-  MUST(cudaStreamCreate(&stream));
-  MUST(cudaStreamCreateWithFlags(&side, 1));
-  MUST(cudaStreamBeginCapture(stream, 0));
-  capture_chain(b, stream, side);
-  MUST(cudaStreamIsCapturing(side, &capturing));
-  printf("%s %d\n", cudaGetErrorName(cudaStreamSynchronize(stream)), capturing);
-  printf("%s\n", cudaGetErrorName(cudaStreamEndCapture(side, &graph)));
-  MUST(cudaStreamEndCapture(stream, &graph));
-  MUST(cudaGraphGetNodes(graph, NULL, &count));
-  printf("%lld %d %zu\n", b->digits, b->copied, count);
-  MUST(cudaGraphInstantiate(&exec, graph, 0));
-  MUST(cudaGraphDestroy(graph));
-  await_flag(stream, b, 0);
-  MUST(cudaGraphLaunch(exec, stream));
-  MUST(cudaGraphLaunch(exec, side)); /* not beside itself */
-  append_digit(side, b, 4);
-  printf("%lld %d\n", b->digits, b->copied);
-  raise_flag(b, 0);
-  MUST(cudaStreamSynchronize(side));
-  printf("%lld %x\n", b->digits, b->copied);
-  MUST(cudaGraphExecDestroy(exec));
-  MUST(cudaStreamBeginCapture(stream, 0));
-  cudaEvent_t event;
-  MUST(cudaEventCreate(&event));
-  MUST(cudaEventRecord(event, stream));
-  MUST(cudaStreamWaitEvent(side, event, 0));
-  append_digit(side, b, 5);
-  printf("%s\n", cudaGetErrorName(cudaStreamEndCapture(stream, &graph)));
-  printf("%s\n", cudaGetErrorName(cudaStreamWaitEvent(stream, event, 0)));
-  append_digit(side, b, 6);
-  MUST(cudaDeviceSynchronize());
-  printf("%lld\n", b->digits);
-}
-
 /* Many threads with many streams, and events between them: each stream's digits come in order. */
 static void *many(void *unused) {
   board *boards[4];
@@ -249,6 +181,6 @@ const action stream_actions[] = {{"order", do_order},
                                  {"default stream", do_default_stream},
                                  {"late fault", do_late_fault},
                                  {"reset", do_reset},
-                                 {"graph", do_graph},
+
                                  {"many", do_many},
                                  {NULL, NULL}};
