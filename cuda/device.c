@@ -135,7 +135,7 @@ int px_attribute(int attribute) {
     case 43:
     case 54: return 2046;
     case 30: return 512;
-    case 31: return 0; /* kernels run one after another */
+    case 31: return 1; /* kernels of several streams run side by side */
     case 32:
     case 33:
     case 34:

@@ -331,6 +331,7 @@ def test_contexts():
     with fails("INVALID_CONTEXT"):
         call("cuCtxPushCurrent_v2", primary)
     assert get(ctypes.c_int, "cuDeviceGetAttribute", 75, 0) == 8
+    assert get(ctypes.c_int, "cuDeviceGetAttribute", 31, 0) == 1  # kernels of several streams run at once
     assert get(ctypes.c_int, "cuDriverGetVersion") == 13000
 
 
