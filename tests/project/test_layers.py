@@ -30,11 +30,11 @@ LAYERS: list[set[str]] = [
     {"api"},
     {"case"},
     {"cli", "cuda"},
-    {"__main__"},
+    {"__main__", "pytest_plugin"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Only these use the package as a program does.
-ROOT_ALLOWED = {"cli", "__main__", "__init__"}
+ROOT_ALLOWED = {"cli", "__main__", "__init__", "pytest_plugin"}
 
 
 def modules() -> list[Path]:

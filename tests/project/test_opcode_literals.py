@@ -67,6 +67,7 @@ HOMONYMS = {
     "lower/control/sync.py": ("and or popc red", "modifiers"),
     "lower/values/video.py": ("add", "a modifier"),
     "lower/control/warp.py": ("abs add and max min or xor", "modifiers and instructions of LLVM"),
+    "pytest_plugin.py": ("call", "a phase of a test"),
     "ir/operations.py": ("add and max min or xor", "operations on memory"),
     "passes/build.py": ("exit", "a block"),
     "passes/internal.py": ("_barrier_leave", "the name of a row that is stated there"),

@@ -132,7 +132,8 @@ def test_one_wheel_serves_all_versions_of_python(wheel):
 def test_wheel_holds_the_package_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "ptxemu").rglob("*.py*") if path.suffix in (".py", ".pyi")}
-    assert names == {*sources, TABLES, *RUNTIME, "ptxemu/py.typed"}
+    headers = {f"ptxemu/include/{path.name}" for path in (ROOT / "ptxemu" / "include").iterdir()}
+    assert names == {*sources, *headers, TABLES, *RUNTIME, "ptxemu/py.typed"}
 
 
 def third_party_imports() -> set[str]:
@@ -146,9 +147,10 @@ def third_party_imports() -> set[str]:
 def test_required_is_what_is_imported(metadata):
     requirements = {re.match(r"[\w-]+", line)[0]: line for line in metadata.get_all("Requires-Dist")}
     always = {name for name, line in requirements.items() if "extra ==" not in line}
-    assert always | {"PIL", "zstandard"} == third_party_imports() | {"cffi"}  # which the extension imports
+    assert always | {"PIL", "zstandard", "pytest"} == third_party_imports() | {"cffi"}  # which the extension imports
     assert 'extra == "images"' in requirements["pillow"]
     assert 'extra == "cuda"' in requirements["zstandard"]
+    assert any('extra == "pytest"' in line for line in metadata.get_all("Requires-Dist") if line.startswith("pytest"))
     assert metadata["Requires-Python"] == ">=3.11"
 
 
