@@ -46,7 +46,6 @@ class Uniformity:
         self.corrections = corrections
         self.structure = Structure(graph)
         self.known: dict[Reg, Shape | None] = {}
-        self.widening_block: dict[Op, Block] = {}
         divergent: set[Block] = set()
         while True:
             self.linear: Linear = (unordered if independent else linearize)(self.structure, divergent)
@@ -109,7 +108,6 @@ class Uniformity:
         for block in self.structure.order:
             self._phis(block)
             for op in block.ops:
-                self.widening_block[op] = block
                 results = self.results(op)
                 for dst in op.dsts:
                     if dst is not None:
@@ -140,36 +138,32 @@ class Uniformity:
         changed = False
         known = self.known
         for phi in block.phis:
-            new = self._phi(block, phi, waits)
+            new = self._phi(phi, waits)
             if new is not known.get(phi.dst, UNKNOWN) and self._update(phi.dst, new):
                 changed = True
         return changed
 
-    def _phi(self, block: Block, phi: Phi, waits: bool) -> Shape | _Unknown | None:
+    def _phi(self, phi: Phi, waits: bool) -> Shape | _Unknown | None:
+        """What all arguments have in common.
+
+        The corrections of a widening are those of its last run, so that no value may have them still when it runs again. None
+        has: such a value would go round a loop that the widening is in, through the phi of its header. What enters the loop there
+        does not follow from the widening, or it would come round a loop further out, and the same holds for that one's header; so
+        the two have no shape in common.
+        """
         if waits and not (isinstance(phi.only, Imm)):
             return None  # lanes arrive at different times, perhaps with one register's values of different iterations
         known = self.known
         result: Shape | _Unknown | None = UNKNOWN
-        for pred, arg in phi.args.items():
+        for arg in phi.args.values():
             found = known.get(arg, UNKNOWN) if isinstance(arg, Reg) else self.shape(arg)
             if found is None:
                 return None
-            if isinstance(found, _Unknown):
-                continue
-            if found.widenings and self._stale(block, pred, found):
-                return None
-            if found is not result:
+            if found is not result and not isinstance(found, _Unknown):
                 result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
         if isinstance(result, Shape) and result.high is not None and phi.only is None:
             result = Shape(result.offsets, result.zeros, None, result.widenings)
         return result
-
-    def _stale(self, block: Block, pred: Block, found: Shape) -> bool:
-        """A correction kept from an earlier iteration: its widening runs again in the loop that carries the value."""
-        loop = self.structure.loops.get(block)
-        if loop is None or loop.header is not block or pred not in loop.blocks:
-            return False
-        return any(self.widening_block[widening] in loop.blocks for widening, _ in found.widenings)
 
     def results(self, op: Op) -> Shape | _Unknown | None:
         """The common shape of an op's results."""
