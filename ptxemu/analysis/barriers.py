@@ -2,7 +2,7 @@
 
 A ``barrier`` without ``.aligned`` counts threads, wherever each of them is (PTX ISA "bar, barrier").  Linearized code runs one
 part of a warp up to its barrier while the others wait elsewhere (:mod:`ptxemu.analysis.linear`).  If they have to come to a
-barrier too, the kernel needs the form in which lanes progress independently (:mod:`ptxemu.lower.functions.independent`).
+barrier too, the kernel needs the scheme in which lanes progress independently (:mod:`ptxemu.lower.functions.independent`).
 """
 
 from __future__ import annotations

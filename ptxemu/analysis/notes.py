@@ -24,7 +24,7 @@ from ptxemu.text.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A graph to analyse for a block shape; ``ssa`` and ``independent`` tell which form it has."""
+    """A graph to analyse for a block shape; ``ssa`` and ``independent`` tell which scheme it is for."""
 
     graph: Graph
     variant: str

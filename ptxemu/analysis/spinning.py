@@ -7,7 +7,7 @@ are loops with a barrier, which waits properly.
 
 Other warps must run while one spins, so such loops yield.  And other *lanes* must: lanes that have left the loop, or taken
 another branch, wait in the linearized code until the spinning lanes are out (:mod:`ptxemu.analysis.linear`).  If one of them
-may write what is awaited, the kernel needs the form in which lanes progress independently
+may write what is awaited, the kernel needs the scheme in which lanes progress independently
 (:mod:`ptxemu.lower.functions.independent`).
 """
 

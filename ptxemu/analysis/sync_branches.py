@@ -1,7 +1,7 @@
 """``.sync`` instructions of a warp in different branches that must meet one another.
 
 The members of a membermask may execute different instructions, if these have the same qualifiers.  In linearized code one branch
-waits while the other runs (:mod:`ptxemu.analysis.linear`), so a kernel with such a pair needs the form in which lanes progress
+waits while the other runs (:mod:`ptxemu.analysis.linear`), so a kernel with such a pair needs the scheme in which lanes progress
 independently.  A pair counts if a thread passes only one of them on its way, lanes may wait on the way to one while others are
 at the other, and the membermasks may be the same.  A mask that a program gets by asking which lanes are there, with
 ``activemask``, ``vote`` or ``match``, names lanes of its own branch.

@@ -1,4 +1,4 @@
-"""Which functions of a kernel need the form in which the lanes of a warp progress independently.
+"""Which functions of a kernel need the scheme in which the lanes of a warp progress independently.
 
 The reasons are those of :mod:`ptxemu.analysis.spinning`, :mod:`ptxemu.analysis.barriers` and
 :mod:`ptxemu.analysis.sync_branches`.

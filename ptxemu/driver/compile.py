@@ -48,7 +48,7 @@ BUILDERS = {
     (True, False): build_threaded,
     (True, True): build_threaded_independent,
 }
-"""The forms of functions: whether they are threaded, and whether lanes progress independently. Kernels have one more, for all
+"""The schemes of functions: whether they are threaded, and whether lanes progress independently. Kernels have one more, for all
 warps of a block."""
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
@@ -72,7 +72,7 @@ class Options:
 class Lowered:
     """One kernel as LLVM IR, whose symbol stands in a unit, and what a launch must know of it.
 
-    ``cost``: what the best code would cost; ``threaded``: it is not the best; ``independent``: it has the form for lanes that
+    ``cost``: what the best code would cost; ``threaded``: it is not the best; ``independent``: it has the scheme for lanes that
     wait for each other.
     """
 
@@ -166,7 +166,7 @@ def emit_ir(
     """The typed IR of a kernel as text: what is lowered, or what the pass ``after`` leaves, or ``check``.
 
     The results of ``analyses`` are notes on its lines.  Raises InputError for the name of a pass or an analysis that does not
-    exist, and for an analysis that needs another form of the code.
+    exist, and for an analysis that needs code of another scheme.
     """
     function = find_entry(module, entry)
     names = ["check", *(step.name for step in PASSES)]

@@ -131,7 +131,7 @@ PASSES = (*TO_SSA, LANE_PRIVATE)
 def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None) -> Bodies:
     """The kernel and its functions in SSA form. Raises UnsupportedError.
 
-    Only kernels have the form for lanes that wait for each other.  So a function that needs it is copied into them, behind a
+    Only kernels have the scheme for lanes that wait for each other.  So a function that needs it is copied into them, behind a
     choice where it is called through an address, which means to start again.
     """
     after = _observed(after)

@@ -1,4 +1,4 @@
-"""Prepares a kernel for the form in which lanes progress independently (:mod:`ptxemu.lower.functions.independent`).
+"""Prepares a kernel for the scheme in which lanes progress independently (:mod:`ptxemu.lower.functions.independent`).
 
 There, lanes of a warp may be in different blocks, and in different iterations of a loop.  So a value that another block
 reads must be kept for each lane by itself, unless it is the same whenever it is computed; and an instruction at which

@@ -1,8 +1,8 @@
-"""The fast path: finds statements whose shape has a template, without lexing or parsing them.
+"""The fast path: finds statements whose skeleton has a template, without lexing or parsing them.
 
 A *leaf* is a word or number.  ``re.split`` cuts a window of the text into leaves and what lies between them;
-``str.join`` then gives its skeleton, in which each leaf is replaced by its kind, and ``str.split(";")`` the shapes of
-its statements: all at C speed.  A shape that has a template costs one dictionary look-up; any other goes to the
+``str.join`` then replaces each leaf by its kind, and ``str.split(";")`` gives the skeletons of
+its statements: all at C speed.  A skeleton that has a template costs one dictionary look-up; any other goes to the
 grammar, and is learnt from what the grammar makes of it once it has come up often enough to pay.
 """
 
@@ -26,16 +26,16 @@ WINDOW = 1 << 16
 """Characters that are cut at once: bounds the memory of the fast path."""
 
 LONGEST_STATEMENT = 4096
-"""Longer ones are left to the grammar: a shape is made anew for each of the labels before a statement."""
+"""Longer ones are left to the grammar: a skeleton is made anew for each of the labels before a statement."""
 
 LEARN_AFTER = 3
 """A template takes as long to make as a few statements take to parse."""
 
 PARAMETER = "("
-"""Before the shape of a parameter, whose syntax is not that of a statement."""
+"""Before the skeleton of a parameter, whose syntax is not that of a statement."""
 
-MAX_SHAPES = 8192
-"""Bounds the shapes that a process remembers."""
+MAX_SKELETONS = 8192
+"""Bounds the skeletons that a process remembers."""
 
 _LEAF = re.compile(r"([%.\w$][\w$.]*(?:::[\w.]+)*)", re.ASCII)
 _NAME = re.compile(IDENTIFIER, re.ASCII)
@@ -54,7 +54,7 @@ _sightings: dict[str, int] = {}
 
 
 class _KindOf(dict[str, str]):
-    """Leaf text -> what stands for it in a shape: its kind, or the text itself where it matters."""
+    """Leaf text -> what stands for it in a skeleton: its kind, or the text itself where it matters."""
 
     def __missing__(self, text: str) -> str:
         kind = self[text] = _kind(text)
@@ -93,17 +93,17 @@ class _Window:
         self.statement_ends = list(accumulate(lengths[:-1], initial=start))[1:]
         pieces[1::2] = map(kinds.__getitem__, self.texts)
         self.pieces = pieces
-        self.shapes = [shape.lstrip(_BLANKS) for shape in "".join(pieces).split(";")]
+        self.skeletons = [skeleton.lstrip(_BLANKS) for skeleton in "".join(pieces).split(";")]
 
     def rest(self, statement: int, pos: int) -> str:
-        """The shape of what ``statement`` has left at ``pos``; empty past the last whole one and if it is very long."""
+        """The skeleton of what ``statement`` has left at ``pos``; empty past the last whole one and if it is very long."""
         if statement >= len(self.statement_ends) or self.statement_ends[statement] - pos > LONGEST_STATEMENT:
             return ""
         before = self.statement_ends[statement - 1] if statement else self.start
-        return self.shapes[statement] if pos == before else self.shape(pos, self.statement_ends[statement] - 1)
+        return self.skeletons[statement] if pos == before else self.skeleton(pos, self.statement_ends[statement] - 1)
 
-    def shape(self, start: int, end: int) -> str:
-        """The shape of the text from ``start`` to ``end``, neither of which lies in a leaf."""
+    def skeleton(self, start: int, end: int) -> str:
+        """The skeleton of the text from ``start`` to ``end``, neither of which lies in a leaf."""
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
         head = self.pieces[2 * first]
         head_end = self.starts[first] if first < len(self.starts) else self.stop
@@ -141,28 +141,28 @@ class Scanner:
         stops, find = window.statement_ends, _templates.get
         statement, first = bisect_right(stops, pos), bisect_left(starts, pos)
         loc = self._stream.location_at(pos)
-        shape = window.rest(statement, pos)
-        while shape:
-            template = find(shape)
+        skeleton = window.rest(statement, pos)
+        while skeleton:
+            template = find(skeleton)
             if template is not None:
                 build, count = template
                 nodes.append(build(texts, starts, ends, first, loc))
                 first += count
                 pos = stops[statement]
                 statement += 1
-                shape = window.shapes[statement]
+                skeleton = window.skeletons[statement]
                 continue
-            if _LABEL.match(shape):
+            if _LABEL.match(skeleton):
                 nodes.append(Label(texts[first], starts[first], ends[first]))
                 pos = self._text.index(":", ends[first]) + 1
-            elif shape.startswith(".loc") and (match := LOC.match(self._text, starts[first])):
+            elif skeleton.startswith(".loc") and (match := LOC.match(self._text, starts[first])):
                 pos = match.end()
                 self._stream.note_location(match.start(), match[0])
                 loc = self._stream.location_at(pos)
             else:
                 break
             first = bisect_left(starts, pos, first)
-            shape = window.rest(statement, pos)
+            skeleton = window.rest(statement, pos)
         return nodes, pos
 
     def parameters(self, pos: int) -> tuple[list[Statement], int]:
@@ -170,7 +170,7 @@ class Scanner:
         nodes: list[Statement] = []
         window, end = self._window_at(pos), pos
         while window and (match := _PARAMETER.match(self._text, pos)) and match.end() < window.stop:
-            template = _templates.get(PARAMETER + window.shape(pos, match.end()))
+            template = _templates.get(PARAMETER + window.skeleton(pos, match.end()))
             if template is None:
                 break
             first = bisect_left(window.starts, pos)
@@ -183,22 +183,22 @@ class Scanner:
         return nodes, end
 
     def learn(self, node: Instruction | Variable, start: int, end: int, context: str = "") -> None:
-        """Remember the shape of ``node``, whose text is from ``start`` to ``end``, if it is common.
+        """Remember the skeleton of ``node``, whose text is from ``start`` to ``end``, if it is common.
 
         ``end`` is where the ``;`` of a statement is; ``context`` is :data:`PARAMETER` for a parameter.
         """
         window = self._window
         if window is None or not window.start <= start < end < window.stop:
             return
-        shape = context + window.shape(start, end)
-        if len(_sightings) >= MAX_SHAPES and shape not in _sightings:
+        skeleton = context + window.skeleton(start, end)
+        if len(_sightings) >= MAX_SKELETONS and skeleton not in _sightings:
             return
-        seen = _sightings[shape] = _sightings.get(shape, 0) + 1
+        seen = _sightings[skeleton] = _sightings.get(skeleton, 0) + 1
         if seen == LEARN_AFTER:
             leaves = window.leaves(self._text, start, end)
             build = compile_template(node, leaves)
             if build is not None:
-                _templates[shape] = build, len(leaves.texts)
+                _templates[skeleton] = build, len(leaves.texts)
 
     def _window_at(self, pos: int) -> _Window | None:
         window = self._window

@@ -1,6 +1,6 @@
-"""Templates: a statement that was read once becomes a function that builds any other of the same shape.
+"""Templates: a statement that was read once becomes a function that builds any other of the same skeleton.
 
-The *shape* of a statement is its text with every leaf (name or number) replaced by its kind.  All texts of one shape
+The *skeleton* of a statement is its text with every leaf (name or number) replaced by its kind.  All texts of one skeleton
 parse alike, so the tree of the first serves as a template: the same nodes, with texts, values and positions taken from
 the leaves.  As :mod:`dataclasses` does, the function is written as Python source, for speed; leaf texts never enter it.
 """
@@ -60,13 +60,13 @@ class Leaves:
     starts: list[int]
     ends: list[int]
     free: set[int]
-    """Indices of those that may differ between texts of the shape."""
+    """Indices of those that may differ between texts of the skeleton."""
     opcodes: set[int]
     """Indices of those in ``free`` that are an opcode with its modifiers, or look like one."""
 
 
 def compile_template(node: ast.Instruction | ast.Variable, leaves: Leaves) -> Builder | None:
-    """A builder for the shape of ``node``, or None if the shape has none."""
+    """A builder for the skeleton of ``node``, or None if the skeleton has none."""
     writer = _Writer(leaves)
     try:
         source = writer.instruction(node) if isinstance(node, ast.Instruction) else writer.variable(node)

@@ -220,7 +220,7 @@ class Tokens:
     # ------------------------------------------------------------ the fast path
 
     def learn(self, node: Instruction | Variable, start: int, end: int, context: str = "") -> None:
-        """The grammar read a node: teach the fast path its shape (see :meth:`Scanner.learn`)."""
+        """The grammar read a node: teach the fast path its skeleton (see :meth:`Scanner.learn`)."""
         if self._scanner and self._plain and not self.diagnostics.records:
             self._scanner.learn(node, start, end, context)
         self._plain = True

@@ -1,10 +1,11 @@
-"""Random kernels on both engines: what the compiler makes of them, in each of its forms, must do what the interpreter does.
+"""Random kernels on both engines: what the compiler makes of them, in each of its schemes, must do what the interpreter does.
 
     python -m tests.fuzz.engines --kernels 100000 [--seed FIRST] [--save FOLDER]
 
-Kernels of one form are compiled together, those of a GROUP, as one LLVM module whose routines they share: half of what LLVM would
-do for each is the same for all. A kernel on which the engines differ runs again alone, is made small, by leaving out lines while
-the difference stays, and is saved. The kernels run in a child, so that one that kills the process is a result like any other.
+Kernels of one scheme are compiled together, those of a GROUP, as one LLVM module whose routines they share: half of what LLVM
+would do for each is the same for all. A kernel on which the engines differ runs again alone, is made small, by leaving out lines
+while the difference stays, and is saved. The kernels run in a child, so that one that kills the process is a result like any
+other.
 """
 
 from __future__ import annotations
@@ -50,24 +51,26 @@ FIRST_VALUES[:8] = [0, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFF, 0, 0, 0x7FFFFFFF, 0]
 
 
 @dataclass(frozen=True)
-class Form:
-    """A form of compiled code; ``share`` of 64 kernels have it. ``effort`` is LLVM's."""
+class Scheme:
+    """How code is made and runs; ``share`` of 64 kernels have it. ``effort`` is LLVM's."""
 
     share: int
     threaded: bool
     effort: Effort
 
 
-FORMS = {
-    "light": Form(26, False, FAST),
-    "threaded": Form(36, True, FAST),
-    "optimized": Form(1, False, Effort(2, standard=True)),
-    "routines": Form(1, True, ROUTINES),
+SCHEMES = {
+    "light": Scheme(26, False, FAST),
+    "threaded": Scheme(36, True, FAST),
+    "optimized": Scheme(1, False, Effort(2, standard=True)),
+    "routines": Scheme(1, True, ROUTINES),
 }
-DRAWN = [name for _, name in sorted((turn / form.share, name) for name, form in FORMS.items() for turn in range(form.share))]
+DRAWN = [
+    name for _, name in sorted((turn / scheme.share, name) for name, scheme in SCHEMES.items() for turn in range(scheme.share))
+]
 
 
-def form_of(seed: int) -> str:
+def scheme_of(seed: int) -> str:
     return DRAWN[seed % len(DRAWN)]
 
 
@@ -165,7 +168,7 @@ class Case:
     """A program on its way: read, interpreted, lowered, compiled. ``wrong`` is what ended it."""
 
     made: Program
-    form: str
+    scheme: str
     module: Any = None
     interpreted: Results | str = ""
     lowered: compile.Lowered | None = None
@@ -184,7 +187,7 @@ class Case:
         try:
             module = self.module.program.ir
             bodies = compile.prepare(module, compile.find_entry(module, "k"), variant_of(self.made.block))
-            self.lowered = compile.lower_bodies(bodies, options, FORMS[self.form].threaded, beside=beside)
+            self.lowered = compile.lower_bodies(bodies, options, SCHEMES[self.scheme].threaded, beside=beside)
         except Error as error:
             self.wrong = told(error)
             return beside
@@ -204,60 +207,60 @@ class Comparison:
         self.interpreter = ptxemu.Device("256 MiB", engine="interpreter")
 
     def cases(self, programs: Iterable[tuple[Program, str]]) -> list[Case]:
-        """Programs with their forms: what they do when they are interpreted, and their code."""
-        found = [Case(made, form) for made, form in programs]
+        """Programs with their schemes: what they do when they are interpreted, and their code."""
+        found = [Case(made, scheme) for made, scheme in programs]
         for case in found:
             case.read(self.interpreter)
             if not case.wrong:
                 case.interpreted = outcome(partial(results, case.made, case.module))
-        for form in FORMS:
-            compile_together([case for case in found if case.form == form and not case.wrong])
+        for scheme in SCHEMES:
+            compile_together([case for case in found if case.scheme == scheme and not case.wrong])
         return found
 
-    def outcomes(self, made: Program, form: str) -> tuple[Results | str, Results | str]:
+    def outcomes(self, made: Program, scheme: str) -> tuple[Results | str, Results | str]:
         """Of the compiled and of the interpreted program."""
-        return self.cases([(made, form)])[0].outcomes(self.jit)
+        return self.cases([(made, scheme)])[0].outcomes(self.jit)
 
     def differences(self, programs: Iterable[tuple[Program, str]]) -> Iterator[str]:
-        """For each program, compiled with the others of its form."""
+        """For each program, compiled with the others of its scheme."""
         for case in self.cases(programs):
             yield differ(*case.outcomes(self.jit))
 
-    def difference(self, made: Program, form: str) -> str:
-        return differ(*self.outcomes(made, form))
+    def difference(self, made: Program, scheme: str) -> str:
+        return differ(*self.outcomes(made, scheme))
 
-    def is_different(self, made: Program, form: str) -> bool:
+    def is_different(self, made: Program, scheme: str) -> bool:
         """Whether a program that is valid, and ends as the interpreter has it, does anything else when it is compiled."""
-        a, b = self.outcomes(made, form)
+        a, b = self.outcomes(made, scheme)
         found = differ(a, b)
         return not isinstance(b, str) and bool(found) and not found.startswith(UNSUPPORTED)
 
 
 def compile_together(cases: list[Case]) -> None:
-    """Compile programs of one form as one LLVM module."""
+    """Compile programs of one scheme as one LLVM module."""
     unit = None
     for case in cases:
         unit = case.lower(unit)
     lowered = [case.lowered for case in cases if case.lowered is not None]
     if lowered:
-        codes = iter(compile.assemble(lowered, None, FORMS[cases[0].form].effort))
+        codes = iter(compile.assemble(lowered, None, SCHEMES[cases[0].scheme].effort))
         for case in cases:
             case.code = next(codes) if case.lowered is not None else None
 
 
 def save(folder: Path, seed: int, text: str, found: str) -> None:
-    made, form = program(seed), form_of(seed)
+    made, scheme = program(seed), scheme_of(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    heading = f"// seed {seed}, {form}, grid {made.grid}, block {made.block}: {found}"
-    (folder / f"{seed}-{form}.ptx").write_text(f"{heading}\n{text}\n")
+    heading = f"// seed {seed}, {scheme}, grid {made.grid}, block {made.block}: {found}"
+    (folder / f"{seed}-{scheme}.ptx").write_text(f"{heading}\n{text}\n")
 
 
 def keep(seed: int, found: str, comparison: Comparison, folder: Path) -> None:
     """Save a kernel on which the engines differ, as small as it can be."""
-    made, form = program(seed), form_of(seed)
+    made, scheme = program(seed), scheme_of(seed)
     save(folder, seed, made.text, found)
-    if comparison.is_different(made, form):
-        small = smaller(made, lambda candidate: comparison.is_different(candidate, form))
+    if comparison.is_different(made, scheme):
+        small = smaller(made, lambda candidate: comparison.is_different(candidate, scheme))
         save(folder, seed, small.text, found)
 
 
@@ -270,7 +273,7 @@ def work(seeds: range, group: int, state: Any, folder: Path) -> None:
         together = range(first, min(first + group, seeds.stop))
         state[0] = first
         different = unsupported = 0
-        for seed, found in zip(together, comparison.differences((program(seed), form_of(seed)) for seed in together)):
+        for seed, found in zip(together, comparison.differences((program(seed), scheme_of(seed)) for seed in together)):
             if found.startswith(UNSUPPORTED):
                 unsupported += 1
             elif found:

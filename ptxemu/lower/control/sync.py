@@ -35,7 +35,7 @@ def _predicate(ctx: Context, op: Op) -> str:
 def _form(op: Op) -> int:
     """``barrier`` without ``.aligned`` counts threads; the others count whole warps (PTX ISA "bar, barrier").
 
-    In this form, lanes that do not come to a barrier of the whole CTA are on their way out (:mod:`ptxemu.analysis.barriers`).
+    In this scheme, lanes that do not come to a barrier of the whole CTA are on their way out (:mod:`ptxemu.analysis.barriers`).
     """
     whole = op["b"] is None
     return lib.PE_BARRIER_PER_THREAD if counts_threads(op) and not whole else 0

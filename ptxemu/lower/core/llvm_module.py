@@ -17,7 +17,7 @@ class Unit:
 
     ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
     ``observed``: accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
-    ``steps`` numbers the ``routines`` of threaded code by what they do, ``forms`` the registers that they can take
+    ``steps`` numbers the ``routines`` of threaded code by what they do, ``register_classes`` the registers that they can take
     (lower/functions/steps.py)."""
 
     target: Target
@@ -31,7 +31,7 @@ class Unit:
     definitions: list[str] = field(default_factory=list)
     steps: dict[Hashable, int] = field(default_factory=dict)
     routines: list[str] = field(default_factory=list)
-    forms: dict[Hashable, int] = field(default_factory=dict)
+    register_classes: dict[Hashable, int] = field(default_factory=dict)
 
     @property
     def attributes(self) -> str:

@@ -1,4 +1,4 @@
-"""The form of a kernel in which the lanes of a warp progress independently (PTX ISA, "Independent Thread Scheduling").
+"""The scheme of a kernel in which the lanes of a warp progress independently (PTX ISA, "Independent Thread Scheduling").
 
 Every block has a mask of lanes that wait to run it.  Control goes through the blocks in linear order, again and again:
 a *lap* runs each block that lanes wait for, once.  So other lanes make progress while some spin, at the price that nothing is

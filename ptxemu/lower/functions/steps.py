@@ -57,16 +57,16 @@ class FrameContext(Context):
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         super().__init__(uniformity, layout, unit)
         self.offsets: dict[Reg, int] = {}
-        self._form_of: dict[Reg, int] = {}
+        self._class_of: dict[Reg, int] = {}
 
-    def form(self, reg: Reg) -> int:
+    def register_class(self, reg: Reg) -> int:
         """A number for all that a routine must know of a register: equal for registers that can take each other's place."""
         try:
-            return self._form_of[reg]
+            return self._class_of[reg]
         except KeyError:
             shape = self.uniformity.shape(reg)
             facts = (reg.type.name, shape and any(shape.offsets) and shape.offsets, self.storage_type(reg), reg in self.raw)
-            found = self._form_of[reg] = self.unit.forms.setdefault(facts, len(self.unit.forms))
+            found = self._class_of[reg] = self.unit.register_classes.setdefault(facts, len(self.unit.register_classes))
             return found
 
     def slot(self, reg: Reg) -> str:
@@ -140,7 +140,7 @@ class Operands:
         self.parts: list[int] = []
         self.stand_ins: dict[int, Reg] = {}
         self.numbers: dict[Reg, int] = {}
-        self.forms: list[Hashable] = []
+        self.classes: list[Hashable] = []
 
     def register(self, reg: Reg, offset: int) -> int:
         """The number of a register."""
@@ -150,7 +150,7 @@ class Operands:
             self.items.append(reg)
             self.places.append(len(self.parts))
             self.parts.append(offset)
-            self.forms.append(self.caller.form(reg))
+            self.classes.append(self.caller.register_class(reg))
         return number
 
     def word(self, value: int) -> int:
@@ -166,7 +166,7 @@ class Operands:
         self.parts.append(imm.bits & 0xFFFFFFFF)
         if imm.type.bits > 32:
             self.parts.append(imm.bits >> 32)
-        self.forms.append(imm.type.name)
+        self.classes.append(imm.type.name)
         stand_in = self.stand_ins[number] = Reg(f"imm{number}", imm.type)
         return stand_in
 
@@ -232,15 +232,15 @@ class Steps:
         key = (
             id(op.row), tuple(op.mods.items()), tuple(kind.name for kind in op.dst_types),
             tuple(kind and kind.name for kind in op.src_types), tuple(form), op.negs, guard, tuple(old), tuple(dsts),
-            self._scope(op), tuple(operands.forms),
+            self._scope(op), tuple(operands.classes),
         )  # fmt: skip
         self.add(key, operands, op.pos, lambda ctx: self.lower(ctx, replace(op, srcs=tuple(srcs))))
 
-    def special(self, form: str, body: Callable[..., None], value: Reg | Imm, target: Reg) -> None:
-        """What ``body(ctx, value, target)`` emits; ``form`` is a name for it."""
+    def special(self, name: str, body: Callable[..., None], value: Reg | Imm, target: Reg) -> None:
+        """What ``body(ctx, value, target)`` emits; ``name`` tells it from others."""
         ctx = self.ctx
         if isinstance(value, Reg):  # most are, and there may be one for each value and edge
-            key: Hashable = (form, ctx.form(value), ctx.form(target))
+            key: Hashable = (name, ctx.register_class(value), ctx.register_class(target))
             if key in ctx.unit.steps:
                 self._record(key, [ctx.offsets[value], ctx.offsets[target]], 0)
                 return
@@ -248,15 +248,15 @@ class Steps:
         source = self._given(operands, value)
         self._register(operands, target)
         if not isinstance(value, Reg):
-            key = (form, source if source is value else value.type.name, ctx.form(target))
+            key = (name, source if source is value else value.type.name, ctx.register_class(target))
         self.add(key, operands, 0, lambda inner: body(inner, source, target))
 
-    def plain(self, form: str, body: Callable[[Context], None]) -> None:
-        """What ``body(ctx)`` emits, which has no operands; ``form`` is a name for it."""
-        self.add(form, Operands(self.ctx), 0, body)
+    def plain(self, name: str, body: Callable[[Context], None]) -> None:
+        """What ``body(ctx)`` emits, which has no operands; ``name`` tells it from others."""
+        self.add(name, Operands(self.ctx), 0, body)
 
     def copy(self, source: Reg, target: Reg, size: int) -> None:
-        """Copy a register of ``size`` bytes to one of the same form; in which order with others before the next step is open."""
+        """Copy a register of ``size`` bytes to one of the same class; in which order with others before the next step is open."""
         start, end = self.ctx.offsets[source], self.ctx.offsets[target]
         if start != end:
             for part in range(0, size, PLACE):
@@ -350,7 +350,7 @@ class Steps:
             read = ctx.scalar_of if scalar else ctx.vector_of
             ctx.bind(found, (ctx.scalar if scalar else ctx.vector).bin("add", kind.llvm, read(base, kind), read(number, kind)))
 
-        self.add(("sum", tuple(operands.forms)), operands, 0, body)
+        self.add(("sum", tuple(operands.classes)), operands, 0, body)
         return found
 
     def _symbol(self, symbol: SymRef, offset: int) -> Reg:

@@ -1,4 +1,4 @@
-"""The form of large functions that is quick to compile: one table of steps (:mod:`ptxemu.lower.functions.steps`), whose control
+"""The scheme of large functions that is quick to compile: one table of steps (:mod:`ptxemu.lower.functions.steps`), whose control
 flow is that of :mod:`ptxemu.lower.functions.function`.
 
 Registers lie in a frame on the host's stack, where those with disjoint lifetimes share places; masks of lanes are 32-bit
@@ -90,7 +90,7 @@ class ThreadedBuilder(FunctionBuilder):
                 continue
             for phi in block.phis:
                 arg = phi.only
-                if isinstance(arg, Reg) and self.ctx.form(arg) == self.ctx.form(phi.dst):
+                if isinstance(arg, Reg) and self.ctx.register_class(arg) == self.ctx.register_class(phi.dst):
                     homes[phi], homes[phi.dst] = None, homes.get(arg, arg)
         headers = {loop.header for loop in self.linear.structure.loops.values()}
         for block in self.order:
@@ -210,7 +210,7 @@ class ThreadedBuilder(FunctionBuilder):
             arg, target = phi.args[block], self.handed[phi]
             if waits and not ctx.is_scalar(phi.dst):
                 steps.special("merge", _merge, arg, target)
-            elif isinstance(arg, Reg) and ctx.form(arg) == ctx.form(target):
+            elif isinstance(arg, Reg) and ctx.register_class(arg) == ctx.register_class(target):
                 steps.copy(arg, target, self._bytes(target))
             else:
                 steps.special("hand", _hand, arg, target)

@@ -96,7 +96,7 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         members = None if block in self.leaving else membermask(op)
         number = operands.register(members, self.ctx.offsets[members]) if isinstance(members, Reg) else members
         words = [operands.word(self.lanes_waiting[block]), operands.word(self.lanes_running[block])]
-        key = "meet", self.table, block in self.leaving, block in self.syncs, number, tuple(operands.forms)
+        key = "meet", self.table, block in self.leaving, block in self.syncs, number, tuple(operands.classes)
         self.steps.add(key, operands, op.pos, partial(self._meet_in, block, words))
 
     def _meet_in(self, block: Block, words: list[int], ctx: RoutineContext) -> None:
