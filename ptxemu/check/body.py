@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from ptxemu.check.calls import CallChecker
@@ -52,6 +52,7 @@ class Shared:
     target: int  # its number
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
+    forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
 
 
 class BodyChecker:
@@ -317,7 +318,12 @@ class BodyChecker:
     # ------------------------------------------------------------ matching, once for each shape
 
     def forms(self, opcode: str, modifiers: tuple[str, ...]) -> list[Form] | Misfit:
-        return _forms(opcode, modifiers, self.shared.gates is not None)
+        key = (opcode, modifiers)
+        forms = self.shared.forms.get(key)
+        if forms is None:
+            forms = sort_modifiers(rows()[opcode], modifiers, self.shared.gates is not None)
+            self.shared.forms[key] = forms
+        return forms
 
     def checked_forms(self, ins: ast.Instruction) -> list[Form]:
         forms = self.forms(ins.opcode, ins.modifiers)
@@ -420,12 +426,6 @@ class BodyChecker:
             raise self.resolver.error(f"barrier {number.value} does not exist: there are 0 to {BARRIERS - 1}", number)
         if isinstance(count, ast.Int) and count.value % WARP:
             raise self.resolver.error(f"{count.value} threads is not a multiple of the warp size", count)
-
-
-@lru_cache(maxsize=4096)
-def _forms(opcode: str, modifiers: tuple[str, ...], strict: bool) -> list[Form] | Misfit:
-    """They do not depend on the module."""
-    return sort_modifiers(rows()[opcode], modifiers, strict)
 
 
 def _literal(ins: ast.Instruction, index: int) -> int:

@@ -286,7 +286,7 @@ def test_constants_of_a_case(tmp_path, capfd):
     (tmp_path / "p.ctm").write_text(".kernel k cached\n.constants values\n.out r0 out\nALU MOV r0, c0\n")
     words = '{{ memory = "{}", registers = {{ base = 0x800, format = 0x04000000 }}, kind = "{}" }}'
     for memory, kind, status, message in (
-        ("memory", "float", 0, ""), ("memory", "bool", 3, "kind bool"), ("memori", "float", 2, "no buffer 'memori'"),
+        ("memory", "float", 0, ""), ("memory", "bool", 3, "kind bool"), ("memori", "float", 2, "no array 'memori'"),
     ):  # fmt: skip
         (tmp_path / "case.toml").write_text(CONSTANT_CASE.format(words.format(memory, kind)))
         assert command(["run", str(tmp_path)]) == status

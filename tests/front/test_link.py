@@ -202,8 +202,9 @@ def test_files(files: tuple[str, str]) -> None:
 
 def test_run_and_info(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["run", *files, "--grid", "1", "--block", "1", "--arg", "out=zeros:u32:1"]) == 0
+    assert capsys.readouterr().out.endswith("out: uint32[1], 1 of 1 changed, all 42\n")
     assert command(["info", *files, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out.partition("\n")[2])
+    facts = json.loads(capsys.readouterr().out)
     assert [kernel["name"] for kernel in facts["kernels"]] == ["k"]
     assert facts["kernels"][0]["supported"]
     assert command(["info", files[0], files[0]]) == 2
