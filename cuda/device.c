@@ -13,9 +13,10 @@ enum { OLDEST_ARCH = 75, NEWEST_ARCH = 90, DEFAULT_ARCH = 80, DEFAULT_STACK = 16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static px_device device;
-static bool forked; /* the memory and the threads are the parent's */
+static px_device *ready; /* the device once it has started; written under the lock, and read without */
+static bool forked;      /* the memory and the threads are the parent's */
 
-static void after_fork(void) { forked = device.parts.arena != NULL; }
+static void after_fork(void) { forked = ready != NULL; }
 
 static unsigned processors(void) {
   cpu_set_t set;
@@ -59,27 +60,29 @@ static void start(const px_settings *settings) {
                        .host_stack = DEFAULT_STACK * HOST_STACK_RATIO,
                        .workers = settings->workers,
                        .host_memory = settings->host_memory};
-  pe_arena *arena = parts->surfaces && parts->textures ? pe_arena_create(device.capacity) : NULL;
-  if (arena) pe_arena_set_slack(arena, settings->slack);
-  __atomic_store_n(&parts->arena, arena, __ATOMIC_RELEASE); /* which others look at without the lock */
+  parts->arena = parts->surfaces && parts->textures ? pe_arena_create(device.capacity) : NULL;
+  if (!parts->arena) return;
+  pe_arena_set_slack(parts->arena, settings->slack);
+  __atomic_store_n(&ready, &device, __ATOMIC_RELEASE);
 }
 
 bool px_device_start(const px_settings *settings) {
   static bool watched;
   pthread_mutex_lock(&lock);
   if (!watched) watched = !pthread_atfork(NULL, NULL, after_fork);
-  bool first = !device.parts.arena;
+  bool first = !ready;
   if (first) start(settings);
+  first = first && ready;
   pthread_mutex_unlock(&lock);
-  return first && device.parts.arena;
+  return first;
 }
 
 px_device *px_device_get(void) {
-  if (!__atomic_load_n(&device.parts.arena, __ATOMIC_ACQUIRE)) {
+  if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
     const px_settings settings = settings_of_environment();
     if (px_device_start(&settings)) px_registry_prepare();
   }
-  return device.parts.arena && !forked ? &device : NULL;
+  return forked ? NULL : __atomic_load_n(&ready, __ATOMIC_ACQUIRE);
 }
 
 void px_set_stack(uint64_t bytes) {
@@ -294,7 +297,8 @@ void px_device_reset(void) {
   px_registry_unload();
   for (unsigned i = 0; i < MOST_HOOKS && hooks[i]; i++) hooks[i]();
   pthread_mutex_lock(&lock);
-  if (device.parts.arena && !forked) {
+  if (ready && !forked) {
+    __atomic_store_n(&ready, NULL, __ATOMIC_RELEASE);
     pe_arena_destroy(device.parts.arena);
     pe_surface_table_free(device.parts.surfaces);
     pe_texture_table_free(device.parts.textures);

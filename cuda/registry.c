@@ -209,13 +209,16 @@ PX_API char __cudaInitModule(void **handle) {
 cudaError_t px_kernel_of(const void *function, px_kernel **out) {
   px_function *found = find(function);
   if (!found || found->variable) return cudaErrorInvalidDeviceFunction;
-  if (!found->kernel) {
+  px_kernel *kernel =
+      __atomic_load_n(&found->kernel, __ATOMIC_ACQUIRE); /* several threads may look for it, and find the same */
+  if (!kernel) {
     cudaError_t error = load(found->fat);
     if (error) return error;
-    found->kernel = px_module_kernel(found->fat->module, found->name);
+    kernel = px_module_kernel(found->fat->module, found->name);
+    __atomic_store_n(&found->kernel, kernel, __ATOMIC_RELEASE);
   }
-  *out = found->kernel;
-  return found->kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+  *out = kernel;
+  return kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
 cudaError_t px_variable_of(const void *symbol, uint64_t *address, uint64_t *size) {
