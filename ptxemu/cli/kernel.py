@@ -45,12 +45,15 @@ def run_kernel(paths: Sequence[Path], options: KernelOptions, timeout: float | N
     clock.lap("make inputs")
     launcher.compile()
     clock.lap("compile")
-    done = launcher(*values, shared=options.shared or 0, timeout=timeout, cooperative=bool(options.cooperative))
+    printed: list[str] = []
+    printf = printed.append if style == "json" else None  # whose object is all of the output
+    shared, cooperative = options.shared or 0, bool(options.cooperative)
+    done = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
     clock.lap("run")
     outcome = Outcome(kernel.name, done, resources, wanted, options.print)
     outcome.save()
     if style == "json":
-        outcome.show_json(clock.laps)
+        outcome.show_json(clock.laps, "".join(printed))
     else:
         outcome.show(clock.laps if style == "verbose" else {})
     for text in done.warnings:

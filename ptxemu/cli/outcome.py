@@ -53,13 +53,14 @@ class Outcome:
         for name, array in self._printed:
             show_array(name, array)
 
-    def show_json(self, laps: Mapping[str, float]) -> None:
-        """As a JSON object."""
+    def show_json(self, laps: Mapping[str, float], output: str) -> None:
+        """As a JSON object; ``output`` is what the kernel printed."""
         facts = {
             "kernel": self._kernel,
             "blocks": self._done.ctas,
             "seconds": self._done.seconds,
             "wall_seconds": laps,
+            "output": output,
             "warnings": self._done.warnings,
             "arrays": {name: self._facts(name) for name in self._arrays},
             "printed": {name: array.tolist() for name, array in self._printed},

@@ -30,12 +30,13 @@ def statistics(array: Array) -> dict[str, Any]:
     """Least, greatest and mean of the finite elements, and how many are NaN or infinite; nothing for records and empty arrays."""
     if array.dtype.names is not None or array.dtype.type is np.void or not array.size or array.dtype.kind == "c":
         return {}
-    wide = array if array.dtype.kind in "biu" else array.astype(np.float64)
-    finite = wide[np.isfinite(wide)]
+    numbers = array if array.dtype.kind in "biuf" else array.astype(np.float32)  # types that are not NumPy's are small
+    is_finite = np.isfinite(numbers)
+    finite = numbers if is_finite.all() else numbers[is_finite]
     found: dict[str, Any] = {}
     if finite.size:
         found = {"min": finite.min().item(), "max": finite.max().item(), "mean": float(finite.mean(dtype=np.float64))}
-    if nans := int(np.isnan(wide).sum()):
+    if nans := int(np.isnan(numbers).sum()):
         found["nan"] = nans
     if infinite := array.size - finite.size - nans:
         found["infinite"] = infinite

@@ -143,6 +143,16 @@ def test_json(capsys) -> None:
     assert set(facts["wall_seconds"]) == {"read and check", "make inputs", "compile", "run"}
 
 
+def test_json_is_all_of_the_output(folder: Path, capsys) -> None:
+    (folder / "hello.ptx").write_text(ptx.HELLO)
+    assert run(["run", "hello.ptx", "--grid", "1", "--block", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["output"] == "hello\nhello\n"
+    case = 'ptx = "hello.ptx"\ngrid = 1\nblock = 1\n[buffers.x]\nzeros = { dtype = "f32", shape = 1 }\n'
+    (folder / "case.toml").write_text(case + '[expect.outputs.x]\nexpression = "x"\n')
+    assert run(["run", ".", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["output"] == "hello\n"
+
+
 def test_json_of_a_case(folder: Path, capsys) -> None:
     (folder / "case.toml").write_text(
         'ptx = "saxpy.ptx"\ngrid = 1\nblock = 4\n[args]\nn = 4\na = 1\nx = "x"\ny = "y"\n'

@@ -94,10 +94,12 @@ def _run_case(
     case = read_case(case_file(path))
     if programs:
         case = replace(case, programs=programs)
-    result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated())
+    said: list[str] = []
+    printf = said.append if as_json else None  # whose object is all of the output
+    result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated(), printf=printf)
     selected = [results.select(text, result.arrays, "--print") for text in printed]
     if as_json:
-        facts = {**_facts(result), "printed": {name: array.tolist() for name, array in selected}}
+        facts = {**_facts(result), "output": "".join(said), "printed": {name: array.tolist() for name, array in selected}}
         click.echo(json.dumps(results.plain(facts), indent=2, default=str))
     else:
         _show(result)
