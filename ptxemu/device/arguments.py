@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,8 @@ class Arguments:
             data = self._pack(parameter, value, where)
             if data is not None:
                 self._params[parameter.offset : parameter.offset + len(data)] = data
-        for original, _ in self._copies:
-            self._check_apart(original)
+        if self._copies:
+            self._check_apart()
         if self._arrays and not device.host_memory:
             self._make_groups()
 
@@ -180,12 +181,16 @@ class Arguments:
             wanted = f"{self._rows} x {count} elements" if count > 1 else f"{self._rows} elements"
             raise InputError(f"{where}: the register file needs {wanted} of {size} bytes, not {list(array.shape)}")
 
-    def _check_apart(self, array: Array) -> None:
+    def _check_apart(self) -> None:
         """A copy of an array must not be the only one that sees what the kernel does through another argument."""
-        others = [other for _, other in self._arrays if all(other is not copy for _, copy in self._copies)]
-        others += [other for other, _ in self._copies if other is not array]
-        if any(np.may_share_memory(array, other) for other in others if array.flags.writeable or other.flags.writeable):
-            raise InputError(f"kernel {self._kernel.name}: an array is not contiguous, and shares memory with another argument")
+        originals = {id(copy): original for original, copy in self._copies}
+        given = [originals.get(id(array), array) for _, array in self._arrays]
+        for one, other in combinations(given, 2):
+            whole = one.flags.forc and other.flags.forc
+            if not whole and (one.flags.writeable or other.flags.writeable) and np.may_share_memory(one, other):
+                raise InputError(
+                    f"kernel {self._kernel.name}: an array is not contiguous, and shares memory with another argument"
+                )
 
     def _make_groups(self) -> None:
         """Arrays that share memory share a copy, so that the kernel sees the aliasing it would see on the host."""

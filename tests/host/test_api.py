@@ -77,9 +77,11 @@ def test_arrays_that_are_not_contiguous_are_copied(saxpy):
     np.testing.assert_array_equal(y, np.arange(99, -1, -1))
     with pytest.raises(InputError, match="not contiguous, and shares memory with another argument"):
         saxpy[4, 32](10, 1.0, rows[:, 0], rows[:, 1])
+    with pytest.raises(InputError, match="not contiguous, and shares memory with another argument"):
+        saxpy[4, 32](10, 1.0, backward, backward)
     fixed = rows.copy()
     fixed.flags.writeable = False
-    saxpy[4, 32](100, 1.0, fixed[:, 1], y)  # several inputs may overlap
+    saxpy[4, 32](100, 1.0, fixed[:, 1], y)
     np.testing.assert_array_equal(y, np.arange(99, -1, -1) + 2 * np.arange(100))
 
 

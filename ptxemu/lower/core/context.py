@@ -13,6 +13,7 @@ from ptxemu.analysis.runs import Expected, Runs
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.graph import Block
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter
@@ -203,6 +204,16 @@ class Context:
         """Go back to what was known."""
         mark, self.active_bits = memory
         self.journal.undo(mark)
+
+    def ways(self, cond: str, succs: Sequence[Block]) -> Iterator[Block]:
+        """Branch on a condition: the successors, each with what is known before the branch, for code on the way to it."""
+        labels = [self.new_label("edge") for _ in succs]
+        self.stmt(f"br i1 {cond}, label %{labels[0]}, label %{labels[1]}")
+        saved = self.remembered()
+        for label, succ in zip(labels, succs):
+            self.start(label)
+            self.remember(saved)
+            yield succ
 
     @contextmanager
     def one_lane(self, shape: Callable[[Operand], Shape | None], slots: dict[Reg, str]) -> Iterator[None]:

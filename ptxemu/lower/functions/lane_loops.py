@@ -167,12 +167,7 @@ class LaneLoopWriter:
             return
         assert block.cond is not None
         cond = ctx.predicate(block.cond, block.negated, False)
-        labels = [ctx.new_label("edge") for _ in block.succs]
-        ctx.stmt(f"br i1 {cond}, label %{labels[0]}, label %{labels[1]}")
-        saved = ctx.remembered()
-        for label, succ in zip(labels, block.succs):
-            ctx.start(label)
-            ctx.remember(saved)
+        for succ in ctx.ways(cond, block.succs):
             self._go(block, succ)
 
     def _go(self, block: Block, succ: Block) -> None:
