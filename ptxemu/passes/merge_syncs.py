@@ -7,6 +7,8 @@ the places share, and takes its results from others.  Whatever place completes t
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from msgspec.structs import replace
 
 from ptxemu.ir.convergence import Qualifiers, membermask, only_meets, qualifiers
@@ -49,14 +51,22 @@ def _groups(graph: Graph) -> list[list[Op]]:
 
 
 class _Shared:
-    """The registers of one group: operands (constants that all have in common stay), and results of every lane."""
+    """The registers of one group: operands (constants that all have in common stay), and results of every lane.
+
+    Every place leaves all results that any of them takes: an optional one, or one that others discard.
+    """
 
     def __init__(self, number: int, group: list[Op]) -> None:
         first = group[0]
         self.ops: list[Op] = []
-        taken = zip(first.src_types, zip(*(op.srcs for op in group)))
-        self.operands = [self._operand(f"%joint{number}.operand{index}", *each) for index, each in enumerate(taken)]
-        self.results = [Reg(f"%joint{number}.result{index}", kind) for index, kind in enumerate(first.dst_types)]
+        given = zip(first.src_types, zip(*(op.srcs for op in group)))
+        self.operands = [self._operand(f"%joint{number}.operand{index}", *each) for index, each in enumerate(given)]
+        self.types = max((op.dst_types for op in group), key=len)
+        wanted = [any(each) for each in zip_longest(*(op.dsts for op in group))]
+        self.results = [
+            Reg(f"%joint{number}.result{index}", kind) if taken else None
+            for index, (kind, taken) in enumerate(zip(self.types, wanted))
+        ]
 
     @staticmethod
     def _operand(name: str, kind: ScalarType | None, sources: tuple[Operand, ...]) -> Operand:
@@ -68,9 +78,10 @@ class _Shared:
     def parts(self, op: Op) -> list[Op]:
         """Split an instruction: store operands, execute once for all members, store results, load them (each lane by itself)."""
         leave = [keep(to, source, op) for to, source in zip(self.operands, op.srcs) if isinstance(to, Reg)]  # type: ignore[arg-type]
-        made = [None if dst is None else Reg(f"{result.name}.new", result.type) for dst, result in zip(op.dsts, self.results)]
-        meeting = replace(op, srcs=tuple(self.operands), dsts=tuple(made))
-        kept = [keep(result, new, op) for result, new in zip(self.results, made) if new is not None]
-        take = [move(dst, result, result.type, op) for dst, result in zip(op.dsts, self.results) if dst is not None]
+        made = [None if result is None else Reg(f"{result.name}.new", result.type) for result in self.results]
+        meeting = replace(op, srcs=tuple(self.operands), dsts=tuple(made), dst_types=self.types)
+        kept = [keep(result, new, op) for result, new in zip(self.results, made) if result is not None and new is not None]
+        taken = [(dst, result) for dst, result in zip(op.dsts, self.results) if dst is not None and result is not None]
+        take = [move(dst, result, result.type, op) for dst, result in taken]
         self.ops.append(meeting)
         return [*leave, meeting, *kept, *take]

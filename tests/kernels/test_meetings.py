@@ -225,6 +225,30 @@ def test_members_in_both_branches(even: str, odd: str, expected: np.ndarray | No
     np.testing.assert_array_equal(out, expected)
 
 
+UP = "shfl.sync.up.b32 %r6{}, %r5, 1, 0, -1"
+ABOVE = VALUE[TID - (LANE > 0)]
+CHOSEN = "; selp.b32 %r7, 10000, 0, %p6; add.u32 %r6, %r6, %r7"
+
+
+@pytest.mark.parametrize(
+    ("even", "odd", "expected"),
+    [
+        (UP.format("|%p6") + CHOSEN, UP.format(""), ABOVE + np.where((TID % 2 == 0) & (LANE > 0), 10000, 0)),
+        (UP.format(""), UP.format("|%p6") + CHOSEN, ABOVE + 10000 * (TID & 1)),
+        ("match.all.sync.b32 %r6, 5, -1", "match.all.sync.b32 %r6|%p6, 5, -1; selp.b32 %r6, 1, 0, %p6",
+         np.where(TID & 1, 1, 2**32 - 1)),
+        ("mov.b32 %r6, 3; elect.sync _|%p6, -1" + CHOSEN, "elect.sync %r6|%p6, -1" + CHOSEN,
+         np.where(TID & 1, 0, 3) + 10000 * (LANE == 0)),
+    ],
+)  # fmt: skip
+def test_results_that_only_one_branch_takes(even: str, odd: str, expected: np.ndarray) -> None:
+    text = made(BRANCHES.format(p="", even=even, odd=odd)).replace("sm_80", "sm_90")
+    out = np.zeros(64, np.uint32)
+    run(text, 1, 64, out, timeout=TIMEOUT)
+    np.testing.assert_array_equal(out, expected)
+    assert is_independent(text)
+
+
 def test_lanes_meet_again_and_again_from_loops_of_their_own() -> None:
     """A lane that is quick is at its next meeting while others still have to take what the last one gave them."""
     loop = """mov.u32 %r8, 0; mov.u32 %r6, 0;

@@ -140,14 +140,14 @@ class FunctionBuilder:
                             break
 
     def _find_shared_values(self) -> None:
-        """Registers that a block other than their own reads get a slot."""
+        """Registers that a block other than their own reads get a slot, and those that several blocks write."""
         home: dict[Reg, Block] = {}
+        shared = self.ctx.shared_regs
         for block in self.order:
             for phi in block.phis:
                 home[phi.dst] = block
             for op in block.ops:
-                home.update((dst, block) for dst in writes(op))
-        shared = self.ctx.shared_regs
+                shared |= {dst for dst in writes(op) if home.setdefault(dst, block) is not block}
         for block in self.order:
             shared |= escaping(self.segments[block])
             shared |= self._terminal_reads(block)
