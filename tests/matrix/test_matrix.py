@@ -117,6 +117,22 @@ def test_floats_follow_the_model_bit_for_bit(text: str, kind: str) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16",
+     "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", FLOATS[3]],
+)  # fmt: skip
+def test_nans_of_arithmetic_have_the_bits_that_ptx_gives_them(text: str) -> None:
+    """Where a NaN is only seen as other numbers: as bytes, pairs, bits."""
+    _, *given = counts(Form(text))
+    square_roots = "".join(f"sqrt.rn.f32 %{name}{i}, %{name}{i}; " for name, n in zip("abc", given) for i in range(n))
+    minus = [np.full((1, count * 32), 0xC0000000, np.uint32) for count in given]
+    d = np.zeros((1, counts(Form(text))[0] * 32), np.uint32)
+    ptxemu.loads(kernel(text).replace(text, square_roots + text))["k"][1, 32](*minus, d)
+    canonical = [[0x7FFFFFFF] * (count * 32) for count in given]
+    np.testing.assert_array_equal(d[0], model.mma(text, *canonical))
+
+
 @pytest.mark.parametrize(("text", "result"), [(FLOATS[0], F32), (FLOATS[1], F16), (FLOATS[3], F32)])
 def test_sums_of_similar_terms_are_correctly_rounded(text: str, result: Format) -> None:
     """Then binary64 holds the sum of the products exactly, so that one rounding is all there is."""

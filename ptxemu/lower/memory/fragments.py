@@ -41,22 +41,22 @@ class Slots:
         """The address of a slot."""
         return self.ctx.inst(f"getelementptr i8, ptr {self.ctx.slot_block}, i64 {slot * SLOT_BYTES}")
 
-    def write(self, slot: int, operand: Operand, kind: ScalarType, *, raw: bool) -> str:
-        """Store all lanes of an operand; ``raw``: any NaN will do."""
+    def write(self, slot: int, operand: Operand, kind: ScalarType) -> str:
+        """Store all lanes of an operand."""
         bits = f"i{kind.bits}"
-        value = self.ctx.convert(self.ctx.vector_of(operand, kind, raw=raw), kind.llvm, bits, True)
+        value = self.ctx.convert(self.ctx.vector_of(operand, kind), kind.llvm, bits, True)
         address = self.address(slot)
         self.ctx.stmt(f"store <{LANES} x {bits}> {value}, ptr {address}, align 64")
         return address
 
     def find(self, operand: Operand, kind: ScalarType) -> int:
-        """The slot of an operand, whose NaNs need not be canonical."""
+        """The slot of an operand. Its NaNs are canonical: what f32 arithmetic has made may be taken for integers or pairs."""
         home = self.ctx.home_slots.get(self.ctx.homes.get(operand, ""))
         if home is not None:
             return home
         slot, stays = self.take(kind.bits // 32)
-        address = self.write(slot, operand, kind, raw=True)
-        if stays and isinstance(operand, (Reg, Imm)) and operand not in self.ctx.raw:
+        address = self.write(slot, operand, kind)
+        if stays and isinstance(operand, (Reg, Imm)):
             self.keep(operand, slot, address)
         return slot
 

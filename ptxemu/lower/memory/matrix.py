@@ -22,12 +22,12 @@ ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE
 
 
 def _contiguous(ctx: Context, op: Op, slots: Slots) -> str:
-    """The address of the registers of the fragment ``a``, one after the other; NaNs are canonical."""
+    """The address of the registers of the fragment ``a``, one after the other."""
     items, kind = items_of(op["a"]), _kind(op, "a")
     units = kind.bits // 32
     first, _ = slots.take(len(items) * units)
     for index, item in enumerate(items):
-        slots.write(first + index * units, item, kind, raw=False)
+        slots.write(first + index * units, item, kind)
     return slots.address(first)
 
 
