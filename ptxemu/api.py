@@ -325,8 +325,8 @@ class Launcher:
         """Launch and wait.
 
         ``args`` follow the kernel's parameters, and ``named`` are the others by their names in the PTX: numbers, buffers,
-        surfaces, textures, bytes for structs, and NumPy arrays, which the kernel changes in place. What has the memory of an
-        array is as good as one: tensors of the CPU, ``bytearray``, ctypes. Of arrays that are not contiguous the kernel gets
+        surfaces, textures, bytes or members for structs, and NumPy arrays, which the kernel changes in place. What has the memory
+        of an array is as good as one: tensors of the CPU, ``bytearray``, ctypes. Of arrays that are not contiguous kernels get
         a copy. After a fault no array is changed, and it is an InputError if the kernel has written to one that is
         read-only; but a device with ``host_memory`` gives kernels the arrays themselves, and neither holds.
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.

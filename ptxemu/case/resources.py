@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from ptxemu.case.arguments import Name, StructSpec
 from ptxemu.case.arrays import Array
 from ptxemu.case.images import ConstantSpec, RegisterSpec, SamplerSpec, SurfaceSpec, TextureSpec
 from ptxemu.case.sources import Source
@@ -46,11 +47,17 @@ class Resources:
         self.handles: dict[str, SurfaceObject | TextureObject | SamplerObject] = {**self.surfaces, **textures, **samplers}
         self.inputs.update(self.hosts)
 
-    def argument(self, name: str, by_value: bool) -> object:
-        """What a kernel gets for a name: a handle, a buffer, or ``by_value`` the array itself."""
-        if name in self.handles:
-            return self.handles[name]
-        return self.hosts[name] if by_value else self.buffer(name)
+    def value(self, argument: Name | StructSpec | bytes | int | float, by_value: bool) -> object:
+        """What a kernel gets: for a name a handle, a buffer, or ``by_value`` the array itself."""
+        if isinstance(argument, StructSpec):
+            return argument.resolved(self._referred)
+        if not isinstance(argument, Name):
+            return argument
+        return self.hosts[argument.name] if by_value and argument.name in self.hosts else self._referred(argument.name)
+
+    def _referred(self, name: str) -> object:
+        """The handle or the buffer that is called so."""
+        return self.handles[name] if name in self.handles else self.buffer(name)
 
     def buffer(self, name: str) -> Buffer:
         """The device's copy of an array."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptxemu.api import Kernel, Module, load
+from ptxemu.case.arguments import Argument, Name, StructSpec
 from ptxemu.case.arrays import SUFFIXES, Array, save_array
 from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.compare import Comparison, compare
@@ -18,7 +19,7 @@ from ptxemu.case.expression import evaluate
 from ptxemu.case.images import ConstantSpec
 from ptxemu.case.reference import run_script
 from ptxemu.case.resources import Resources
-from ptxemu.case.schema import Argument, Case, LaunchSpec, Name, Output
+from ptxemu.case.schema import Case, LaunchSpec, Output
 from ptxemu.case.sources import ArraySpec
 from ptxemu.device.device import Device, default_device
 from ptxemu.device.launch import LaunchResult
@@ -113,7 +114,7 @@ class _Run:
             for argument, parameter in zip(args, kernel.info.parameters, strict=True)
         ]
         self.resources.inputs.update(
-            {key: value for key, value in spec.args.items() if not isinstance(value, Name | ConstantSpec)}
+            {key: value for key, value in spec.args.items() if not isinstance(value, Name | StructSpec | ConstantSpec)}
         )
         limit = timeout if spec.timeout is None else spec.timeout
         try:
@@ -132,7 +133,7 @@ class _Run:
     def _value(self, argument: Argument, by_value: bool) -> object:
         if isinstance(argument, ConstantSpec):
             return self.resources.constants(argument)
-        return self.resources.argument(argument.name, by_value) if isinstance(argument, Name) else argument
+        return self.resources.value(argument, by_value)
 
 
 def _compare(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> list[Comparison]:

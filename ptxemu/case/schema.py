@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ptxemu.case.arguments import Argument, check_names, read_argument
 from ptxemu.case.images import (
-    ConstantSpec,
     RegisterSpec,
     SamplerSpec,
     SurfaceSpec,
     TextureSpec,
-    read_constants,
     read_sampler,
     read_surface,
     read_texture,
@@ -23,16 +22,6 @@ from ptxemu.dialects import DIALECTS
 from ptxemu.text.errors import InputError, shown
 
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """An argument that names a buffer, surface, texture or sampler of the case."""
-
-    name: str
-
-
-Argument = Name | ConstantSpec | bytes | int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +216,7 @@ def _launches(root: Table, buffers: dict[str, ArraySpec], folder: Path) -> list[
 
 
 def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> LaunchSpec:
-    args = {key: _argument(table.table("args"), key, buffers, folder) for key in table.table("args").names()}
+    args = {key: read_argument(table.table("args"), key, buffers, folder) for key in table.table("args").names()}
     launch = LaunchSpec(
         entry=table.get("entry", str, "") or None,
         grid=table.any("grid"),
@@ -241,32 +230,6 @@ def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> Launch
     )
     table.finish(("args", "bind"))
     return launch
-
-
-def _argument(table: Table, key: str, buffers: dict[str, ArraySpec], folder: Path) -> Argument:
-    value = table.any(key)
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        return Name(value)
-    if isinstance(value, dict) and "bytes" in value:
-        return _bytes(table, key)
-    if isinstance(value, dict) and "registers" in value:
-        return read_constants(table.table(key))
-    if key in buffers:
-        raise table.fail(key, f'the case has an array of this name; say {key} = "{key}" to use it')
-    buffers[key] = read_array(table.table(key), folder)
-    return Name(key)
-
-
-def _bytes(table: Table, key: str) -> bytes:
-    inner = table.table(key)
-    text = inner.need("bytes", str)
-    inner.finish()
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise inner.fail("bytes", "must be hexadecimal digits, two a byte") from None
 
 
 def _tolerance(table: Table, default: Tolerance) -> Tolerance:
@@ -301,8 +264,7 @@ def _check_names(case: Case) -> None:
     outputs = {*case.buffers, *case.surfaces}
     for launch in case.launches:
         for key, value in launch.args.items():
-            if isinstance(value, Name) and value.name not in {*case.buffers, *handles}:
-                raise InputError(f"{launch.where}: args.{key}: no array, surface, texture or sampler is named '{value.name}'")
+            check_names(value, case.buffers, handles, f"{launch.where}: args.{key}")
         for key, name in launch.bind.items():
             if name not in handles:
                 raise InputError(f"{launch.where}: bind.{key}: no surface, texture or sampler is named '{name}'")

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ptxemu.case.arguments import Name, StructSpec, check_names
 from ptxemu.case.arrays import SUFFIXES, Array
 from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec
-from ptxemu.case.schema import Name, Tolerance
+from ptxemu.case.schema import Tolerance
 from ptxemu.case.sources import Source
 from ptxemu.cli.images import Given, parse_sampler, parse_surface, parse_texture
-from ptxemu.cli.values import parse_number, parse_value, split_pair
+from ptxemu.cli.structs import OPEN, parse_struct
+from ptxemu.cli.values import Value, parse_number, parse_value, split_pair
 from ptxemu.text.errors import InputError, shown
 
 T = TypeVar("T")
 LIMITS = [field.name for field in fields(Tolerance)]
-Scalar = int | float | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Inputs:
     surfaces: dict[str, SurfaceSpec] = field(default_factory=dict)
     textures: dict[str, TextureSpec] = field(default_factory=dict)
     samplers: dict[str, SamplerSpec] = field(default_factory=dict)
-    args: dict[str, Scalar | Name] = field(default_factory=dict)
+    args: dict[str, Name | StructSpec | bytes | int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,26 @@ def read_inputs(options: KernelOptions) -> Inputs:
     images = {*inputs.surfaces, *inputs.textures, *inputs.samplers}
     names = {*images, *inputs.buffers, *written}
     for name, text in written.items():
-        value = Name(text) if text in names and parse_number(text) is None else parse_value(text, f"--arg {name}")
+        value = _argument(text, names, f"--arg {name}")
         if isinstance(value, np.ndarray):
             inputs.buffers[name], value = Given(value), Name(name)
         inputs.args[name] = value
     for name, argument in inputs.args.items():
-        if isinstance(argument, Name) and argument.name not in inputs.buffers and argument.name not in images:
+        if isinstance(argument, Name) and isinstance(inputs.args.get(argument.name), int | float | bytes):
             raise InputError(f"--arg {name}: '{argument.name}' is a number, not an array, surface, texture or sampler")
+        check_names(argument, inputs.buffers, images, f"--arg {name}")
     counts = Counter([*inputs.buffers, *inputs.surfaces, *inputs.textures, *inputs.samplers])
     for name, count in counts.items():
         if count > 1:
             raise InputError(f"{shown(name)} names {count} of the buffers, surfaces, textures and samplers")
     return inputs
+
+
+def _argument(text: str, names: Collection[str], where: str) -> Name | StructSpec | Value:
+    """What ``--arg NAME=TEXT`` gives: something that has one of the names, or what the text describes."""
+    if text.startswith(OPEN):
+        return parse_struct(text, where)
+    return Name(text) if text in names and parse_number(text) is None else parse_value(text, where)
 
 
 def named_texts(texts: Iterable[str], option: str, parse: Callable[[str, str], T]) -> dict[str, T]:

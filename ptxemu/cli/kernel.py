@@ -10,9 +10,9 @@ import click
 import numpy as np
 
 from ptxemu.api import Kernel, Module, loads
+from ptxemu.case.arguments import Name
 from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.resources import Resources
-from ptxemu.case.schema import Name
 from ptxemu.cli import results
 from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
 from ptxemu.cli.outcome import Outcome
@@ -82,10 +82,7 @@ def _values(kernel: Kernel, inputs: Inputs, resources: Resources) -> list[object
         if parameter.name in resources.handles:
             named.setdefault(parameter.name, Name(parameter.name))
     pairs = zip(in_order(kernel.info, named, "--arg"), kernel.info.parameters, strict=True)
-    return [
-        resources.argument(value.name, parameter.elements is not None) if isinstance(value, Name) else value
-        for value, parameter in pairs
-    ]
+    return [resources.value(value, parameter.elements is not None) for value, parameter in pairs]
 
 
 class _Clock:

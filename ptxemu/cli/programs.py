@@ -39,6 +39,11 @@ def read_programs(paths: Sequence[Path]) -> list[SourceFile]:
     """The texts of several programs, which are to be linked."""
     if sum(str(path) == STANDARD_INPUT for path in paths) > 1:
         raise InputError("standard input (-) is given twice")
+    for path in paths:
+        name, equals, _ = path.name.partition("=")
+        if equals and not path.exists():
+            hint = f"is it --arg {path}? A struct needs quotes in the shell: --arg '{name}={{...}}'"
+            raise InputError(f"{path}: no such file; {hint}")
     return [read_program(path) for path in paths]
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ptxemu.case.arguments import from_hexadecimal
 from ptxemu.case.arrays import GENERATORS, Array, dtype_of, load_npy, load_png
 from ptxemu.text.errors import LONGEST_SHOWN, InputError, shown
 
@@ -36,7 +37,7 @@ def parse_value(text: str, where: str) -> Value:
         return load_png(path, where) if path.suffix == ".png" else load_npy(path, where)
     kind, colon, rest = text.partition(":")
     if colon:
-        return _bytes(rest, where) if kind == "bytes" else _generated(kind, rest, where)
+        return from_hexadecimal(rest, f"{where}: bytes") if kind == "bytes" else _generated(kind, rest, where)
     number = parse_number(text)
     if number is None:
         raise InputError(f"{where}: {shown(text)} is not a number, @file.npy or an array such as zeros:f32:1024")
@@ -70,13 +71,6 @@ def parse_shape(text: str, where: str) -> list[int]:
     if not all(map(COUNT.fullmatch, parts)):
         raise InputError(f"{where}: shape {shown(text)} must be numbers such as 1024 or 64x64")
     return [int(part) for part in parts]
-
-
-def _bytes(text: str, where: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise InputError(f"{where}: bytes: must be hexadecimal digits, two a byte") from None
 
 
 def _generated(kind: str, rest: str, where: str) -> Array:

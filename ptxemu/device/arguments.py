@@ -16,6 +16,7 @@ from ptxemu.device.device import Device
 from ptxemu.device.host_arrays import host_array
 from ptxemu.device.module_info import KernelInfo, Parameter
 from ptxemu.device.scalars import pack_scalar, pack_struct
+from ptxemu.device.structs import POINTER, has_members, members_of
 from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture_object import SamplerObject, TextureObject
 from ptxemu.ir.types import OPAQUE
@@ -123,7 +124,7 @@ class Arguments:
         if type(value) in PLAIN and parameter.elements is None and not parameter.opaque:
             return pack_scalar(parameter, value, where)
         if parameter.elements is not None:
-            return pack_struct(parameter, value, where)
+            return self._pack_members(parameter, value, where) if has_members(value) else pack_struct(parameter, value, where)
         if isinstance(value, SurfaceObject | TextureObject | SamplerObject):
             return self._pack_handle(parameter, value, where)
         if parameter.opaque:
@@ -142,6 +143,21 @@ class Arguments:
         self._check_file(parameter, array, where)
         self._arrays.append((parameter, array))
         return None
+
+    def _pack_members(self, parameter: Parameter, value: object, where: str) -> bytes:
+        """The bytes of a struct; pointers in it are arguments of their own."""
+        data = bytearray(parameter.size)
+        for member in members_of(parameter, value, where):
+            made: bytes | None
+            if isinstance(member.value, bytes):
+                made = member.value
+            else:
+                name, offset = f"{parameter.name}.{member.name}", parameter.offset + member.offset
+                pointer = Parameter(name, "u64", POINTER, POINTER, offset, None, None)
+                made = self._pack(pointer, member.value, member.place(where))
+            if made is not None:
+                data[member.offset : member.offset + len(made)] = made
+        return bytes(data)
 
     def _contiguous(self, array: Array) -> Array:
         """An array whose memory can be copied as it is: the array, or a copy of it."""

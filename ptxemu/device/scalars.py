@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 import struct
@@ -32,10 +33,11 @@ def pack_struct(parameter: Parameter, value: object, where: str) -> bytes:
     """The bytes of a struct parameter (``.param .align N .b8 p[n]``), given as bytes, a NumPy record or an array."""
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         given: np.ndarray[Any, Any] | memoryview = np.asarray(value)
-    elif isinstance(value, bytes | bytearray | memoryview):
+    elif isinstance(value, bytes | bytearray | memoryview | ctypes.Structure | ctypes.Union):
         given = memoryview(value)
     else:
-        raise InputError(f"{where}: expects {parameter.size} bytes (bytes or a NumPy record), not {_kind(value)}")
+        wanted = "bytes, a record of NumPy or ctypes, or its members"
+        raise InputError(f"{where}: expects a struct of {parameter.size} bytes ({wanted}), not {_kind(value)}")
     if given.nbytes != parameter.size:
         raise InputError(f"{where}: expects {parameter.size} bytes, not {given.nbytes}")
     return given.tobytes()

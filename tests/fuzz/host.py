@@ -108,6 +108,24 @@ expression = "s + (np.arange(64) < 4) * 2"
 s = "s.npy"
 picture = "p.png"
 """,
+    """
+ptx = "struct.ptx"
+grid = 1
+block = 1
+[buffers]
+x = { zeros = { dtype = "f32", shape = 4 } }
+[args]
+p = { struct = [{ u32 = 2 }, { struct = [{ f32 = 7.5 }] }, { ptr = "x" }] }
+[expect.outputs.x]
+expression = "np.float32([0, 0, 7.5, 0])"
+""",
+    """
+ptx = "struct.ptx"
+grid = 1
+block = 1
+[args]
+p = { struct = [{ bytes = "00000000" }, { uchar4 = [0, 0, 128, 63] }, { ptr = 0 }] }
+""",
 )
 # Values of each kind, extreme or of another kind than is wanted, and lines.
 NUMBERS = [
@@ -153,6 +171,7 @@ def mutated(rng: random.Random) -> str:
 def make_inputs(folder: Path) -> None:
     (folder / "saxpy.ptx").write_text(ptx.SAXPY)
     (folder / "surfaces.ptx").write_text(ptx.SURFACES)
+    (folder / "struct.ptx").write_text(ptx.STRUCT)
     np.save(folder / "y.npy", np.ones(8, np.float32))
     from PIL import Image
 
