@@ -44,12 +44,14 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.host --seconds 600
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
-# Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, if given, is a checkout of NVIDIA's
-# cuda-samples, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang. NUMBA_TESTS: parts of Numba's suite, or all of it.
+# Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
+# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang. NUMBA_TESTS:
+# parts of Numba's suite, or all of it.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
+	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))
 
 sanitize: $(READY)

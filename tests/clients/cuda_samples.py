@@ -6,18 +6,15 @@ Programs are kept in ``build/clients`` between runs.
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-from tests.support.places import ROOT
+from tests.clients.environment import CLIENTS
+from tests.clients.nvcc import compiled, report, run
 
-BUILD = ROOT / "build" / "clients" / "cuda-samples"
-ARCH = "-gencode=arch=compute_80,code=compute_80"
+BUILD = CLIENTS / "cuda-samples"
 SECONDS = 240
+WAIVED = 2
 
 # name: arguments that make it small enough for a CPU
 SAMPLES: dict[str, list[str]] = {
@@ -84,59 +81,21 @@ SAMPLES: dict[str, list[str]] = {
 
 
 def build(samples: Path, name: str) -> Path:
-    """The program of a sample; raises CalledProcessError if nvcc refuses it."""
     folder = samples / "Samples" / name
-    program = BUILD / Path(name).name
-    sources = sorted(str(path) for pattern in ("*.cu", "*.cpp") for path in folder.glob(pattern))
-    newest = max((Path(path).stat().st_mtime for path in sources), default=0)
-    if not program.exists() or program.stat().st_mtime < newest:
-        program.parent.mkdir(parents=True, exist_ok=True)
-        command = ["nvcc", "-cudart", "shared", ARCH, "-std=c++17", f"-I{samples / 'Common'}", f"-I{folder}", "-o", str(program)]
-        subprocess.run([*command, *sources], check=True, capture_output=True, text=True)
-    return program
+    sources = sorted(path for pattern in ("*.cu", "*.cpp") for path in folder.glob(pattern))
+    return compiled(BUILD / folder.name, sources, ["-std=c++17", f"-I{samples / 'Common'}", f"-I{folder}"])
 
 
-def run(samples: Path, name: str, libraries: str) -> str:
-    """What came of a sample, in a word or two."""
-    try:
-        program = build(samples, name)
-    except subprocess.CalledProcessError as error:
-        return "not built: " + (error.stderr.strip().splitlines() or ["?"])[0][:150]
-    command = [str(program), *SAMPLES[name]]
-    environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
-    started = time.perf_counter()
-    try:
-        done = subprocess.run(
-            command, cwd=samples / "Samples" / name, env=environment, capture_output=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"FAILED: more than {SECONDS} s"
-    seconds = time.perf_counter() - started
-    said = done.stderr.decode(errors="replace").strip().splitlines() or done.stdout.decode(errors="replace").strip().splitlines()
-    if done.returncode == 0:
-        return f"passed in {seconds:.1f} s"
-    if done.returncode == 2:
+def outcome(samples: Path, name: str) -> str:
+    full = next(full for full in SAMPLES if name in (full, Path(full).name))
+    done = run([build(samples, full), *SAMPLES[full]], samples / "Samples" / full, SECONDS)
+    if done.status == WAIVED:
         return "waived by itself"
-    return f"FAILED ({done.returncode}): " + " / ".join(said[-2:])[:250]
+    return done.failed if done.status else done.passed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("samples", type=Path)
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--libraries", default="", help="the folder of our libraries")
-    given = parser.parse_intermixed_args()
-    libraries = (
-        given.libraries or subprocess.check_output([sys.executable, "-m", "ptxemu", "cuda", "--print-path"], text=True).strip()
-    )
-    failed = 0
-    for name in SAMPLES:
-        if given.names and Path(name).name not in given.names:
-            continue
-        result = run(given.samples, name, libraries)
-        failed += result.startswith("FAILED")
-        print(f"{Path(name).name}: {result}", flush=True)
-    return 1 if failed else 0
+    return report(__doc__, SAMPLES, outcome)
 
 
 if __name__ == "__main__":
