@@ -273,12 +273,13 @@ typedef struct cudaGraphExecUpdateResultInfo {
   cudaGraphNode_t errorNode, errorFromNode;
 } cudaGraphExecUpdateResultInfo;
 
-/* What nvcc's code registers: a fat binary, and what lies around it. */
-enum { PX_FAT_WRAPPER = 0x466243b1 };
+/* What nvcc's code registers: a fat binary, and what lies around it. Of a program of several files (-rdc=true), the image holds machine
+ * code, and `more` is a list of the files' fat binaries, which ends with NULL. */
+enum { PX_FAT_WRAPPER = 0x466243b1, PX_FAT_LINKED = 2 };
 typedef struct px_fat_wrapper {
-  int magic, version;
+  int magic, version; /* 1, or PX_FAT_LINKED */
   const void *image;
-  void *more;
+  const void *more;
 } px_fat_wrapper;
 
 #endif

@@ -63,16 +63,14 @@ PX_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, 
 
 /* ---- arguments in a buffer ---- */
 
-enum { END, BUFFER_POINTER, BUFFER_SIZE };
-
 /* The buffer that `extra` names. */
 static cudaError_t read_extra(void **extra, uint8_t **buffer, size_t *size) {
   *buffer = NULL;
   *size = 0;
-  for (; (uintptr_t)*extra != END; extra += 2) {
-    if ((uintptr_t)*extra == BUFFER_POINTER)
+  for (; (uintptr_t)*extra != PX_EXTRA_END; extra += 2) {
+    if ((uintptr_t)*extra == PX_EXTRA_BUFFER)
       *buffer = extra[1];
-    else if ((uintptr_t)*extra == BUFFER_SIZE && extra[1])
+    else if ((uintptr_t)*extra == PX_EXTRA_SIZE && extra[1])
       *size = *(size_t *)extra[1];
     else
       return cudaErrorInvalidValue;

@@ -189,8 +189,10 @@ cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
 }
 
 void px_module_close(px_module *module) {
-  for (uint64_t i = 0; module->kernels && i < module->count; i++)
+  for (uint64_t i = 0; module->kernels && i < module->count; i++) {
     for (unsigned k = 0; k < PX_VARIANTS; k++) pe_code_release(module->kernels[i].codes[k]);
+    free(module->kernels[i].setup);
+  }
   px_handles_lock();
   if (module->resident) pe_module_release(module->resident);
   px_handles_unlock();

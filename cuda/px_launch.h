@@ -19,6 +19,9 @@ cudaError_t px_launch(px_kernel *kernel, const px_geometry *geometry, void *cons
 /* The same as work. */
 cudaError_t px_launch_work(px_kernel *kernel, const px_geometry *geometry, void *const *arguments, struct px_work **out);
 
+/* What `extra` of the driver API's launches holds: pairs of one of these and a pointer, up to the end. */
+enum { PX_EXTRA_END, PX_EXTRA_BUFFER, PX_EXTRA_SIZE };
+
 /* Where the arguments lie in a buffer, as `extra` of the driver API's launches says. The caller frees the array. */
 cudaError_t px_places(const px_kernel *kernel, void **extra, void ***out);
 

@@ -16,6 +16,7 @@ extern const char px_build[];
 enum { PX_VARIANTS = 7 }; /* kinds of block shapes */
 
 typedef struct px_module px_module;
+struct px_setup;
 
 typedef struct px_kernel {
   px_module *module;
@@ -23,6 +24,7 @@ typedef struct px_kernel {
   const pe_kernel_facts *facts;
   const pe_parameter_facts *parameters;
   uint32_t dynamic_shared;     /* most that a launch may have */
+  struct px_setup *setup;      /* of launches of old, which the driver API was told in pieces (driver/setup.c); NULL: none */
   pe_code *codes[PX_VARIANTS]; /* by kind of block shapes; NULL: not loaded */
 } px_kernel;
 

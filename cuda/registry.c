@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "linked.h"
 #include "registry.h"
 
 enum { FAT_BINARY = 0xba55ed50 };
@@ -10,7 +11,8 @@ enum { FAT_BINARY = 0xba55ed50 };
 struct px_fat {
   px_fat *next;
   const void *image;
-  size_t size; /* 0: it is no fat binary */
+  size_t size;      /* 0: it is no fat binary */
+  px_linked linked; /* the image, if it was put together here */
   px_module *module;
   cudaError_t error; /* of the attempt to load it */
   bool loading, loaded;
@@ -77,11 +79,25 @@ size_t px_fat_size(const void *image) {
   return head.magic == FAT_BINARY ? head.header + head.size : 0;
 }
 
+/* Put the fat binaries of a list, which ends with NULL, together; false: one is none, or there is no memory. */
+static bool join(px_fat *fat, const void *const *images) {
+  for (; *images; images++) {
+    size_t size = px_fat_size(*images);
+    if (!size || !px_linked_add(&fat->linked, *images, size)) return false;
+  }
+  if (!fat->linked.inputs) return false;
+  px_linked_end(&fat->linked);
+  fat->image = fat->linked.image;
+  fat->size = fat->linked.bytes;
+  return true;
+}
+
 PX_API void **__cudaRegisterFatBinary(const px_fat_wrapper *wrapper) {
   px_fat *fat = calloc(1, sizeof *fat);
   if (!fat || !wrapper || wrapper->magic != PX_FAT_WRAPPER) return (void **)fat;
   fat->image = wrapper->image;
   fat->size = px_fat_size(wrapper->image);
+  if (wrapper->version == PX_FAT_LINKED && !(wrapper->more && join(fat, wrapper->more))) fat->size = 0;
   pthread_mutex_lock(&lock);
   fat->next = fats;
   fats = fat;
@@ -120,6 +136,7 @@ PX_API void __cudaUnregisterFatBinary(void **handle) {
   if (fat && room) forget(fat);
   pthread_mutex_unlock(&lock);
   if (fat && fat->module) px_module_close(fat->module);
+  if (fat) px_linked_free(&fat->linked);
   free(fat);
 }
 

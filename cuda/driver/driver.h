@@ -60,6 +60,13 @@ struct px_driver_module {
   struct px_reference *references;
 };
 
+/* ---- kernel.c ---- */
+
+struct px_geometry;
+
+/* Launch with arguments in either form. */
+CUresult cu_launch(px_kernel *kernel, struct px_geometry *geometry, void **pointers, void **extra);
+
 /* ---- jit.c ---- */
 
 /* The options of a load or a link, as two arrays. */
@@ -71,11 +78,6 @@ typedef struct px_jit {
 
 /* Tell the program's buffers what was said; "" for nothing. */
 void cu_log(const px_jit *jit, const char *text);
-
-/* ---- link.c ---- */
-
-/* The bytes of an image that cuLinkComplete has made; 0: it is none. */
-size_t cu_linked_size(const void *image);
 
 /* ---- array.c ---- */
 

@@ -14,7 +14,7 @@ static CUresult launch_buffer(px_kernel *kernel, const px_geometry *g, void **ex
   return cu_result(error);
 }
 
-static CUresult launch(px_kernel *kernel, px_geometry *g, void **pointers, void **extra) {
+CUresult cu_launch(px_kernel *kernel, px_geometry *g, void **pointers, void **extra) {
   g->handle = kernel;
   CU_ENTER();
   CU_REQUIRE(kernel && px_is_stream(g->stream), CUDA_ERROR_INVALID_HANDLE);
@@ -28,14 +28,14 @@ PX_API CUresult cuLaunchKernel(CUfunction kernel, unsigned grid_x, unsigned grid
                                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **pointers,
                                void **extra) {
   px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false, NULL};
-  return launch(kernel, &g, pointers, extra);
+  return cu_launch(kernel, &g, pointers, extra);
 }
 
 PX_API CUresult cuLaunchCooperativeKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                           CUstream stream, void **pointers) {
   px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false, NULL};
-  return launch(kernel, &g, pointers, NULL);
+  return cu_launch(kernel, &g, pointers, NULL);
 }
 
 PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, void **pointers, void **extra) {
@@ -48,7 +48,7 @@ PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, voi
                    false,
                    NULL};
   CUresult error = cu_result(px_apply(c->attrs, c->numAttrs, &g));
-  return error ? error : launch(kernel, &g, pointers, extra);
+  return error ? error : cu_launch(kernel, &g, pointers, extra);
 }
 
 /* ---- attributes ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "driver.h"
+#include "linked.h"
 #include "px_launch.h"
 
 enum { ELF_HEADER = 64, LARGEST_FILE = 1 << 30 };
@@ -29,7 +30,7 @@ static size_t size_of(const void **image) {
   if (begins(*image, wrapper, 4)) *image = ((const px_fat_wrapper *)*image)->image;
   if (begins(*image, fat, 4)) return px_fat_size(*image);
   if (begins(*image, elf, 4)) return ELF_HEADER; /* which is all that is looked at */
-  size_t linked = cu_linked_size(*image);
+  size_t linked = px_linked_size(*image);
   return linked ? linked : strlen(*image);
 }
 

@@ -2,7 +2,7 @@
 
 A fat binary is a header (magic number, version, own size, size of what follows) and entries: each a header with its kind, sizes,
 architecture and flags, and a payload, PTX or machine code, plain or compressed. A linked image is a header and, for each of its
-inputs, its size and bytes (cuda/driver/link.c).
+inputs, its size and bytes (cuda/linked.c).
 """
 
 from __future__ import annotations
@@ -42,11 +42,23 @@ class Entry:
     unpacked: int
 
 
-def texts_of(image: bytes, arch: int) -> list[str]:
-    """The PTX of an image, or of each input of a linked one. Raises as :func:`text_of`."""
-    if image.startswith(LINKED_MAGIC):
-        return [text_of(one, arch) for one in _inputs(image)]
-    return [text_of(image, arch)]
+def texts_of(image: bytes, arch: int) -> tuple[dict[str, str], list[str]]:
+    """The PTX of an image, or of each input of a linked one, by what messages call it; and why inputs were left out.
+
+    An input without PTX for the device, as CUDA's own library of device functions, is left out if there are others; then the
+    linker misses what it defines. Raises as :func:`text_of`.
+    """
+    if not image.startswith(LINKED_MAGIC):
+        return {"<module>": text_of(image, arch)}, []
+    texts, left_out = {}, []
+    for number, one in enumerate(_inputs(image), 1):
+        try:
+            texts[f"<input {number}>"] = text_of(one, arch)
+        except UnsupportedError as error:
+            left_out.append(f"input {number} of the link is left out: {error}")
+    if not texts:
+        raise UnsupportedError("\n".join(left_out))
+    return texts, left_out
 
 
 def _inputs(image: bytes) -> Iterator[bytes]:

@@ -64,9 +64,8 @@ class Worker:
         self.channel = channel
         self.key = key
         self.cache = cache
-        texts = texts_of(image, arch)
-        names = ["<module>"] if len(texts) == 1 else [f"<input {number}>" for number in range(1, len(texts) + 1)]
-        self.source = join([SourceFile(name, text) for name, text in zip(names, texts, strict=True)])
+        texts, self.left_out = texts_of(image, arch)
+        self.source = join([SourceFile(name, text) for name, text in texts.items()])
         self.program = Program(self.source, Settings(), cache)
         self.waiting: tuple[str, str, bool] | None = None
         self.running: dict[tuple[str, str, bool], Child] = {}
@@ -74,7 +73,12 @@ class Worker:
 
     def load(self) -> Answer:
         """Describe the module, and begin to compile its kernels."""
-        kernels = self.program.info.kernels
+        try:
+            kernels = self.program.info.kernels
+        except PtxError as error:
+            if not self.left_out:
+                raise
+            raise InputError("\n".join([str(error), *self.left_out])) from None
         self.cache.put(self.key, lib.PE_ENTRY_BYTES, self.program.identity.encode())
         missing = [name for name in kernels if not self.program.is_cached(name, COMMON_BLOCK)]
         if len(kernels) <= MOST_AHEAD:

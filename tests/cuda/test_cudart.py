@@ -284,3 +284,35 @@ def test_wrong_images_are_errors(program, tmp_path):
         done = run(program, wrong, "add")
         assert done.returncode == 1
         assert "cudaError" in done.stdout
+
+
+MACHINE_CODE = fat((2, 80, b"machine code"))
+
+
+def linked_image(folder: Path, *names: str) -> Path:
+    """Fat binaries of files, and one without PTX, as CUDA's library of device functions is."""
+    path = folder / "linked"
+    path.write_bytes(b"".join(fat((PTX, 75, (DATA / f"{name}.ptx").read_bytes())) for name in names) + MACHINE_CODE)
+    return path
+
+
+def test_a_program_of_several_files_is_linked(program, tmp_path):
+    image = linked_image(tmp_path, "caller", "kernels", "called")
+    assert said(program, image, "apply") == ["42"]
+    assert said(program, image, "add") == ["right"]
+
+
+def test_what_a_link_lacks_is_said(program, tmp_path):
+    done = run(program, linked_image(tmp_path, "caller", "kernels"), "apply")
+    assert done.returncode == 1
+    assert "cudaErrorInvalidPtx" in done.stdout
+    assert "'twice'" in done.stderr
+    assert "input 3 of the link is left out: the fat binary holds no PTX, only machine code for sm_80" in done.stderr
+
+
+def test_a_program_of_several_files_that_hold_no_ptx_is_an_error(program, tmp_path):
+    image = linked_image(tmp_path)
+    image.write_bytes(MACHINE_CODE * 2)
+    done = run(program, image, "add")
+    assert done.returncode == 1
+    assert "input 2 of the link is left out" in done.stderr

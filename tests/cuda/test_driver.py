@@ -35,37 +35,7 @@ KERNELS = DATA / "kernels.ptx"
 N = 1000
 WARP = (32, 1, 1)
 ONE = (1, 1, 1)
-
-CALLER = """.version 7.0
-.target sm_75
-.address_size 64
-.extern .func (.param .b32 r) twice(.param .b32 x);
-.visible .entry apply(.param .u64 at)
-{
-  .reg .u64 %at;
-  .reg .b32 %v;
-  ld.param.u64 %at, [at];
-  ld.global.b32 %v, [%at];
-  { .param .b32 x; .param .b32 r;
-    st.param.b32 [x], %v;
-    call (r), twice, (x);
-    ld.param.b32 %v, [r]; }
-  st.global.b32 [%at], %v;
-  ret;
-}
-"""
-CALLED = """.version 7.0
-.target sm_75
-.address_size 64
-.visible .func (.param .b32 r) twice(.param .b32 x)
-{
-  .reg .b32 %v;
-  ld.param.b32 %v, [x];
-  add.u32 %v, %v, %v;
-  st.param.b32 [r], %v;
-  ret;
-}
-"""
+CALLER, CALLED = ((DATA / f"{name}.ptx").read_text() for name in ("caller", "called"))
 
 
 @pytest.fixture(autouse=True)
@@ -271,6 +241,15 @@ def test_links_that_lack_something_are_errors(capfd):
     with fails("INVALID_PTX"):
         linked(CALLER, CALLED, CALLED)
     assert "twice" in capfd.readouterr().err
+
+
+def test_too_many_inputs_are_an_error():
+    state = get_link()
+    for _ in range(1024):
+        call("cuLinkAddData_v2", state, 1, b"x", 1, None, 0, None, None)
+    with fails("OUT_OF_MEMORY"):
+        call("cuLinkAddData_v2", state, 1, b"x", 1, None, 0, None, None)
+    call("cuLinkDestroy", state)
 
 
 def test_errors_of_loads_are_logged(capfd):

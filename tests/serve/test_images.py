@@ -142,8 +142,18 @@ def linked(*inputs: bytes) -> bytes:
 
 
 def test_linked_images_hold_their_inputs():
-    assert texts_of(linked(b"first\0", fat((PTX, 75, b"second!"))), 80) == ["first", "second!"]
-    assert texts_of(b"alone", 80) == ["alone"]
+    texts = {"<input 1>": "first", "<input 2>": "second!"}
+    assert texts_of(linked(b"first\0", fat((PTX, 75, b"second!"))), 80) == (texts, [])
+    assert texts_of(b"alone", 80) == ({"<module>": "alone"}, [])
+
+
+def test_inputs_without_ptx_are_left_out_if_there_are_others():
+    machine_code = fat((2, 80, b"x"))
+    texts, left_out = texts_of(linked(machine_code, b"text"), 80)
+    assert texts == {"<input 2>": "text"}
+    assert [line.partition(", only")[0] for line in left_out] == ["input 1 of the link is left out: the fat binary holds no PTX"]
+    with pytest.raises(UnsupportedError, match=r"(?s)input 1 .* sm_80.*input 2 "):
+        texts_of(linked(machine_code, machine_code), 80)
 
 
 @pytest.mark.parametrize("at", [9, 20, 25, 30])

@@ -6,7 +6,7 @@
 
 enum { N = 1000 };
 
-char add, scale, count, empty, hello, store, limited, await, append, fetch, transpose, absent, counter, factors;
+char add, scale, count, empty, hello, store, limited, await, append, fetch, transpose, apply, absent, counter, factors;
 static int number;
 
 void must(cudaError_t error, const char *what) {
@@ -282,30 +282,48 @@ static void do_loads(void) {
   printf("%ld\n", resident() - before);
 }
 
-static void *contents(const char *path) {
+static uint8_t *contents(const char *path) {
   FILE *file = fopen(path, "rb");
   if (!file) abort();
-  char *data = malloc(1 << 20);
+  uint8_t *data = calloc(1, 1 << 20);
   if (!fread(data, 1, 1 << 20, file)) abort();
   fclose(file);
   return data;
 }
 
-static const action actions[] = {{"add", do_add},
-                                 {"symbols", do_symbols},
-                                 {"printf", do_printf},
-                                 {"fault", do_fault},
-                                 {"slack", do_slack},
-                                 {"errors", do_errors},
-                                 {"arrays", do_arrays},
-                                 {"boxes", do_boxes},
-                                 {"registered", do_registered},
-                                 {"threads", do_threads},
-                                 {"small stack", do_small_stack},
-                                 {"fork", do_fork},
-                                 {"launches", do_launches},
-                                 {"loads", do_loads},
-                                 {NULL, NULL}};
+/* A kernel that calls a function of another file. */
+static void do_apply(void) {
+  int value = 21, *on_device;
+  MUST(cudaMalloc((void **)&on_device, sizeof value));
+  MUST(cudaMemcpy(on_device, &value, sizeof value, cudaMemcpyHostToDevice));
+  launch(&apply, 1, 1, 1, (void *[]){&on_device});
+  MUST(cudaMemcpy(&value, on_device, sizeof value, cudaMemcpyDeviceToHost));
+  printf("%d\n", value);
+}
+
+/* The wrapper of a file's fat binaries: of one, or of several, as nvcc registers those of a program that it has linked. */
+static px_fat_wrapper wrapper_of(const uint8_t *file) {
+  enum { MOST = 8, MAGIC_BYTES = 4 };
+  static const void *images[MOST + 1];
+  const uint8_t *first = file;
+  size_t count = 0;
+  while (count < MOST && !memcmp(file, "\x50\xed\x55\xba", MAGIC_BYTES)) {
+    uint16_t head;
+    uint64_t size;
+    memcpy(&head, file + 6, sizeof head);
+    memcpy(&size, file + 8, sizeof size);
+    images[count++] = file;
+    file += head + size;
+  }
+  if (count < 2) return (px_fat_wrapper){PX_FAT_WRAPPER, 1, first, NULL};
+  return (px_fat_wrapper){PX_FAT_WRAPPER, PX_FAT_LINKED, images[0], images};
+}
+
+static const action actions[] = {
+  {"add", do_add},     {"apply", do_apply},           {"symbols", do_symbols}, {"printf", do_printf},
+  {"fault", do_fault}, {"slack", do_slack},           {"errors", do_errors},   {"arrays", do_arrays},
+  {"boxes", do_boxes}, {"registered", do_registered}, {"threads", do_threads}, {"small stack", do_small_stack},
+  {"fork", do_fork},   {"launches", do_launches},     {"loads", do_loads},     {NULL, NULL}};
 
 static void perform(const action *all, const char *name) {
   for (; all->name; all++)
@@ -316,11 +334,11 @@ int main(int argc, char **argv) {
   static const struct {
     char *host;
     const char *name;
-  } kernels[] = {{&add, "add"},       {&scale, "scale"}, {&count, "count"},        {&empty, "empty"},
-                 {&hello, "hello"},   {&store, "store"}, {&limited, "limited"},    {&await, "await"},
-                 {&append, "append"}, {&fetch, "fetch"}, {&transpose, "transpose"}};
+  } kernels[] = {{&add, "add"},       {&scale, "scale"}, {&count, "count"},         {&empty, "empty"},
+                 {&hello, "hello"},   {&store, "store"}, {&limited, "limited"},     {&await, "await"},
+                 {&append, "append"}, {&fetch, "fetch"}, {&transpose, "transpose"}, {&apply, "apply"}};
   if (argc < 3) return 2;
-  px_fat_wrapper wrapper = {PX_FAT_WRAPPER, 1, contents(argv[1]), NULL};
+  px_fat_wrapper wrapper = wrapper_of(contents(argv[1]));
   void **handle = __cudaRegisterFatBinary(&wrapper);
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
     __cudaRegisterFunction(handle, kernels[i].host, kernels[i].host, kernels[i].name, -1, NULL, NULL, NULL, NULL, NULL);
