@@ -276,6 +276,7 @@ def work(seeds: range, group: int, state: Any, folder: Path) -> None:
         for seed, found in zip(together, comparison.differences((program(seed), scheme_of(seed)) for seed in together)):
             if found.startswith(UNSUPPORTED):
                 unsupported += 1
+                print(f"seed {seed}: {found}", flush=True)
             elif found:
                 different += 1
                 print(f"seed {seed}: {found}", flush=True)
