@@ -17,6 +17,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
+from ptxemu.passes.divergence import LANE_MASKS
 
 UNIFORM = shapes.uniform(LANES)
 
@@ -31,8 +32,6 @@ class Shapes(Protocol):
 
 
 Transfer = Callable[[Shapes, Op], Shape | None]
-
-VARYING_SREGS = {"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"}
 
 
 class Uniformity:
@@ -83,7 +82,7 @@ class Uniformity:
             return tid_shape(self.variant, axis)
         if stem == "laneid":
             return Shape(tuple(range(LANES)), 64, LANES - 1)
-        if stem in VARYING_SREGS:
+        if stem in LANE_MASKS:
             return None
         high = {"ntid": 1024, "warpid": 31, "nwarpid": 32}.get(stem)
         return shapes.uniform(LANES, 0, high)

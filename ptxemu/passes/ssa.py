@@ -1,24 +1,25 @@
 """Static single assignment: pruned phi placement (Cytron et al.) plus loop-closed form.
 
-Loop-closed: a register that a loop assigns and that is live after it gets a phi at every exit of the loop.  Lanes leave a
-divergent loop in different iterations, and these phis are where each lane keeps the value it left with.
+Loop-closed: a register that a loop assigns and that is live after it gets a phi at every exit of the loop, unless all lanes are
+sure to leave it together.  Lanes leave a divergent loop in different iterations, and these phis are where each lane keeps the
+value it left with.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir.dominators import Dominance, exits_of, members
+from ptxemu.ir.dominators import Dominance, Loop, exits_of, members
 from ptxemu.ir.graph import Block, Graph, Phi, reading, reads, writes
 from ptxemu.ir.ops import Imm, Op, Reg
+from ptxemu.passes.divergence import uneven_loops
 from ptxemu.passes.internal import MOVE, move
 
 
 def construct(graph: Graph) -> None:
     """Bring ``graph`` into loop-closed SSA form in place. A register read before any write is zero."""
     dominance = Dominance(graph)
-    live = live_in(graph)
-    _place(graph, dominance, live)
+    _Places(graph, dominance, live_in(graph)).run()
     _Renamer(dominance).run()
 
 
@@ -56,38 +57,57 @@ def live_in(graph: Graph) -> dict[Block, set[Reg]]:
     return live
 
 
-def _place(graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> None:
-    """Add phis where definitions of a register meet, and where they leave a loop."""
-    frontiers = dominance.frontiers()
-    exits = _loop_exits(dominance)
-    homes: dict[Reg, dict[int, None]] = {}
-    for block in graph.blocks:
-        node = dominance.number[block]
-        for op in block.ops:
-            for reg in writes(op):
-                homes.setdefault(reg, {})[node] = None
-    for reg, definitions in homes.items():
-        work = list(definitions)
-        seen = 0
-        while work:
-            node = work.pop()
-            new = (frontiers[node] | exits[node]) & ~seen
-            seen |= new
-            for target in members(new):
-                block = dominance.order[target]
-                if reg in live[block]:
-                    block.phis.append(Phi(reg))
-                    work.append(target)
+class _Places:
+    """Puts phis into blocks: where definitions of a register meet, and then where they leave a loop."""
 
+    def __init__(self, graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> None:
+        self.dominance = dominance
+        self.frontiers = dominance.frontiers()
+        self.live: dict[Reg, int] = {}
+        self.homes: dict[Reg, int] = {}
+        for block in graph.blocks:
+            bit = 1 << dominance.number[block]
+            for reg in live[block]:
+                self.live[reg] = self.live.get(reg, 0) | bit
+            for op in block.ops:
+                for reg in writes(op):
+                    self.homes[reg] = self.homes.get(reg, 0) | bit
+        self.placed: dict[Reg, int] = {}
 
-def _loop_exits(dominance: Dominance) -> list[int]:
-    """For each block, as a set of numbers: those just outside the innermost loop, where a value defined in it leaves that loop.
+    def run(self) -> None:
+        self._spread(self.frontiers)
+        loops = self.dominance.loops()
+        uneven = uneven_loops(self.dominance, self.frontiers, loops)
+        if uneven:
+            exits = self._exits(loops, uneven)
+            self._spread([frontier | outside for frontier, outside in zip(self.frontiers, exits)])
 
-    If it leaves the loops around that one too, the phi there is a definition in them.
-    """
-    loops = dominance.loops()
-    of_loop = {loop: sum(1 << dominance.number[exit] for exit in exits) for loop, exits in exits_of(loops).items()}
-    return [of_loop[loops[block]] if block in loops else 0 for block in dominance.order]
+    def _spread(self, ways: list[int]) -> None:
+        """Add the phis that are missing: ``ways`` lead from each block with a definition to those that need one."""
+        order = self.dominance.order
+        for reg, definitions in self.homes.items():
+            live, seen = self.live.get(reg, 0), self.placed.get(reg, 0)
+            work = list(members(definitions | seen))
+            while work:
+                new = ways[work.pop()] & live & ~seen
+                if new:
+                    seen |= new
+                    for target in members(new):
+                        order[target].phis.append(Phi(reg))
+                        work.append(target)
+            self.placed[reg] = seen
+
+    def _exits(self, loops: dict[Block, Loop], uneven: set[Loop]) -> list[int]:
+        """For each block, as a set of numbers: those just outside its innermost uneven loop, where what it defines leaves that loop.
+
+        If it leaves the loops around that one too, the phi there is a definition in them.
+        """
+        number, exits = self.dominance.number, exits_of(loops)
+        outside: dict[Loop | None, int] = {None: 0}
+        for loop in dict.fromkeys(loops.values()):  # those around it come first
+            mine = sum(1 << number[exit] for exit in exits[loop])
+            outside[loop] = mine if loop in uneven else outside[loop.parent]
+        return [outside[loops.get(block)] for block in self.dominance.order]
 
 
 class _Renamer:

@@ -18,7 +18,7 @@ NESTED = """.version 8.0
 {
   .reg .b32 %r<9>; .reg .b64 %d; .reg .pred %q<4>;
   ld.param.u64 %d, [p];
-  ld.param.u32 %r0, [n];
+  mov.u32 %r0, %tid.x;
   mov.u32 %r1, 0;
   mov.u32 %r2, 0;
 OUTER:
