@@ -12,7 +12,7 @@ when it fails, it sets the warp's sticky ``wrapped`` flag and keeps, lane by lan
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from ptxemu.ir.ops import Op
 
@@ -52,6 +52,7 @@ def uniform(lanes: int, zeros: int = 0, high: int | None = None) -> Shape:
     return Shape(no_offsets(lanes), zeros, high)
 
 
+@lru_cache
 def constant(lanes: int, bits: int) -> Shape:
     """The shape of a constant: its alignment and value are known."""
     return Shape(no_offsets(lanes), trailing_zeros(bits), bits)

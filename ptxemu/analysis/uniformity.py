@@ -8,6 +8,7 @@ times is varying.  The set of divergent branches only grows, so the iteration en
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Protocol
 
 from ptxemu.analysis import shape as shapes
@@ -20,6 +21,15 @@ from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, V
 from ptxemu.passes.divergence import LANE_MASKS
 
 UNIFORM = shapes.uniform(LANES)
+
+
+class _Unknown(Enum):
+    """Not computed yet (the top of the lattice)."""
+
+    UNKNOWN = 0
+
+
+UNKNOWN = _Unknown.UNKNOWN
 
 
 class Shapes(Protocol):
@@ -117,7 +127,7 @@ class Uniformity:
                             self._update(value, None)
 
     def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
-        if isinstance(new, _Unknown):
+        if new is UNKNOWN:
             return False
         if reg in self.known:
             old = self.known[reg]
@@ -158,9 +168,9 @@ class Uniformity:
             found = known.get(arg, UNKNOWN) if isinstance(arg, Reg) else self.shape(arg)
             if found is None:
                 return None
-            if found is not result and not isinstance(found, _Unknown):
-                result = found if isinstance(result, _Unknown) else shapes.meet(result, found)
-        if isinstance(result, Shape) and result.high is not None and phi.only is None:
+            if found is not result and found is not UNKNOWN:
+                result = found if result is UNKNOWN else shapes.meet(result, found)
+        if result is not UNKNOWN and result is not None and result.high is not None and phi.only is None:
             result = Shape(result.offsets, result.zeros, None, result.widenings)
         return result
 
@@ -200,13 +210,6 @@ class Uniformity:
         """The results of an instruction among lanes: uniform if they all give the same membermask."""
         members = self.shape(op["membermask"]) if op.effects.meets == "membermask" else UNIFORM
         return UNIFORM if members is not None and members.uniform else None
-
-
-class _Unknown:
-    """Not computed yet (the top of the lattice)."""
-
-
-UNKNOWN = _Unknown()
 
 
 def _inputs(op: Op) -> list[Operand]:

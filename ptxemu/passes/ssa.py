@@ -98,7 +98,7 @@ class _Places:
             self.placed[reg] = seen
 
     def _exits(self, loops: dict[Block, Loop], uneven: set[Loop]) -> list[int]:
-        """For each block, as a set of numbers: those just outside its innermost uneven loop, where what it defines leaves that loop.
+        """For each block, as a set of numbers: those just outside its innermost uneven loop, where its values leave that loop.
 
         If it leaves the loops around that one too, the phi there is a definition in them.
         """

@@ -69,6 +69,10 @@ class FrameContext(Context):
             found = self._class_of[reg] = self.unit.register_classes.setdefault(facts, len(self.unit.register_classes))
             return found
 
+    def bytes_of(self, reg: Reg) -> int:
+        """The size of a register's place in the frame."""
+        return PLACE if self.is_scalar(reg) else max(PLACE, reg.type.bits * LANES // 8)
+
     def slot(self, reg: Reg) -> str:
         return self.inst(f"getelementptr i8, ptr %frame, i64 {self.offsets[reg]}")
 
@@ -255,11 +259,11 @@ class Steps:
         """What ``body(ctx)`` emits, which has no operands; ``name`` tells it from others."""
         self.add(name, Operands(self.ctx), 0, body)
 
-    def copy(self, source: Reg, target: Reg, size: int) -> None:
-        """Copy a register of ``size`` bytes to one of the same class; in which order with others before the next step is open."""
+    def copy(self, source: Reg, target: Reg) -> None:
+        """Copy a register to one of the same class; in which order with others before the next step is open."""
         start, end = self.ctx.offsets[source], self.ctx.offsets[target]
         if start != end:
-            for part in range(0, size, PLACE):
+            for part in range(0, self.ctx.bytes_of(target), PLACE):
                 self._pairs += (start + part, end + part)
 
     def _copies(self) -> None:

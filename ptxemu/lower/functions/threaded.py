@@ -12,7 +12,6 @@ from functools import partial
 
 from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, Value, place
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Imm, Reg
 from ptxemu.ir.types import B32
@@ -62,7 +61,9 @@ class ThreadedBuilder(FunctionBuilder):
         homes = self._homes()
         self.takers = {block: [phi for phi in block.phis if homes.get(phi, phi) is not None] for block in self.order}
         lifetimes = self._lifetimes(homes)
-        sized = [(value, life, self._bytes(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.items()]
+        sized = [
+            (value, life, self.ctx.bytes_of(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.items()
+        ]
         offsets, self.frame_bytes = place(sized, self._place_masks())
         places = self.ctx.offsets
         for value in lifetimes:
@@ -119,9 +120,6 @@ class ThreadedBuilder(FunctionBuilder):
         if dst in ctx.raw:
             ctx.raw.add(reg)
         return reg
-
-    def _bytes(self, reg: Reg) -> int:
-        return PLACE if self.ctx.is_scalar(reg) else max(PLACE, reg.type.bits * LANES // 8)
 
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
@@ -180,7 +178,7 @@ class ThreadedBuilder(FunctionBuilder):
     def _fill(self, block: Block) -> None:
         for phi in self.takers[block]:
             if (handed := self.handed[phi]) is not phi.dst:
-                self.steps.copy(handed, phi.dst, self._bytes(phi.dst))
+                self.steps.copy(handed, phi.dst)
         for op in self._body(block):
             if op.call is not None or op.row in WHOLE:
                 self._outside(partial(lower, self.ctx, op))
@@ -211,7 +209,7 @@ class ThreadedBuilder(FunctionBuilder):
             if waits and not ctx.is_scalar(phi.dst):
                 steps.special("merge", _merge, arg, target)
             elif isinstance(arg, Reg) and ctx.register_class(arg) == ctx.register_class(target):
-                steps.copy(arg, target, self._bytes(target))
+                steps.copy(arg, target)
             else:
                 steps.special("hand", _hand, arg, target)
 
