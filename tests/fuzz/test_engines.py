@@ -108,3 +108,7 @@ def test_lines_that_are_not_needed_are_left_out():
     whole = Program("a\nb\nneeded\nc\nalso needed\nd", (1, 1, 1), (1, 1, 1))
     found = smaller(whole, lambda candidate: "needed" in candidate.text.splitlines() and "also needed" in candidate.text)
     assert found == replace(whole, text="needed\nalso needed")
+
+
+def test_a_kernel_that_does_not_end_is_told():
+    assert differ("LaunchTimeout: k", "LaunchTimeout: k") == "LaunchTimeout: k"

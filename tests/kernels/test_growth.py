@@ -254,8 +254,8 @@ def test_state_machine() -> None:
 
 
 def nested(depth: int) -> str:
-    """Loops in loops, each of which changes all the registers of those inside."""
-    heads = "".join(f"A{i}: add.u32 %r{10 + i}, %r{10 + i}, 1;\n" for i in range(depth))
+    """Loops in loops, each of which changes all the registers of those inside; lanes leave them in different rounds."""
+    heads = "mov.u32 %r10, %laneid;\n" + "".join(f"A{i}: add.u32 %r{10 + i}, %r{10 + i}, 1;\n" for i in range(depth))
     tails = "".join(f"setp.lt.u32 %p1, %r{10 + i}, 2; @%p1 bra A{i};\n" for i in reversed(range(depth)))
     return kernel(f"ld.param.u64 %rd0, [out];\n{heads}{tails}st.global.u32 [%rd0], %r10; ret;", ".param .u64 out")
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from tests.fuzz.kernels.memory import CHAIN, FLAGS, PHASE, SHARED, SLOTS, WORDS_BYTES
-from tests.fuzz.kernels.writer import Scope, Writer, in_step, members_of, statement, together, whole_warps, with_members
+from tests.fuzz.kernels.writer import (
+    Scope,
+    Writer,
+    by_every_block,
+    in_step,
+    members_of,
+    statement,
+    together,
+    whole_warps,
+    with_members,
+)
 
 BARRIERS = ("bar.sync 0;", "barrier.sync 1;", "barrier.sync.aligned 2;")
 SAME_BARRIER = ("bar.sync 0;", "barrier.sync 0;", "barrier.cta.sync.aligned 0;")
@@ -176,7 +186,7 @@ def warp_after_warp(w: Writer, scope: Scope, depth: int) -> None:
     w.emit("bar.sync 0;")
 
 
-@statement(2, in_step, "flags")
+@statement(4, by_every_block, "flags")
 def block_after_block(w: Writer, scope: Scope, depth: int) -> None:
     """Each block waits for a flag of the one before it."""
     number, spin = w.fresh(), w.fresh()

@@ -168,6 +168,11 @@ def in_step(w: Writer, scope: Scope, depth: int) -> bool:
     return together(w, scope, depth) and "exit" not in w.features
 
 
+def by_every_block(w: Writer, scope: Scope, depth: int) -> bool:
+    """All blocks of the grid get there in step: no condition on the number of the block, and no loop, is around it."""
+    return in_step(w, scope, depth) and depth == 0
+
+
 def whole_warps(w: Writer, scope: Scope, depth: int) -> bool:
     """All lanes of every warp are there."""
     return together(w, scope, depth) and w.whole
@@ -192,6 +197,7 @@ def statement(weight: float, where: Where = anywhere, feature: str = "") -> Call
 
     def add(fn: Write) -> Write:
         STATEMENTS.append(Statement(fn, weight, where, feature))
+        STATEMENTS.sort(key=lambda one: (one.write.__module__, one.write.__name__))  # whichever module is imported first
         return fn
 
     return add
