@@ -116,7 +116,7 @@ def assert_array_ulp() -> Callable[..., None]:
         import numpy as np
 
         from ptxemu.case.compare import compare
-        from ptxemu.case.schema import Tolerance
+        from ptxemu.case.tolerance import Tolerance
 
         found = compare("array", np.asarray(actual), expected, Tolerance(ulp=ulp))
         assert found.passed, found.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,35 +11,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxemu.case.arrays import Array
-from ptxemu.case.schema import Tolerance
+from ptxemu.case.tolerance import Tolerance
 from ptxemu.device.dtypes import SMALL_FLOATS
 
-SIGNED: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
+SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+MOST_COMPONENTS = 4  # of a pixel
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How one output compares; ``message`` says what differs, or how far it is off at most."""
+    """How one output compares; ``message`` says what differs, or how far it is off at most.
+
+    Of its ``elements``, ``differing`` ones are off by more than they may. The ``largest`` error is that of the element at
+    ``worst``. ``psnr`` is in dB; None if nothing is off, or if nobody asks.
+    """
 
     name: str
     passed: bool
     message: str
+    elements: int = 0
+    differing: int = 0
+    largest: float = 0.0
+    worst: Sequence[int] = ()
+    psnr: float | None = None
+
+    @classmethod
+    def read(cls, facts: dict[str, Any]) -> Comparison:
+        """The comparison that a report in JSON tells of, where numbers that are not finite are texts."""
+        psnr = None if facts["psnr"] is None else float(facts["psnr"])
+        return cls(**{**facts, "largest": float(facts["largest"]), "worst": tuple(facts["worst"]), "psnr": psnr})
 
 
 def compare(name: str, actual: Array, expected: object, tolerance: Tolerance) -> Comparison:
-    """Integers must be equal; floats within the tolerance, NaN equal to NaN and infinities exact."""
+    """Integers and floats within their tolerance, NaN equal to NaN and infinities exact."""
     try:
-        actual, wanted = _of_one_type(actual, np.asarray(expected))
-    except ValueError as error:
-        return Comparison(name, False, f"expected something that is not an array: {error}")
+        actual, wanted = aligned(actual, np.asarray(expected))
+    except ValueError as invalid:
+        return Comparison(name, False, f"expected something that is not an array: {invalid}")
     problem = _mismatch_of_kind(actual, wanted)
     if problem:
         return Comparison(name, False, problem)
+    if np.array_equal(actual, wanted):  # takes no memory to speak of
+        return Comparison(name, True, "", actual.size)
     with np.errstate(all="ignore"):
-        right, distance = (np.asarray(actual == wanted), "") if _exact(actual) else _close(actual, wanted, tolerance)
-    if right.all():
-        return Comparison(name, True, distance)
-    return Comparison(name, False, _first_difference(actual, wanted, right) + (f", {distance}" if distance else ""))
+        error = errors(actual, wanted)
+        right = np.asarray(error == 0) if _opaque(actual) else _right(actual, wanted, error, tolerance)
+        psnr = _psnr(error, wanted) if tolerance.psnr and not _opaque(actual) else None
+    verdicts = [*_of_elements(right, tolerance), *_of_noise(psnr, tolerance)]
+    passed = all(fine for fine, _ in verdicts)
+    differing, largest = right.size - int(np.count_nonzero(right)), float(error.max(initial=0))
+    worst = tuple(int(number) for number in np.unravel_index(np.argmax(error), error.shape)) if largest else ()
+    told = [*(text for _, text in verdicts), *_places(actual, wanted, right, worst)]
+    distance = "" if _opaque(actual) or not largest else _distance(actual, wanted, largest, worst, tolerance)
+    message = "; ".join(told) + (", " if told and distance else "") + distance
+    return Comparison(name, passed, message, right.size, differing, largest, worst, psnr)
+
+
+def aligned(actual: Array, wanted: Array) -> tuple[Array, Array]:
+    """The arrays, of which one may be bytes that are elements of the other: so are types in .npy files that are not NumPy's."""
+    if wanted.dtype.itemsize == actual.dtype.itemsize and not wanted.dtype.hasobject:
+        if _is_raw(wanted):
+            return actual, wanted.view(actual.dtype)
+        if _is_raw(actual):
+            return actual.view(wanted.dtype), wanted
+    return actual, wanted
+
+
+def errors(actual: Array, wanted: Array) -> NDArray[np.float64]:
+    """How far each element is off: infinitely, where one of the two is not finite; by 1, of records and bytes that differ."""
+    if _opaque(actual):
+        return np.asarray(actual != wanted).astype(np.float64)
+    if _kind(actual) == "integer":
+        return _integer_errors(actual, wanted)
+    wide: Any = np.complex128 if "c" in (actual.dtype.kind, wanted.dtype.kind) else np.float64
+    found, goal = actual.astype(wide), wanted.astype(wide)
+    error: NDArray[np.float64] = np.asarray(np.abs(found - goal))
+    error[~np.isfinite(error)] = np.inf  # a difference may also overflow
+    error[(found == goal) | (np.isnan(found) & np.isnan(goal))] = 0
+    return error
 
 
 def ulp_distance(left: Array, right: Array) -> NDArray[np.uint64]:
@@ -55,23 +106,21 @@ def _ordered(array: Array) -> NDArray[np.uint64]:
     return steps.view(np.uint64) + np.uint64(2**63)
 
 
-def _of_one_type(actual: Array, wanted: Array) -> tuple[Array, Array]:
-    """The arrays, of which one may be bytes that are elements of the other: so are types in .npy files that are not NumPy's."""
-    if wanted.dtype.itemsize == actual.dtype.itemsize and not wanted.dtype.hasobject:
-        if _is_raw(wanted):
-            return actual, wanted.view(actual.dtype)
-        if _is_raw(actual):
-            return actual.view(wanted.dtype), wanted
-    return actual, wanted
+def _integer_errors(actual: Array, wanted: Array) -> NDArray[np.float64]:
+    """Differences, rounded only once; modulo 2**64 they are exact, but for those that are larger than that."""
+    rough: NDArray[np.float64] = np.abs(actual.astype(np.float64) - wanted.astype(np.float64))
+    a, b = (array.astype(np.uint64) for array in (actual, wanted))
+    exact = np.where(actual > wanted, a - b, b - a)
+    return np.where(rough > 2.0**63, rough, exact.astype(np.float64))
 
 
 def _is_raw(array: Array) -> bool:
     return array.dtype.type is np.void and array.dtype.names is None
 
 
-def _exact(array: Array) -> bool:
-    """Whether elements are compared exactly: integers, records, raw bytes."""
-    return array.dtype.kind in "biu" or array.dtype.type is np.void
+def _opaque(array: Array) -> bool:
+    """Whether elements are no numbers: records and raw bytes, which are equal or not."""
+    return array.dtype.type is np.void
 
 
 def _mismatch_of_kind(actual: Array, wanted: Array) -> str:
@@ -90,23 +139,85 @@ def _kind(array: Array) -> str:
     return array.dtype.name
 
 
-def _close(actual: Array, wanted: Array, tolerance: Tolerance) -> tuple[NDArray[np.bool_], str]:
-    wide: Any = np.complex128 if "c" in (actual.dtype.kind, wanted.dtype.kind) else np.float64
-    found, goal = actual.astype(wide), wanted.astype(wide)
-    equal = (found == goal) | (np.isnan(found) & np.isnan(goal))
-    finite = np.isfinite(found) & np.isfinite(goal)
-    error = np.abs(np.where(finite, found, 0) - np.where(finite, goal, 0))
-    limit = tolerance.abs + tolerance.rel * np.abs(np.where(finite, goal, 0))
-    right = equal | (finite & (error <= limit))
-    if tolerance.ulp and actual.dtype.kind == wanted.dtype.kind == "f" and actual.dtype.itemsize in SIGNED:
-        rounded = wanted.astype(actual.dtype)
-        right |= finite & (ulp_distance(actual, rounded) <= tolerance.ulp)
-    worst = float(error.max(initial=0))
-    return right, f"largest error {worst:.3g}" if worst else ""
+def _right(actual: Array, wanted: Array, error: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.bool_]:
+    """Which elements are as near as they must be."""
+    if _kind(actual) == "integer":
+        return np.asarray(error <= tolerance.integers)
+    wide: Any = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    limit = tolerance.abs + tolerance.rel * np.abs(wanted.astype(wide))
+    right = np.asarray((error == 0) | (np.isfinite(error) & (error <= limit)))
+    if tolerance.ulp and _has_steps(actual, wanted):
+        right |= _steps(actual, wanted) <= tolerance.ulp
+    return right
 
 
-def _first_difference(actual: Array, wanted: Array, right: NDArray[np.bool_]) -> str:
-    wrong = np.argwhere(~right)
-    index = tuple(int(number) for number in wrong[0])
-    place = ", ".join(map(str, index))
-    return f"{len(wrong)} of {right.size} differ; first at [{place}]: {actual[index]}, expected {wanted[index]}"
+def _has_steps(actual: Array, wanted: Array) -> bool:
+    return "c" not in (actual.dtype.kind, wanted.dtype.kind) and actual.dtype.itemsize in SIGNED
+
+
+def _steps(actual: Array, wanted: Array) -> NDArray[np.float64]:
+    """How many numbers of the result's type lie between it and what was expected; infinitely many if one is not finite."""
+    rounded = wanted.astype(actual.dtype)
+    finite = np.isfinite(actual.astype(np.float64)) & np.isfinite(wanted.astype(np.float64))
+    return np.where(finite, ulp_distance(actual, rounded).astype(np.float64), np.inf)
+
+
+def _psnr(error: NDArray[np.float64], wanted: Array) -> float | None:
+    """The ratio of peak to noise in dB: of integers the peak is the type's greatest number, of floats the greatest expected."""
+    noise = float(np.mean(np.square(error))) if error.size else 0.0
+    if not noise:
+        return None
+    if wanted.dtype.kind in "iu":
+        peak = float(np.iinfo(wanted.dtype).max)
+    else:
+        magnitudes = np.abs(wanted if wanted.dtype.kind in "fc" else wanted.astype(np.float32))
+        peak = float(magnitudes.max(where=np.isfinite(magnitudes), initial=0))
+    return 20 * math.log10(peak) - 10 * math.log10(noise) if peak and noise < math.inf else -math.inf
+
+
+def _of_elements(right: NDArray[np.bool_], tolerance: Tolerance) -> Iterator[tuple[bool, str]]:
+    """How many elements or pixels are wrong, and whether that is within the tolerance; nothing if all are right."""
+    share, unit = (tolerance.pixels, " pixels") if tolerance.pixels else (tolerance.fraction, "")
+    places = _pixels(right) if tolerance.pixels else right
+    wrong = places.size - int(np.count_nonzero(places))
+    if tolerance.of_elements and wrong:
+        fine = wrong <= share * places.size
+        allowed = f", {100 * share:g} % may" if share else ""
+        yield fine, f"{wrong} of {places.size}{unit} differ{allowed}"
+
+
+def _of_noise(psnr: float | None, tolerance: Tolerance) -> Iterator[tuple[bool, str]]:
+    """Whether there is no more noise than the tolerance allows; nothing if there is none."""
+    if psnr is not None:
+        fine = psnr >= tolerance.psnr
+        yield fine, f"PSNR {psnr:.1f} dB" + ("" if fine else f", less than {tolerance.psnr:g} dB")
+
+
+def _pixels(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which pixels are right in all their components: the last axis of (..., height, width, components)."""
+    return np.asarray(right.all(axis=-1)) if right.ndim > 2 and right.shape[-1] <= MOST_COMPONENTS else right
+
+
+def _places(actual: Array, wanted: Array, right: NDArray[np.bool_], worst: tuple[int, ...]) -> list[str]:
+    """The first element that differs, and the one that differs most."""
+    if right.all():
+        return []
+    first = tuple(int(number) for number in np.unravel_index(np.argmin(right), right.shape))
+    found = [f"first at {_element(actual, wanted, first)}"]
+    if worst != first and not _opaque(actual):
+        found.append(f"worst at {_element(actual, wanted, worst)}")
+    return found
+
+
+def _element(actual: Array, wanted: Array, index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]: {actual[index]}, expected {wanted[index]}"
+
+
+def _distance(actual: Array, wanted: Array, largest: float, worst: tuple[int, ...], tolerance: Tolerance) -> str:
+    """``largest error 0.5 (3 ulp)``, of a whole number with all digits."""
+    if _kind(actual) == "integer":
+        return f"largest error {abs(int(actual[worst]) - int(wanted[worst]))}"
+    if not tolerance.ulp or not _has_steps(actual, wanted):
+        return f"largest error {largest:.3g}"
+    steps = float(_steps(actual[(*worst, None)], wanted[(*worst, None)])[0])
+    return f"largest error {largest:.3g} ({steps:.9g} ulp)"

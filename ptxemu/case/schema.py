@@ -18,6 +18,7 @@ from ptxemu.case.images import (
 )
 from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
+from ptxemu.case.tolerance import LIMITS, Tolerance, read_tolerance
 from ptxemu.dialects import DIALECTS
 from ptxemu.text.errors import InputError, shown
 
@@ -37,15 +38,6 @@ class LaunchSpec:
     args: dict[str, Argument]
     bind: dict[str, str]
     where: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a floating-point result may be off: within ``abs + rel * |expected|``, or within ``ulp`` steps."""
-
-    abs: float = 0.0
-    rel: float = 0.0
-    ulp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +88,7 @@ def read_case(path: Path) -> Case:
     launches = _launches(root, buffers, folder)
     expect = root.table("expect")
     reference = expect.get("reference", str, "")
-    tolerance = _tolerance(expect.table("tolerance"), Tolerance())
+    tolerance = _tolerance(expect.table("tolerance"))
     outputs = {key: _output(table, folder, tolerance) for key, table in _named(expect, "outputs")}
     expect.finish()
     case = Case(
@@ -232,28 +224,20 @@ def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> Launch
     return launch
 
 
-def _tolerance(table: Table, default: Tolerance) -> Tolerance:
-    tolerance = Tolerance(
-        abs=table.get("abs", float, default.abs),
-        rel=table.get("rel", float, default.rel),
-        ulp=table.get("ulp", int, default.ulp),
-    )
-    table.finish()
-    for key in ("abs", "rel", "ulp"):
-        if not getattr(tolerance, key) >= 0:
-            raise table.fail(key, "must not be negative")
-    return tolerance
+def _tolerance(table: Table) -> Tolerance:
+    table.finish(LIMITS)
+    return read_tolerance(table)
 
 
 def _output(table: Table, folder: Path, default: Tolerance) -> Output:
-    limits = Table(table.file, table.place, {key: table.data[key] for key in ("abs", "rel", "ulp") if key in table})
-    tolerance = _tolerance(limits, default if not limits.data else Tolerance())
+    limits = {key: table.data[key] for key in LIMITS if key in table}
+    tolerance = read_tolerance(table) if limits else default
     source: ArraySpec | str | None = None
     if "expression" in table:
         source = table.need("expression", str)
         table.finish()
     else:
-        rest: dict[str, Any] = {key: table.data[key] for key in table.data if key not in limits.data}
+        rest: dict[str, Any] = {key: table.data[key] for key in table.data if key not in limits}
         if rest:
             source = read_array(Table(table.file, table.place, rest), folder)
     return Output(source, tolerance)

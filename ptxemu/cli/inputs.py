@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ptxemu.case.arguments import Name, StructSpec, check_names
 from ptxemu.case.arrays import SUFFIXES, Array
 from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec
-from ptxemu.case.schema import Tolerance
 from ptxemu.case.sources import Source
+from ptxemu.case.tolerance import LIMITS, Tolerance, tolerance_of
 from ptxemu.cli.images import Given, parse_sampler, parse_surface, parse_texture
 from ptxemu.cli.structs import OPEN, parse_struct
 from ptxemu.cli.values import Value, parse_number, parse_value, split_pair
 from ptxemu.text.errors import InputError, shown
 
 T = TypeVar("T")
-LIMITS = [field.name for field in fields(Tolerance)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +131,12 @@ def read_wanted(options: KernelOptions, arrays: Sequence[str]) -> Wanted:
 
 def parse_tolerance(text: str) -> Tolerance:
     """``abs=1e-6,rel=1e-5,ulp=2``, any of them."""
-    limits: dict[str, Any] = {}
+    limits: dict[str, int | float] = {}
     for part in text.split(",") if text else ():
         name, number = part.partition("=")[0], parse_number(part.partition("=")[2])
-        if name not in LIMITS or number is None or not number >= 0 or (name == "ulp" and number != int(number)):
-            raise InputError(f"--tolerance {shown(part)}: must be abs=NUMBER, rel=NUMBER or ulp=COUNT, none of them negative")
-        limits[name] = int(number) if name == "ulp" else float(number)
-    return Tolerance(**limits)
+        kind = LIMITS.get(name)
+        if kind is None or number is None or (kind is int and not float(number).is_integer()):
+            known = ", ".join(f"{key}={'COUNT' if LIMITS[key] is int else 'NUMBER'}" for key in LIMITS)
+            raise InputError(f"--tolerance {shown(part)}: must be {known}")
+        limits[name] = kind(number)
+    return tolerance_of(limits, lambda key, problem: InputError(f"--tolerance: {key} {problem}"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ptxemu import InputError
 from ptxemu.case.arrays import arange, dtype_of, full, load_npy, load_png, random, save_array, values, zeros
 from ptxemu.case.compare import compare, ulp_distance
-from ptxemu.case.schema import Tolerance
+from ptxemu.case.tolerance import Tolerance
 
 EXACT = Tolerance()
 

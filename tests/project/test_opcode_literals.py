@@ -37,7 +37,6 @@ ALLOWED = {
 
 HOMONYMS = {
     "analysis/spinning.py": ("add mbarrier", "an operation of atom; an object in memory"),
-    "case/schema.py": ("abs", "a tolerance"),
     "check/body.py": ("barrier", "a remark"),
     "check/declarations.py": ("tex", "a state space"),
     "check/matching.py": ("hint neg", "modifiers"),

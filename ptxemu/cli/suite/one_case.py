@@ -112,7 +112,7 @@ def run_one_isolated(path: Path, settings: Settings, limits: Limits) -> CaseOutc
         try:
             code = run_isolated(["test", *settings.arguments(), "--json", str(report), "--", str(path)], limits, quiet=True)
             (found,) = json.loads(read_text(report, MAX_REPORT))["cases"]
-            comparisons = tuple(Comparison(**item) for item in found["comparisons"])
+            comparisons = tuple(Comparison.read(item) for item in found["comparisons"])
             outcome = CaseOutcome(path, found["title"], found["status"], found["message"], 0.0, found["output"], comparisons)
         except IsolationError as error:
             outcome = CaseOutcome(path, str(path), KILLED, str(error), 0.0)

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
+from ptxemu.cli.results import plain
 from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import reason
@@ -55,7 +56,8 @@ def write_json(path: Path, results: Sequence[CaseOutcome]) -> None:
         for item in results
     ]
     passed = sum(item.status == PASSED for item in results)
-    _write(path, json.dumps({"total": len(results), "passed": passed, "cases": cases}, indent=2) + "\n")
+    facts = {"total": len(results), "passed": passed, "cases": cases}
+    _write(path, json.dumps(plain(facts), indent=2) + "\n")
 
 
 def _clean(text: str) -> str:
