@@ -35,20 +35,25 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class CaseFile(pytest.File):
-    """A case file, with one test."""
+    """A case file, with one test, or one for each point of its sweep."""
 
     def collect(self) -> Iterator[pytest.Item]:
         from ptxemu.case import read_case
+        from ptxemu.case.discovery import cases_of
         from ptxemu.text.errors import Error
 
-        item = CaseItem.from_parent(self, name="case")
-        with suppress(Error):  # which running the case tells
-            item.extra_keyword_matches.update(read_case(self.path).tags)
-        yield item
+        for case in cases_of(self.path):
+            item = CaseItem.from_parent(self, name=f"case{str(case).removeprefix(str(self.path))}")
+            item.case = case
+            with suppress(Error):  # which running the case tells
+                item.extra_keyword_matches.update(read_case(case).tags)
+            yield item
 
 
 class CaseItem(pytest.Item):
     """A case as a test: its tags can be chosen by ``-k``."""
+
+    case: Path  # its file, or a point of a sweep
 
     def runtest(self) -> None:
         from ptxemu import Device
@@ -57,7 +62,7 @@ class CaseItem(pytest.Item):
 
         settings = Settings(float(self.config.getini(TIMEOUT)), None, None, None, None)
         with Device() as device:
-            outcome = run_one(self.path, settings, device)
+            outcome = run_one(self.case, settings, device)
         if outcome.output:
             self.add_report_section("call", "stdout", outcome.output)
         if outcome.status == SKIPPED:
@@ -71,7 +76,7 @@ class CaseItem(pytest.Item):
         return str(excinfo.value) if isinstance(excinfo.value, CaseFailure) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, f"case {self.path.parent.name}"
+        return self.path, None, f"{self.path.parent.name}: {self.name}"
 
 
 class CaseFailure(AssertionError):

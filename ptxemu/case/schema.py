@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ptxemu.case.arguments import Argument, check_names, read_argument
+from ptxemu.case.discovery import case_file
 from ptxemu.case.images import (
     RegisterSpec,
     SamplerSpec,
@@ -16,6 +17,7 @@ from ptxemu.case.images import (
     read_surface,
     read_texture,
 )
+from ptxemu.case.matrix import at_point, split_point
 from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.case.tolerance import LIMITS, Tolerance, read_tolerance
@@ -80,9 +82,10 @@ class Case:
 
 
 def read_case(path: Path) -> Case:
-    """Read a case file, or the one in a folder."""
+    """Read a case file, or the one in a folder; of a sweep, the point that is named behind it in brackets."""
+    path, point = split_point(path)
     path = case_file(path)
-    root = read_toml(path)
+    root = at_point(read_toml(path), point)
     folder = path.parent
     buffers = {key: read_array(table, folder) for key, table in _named(root, "buffers")}
     launches = _launches(root, buffers, folder)
@@ -91,9 +94,10 @@ def read_case(path: Path) -> Case:
     tolerance = _tolerance(expect.table("tolerance"))
     outputs = {key: _output(table, folder, tolerance) for key, table in _named(expect, "outputs")}
     expect.finish()
+    title = root.get("title", str, path.parent.name if path.name == "case.toml" else path.stem)
     case = Case(
         path=path,
-        title=root.get("title", str, path.parent.name if path.name == "case.toml" else path.stem),
+        title=title if point is None else f"{title}[{point}]",
         programs=tuple(folder / name for name in _programs(root, folder)),
         strict=root.get("strict", bool, False),
         dialect=root.get("dialect", str, "") or None,
@@ -167,31 +171,6 @@ def _option(table: Table, key: str) -> str | int | bool:
     if not isinstance(value, str | int | bool):
         raise table.fail(key, "must be a text, a number or a truth value")
     return value
-
-
-def case_file(path: Path) -> Path:
-    """The case file meant by a path: itself, or ``case.toml`` or the only ``.toml`` file of a folder."""
-    if not path.is_dir():
-        return path
-    if (path / "case.toml").exists():
-        return path / "case.toml"
-    found = sorted(path.glob("*.toml"))
-    if len(found) != 1:
-        raise InputError(f"{path}: {'several' if found else 'no'} case files (*.toml); name one")
-    return found[0]
-
-
-def find_cases(paths: list[Path]) -> list[Path]:
-    """Every case file at or below the paths, in order."""
-    found: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"{path}: no such file or folder")
-        below = sorted(path.rglob("*.toml")) if path.is_dir() else [path]
-        found += [file for file in below if file.name != "pyproject.toml"]
-    if not found:
-        raise InputError(f"no case files (*.toml) in {', '.join(map(str, paths))}")
-    return list(dict.fromkeys(found))
 
 
 def _launches(root: Table, buffers: dict[str, ArraySpec], folder: Path) -> list[LaunchSpec]:

@@ -24,18 +24,22 @@ _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or 
 
 def read_toml(path: Path) -> Table:
     """The root table of a file."""
-    text = read_text(path, MAX_TOML)
+    return parse_toml(read_text(path, MAX_TOML), str(path))
+
+
+def parse_toml(text: str, file: str) -> Table:
+    """The root table of a text; messages name the ``file``."""
     if LONG_KEY.search(text):
-        raise InputError(f"{path}: a dotted key has more than {MAX_PARTS} parts")
+        raise InputError(f"{file}: a dotted key has more than {MAX_PARTS} parts")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{file}: {error}") from None
     except RecursionError:
-        raise InputError(f"{path}: arrays and tables are nested too deeply") from None
+        raise InputError(f"{file}: arrays and tables are nested too deeply") from None
     except ValueError as error:  # such as integers with too many digits
-        raise InputError(f"{path}: {str(error).partition(';')[0]}") from None
-    return Table(str(path), "", data)
+        raise InputError(f"{file}: {str(error).partition(';')[0]}") from None
+    return Table(file, "", data)
 
 
 class Table:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import ptxemu
+from ptxemu.case.matrix import split_point
 from ptxemu.cli.streams import complain
 from ptxemu.text.errors import InternalError, printable
 
@@ -29,7 +30,8 @@ def save_reproducer(error: BaseException, arguments: list[str]) -> int:
         complain(f"ptxemu: this is a bug in ptxemu; nothing could be saved: {problem.strerror or problem}")
         return InternalError.exit_code
     for argument in arguments:
-        _copy_input(Path(argument.partition("=")[2].removeprefix("@") or argument), folder)
+        name = split_point(Path(argument))[0] if argument.endswith("]") else argument.partition("=")[2].removeprefix("@")
+        _copy_input(Path(name or argument), folder)
     complain(f"ptxemu: this is a bug in ptxemu; please report it with the files in {folder}")
     return InternalError.exit_code
 

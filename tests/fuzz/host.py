@@ -30,6 +30,22 @@ HANG = 30  # seconds of processor time after which a case counts as one that han
 CODES = {0, 1, 2, 3}
 CASES = (
     """
+ptx = "saxpy.ptx"
+grid = "${(n + block - 1) // block}"
+block = "${block}"
+args = { n = "${n}", a = 2.0, x = { zeros = { dtype = "f${bits}", shape = "${n}" } }, y = { npy = "y.npy" } }
+[[matrix]]
+n = [8, 4]
+block = [[32, 1], [64]]
+[[matrix]]
+points = [{ bits = 32, n = 1 }, { bits = 64, n = 2 }]
+block = [32]
+[expect.outputs.y]
+npy = "y.npy"
+fraction = 0.5
+psnr = 20
+""",
+    """
 title = "one launch"
 ptx = "saxpy.ptx"
 entry = "saxpy"

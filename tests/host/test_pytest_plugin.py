@@ -80,3 +80,9 @@ def test_cases_are_chosen_by_tag_and_by_pattern(project: Path) -> None:
     done = pytest_in(project, "-o", "ptxemu_cases=*.case.toml", "--deselect", "test_it.py")
     assert "error: " in done.stdout and "title: must be a string, not 3" in done.stdout
     assert "1 failed, 3 deselected" in done.stdout
+    (project / "sweep.toml").write_text(CASE.format(keys="block = '${block}'", expression="a * x").replace("block = 32\n", ""))
+    with (project / "sweep.toml").open("a") as file:
+        file.write("\n[[matrix]]\nblock = [32, 64]\n")
+    (project / "saxpy.ptx").write_text(ptx.SAXPY)
+    done = pytest_in(project, "-o", "ptxemu_cases=sweep.toml", "sweep.toml::case[block=64]")
+    assert "PASSED sweep.toml::case[block=64]" in done.stdout and "1 passed" in done.stdout

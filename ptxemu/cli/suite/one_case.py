@@ -61,7 +61,7 @@ def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:
     try:
         case = read_case(path)
         title = case.title
-        outcome = _judged(case, _run(case, settings, device, printed))
+        outcome = replace(_judged(case, _run(case, settings, device, printed)), path=path)
     except Error as error:
         outcome = CaseOutcome(path, title, STATUS_OF_CODE.get(error.exit_code, ERROR), str(error), 0.0)
     except MemoryError:

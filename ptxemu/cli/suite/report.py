@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
+from ptxemu.case.matrix import split_point
 from ptxemu.cli.results import plain
 from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
 from ptxemu.text.errors import InputError
@@ -28,7 +29,7 @@ def write_junit(path: Path, results: Sequence[CaseOutcome]) -> None:
     suite.set("time", f"{sum(item.seconds for item in results):.6f}")
     for item in results:
         case = ElementTree.SubElement(suite, "testcase", classname=_clean(str(item.path.parent)), name=_clean(item.title))
-        case.set("file", _clean(str(item.path)))
+        case.set("file", _clean(str(split_point(item.path)[0])))
         case.set("time", f"{item.seconds:.6f}")
         if item.status != PASSED:
             tag = "skipped" if item in skipped else "failure" if item.status == FAILED else "error"

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from ptxemu.case import CaseResult, case_file, read_case, run_case
+from ptxemu.case import CaseResult, read_case, run_case
+from ptxemu.case.matrix import split_point
 from ptxemu.cli import results
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
@@ -76,7 +77,8 @@ def command(
     device = device_of(memory, workers, engine)
     options = KernelOptions(**kernel, print=print_)
     *programs, last = paths
-    if last.is_dir() or last.suffix == ".toml":
+    file, _ = split_point(last)
+    if file.is_dir() or file.suffix == ".toml":
         _refuse_kernel_options(options)
         return _run_case(last, tuple(programs), timeout, output_dir, device, print_, as_json)
     return run_kernel(paths, options, timeout, device, "json" if as_json else "verbose" if verbose else "text")
@@ -91,7 +93,7 @@ def _run_case(
     printed: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    case = read_case(case_file(path))
+    case = read_case(path)
     if programs:
         case = replace(case, programs=programs)
     said: list[str] = []
