@@ -52,15 +52,16 @@ def run_case(
     output: Path | None = None,
     printf: Callable[[str], None] | None = None,
     python: bool = True,
+    checks: bool = True,
 ) -> CaseResult:
     """Run a case and compare. ``timeout`` is for launches that state none; ``output`` is where ``[save]`` writes.
 
-    Without ``python``, a case with a reference, which is Python, is an error.
+    Without ``python``, a case with a reference, which is Python, is an error. Without ``checks`` nothing is compared.
 
     Raises the errors of loading and launching; a wrong result is a failed comparison, not an exception.
     """
     started = time.perf_counter()
-    if case.reference is not None and not python:
+    if case.reference is not None and checks and not python:
         raise InputError(f"{case.path}: expect.reference: is Python, which an isolated command does not run")
     targets = {} if output is None else {name: _target(case, name, file, output) for name, file in case.save.items()}
     run = _Run(case, device or default_device())
@@ -70,7 +71,8 @@ def run_case(
         result.seconds += done.seconds
         result.warnings += done.warnings
     result.arrays = run.resources.arrays()
-    result.comparisons = _compare(case, run.resources.inputs, result.arrays)
+    if checks:
+        result.comparisons = _compare(case, run.resources.inputs, result.arrays)
     for name, target in targets.items():
         save_array(target, result.arrays[name], f"{case.path}: save.{name}")
         result.saved.append(target)
@@ -105,7 +107,7 @@ class _Run:
 
     def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
         """Do one launch."""
-        kernel = self._kernel(spec)
+        kernel = kernel_of(self.module, spec)
         for symbol, name in spec.bind.items():
             bind(self.module, symbol, self.resources.handles[name], f"{spec.where}: bind.{symbol}")
         args = in_order(kernel.info, spec.args, f"{spec.where}: args")
@@ -123,17 +125,19 @@ class _Run:
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 
-    def _kernel(self, spec: LaunchSpec) -> Kernel:
-        if spec.entry is not None:
-            return self.module[spec.entry]
-        if len(self.module) != 1:
-            raise InputError(f"{spec.where}: entry: is missing; {self.module.name} has {', '.join(self.module)}")
-        return next(iter(self.module.values()))
-
     def _value(self, argument: Argument, by_value: bool) -> object:
         if isinstance(argument, ConstantSpec):
             return self.resources.constants(argument)
         return self.resources.value(argument, by_value)
+
+
+def kernel_of(module: Module, spec: LaunchSpec) -> Kernel:
+    """The kernel of a launch."""
+    if spec.entry is not None:
+        return module[spec.entry]
+    if len(module) != 1:
+        raise InputError(f"{spec.where}: entry: is missing; {module.name} has {', '.join(module)}")
+    return next(iter(module.values()))
 
 
 def _compare(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> list[Comparison]:

@@ -12,8 +12,8 @@ from ptxemu.text.errors import Fault, InputError, InternalError, UnsupportedErro
 
 PASSED, FAILED, ERROR, UNSUPPORTED, INTERNAL = "passed", "failed", "error", "unsupported", "internal error"
 KILLED = "killed"  # the process of a case died, or ran over its time
-SKIPPED, EXPECTED = "skipped", "failed as expected"
-FINE = {PASSED, SKIPPED, EXPECTED}
+SKIPPED, EXPECTED, UPDATED = "skipped", "failed as expected", "updated"
+FINE = {PASSED, SKIPPED, EXPECTED, UPDATED}
 CODES = {
     INTERNAL: InternalError.exit_code,
     KILLED: IsolationError.exit_code,
@@ -52,5 +52,5 @@ def told(outcomes: Iterable[CaseOutcome]) -> str:
     """``3 of 6 passed, 2 skipped``."""
     statuses = [outcome.status for outcome in outcomes]
     parts = [f"{statuses.count(PASSED)} of {len(statuses)} passed"]
-    parts += [f"{statuses.count(status)} {status}" for status in (SKIPPED, EXPECTED) if status in statuses]
+    parts += [f"{statuses.count(status)} {status}" for status in (SKIPPED, EXPECTED, UPDATED) if status in statuses]
     return ", ".join(parts)

@@ -26,6 +26,7 @@ from ptxemu.cli.suite.outcome import (
     PASSED,
     SKIPPED,
     UNSUPPORTED,
+    UPDATED,
     CaseOutcome,
     exit_code,
     told,
@@ -33,11 +34,12 @@ from ptxemu.cli.suite.outcome import (
 from ptxemu.cli.suite.pool import run_in_processes
 from ptxemu.cli.suite.report import write_json, write_junit
 from ptxemu.cli.suite.selection import failed_before, remember, select
-from ptxemu.text.errors import printable
+from ptxemu.cli.suite.update import updated
+from ptxemu.text.errors import InputError, printable
 
 MAX_PROCESSES = 256
 STYLES = {PASSED: "green", FAILED: "red", ERROR: "red", UNSUPPORTED: "yellow", SKIPPED: "yellow", EXPECTED: "yellow"}
-STYLES |= {INTERNAL: "bold red", KILLED: "bold red"}
+STYLES |= {INTERNAL: "bold red", KILLED: "bold red", UPDATED: "yellow"}
 WIDTH = max(map(len, STYLES))
 
 
@@ -51,6 +53,7 @@ WIDTH = max(map(len, STYLES))
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first case that fails.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results as JSON.")
+@click.option("--update", is_flag=True, help="Record the arrays in files that differ, after the differences are shown.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
 @click.option("--output-dir", type=click.Path(path_type=Path), help="Save the results that cases ask to save.")
 @device_options
@@ -65,6 +68,7 @@ def command(
     exitfirst: bool,
     junit: Path | None,
     json_path: Path | None,
+    update: bool,
     timeout: float,
     output_dir: Path | None,
     memory: str | None,
@@ -81,11 +85,15 @@ def command(
         for path in cases:
             click.echo(str(path))
         return 0
+    if update and isolate:
+        raise InputError("--update writes what cases compute, which --isolate does not trust")
     settings = Settings(timeout, output_dir, memory, workers, engine)
     limits = limits_of(max_memory, max_seconds) if isolate and not is_isolated() else None
     suite = _Suite(len(cases), exitfirst)
     try:
         suite.run(_outcomes(cases, settings, jobs, limits))
+        if update:
+            suite.update(settings)
     finally:  # what ran is told whatever ended it
         if not is_isolated():
             remember(suite.outcomes)
@@ -132,6 +140,11 @@ class _Suite:
                 progress.advance(bar)
                 if self._stops and not outcome.fine:
                     break
+
+    def update(self, settings: Settings) -> None:
+        """Record anew what differs from what is recorded."""
+        device = settings.device()
+        self.outcomes = [updated(outcome, settings, device) for outcome in self.outcomes]
 
     def _tell(self, outcome: CaseOutcome) -> None:
         line = Text(f"{outcome.status:{WIDTH}}", style=STYLES[outcome.status])

@@ -1,0 +1,93 @@
+"""Running a case on a GPU, through NVIDIA's driver: for results to compare with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxemu.api import Kernel, load
+from ptxemu.case.arguments import Argument, Name, StructSpec
+from ptxemu.case.arrays import Array
+from ptxemu.case.bindings import in_order
+from ptxemu.case.cuda_driver import CudaDriver
+from ptxemu.case.runner import kernel_of
+from ptxemu.case.schema import Case, LaunchSpec
+from ptxemu.device.launch_limits import shape_of
+from ptxemu.device.module_info import Parameter
+from ptxemu.device.scalars import pack_scalar, pack_struct
+from ptxemu.device.structs import POINTER, ByValue, members_of
+from ptxemu.text.errors import InputError
+from ptxemu.text.files import MAX_PROGRAM, read_file, regular
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The arrays of a case, and where their copies are on the GPU."""
+
+    driver: CudaDriver
+    hosts: dict[str, Array]
+    addresses: dict[str, int] = field(default_factory=dict)
+
+    def pointer(self, name: str) -> bytes:
+        """The address of an array, which is copied when it is first asked for."""
+        if name not in self.addresses:
+            self.addresses[name] = self.driver.to_device(self.hosts[name])
+        return self.addresses[name].to_bytes(POINTER, "little")
+
+    def arrays(self) -> dict[str, Array]:
+        """The contents of all arrays now."""
+        found = {name: self.driver.to_host(address, self.hosts[name]) for name, address in self.addresses.items()}
+        return {**self.hosts, **found}
+
+
+def run_on_gpu(case: Case, library: str | None = None) -> tuple[dict[str, Array], dict[str, str]]:
+    """The final contents of a case's arrays after its launches on a GPU, and what the driver says of itself.
+
+    ``library`` is the driver, by default the system's ``libcuda.so.1``. Launches have no time limit. Raises InputError for cases
+    with surfaces, textures or programs of other instruction sets, and where the driver fails.
+    """
+    for what, items in (("surfaces", case.surfaces), ("textures", case.textures), ("samplers", case.samplers)):
+        if items:
+            raise InputError(f"{case.path}: {what}: cannot be given to a GPU yet")
+    if case.dialect not in (None, "ptx") or any(program.suffix != ".ptx" for program in case.programs):
+        raise InputError(f"{case.path}: a GPU's driver takes PTX only")
+    module = load([regular(program, "") for program in case.programs], strict=case.strict)
+    with CudaDriver(library) as driver:
+        loaded = driver.load([(program, read_file(program, MAX_PROGRAM)) for program in case.programs])
+        memory = _Memory(driver, {name: spec.make() for name, spec in case.buffers.items()})
+        for spec in case.launches:
+            kernel = kernel_of(module, spec)
+            shape = shape_of(spec.grid, spec.block)
+            params = _params(kernel, spec, memory)
+            driver.launch(loaded, kernel.info.name, shape, spec.shared, spec.cooperative, params)
+        return memory.arrays(), driver.about()
+
+
+def _params(kernel: Kernel, spec: LaunchSpec, memory: _Memory) -> list[bytes]:
+    """The bytes of each parameter."""
+    arguments = in_order(kernel.info, spec.args, f"{spec.where}: args")
+    return [
+        _packed(parameter, argument, memory, f"{spec.where}: args: {parameter.name}")
+        for parameter, argument in zip(kernel.info.parameters, arguments, strict=True)
+    ]
+
+
+def _packed(parameter: Parameter, argument: Argument, memory: _Memory, where: str) -> bytes:
+    if parameter.opaque:
+        raise InputError(f"{where}: is .{parameter.type}, which cannot be given to a GPU yet")
+    if isinstance(argument, StructSpec):
+        return _struct(parameter, argument, memory, where)
+    value: object = argument
+    if isinstance(argument, Name):
+        if parameter.elements is None:
+            return memory.pointer(argument.name)
+        value = memory.hosts[argument.name]
+    return pack_scalar(parameter, value, where) if parameter.elements is None else pack_struct(parameter, value, where)
+
+
+def _struct(parameter: Parameter, argument: StructSpec, memory: _Memory, where: str) -> bytes:
+    data = bytearray(parameter.size)
+    members = argument.resolved(lambda name: ByValue(memory.pointer(name), POINTER))
+    for member in members_of(parameter, members, where):
+        assert isinstance(member.value, bytes), "pointers are known"
+        data[member.offset : member.offset + len(member.value)] = member.value
+    return bytes(data)

@@ -1,0 +1,107 @@
+"""``ptxemu record``: writes the results that cases expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ptxemu.case import Case, find_cases, read_case, run_case
+from ptxemu.case.arrays import Array
+from ptxemu.case.command import run_command
+from ptxemu.case.compare import compare
+from ptxemu.case.gpu import run_on_gpu
+from ptxemu.case.recording import Recorded, expect_files, provenance, record, recorded, told
+from ptxemu.case.sources import ArraySpec
+from ptxemu.case.tolerance import Tolerance
+from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.results import summary
+from ptxemu.cli.suite.update import made_here
+from ptxemu.device.device import Device
+from ptxemu.text.errors import InputError, printable
+
+EMULATOR, CUDA = "emulator", "cuda"
+Made = tuple[dict[str, Array], dict[str, str]]
+"""Arrays by name, and who made them."""
+
+
+@click.command("record")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--from", "maker", type=click.Choice((EMULATOR, CUDA)), default=EMULATOR, show_default=True, help="What runs them.")
+@click.option("--library", metavar="FILE", help="The CUDA driver for --from cuda; by default libcuda.so.1 of the system.")
+@click.option("--from-command", "executable", metavar="COMMAND", help="A command that makes {outputs}/NAME.npy of {inputs}.")
+@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for a command or a launch.")
+@device_options
+def command(
+    paths: tuple[Path, ...],
+    maker: str,
+    library: str | None,
+    executable: str | None,
+    timeout: float,
+    memory: str | None,
+    workers: int | None,
+    engine: str | None,
+) -> int:
+    """Run every case at or below PATHS, and write what comes out to the .npy and .png files that it compares with.
+
+    \b
+      ptxemu record samples/saxpy                       # from this emulator
+      ptxemu record --from cuda cases/                  # from a GPU
+      ptxemu record --from-command './saxpy {inputs} {outputs}' saxpy.toml
+
+    A case that expects nothing yet gets files for the arrays that its kernels change. Who made a file, when, and of which
+    program is kept beside it in NAME.npy.json.
+    """
+    if executable is not None:
+        make = partial(run_command, command=executable, timeout=timeout)
+    elif maker == CUDA:
+        make = partial(run_on_gpu, library=library)
+    else:
+        make = partial(_run, device=device_of(memory, workers, engine), engine=engine, timeout=timeout)
+    for path in find_cases(list(paths)):
+        _record(path, make)
+    return 0
+
+
+def _run(case: Case, device: Device, engine: str | None, timeout: float) -> Made:
+    return run_case(case, device=device, timeout=timeout, checks=False).arrays, made_here(engine)
+
+
+def _record(path: Path, make: Callable[[Case], Made]) -> None:
+    case = read_case(path)
+    if case.checks and not recorded(case):
+        raise InputError(f"{case.path}: expects what is computed, so there is nothing to record")
+    arrays, about = make(case)
+    if not case.checks:
+        expect_files(path, _changed(case, arrays))
+        case = read_case(path)
+    changes = {file.name: _difference(case, file, arrays) for file in recorded(case)}
+    click.echo(f"{printable(str(path))}: by {printable(told(about))}")
+    for file in record(case, arrays, about):
+        click.echo(f"  {printable(summary(file.name, arrays[file.name]))} in {printable(str(file.path))} ({changes[file.name]})")
+
+
+def _changed(case: Case, arrays: dict[str, Array]) -> list[str]:
+    """The arrays of the case whose contents are not the first ones any more."""
+    found = [name for name, array in arrays.items() if name in case.surfaces or _differs(case, name, array)]
+    if not found:
+        raise InputError(f"{case.path}: nothing changes an array of the case, so there is nothing to record")
+    return found
+
+
+def _differs(case: Case, name: str, array: Array) -> bool:
+    return name in case.buffers and case.buffers[name].make().tobytes() != array.tobytes()
+
+
+def _difference(case: Case, file: Recorded, arrays: dict[str, Array]) -> str:
+    """How an array differs from what is recorded, and who recorded that."""
+    if not file.path.exists() or file.name not in arrays:
+        return "new"
+    source = case.outputs[file.name].source
+    assert isinstance(source, ArraySpec)
+    comparison = compare(file.name, arrays[file.name], source.make(), Tolerance())
+    if comparison.passed:
+        return "as before"
+    return printable(f"was by {told(provenance(file))}: {comparison.message}")
