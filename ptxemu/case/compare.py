@@ -42,8 +42,8 @@ class Comparison:
         return cls(**{**facts, "largest": float(facts["largest"]), "worst": tuple(facts["worst"]), "psnr": psnr})
 
 
-def compare(name: str, actual: Array, expected: object, tolerance: Tolerance) -> Comparison:
-    """Integers and floats within their tolerance, NaN equal to NaN and infinities exact."""
+def compare(name: str, actual: Array, expected: object, tolerance: Tolerance, other: str = "expected") -> Comparison:
+    """Integers and floats within their tolerance, NaN equal to NaN and infinities exact. ``other`` is what messages call them."""
     try:
         actual, wanted = aligned(actual, np.asarray(expected))
     except ValueError as invalid:
@@ -61,7 +61,7 @@ def compare(name: str, actual: Array, expected: object, tolerance: Tolerance) ->
     passed = all(fine for fine, _ in verdicts)
     differing, largest = right.size - int(np.count_nonzero(right)), float(error.max(initial=0))
     worst = tuple(int(number) for number in np.unravel_index(np.argmax(error), error.shape)) if largest else ()
-    told = [*(text for _, text in verdicts), *_places(actual, wanted, right, worst)]
+    told = [*(text for _, text in verdicts), *_places(actual, wanted, right, worst, other)]
     distance = "" if _opaque(actual) or not largest else _distance(actual, wanted, largest, worst, tolerance)
     message = "; ".join(told) + (", " if told and distance else "") + distance
     return Comparison(name, passed, message, right.size, differing, largest, worst, psnr)
@@ -198,19 +198,19 @@ def _pixels(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(right.all(axis=-1)) if right.ndim > 2 and right.shape[-1] <= MOST_COMPONENTS else right
 
 
-def _places(actual: Array, wanted: Array, right: NDArray[np.bool_], worst: tuple[int, ...]) -> list[str]:
+def _places(actual: Array, wanted: Array, right: NDArray[np.bool_], worst: tuple[int, ...], other: str) -> list[str]:
     """The first element that differs, and the one that differs most."""
     if right.all():
         return []
     first = tuple(int(number) for number in np.unravel_index(np.argmin(right), right.shape))
-    found = [f"first at {_element(actual, wanted, first)}"]
+    found = [f"first at {_element(actual, wanted, first, other)}"]
     if worst != first and not _opaque(actual):
-        found.append(f"worst at {_element(actual, wanted, worst)}")
+        found.append(f"worst at {_element(actual, wanted, worst, other)}")
     return found
 
 
-def _element(actual: Array, wanted: Array, index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]: {actual[index]}, expected {wanted[index]}"
+def _element(actual: Array, wanted: Array, index: tuple[int, ...], other: str) -> str:
+    return f"[{', '.join(map(str, index))}]: {actual[index]}, {other} {wanted[index]}"
 
 
 def _distance(actual: Array, wanted: Array, largest: float, worst: tuple[int, ...], tolerance: Tolerance) -> str:

@@ -15,14 +15,13 @@ from ptxemu.case.arrays import Array, save_array
 from ptxemu.case.discovery import case_file
 from ptxemu.case.matrix import split_point
 from ptxemu.case.schema import Case
-from ptxemu.case.sources import ArraySpec
+from ptxemu.case.sources import FILES, ArraySpec
 from ptxemu.case.table import MAX_TOML, parse_toml
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.files import MAX_PROGRAM, inside, read_file, read_text, reason
 
 FOLDER = "expected"  # where results lie that a case did not name
 SUFFIX = ".json"  # of what says who made a file
-FILES = ("npy", "png")
 FILE_NAME = re.compile(r"[\w$%+-][\w.$%+-]{0,99}")
 MAX_PROVENANCE = 1 << 20  # bytes
 

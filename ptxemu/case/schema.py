@@ -85,7 +85,11 @@ def read_case(path: Path) -> Case:
     """Read a case file, or the one in a folder; of a sweep, the point that is named behind it in brackets."""
     path, point = split_point(path)
     path = case_file(path)
-    root = at_point(read_toml(path), point)
+    return case_of(at_point(read_toml(path), point), path, point)
+
+
+def case_of(root: Table, path: Path, point: str | None = None) -> Case:
+    """The case that the table of a case file describes, at a point of its sweep if it is one."""
     folder = path.parent
     buffers = {key: read_array(table, folder) for key, table in _named(root, "buffers")}
     launches = _launches(root, buffers, folder)
@@ -94,7 +98,7 @@ def read_case(path: Path) -> Case:
     tolerance = _tolerance(expect.table("tolerance"))
     outputs = {key: _output(table, folder, tolerance) for key, table in _named(expect, "outputs")}
     expect.finish()
-    title = root.get("title", str, path.parent.name if path.name == "case.toml" else path.stem)
+    title = root.get("title", str, path.absolute().parent.name if path.name == "case.toml" else path.stem)
     case = Case(
         path=path,
         title=title if point is None else f"{title}[{point}]",

@@ -10,7 +10,8 @@ from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, of_type, v
 from ptxemu.case.table import Table
 from ptxemu.text.files import regular
 
-SOURCES = (*GENERATORS, "values", "npy", "png")
+FILES = ("npy", "png")
+SOURCES = (*GENERATORS, "values", *FILES)
 
 
 class Source(Protocol):
@@ -53,7 +54,7 @@ def read_array(table: Table, folder: Path) -> ArraySpec:
         raise table.fail("", f"must say exactly one of {', '.join(SOURCES)}")
     kind = kinds[0]
     where = table.where(kind)
-    if kind in ("npy", "png"):
+    if kind in FILES:
         dtype = table.need("dtype", str) if kind == "npy" and "dtype" in table else None
         table.finish()
         return ArraySpec(kind, table.need(kind, str), folder, where, dtype)

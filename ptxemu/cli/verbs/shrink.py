@@ -1,0 +1,116 @@
+"""``ptxemu shrink``: the smallest case that still fails."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import count as count_from
+from pathlib import Path
+
+import click
+
+from ptxemu.case import Case, case_file, read_case, run_case
+from ptxemu.case.arrays import Array
+from ptxemu.case.matrix import at_point, split_point
+from ptxemu.case.shrinking import Data, Shrinker, literal
+from ptxemu.case.sizes import files, value_at, with_value
+from ptxemu.case.table import read_toml
+from ptxemu.case.toml_text import toml_text
+from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.suite.failing import Candidates
+from ptxemu.text.errors import InputError, printable
+from ptxemu.text.files import reason
+
+
+@click.command("shrink")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--against", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="A program that is right.")
+@click.option(
+    "-o", "--output-dir", type=click.Path(path_type=Path), default=Path("shrunk"), show_default=True, help="A new folder."
+)
+@click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="How many smaller cases are tried.")
+@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
+@device_options
+def command(
+    path: Path,
+    against: tuple[Path, ...],
+    output_dir: Path,
+    runs: int,
+    timeout: float,
+    memory: str | None,
+    workers: int | None,
+    engine: str | None,
+) -> int:
+    """Find the smallest grid, block and input with which a case still fails as it does, and write it as a new case.
+
+    What is expected must be computed, by expressions or a reference; --against compares with another program instead.
+    """
+    if output_dir.exists():
+        raise InputError(f"{output_dir}: exists already; name another folder with -o")
+    case = read_case(path)
+    file, point = split_point(path)
+    data = at_point(read_toml(case_file(file)), point).data
+    _check(case, against)
+    run = partial(run_case, device=device_of(memory, workers, engine), timeout=timeout, checks=not against)
+    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
+        candidates = Candidates(case, run, Path(folder))
+        data = candidates.start({**data, "title": f"{case.title}, shrunk"})
+        failure = candidates.failure(data, against)
+        if failure is None:
+            raise InputError(f"{case.path}: does not fail" + (" where the other program does not" if against else ""))
+        click.echo(f"{printable(str(path))}: {_printable(failure.message)}")
+        shrinker = Shrinker(
+            data,
+            lambda smaller: (found := candidates.failure(smaller, against)) is not None and found.kind == failure.kind,
+            candidates.array,
+            lambda text: click.echo(f"  {printable(text)}"),
+            in_proportion=not against and failure.kind == "wrong results",
+            limit=runs,
+        )
+        smallest = shrinker.shrink()
+        last = candidates.failure(smallest, against)
+        assert last is not None, "it failed when it was taken"
+        wanted = run(replace(candidates.case(smallest), programs=against)).arrays if against else {}
+        _write(candidates.concrete(smallest), case, wanted, output_dir)
+    click.echo(f"{shrinker.runs} cases tried; {output_dir / 'case.toml'}: {_printable(last.message)}")
+    return 0
+
+
+def _check(case: Case, against: tuple[Path, ...]) -> None:
+    fixed = [name for name, output in case.outputs.items() if output.source is not None and not isinstance(output.source, str)]
+    if fixed and not against:
+        told = "with other inputs they would be others; --against FILE compares with another program"
+        raise InputError(f"{case.path}: the results that {', '.join(fixed)} must have are fixed: {told}")
+
+
+def _printable(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _write(data: Data, case: Case, wanted: Mapping[str, Array], folder: Path) -> None:
+    """The case in a folder, with copies of all files that it names; what another program has made is what it expects."""
+    names: dict[Path, str] = {}
+
+    def kept(source: Path) -> str:
+        if source not in names:
+            taken = {"case.toml", *names.values()}
+            names[source] = next(name for count in count_from(0) if (name := "_" * count + source.name) not in taken)
+        return names[source]
+
+    data = {key: value for key, value in data.items() if key != "ptx"} | {"program": [kept(program) for program in case.programs]}
+    if wanted:
+        data["expect"] = {"outputs": {name: literal(array) for name, array in wanted.items()}}
+    elif case.reference is not None:
+        data = with_value(data, ("expect", "reference"), kept(case.reference))
+    for place in files(data):
+        data = with_value(data, place, kept(case.path.parent / value_at(data, place)))
+    try:
+        folder.mkdir(parents=True)
+        for source, name in names.items():
+            shutil.copyfile(source, folder / name)
+        (folder / "case.toml").write_text(toml_text(data), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: {reason(error)}") from None
