@@ -52,6 +52,7 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
+	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))
 
 sanitize: $(READY)

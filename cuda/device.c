@@ -110,7 +110,7 @@ int px_attribute(int attribute) {
     case 13:
     case 36: return 1000000; /* clocks in kHz */
     case 14: return 512;     /* alignment of textures */
-    case 15: return 0;       /* copies beside kernels */
+    case 15: return 1;       /* copies beside kernels */
     case 16: return (int)device.processors;
     case 17: return 0; /* no time limit */
     case 18: return 1; /* memory is the host's */
@@ -147,7 +147,7 @@ int px_attribute(int attribute) {
     case 37: return 64;      /* bits of the memory bus */
     case 38: return 1 << 20; /* bytes of the second-level cache */
     case 39: return 1024;    /* threads of a multiprocessor */
-    case 40: return 0;       /* copy engines */
+    case 40: return 1;       /* copy engines */
     case 41: return 1;       /* one address space with the host */
     case 42: return 32768;
     case 51: return 32; /* alignment of rows of textures */

@@ -42,16 +42,20 @@ class Run:
         return f"passed in {self.seconds:.1f} s, {self.cpu_seconds:.1f} s of CPU"
 
 
-def compiled(program: Path, sources: Sequence[Path], flags: Iterable[str], compiler: str = "nvcc") -> Path:
-    """A program of some sources and headers, built unless it is newer than they are."""
-    if not program.exists() or program.stat().st_mtime < max(path.stat().st_mtime for path in sources):
-        inputs = [path for path in sources if path.suffix not in HEADERS]
+def compiled(
+    program: Path, sources: Sequence[Path], flags: Iterable[str], compiler: str = "nvcc", libraries: Iterable[str] = ()
+) -> Path:
+    """A program of some sources and headers, built unless it is newer than they are and was built by the same command."""
+    inputs = [path for path in sources if path.suffix not in HEADERS]
+    command = [compiler, *(FLAGS if compiler == "nvcc" else ()), *flags, "-o", program, *inputs, *libraries]
+    kept, said = program.with_name(f"{program.name}.command"), " ".join(map(str, command))
+    if not kept.exists() or kept.read_text() != said or kept.stat().st_mtime < max(path.stat().st_mtime for path in sources):
         program.parent.mkdir(parents=True, exist_ok=True)
-        command = [compiler, *(FLAGS if compiler == "nvcc" else ()), *flags, "-o", program, *inputs]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = (done.stderr + done.stdout).strip().splitlines() or ["?"]
-            raise NotBuilt(next((line for line in said if "error" in line), said[0])[:150])
+            lines = (done.stderr + done.stdout).strip().splitlines() or ["?"]
+            raise NotBuilt(next((line for line in lines if "error" in line), lines[0])[:150])
+        kept.write_text(said)
     return program
 
 

@@ -311,6 +311,7 @@ def test_contexts():
         call("cuCtxPushCurrent_v2", primary)
     assert get(ctypes.c_int, "cuDeviceGetAttribute", 75, 0) == 8
     assert get(ctypes.c_int, "cuDeviceGetAttribute", 31, 0) == 1  # kernels of several streams run at once
+    assert [get(ctypes.c_int, "cuDeviceGetAttribute", number, 0) for number in (15, 40)] == [1, 1]  # so do copies
     assert get(ctypes.c_int, "cuDriverGetVersion") == 13000
 
 
