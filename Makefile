@@ -34,6 +34,7 @@ docs: $(READY)
 bench: $(READY)
 	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py
 	$(BIN)/python bench/compile.py --json out/compile.json
+	$(if $(shell command -v nvcc),$(BIN)/python bench/launch.py --json out/launch.json)
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
