@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ptxemu import isa
-from ptxemu.isa.table import OperandPattern, Row, Slot
+from ptxemu.isa.table import OperandPattern, Qualifier, Row
 
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# Instructions
@@ -22,9 +22,10 @@ error (exit code 3) that names it.
 """
 
 
-def slot_text(slot: Slot) -> str:
-    text = f".{slot.values[0]}" if len(slot.values) == 1 else "{" + ",".join(f".{value}" for value in slot.values) + "}"
-    return text if slot.required and slot.default is None else f"[{text}]"
+def qualifier_text(qualifier: Qualifier) -> str:
+    words = ",".join(f".{value}" for value in qualifier.values)
+    text = words if len(qualifier.values) == 1 else f"{{{words}}}"
+    return text if qualifier.required and qualifier.default is None else f"[{text}]"
 
 
 def operand_text(pattern: OperandPattern, form: Row) -> str:
@@ -44,7 +45,7 @@ def operand_text(pattern: OperandPattern, form: Row) -> str:
 
 def form_text(form: Row) -> str:
     """One line in the manual's style."""
-    modifiers = ".*" if form.any_modifiers else "".join(map(slot_text, form.slots))
+    modifiers = ".*" if form.any_modifiers else "".join(map(qualifier_text, form.qualifiers))
     operands = "..." if form.any_operands else ", ".join(operand_text(pattern, form) for pattern in form.operands)
     return f"{form.opcode}{modifiers} {operands}".strip()
 

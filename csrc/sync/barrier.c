@@ -93,12 +93,12 @@ static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t id, const char *w
 }
 
 /* What is wrong with an arrival, or NULL. */
-static const char *objection(const pe_barrier_state *barrier, uint32_t count, uint32_t threads, uint32_t form) {
+static const char *objection(const pe_barrier_state *barrier, uint32_t count, uint32_t threads, uint32_t arrival) {
   if (count % PE_WARP_LANES) return "the thread count is not a multiple of the warp size";
   if (!barrier->expected) return NULL;
   if (barrier->whole_cta != (count == 0) || (count && barrier->expected != count))
     return "the thread count differs from that of an earlier arrival";
-  if (barrier->form != form) return "reductions and other arrivals are mixed";
+  if (barrier->arrival != arrival) return "reductions and other arrivals are mixed";
   if (barrier->arrived + threads > barrier->expected) return "more threads arrive than it was set up for";
   return NULL;
 }
@@ -111,16 +111,16 @@ static uint32_t arriving_threads(const pe_warp *w, uint32_t mask, bool per_threa
 }
 
 /* Count an arrival; the barrier's state, or NULL if it completed the barrier. */
-static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t threads, uint32_t form) {
+static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t threads, uint32_t arrival) {
   pe_cta *cta = pe_self->cta;
   if (id >= PE_BARRIERS) misuse(w, pos, id, "there are 16 barriers, 0 to 15");
   pe_barrier_state *barrier = &cta->barriers[id];
-  const char *wrong = objection(barrier, count, threads, form);
+  const char *wrong = objection(barrier, count, threads, arrival);
   if (wrong) misuse(w, pos, id, wrong);
   if (!barrier->expected) {
     barrier->whole_cta = count == 0;
     barrier->expected = count ? count : live_threads(cta);
-    barrier->form = form;
+    barrier->arrival = arrival;
     barrier->all = 1;
     cta->in_use |= 1u << id;
   }
@@ -157,7 +157,7 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
   if (!waits && count == 0) misuse(w, pos, id, COUNTLESS);
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_tell_barrier(w, pos, id, mask);
-  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_SYNC);
+  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_SYNC);
   if (waits)
     wait_or_complete(w, pos, id, barrier);
   else if (barrier->arrived >= barrier->expected)
@@ -168,7 +168,7 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   bool per_thread = op & PE_BARRIER_PER_THREAD;
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_tell_barrier(w, pos, id, mask);
-  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_FORM_RED);
+  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_RED);
   combine(barrier, mask, pred);
   state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
   wait_or_complete(w, pos, id, barrier);
@@ -182,10 +182,10 @@ void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) { 
 /* Lanes arrive at one barrier. */
 static void join(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t lanes, uint32_t action, uint32_t pred) {
   if (action == PE_LANES_ARRIVE && count == 0) misuse(w, pos, id, COUNTLESS);
-  uint32_t form = action >= PE_LANES_RED ? PE_FORM_RED : PE_FORM_SYNC;
-  pe_barrier_state *barrier = arrive(w, pos, id, count, (uint32_t)__builtin_popcount(lanes), form);
+  uint32_t arrival = action >= PE_LANES_RED ? PE_ARRIVAL_RED : PE_ARRIVAL_SYNC;
+  pe_barrier_state *barrier = arrive(w, pos, id, count, (uint32_t)__builtin_popcount(lanes), arrival);
   pe_warp_state *state = state_of(w);
-  if (form == PE_FORM_RED) combine(barrier, lanes, pred);
+  if (arrival == PE_ARRIVAL_RED) combine(barrier, lanes, pred);
   if (action != PE_LANES_ARRIVE) {
     state->at_barrier[id] |= lanes;
     barrier->waiting |= 1u << w->warpid;

@@ -15,12 +15,12 @@ typedef struct pe_barrier_state {
   uint32_t arrived;  /* threads */
   uint32_t waiting;  /* warps */
   uint32_t pos;      /* of the last arrival that waits */
-  uint32_t form;     /* what the first arrival was: PE_FORM_* */
+  uint32_t arrival;  /* what the first arrival was: PE_ARRIVAL_* */
   bool whole_cta;    /* count 0: warps that exit lower `expected` */
   uint32_t popc, any, all;
 } pe_barrier_state;
 
-enum { PE_FORM_SYNC, PE_FORM_RED };
+enum { PE_ARRIVAL_SYNC, PE_ARRIVAL_RED };
 
 void pe_barriers_reset(pe_cta *cta);
 /* A warp has exited: barriers that wait for the whole CTA may be complete now. */

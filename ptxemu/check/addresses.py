@@ -32,8 +32,8 @@ def in_brackets(form: Candidate, index: int, pattern: OperandPattern, value: Val
     return Part("mem", types)
 
 
-def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
-    space, name = form.space(slot), written(symbol.name)
+def _symbol(form: Candidate, index: int, qualifier: str, symbol: Any) -> None:
+    space, name = form.space(qualifier), written(symbol.name)
     if not isinstance(symbol, Variable):
         raise Mismatch(f"'{name}' is a function, not a variable", index)
     if f"opaque:{symbol.type.name}" in form.row.traits:
@@ -48,12 +48,12 @@ def _symbol(form: Candidate, index: int, slot: str, symbol: Any) -> None:
         raise Mismatch(f"'{name}' is the result of the function and cannot be read", index)
     if not space and symbol.space not in GENERIC_SPACES:
         raise Mismatch(f"'{name}' is in .{symbol.space} space: write '{form.row.opcode}.{symbol.space}'", index)
-    allowed = next((one.values for one in form.row.slots if one.name == slot), None)
+    allowed = next((one.values for one in form.row.qualifiers if one.name == qualifier), None)
     if not space and allowed is not None:
         if symbol.space not in allowed:
             text = f"'{form.row.opcode}{form.written()}' cannot access .{symbol.space} space"
             raise Mismatch(text, index) if "named" in form.row.traits else UnsupportedError(text)
-        form.mods = form.mods | {slot: symbol.space}
+        form.mods = form.mods | {qualifier: symbol.space}
 
 
 def _register(form: Candidate, index: int, base: Reg, space: str) -> None:

@@ -385,7 +385,8 @@ class BodyChecker:
 
     def _remarks(self, plan: Plan, kinds: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
         remarks = [
-            ("warning", f"'{plan.row.opcode}' without a {slot} modifier means .{plan.mods[slot]}") for slot in plan.defaults
+            ("warning", f"'{plan.row.opcode}' without a {qualifier} modifier means .{plan.mods[qualifier]}")
+            for qualifier in plan.defaults
         ]
         if self.shared.gates is not None:
             remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.shared.gates, plan.given)]

@@ -41,10 +41,10 @@ class Candidate:
         """How many elements a pattern has; None where braces are not allowed."""
         return pattern.length(self.mods)
 
-    def space(self, slot: str = "space") -> str:
-        """The state space that a slot gives or that is named instead of a slot, ``""`` for generic."""
-        named = slot in SPACES and slot not in self.mods
-        return slot if named else self.mods.get(slot, "").partition("::")[0]
+    def space(self, qualifier: str = "space") -> str:
+        """The state space that a qualifier gives or that is named instead of a qualifier, ``""`` for generic."""
+        named = qualifier in SPACES and qualifier not in self.mods
+        return qualifier if named else self.mods.get(qualifier, "").partition("::")[0]
 
     def fits(self, kind: ScalarType, held: ScalarType) -> bool:
         """Whether a register may be this operand; one of type f16x2 may also where a modifier gives an integer type."""

@@ -1,4 +1,4 @@
-"""Sorts the modifiers of an opcode into the slots of its rows, and explains what is wrong where that fails."""
+"""Sorts the modifiers of an opcode into the qualifiers of its rows, and explains what is wrong where that fails."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from ptxemu.ir.types import TYPES
-from ptxemu.isa.table import ROWS, Row, Slot
+from ptxemu.isa.table import ROWS, Qualifier, Row
 from ptxemu.isa.traits import name_words_of
 from ptxemu.text.suggestions import nearest as nearest_name
 from ptxemu.text.suggestions import proposing
 
-SLOT_NAMES = {
+QUALIFIER_NAMES = {
     "type": "type", "dtype": "type", "atype": "type", "stype": "type", "btype": "type", "size": "type",
     "cmp": "comparison", "round": "rounding mode", "vec": "vector length", "clamp": "clamp mode", "geom": "geometry",
     "cop": "cache operator", "op": "operation", "sem": "memory ordering", "space": "state space", "scope": "scope",
@@ -19,10 +19,10 @@ SLOT_NAMES = {
     "level": "level", "evict": "eviction priority", "bool": "boolean operation", "dim": "dimension",
     "omod": "output modifier", "sel": "predicate", "test": "test", "target": "target",
 }  # fmt: skip
-TYPE_SLOTS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
+TYPE_QUALIFIERS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"})
 REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does
-ORDERED_SLOTS = (TYPE_SLOTS, frozenset({"dst", "src"}), frozenset({"alayout", "blayout"}))
-"""Slots whose values keep the order of the row."""
+ORDERED_QUALIFIERS = (TYPE_QUALIFIERS, frozenset({"dst", "src"}), frozenset({"alayout", "blayout"}))
+"""Qualifiers whose values keep the order of the row."""
 MAX_VECTOR_BITS = 128
 MOST_LISTED = 10  # words in one message
 COMMON_TYPES = ("u32", "s32", "f32", "u64", "f64")
@@ -31,7 +31,7 @@ WIDE_VECTORS = {("v8", 32), ("v4", 64)}  # the 256-bit accesses, which have rows
 
 @dataclass(slots=True, frozen=True)
 class Form:
-    """A row that takes the modifiers, and the slot each of them fills. ``defaults`` names slots filled by default."""
+    """A row that takes the modifiers, and the qualifier each of them fills. ``defaults`` names qualifiers filled by default."""
 
     row: Row
     mods: dict[str, str]
@@ -51,7 +51,7 @@ class _Sorted:
     row: Row
     mods: dict[str, str]
     surplus: list[int]
-    missing: list[Slot]
+    missing: list[Qualifier]
 
     @property
     def faults(self) -> tuple[int, int]:
@@ -83,49 +83,51 @@ def _misplaced(opcode: str, modifiers: tuple[str, ...]) -> Misfit | None:
 
 
 def _sort(row: Row, modifiers: tuple[str, ...]) -> _Sorted:
-    """Fill slots in written order: required slots take precedence over optional ones that accept the same word."""
+    """Fill qualifiers in written order: required qualifiers take precedence over optional ones that accept the same word."""
     if row.any_modifiers:
         return _Sorted(row, dict(zip(modifiers, modifiers)), [], [])
-    best = _fill(row, row.slots, modifiers)
+    best = _fill(row, row.qualifiers, modifiers)
     if best.faults[0]:
-        required_first = tuple(sorted(row.slots, key=lambda slot: not slot.required))
+        required_first = tuple(sorted(row.qualifiers, key=lambda qualifier: not qualifier.required))
         best = min(best, _fill(row, required_first, modifiers), key=lambda one: one.faults)
     return best
 
 
-def _fill(row: Row, slots: tuple[Slot, ...], modifiers: tuple[str, ...]) -> _Sorted:
+def _fill(row: Row, qualifiers: tuple[Qualifier, ...], modifiers: tuple[str, ...]) -> _Sorted:
     mods: dict[str, str] = {}
     surplus = []
     words = name_words_of(row.opcode)
-    latest: dict[int, int] = {}  # of each group that has an order: slots before this one may no longer be given
+    latest: dict[int, int] = {}  # of each group that has an order: qualifiers before this one may no longer be given
     for index, word in enumerate(modifiers):
-        slot = None
+        qualifier = None
         if word in row.by_modifier:
-            slot = next((slot for slot in slots if word in slot.values and slot.name not in mods), None)
-        if slot is None and word in REPEATABLE and word in mods.values():
+            qualifier = next(
+                (qualifier for qualifier in qualifiers if word in qualifier.values and qualifier.name not in mods), None
+            )
+        if qualifier is None and word in REPEATABLE and word in mods.values():
             continue
-        group = None if slot is None else -1 if word in words else _group(slot.name)
-        place = 0 if slot is None else row.slots.index(slot)
-        if slot is None or (group is not None and place < latest.get(group, 0)):
+        group = None if qualifier is None else -1 if word in words else _group(qualifier.name)
+        place = 0 if qualifier is None else row.qualifiers.index(qualifier)
+        if qualifier is None or (group is not None and place < latest.get(group, 0)):
             surplus.append(index)
         else:
-            mods[slot.name] = word
+            mods[qualifier.name] = word
             if group is not None:
                 latest[group] = place
-    missing = [slot for slot in slots if slot.required and slot.name not in mods]
+    missing = [qualifier for qualifier in qualifiers if qualifier.required and qualifier.name not in mods]
     return _Sorted(row, mods, surplus, missing)
 
 
 def _group(name: str) -> int | None:
-    return next((index for index, names in enumerate(ORDERED_SLOTS) if name in names), None)
+    return next((index for index, names in enumerate(ORDERED_QUALIFIERS) if name in names), None)
 
 
 def _defaulted(one: _Sorted, strict: bool) -> bool:
-    return not strict and all(slot.default is not None for slot in one.missing)
+    return not strict and all(qualifier.default is not None for qualifier in one.missing)
 
 
 def _form(one: _Sorted) -> Form:
-    defaults = {slot.name: slot.default for slot in one.missing if slot.default is not None}
+    defaults = {qualifier.name: qualifier.default for qualifier in one.missing if qualifier.default is not None}
     return Form(one.row, one.mods | defaults, tuple(defaults))
 
 
@@ -133,7 +135,7 @@ def _too_wide(row: Row, mods: dict[str, str]) -> bool:
     length, kind = mods.get("vec"), TYPES.get(mods.get("type", ""))
     if length is None or kind is None or int(length[1:]) * kind.bits <= MAX_VECTOR_BITS:
         return False
-    own_row = all(slot.required for slot in row.slots if slot.name == "vec")
+    own_row = all(qualifier.required for qualifier in row.qualifiers if qualifier.name == "vec")
     return not (own_row and (length, kind.bits) in WIDE_VECTORS)
 
 
@@ -141,7 +143,7 @@ def _too_wide(row: Row, mods: dict[str, str]) -> bool:
 
 
 def _explain(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> Misfit:
-    words = {value for one in found for slot in one.row.slots for value in slot.values}
+    words = {value for one in found for qualifier in one.row.qualifiers for value in qualifier.values}
     for index, word in enumerate(modifiers):
         if word not in words:
             return Misfit(_unknown(opcode, word, found, words), index)
@@ -158,14 +160,14 @@ def _explain(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> M
 
 def _unknown(opcode: str, word: str, found: list[_Sorted], words: set[str]) -> str:
     """A word that no row of the opcode has: misspelt, or a modifier of other instructions."""
-    slots = [slot for one in found for slot in one.row.slots]
-    typed = dict.fromkeys(value for slot in slots if slot.name in TYPE_SLOTS for value in slot.values)
+    qualifiers = [qualifier for one in found for qualifier in one.row.qualifiers]
+    typed = dict.fromkeys(value for qualifier in qualifiers if qualifier.name in TYPE_QUALIFIERS for value in qualifier.values)
     if word in TYPES and typed:
         return f"'{opcode}' cannot have type .{word}{_other_type(word, list(typed))}"
-    slot = next((slot for slot in slots if word in _values(slot.name)), None)
-    if slot is not None:
-        values = dict.fromkeys(value for other in slots if other.name == slot.name for value in other.values)
-        return f"'{opcode}' cannot have the {slot_name(slot)} .{word}, only {alternatives(list(values))}"
+    qualifier = next((qualifier for qualifier in qualifiers if word in _values(qualifier.name)), None)
+    if qualifier is not None:
+        values = dict.fromkeys(value for other in qualifiers if other.name == qualifier.name for value in other.values)
+        return f"'{opcode}' cannot have the {qualifier_name(qualifier)} .{word}, only {alternatives(list(values))}"
     proposal = nearest_name(word, words)
     return f"unknown modifier '.{word}' for '{opcode}'{proposing(proposal and f'.{proposal}')}"
 
@@ -181,12 +183,12 @@ def _other_type(word: str, types: list[str]) -> str:
 
 
 @cache
-def _values(slot: str) -> frozenset[str]:
-    """All values that instructions may have in the slots of one name, where the name says what they hold."""
-    if slot not in SLOT_NAMES or slot in TYPE_SLOTS or slot == "mode":
+def _values(qualifier: str) -> frozenset[str]:
+    """All values that instructions may have in the qualifiers of one name, where the name says what they hold."""
+    if qualifier not in QUALIFIER_NAMES or qualifier in TYPE_QUALIFIERS or qualifier == "mode":
         return frozenset()
     forms = (form for rows in ROWS.values() for form in rows)
-    return frozenset(word for form in forms for one in form.slots if one.name == slot for word in one.values)
+    return frozenset(word for form in forms for one in form.qualifiers if one.name == qualifier for word in one.values)
 
 
 def _wrong_rounding(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted]) -> Misfit | None:
@@ -197,7 +199,7 @@ def _wrong_rounding(opcode: str, modifiers: tuple[str, ...], found: list[_Sorted
         return None
     others = modifiers[:index] + modifiers[index + 1 :]
     without = [_sort(one.row, others) for one in found]
-    if not any(not one.surplus and {slot.name for slot in one.missing} <= {"round"} for one in without):
+    if not any(not one.surplus and {qualifier.name for qualifier in one.missing} <= {"round"} for one in without):
         return None
     return Misfit(f"'.{modifiers[index]}' cannot be combined with '{_without(opcode, modifiers, index)}'", index)
 
@@ -223,7 +225,9 @@ def _second_operation(opcode: str, modifiers: tuple[str, ...], one: _Sorted, fou
     """Two operations, each of which has rows of its own."""
     index = one.surplus[0]
     word, first = modifiers[index], one.mods.get("op")
-    known = {value for other in found for slot in other.row.slots if slot.name == "op" for value in slot.values}
+    known = {
+        value for other in found for qualifier in other.row.qualifiers if qualifier.name == "op" for value in qualifier.values
+    }
     if first is None or word not in known or word in one.row.by_modifier:
         return None
     return Misfit(f"'.{word}' and '.{first}' both give the operation of '{opcode}'", index)
@@ -232,27 +236,29 @@ def _second_operation(opcode: str, modifiers: tuple[str, ...], one: _Sorted, fou
 def _surplus(opcode: str, modifiers: tuple[str, ...], one: _Sorted) -> Misfit:
     index = one.surplus[0]
     word = modifiers[index]
-    slot = one.row.by_modifier.get(word)
-    if slot is None:
+    qualifier = one.row.by_modifier.get(word)
+    if qualifier is None:
         return Misfit(f"'.{word}' cannot be combined with '{_without(opcode, modifiers, index)}'", index)
-    first = one.mods.get(slot.name)
+    first = one.mods.get(qualifier.name)
     if first is None:
         return Misfit(f"'.{word}' stands in the wrong place among the modifiers of '{opcode}'", index)
     if first == word:
         return Misfit(f"'.{word}' is given twice", index)
-    return Misfit(f"'.{word}' and '.{first}' both give the {slot_name(slot)} of '{opcode}'", index)
+    return Misfit(f"'.{word}' and '.{first}' both give the {qualifier_name(qualifier)} of '{opcode}'", index)
 
 
 def _missing(opcode: str, rows: list[_Sorted]) -> Misfit:
-    slot = rows[0].missing[0]
+    qualifier = rows[0].missing[0]
     names = {one.missing[0].name for one in rows}
     if len(names) > 1 and len(rows[0].missing) == 1:
         values = dict.fromkeys(value for one in rows for value in one.missing[0].values)
         if len(values) <= MOST_LISTED and not values.keys() & TYPES.keys():
             return Misfit(f"'{opcode}' needs a modifier: {alternatives(list(values))}", None)
-    values = dict.fromkeys(value for one in rows for other in one.missing if other.name == slot.name for value in other.values)
-    name = slot_name(slot)
-    if slot.name in TYPE_SLOTS and any(other in TYPE_SLOTS for other in rows[0].mods):
+    values = dict.fromkeys(
+        value for one in rows for other in one.missing if other.name == qualifier.name for value in other.values
+    )
+    name = qualifier_name(qualifier)
+    if qualifier.name in TYPE_QUALIFIERS and any(other in TYPE_QUALIFIERS for other in rows[0].mods):
         name = "second type"
     article = "an" if name[0] in "aeiou" else "a"
     return Misfit(f"'{opcode}' needs {article} {name}: {_some(list(values))}", None)
@@ -266,9 +272,9 @@ def _some(words: list[str]) -> str:
     return ", ".join(f".{word}" for word in common) + ", or another one"
 
 
-def slot_name(slot: Slot) -> str:
-    """How messages name a slot."""
-    return SLOT_NAMES.get(slot.name, "modifier")
+def qualifier_name(qualifier: Qualifier) -> str:
+    """How messages name a qualifier."""
+    return QUALIFIER_NAMES.get(qualifier.name, "modifier")
 
 
 def alternatives(words: list[str]) -> str:

@@ -63,7 +63,7 @@ class Settings:
 
 
 @dataclass(slots=True, eq=False)
-class _Slot:
+class _Compiled:
     """The code of one kernel for one block shape: what runs, and better code that has come but does not run yet."""
 
     kernel: str
@@ -83,8 +83,8 @@ class Program:
         self.settings = settings
         self._cache = cache
         self._lock = new_lock()
-        self._slots: dict[tuple[str, str], _Slot] = {}
-        self._slots_of_blocks: dict[tuple[str, Extent], _Slot] = {}
+        self._compiled: dict[tuple[str, str], _Compiled] = {}
+        self._compiled_for: dict[tuple[str, Extent], _Compiled] = {}
         self._facts: tuple[ModuleInfo, Entry] | None = None
         self._ir: Module | None = None
 
@@ -130,15 +130,15 @@ class Program:
 
     def load(self, kernel: str, block: Extent) -> tuple[KernelCode, LinkedCode]:
         """A kernel's code for blocks of this shape, ready to run: the best that there is. Raises UnsupportedError."""
-        slot = self._slot(kernel, block)
-        with slot.lock:
-            code, slot.better = slot.better, None
-            if code is None and slot.loaded is not None:
-                self._improve(slot)
-                return slot.loaded
-            slot.loaded = self._linked(code or self.code(kernel, block)) or self._linked(self._made(kernel, block))
-            assert slot.loaded is not None
-            return slot.loaded
+        compiled = self._compiled_code(kernel, block)
+        with compiled.lock:
+            code, compiled.better = compiled.better, None
+            if code is None and compiled.loaded is not None:
+                self._improve(compiled)
+                return compiled.loaded
+            compiled.loaded = self._linked(code or self.code(kernel, block)) or self._linked(self._made(kernel, block))
+            assert compiled.loaded is not None
+            return compiled.loaded
 
     def _linked(self, code: KernelCode) -> tuple[KernelCode, LinkedCode] | None:
         """None if the cache's entry is not an object."""
@@ -149,9 +149,9 @@ class Program:
 
     def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
         """A launch of ``code`` starts: if it takes long, better code is made meanwhile. Call the result when it ends."""
-        if code.final or not self._may_ask(slot := self._slot(kernel, block)):
+        if code.final or not self._may_ask(compiled := self._compiled_code(kernel, block)):
             return _nothing
-        timer = Timer(LONG, self._improve, [slot])
+        timer = Timer(LONG, self._improve, [compiled])
         timer.daemon = True
         with suppress(RuntimeError):  # the system allows no more threads
             timer.start()
@@ -191,35 +191,35 @@ class Program:
         """Those whose code may run, the best first."""
         return ("best",) if self.settings.tier == "best" else ("best", "fast")
 
-    def _slot(self, kernel: str, block: Extent) -> _Slot:
-        found = self._slots_of_blocks.get((kernel, block))
+    def _compiled_code(self, kernel: str, block: Extent) -> _Compiled:
+        found = self._compiled_for.get((kernel, block))
         if found is None:
             key = kernel, variant_of(block)
-            found = self._slots.get(key) or self._slots.setdefault(key, _Slot(kernel, block))
-            if len(self._slots_of_blocks) < MAX_BLOCKS:
-                self._slots_of_blocks[kernel, block] = found
+            found = self._compiled.get(key) or self._compiled.setdefault(key, _Compiled(kernel, block))
+            if len(self._compiled_for) < MAX_BLOCKS:
+                self._compiled_for[kernel, block] = found
         return found
 
-    def _may_ask(self, slot: _Slot) -> bool:
+    def _may_ask(self, compiled: _Compiled) -> bool:
         """Whether better code is wanted, and this process has not asked for it."""
-        return self.settings.tier == "auto" and slot.asked != os.getpid()
+        return self.settings.tier == "auto" and compiled.asked != os.getpid()
 
-    def _improve(self, slot: _Slot) -> None:
+    def _improve(self, compiled: _Compiled) -> None:
         """Have better code made, once; the next launch takes it."""
-        loaded = slot.loaded
-        if loaded is None or loaded[0].final or not self._may_ask(slot):
+        loaded = compiled.loaded
+        if loaded is None or loaded[0].final or not self._may_ask(compiled):
             return
-        slot.asked = os.getpid()
+        compiled.asked = os.getpid()
         with importing:
             from ptxemu.driver import improve
             from ptxemu.driver.request import Request
 
         def deliver(answer: KernelCode | None) -> None:
-            slot.better = answer
+            compiled.better = answer
             # code that cannot be made better is final, so that later programs do not try again
-            self._keep(slot.kernel, slot.block, slot.better or replace(loaded[0], final=True), "best")
+            self._keep(compiled.kernel, compiled.block, compiled.better or replace(loaded[0], final=True), "best")
 
-        asked = Request(self.settings.to_json(), self._files, slot.kernel, slot.block, self.source.text)
+        asked = Request(self.settings.to_json(), self._files, compiled.kernel, compiled.block, self.source.text)
         improve.improve(asked, deliver)
 
     def _keep(self, kernel: str, block: Extent, code: KernelCode, tier: str | None = None) -> KernelCode:

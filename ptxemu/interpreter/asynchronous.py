@@ -22,8 +22,8 @@ WORDS = {
 }  # fmt: skip
 
 
-def _space(t: Translator, op: Op, slot: str = "space") -> int:
-    return code_of_space(t.space(op, slot))
+def _space(t: Translator, op: Op, qualifier: str = "space") -> int:
+    return code_of_space(t.space(op, qualifier))
 
 
 # ---------------------------------------------------------------- mbarrier

@@ -174,7 +174,7 @@ class Call(Struct, eq=False):
 class Op(Struct, eq=False):
     """One instruction. ``op["a"]`` is the operand that the row calls ``a``; positions are for code that treats all alike.
 
-    ``mods`` maps a slot of the row to the modifier as written (``{"type": "f32", "round": "rn", "ftz": "ftz"}``);
+    ``mods`` maps a qualifier of the row to the modifier as written (``{"type": "f32", "round": "rn", "ftz": "ftz"}``);
     ``dsts`` are destination registers left to right (vectors flattened; None for ``_``), ``dst_types`` the instruction
     types of each; ``srcs`` the sources in written order and ``src_types`` their instruction types.  A register may be
     wider than its instruction type (``ld.u8`` into ``.b32``).  ``negs`` tells which sources were written ``!p``.
@@ -240,11 +240,11 @@ class Op(Struct, eq=False):
         elements = len(value.items) if isinstance(value, Vec) else place.stop - place.start
         return None if kind is None else kind.bytes * elements
 
-    def type(self, slot: str = "type") -> ScalarType:
-        """The scalar type named by a slot (KeyError if the slot is absent)."""
+    def type(self, qualifier: str = "type") -> ScalarType:
+        """The scalar type named by a qualifier (KeyError if the qualifier is absent)."""
         from ptxemu.ir.types import TYPES
 
-        return TYPES[self.mods[slot]]
+        return TYPES[self.mods[qualifier]]
 
     def place(self, name: str) -> Place | None:
         """Where the operand of that name is, None if it is absent (KeyError if the row has none of that name)."""

@@ -44,15 +44,15 @@ def _texts(around: Surroundings, op: Op) -> Iterator[str]:
 
 
 def _modifiers(op: Op) -> Iterator[str]:
-    """Each slot has one of its values; a space may be that of the variable that a parameter has become."""
+    """Each qualifier has one of its values; a space may be that of the variable that a parameter has become."""
     if op.row.any_modifiers:
         return
-    for slot in op.row.slots:
-        word = op.mods.get(slot.name)
-        if word is None and slot.required:
-            yield f"the modifier '{slot.name}' is missing"
-        elif word is not None and word not in slot.values and slot.name != "space":
-            yield f"'{word}' is not a value of the modifier '{slot.name}'"
+    for qualifier in op.row.qualifiers:
+        word = op.mods.get(qualifier.name)
+        if word is None and qualifier.required:
+            yield f"the modifier '{qualifier.name}' is missing"
+        elif word is not None and word not in qualifier.values and qualifier.name != "space":
+            yield f"'{word}' is not a value of the modifier '{qualifier.name}'"
 
 
 def _counts(op: Op) -> Iterator[str]:

@@ -12,7 +12,7 @@ from math import prod
 from ptxemu import isa
 from ptxemu.ir.ops import Imm
 from ptxemu.ir.types import ScalarType
-from ptxemu.isa.table import Row, Slot
+from ptxemu.isa.table import Qualifier, Row
 from ptxemu.passes import internal
 
 PLAIN = re.compile(r"[\w$.+#<>|?'%:-]+")
@@ -82,7 +82,7 @@ def _inserted(dialect: str) -> Iterator[Row]:
 
 @cache
 def _resolved(dialect: str, opcode: str, words: tuple[str, ...]) -> tuple[int, dict[str, str]] | None:
-    """The first row of an opcode whose slots take the modifiers in this order, by number, and what each slot has."""
+    """The first row of an opcode whose qualifiers take the modifiers in this order, by number, and what each qualifier has."""
     for number, row in enumerate(rows_of(dialect).get(opcode, ())):
         mods = assigned(row, words)
         if mods is not None:
@@ -91,17 +91,17 @@ def _resolved(dialect: str, opcode: str, words: tuple[str, ...]) -> tuple[int, d
 
 
 def assigned(row: Row, words: tuple[str, ...]) -> dict[str, str] | None:
-    """Modifiers, in the order of the row's slots, by slot; None if they do not fit."""
-    return dict(zip(words, words)) if row.any_modifiers else _assign(row.slots, words)
+    """Modifiers, in the order of the row's qualifiers, by qualifier; None if they do not fit."""
+    return dict(zip(words, words)) if row.any_modifiers else _assign(row.qualifiers, words)
 
 
-def _assign(slots: tuple[Slot, ...], words: tuple[str, ...]) -> dict[str, str] | None:
-    if not slots:
+def _assign(qualifiers: tuple[Qualifier, ...], words: tuple[str, ...]) -> dict[str, str] | None:
+    if not qualifiers:
         return None if words else {}
-    slot, *rest = slots
-    if words and words[0] in slot.values and (found := _assign(tuple(rest), words[1:])) is not None:
-        return {slot.name: words[0]} | found
-    return None if slot.required else _assign(tuple(rest), words)
+    qualifier, *rest = qualifiers
+    if words and words[0] in qualifier.values and (found := _assign(tuple(rest), words[1:])) is not None:
+        return {qualifier.name: words[0]} | found
+    return None if qualifier.required else _assign(tuple(rest), words)
 
 
 def spelled(dialect: str, row: Row, mods: Mapping[str, str]) -> str:
@@ -112,7 +112,7 @@ def spelled(dialect: str, row: Row, mods: Mapping[str, str]) -> str:
 @cache
 def _spelled(dialect: str, row: Row, items: tuple[tuple[str, str], ...]) -> str:
     mods = dict(items)
-    words = tuple(mods.values()) if row.any_modifiers else tuple(mods[s.name] for s in row.slots if s.name in mods)
+    words = tuple(mods.values()) if row.any_modifiers else tuple(mods[s.name] for s in row.qualifiers if s.name in mods)
     plain = assigned(row, words) == mods and all(re.fullmatch(r"[\w:]+", word) for word in words)
     number = rows_of(dialect)[row.opcode].index(row)
     head = row.opcode

@@ -46,10 +46,10 @@ def verify(lowerings: Container[str], elementwise: Container[str], table: Mappin
 
 
 def _well_formed(form: Row, pattern: OperandPattern) -> bool:
-    slots = {slot.name for slot in form.slots}
+    qualifiers = {qualifier.name for qualifier in form.qualifiers}
     kinds = pattern.type.removeprefix("wide(").removeprefix("dot(").removesuffix(")").split(",")
-    known = all(kind in WORDS or kind in TYPES or kind in slots for kind in kinds)
-    counted = pattern.count is None or pattern.count.partition("/")[0] in slots or pattern.count.isdecimal()
-    conditional = pattern.when is None or pattern.when in slots
-    placed = pattern.space == "space" or pattern.space in slots or pattern.space in SPACES
+    known = all(kind in WORDS or kind in TYPES or kind in qualifiers for kind in kinds)
+    counted = pattern.count is None or pattern.count.partition("/")[0] in qualifiers or pattern.count.isdecimal()
+    conditional = pattern.when is None or pattern.when in qualifiers
+    placed = pattern.space == "space" or pattern.space in qualifiers or pattern.space in SPACES
     return known and counted and conditional and placed and (pattern.second is None or _well_formed(form, pattern.second))

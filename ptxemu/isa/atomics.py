@@ -19,7 +19,7 @@ GATES = (
     + " ".join(f"{op}&{type}@3.1@32" for op in ("min", "max", "and", "or", "xor") for type in ("u64", "s64", "b64"))
 )
 
-# (operation and type slots, minimum version, minimum target)
+# (operation and type qualifiers, minimum version, minimum target)
 SCALAR = (
     ("op=add type=u32,s32,u64", "1.1", 11),
     ("op=min,max type=u32,s32,u64,s64", "1.1", 11),
@@ -43,20 +43,20 @@ EXCHANGE = (
 )
 
 
-def _form(opcode: str, slots: str, operands: str, ptx: str, sm: int, *, scope: str = "cta,cluster,gpu,sys") -> None:
-    space = "space?=global" if "vec=" in slots else SPACES
-    full = f"{SEMANTICS[opcode]} scope?={scope} {space} {slots}"
-    if "op=cas" not in slots:
+def _form(opcode: str, qualifiers: str, operands: str, ptx: str, sm: int, *, scope: str = "cta,cluster,gpu,sys") -> None:
+    space = "space?=global" if "vec=" in qualifiers else SPACES
+    full = f"{SEMANTICS[opcode]} scope?={scope} {space} {qualifiers}"
+    if "op=cas" not in qualifiers:
         full, operands = f"{full} hint?=L2::cache_hint", f"{operands}, policy:u64?hint"
     does = "updates [a] as b, varying" if opcode == "atom" else "updates [a] as b"
     row(opcode, full, operands, ptx=ptx, sm=sm, does=does, chapter=CHAPTER, gates=GATES)
 
 
 for _opcode, _result in (("atom", "d_:type, "), ("red", "")):
-    for _slots, _ptx, _sm in SCALAR:
-        _form(_opcode, _slots, f"{_result}[a]:type, b:type", _ptx, _sm)
-    for _slots in VECTOR:
-        _form(_opcode, _slots, f"{_result.replace('type', 'type*vec')}[a]:type, b:type*vec", "8.1", 90)
+    for _qualifiers, _ptx, _sm in SCALAR:
+        _form(_opcode, _qualifiers, f"{_result}[a]:type, b:type", _ptx, _sm)
+    for _qualifiers in VECTOR:
+        _form(_opcode, _qualifiers, f"{_result.replace('type', 'type*vec')}[a]:type, b:type*vec", "8.1", 90)
 
 for _op, _types, _ptx, _sm in EXCHANGE:
     _operands = "d_:type, [a]:type, b:type" + (", c:type" if _op == "op=cas" else "")

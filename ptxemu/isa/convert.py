@@ -22,10 +22,10 @@ BRAIN_FTZ = "ftz@7.8@90"
 SATFINITE = "satfinite@8.1@80"
 
 
-def cvt(slots: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "") -> None:
-    gates = SATFINITE if "satfinite?" in slots and sm == 80 else ""
-    gates += BRAIN_FTZ if "ftz? dtype=f32 atype=bf16" in slots else ""
-    row("cvt", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags)
+def cvt(qualifiers: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "") -> None:
+    gates = SATFINITE if "satfinite?" in qualifiers and sm == 80 else ""
+    gates += BRAIN_FTZ if "ftz? dtype=f32 atype=bf16" in qualifiers else ""
+    row("cvt", qualifiers, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags)
 
 
 def _saturable(source: str) -> str:

@@ -14,17 +14,17 @@ SIZE = "size:u32<0..1048560/16>"
 SIDES = "[d]@dst:, [s]@src:"
 
 
-def _row(slots: str, operands: str, *, ptx: str = "8.0", sm: int = 90, lower: str = "bulk_copy", gates: str = "",
+def _row(qualifiers: str, operands: str, *, ptx: str = "8.0", sm: int = 90, lower: str = "bulk_copy", gates: str = "",
          flags: str = "", does: str = "") -> None:  # fmt: skip
-    row("cp", slots, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags, does=does)
+    row("cp", qualifiers, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags, does=does)
 
 
 # ---------------------------------------------------------------- cp.async
 
 for _cop, _sizes in (("ca", "4,8,16"), ("cg", "16")):
-    _slots = f"async cop={_cop} dst=shared,shared::cta src=global {HINT} prefetch?=L2::64B,L2::128B,L2::256B"
+    _qualifiers = f"async cop={_cop} dst=shared,shared::cta src=global {HINT} prefetch?=L2::64B,L2::128B,L2::256B"
     for _part, _ptx in (("given:u32<immsize>?", "7.0"), ("ignore:pred", "7.5")):
-        _row(_slots, f"{SIDES}, immsize:u32({_sizes}), {_part}, policy:u64?hint", ptx=_ptx, sm=80, lower="copy",
+        _row(_qualifiers, f"{SIDES}, immsize:u32({_sizes}), {_part}, policy:u64?hint", ptx=_ptx, sm=80, lower="copy",
              does="writes [d] for immsize, reads [s] for ?",
              gates="L2::cache_hint@7.4@80 L2::64B@7.4@80 L2::128B@7.4@80 L2::256B@7.4@80")  # fmt: skip
 _row("async commit_group", "", ptx="7.0", sm=80, lower="copies_done", does="nothing")
@@ -69,14 +69,14 @@ _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz 
 _DIM = "dim=1d,2d,3d,4d,5d"
 _LOAD = "load?=tile,tile::gather4,im2col,im2col::w,im2col::w::128"
 _STORE = "load?=tile,tile::scatter4,im2col_no_offs"
-for _slots in (
+for _qualifiers in (
     f"async bulk tensor {_DIM} dst=shared::cta,shared::cluster src=global {_LOAD} {BYTES} multicast?=multicast::cluster "
     f"group?=cta_group::1,cta_group::2 {HINT}",
     f"async bulk tensor {_DIM} dst=global src=shared::cta {_STORE} {GROUP} {HINT}",
     f"async bulk prefetch tensor {_DIM} level=L2 src=global {_LOAD} {HINT}",
     f"reduce async bulk tensor {_DIM} dst=global src=shared::cta op=add,min,max,inc,dec,and,or,xor {_STORE} {GROUP} {HINT}",
 ):
-    _row(_slots, "...", lower=UNSUPPORTED)
+    _row(_qualifiers, "...", lower=UNSUPPORTED)
 
 traits("short opaque:texref opaque:surfref", "cp")
 name_words("async reduce bulk commit_group wait_group wait_all mbarrier arrive prefetch", "cp")

@@ -76,7 +76,7 @@ def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bo
     m, n, k = dimensions(shape)
     first = types.split(",")[0]
     option = OPTIONS.get(first, " satfinite?" if accumulator == "s32" else "")
-    slots = f"sync aligned shape={shape} alayout=row blayout=col{option} " + (
+    qualifiers = f"sync aligned shape={shape} alayout=row blayout=col{option} " + (
         f"dtype={accumulator} atype={types} btype={types} ctype={accumulator}"
     )
     operands = [
@@ -87,11 +87,11 @@ def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bo
     ]
     gates = BIT_GATES if first == "b1" else ""
     if sparse:
-        slots = "variant=sp,sp::ordered_metadata " + slots
+        qualifiers = "variant=sp,sp::ordered_metadata " + qualifiers
         choices = 2 if accumulator == "f16" and k == 32 else _selectors(m, k, first)
         operands += ["e.whole:b32", f"immf:u32(0..{choices - 1})"]
         gates = "sp::ordered_metadata@8.5@80"
-    row("mma", slots, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, does=MULTIPLIES, chapter=CHAPTER)
+    row("mma", qualifiers, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, does=MULTIPLIES, chapter=CHAPTER)
 
 
 for _sparse, _forms in ((False, MMA), (True, SPARSE)):

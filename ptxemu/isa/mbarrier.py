@@ -18,9 +18,9 @@ COUNT = "count:u32<1..4294967295>"
 ORDERS = ("", "sem={} scope=cta,cluster ")  # both or neither
 
 
-def _row(slots: str, operands: str, *, ptx: str = "7.0", sm: int = 80, lower: str = "mbarrier",
+def _row(qualifiers: str, operands: str, *, ptx: str = "7.0", sm: int = 80, lower: str = "mbarrier",
          does: str = "updates mbarrier [a]", gates: str = RELAXED) -> None:  # fmt: skip
-    row("mbarrier", slots, operands, ptx=ptx, sm=sm, lower=lower, does=does, chapter=CHAPTER, gates=GATES + gates)
+    row("mbarrier", qualifiers, operands, ptx=ptx, sm=sm, lower=lower, does=does, chapter=CHAPTER, gates=GATES + gates)
 
 
 def _arrivals(name: str) -> None:

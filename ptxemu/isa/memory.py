@@ -32,15 +32,15 @@ GATES = (
 )
 
 
-def _load(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
-    operands = "d:type*vec, [a]:type, policy:u64?hint" if HINT in slots else "d:type*vec, [a]:type"
-    does = READS.replace("reads", "reads constant") if " nc " in slots else READS
-    row("ld", slots, operands, ptx=ptx, sm=sm, does=does, chapter=CHAPTER, gates=GATES)
+def _load(qualifiers: str, *, ptx: str = "1.0", sm: int = 10) -> None:
+    operands = "d:type*vec, [a]:type, policy:u64?hint" if HINT in qualifiers else "d:type*vec, [a]:type"
+    does = READS.replace("reads", "reads constant") if " nc " in qualifiers else READS
+    row("ld", qualifiers, operands, ptx=ptx, sm=sm, does=does, chapter=CHAPTER, gates=GATES)
 
 
-def _store(slots: str, *, ptx: str = "1.0", sm: int = 10) -> None:
-    operands = "[a]:type, v:type*vec, policy:u64?hint" if HINT in slots else "[a]:type, v:type*vec"
-    row("st", slots, operands, ptx=ptx, sm=sm, does=WRITES, chapter=CHAPTER, gates=GATES)
+def _store(qualifiers: str, *, ptx: str = "1.0", sm: int = 10) -> None:
+    operands = "[a]:type, v:type*vec, policy:u64?hint" if HINT in qualifiers else "[a]:type, v:type*vec"
+    row("st", qualifiers, operands, ptx=ptx, sm=sm, does=WRITES, chapter=CHAPTER, gates=GATES)
 
 
 # Eviction priorities, cache hints and prefetch sizes belong to global memory; so do accesses of 256 bits.

@@ -32,8 +32,8 @@ LITERAL_FAMILIES = frozenset({None, "part"})
 class OperandPattern(Struct, frozen=True):
     """One operand: ``role`` is ``dst``, ``src`` or ``mem``; ``second`` is the pattern after a bar.
 
-    ``count`` is the slot that gives the vector length or geometry, or the length itself, ``when`` the slot whose presence
-    an optional operand follows, or None.  ``space`` is the slot of an address's state space, or a state space.  ``sink`` tells
+    ``count`` is the qualifier that gives the vector length or geometry, or the length itself, ``when`` that whose presence an
+    optional operand follows, or None.  ``space`` is the qualifier of an address's state space, or a state space.  ``sink`` tells
     whether a destination may be ``_``; ``values`` are those that a constant is limited to, if any.  ``selector`` is the family
     of its selectors, ``selected`` whether it must have one, ``negatable`` whether it may be negated; ``most`` is the operand
     that a constant may not exceed.  ``rest`` tells that it stands for any number of operands.
@@ -61,8 +61,8 @@ class OperandPattern(Struct, frozen=True):
             return None
         if self.count.isdecimal():
             return int(self.count)
-        slot, _, divisor = self.count.partition("/")
-        word = mods.get(slot)
+        qualifier, _, divisor = self.count.partition("/")
+        word = mods.get(qualifier)
         if divisor and word:
             return int(COLUMNS.findall(word)[0]) // int(divisor)
         return int(word[1:]) if word else 1
@@ -163,7 +163,7 @@ def names(patterns: Sequence[OperandPattern], implicit: Implicit) -> frozenset[s
 
 
 def counting(patterns: Sequence[OperandPattern]) -> tuple[str, ...]:
-    """The slots that decide how many operands there are."""
+    """The qualifiers that decide how many operands there are."""
     counts = {pattern.count.partition("/")[0] for pattern in patterns if pattern.count}
     return tuple(sorted(counts | {pattern.when for pattern in patterns if pattern.when}))
 

@@ -21,8 +21,8 @@ for _opcode, _aligned, _ptx in (("bar", "", "1.0"), ("barrier", "aligned? ", "6.
 row("bar", "warp sync", "membermask:u32", ptx="6.0", sm=30, lower="bar_warp_sync", does="meets membermask", chapter=CHAPTER)
 
 
-def _fence(slots: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
-    row(opcode, slots, operands, ptx=ptx, sm=sm, lower="fence", flags="widened", does="fences", chapter=CHAPTER,
+def _fence(qualifiers: str, operands: str = "", *, opcode: str = "fence", ptx: str = "6.0", sm: int = 70) -> None:
+    row(opcode, qualifiers, operands, ptx=ptx, sm=sm, lower="fence", flags="widened", does="fences", chapter=CHAPTER,
         gates="cluster@7.8@90")  # fmt: skip
 
 

@@ -6,11 +6,11 @@ A row is one syntax line of the PTX manual::
     row("add", "sat? type=s32", "d:type, a:type, b:type")
     row("setp", "cmp=eq,ne,lt,le,gt,ge ftz? type=f32", "d:pred|q:pred?, a:type, b:type", lower="setp")
 
-Slot words, separated by blanks:
+Qualifier words, separated by blanks:
 
 * ``name=a,b,c``   exactly one of the modifiers a, b, c, kept as ``mods[name]``;
 * ``name?=a,b,c``  at most one of them;
-* ``word``         the modifier ``word`` is required (slot and modifier share the name);
+* ``word``         the modifier ``word`` is required (qualifier and modifier share the name);
 * ``word?``        it is optional;
 * ``name=a,b!a``   as ``name=a,b``, but a source that leaves it out means ``a`` (a warning; an error in strict mode);
 * ``...``          alone: any modifiers at all (instructions that are recognised but not run).
@@ -31,15 +31,15 @@ Operand patterns, separated by commas, in written order::
     a:f32<0..1>  the same of a floating-point constant, which must be above the first
     a:T<b>     source that, if it is an integer constant, is not negative and at most that of operand b
     [a]:T      memory address; the data type T is for alignment only
-    [a]@s:T    memory address in the state space that slot ``s`` gives, or in the space named s; else slot ``space``
-    v:T*vec    vector of as many elements as the modifier of slot ``vec`` says (v2, v4, v8), scalar when absent
+    [a]@s:T    memory address in the state space that qualifier ``s`` gives, or in the space named s; else qualifier ``space``
+    v:T*vec    vector of as many elements as the modifier of qualifier ``vec`` says (v2, v4, v8), scalar when absent
     v:T*4      vector of exactly so many elements, always in braces
-    v:T*shape/2   vector of half as many elements as the shape of slot ``shape`` has columns
+    v:T*shape/2   vector of half as many elements as the shape of qualifier ``shape`` has columns
     a.S:T      register that may have a selector of family S (see SELECTORS), kept as the modifier ``asel``
     d.S!:T     the same, but it must have one
     -a:T       source that may be negated; ``aneg`` is then among the modifiers; ``a.whole:T`` is a register, never a literal
     c:u32?     optional operand (a trailing ?)
-    c:b64?slot operand that is present exactly when the optional slot is given
+    c:b64?qualifier operand that is present exactly when the optional qualifier is given
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
     t:texture*geom   ``[texture, coordinates]`` or ``[texture, sampler, coordinates]``; ``t:texture`` is ``[texture]``
     s:sampler  ``[sampler]``
@@ -52,8 +52,8 @@ An op answers to the names (:meth:`ptxemu.ir.ops.Op.__getitem__`).  The coordina
 have the name ``coordinates``, a texture's sampler ``sampler``; registers that are read or written without being in the
 text those of the effects (``reads cc``).
 
-A type T is the name of a slot whose modifier is a type, a type name, ``wide(slot)`` (twice the width, same kind),
-``dot(slot,slot)`` (``u32`` if the types of both slots are unsigned, else ``s32``), or one of ``label`` (a code
+A type T is the name of a qualifier whose modifier is a type, a type name, ``wide(qualifier)`` (twice the width, same kind),
+``dot(qualifier,qualifier)`` (``u32`` if the types of both qualifiers are unsigned, else ``s32``), or one of ``label`` (a code
 label), ``targets`` (a ``.branchtargets`` list), ``address`` (a 32- or 64-bit integer register), ``random`` (a ``.b32``
 register with random bits) and nothing at all (an address whose data have no type).
 """
@@ -74,10 +74,10 @@ from ptxemu.isa.traits import traits_of
 
 UNSUPPORTED = "unsupported"
 SPACES = frozenset({"global", "shared", "local"})
-"""Those that an address pattern may name in place of a slot."""
+"""Those that an address pattern may name in place of a qualifier."""
 
 
-class Slot(Struct, frozen=True):
+class Qualifier(Struct, frozen=True):
     name: str
     values: tuple[str, ...]
     required: bool
@@ -97,11 +97,11 @@ class Row(Struct, frozen=True, eq=False):
 
     ``effects`` is what the instruction does (:mod:`ptxemu.isa.effects`), ``stated`` whether the row says so.
 
-    ``names`` are those of all operands, ``counting`` the slots that decide how many there are.
+    ``names`` are those of all operands, ``counting`` the qualifiers that decide how many there are.
     """
 
     opcode: str
-    slots: tuple[Slot, ...]
+    qualifiers: tuple[Qualifier, ...]
     operands: tuple[OperandPattern, ...]
     ptx: tuple[int, int]
     sm: int
@@ -109,7 +109,7 @@ class Row(Struct, frozen=True, eq=False):
     flags: frozenset[str]
     chapter: str
     text: str
-    by_modifier: dict[str, Slot] = field(default_factory=dict)
+    by_modifier: dict[str, Qualifier] = field(default_factory=dict)
     gates: Mapping[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
     any_modifiers: bool = False
     any_operands: bool = False
@@ -154,7 +154,9 @@ class Row(Struct, frozen=True, eq=False):
 
     def fitting(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names | None:
         """The same, None if an op with so many does not fit the row."""
-        counts = tuple([(slot, mods[slot]) for slot in self.counting if slot in mods]) if self.counting else ()
+        counts = (
+            tuple([(qualifier, mods[qualifier]) for qualifier in self.counting if qualifier in mods]) if self.counting else ()
+        )
         return _places(self, counts, dsts, srcs)
 
     def pattern(self, name: str) -> OperandPattern | None:
@@ -180,9 +182,9 @@ class Table(Mapping[str, list[Row]]):
         self._given: dict[str, list[tuple[str, Callable[[], Row]]]] = {}
         self._made: dict[str, list[Row]] = {}
 
-    def add(self, opcode: str, slots: str, make: Callable[[], Row]) -> None:
-        """Add one row with these slots."""
-        self._given.setdefault(opcode, []).append((slots, make))
+    def add(self, opcode: str, qualifiers: str, make: Callable[[], Row]) -> None:
+        """Add one row with these qualifiers."""
+        self._given.setdefault(opcode, []).append((qualifiers, make))
         if opcode in self._made:
             self._made[opcode].append(make())
 
@@ -210,7 +212,10 @@ class Table(Mapping[str, list[Row]]):
         return frozenset(
             opcode
             for opcode, given in self._given.items()
-            if any(slots != "..." and not any(_slot(word).required for word in slots.split()) for slots, _ in given)
+            if any(
+                qualifiers != "..." and not any(_qualifier(word).required for word in qualifiers.split())
+                for qualifiers, _ in given
+            )
         )
 
 
@@ -218,13 +223,13 @@ ROWS = Table()
 
 
 @cache
-def _slot(word: str) -> Slot:
+def _qualifier(word: str) -> Qualifier:
     if "=" in word:
         name, values = word.split("=", 1)
         values, _, default = values.partition("!")
-        return Slot(name.rstrip("?"), tuple(values.split(",")), not name.endswith("?"), default or None)
+        return Qualifier(name.rstrip("?"), tuple(values.split(",")), not name.endswith("?"), default or None)
     name = word.rstrip("?")
-    return Slot(name, (name,), not word.endswith("?"))
+    return Qualifier(name, (name,), not word.endswith("?"))
 
 
 @cache
@@ -240,7 +245,7 @@ def _gates(text: str) -> dict[str, tuple[tuple[int, int], int]]:
 
 def row(
     opcode: str,
-    slots: str,
+    qualifiers: str,
     operands: str,
     *,
     ptx: str = "1.0",
@@ -258,15 +263,17 @@ def row(
     """
 
     def make() -> Row:
-        return add_row({}, opcode, slots, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does)
+        return add_row(
+            {}, opcode, qualifiers, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does
+        )
 
-    ROWS.add(opcode, slots, make)
+    ROWS.add(opcode, qualifiers, make)
 
 
 def add_row(
     table: dict[str, list[Row]],
     opcode: str,
-    slots: str,
+    qualifiers: str,
     operands: str,
     least: tuple[tuple[int, int], int] = ((1, 0), 0),
     lower: str = "",
@@ -276,8 +283,8 @@ def add_row(
     does: str = "",
 ) -> Row:
     """Add one row to any table, such as that of a dialect; ``least`` is its version and target."""
-    any_modifiers, any_operands = slots == "...", operands == "..."
-    parsed = () if any_modifiers else tuple(_slot(word) for word in slots.split())
+    any_modifiers, any_operands = qualifiers == "...", operands == "..."
+    parsed = () if any_modifiers else tuple(_qualifier(word) for word in qualifiers.split())
     patterns = () if any_operands else parse(operands)
     effects = effects_of(does)
     entry = Row(
@@ -288,8 +295,8 @@ def add_row(
         lower or opcode,
         frozenset(flags.split()),
         chapter,
-        f"{opcode} {slots} | {operands}".strip(),
-        {value: slot for slot in parsed for value in slot.values},
+        f"{opcode} {qualifiers} | {operands}".strip(),
+        {value: qualifier for qualifier in parsed for value in qualifier.values},
         gates,
         any_modifiers,
         any_operands,

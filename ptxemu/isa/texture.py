@@ -24,9 +24,9 @@ DEPTHS = ("f:f32", "f:b32")
 LOD, GRADIENTS, OFFSET = "lod:ctype", "x:gradient*geom, y:gradient*geom", "e:offset*geom?"
 
 
-def _tex(slots: str, *operands: str, ptx: str = "1.0", supported: bool = True) -> None:
+def _tex(qualifiers: str, *operands: str, ptx: str = "1.0", supported: bool = True) -> None:
     for results in RESULTS:
-        text = slots.replace("*", results)
+        text = qualifiers.replace("*", results)
         gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
         gates += OPERAND_GATES
         row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,

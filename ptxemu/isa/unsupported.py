@@ -14,8 +14,8 @@ SYNCHRONIZATION = "Parallel Synchronization and Communication Instructions"
 MATRIX = "Warp Level Matrix Instructions"
 
 
-def _row(opcode: str, slots: str, operands: str, ptx: str, sm: int, chapter: str, flags: str = "") -> None:
-    row(opcode, slots, operands, ptx=ptx, sm=sm, lower=UNSUPPORTED, flags=flags, chapter=chapter)
+def _row(opcode: str, qualifiers: str, operands: str, ptx: str, sm: int, chapter: str, flags: str = "") -> None:
+    row(opcode, qualifiers, operands, ptx=ptx, sm=sm, lower=UNSUPPORTED, flags=flags, chapter=chapter)
 
 
 # ---------------------------------------------------------------- multimem
@@ -54,8 +54,8 @@ _FIELDS = (
     ("swizzle_mode,swizzle_atomicity", "b32", "immv:u32(0..3)"), ("fill_mode", "b32", "immv:u32(0..1)"),
 )  # fmt: skip
 for _names, _type, _operands in _FIELDS:
-    _slots = f"replace tile field={_names} space?=global,shared::cta size=b1024 type={_type}"
-    _row("tensormap", _slots, f"[a]:, {_operands}", "8.3", 90, MOVEMENT, "accelerated widened")
+    _qualifiers = f"replace tile field={_names} space?=global,shared::cta size=b1024 type={_type}"
+    _row("tensormap", _qualifiers, f"[a]:, {_operands}", "8.3", 90, MOVEMENT, "accelerated widened")
 _row("tensormap", f"cp_fenceproxy dst=global src=shared::cta kind=tensormap::generic sem=release {SCOPE} sync aligned",
      "[d]@dst:, [s]@src:, immsize:u32(128)", "8.3", 90, MOVEMENT)  # fmt: skip
 
@@ -96,13 +96,13 @@ def _wgmma(
         result = {"f32": "d:f32*shape/2", "f16": "d:u32*shape/4", "s32": "d:s32*shape/2"}[dtype]
         for sparse in (False, True):
             shapes = ",".join(f"m64n{n}k{2 * k if sparse else k}" for n in columns)
-            slots = f"mma_async {'sp ' if sparse else ''}sync aligned? shape={shapes} dtype={dtype} {types}"
+            qualifiers = f"mma_async {'sp ' if sparse else ''}sync aligned? shape={shapes} dtype={dtype} {types}"
             metadata = f", e:u32, immsel:u32({selected})" if sparse else ""
             for first, more in (("a:u64", of_both), (_ROWS, of_b)):
                 if sparse and " op=" in types:
                     continue
                 operands = f"{result}, {first}, b:u64{metadata}, p:pred<0..1>{constants}{more}"
-                _row("wgmma", slots, operands, "8.0", 90, MATRIX, HOPPER)
+                _row("wgmma", qualifiers, operands, "8.0", 90, MATRIX, HOPPER)
 
 
 _wgmma("f16,f32", "atype=f16 btype=f16", 16, tuple(COLUMNS), "0..3", _SIGNS, transposed=True)

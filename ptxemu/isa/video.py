@@ -14,19 +14,19 @@ scalar = partial(row, ptx="2.0", sm=20, chapter=CHAPTER)
 simd = partial(row, ptx="3.0", sm=30, chapter=CHAPTER)
 
 
-def _scalar(opcode: str, slots: str, kind: str, lower: str) -> None:
+def _scalar(opcode: str, qualifiers: str, kind: str, lower: str) -> None:
     """Alone (a third source is ignored), combined with the third source, and merged into it."""
     sources = "a.part:atype, b.part:btype"
-    scalar(opcode, slots, f"d:{kind}, {sources}, c:{kind}?", lower=lower)
-    scalar(opcode, slots + " second=add,min,max", f"d:{kind}, {sources}, c:{kind}", lower=lower)
-    scalar(opcode, slots, f"d.part!:{kind}, {sources}, c:{kind}", lower=lower)
+    scalar(opcode, qualifiers, f"d:{kind}, {sources}, c:{kind}?", lower=lower)
+    scalar(opcode, qualifiers + " second=add,min,max", f"d:{kind}, {sources}, c:{kind}", lower=lower)
+    scalar(opcode, qualifiers, f"d.part!:{kind}, {sources}, c:{kind}", lower=lower)
 
 
-def _simd(opcode: str, slots: str, sat: str, kind: str, lower: str) -> None:
+def _simd(opcode: str, qualifiers: str, sat: str, kind: str, lower: str) -> None:
     for lanes, family, mask in (("2", "halves", "halfmask"), ("4", "bytes", "bytemask")):
         operands = f"d.{mask}:{kind}, a.{family}:atype, b.{family}:btype, c.whole:{kind}"
-        simd(opcode + lanes, f"{slots} {sat}", operands, lower=lower)
-        simd(opcode + lanes, f"{slots} add", operands, lower=lower)
+        simd(opcode + lanes, f"{qualifiers} {sat}", operands, lower=lower)
+        simd(opcode + lanes, f"{qualifiers} add", operands, lower=lower)
 
 
 for opcode in ("vadd", "vsub", "vabsdiff", "vmin", "vmax"):

@@ -233,21 +233,21 @@ def test_every_table_refers_to_the_list():
     """No table knows an operation that the list lacks, and every pair of the tables is one that the engine runs."""
     for opcode in ("sured", "red", "atom"):
         for row in rows()[opcode]:
-            slots = {slot.name: slot.values for slot in row.slots}
-            for word in slots["op"] if row.supported else ():
-                for kind in slots["type"]:
+            qualifiers = {qualifier.name: qualifier.values for qualifier in row.qualifiers}
+            for word in qualifiers["op"] if row.supported else ():
+                for kind in qualifiers["type"]:
                     entry = find(word, TYPES[kind])
                     assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{kind.upper()}"))
     for opcode in ("SURED", "RED"):
         for row in TABLE[opcode]:
-            slots = {slot.name: slot.values for slot in row.slots}
-            for size in slots["size"]:
-                entry = find_sass(slots["op"][0], ENGINE_TYPES[size])
+            qualifiers = {qualifier.name: qualifier.values for qualifier in row.qualifiers}
+            for size in qualifiers["size"]:
+                entry = find_sass(qualifiers["op"][0], ENGINE_TYPES[size])
                 assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{ENGINE_TYPES[size].name.upper()}"))
     for target, entry in ctm_table.uncached().items():
         assert "UMRT" in target and lib.pe_atom_legal(entry.code, lib.PE_TYPE_B32)
     for row in visa_table.TABLE[visa_table.ATOMIC]:
-        entry = visa_table.entry_of(row.slots[0].values[0])
+        entry = visa_table.entry_of(row.qualifiers[0].values[0])
         for half in (False, True):
             kind = visa_table.element_type(entry, half)
             assert lib.pe_atom_legal(entry.code, getattr(lib, f"PE_TYPE_{kind.name.upper()}"))

@@ -122,8 +122,8 @@ ENCODED = {"SURED": SURED_SIZES, "RED": RED_SIZES}
 def legal_pairs(opcode: str) -> list[tuple[str, str]]:
     found = []
     for row in TABLE[opcode]:
-        slots = {slot.name: slot.values for slot in row.slots}
-        found += [(slots["op"][0], size) for size in slots["size"] if size in ENCODED[opcode]]
+        qualifiers = {qualifier.name: qualifier.values for qualifier in row.qualifiers}
+        found += [(qualifiers["op"][0], size) for size in qualifiers["size"] if size in ENCODED[opcode]]
     return sorted(set(found))
 
 

@@ -117,7 +117,7 @@ def test_errors_and_their_codes(kind):
 
 
 def test_errors_of_visa():
-    """A wrong geometry or format is an error in vISA without strict mode; an empty slot is none."""
+    """A wrong geometry or format is an error in vISA without strict mode; an empty qualifier is none."""
     for options, kind in (({"format": "R32G32_UINT", "geometry": "1d"}, "format"), ({"format": "R32_UINT"}, "geometry")):
         surface = visa_harness.device().surface((8,) if kind == "format" else (8, 8), **options)
         with pytest.raises(ptxemu.Fault) as caught:
@@ -267,11 +267,11 @@ def ptx_operations(opcode: str, mode: str = "") -> dict[str, set[str]]:
     """The types that the rows of an opcode give each operation of the list."""
     found: dict[str, set[str]] = {name: set() for name in OPERATION_TABLE}
     for row in rows()[opcode]:
-        slots = {slot.name: slot.values for slot in row.slots}
-        if "async" in slots or mode not in slots.get("mode", ("",)):
+        qualifiers = {qualifier.name: qualifier.values for qualifier in row.qualifiers}
+        if "async" in qualifiers or mode not in qualifiers.get("mode", ("",)):
             continue
-        for word in slots["op"]:
-            for kind in slots["type"]:
+        for word in qualifiers["op"]:
+            for kind in qualifiers["type"]:
                 found[find(word, TYPES[kind]).name].add(kind)
     return found
 

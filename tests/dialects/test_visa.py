@@ -159,7 +159,7 @@ def test_offsets_stay_within_the_simd_width_in_strict_mode():
 
 def test_every_code_has_a_word():
     """The 17 codes of the operation table and no others; fadd and fsub, which only the finalizer has, are errors."""
-    words = {row.slots[0].values[0] for row in TABLE[ATOMIC]}
+    words = {row.qualifiers[0].values[0] for row in TABLE[ATOMIC]}
     codes = {entry.visa: entry.visa_code for entry in operations.OPERATIONS if entry.visa}
     assert codes == {
         "add": 0, "sub": 1, "inc": 2, "dec": 3, "min": 4, "max": 5, "xchg": 6, "cmpxchg": 7, "and": 8, "or": 9, "xor": 10,

@@ -89,9 +89,9 @@ def ops_of(text: str, filename: str) -> Iterator[Op]:
 
 def fits(op: Op, row: Row) -> bool:
     """Whether the row describes the operation too: rows overlap, and the checker takes the first."""
-    allowed = {slot.name: slot.values for slot in row.slots}
+    allowed = {qualifier.name: qualifier.values for qualifier in row.qualifiers}
     known = all(value in allowed.get(name, ()) for name, value in op.mods.items())
-    complete = all(slot.name in op.mods for slot in row.slots if slot.required)
+    complete = all(qualifier.name in op.mods for qualifier in row.qualifiers if qualifier.required)
     return known and complete and required_operands(op.row) == required_operands(row)
 
 
@@ -106,7 +106,7 @@ def used() -> dict[Row, set[tuple[str, str | None]]]:
     for op in distinct.values():
         for row in isa.rows()[op.opcode]:
             if row is op.row or fits(op, row):
-                seen.setdefault(row, set()).update((slot.name, op.mods.get(slot.name)) for slot in row.slots)
+                seen.setdefault(row, set()).update((qualifier.name, op.mods.get(qualifier.name)) for qualifier in row.qualifiers)
     return seen
 
 
@@ -121,8 +121,8 @@ def test_every_row_and_modifier_is_used() -> None:
             if row not in seen:
                 missing.append(f"{row.text}: never")
                 continue
-            wanted = {(slot.name, value) for slot in row.slots for value in slot.values}
-            wanted |= {(slot.name, None) for slot in row.slots if not slot.required}
+            wanted = {(qualifier.name, value) for qualifier in row.qualifiers for value in qualifier.values}
+            wanted |= {(qualifier.name, None) for qualifier in row.qualifiers if not qualifier.required}
             left = wanted - seen[row]
             if left:
                 missing.append(f"{row.text}: {', '.join(sorted(f'no {n}' if v is None else v for n, v in left))}")

@@ -120,7 +120,9 @@ def test_operands_that_do_not_fit_the_row_are_a_bug() -> None:
 
 def combinations(row: Row) -> Counter[tuple[tuple[str, ...], int, int]]:
     """In how many ways each number of operands can come about, by the modifiers that decide over it."""
-    values = [tuple(v for slot in row.slots if slot.name == name for v in slot.values) for name in row.counting]
+    values = [
+        tuple(v for qualifier in row.qualifiers if qualifier.name == name for v in qualifier.values) for name in row.counting
+    ]
     optional = sum(pattern.optional and pattern.when is None for pattern in row.operands)
     found: Counter[tuple[tuple[str, ...], int, int]] = Counter()
     for words in product(*(("", *value) for value in values)):

@@ -156,9 +156,9 @@ def test_the_background_process_makes_what_this_one_would():
     """With the cache off; the process prints nothing and ends."""
     module = ptxemu.loads(LARGE, tier="auto")
     module.program._cache = Cache(None)
-    slot_of = module.program._slot
+    compiled = module.program._compiled_code
     results = [run(module), run(module)]
-    wait_for(lambda: slot_of("k", BLOCK).better is not None)
+    wait_for(lambda: compiled("k", BLOCK).better is not None)
     results.append(run(module))
     code = module.program.load("k", BLOCK)[0]
     assert code == compile.kernel(compile.front(LARGE), "k", compile.Options())

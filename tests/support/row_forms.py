@@ -49,11 +49,13 @@ def declared(text: str) -> str:
 
 
 def drawn(rng: random.Random, row: Row) -> Form:
-    slots = [(slot, rng.choice(slot.values)) for slot in row.slots if slot.required or rng.random() < 0.35]
-    mods = {slot.name: word for slot, word in slots}
+    qualifiers = [
+        (qualifier, rng.choice(qualifier.values)) for qualifier in row.qualifiers if qualifier.required or rng.random() < 0.35
+    ]
+    mods = {qualifier.name: word for qualifier, word in qualifiers}
     patterns = [one for one in row.operands if (one.when in mods if one.when else not one.optional or rng.random() < 0.5)]
     return Form(
-        row, tuple(word for _, word in slots), tuple(_operand(rng, one, mods) for one in patterns), "9.0", _target(row, mods)
+        row, tuple(word for _, word in qualifiers), tuple(_operand(rng, one, mods) for one in patterns), "9.0", _target(row, mods)
     )
 
 

@@ -30,17 +30,17 @@ LIBRARY = {
     "aarch64": {"pe_round"},
 }
 CONSTANTS = {"lop3": ((3, 0xE8),)}
-# Some modifiers of a slot stand for all where the code cannot differ in kind.
+# Some modifiers of a qualifier stand for all where the code cannot differ in kind.
 REPRESENTATIVES = {"cmp": ("eq",), "bool": ("and",), "round": ("rn", "rm", "rni", "rmi", "rna")}
 
 
 def choices(row: Row) -> Iterator[str]:
     """The instructions of a row: every type, with all optional modifiers and with none."""
-    for complete in (False, True) if any(not slot.required for slot in row.slots) else (True,):
+    for complete in (False, True) if any(not qualifier.required for qualifier in row.qualifiers) else (True,):
         values = []
-        for slot in row.slots:
-            picked = [v for v in slot.values if v in REPRESENTATIVES.get(slot.name, slot.values)]
-            values.append(picked if slot.required else picked[-1:] if complete else [""])
+        for qualifier in row.qualifiers:
+            picked = [v for v in qualifier.values if v in REPRESENTATIVES.get(qualifier.name, qualifier.values)]
+            values.append(picked if qualifier.required else picked[-1:] if complete else [""])
         for words in product(*values):
             yield ".".join([row.opcode, *(word for word in words if word)])
 

@@ -53,15 +53,15 @@ def build(table: dict[str, list[Row]]) -> None:
     dims, clamps = ",".join(DIMS), ",".join(CLAMPS)
     for entry in operations.OPERATIONS:
         for mode, lower in (("D", "sass_sured"), ("P", UNSUPPORTED)) if entry.sured else ():
-            slots = f"mode={mode} BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
-            add_row(table, "SURED", slots, "[a]:coordinates, b:data, h:word", lower=lower, does="updates h")
+            qualifiers = f"mode={mode} BA? dim={dims} op={entry.sass} size={_sizes(entry.sured)} clamp={clamps}!NEAR"
+            add_row(table, "SURED", qualifiers, "[a]:coordinates, b:data, h:word", lower=lower, does="updates h")
         if entry.red:
-            slots = f"E? op={entry.sass} size={_sizes(entry.red)}"
-            add_row(table, "RED", slots, "[a]:address, b:data", lower="sass_red", does="updates [a] as b")
+            qualifiers = f"E? op={entry.sass} size={_sizes(entry.red)}"
+            add_row(table, "RED", qualifiers, "[a]:address, b:data", lower="sass_red", does="updates [a] as b")
 
 
 def _sizes(sizes: tuple[str, ...]) -> str:
-    """The values of the size slot; U32 may be left out."""
+    """The values of the size qualifier; U32 may be left out."""
     return ",".join(sizes) + (f"!{DEFAULT_SIZE}" if DEFAULT_SIZE in sizes else "")
 
 

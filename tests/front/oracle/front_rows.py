@@ -79,12 +79,12 @@ def _unknown(rng: random.Random, form: Form) -> Form | None:
 
 
 def _akin(rng: random.Random, form: Form) -> str:
-    """A modifier of another row of the opcode, mostly; of its own slots, often."""
+    """A modifier of another row of the opcode, mostly; of its own qualifiers, often."""
     roll = rng.random()
     if roll < 0.15:
         return rng.choice(MODIFIERS)
     rows_ = [form.row] if roll < 0.4 else rows()[form.row.opcode]
-    words = sorted({word for one in rows_ for slot in one.slots for word in slot.values})
+    words = sorted({word for one in rows_ for qualifier in one.qualifiers for word in qualifier.values})
     return rng.choice(words or MODIFIERS)
 
 

@@ -1,6 +1,6 @@
 """Real modules with some tokens changed: kernels of compilers, the samples, and the instruction tests.
 
-Numbers become hostile, registers others of their kind, modifiers others of their slot; statements are left out, doubled,
+Numbers become hostile, registers others of their kind, modifiers others of their qualifier; statements are left out, doubled,
 exchanged, or come from another module, their registers replaced by some of the same types.
 """
 
@@ -148,17 +148,17 @@ def register(rng: random.Random, text: str) -> str:
 
 
 def modifier(rng: random.Random, text: str) -> str:
-    """Another modifier of the same slot of the opcode, or of any."""
+    """Another modifier of the same qualifier of the opcode, or of any."""
     match = at_random(rng, STATEMENT, text)
     if match is None or match[1] not in table() or not match[2]:
         return text
     word = rng.choice(MODIFIER.findall(match[2]))
     forms = table()[match[1]]
-    slots = [row.by_modifier[word].values for row in forms if word in row.by_modifier] if rng.random() < 0.8 else []
-    slots = slots or [slot.values for row in forms for slot in row.slots]
-    if not slots:
+    qualifiers = [row.by_modifier[word].values for row in forms if word in row.by_modifier] if rng.random() < 0.8 else []
+    qualifiers = qualifiers or [qualifier.values for row in forms for qualifier in row.qualifiers]
+    if not qualifiers:
         return text
-    return substituted(text, match, match[2].replace(f".{word}", f".{rng.choice(rng.choice(slots))}", 1), 2)
+    return substituted(text, match, match[2].replace(f".{word}", f".{rng.choice(rng.choice(qualifiers))}", 1), 2)
 
 
 def leave_out(rng: random.Random, text: str) -> str:
