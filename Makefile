@@ -54,6 +54,7 @@ test-clients: $(READY)
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))
+	$(if $(PTX_TESTS),$(BIN)/python -m tests.clients.ptx_tests $(PTX_TESTS))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))
 
 sanitize: $(READY)
