@@ -29,11 +29,12 @@ from ptxemu.text.files import inside, regular
 
 @dataclass(slots=True)
 class CaseResult:
-    """What came out of a case. ``seconds`` is the time in kernels; ``arrays`` holds the final contents."""
+    """What came out of a case. ``seconds`` is the time in kernels; ``arrays`` holds the final contents, ``expected`` what was."""
 
     case: Case
     comparisons: list[Comparison] = field(default_factory=list)
     arrays: dict[str, Array] = field(default_factory=dict)
+    expected: dict[str, Any] = field(default_factory=dict)
     saved: list[Path] = field(default_factory=list)
     seconds: float = 0.0
     wall_seconds: float = 0.0
@@ -72,7 +73,8 @@ def run_case(
         result.warnings += done.warnings
     result.arrays = run.resources.arrays()
     if checks:
-        result.comparisons = _compare(case, run.resources.inputs, result.arrays)
+        result.expected = _expected(case, run.resources.inputs, result.arrays)
+        result.comparisons = [_compared(case, name, result.arrays[name], array) for name, array in result.expected.items()]
     for name, target in targets.items():
         save_array(target, result.arrays[name], f"{case.path}: save.{name}")
         result.saved.append(target)
@@ -140,25 +142,25 @@ def kernel_of(module: Module, spec: LaunchSpec) -> Kernel:
     return next(iter(module.values()))
 
 
-def _compare(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> list[Comparison]:
-    expected: dict[str, Any] = run_script(case.reference, inputs) if case.reference is not None else {}
-    for name in expected:
+def _compared(case: Case, name: str, array: Array, expected: Any) -> Comparison:
+    return compare(name, array, expected, case.outputs.get(name, Output(None, case.tolerance)).tolerance)
+
+
+def _expected(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
+    """What the arrays that are checked must be, by name."""
+    found: dict[str, Any] = run_script(case.reference, inputs) if case.reference is not None else {}
+    for name in found:
         if name not in arrays:
             raise InputError(f"{case.reference}: returns '{name}', which is not an array or surface of the case")
-    comparisons = []
-    for name in {**expected, **case.outputs}:
-        output = case.outputs.get(name, Output(None, case.tolerance))
-        wanted = _expected(case, name, output, expected, inputs)
-        comparisons.append(compare(name, arrays[name], wanted, output.tolerance))
-    return comparisons
+    return {**found, **{name: _of_output(case, name, output, found, inputs) for name, output in case.outputs.items()}}
 
 
-def _expected(case: Case, name: str, output: Output, expected: dict[str, Any], inputs: dict[str, Any]) -> Any:
+def _of_output(case: Case, name: str, output: Output, found: dict[str, Any], inputs: dict[str, Any]) -> Any:
     if isinstance(output.source, ArraySpec):
         return output.source.make()
     if isinstance(output.source, str):
         where = f"{case.path}: expect.outputs.{name}.expression"
         return np.asarray(evaluate(output.source, inputs, where))
-    if name not in expected:
+    if name not in found:
         raise InputError(f"{case.path}: expect.outputs.{name}: nothing says what to expect")
-    return expected[name]
+    return found[name]

@@ -8,11 +8,12 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ptxemu.case import Case, read_case, run_case
+from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.compare import Comparison
 from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import IsolationError, Limits, is_isolated, run_isolated
 from ptxemu.cli.options import device_of
+from ptxemu.cli.suite.exhibit import Exhibit, excerpt, exhibit
 from ptxemu.cli.suite.outcome import (
     ERROR,
     EXPECTED,
@@ -35,13 +36,17 @@ MAX_OUTPUT = 64 << 10  # characters of printf output that are kept
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the cases of a suite run; ``timeout`` is for launches that state none, ``output`` where cases save results."""
+    """How the cases of a suite run: ``timeout`` is for launches that state none, ``output`` where cases save results.
+
+    With ``exhibits`` outcomes have what a page of HTML shows.
+    """
 
     timeout: float
     output: Path | None
     memory: str | None
     workers: int | None
     engine: str | None
+    exhibits: bool = False
 
     def device(self) -> Device:
         return device_of(self.memory, self.workers, self.engine)
@@ -50,7 +55,8 @@ class Settings:
         """The options of ``ptxemu test`` that say the same."""
         options: dict[str, object] = {"--timeout": self.timeout, "--output-dir": self.output}
         options |= {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine}
-        return [text for name, value in options.items() if value is not None for text in (name, str(value))]
+        texts = [text for name, value in options.items() if value is not None for text in (name, str(value))]
+        return [*texts, *(["--exhibits"] if self.exhibits else [])]
 
 
 def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:
@@ -82,14 +88,21 @@ def _run(case: Case, settings: Settings, device: Device, printed: list[str]) -> 
             case, timeout=settings.timeout, output=settings.output, device=device, printf=printed.append, python=not is_isolated()
         )
     except Error as error:
-        return outcome(STATUS_OF_CODE.get(error.exit_code, ERROR), str(error))
+        found = outcome(STATUS_OF_CODE.get(error.exit_code, ERROR), str(error))
+        return replace(found, source=excerpt(error))
     except MemoryError:
         return outcome(ERROR, "out of memory")
     except Exception as error:
         save_reproducer(error, ["run", str(case.path)])
         return outcome(INTERNAL, f"{type(error).__name__}: {error}")
     wrong = [f"{item.name}: {item.message}" for item in result.comparisons if not item.passed]
-    return outcome(FAILED if wrong else PASSED, "; ".join(wrong), tuple(result.comparisons))
+    found = outcome(FAILED if wrong else PASSED, "; ".join(wrong), tuple(result.comparisons))
+    return replace(found, exhibits=_exhibits(result)) if settings.exhibits else found
+
+
+def _exhibits(result: CaseResult) -> tuple[Exhibit, ...]:
+    names = [item.name for item in result.comparisons if item.elements]  # and not of another shape or type
+    return tuple(exhibit(name, result.arrays[name], result.expected[name], name in result.case.surfaces) for name in names)
 
 
 def _judged(case: Case, outcome: CaseOutcome) -> CaseOutcome:
@@ -113,7 +126,9 @@ def run_one_isolated(path: Path, settings: Settings, limits: Limits) -> CaseOutc
             code = run_isolated(["test", *settings.arguments(), "--json", str(report), "--", str(path)], limits, quiet=True)
             (found,) = json.loads(read_text(report, MAX_REPORT))["cases"]
             comparisons = tuple(Comparison.read(item) for item in found["comparisons"])
-            outcome = CaseOutcome(path, found["title"], found["status"], found["message"], 0.0, found["output"], comparisons)
+            exhibits = tuple(Exhibit.read(item) for item in found.get("exhibits", ()))
+            texts = found["title"], found["status"], found["message"]
+            outcome = CaseOutcome(path, *texts, 0.0, found["output"], comparisons, found["source"], exhibits)
         except IsolationError as error:
             outcome = CaseOutcome(path, str(path), KILLED, str(error), 0.0)
         except (InputError, ValueError):  # no report

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ptxemu.case.compare import Comparison
 from ptxemu.cli.isolation import IsolationError
+from ptxemu.cli.suite.exhibit import Exhibit
 from ptxemu.text.errors import Fault, InputError, InternalError, UnsupportedError
 
 PASSED, FAILED, ERROR, UNSUPPORTED, INTERNAL = "passed", "failed", "error", "unsupported", "internal error"
@@ -27,7 +28,7 @@ STATUS_OF_CODE = {code: status for status, code in CODES.items() if code not in 
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What became of one case file; ``output`` is what its kernels printed."""
+    """What became of a case; ``output`` is what its kernels printed, ``source`` the lines of the program that it failed in."""
 
     path: Path
     title: str
@@ -36,6 +37,8 @@ class CaseOutcome:
     seconds: float
     output: str = ""
     comparisons: tuple[Comparison, ...] = ()
+    source: str = ""
+    exhibits: tuple[Exhibit, ...] = ()
 
     @property
     def fine(self) -> bool:

@@ -28,22 +28,22 @@ def write_junit(path: Path, results: Sequence[CaseOutcome]) -> None:
     suite.set("skipped", str(len(skipped)))
     suite.set("time", f"{sum(item.seconds for item in results):.6f}")
     for item in results:
-        case = ElementTree.SubElement(suite, "testcase", classname=_clean(str(item.path.parent)), name=_clean(item.title))
-        case.set("file", _clean(str(split_point(item.path)[0])))
+        case = ElementTree.SubElement(suite, "testcase", classname=clean(str(item.path.parent)), name=clean(item.title))
+        case.set("file", clean(str(split_point(item.path)[0])))
         case.set("time", f"{item.seconds:.6f}")
         if item.status != PASSED:
             tag = "skipped" if item in skipped else "failure" if item.status == FAILED else "error"
-            problem = ElementTree.SubElement(case, tag, type=item.status, message=_clean(item.message.split("\n")[0]))
-            problem.text = _clean(item.message)
+            problem = ElementTree.SubElement(case, tag, type=item.status, message=clean(item.message.split("\n")[0]))
+            problem.text = clean(item.message)
         if item.output:
-            ElementTree.SubElement(case, "system-out").text = _clean(item.output)
+            ElementTree.SubElement(case, "system-out").text = clean(item.output)
     root = ElementTree.Element("testsuites")
     root.append(suite)
-    _write(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
+    write(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
 
 
-def write_json(path: Path, results: Sequence[CaseOutcome]) -> None:
-    """A JSON object with a summary and the cases."""
+def write_json(path: Path, results: Sequence[CaseOutcome], exhibits: bool = False) -> None:
+    """A JSON object with a summary and the cases, and maybe what the page of HTML shows of them."""
     cases = [
         {
             "path": str(item.path),
@@ -53,19 +53,23 @@ def write_json(path: Path, results: Sequence[CaseOutcome]) -> None:
             "seconds": item.seconds,
             "comparisons": [asdict(comparison) for comparison in item.comparisons],
             "output": item.output,
+            "source": item.source,
+            **({"exhibits": [asdict(exhibit) for exhibit in item.exhibits]} if exhibits else {}),
         }
         for item in results
     ]
     passed = sum(item.status == PASSED for item in results)
     facts = {"total": len(results), "passed": passed, "cases": cases}
-    _write(path, json.dumps(plain(facts), indent=2) + "\n")
+    write(path, json.dumps(plain(facts), indent=2) + "\n")
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """A text without the characters that XML does not have."""
     return NOT_XML.sub("?", text)
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Write a report."""
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -16,6 +16,7 @@ from rich.text import Text
 from ptxemu.case import find_cases
 from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
 from ptxemu.cli.options import device_options
+from ptxemu.cli.suite.html_report import write_html
 from ptxemu.cli.suite.one_case import Settings, run_one, run_one_isolated
 from ptxemu.cli.suite.outcome import (
     ERROR,
@@ -53,6 +54,8 @@ WIDTH = max(map(len, STYLES))
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first case that fails.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results as JSON.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write a page with all results to DIR.")
+@click.option("--exhibits", is_flag=True, hidden=True, help="Let --json have what --html shows.")
 @click.option("--update", is_flag=True, help="Record the arrays in files that differ, after the differences are shown.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
 @click.option("--output-dir", type=click.Path(path_type=Path), help="Save the results that cases ask to save.")
@@ -68,6 +71,8 @@ def command(
     exitfirst: bool,
     junit: Path | None,
     json_path: Path | None,
+    html: Path | None,
+    exhibits: bool,
     update: bool,
     timeout: float,
     output_dir: Path | None,
@@ -87,7 +92,7 @@ def command(
         return 0
     if update and isolate:
         raise InputError("--update writes what cases compute, which --isolate does not trust")
-    settings = Settings(timeout, output_dir, memory, workers, engine)
+    settings = Settings(timeout, output_dir, memory, workers, engine, exhibits or html is not None)
     limits = limits_of(max_memory, max_seconds) if isolate and not is_isolated() else None
     suite = _Suite(len(cases), exitfirst)
     try:
@@ -101,7 +106,9 @@ def command(
         if junit is not None:
             write_junit(junit, suite.outcomes)
         if json_path is not None:
-            write_json(json_path, suite.outcomes)
+            write_json(json_path, suite.outcomes, exhibits)
+        if html is not None:
+            write_html(html, suite.outcomes)
     return exit_code(suite.outcomes)
 
 

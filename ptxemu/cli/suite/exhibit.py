@@ -1,0 +1,113 @@
+"""What a report shows of a result beside its message: how large its errors are, and pictures."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxemu.case.arrays import Array
+from ptxemu.case.compare import aligned, errors
+from ptxemu.text.errors import Fault, InputError
+from ptxemu.text.files import MAX_PROGRAM, read_text
+
+BINS = 24
+MAX_SHOWN = 1024  # pixels of a picture in each direction; of larger ones every n-th is shown
+CONTEXT = 3  # lines around the one that a fault names
+COLOURS = (3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """The errors of an output, and what it looks like if it is a picture.
+
+    ``exact`` elements are not off, ``bins`` are how many have errors between 10 to the power of ``low`` and of ``high``, and
+    ``infinite`` ones are off infinitely. Pictures are PNG files in base64.
+    """
+
+    name: str
+    exact: int
+    infinite: int = 0
+    low: float = 0.0
+    high: float = 0.0
+    bins: Sequence[int] = ()
+    actual: str = ""
+    expected: str = ""
+    difference: str = ""
+
+    @classmethod
+    def read(cls, facts: Mapping[str, Any]) -> Exhibit:
+        """The exhibit that a report in JSON has."""
+        return cls(**{**facts, "bins": tuple(facts["bins"])})
+
+
+def exhibit(name: str, actual: Array, expected: Any, is_surface: bool) -> Exhibit:
+    """What there is to show of an output that can be compared. Floats of a surface are grey from 0 to 1."""
+    found, wanted = aligned(actual, np.asarray(expected))
+    with np.errstate(all="ignore"):
+        error = errors(found, wanted)
+    seen, sought = (_png(array, is_surface) for array in (found, wanted))
+    if not seen or not sought:
+        return Exhibit(name, *_histogram(error))
+    return Exhibit(name, *_histogram(error), seen, sought, _png(_visible(error)) if error.any() else "")
+
+
+def excerpt(error: Exception) -> str:
+    """The lines of the program around the one that a fault names."""
+    location = error.details.location if isinstance(error, Fault) else None
+    if location is None:
+        return ""
+    try:
+        lines = read_text(Path(location.file), MAX_PROGRAM).splitlines()
+    except InputError:
+        return ""
+    first = max(1, location.line - CONTEXT)
+    shown = lines[first - 1 : location.line + CONTEXT]
+    return "\n".join(f"{'>' if number == location.line else ' '}{number:5} {line}" for number, line in enumerate(shown, first))
+
+
+def _histogram(error: NDArray[np.float64]) -> tuple[int, int, float, float, tuple[int, ...]]:
+    finite = error[(error > 0) & np.isfinite(error)]
+    exact, infinite = int(np.count_nonzero(error == 0)), int(np.count_nonzero(np.isinf(error)))
+    if not finite.size:
+        return exact, infinite, 0.0, 0.0, ()
+    powers = np.log10(finite)
+    low, high = float(np.floor(powers.min())), float(np.floor(powers.max())) + 1
+    counts, _ = np.histogram(powers, bins=min(BINS, int(high - low) * 4), range=(low, high))
+    return exact, infinite, low, high, tuple(int(count) for count in counts)
+
+
+def _visible(error: NDArray[np.float64]) -> Array:
+    """Errors as a grey picture, the largest white; those of a pixel's components as one."""
+    flat = error.max(axis=-1) if error.ndim == 3 else error
+    finite = np.where(np.isfinite(flat), flat, 0)
+    grey = np.where(np.isfinite(flat), finite / (finite.max() or 1), 1)
+    visible: Array = np.ceil(255 * grey).astype(np.uint8)
+    return visible
+
+
+def _png(array: Array, is_surface: bool = False) -> str:
+    """Bytes or floats of shape (height, width[, 1, 3 or 4]) as a picture; nothing if they are none, or without Pillow."""
+    flat = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array
+    coloured = flat.ndim == 3 and flat.shape[2] in COLOURS
+    grey = flat.ndim == 2 and (flat.dtype == np.uint8 or is_surface)
+    if min(flat.shape[:2], default=0) < 2 or not (coloured or grey):
+        return ""
+    if flat.dtype.kind == "f":
+        flat = np.rint(255 * np.clip(np.nan_to_num(flat.astype(np.float64)), 0, 1)).astype(np.uint8)
+    try:
+        from PIL import Image
+    except ImportError:
+        return ""
+    if flat.dtype != np.uint8:
+        return ""
+    step = -(-max(flat.shape[:2]) // MAX_SHOWN)
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(flat[::step, ::step])).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
