@@ -227,7 +227,9 @@ class Program:
         return code
 
     def _key(self, kernel: str, block: Extent, tier: str) -> str:
-        return key_of("kernel", self.identity, tier, kernel, variant_of(block), machine_identity())
+        """What code is kept under. Whether it is observed is no part of the identity: that may be settled after loading."""
+        kind = f"observed {tier}" if self.settings.observed else tier
+        return key_of("kernel", self.identity, kind, kernel, variant_of(block), machine_identity())
 
     def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
         with importing:
@@ -242,15 +244,7 @@ class Program:
         language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
         lengths = [length for _, length in self._files]
         text = self.source.text
-        return (
-            build_fingerprint(),
-            text,
-            *lengths,
-            settings.strict,
-            settings.opt,
-            settings.observed,
-            *language,
-        )
+        return (build_fingerprint(), text, *lengths, settings.strict, settings.opt, *language)
 
     @property
     def _files(self) -> list[tuple[str, int]]:

@@ -166,6 +166,14 @@ def test_a_lowering_knows_what_its_access_does(
     assert count == sum(2 * lanes for *_, lanes in told)
 
 
+def test_code_of_the_cache_that_tells_nothing_is_not_taken(device: ptxemu.Device, watcher: Watcher) -> None:
+    text = kernel(f"{ADDRESS} st.global.u32 [%rd1], 12345; ret;", ".param .u64 a")
+    run(device, text, np.zeros(256, np.uint32), observed=False)
+    watcher.accesses.clear()
+    run(device, text, np.zeros(256, np.uint32))
+    assert watcher.accesses["write", "global", 4] == 64
+
+
 @pytest.mark.parametrize("guard", ["%r1, 5", "%r1, 40"])
 def test_lanes_that_are_off_are_not_told(device: ptxemu.Device, watcher: Watcher, guard: str) -> None:
     body = f"setp.lt.u32 %p1, {guard}; @%p1 ld.global.u32 %r3, [%rd1]; @%p1 st.global.u32 [%rd1], %r3; ret;"
