@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ptxemu.api import Kernel, Module, load, loads
     from ptxemu.device.buffer import Buffer
     from ptxemu.device.device import Device, default_device
+    from ptxemu.device.stream import Event, Pending, Stream
     from ptxemu.device.surface import SurfacePolicy
     from ptxemu.device.surface_object import SurfaceObject
     from ptxemu.device.texture_object import SamplerObject, TextureObject
@@ -37,6 +38,7 @@ __all__ = [
     "Device",
     "Diagnostic",
     "Error",
+    "Event",
     "Fault",
     "FaultRecord",
     "InputError",
@@ -45,8 +47,10 @@ __all__ = [
     "LaunchTimeout",
     "Location",
     "Module",
+    "Pending",
     "PtxError",
     "SamplerObject",
+    "Stream",
     "SurfaceObject",
     "SurfacePolicy",
     "TextureObject",
@@ -61,6 +65,7 @@ _HOMES = {
     "api": ("Kernel", "Module", "load", "loads"),
     "device.buffer": ("Buffer",),
     "device.device": ("Device", "default_device"),
+    "device.stream": ("Event", "Pending", "Stream"),
     "driver.front": ("lint",),
     "text.errors": (
         "Diagnostic",

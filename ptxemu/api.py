@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from ptxemu.device.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 from ptxemu.dialects.host import Host, host_of
 from ptxemu.driver.front import read_ptx
 from ptxemu.driver.program import Program, Settings
-from ptxemu.engine import engine_of
+from ptxemu.engine import Engine, Loaded, engine_of
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import new_lock
 from ptxemu.text.errors import InputError, shown
@@ -38,6 +39,7 @@ from ptxemu.text.symbols import meant, symbol_of
 
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
+    from ptxemu.device.stream import Pending, Stream
 
 Options = Mapping[str, str | int | bool]
 FilePath = str | os.PathLike[str]
@@ -281,10 +283,27 @@ class Kernel:
     def name(self) -> str:
         return self.info.name
 
-    def __getitem__(self, shape: tuple[object, object]) -> Launcher:
-        if not isinstance(shape, tuple) or len(shape) != 2:
+    @overload
+    def __getitem__(self, shape: tuple[object, object]) -> Launcher: ...
+
+    @overload
+    def __getitem__(self, shape: tuple[object, object, Stream]) -> StreamLauncher: ...
+
+    def __getitem__(self, shape: tuple[object, ...]) -> Launcher | StreamLauncher:
+        """The kernel with a grid and a block, each an integer or up to three of them, and a stream if it is not to wait."""
+        if not isinstance(shape, tuple) or not 2 <= len(shape) <= 3:
             raise InputError(f"kernel {self.name}: write kernel[grid, block](...), each an integer or a tuple")
-        return Launcher(self, self.module.prepared(self.info, *shape))
+        launcher = Launcher(self, self.module.prepared(self.info, shape[0], shape[1]))
+        if len(shape) == 2:
+            return launcher
+        from ptxemu.device.stream import Stream  # whoever has one has imported it
+
+        stream = shape[2]
+        if not isinstance(stream, Stream):
+            raise InputError(f"kernel {self.name}: the third in brackets is a stream, not {shown(stream)}")
+        if stream.device is not self.module.device:
+            raise InputError(f"kernel {self.name}: the stream belongs to another device")
+        return StreamLauncher(launcher, stream)
 
     def __call__(self, *args: object, **options: object) -> None:
         raise InputError(f"kernel {self.name} needs a grid and a block: kernel[grid, block](...)")
@@ -332,32 +351,91 @@ class Launcher:
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
         ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
         """
+        return self._checked(args, named, shared, timeout, cooperative, printf).run()
+
+    def _checked(
+        self,
+        args: tuple[object, ...],
+        named: Mapping[str, object],
+        shared: object,
+        timeout: object,
+        cooperative: object,
+        printf: object,
+    ) -> _Launch:
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
         limit = None if timeout is None else _checked_timeout(timeout)
         if not isinstance(cooperative, bool | int | np.bool_):
             raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
         if printf is not None and not callable(printf):
             raise InputError(f"printf must be a function, not {shown(printf)}")
-        device = module.device
         if named:
             args = _with_named(info, args, named)
+        device = module.device
         arguments = Arguments(info, args, device, prepared.rows, prepared.places)
         engine = engine_of(device.engine)
         code, loaded = engine.load(module.program, info.name, prepared.shape.block)
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
+        return _Launch(self, args, arguments, engine, code, loaded, dynamic, limit, bool(cooperative), printf)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLauncher:
+    """A kernel with its grid, its block and the stream that it is launched in."""
+
+    launcher: Launcher
+    stream: Stream
+
+    def __call__(
+        self,
+        *args: object,
+        shared: int = 0,
+        timeout: float | None = None,
+        cooperative: bool = False,
+        printf: Callable[[str], None] | None = None,
+        **named: object,
+    ) -> Pending[LaunchResult]:
+        """Launch behind the work of the stream, and do not wait: a :class:`Pending`, which also has the result.
+
+        Arguments are those of a launch that waits (:meth:`Launcher.__call__`), and are checked at once; the kernel is compiled,
+        too. NumPy arrays are copied to the device when the launch begins, and back when it has ended: they belong to it until
+        then. ``timeout`` counts from the begin, and ``printf`` is called on the stream's thread.
+        """
+        launch = self.launcher._checked(args, named, shared, timeout, cooperative, printf)
+        return self.stream.add(f"launch of `{self.launcher.kernel.name}`", launch.run)
+
+
+@dataclass(slots=True)
+class _Launch:
+    """A launch that has been checked. ``args`` keeps the memory that it works on."""
+
+    launcher: Launcher
+    args: tuple[object, ...]
+    arguments: Arguments
+    engine: Engine
+    code: KernelCode
+    loaded: Loaded
+    shared: int
+    timeout: float | None
+    cooperative: bool
+    printf: Callable[[str], None] | None
+
+    def run(self, stop: threading.Event | None = None) -> LaunchResult:
+        """Copy arrays, launch, wait, copy them back. CancelledError: ``stop`` has been set."""
+        module, info, prepared = self.launcher.kernel.module, self.launcher.kernel.info, self.launcher._prepared
+        arguments, loaded, device = self.arguments, self.loaded, module.device
         resident, surfaces = module.resident(), module.surface_context()
         host = module.host
         found = host.check(info, resident)
-        ended = engine.watch(module.program, info.name, prepared.shape.block, code)
+        ended = self.engine.watch(module.program, info.name, prepared.shape.block, self.code)
         try:
-            start, config = prepared.start(resident, code), ffi.new("pe_config *")
+            start, config = prepared.start(resident, self.code), ffi.new("pe_config *")
             start.buffer = data = ffi.from_buffer(arguments.copy_in())
-            start.dynamic_shared, start.cooperative, start.surfaces = dynamic, bool(cooperative), surfaces.pointer
+            start.dynamic_shared, start.cooperative, start.surfaces = self.shared, self.cooperative, surfaces.pointer
             start.waited = True
             lib.pe_start_config(start, config)
             config.kernel = loaded.address
-            run = engine.runs(loaded)(device.arena, module.origin(info.name), printf)
-            done = run.execute(config, limit, (data, loaded, resident, surfaces, prepared, start))
+            run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
+            done = run.execute(config, self.timeout, (data, loaded, resident, surfaces, prepared, start))
             arguments.copy_out()
         finally:
             ended()

@@ -65,7 +65,7 @@ class _Group:
 
 
 class Arguments:
-    """The checked arguments of one launch, whose register files have ``rows``. Nothing is copied before ``copy_in``.
+    """The checked arguments of one launch, whose register files have ``rows``. Nothing is read before ``copy_in``.
 
     Keep it until the launch has ended: it owns copies of arrays that are not contiguous.
     """
@@ -93,6 +93,10 @@ class Arguments:
 
     def copy_in(self) -> bytes:
         """Copy arrays to the device; the parameter buffer of the launch."""
+        for original, copy in self._copies:
+            copy.flags.writeable = True
+            copy[...] = original
+            copy.flags.writeable = original.flags.writeable
         for group in self._groups:
             size = group.end - group.start
             group.buffer = Buffer.allocate(self._device.arena, (size,), np.dtype(np.uint8), group.name)
@@ -163,7 +167,7 @@ class Arguments:
         """An array whose memory can be copied as it is: the array, or a copy of it."""
         if array.flags.c_contiguous or array.flags.f_contiguous:
             return array
-        copy = np.ascontiguousarray(array)
+        copy = np.empty(array.shape, array.dtype)
         copy.flags.writeable = array.flags.writeable
         self._copies.append((array, copy))
         return copy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject, make_surface_object
 from ptxemu.device.texture import SamplerState, TextureTable, with_options
 from ptxemu.device.texture_object import SamplerObject, TextureObject, make_texture_object
-from ptxemu.process.locks import new_lock
+from ptxemu.process.locks import importing, new_lock
 from ptxemu.text.errors import InputError, shown
 
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
+    from ptxemu.device.stream import Stream
 
 Array = NDArray[Any]
 
@@ -88,6 +90,7 @@ class Device:
         self._surfaces = SurfaceTable()
         self._textures = TextureTable()
         self._policy = surface_policy or SurfacePolicy()
+        self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     def to_device(self, array: Array, name: str = "") -> Buffer:
         """A buffer with a copy of an array; ``name`` is what faults call it."""
@@ -131,6 +134,20 @@ class Device:
         with _options("sampler"):
             return SamplerObject(state, self._textures)
 
+    def stream(self) -> Stream:
+        """A stream: ``kernel[grid, block, stream](...)`` launches in its order, and does not wait."""
+        with importing:
+            from ptxemu.device.stream import Stream
+
+        made = Stream(self)
+        self._streams.add(made)
+        return made
+
+    def synchronize(self) -> None:
+        """Wait until the work of all streams is done. Raises the first failure of one that has any."""
+        for stream in list(self._streams):
+            stream.synchronize()
+
     def native(self) -> CData:
         """A ``pe_device``; what it points to lives as long as the device."""
         made = ffi.new("pe_device *")
@@ -165,7 +182,9 @@ class Device:
         return context
 
     def close(self) -> None:
-        """Give all memory back; buffers and surfaces of the device are gone then."""
+        """Give all memory back; buffers and surfaces of the device are gone then. What runs in streams is stopped."""
+        for stream in list(self._streams):
+            stream.close()
         self.arena.close()
 
     def __enter__(self) -> Device:

@@ -6,6 +6,7 @@ import codecs
 import errno
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -78,10 +79,17 @@ class LaunchResult:
 
 
 class Run:
-    """One launch in flight, on the runtime's threads."""
+    """One launch in flight, on the runtime's threads. It ends soon after ``stop`` is set."""
 
-    def __init__(self, arena: Arena, origin: Origin, printf: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        arena: Arena,
+        origin: Origin,
+        printf: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
         self.arena = arena
+        self.stop = stop
         self.origin = origin
         self.kernel_name = origin.kernel
         self.printf = printf
@@ -91,8 +99,8 @@ class Run:
         """Run a ``pe_config`` and wait for its end, ``timeout`` in seconds. ``keeps`` is what must not go away while threads are
         in the kernel.
 
-        Raises Fault, LaunchTimeout, InputError (no memory, wrong shape), or what interrupts the wait; the kernel has been
-        stopped by then.
+        Raises Fault, LaunchTimeout, CancelledError, InputError (no memory, wrong shape), or what interrupts the wait; the kernel
+        has been stopped by then.
         """
         started = time.monotonic()
         memory = self.arena.handle
@@ -121,14 +129,22 @@ class Run:
             raise Error(f"cannot start a thread for `{self.kernel_name}`: {os.strerror(error)}")
 
     def _wait(self, handle: Any, deadline: float | None) -> bool:
-        """Wait for the end, passing output on. True: the deadline came first (the launch has been stopped)."""
+        """Wait for the end, passing output on. True: something else came first (the launch has been stopped)."""
         late = False
         while not lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
             self.drain(handle)
-            if deadline is not None and not late and time.monotonic() >= deadline:
+            if not late and self.must_end(deadline):
                 lib.pe_launch_request_stop(handle)
                 late = True
         return late
+
+    def must_end(self, deadline: float | None) -> bool:
+        """Whether the launch has been cancelled, or its time is over."""
+        return self._is_stopped or (deadline is not None and time.monotonic() >= deadline)
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self.stop is not None and self.stop.is_set()
 
     def drain(self, handle: Any, final: bool = False) -> None:
         """Pass on what kernels have printed: all of it at the end; before that a part, as they may print faster than this."""
@@ -151,6 +167,10 @@ class Run:
             raise Error(f"the process was forked while `{self.kernel_name}` ran: the launch goes on in the parent alone")
         if counters.kind not in (lib.PE_OK, lib.PE_STOPPED):
             raise error_of(record, counters.faults, self.origin, self.arena)
+        if self._is_stopped:
+            from concurrent.futures import CancelledError  # streams have imported it
+
+            raise CancelledError
         if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:
             message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
             raise LaunchTimeout(message + (last_seen(record, self.origin) if counters.kind == lib.PE_STOPPED else ""))

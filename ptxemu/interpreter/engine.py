@@ -67,7 +67,7 @@ class InterpretedRun(Run):
             lib.pe_session_end(session)
 
     def _interpret(self, session: Any, handle: Any, config: Any, deadline: float | None) -> bool:
-        """Run all blocks. False: the deadline came first."""
+        """Run all blocks. False: something else came first."""
         late = False
 
         def poll(warp: Any) -> None:
@@ -77,7 +77,7 @@ class InterpretedRun(Run):
                 return
             self.polled = now
             self.drain(handle)
-            if deadline is not None and now >= deadline:
+            if self.must_end(deadline):
                 late = True
                 lib.pe_session_stop(session, warp.w)
                 raise Stopped
