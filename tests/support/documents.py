@@ -37,7 +37,7 @@ from ptxemu.cli import cli
 from tests.support.places import DOCS, ROOT, SAMPLES, TESTS
 from tests.support.warm_commands import END
 
-SECONDS = 100  # that one block may take
+SECONDS = 300  # that one block may take
 LANGUAGES = ("sh", "console", "python", "usage", "text")
 PROGRAMS = ("nvcc", "clang", "cc", "julia", "rustc")
 MODULES = ("torch", "triton", "numba", "IPython", "dask", "PIL")
