@@ -189,7 +189,7 @@ class Stream:
         """Call a function in the order of the stream, on its thread: ``stream.call(buffer.copy_from_host, array)``."""
         if not callable(function):
             raise InputError(f"a stream calls functions, not {shown(function)}")
-        return self.add(getattr(function, "__name__", "call"), lambda stop: function(*arguments))
+        return self.add(getattr(function, "__name__", "function"), lambda stop: function(*arguments))
 
     def cancel(self) -> None:
         """Stop what runs and drop what waits; returns at once. Events are reached all the same."""
