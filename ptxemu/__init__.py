@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ptxemu.driver.front import lint
     from ptxemu.text.errors import (
         Diagnostic,
+        DtypeWarning,
         Error,
         Fault,
         FaultRecord,
@@ -37,6 +38,7 @@ __all__ = [
     "Buffer",
     "Device",
     "Diagnostic",
+    "DtypeWarning",
     "Error",
     "Event",
     "Fault",
@@ -69,6 +71,7 @@ _HOMES = {
     "driver.front": ("lint",),
     "text.errors": (
         "Diagnostic",
+        "DtypeWarning",
         "Error",
         "Fault",
         "FaultRecord",

@@ -195,6 +195,7 @@ class Lib:
     PE_SECTION_PARAMETERS: Final[int]
     PE_SECTION_RELOCATIONS: Final[int]
     PE_SECTION_TEXT: Final[int]
+    PE_SECTION_USES: Final[int]
     PE_SECTION_VARIABLES: Final[int]
     PE_SHARED: Final[int]
     PE_SITE_FLAGS: Final[int]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import Engine, Loaded, engine_of
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import new_lock
-from ptxemu.text.errors import InputError, shown
+from ptxemu.text.errors import DtypeWarning, InputError, shown
 from ptxemu.text.source import SourceFile, join
 from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import meant, symbol_of
@@ -62,7 +63,7 @@ def load(
 ) -> Module:
     """Load a file, or several that are linked (relocatable device code).
 
-    ``strict`` also checks what the ``.version`` and ``.target`` allow.
+    ``strict`` also checks what the ``.version`` and ``.target`` allow, and makes a DtypeWarning of a launch an InputError.
 
     ``dialect`` is the instruction set (docs/dialects.md), by default what the suffix says.  ``options`` settle what its
     documents leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.  ``tier`` is ``best``,
@@ -151,6 +152,8 @@ class Module(Mapping[str, "Kernel"]):
         self._device = device
         self._policy = policy or {}
         SurfacePolicy().replaced(self._policy)
+        self.warn: Callable[[str], None] = _warn
+        self._doubted: set[str] = set()
         self._lock = new_lock()
         self._resident: Resident | None = None
         self._surfaces: SurfaceContext | None = None
@@ -234,6 +237,15 @@ class Module(Mapping[str, "Kernel"]):
             self._surfaces = self.device.surface_context(self._policy)
         return self._surfaces.fresh()
 
+    def doubt(self, doubts: Sequence[str]) -> None:
+        """Tell of arguments that a kernel seems to take for something else, each once, by ``warn``. Strictly, it is an error."""
+        for text in doubts:
+            if self.program.settings.strict:
+                raise InputError(text)
+            if text not in self._doubted:
+                self._doubted.add(text)
+                self.warn(text)
+
     def prepared(self, info: KernelInfo, grid: object, block: object) -> _Prepared:
         """A kernel with a grid and a block, checked once."""
         key = (info.name, grid, block) if _is_plain(grid) and _is_plain(block) else None
@@ -243,6 +255,11 @@ class Module(Mapping[str, "Kernel"]):
             if key and len(self._prepared) < MAX_PREPARED:
                 self._prepared[key] = found
         return found
+
+
+def _warn(text: str) -> None:
+    """A warning at the launch."""
+    warnings.warn(text, DtypeWarning, stacklevel=5)
 
 
 def _is_plain(extent: object) -> bool:
@@ -372,6 +389,8 @@ class Launcher:
             args = _with_named(info, args, named)
         device = module.device
         arguments = Arguments(info, args, device, prepared.rows, prepared.places)
+        if arguments.doubts:
+            module.doubt(arguments.doubts)
         engine = engine_of(device.engine)
         code, loaded = engine.load(module.program, info.name, prepared.shape.block)
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)

@@ -22,6 +22,7 @@ static const uint8_t RECORD_BYTES[PE_SECTIONS] = {
   [PE_SECTION_MODULE] = sizeof(pe_module_facts),
   [PE_SECTION_KERNELS] = sizeof(pe_kernel_facts),
   [PE_SECTION_PARAMETERS] = sizeof(pe_parameter_facts),
+  [PE_SECTION_USES] = sizeof(pe_use_facts),
   [PE_SECTION_LIMITS] = sizeof(pe_limit_facts),
   [PE_SECTION_PAIRS] = sizeof(pe_pair_facts),
   [PE_SECTION_VARIABLES] = sizeof(pe_variable_facts),
@@ -118,7 +119,11 @@ static bool check_parts_of_kernels(const pe_entry *entry) {
     const pe_parameter_facts *item = &parameters[i];
     bool named = is_text(entry, item->name) && is_text(entry, item->type);
     if (!named || (item->pointer_space != PE_NO_TEXT && !is_text(entry, item->pointer_space))) return false;
+    if (!is_range(entry, PE_SECTION_USES, item->use, item->uses)) return false;
   }
+  const pe_use_facts *uses = RECORDS(pe_use_facts, entry, PE_SECTION_USES, &count);
+  for (uint64_t i = 0; i < count; i++)
+    if (!is_text(entry, uses[i].kind) || !is_text(entry, uses[i].element) || !is_text(entry, uses[i].geometry)) return false;
   const pe_limit_facts *limits = RECORDS(pe_limit_facts, entry, PE_SECTION_LIMITS, &count);
   for (uint64_t i = 0; i < count; i++)
     if (!is_text(entry, limits[i].name) || limits[i].count > 3) return false;

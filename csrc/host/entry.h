@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 /* CDEF BEGIN */
-enum { PE_ENTRY_VERSION = 5, PE_ENTRY_DIGEST = 32 };
+enum { PE_ENTRY_VERSION = 6, PE_ENTRY_DIGEST = 32 };
 
 /* Kinds of entries: facts of a module, code of a kernel, and bytes without sections that others agree on. */
 enum { PE_ENTRY_MODULE = 1, PE_ENTRY_KERNEL, PE_ENTRY_BYTES };
@@ -21,6 +21,7 @@ enum {
   PE_SECTION_MODULE,
   PE_SECTION_KERNELS,
   PE_SECTION_PARAMETERS,
+  PE_SECTION_USES,
   PE_SECTION_LIMITS,
   PE_SECTION_PAIRS,
   PE_SECTION_VARIABLES,
@@ -74,7 +75,16 @@ typedef struct pe_parameter_facts {
   uint32_t elements;
   uint32_t pointer_space, pointer_align; /* what .ptr says, or PE_NO_TEXT */
   uint32_t row_size, row_count;          /* of a register file: elements of a thread; 0: it is none */
+  uint32_t use, uses;
 } pe_parameter_facts;
+
+/* What the kernel does with what a parameter stands for, so many bytes from its beginning. */
+typedef struct pe_use_facts {
+  uint32_t offset;
+  uint32_t kind;              /* "pointer", "surface" ... */
+  uint32_t element, geometry; /* "f32", "2d", or nothing */
+  uint32_t reads, writes, numeric;
+} pe_use_facts;
 
 /* A performance directive: "reqntid", "maxntid" ... and up to three numbers. */
 typedef struct pe_limit_facts {

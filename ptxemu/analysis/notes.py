@@ -9,14 +9,16 @@ from ptxemu.analysis.lifetimes import Lifetimes
 from ptxemu.analysis.linear import Structure
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import raw_values
+from ptxemu.analysis.parameters import uses_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.streams import streams
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import needs_laps
+from ptxemu.device.uses import in_words
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph
-from ptxemu.ir.ops import Reg
+from ptxemu.ir.ops import Function, Reg
 from ptxemu.irtext.printer import Notes
 from ptxemu.passes.ssa import live_in
 from ptxemu.text.errors import InputError
@@ -24,8 +26,9 @@ from ptxemu.text.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A graph to analyse for a block shape; ``ssa`` and ``independent`` tell which scheme it is for."""
+    """The graph of a function, to analyse for a block shape; ``ssa`` and ``independent`` tell which scheme it is for."""
 
+    function: Function
     graph: Graph
     variant: str
     ssa: bool
@@ -182,7 +185,24 @@ class RawNans(Notes):
             yield "raw nan"
 
 
-GRAPHS: dict[str, Callable[[Subject], Notes]] = {"dominators": Dominators, "liveness": Liveness, "order": Order}
+class Uses(Notes):
+    """What parameters stand for."""
+
+    def __init__(self, subject: Subject) -> None:
+        blocks, parameters = subject.graph.blocks, subject.function.params
+        ops = [op for block in blocks for op in block.ops]
+        copies = [(phi.dst, value) for block in blocks for phi in block.phis for value in phi.args.values()]
+        self.found = uses_of(ops, [param.variable for param in parameters], copies)
+
+    def of_graph(self) -> Iterable[str]:
+        for (variable, offset), use in self.found.items():
+            place = f"@{variable.name}" + (f" + {offset}" if offset else "")
+            yield f"{place}: {in_words(use)}{', as numbers' if use.numeric else ''}"
+
+
+GRAPHS: dict[str, Callable[[Subject], Notes]] = {
+    "dominators": Dominators, "liveness": Liveness, "order": Order, "uses": Uses,
+}  # fmt: skip
 """Analyses of any graph."""
 
 SSA_FORM: dict[str, Callable[[Subject], Notes]] = {

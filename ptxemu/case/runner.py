@@ -71,6 +71,7 @@ def run_case(
         done = run.launch(launch, timeout, printf)
         result.seconds += done.seconds
         result.warnings += done.warnings
+    result.warnings += run.warnings
     result.arrays = run.resources.arrays()
     if checks:
         result.expected = _expected(case, run.resources.inputs, result.arrays)
@@ -106,6 +107,8 @@ class _Run:
         except InputError as error:
             raise InputError(f"{case.path}: {error}") from None
         self.resources = Resources(case, device)
+        self.warnings: list[str] = []
+        self.module.warn = self.warnings.append
 
     def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
         """Do one launch."""

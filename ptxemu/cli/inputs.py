@@ -42,6 +42,7 @@ class KernelOptions:
     tolerance: str | None = None
     shared: int | None = None
     cooperative: bool | None = None
+    strict: bool | None = None
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -32,7 +33,10 @@ def run_kernel(paths: Sequence[Path], options: KernelOptions, timeout: float | N
         raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
     inputs = read_inputs(options)
     wanted = read_wanted(options, [*inputs.buffers, *inputs.surfaces])
-    module = loads([item.text for item in sources], filename=[item.name for item in sources], device=device)
+    texts, names = [item.text for item in sources], [item.name for item in sources]
+    module = loads(texts, filename=names, device=device, strict=bool(options.strict))
+    doubts: list[str] = []
+    module.warn = partial(_warn, doubts)
     kernel = module[the_symbol(options.entry, module, module.name)]
     clock.lap("read and check")
     resources = Resources(inputs, device)
@@ -53,7 +57,7 @@ def run_kernel(paths: Sequence[Path], options: KernelOptions, timeout: float | N
     outcome = Outcome(kernel.name, done, resources, wanted, options.print)
     outcome.save()
     if style == "json":
-        outcome.show_json(clock.laps, "".join(printed))
+        outcome.show_json(clock.laps, "".join(printed), [*done.warnings, *doubts])
     else:
         outcome.show(clock.laps if style == "verbose" else {})
     for text in done.warnings:
@@ -83,6 +87,12 @@ def _values(kernel: Kernel, inputs: Inputs, resources: Resources) -> list[object
             named.setdefault(parameter.name, Name(parameter.name))
     pairs = zip(in_order(kernel.info, named, "--arg"), kernel.info.parameters, strict=True)
     return [resources.value(value, parameter.elements is not None) for value, parameter in pairs]
+
+
+def _warn(doubts: list[str], text: str) -> None:
+    """Tell of a doubt at once, as the launch may fail for it."""
+    doubts.append(text)
+    click.echo(f"warning: {text}", err=True)
 
 
 class _Clock:

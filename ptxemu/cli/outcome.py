@@ -53,7 +53,7 @@ class Outcome:
         for name, array in self._printed:
             show_array(name, array)
 
-    def show_json(self, laps: Mapping[str, float], output: str) -> None:
+    def show_json(self, laps: Mapping[str, float], output: str, warnings: Sequence[str]) -> None:
         """As a JSON object; ``output`` is what the kernel printed."""
         facts = {
             "kernel": self._kernel,
@@ -61,7 +61,7 @@ class Outcome:
             "seconds": self._done.seconds,
             "wall_seconds": laps,
             "output": output,
-            "warnings": self._done.warnings,
+            "warnings": list(warnings),
             "arrays": {name: self._facts(name) for name in self._arrays},
             "printed": {name: array.tolist() for name, array in self._printed},
             "passed": self.passed,

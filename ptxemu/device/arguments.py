@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from ptxemu.device.buffer import Buffer, no_device_form
 from ptxemu.device.device import Device
 from ptxemu.device.host_arrays import host_array
-from ptxemu.device.module_info import KernelInfo, Parameter
+from ptxemu.device.module_info import POINTER_USE, KernelInfo, Parameter
 from ptxemu.device.scalars import pack_scalar, pack_struct
 from ptxemu.device.structs import POINTER, has_members, members_of
 from ptxemu.device.surface_object import SurfaceObject
 from ptxemu.device.texture_object import SamplerObject, TextureObject
+from ptxemu.device.uses import mismatch
 from ptxemu.ir.types import OPAQUE
 from ptxemu.text.errors import InputError
 
@@ -67,7 +68,8 @@ class _Group:
 class Arguments:
     """The checked arguments of one launch, whose register files have ``rows``. Nothing is read before ``copy_in``.
 
-    Keep it until the launch has ended: it owns copies of arrays that are not contiguous.
+    Keep it until the launch has ended: it owns copies of arrays that are not contiguous.  ``doubts`` says which arguments the
+    kernel seems to take for something else.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Arguments:
         self._groups: list[_Group] = []
         self._arrays: list[tuple[Parameter, Array]] = []
         self._copies: list[tuple[Array, Array]] = []  # arrays that are not contiguous, and what the kernel gets of them
+        self.doubts: list[str] = []
         self._params = bytearray(kernel.param_bytes)
         for parameter, value, where in zip(kernel.parameters, values, places or places_of(kernel), strict=True):
             data = self._pack(parameter, value, where)
@@ -145,6 +148,7 @@ class Arguments:
             return pack_scalar(parameter, value, where)
         array = self._contiguous(_checked_array(parameter, given, where))
         self._check_file(parameter, array, where)
+        self._judge(parameter, POINTER_USE, array.dtype, where)
         self._arrays.append((parameter, array))
         return None
 
@@ -157,7 +161,8 @@ class Arguments:
                 made = member.value
             else:
                 name, offset = f"{parameter.name}.{member.name}", parameter.offset + member.offset
-                pointer = Parameter(name, "u64", POINTER, POINTER, offset, None, None)
+                use = parameter.use_at(member.offset)
+                pointer = Parameter(name, "u64", POINTER, POINTER, offset, None, None, uses=(use,) if use else ())
                 made = self._pack(pointer, member.value, member.place(where))
             if made is not None:
                 data[member.offset : member.offset + len(made)] = made
@@ -180,6 +185,7 @@ class Arguments:
         table: Any = self._device.surface_table if isinstance(item, SurfaceObject) else self._device.texture_table
         if not item.belongs_to(table):
             raise InputError(f"{where}: the {what} is closed or belongs to another device")
+        self._judge(parameter, what, None, where)
         return item.handle.to_bytes(8, "little")
 
     def _pack_buffer(self, parameter: Parameter, buffer: Buffer, where: str) -> bytes:
@@ -188,7 +194,13 @@ class Arguments:
         if buffer.freed or not buffer.belongs_to(self._device.arena):
             raise InputError(f"{where}: the buffer is freed or belongs to another device")
         self._check_file(parameter, buffer, where)
+        self._judge(parameter, POINTER_USE, buffer.dtype, where)
         return buffer.address.to_bytes(8, "little")
+
+    def _judge(self, parameter: Parameter, kind: str, dtype: np.dtype[Any] | None, where: str) -> None:
+        """Note if the kernel uses an image, or a pointer to elements of a type, as something else."""
+        if parameter.uses and (problem := mismatch(parameter.uses[0], kind, dtype)):
+            self.doubts.append(f"{where}: {problem}")
 
     def _check_file(self, parameter: Parameter, array: Array | Buffer, where: str) -> None:
         """A register file has elements of the register's size, enough for every thread."""

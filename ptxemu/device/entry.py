@@ -23,6 +23,7 @@ RECORDS: dict[int, str] = {
     lib.PE_SECTION_KERNELS: "pe_kernel_facts",
     lib.PE_SECTION_PARAMETERS: "pe_parameter_facts",
     lib.PE_SECTION_LIMITS: "pe_limit_facts",
+    lib.PE_SECTION_USES: "pe_use_facts",
     lib.PE_SECTION_PAIRS: "pe_pair_facts",
     lib.PE_SECTION_VARIABLES: "pe_variable_facts",
     lib.PE_SECTION_EXTENTS: "uint64_t",

@@ -19,6 +19,7 @@ from ptxemu.device.module_info import (
     Parameter,
     Relocation,
     TextLines,
+    Use,
     VariableInfo,
 )
 
@@ -87,8 +88,14 @@ def _add_parameter(writer: Writer, item: Parameter) -> None:
         "pointer_align": align,
         "row_size": size,
         "row_count": count,
+        "use": writer.count(lib.PE_SECTION_USES),
+        "uses": len(item.uses),
     }
     writer.add(lib.PE_SECTION_PARAMETERS, record)
+    for use in item.uses:
+        texts = {name: writer.text(getattr(use, name)) for name in ("kind", "element", "geometry")}
+        flags = {"reads": use.reads, "writes": use.writes, "numeric": use.numeric}
+        writer.add(lib.PE_SECTION_USES, {"offset": use.offset, **texts, **flags})
 
 
 def _add_variable(writer: Writer, variable: VariableInfo) -> None:
@@ -152,7 +159,8 @@ def info_of(entry: Entry) -> ModuleInfo:
 
 
 def _kernels(entry: Entry) -> Iterator[KernelInfo]:
-    parameters = [_parameter(entry, item) for item in entry.records(lib.PE_SECTION_PARAMETERS)]
+    uses = [_use(entry, item) for item in entry.records(lib.PE_SECTION_USES)]
+    parameters = [_parameter(entry, item, uses) for item in entry.records(lib.PE_SECTION_PARAMETERS)]
     limits = [(entry.text(item.name), tuple(item.value)[: item.count]) for item in entry.records(lib.PE_SECTION_LIMITS)]
     pairs = [(entry.text(item.written), entry.text(item.read)) for item in entry.records(lib.PE_SECTION_PAIRS)]
     for item in entry.records(lib.PE_SECTION_KERNELS):
@@ -165,7 +173,12 @@ def _kernels(entry: Entry) -> Iterator[KernelInfo]:
         )
 
 
-def _parameter(entry: Entry, item: Any) -> Parameter:
+def _use(entry: Entry, item: Any) -> Use:
+    kind, element, geometry = map(entry.text, (item.kind, item.element, item.geometry))
+    return Use(item.offset, kind, element, geometry, bool(item.reads), bool(item.writes), bool(item.numeric))
+
+
+def _parameter(entry: Entry, item: Any, uses: list[Use]) -> Parameter:
     return Parameter(
         entry.text(item.name),
         entry.text(item.type),
@@ -175,6 +188,7 @@ def _parameter(entry: Entry, item: Any) -> Parameter:
         item.elements if item.is_array else None,
         None if item.pointer_space == lib.PE_NO_TEXT else (entry.text(item.pointer_space), item.pointer_align),
         (item.row_size, item.row_count) if item.row_size else None,
+        tuple(uses[item.use : item.use + item.uses]),
     )
 
 

@@ -10,13 +10,34 @@ from dataclasses import dataclass
 from ptxemu.ir.types import OPAQUE
 
 GLOBAL, CONST, HANDLE = "global", "const", "handle"
+POINTER_USE = "pointer"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a kernel does with what a parameter stands for, ``offset`` bytes from its beginning (analysis/parameters.py).
+
+    ``kind`` is ``pointer``, ``surface``, ``texture`` or ``sampler``.  ``element`` is the type of all elements that are accessed,
+    one of bits if only their size is known; of a texture that of the results.  ``geometry`` is that of images.  Both are empty
+    where they are unknown or not the same everywhere.  ``numeric``: the kernel makes sums or products of the integers, and does
+    not only move or compare them.
+    """
+
+    offset: int
+    kind: str
+    element: str
+    geometry: str
+    reads: bool
+    writes: bool
+    numeric: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of an entry. ``elements`` is None for a scalar, else the element count of an array (a struct).
 
-    ``row`` is not None for a register file of a dialect: the size and the number of each thread's elements.
+    ``row`` is not None for a register file of a dialect: the size and the number of each thread's elements.  ``uses`` are what is
+    known of the pointers and handles in it.
     """
 
     name: str
@@ -27,6 +48,11 @@ class Parameter:
     elements: int | None
     pointer: tuple[str, int] | None
     row: tuple[int, int] | None = None
+    uses: tuple[Use, ...] = ()
+
+    def use_at(self, offset: int) -> Use | None:
+        """What is known of the pointer or handle at a byte of it."""
+        return next((use for use in self.uses if use.offset == offset), None)
 
     @property
     def opaque(self) -> bool:

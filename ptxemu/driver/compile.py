@@ -180,7 +180,8 @@ def emit_ir(
 
     def shown(bodies: Bodies, ssa: bool, independent: bool) -> str:
         def annotate(graph: Graph) -> Sequence[Notes]:
-            return notes_of(Subject(graph, options.variant, ssa, independent and graph is bodies.graphs[0]), analyses)
+            owner = next(body.function for body in bodies.listing if body.code is graph)
+            return notes_of(Subject(owner, graph, options.variant, ssa, independent and graph is bodies.graphs[0]), analyses)
 
         return print_ir(module, bodies.listing, annotate)
 

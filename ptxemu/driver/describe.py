@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from ptxemu.analysis.parameters import uses_of
 from ptxemu.device.module_info import (
     CONST,
     GLOBAL,
@@ -18,9 +19,11 @@ from ptxemu.device.module_info import (
     Parameter,
     Relocation,
     TextLines,
+    Use,
     VariableInfo,
 )
-from ptxemu.ir.ops import Function, Module, Param, Reloc, Variable
+from ptxemu.dialects import PTX
+from ptxemu.ir.ops import Function, Module, Op, Param, Reloc, Variable
 from ptxemu.ir.types import OPAQUE
 from ptxemu.lower.core.layout import ModuleLayout
 from ptxemu.text.source import SourceFile, parts_of
@@ -31,7 +34,7 @@ def describe(module: Module) -> ModuleInfo:
     layout = ModuleLayout(module)
     stored = [*layout.globals, *layout.consts]
     return ModuleInfo(
-        kernels={function.name: _kernel(function) for function in module.entries},
+        kernels={function.name: _kernel(function, module.dialect) for function in module.entries},
         variables={variable.name: _variable(variable, layout) for variable in stored},
         handles={variable.name: _handle(variable, layout) for variable in layout.handles},
         relocations=tuple(
@@ -73,17 +76,22 @@ def _space(variable: Variable) -> str:
     return CONST if variable.space == "const" else GLOBAL
 
 
-def _kernel(function: Function) -> KernelInfo:
-    parameters = tuple(_parameter(param) for param in function.params)
+def _kernel(function: Function, dialect: str) -> KernelInfo:
+    uses: dict[Variable, list[Use]] = {param.variable: [] for param in function.params}
+    if dialect == PTX.name:
+        ops = [item for item in function.body or () if isinstance(item, Op)]
+        for (variable, _), use in uses_of(ops, uses).items():
+            uses[variable].append(use)
+    parameters = tuple(_parameter(param, tuple(uses[param.variable])) for param in function.params)
     return KernelInfo(function.name, parameters, function.param_bytes, dict(function.limits), function.unsynced)
 
 
-def _parameter(param: Param) -> Parameter:
+def _parameter(param: Param, uses: tuple[Use, ...]) -> Parameter:
     variable = param.variable
     array = bool(variable.dims) or variable.vector > 1
     elements = variable.size // variable.type.bytes if array else None
     return Parameter(variable.name, variable.type.name, variable.size, variable.align, param.offset, elements, param.ptr,
-                     param.row)  # fmt: skip
+                     param.row, uses)  # fmt: skip
 
 
 def _variable(variable: Variable, layout: ModuleLayout) -> VariableInfo:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ptxemu.isa.table import row
+from ptxemu.isa.traits import traits
 
 CHAPTER = "9.7.5 Comparison and Selection Instructions"
 HALF_CHAPTER = "9.7.6 Half Precision Comparison Instructions"
@@ -74,3 +75,4 @@ row("selp", SELECTED, "d:type, a:type, b:type, c:pred", chapter=CHAPTER)
 SLCT_TYPE = SELECTED.replace("type=", "dtype=")
 row("slct", SLCT_TYPE + " ctype=s32", "d:dtype, a:dtype, b:dtype, c:ctype", chapter=CHAPTER)
 row("slct", "ftz? " + SLCT_TYPE + " ctype=f32", "d:dtype, a:dtype, b:dtype, c:ctype", chapter=CHAPTER)
+traits("base:0 base:1", "selp", "slct")

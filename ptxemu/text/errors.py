@@ -250,6 +250,10 @@ class Fault(Error):
         return type(self), (str(self), self.details)
 
 
+class DtypeWarning(UserWarning):
+    """A kernel seems to take an argument for something else: an array of integers for one of floats, or for a texture."""
+
+
 class LaunchTimeout(Error):
     """A launch ran over its ``timeout``."""
 

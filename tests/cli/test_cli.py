@@ -344,7 +344,7 @@ def test_compile_names_the_passes_and_analyses_that_there_are(folder, capsys):
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", "sss")
     assert message == f"ptxemu: error: there is no pass 'sss'; there are {passes}"
     message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--analysis", "shape")
-    analyses = "dominators, lifetimes, liveness, masks, nans, order, pending, shapes, spins, streams"
+    analyses = "dominators, lifetimes, liveness, masks, nans, order, pending, shapes, spins, streams, uses"
     assert message == f"ptxemu: error: there is no analysis 'shape'; there are {analyses}"
     for after, needed in (("loops", "SSA form"), ("inline", "blocks")):
         message = fails(capsys, 2, "compile", "saxpy.ptx", "--emit", "ir", "--after", after, "--analysis", "shapes")
@@ -358,3 +358,23 @@ def test_output_into_a_closed_pipe(folder):
     command = f"{sys.executable} -m ptxemu compile saxpy.ptx | head -c 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
+
+
+def test_arrays_of_a_wrong_type(folder, capsys):
+    arguments = ["run", "saxpy.ptx", *SAXPY_ARGS[:-1], "y=zeros:f64:100"]
+    message = "argument 3 (y): the kernel uses it as float*, read and written, but the array has float64"
+    assert run(arguments) == 0
+    assert capsys.readouterr().err == f"warning: kernel saxpy, {message}\n"
+    assert run([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == [f"kernel saxpy, {message}"]
+    assert message in fails(capsys, 2, *arguments, "--strict")
+
+
+def test_info_says_what_parameters_stand_for(folder, capsys):
+    assert run(["info", "saxpy.ptx", "struct.ptx"]) == 0
+    out = capsys.readouterr().out
+    assert "2: .u64 x: float*, read\n" in out and "3: .u64 y: float*, read and written\n" in out
+    assert "0: .align 8 .b8[16] p\n       +8: float*, written\n" in out
+    assert run(["info", "saxpy.ptx", "--json"]) == 0
+    (use,) = json.loads(capsys.readouterr().out)["kernels"][0]["parameters"][2]["uses"]
+    assert use["text"] == "float*, read" and use["element"] == "f32" and use["offset"] == 0

@@ -14,6 +14,8 @@ import ptxemu
 from ptxemu import Fault, InputError, LaunchTimeout, PtxError, UnsupportedError
 from tests.support import api_kernels as ptx
 
+pytestmark = pytest.mark.filterwarnings("error::ptxemu.DtypeWarning")
+
 
 @pytest.fixture(scope="module")
 def saxpy() -> ptxemu.Kernel:

@@ -16,6 +16,8 @@ import ptxemu
 from ptxemu.driver import compile as pipeline
 from tests.support.places import CORPUS
 
+pytestmark = pytest.mark.filterwarnings("error::ptxemu.DtypeWarning")
+
 MODULES = sorted(path.stem for path in CORPUS.glob("*.ptx"))
 UNOPTIMIZED = pipeline.Options(opt=0)
 

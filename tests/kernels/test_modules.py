@@ -12,6 +12,8 @@ import pytest
 import ptxemu
 from tests.support.places import MODULES
 
+pytestmark = pytest.mark.filterwarnings("error::ptxemu.DtypeWarning")
+
 
 @pytest.fixture(scope="module", params=["cub_80", "cub_90"])
 def module(request: pytest.FixtureRequest) -> ptxemu.Module:

@@ -36,6 +36,7 @@ ALLOWED = {
 """Where opcodes stand outside the table, and why."""
 
 HOMONYMS = {
+    "analysis/parameters.py": ("max min", "operations of atom"),
     "analysis/spinning.py": ("add mbarrier", "an operation of atom; an object in memory"),
     "check/body.py": ("barrier", "a remark"),
     "check/declarations.py": ("tex", "a state space"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import click
 
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.programs import read_programs
-from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter
+from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter, Use
+from ptxemu.device.uses import in_words
 from ptxemu.dialects import PTX, find, of_file
 from ptxemu.driver.compile import front_of
 from ptxemu.driver.describe import describe
@@ -28,7 +29,7 @@ from ptxemu.text.symbols import plain_name
 
 
 @dataclass(slots=True)
-class Use:
+class Count:
     """How often an instruction occurs in a kernel, where first, and whether ptxemu runs it."""
 
     instruction: str
@@ -118,7 +119,7 @@ def reachable(entry: Function) -> list[Function]:
     return found
 
 
-def instructions(module: Module, entry: Function) -> list[Use]:
+def instructions(module: Module, entry: Function) -> list[Count]:
     """The instructions of a kernel and of the functions it calls, by name."""
     counts: Counter[str] = Counter()
     first: dict[str, tuple[int, bool]] = {}
@@ -130,7 +131,7 @@ def instructions(module: Module, entry: Function) -> list[Use]:
         counts[name] += 1
         known = first.setdefault(name, (module.source.line(op.pos), supported))
         first[name] = known if not known[1] or supported else (module.source.line(op.pos), False)
-    return [Use(name, counts[name], *first[name]) for name in sorted(counts)]
+    return [Count(name, counts[name], *first[name]) for name in sorted(counts)]
 
 
 def _ops(function: Function) -> Iterator[Op]:
@@ -161,10 +162,17 @@ def _kernel(info: KernelInfo) -> dict[str, Any]:
     return {
         "name": info.name,
         "plain_name": plain_name(info.name),
-        "parameters": [{"name": item.name, "type": type_text(item), "offset": item.offset} for item in info.parameters],
+        "parameters": [
+            {"name": item.name, "type": type_text(item), "offset": item.offset, "uses": list(map(_use, item.uses))}
+            for item in info.parameters
+        ],
         "parameter_bytes": info.param_bytes,
         "limits": {name: list(values) for name, values in info.limits.items()},
     }
+
+
+def _use(use: Use) -> dict[str, Any]:
+    return {**asdict(use), "text": in_words(use)}
 
 
 def type_text(parameter: Parameter) -> str:
@@ -193,11 +201,18 @@ def _initialiser(fields: dict[str, int]) -> str:
     return "{" + ", ".join(f"{name} = {value}" for name, value in fields.items()) + "}"
 
 
+def _uses_in_words(uses: list[dict[str, Any]]) -> str:
+    """``: float*, read``; of a struct, with the bytes at which pointers and handles lie."""
+    if [use["offset"] for use in uses] == [0]:
+        return f": {uses[0]['text']}"
+    return "".join(f"\n       +{use['offset']}: {use['text']}" for use in uses)
+
+
 def _show_kernel(kernel: dict[str, Any]) -> None:
     symbol = "" if kernel["plain_name"] == kernel["name"] else f" ({kernel['name']})"
     click.echo(f"\nkernel {kernel['plain_name']}{symbol}" + ("" if kernel["supported"] else "  (not supported)"))
     for number, item in enumerate(kernel["parameters"]):
-        click.echo(f"  {number}: {item['type']} {item['name']}")
+        click.echo(f"  {number}: {item['type']} {item['name']}{_uses_in_words(item['uses'])}")
     limits = "".join(f", .{name} {' x '.join(map(str, values))}" for name, values in kernel["limits"].items() if values)
     dynamic = " + dynamic" if kernel["dynamic_shared"] else ""
     memory = f"{kernel['static_shared']}{dynamic} bytes shared, {kernel['local']} bytes local a thread"
