@@ -81,12 +81,24 @@ class Cache:
     @classmethod
     def from_environment(cls) -> Cache:
         """The user's cache: ``PTXEMU_CACHE`` is its directory or ``off``, ``PTXEMU_CACHE_LIMIT`` its size in MiB."""
+        limit = os.environ.get(LIMIT_VARIABLE, "")
+        return cls(cls.place(), int(limit) << 20 if limit.isdigit() else DEFAULT_LIMIT)
+
+    @staticmethod
+    def place() -> Path | None:
+        """Where the user wants the cache, which may not be private; None if nowhere."""
         place = os.environ.get(VARIABLE, "")
         if place.lower() in ("off", "0", "none"):
-            return cls(None)
-        limit = os.environ.get(LIMIT_VARIABLE, "")
-        size = int(limit) << 20 if limit.isdigit() else DEFAULT_LIMIT
-        return cls(Path(place) if place else _default_directory(), size)
+            return None
+        return Path(place) if place else _default_directory()
+
+    def contents(self) -> tuple[int, int]:
+        """How many entries there are, and their bytes."""
+        if self.directory is None:
+            return 0, 0
+        with os.scandir(self.directory) as found:
+            sizes = [status.st_size for status, _ in _present(found)]
+        return len(sizes), sum(sizes)
 
     def get(self, key: str, kind: int) -> Entry | None:
         """The entry of ``key`` if it is of the kind, or None."""

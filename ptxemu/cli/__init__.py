@@ -1,4 +1,5 @@
-"""The command line: ``ptxemu run | test | record | shrink | diff | lint | info | compile | assemble | disassemble | cuda``.
+"""The command line: ``ptxemu run | test | record | shrink | diff | lint | info | compile | assemble | disassemble | cuda |
+doctor``.
 
 Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, or output that cannot be written, 3 PTX that is
 valid but not supported, 4 an isolated command that died or ran over its time, 70 a bug in ptxemu (with a reproducer
@@ -22,7 +23,7 @@ from ptxemu.cli.streams import complain, finish, prepare
 from ptxemu.process.interruptible import any_left
 from ptxemu.text.errors import Error, InputError, InternalError, printable
 
-COMMANDS = ("run", "test", "record", "shrink", "diff", "lint", "info", "compile", "assemble", "disassemble", "cuda")
+COMMANDS = ("run", "test", "record", "shrink", "diff", "lint", "info", "compile", "assemble", "disassemble", "cuda", "doctor")
 INTERRUPTED = 130
 CUT_OFF = 141  # what a shell makes of SIGPIPE
 

@@ -145,14 +145,23 @@ def assemble(kernels: Sequence[Lowered], cpu: str | None, effort: jit.Effort) ->
 
 def emit(module: Module, entry: str, options: Options, kind: str, hook: Hook | None = None) -> str | bytes:
     """The best code of a kernel as optimized ``llvm`` IR, ``asm`` or ``obj``; ``hook`` sees the IR after each pass."""
-    bodies = prepare(module, find_entry(module, entry), options.variant, hook)
-    made = lower_bodies(bodies, options, after=hook)
-    text, effort = made.text, effort_of(made.cost, options.opt)
+    return emit_all(module, [entry], options, kind, hook)[0]
+
+
+def emit_all(
+    module: Module, entries: Sequence[str], options: Options, kind: str, hook: Hook | None = None
+) -> tuple[str | bytes, list[Lowered]]:
+    """The same of several kernels together, and what is known of each."""
+    made: list[Lowered] = []
+    for entry in entries:
+        bodies = prepare(module, find_entry(module, entry), options.variant, hook)
+        made.append(lower_bodies(bodies, options, after=hook, beside=made[-1].unit if made else None))
+    text, effort = made[-1].text, effort_of(max((one.cost for one in made), key=lambda cost: cost.best), options.opt)
     if kind == "llvm":
-        return jit.optimized(text, options.cpu, effort)
+        return jit.optimized(text, options.cpu, effort), made
     if kind == "asm":
-        return jit.compile_assembly(text, options.cpu, effort)
-    return jit.compile_object(text, options.cpu, effort)
+        return jit.compile_assembly(text, options.cpu, effort), made
+    return jit.compile_object(text, options.cpu, effort), made
 
 
 def emit_ir(

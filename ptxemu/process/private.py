@@ -14,18 +14,32 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 def private_directory(directory: Path) -> Path | None:
     """Make a directory that only its owner may enter, and its parents; its path without symbolic links.
 
-    None where it cannot be made, or where others may change what the path stands for: the directory is somebody else's or
-    writable for others, or a parent is and is not sticky.
+    None where there is an objection.
+    """
+    return None if objection(directory) else Path(os.path.realpath(directory))
+
+
+def objection(directory: Path) -> str:
+    """Why a directory, which is made if need be, is not private; nothing if it is.
+
+    It cannot be made, or others may change what the path stands for: the directory is somebody else's or writable for others,
+    or a parent is and is not sticky.
     """
     try:
         resolved = Path(os.path.realpath(directory))
         _make(resolved)
-        found = [os.lstat(path) for path in (resolved, *resolved.parents)]
-    except (OSError, ValueError):
-        return None
-    own, *parents = found
-    trusted = own.st_uid == os.geteuid() and not own.st_mode & OTHERS_WRITE and all(map(_is_safe, parents))
-    return resolved if trusted and stat.S_ISDIR(own.st_mode) else None
+        paths = (resolved, *resolved.parents)
+        own, *parents = [os.lstat(path) for path in paths]
+    except (OSError, ValueError) as error:
+        return f"{directory} cannot be made: {(error.strerror if isinstance(error, OSError) else None) or error}"
+    if not stat.S_ISDIR(own.st_mode):
+        return f"{resolved} is not a folder"
+    if own.st_uid != os.geteuid():
+        return f"{resolved} belongs to another user"
+    if own.st_mode & OTHERS_WRITE:
+        return f"{resolved} can be written by others (mode {stat.S_IMODE(own.st_mode):o}; try chmod go-w)"
+    unsafe = next((path for path, found in zip(paths[1:], parents, strict=True) if not _is_safe(found)), None)
+    return f"{unsafe}, above {resolved}, can be changed by others" if unsafe else ""
 
 
 def _make(directory: Path) -> None:

@@ -121,7 +121,6 @@ def test_run_as_a_process(folder):
         (["test", "missing"], "no such file or folder"),
         (["test", "."], "no case files"),
         (["info", "missing.ptx"], "no such file"),
-        (["compile", "bounded.ptx"], "--entry is needed"),
         (["compile", "saxpy.ptx", "--entry", "sax"], "did you mean 'saxpy'"),
         (["compile", "saxpy.ptx", "-o", "missing/file"], "No such file"),
     ],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ptxemu.dialects import of_file
+from ptxemu.dialects.sass.ast import Instruction
 from ptxemu.dialects.sass.listing import assemble
 from ptxemu.driver.front import read_ptx
 from ptxemu.text.errors import Diagnostics, InputError
@@ -15,8 +18,9 @@ from ptxemu.text.source import SourceFile
 
 @click.command("assemble")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--sm", type=click.IntRange(50, 62), default=60, show_default=True, help="The target.")
-def command(path: Path, sm: int) -> None:
+def command(path: Path, as_json: bool, sm: int) -> None:
     """Print the 64-bit words of the SURED and RED instructions of a SASS file, each with its line and text."""
     dialect = of_file(str(path))
     if path.suffix.lower() in dialect.suffixes and dialect.name != "sass":
@@ -25,6 +29,14 @@ def command(path: Path, sm: int) -> None:
     diagnostics = Diagnostics(source)
     items = assemble(source, diagnostics, sm)
     diagnostics.raise_errors()
-    for item, word in items:
-        code = " " * 18 if word is None else f"0x{word:016x}"
-        click.echo(f"{code}  {source.line(item.pos):>5}  {source.text[item.pos : item.end]}")
+    facts = [_facts(source, item, word) for item, word in items]
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    for fact in facts:
+        click.echo(f"{fact['word'] or '':18}  {fact['line']:>5}  {fact['text']}")
+
+
+def _facts(source: SourceFile, item: Instruction, word: int | None) -> dict[str, Any]:
+    code = None if word is None else f"0x{word:016x}"
+    return {"word": code, "line": source.line(item.pos), "text": source.text[item.pos : item.end]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -11,19 +12,25 @@ import click
 from ptxemu.process.cuda import assembler, environment, include_path, library_path
 from ptxemu.text.errors import InputError, shown
 
+PLACES = {"path": library_path, "include": include_path, "ptxas": assembler}
+
 
 @click.command("cuda", context_settings={"ignore_unknown_options": True})
 @click.option("--print-path", "what", flag_value="path", help="Print the folder of the libraries.")
 @click.option("--print-include", "what", flag_value="include", help="Print the folder of ptxemu_embed.h.")
 @click.option("--print-ptxas", "what", flag_value="ptxas", help="Print the program that stands in for ptxas.")
+@click.option("--json", "as_json", is_flag=True, help="Print all these places as JSON.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] PROGRAM [ARGUMENTS]...")
-def command(what: str | None, program: tuple[str, ...]) -> int:
+def command(what: str | None, as_json: bool, program: tuple[str, ...]) -> int:
     """Run a program that uses CUDA: its kernels run on the CPU.
 
     It loads libcuda.so.1, or was linked with nvcc -cudart shared.
 
     The exit code is the program's.
     """
+    if as_json:
+        click.echo(json.dumps({name: str(place) if (place := find()) else None for name, find in PLACES.items()}, indent=2))
+        return 0
     if what is not None:
         click.echo(_place(what))
         return 0
@@ -40,7 +47,7 @@ def command(what: str | None, program: tuple[str, ...]) -> int:
 
 
 def _place(what: str) -> str:
-    found = {"path": library_path, "include": include_path, "ptxas": assembler}[what]()
+    found = PLACES[what]()
     if found is None:
         raise InputError("ptxemu's commands are not installed: there is no program that stands in for ptxas")
     return str(found)

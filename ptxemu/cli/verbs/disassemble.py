@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from ptxemu.dialects.sass.encoding import decode
@@ -10,11 +12,16 @@ from ptxemu.text.errors import InputError
 
 @click.command("disassemble")
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--sm", type=click.IntRange(50, 62), default=60, show_default=True, help="The target.")
-def command(words: tuple[str, ...], sm: int) -> None:
+def command(words: tuple[str, ...], as_json: bool, sm: int) -> None:
     """Print the SURED and RED instructions that 64-bit words encode, such as 0xeb5a052602870407."""
+    decoded = {text: f"{decode(_number(text), sm)} ;" for text in words}
+    if as_json:
+        click.echo(json.dumps([{"word": word, "text": text} for word, text in decoded.items()], indent=2))
+        return
     for text in words:
-        click.echo(f"{decode(_number(text), sm)} ;")
+        click.echo(decoded[text])
 
 
 def _number(text: str) -> int:

@@ -25,12 +25,13 @@ WRONG = 2
 @click.command("lint")
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Also check what .version and .target allow, and all that ptxas rejects.")
 @isolable
-def command(paths: tuple[Path, ...], style: str, strict: bool) -> int:
+def command(paths: tuple[Path, ...], style: str, as_json: bool, strict: bool) -> int:
     """Report every error and warning of programs, ``-`` being standard input. The exit code is 2 if there are errors."""
     records = [record for path in paths for record in _check(path, strict)]
-    FORMATS[style](records)
+    FORMATS["json" if as_json else style](records)
     return WRONG if any(record.severity == "error" for record in records) else 0
 
 
