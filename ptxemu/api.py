@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,6 +17,7 @@ import numpy as np
 from ptxemu import dialects
 from ptxemu._runtime import ffi, lib
 from ptxemu.cache import Cache
+from ptxemu.device.advice import Terms, advised
 from ptxemu.device.arguments import Arguments, places_of
 from ptxemu.device.buffer import Buffer
 from ptxemu.device.code import KernelCode
@@ -32,8 +34,8 @@ from ptxemu.driver.front import read_ptx
 from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import Engine, Loaded, engine_of
 from ptxemu.process.lazy import lazy_property
-from ptxemu.process.locks import new_lock
-from ptxemu.text.errors import DtypeWarning, InputError, shown
+from ptxemu.process.locks import importing, new_lock
+from ptxemu.text.errors import DtypeWarning, Fault, InputError, LaunchTimeout, shown
 from ptxemu.text.source import SourceFile, join
 from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import meant, symbol_of
@@ -246,6 +248,14 @@ class Module(Mapping[str, "Kernel"]):
                 self._doubted.add(text)
                 self.warn(text)
 
+    def needs(self, kernel: str) -> tuple[bool, bool]:
+        """Whether a kernel has dynamic shared memory, and whether its blocks synchronize as those of cooperative groups do."""
+        with importing:
+            from ptxemu.driver.needs import needs_of
+
+        found = needs_of(self.program.ir, self.program.ir.functions[kernel])
+        return found.dynamic_shared, found.cooperation
+
     def prepared(self, info: KernelInfo, grid: object, block: object) -> _Prepared:
         """A kernel with a grid and a block, checked once."""
         key = (info.name, grid, block) if _is_plain(grid) and _is_plain(block) else None
@@ -455,6 +465,10 @@ class _Launch:
             config.kernel = loaded.address
             run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
             done = run.execute(config, self.timeout, (data, loaded, resident, surfaces, prepared, start))
+        except (Fault, LaunchTimeout) as error:
+            terms = Terms(self.shared, self.cooperative, self.code.facts.spins and prepared.shape.blocks > 1)
+            raise advised(error, terms, partial(module.needs, info.name)) from None
+        else:
             arguments.copy_out()
         finally:
             ended()

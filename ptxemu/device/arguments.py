@@ -22,6 +22,7 @@ from ptxemu.device.texture_object import SamplerObject, TextureObject
 from ptxemu.device.uses import mismatch
 from ptxemu.ir.types import OPAQUE
 from ptxemu.text.errors import InputError
+from ptxemu.text.symbols import plain_name
 
 Array = NDArray[Any]
 POINTER_TYPES = ("u64", "s64", "b64")
@@ -118,7 +119,9 @@ class Arguments:
             if original.flags.writeable:
                 original[...] = copy
         if written:
-            raise InputError(f"kernel {self._kernel.name} has written to {', '.join(written)}, which is a read-only array")
+            raise InputError(
+                f"kernel {plain_name(self._kernel.name)} has written to {', '.join(written)}, which is a read-only array"
+            )
 
     def release(self) -> None:
         """Free the copies."""
@@ -253,7 +256,9 @@ class Arguments:
 
 def places_of(kernel: KernelInfo) -> tuple[str, ...]:
     """What messages call the arguments."""
-    return tuple(f"kernel {kernel.name}, argument {number} ({item.name})" for number, item in enumerate(kernel.parameters))
+    return tuple(
+        f"kernel {plain_name(kernel.name)}, argument {number} ({item.name})" for number, item in enumerate(kernel.parameters)
+    )
 
 
 def _checked_array(parameter: Parameter, given: Array, where: str) -> Array:
@@ -278,4 +283,4 @@ def _bytes_of(array: Array) -> NDArray[np.uint8]:
 
 def _count_message(kernel: KernelInfo, given: int) -> str:
     names = ", ".join(f"{item.name}: .{item.type}" for item in kernel.parameters)
-    return f"kernel {kernel.name} takes {len(kernel.parameters)} arguments ({names}), not {given}"
+    return f"kernel {plain_name(kernel.name)} takes {len(kernel.parameters)} arguments ({names}), not {given}"

@@ -11,6 +11,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
 from ptxemu.text.errors import Dim3, Error, Fault, FaultRecord, InternalError, TexelPlace, UnsupportedError
 from ptxemu.text.source import Location
+from ptxemu.text.symbols import plain_name
 
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
@@ -105,7 +106,7 @@ def _texel(raw: CData, origin: Origin) -> TexelPlace:
 def _message(raw: CData, record: FaultRecord, arena: Arena) -> str:
     place = None if record.location is None else str(record.location)
     surface = None if record.texel is None else record.texel.surface
-    texts = {"kind": record.kind, "kernel": record.kernel, "place": place, "surface": surface}
+    texts = {"kind": record.kind, "kernel": plain_name(record.kernel), "place": place, "surface": surface}
     kept = {name: ffi.new("char[]", text.encode("utf-8", "replace")) for name, text in texts.items() if text is not None}
     room = TEXT_BYTES + sum(map(len, kept.values()))
     names, out = ffi.new("pe_fault_names *", {**kept, "arena": arena.handle}), ffi.new("char[]", room)

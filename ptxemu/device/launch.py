@@ -17,6 +17,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
 from ptxemu.device.faults import Origin, error_of, last_seen
 from ptxemu.text.errors import Error, InputError, LaunchTimeout
+from ptxemu.text.symbols import plain_name
 
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
 OUTPUT_BYTES = 1 << 16
@@ -91,7 +92,7 @@ class Run:
         self.arena = arena
         self.stop = stop
         self.origin = origin
-        self.kernel_name = origin.kernel
+        self.kernel_name = plain_name(origin.kernel)
         self.printf = printf
         self.output: _Output | None = None
 

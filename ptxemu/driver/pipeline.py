@@ -25,6 +25,7 @@ from ptxemu.passes.params import promote
 from ptxemu.passes.routines import Routine, routines
 from ptxemu.passes.ssa import construct
 from ptxemu.text.errors import UnsupportedError
+from ptxemu.text.symbols import plain_name
 
 VERIFY_VARIABLE = "PTXEMU_VERIFY"
 
@@ -147,7 +148,7 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     for function in waiting:
         where = module.source.where(function.pos)
         why = "its lanes must progress independently, and it is recursive or too large to inline"
-        raise UnsupportedError(f"{where}: the function '{function.name}' is not supported: {why}")
+        raise UnsupportedError(f"{where}: the function '{plain_name(function.name)}' is not supported: {why}")
     return bodies
 
 

@@ -44,6 +44,7 @@ HOMONYMS = {
     "check/placement.py": ("tex", "a state space"),
     "cli/results.py": ("max min", "statistics"),
     "cli/verbs/test.py": ("red", "a colour"),
+    "device/advice.py": ("trap", "a kind of fault"),
     "interpreter/asynchronous.py": ("copy mbarrier", "constants of the runtime"),
     "interpreter/atomics.py": ("atom", "a constant of the runtime"),
     "interpreter/dialects/ctm.py": ("red", "a colour"),

@@ -18,6 +18,7 @@ from ptxemu.device.uses import in_words
 from ptxemu.dialects import PTX, find, of_file
 from ptxemu.driver.compile import front_of
 from ptxemu.driver.describe import describe
+from ptxemu.driver.needs import needs_of, ops_of, reachable
 from ptxemu.driver.requirements import written
 from ptxemu.ir.ops import Function, Module, Op
 from ptxemu.ir.runtime_calls import is_runtime_call
@@ -71,7 +72,7 @@ def collect(module: Module, info: ModuleInfo) -> dict[str, Any]:
             {
                 **_kernel(info.kernels[function.name]),
                 "static_shared": static,
-                "dynamic_shared": any(v.space == "shared" and not v.size for v in (*shared, *own)),
+                "dynamic_shared": needs_of(module, function).dynamic_shared,
                 "local": place([v for v in own if v.space == "local"])[1],
                 "instructions": [
                     {"name": use.instruction, "count": use.count, "line": use.line, "supported": use.supported} for use in uses
@@ -103,20 +104,9 @@ def texture_mode(module: Module) -> str | None:
     """Whether textures bring their samplers along (PTX ISA, "Texturing Modes"); None for a module without any."""
     variables = [*module.variables.values(), *(param.variable for function in module.entries for param in function.params)]
     declared = any(variable.type.name in ("texref", "samplerref") for variable in variables)
-    if declared or any(op.row.chapter == TEXTURES for function in module.functions.values() for op in _ops(function)):
+    if declared or any(op.row.chapter == TEXTURES for function in module.functions.values() for op in ops_of(function)):
         return "independent" if "texmode_independent" in module.target else "unified"
     return None
-
-
-def reachable(entry: Function) -> list[Function]:
-    """The entry and the functions it calls, directly or not."""
-    found = [entry]
-    for function in found:
-        for op in _ops(function):
-            callee = op.call.callee if op.call is not None else None
-            if isinstance(callee, Function) and callee not in found:
-                found.append(callee)
-    return found
 
 
 def instructions(module: Module, entry: Function) -> list[Count]:
@@ -134,14 +124,10 @@ def instructions(module: Module, entry: Function) -> list[Count]:
     return [Count(name, counts[name], *first[name]) for name in sorted(counts)]
 
 
-def _ops(function: Function) -> Iterator[Op]:
-    return (item for item in function.body or () if isinstance(item, Op))
-
-
 def _statements(function: Function) -> Iterator[Op]:
     """The ops of a function, one for each instruction of the source: a dialect may make several of one."""
     seen: dict[int, Op] = {}
-    for op in _ops(function):
+    for op in ops_of(function):
         kept = seen.setdefault(op.pos, op)
         if kept.row.supported and not op.row.supported:
             seen[op.pos] = op
