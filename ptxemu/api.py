@@ -80,6 +80,9 @@ def load(
         raise InputError(f"a path is a text or an object for one, not {shown(path)}") from None
     if any("\n" in name for name in names):
         raise InputError("load takes the path of a file; loads takes the text of a program")
+    for name in names:
+        if name.endswith(".cu"):
+            raise InputError(f"{name}: is CUDA C++: compile it with nvcc -ptx {name}, or use ptxemu run")
     texts = [read_ptx(Path(name)) for name in names]
     return loads(texts, filename=names, strict=strict, device=device, opt=opt, tier=tier, dialect=dialect, options=options)
 

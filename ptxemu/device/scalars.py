@@ -14,6 +14,7 @@ from ptxemu.device.module_info import Parameter
 from ptxemu.ir.types import TYPES
 from ptxemu.text.errors import InputError, shown
 
+FLOAT_BITS = ("b16", "b32", "b64")
 FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
 
@@ -62,7 +63,7 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        hint = "; pass np.float32(x) for its bits" if scalar.kind == "b" and isinstance(value, float) else ""
+        hint = f"; pass np.float{scalar.bits}(x) for its bits" if scalar.name in FLOAT_BITS and isinstance(value, float) else ""
         raise InputError(f"{where}: expects an integer, not {_kind(value)}{hint}") from None
     # Compilers declare int parameters .u32 and .b32 too, so these take negative numbers.
     low = -(2 ** (scalar.bits - 1))

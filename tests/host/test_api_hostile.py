@@ -256,3 +256,17 @@ def test_memory_stays_while_texels_are_copied(device, monkeypatch, name):
     assert seen == [used] and device.arena.used < used
     with pytest.raises(InputError, match="closed"):
         closing.download()
+
+
+@pytest.mark.parametrize(("type", "name"), [("b16", "float16"), ("b32", "float32"), ("b64", "float64")])
+def test_floats_for_bits(device, type, name):
+    text = f".version 7.8\n.target sm_70\n.address_size 64\n.entry k(.param .{type} h) {{ ret; }}"
+    kernel = ptxemu.loads(text, device=device)["k"]
+    with pytest.raises(InputError, match=rf"pass np.{name}\(x\) for its bits"):
+        kernel[1, 1](1.5)
+    kernel[1, 1](getattr(np, name)(1.5))
+
+
+def test_cuda_is_no_ptx():
+    with pytest.raises(InputError, match=r"k\.cu: is CUDA C.*compile it with nvcc -ptx k\.cu"):
+        ptxemu.load("k.cu")
