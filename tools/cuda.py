@@ -18,7 +18,7 @@ GENERATED = Path("build/cuda")
 FOLDER = "ptxemu/cuda/lib"
 SUFFIXES = ("_ptsz", "_ptds")
 OWN = ("ptxemu_last_fault",)
-SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c", "cuda/embed.c"}
+SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c", "cuda/embed.c", "cuda/preload.c"}
 COMMON = sorted(set(glob("cuda/*.c")) - SPECIAL)
 DRIVER = sorted(glob("cuda/driver/*.c"))
 SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER]
@@ -32,6 +32,7 @@ LIBRARIES = {
     "ptxemu.cuda.lib.driver": "libcuda.so.1",
     "ptxemu.cuda.lib.ocelot": "libgpuocelot.so",
     "ptxemu.cuda.lib.embed": "libptxemu_embed.so",
+    "ptxemu.cuda.lib.preload": "libptxemu_preload.so",
 }
 """The file of each extension, by its name."""
 
@@ -148,5 +149,19 @@ def embed() -> dict[str, Any]:
     return library("ptxemu.cuda.lib.embed", ["cuda/embed.c", "cuda/version_13.c"], script, [])
 
 
+def preload() -> dict[str, Any]:
+    """It is in every process of ``ptxemu cuda``, and loads the others where they are needed."""
+    name = "ptxemu.cuda.lib.preload"
+    return {
+        "name": name,
+        "sources": ["cuda/preload.c"],
+        "depends": ["tools/cuda.py"],
+        "define_macros": MACROS,
+        "libraries": ["dl"],
+        "extra_compile_args": FLAGS,
+        "extra_link_args": [f"-Wl,-soname,{LIBRARIES[name]}", "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs"],
+    }
+
+
 def extensions() -> list[dict[str, Any]]:
-    return [cudart("12"), cudart("13"), driver(), ocelot(), embed()]
+    return [cudart("12"), cudart("13"), driver(), ocelot(), embed(), preload()]

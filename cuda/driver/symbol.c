@@ -1,4 +1,6 @@
 /* symbol.c: cuGetProcAddress: a function by its plain name, in the version that a version of CUDA has. */
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include "driver.h"
 #include "proc.h"
@@ -30,4 +32,18 @@ PX_API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, u
 
 PX_API CUresult cuGetProcAddress(const char *name, void **out, int version, uint64_t flags) {
   return cuGetProcAddress_v2(name, out, version, flags, NULL);
+}
+
+/* Tables of functions that are not documented, by which CUDA's own runtime library uses CUDA's own driver. */
+PX_API CUresult cuGetExportTable(const void **table, const void *id) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  CU_REQUIRE(table && id, CUDA_ERROR_INVALID_VALUE);
+  *table = NULL;
+  if (!atomic_flag_test_and_set(&said))
+    fputs(
+        "ptxemu: the program has CUDA's runtime linked in, as nvcc does by default: run it with 'ptxemu cuda -- PROGRAM' "
+        "and do not "
+        "strip it, or link it with -cudart shared\n",
+        stderr);
+  return CUDA_ERROR_NOT_SUPPORTED;
 }

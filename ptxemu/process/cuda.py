@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 SEARCH = "LD_LIBRARY_PATH"
+PRELOAD = "LD_PRELOAD"
 PACKAGE = Path(__file__).resolve().parents[1]
 ASSEMBLER = "ptxemu-ptxas"
 
@@ -30,10 +31,20 @@ def assembler() -> Path | None:
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a program that is to find the libraries, and whatever else they and Triton need; those given go first."""
+    """The variables of a program that is to find the libraries, and whatever else they and Triton need; those given go first.
+
+    ``libptxemu_preload.so`` is for programs that have CUDA's runtime linked in (cuda/preload.c).
+    """
     path = str(library_path())
-    others = [part for part in given.get(SEARCH, "").split(":") if part and part != path]
+    search = [path, *_others(given, SEARCH, path)]
+    preloaded = f"{path}/libptxemu_preload.so"
+    preload = [*_others(given, PRELOAD, preloaded), preloaded]
     defaults = {"PTXEMU_PYTHON": sys.executable, "TRITON_DEFAULT_BACKEND": "nvidia"}
     if (ptxas := assembler()) is not None:
         defaults |= {"TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
-    return {**defaults, **given, SEARCH: ":".join([path, *others])}
+    return {**defaults, **given, SEARCH: ":".join(search), PRELOAD: ":".join(preload)}
+
+
+def _others(given: Mapping[str, str], name: str, own: str) -> list[str]:
+    """What a list of paths has besides our own."""
+    return [part for part in given.get(name, "").replace(" ", ":").split(":") if part and part != own]

@@ -95,6 +95,9 @@ def test_variables_that_are_given_stay():
         name: value for name, value in given.items() if name != "LD_LIBRARY_PATH"
     }
     assert environment({})["LD_LIBRARY_PATH"] == str(library_path())
+    ours = str(library_path() / "libptxemu_preload.so")
+    assert environment({})["LD_PRELOAD"] == ours
+    assert environment(environment({"LD_PRELOAD": "/a.so /b.so"}))["LD_PRELOAD"] == f"/a.so:/b.so:{ours}"
 
 
 # ---- ptxas ----

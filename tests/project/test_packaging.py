@@ -32,7 +32,14 @@ TABLES = "ptxemu/syntax/_tables.py"
 OBJECTS = Path("build", "objects")
 CUDA = {
     f"ptxemu/cuda/lib/{name}"
-    for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libgpuocelot.so", "libptxemu_embed.so")
+    for name in (
+        "libcuda.so.1",
+        "libcudart.so.12",
+        "libcudart.so.13",
+        "libgpuocelot.so",
+        "libptxemu_embed.so",
+        "libptxemu_preload.so",
+    )
 }
 RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so", *CUDA}
 

@@ -24,7 +24,7 @@ PLACES = {"path": library_path, "include": include_path, "ptxas": assembler}
 def command(what: str | None, as_json: bool, program: tuple[str, ...]) -> int:
     """Run a program that uses CUDA: its kernels run on the CPU.
 
-    It loads libcuda.so.1, or was linked with nvcc -cudart shared.
+    It loads libcuda.so.1, or was made by nvcc, with CUDA's runtime linked in or shared.
 
     The exit code is the program's.
     """
