@@ -57,7 +57,7 @@ class _Flow:
         for op in ops:
             if op.effects.accesses:
                 self._load(op)
-        steps = [(op.dsts[0], op.srcs[number]) for op in ops for number in _bases(op)]
+        steps = [(dst, base) for op in ops for base in _bases(op) for dst in op.dsts]
         for _ in range(ROUNDS):
             before = self._size()
             for dst, source in steps:
@@ -142,17 +142,14 @@ class _Accesses:
         """Note what an op does with the parameters that its operands come from."""
         if not self._flow.touches(op):
             return
-        known: set[int] = set()
-        for name, kind in _images_of(op.row):
-            place = op.place(name)
-            if place is not None:
-                known.add(place.start)
-                self._image(op, name, kind)
-        for access in op.accesses if op.effects.accesses and not known else ():
+        images = [(name, kind) for name, kind in _images_of(op.row) if op.get(name) is not None]
+        for name, kind in images:
+            self._image(op, name, kind)
+        for access in op.accesses if op.effects.accesses and not images else ():
             if access.space != "param":
                 self._memory(op, access)
         if any(kind.name != "pred" for kind in op.dst_types) or op.effects.accesses or op.call is not None:
-            self._lose(op, known)
+            self._lose(op, [op[name] for name, _ in images])
 
     def _image(self, op: Op, name: str, kind: str) -> None:
         for found in self._at(self._flow.of(op[name])):
@@ -193,11 +190,11 @@ class _Accesses:
         for place in origins:
             yield self.found.setdefault(place, _Found())
 
-    def _lose(self, op: Op, known: set[int]) -> None:
+    def _lose(self, op: Op, handles: list[Operand]) -> None:
         """Forget parameters of which an op makes something else."""
-        followed = known | _bases(op)
-        for number, source in enumerate(op.srcs):
-            if number not in followed and not isinstance(source, Addr):
+        followed = [*handles, *_bases(op)]
+        for source in op.srcs:
+            if source not in followed and not isinstance(source, Addr):
                 for register in registers(source):
                     self.lost |= self._flow.of(register)
         for argument in op.call.args if op.call is not None else ():
@@ -218,14 +215,16 @@ class _Accesses:
                     self.found[place].numeric = True
 
 
-def _bases(op: Op) -> frozenset[int]:
-    """The operands of an op that its result may be an address near to."""
-    return _bases_of(op.row) if len(op.dsts) == 1 and op.dst_types[0].bits == 8 * BYTES else frozenset()
+def _bases(op: Op) -> list[Operand]:
+    """The operands of an op that its only result may be an address near to."""
+    if len(op.dsts) != 1 or op.dst_types[0].bits != 8 * BYTES:
+        return []
+    return [op[name] for name in _bases_of(op.row)]
 
 
 @cache
-def _bases_of(row: Row) -> frozenset[int]:
-    return frozenset(int(trait.removeprefix("base:")) for trait in row.traits if trait.startswith("base:"))
+def _bases_of(row: Row) -> tuple[str, ...]:
+    return tuple(name for name in sorted(row.names) if f"base:{name}" in row.traits)
 
 
 @cache

@@ -14,4 +14,4 @@ row("mov", "type=b128", "d:type, a:type", ptx="8.3", sm=70, does="copies a", fla
 for length, types in (("v2", "u16,u32,u64,s16,s32,s64,b16,b32,b64,f32,f64"), ("v4", "u16,u32,s16,s32,b16,b32,f32")):
     row("mov", f"vec={length} type={types}", "d:type*vec, a:type*vec", lower="mov.vector", chapter=CHAPTER)
 
-traits("moves specials symbols base:0", "mov")
+traits("moves specials symbols base:a", "mov")

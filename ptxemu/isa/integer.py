@@ -87,9 +87,9 @@ mad_carry("madc", "mode=hi,lo cc " + CARRY_TYPE, MAD_OPERANDS, does="reads cc, w
 
 traits("integer sized", "bmsk")
 traits("steps numbers", "add", "sub", "mul", "mad", "mul24", "mad24")
-traits("base:0", "add", "sub")
-traits("base:1", "add")
-traits("base:2", "mad")
+traits("base:a", "add", "sub")
+traits("base:b", "add")
+traits("base:c", "mad")
 traits("integer sized:3", "dp2a", "dp4a")
 traits("composed:64", "div", "rem")
 traits("unsized:1 unsized:2 unsized:3", "fns")

@@ -102,7 +102,7 @@ for _to in ("", "to "):
 
 traits("relaxed element", "ld", "ldu", "st")
 traits("address64 opaque:surfref", "prefetch", "prefetchu")
-traits("symbols functionless converts base:0", "cvta")
+traits("symbols functionless converts base:a", "cvta")
 traits("literal", "isspacep")
 name_words("to", "cvta")
 name_words("async bulk", "st")

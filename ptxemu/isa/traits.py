@@ -23,7 +23,7 @@
 ``named``              generic addresses of variables are of spaces that could be named
 ``opaque:texref``      ptxas takes the address of a variable of that type
 ``literal``            a literal can be an address
-``base:0``             the result may be an address near to that in operand 0, counted from 0
+``base:a``             the result may be an address near to that in operand a
 ``numbers``            operands and results are numbers, where others only look at bits
 ``steps``              it makes a new value of an operand, rather than keep or replace it: repeated, it counts
 =====================  ===================================================================================
