@@ -52,6 +52,7 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
 	$(BIN)/python -m tests.clients.report_in_browser
+	$(BIN)/python -m tests.clients.suite_on_dask
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -57,6 +58,11 @@ class Settings:
         options |= {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine}
         texts = [text for name, value in options.items() if value is not None for text in (name, str(value))]
         return [*texts, *(["--exhibits"] if self.exhibits else [])]
+
+
+def share_of(settings: Settings, count: int) -> Settings:
+    """The settings of one of several processes that share the processors."""
+    return settings if settings.workers is not None else replace(settings, workers=max(1, (os.cpu_count() or 1) // count))
 
 
 def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:

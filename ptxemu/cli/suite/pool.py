@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from ptxemu.cli.streams import prepare
-from ptxemu.cli.suite.one_case import Settings, run_one
+from ptxemu.cli.suite.one_case import Settings, run_one, share_of
 from ptxemu.cli.suite.outcome import KILLED, CaseOutcome
 
 CONTEXT = multiprocessing.get_context("spawn")  # a fork would take locks and threads of this process along
@@ -22,8 +20,7 @@ CONTEXT = multiprocessing.get_context("spawn")  # a fork would take locks and th
 
 def run_in_processes(paths: Sequence[Path], settings: Settings, count: int) -> Iterator[CaseOutcome]:
     """The outcomes of cases as they come, from ``count`` processes that share the processors."""
-    if settings.workers is None:
-        settings = replace(settings, workers=max(1, (os.cpu_count() or 1) // count))
+    settings = share_of(settings, count)
     waiting = deque(paths)
     busy: dict[Connection, _Process] = {}
     try:

@@ -16,6 +16,7 @@ from rich.text import Text
 from ptxemu.case import find_cases
 from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
 from ptxemu.cli.options import device_options
+from ptxemu.cli.suite.cluster import run_on_dask
 from ptxemu.cli.suite.html_report import write_html
 from ptxemu.cli.suite.one_case import Settings, run_one, run_one_isolated
 from ptxemu.cli.suite.outcome import (
@@ -47,6 +48,7 @@ WIDTH = max(map(len, STYLES))
 @click.command("test")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-j", "--jobs", type=click.IntRange(1, MAX_PROCESSES), default=1, show_default=True, help="Processes.")
+@click.option("--dask", metavar="ADDRESS|local", help="Run the cases on a cluster of Dask, or on processes of this machine.")
 @click.option("-k", "texts", multiple=True, metavar="TEXT", help="Cases with TEXT in their path or title; 'not TEXT': without.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Cases that have one of these tags.")
 @click.option("--last-failed", is_flag=True, help="Cases that failed when they last ran; all, if none did.")
@@ -64,6 +66,7 @@ WIDTH = max(map(len, STYLES))
 def command(
     paths: tuple[Path, ...],
     jobs: int,
+    dask: str | None,
     texts: tuple[str, ...],
     tags: tuple[str, ...],
     last_failed: bool,
@@ -92,11 +95,13 @@ def command(
         return 0
     if update and isolate:
         raise InputError("--update writes what cases compute, which --isolate does not trust")
+    if dask is not None and isolate:
+        raise InputError("--dask runs cases on workers that keep on, --isolate in processes of their own: give one")
     settings = Settings(timeout, output_dir, memory, workers, engine, exhibits or html is not None)
     limits = limits_of(max_memory, max_seconds) if isolate and not is_isolated() else None
     suite = _Suite(len(cases), exitfirst)
     try:
-        suite.run(_outcomes(cases, settings, jobs, limits))
+        suite.run(_outcomes(cases, settings, jobs, limits, dask))
         if update:
             suite.update(settings)
     finally:  # what ran is told whatever ended it
@@ -112,9 +117,13 @@ def command(
     return exit_code(suite.outcomes)
 
 
-def _outcomes(cases: Sequence[Path], settings: Settings, jobs: int, limits: Limits | None) -> Iterator[CaseOutcome]:
+def _outcomes(
+    cases: Sequence[Path], settings: Settings, jobs: int, limits: Limits | None, dask: str | None
+) -> Iterator[CaseOutcome]:
     """What becomes of the cases, as they end."""
-    if limits is not None:
+    if dask is not None:
+        yield from run_on_dask(cases, settings, dask, jobs)
+    elif limits is not None:
         threads = ThreadPoolExecutor(jobs)
         try:
             yield from threads.map(partial(run_one_isolated, settings=settings, limits=limits), cases)
