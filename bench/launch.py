@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ptxemu.process.cuda import environment, library_path
 
-SOURCE = Path(__file__).parent / "kernels" / "launch.cu"
+SOURCE = Path(__file__).with_name("launch.cu")
 KERNEL = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry nothing()\n{\n  ret;\n}\n"
 PR_SET_CHILD_SUBREAPER = 36
 SECONDS = 120
