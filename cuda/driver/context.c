@@ -215,9 +215,16 @@ PX_API CUresult cuCtxCreate_v3(CUcontext *out, const void *shares, int count, un
   return cuCtxCreate_v2(out, flags, device);
 }
 
-PX_API CUresult cuCtxCreate_v4(CUcontext *out, const void *wishes, unsigned flags, CUdevice device) {
-  CU_REQUIRE(!wishes, CUDA_ERROR_NOT_SUPPORTED);
-  return cuCtxCreate_v2(out, flags, device);
+/* CUctxCreateParams: a share of the processors, and work beside a graphics API. */
+typedef struct {
+  const void *shares;
+  int count;
+  const void *graphics;
+} cu_context_wishes;
+
+PX_API CUresult cuCtxCreate_v4(CUcontext *out, const cu_context_wishes *wishes, unsigned flags, CUdevice device) {
+  CU_REQUIRE(!wishes || !wishes->graphics, CUDA_ERROR_NOT_SUPPORTED);
+  return cuCtxCreate_v3(out, wishes ? wishes->shares : NULL, wishes ? wishes->count : 0, flags, device);
 }
 
 PX_API CUresult cuCtxDestroy_v2(CUcontext context) {

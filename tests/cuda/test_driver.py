@@ -315,6 +315,21 @@ def test_contexts():
     assert get(ctypes.c_int, "cuDriverGetVersion") == 13000
 
 
+class ContextParameters(ctypes.Structure):
+    """CUctxCreateParams: shares of the processors, how many, and a graphics API to work beside."""
+
+    _fields_ = [("shares", ctypes.c_void_p), ("count", ctypes.c_int), ("graphics", ctypes.c_void_p)]
+
+
+def test_contexts_with_parameters():
+    made = get(POINTER, "cuCtxCreate_v4", ctypes.byref(ContextParameters()), 0, 0)
+    assert get(POINTER, "cuCtxGetCurrent") == made
+    call("cuCtxDestroy_v2", POINTER(made))
+    for wish in (ContextParameters(shares=8, count=1), ContextParameters(graphics=8)):
+        with fails("NOT_SUPPORTED"):
+            get(POINTER, "cuCtxCreate_v4", ctypes.byref(wish), 0, 0)
+
+
 def test_what_is_known_of_addresses():
     device, host = get(ADDRESS, "cuMemAlloc_v2", 100), get(POINTER, "cuMemHostAlloc", 100, 0)
     assert get(ctypes.c_uint, "cuPointerGetAttribute", 2, device + 9) == 2
