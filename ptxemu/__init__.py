@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ptxemu.api import Kernel, Module, load, loads
     from ptxemu.device.buffer import Buffer
     from ptxemu.device.device import Device, default_device
+    from ptxemu.device.module_info import KernelInfo, ModuleInfo
     from ptxemu.device.stream import Event, Pending, Stream
     from ptxemu.device.surface import SurfacePolicy
     from ptxemu.device.surface_object import SurfaceObject
@@ -46,9 +47,11 @@ __all__ = [
     "InputError",
     "InternalError",
     "Kernel",
+    "KernelInfo",
     "LaunchTimeout",
     "Location",
     "Module",
+    "ModuleInfo",
     "Pending",
     "PtxError",
     "SamplerObject",
@@ -67,6 +70,7 @@ _HOMES = {
     "api": ("Kernel", "Module", "load", "loads"),
     "device.buffer": ("Buffer",),
     "device.device": ("Device", "default_device"),
+    "device.module_info": ("KernelInfo", "ModuleInfo"),
     "device.stream": ("Event", "Pending", "Stream"),
     "driver.front": ("lint",),
     "text.errors": (
@@ -101,3 +105,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext ptxemu`` in a notebook: the cell magics ``%%ptx`` and ``%%cuda``."""
+    from ptxemu.notebook import Magics
+
+    Magics(shell)

@@ -1,4 +1,4 @@
-"""The C runtime (csrc/), as cffi exposes it. Generated from the headers by `make docs`."""
+"""The C runtime (csrc/), as cffi exposes it. Generated from the headers by `make generated`."""
 
 from typing import Any, Final, TypeAlias
 
@@ -63,6 +63,7 @@ class Lib:
     PE_CTM_UPDATE: Final[int]
     PE_CUDA_SLACK: Final[int]
     PE_DEADLOCK: Final[int]
+    PE_DEFAULT_HEAP: Final[int]
     PE_DIALECT_COUNTS: Final[int]
     PE_DIALECT_FAULTS: Final[int]
     PE_EDGE_ALLOW: Final[int]

@@ -23,9 +23,9 @@ uint64_t pe_arena_base(const pe_arena *arena);
 uint64_t pe_arena_extent(const pe_arena *arena);
 uint64_t pe_arena_used(pe_arena *arena);
 
-enum { PE_MAX_HEAP_LOG2 = 34 };
-/* The size of the heap of kernels' malloc, at most 1 << PE_MAX_HEAP_LOG2; it counts as used once a kernel has called malloc.
- * 0, or -1 if that has happened. */
+enum { PE_MAX_HEAP_LOG2 = 34, PE_DEFAULT_HEAP = 8 << 20 };
+/* The size of the heap of kernels' malloc, at most 1 << PE_MAX_HEAP_LOG2, at first PE_DEFAULT_HEAP, as in CUDA; it counts as used
+ * once a kernel has called malloc.  0, or -1 if that has happened. */
 int pe_arena_set_heap(pe_arena *arena, uint64_t size);
 
 enum { PE_CUDA_SLACK = 64 << 10 };

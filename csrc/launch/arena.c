@@ -19,7 +19,6 @@
 #define MAX_IDLE 128        /* windows kept for the next launch, and their bytes */
 #define MAX_IDLE_BYTES (64ull << 20)
 #define MAX_IDLE_WINDOW (16ull << 20)
-#define HEAP_BYTES (8ull << 20) /* CUDA's cudaLimitMallocHeapSize unless set */
 
 typedef struct block {
   uint64_t start, length; /* the whole block */
@@ -346,7 +345,7 @@ pe_arena *pe_arena_create(uint64_t capacity) {
   arena->blocks[0] = (block){.start = arena->base, .length = arena->extent};
   arena->count = 1;
   arena->cursor = arena->base;
-  arena->heap_size = HEAP_BYTES;
+  arena->heap_size = PE_DEFAULT_HEAP;
   return arena;
 }
 

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ptxemu.device.arena import ALIGNMENT, Arena
 from ptxemu.device.dtypes import dtype_named
+from ptxemu.device.picture import png_of
 from ptxemu.text.errors import InputError, shown
 
 Array = NDArray[Any]
@@ -23,7 +24,8 @@ MAX_AXES = 32  # that every NumPy has
 class Buffer:
     """An array in device memory. Passed to a kernel, it is a pointer; its memory is freed with the last reference.
 
-    ``array`` is the memory itself as a NumPy array: reading and writing it needs no copy.
+    ``array`` is the memory itself as a NumPy array: reading and writing it needs no copy. NumPy and DLPack take it as memory
+    of the CPU, which it is; there is no ``__cuda_array_interface__``, as whoever reads that looks for the memory of a GPU.
     """
 
     def __init__(
@@ -74,6 +76,10 @@ class Buffer:
     def __buffer__(self, flags: int) -> memoryview:
         """The memory for ``memoryview(buffer)``, from Python 3.12 on."""
         return self.array.data
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that a notebook shows of a buffer of shape (height, width[, components])."""
+        return None if self.freed else png_of(self.array)
 
     def __getitem__(self, index: int | slice) -> Buffer:
         """An element of the first axis, or a range of them without a step, as a buffer over the same memory."""

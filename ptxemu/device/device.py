@@ -7,15 +7,16 @@ import re
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ptxemu._runtime import ffi
+from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import CUDA_SLACK, Arena
 from ptxemu.device.buffer import Buffer, as_array, checked_shape, device_dtype
 from ptxemu.device.launch_limits import MAX_LOCAL
+from ptxemu.device.options import SamplerOptions, SurfaceOptions, TextureOptions
 from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject, make_surface_object
 from ptxemu.device.texture import SamplerState, TextureTable, with_options
@@ -36,17 +37,28 @@ MIN_MEMORY = 1 << 20
 MAX_MEMORY = 1 << 46  # what processes can address is not much more
 MAX_WORKERS = 4096
 DEFAULT_STACK = 16 << 10
+DEFAULT_HEAP = lib.PE_DEFAULT_HEAP
 ENGINES = ("jit", "interpreter")
 GUARDS = {"strict": 0, "cuda": CUDA_SLACK}
 HOST_STACK_RATIO = 1024
 
 
 class Device:
-    """A device with ``memory`` bytes (a number or a text such as ``"4 GiB"``) whose launches run on ``workers`` threads.
+    """A CPU as a device. Sizes are bytes, or texts such as ``"4 GiB"``; limits can be read under the same names.
 
-    By default the memory is as large as the machine's, and there is a worker for each CPU.  Memory is only reserved;
-    it is committed as buffers need it.  ``heap`` is the size of the heap from which kernels take memory with ``malloc``,
-    at most 16 GiB.  ``stack`` bounds the local memory of one thread that recursive functions and ``alloca`` take.
+    ============ ======================== =======================================================================
+    limit        default                  what it bounds
+    ============ ======================== =======================================================================
+    ``memory``   the machine's memory     what kernels take: buffers, variables, heap, local memory, stacks of warps.
+                                          It is only reserved, and committed when needed (``used``)
+    ``heap``     8 MiB, at most 16 GiB    what ``malloc`` in kernels serves; beyond it, that returns null
+    ``stack``    16 KiB, at most 512 KiB  local memory of a thread for recursive functions and ``alloca``; beyond
+                                          it, a fault
+    ``workers``  one for each CPU         threads that run blocks
+    ============ ======================== =======================================================================
+
+    A thread has at most 512 KiB of local memory, with what the kernel declares. ``timeout`` bounds the time of a launch.
+
     ``surface_policy`` settles what the instruction sets leave open about surfaces.  ``engine`` is ``jit``, or ``interpreter``,
     which executes one instruction after another: slow, but without compiling anything first.
 
@@ -56,6 +68,8 @@ class Device:
 
     ``guard`` is ``strict``, an access just behind an allocation is a fault, or ``cuda``: as on a GPU, the 64 KiB before and
     behind each allocation can be accessed, too, and hold zeros or what was written there.
+
+    Raises InputError for what cannot be, and if so much memory cannot be reserved.
     """
 
     def __init__(
@@ -82,8 +96,9 @@ class Device:
         if not isinstance(guard, str) or guard not in GUARDS:
             raise InputError(f"guard must be one of {', '.join(GUARDS)}, not {shown(guard)}")
         self.arena.set_slack(GUARDS[guard])
+        self.heap = DEFAULT_HEAP if heap is None else parse_size(heap, least=0)
         if heap is not None:
-            self.arena.set_heap(parse_size(heap, least=0))
+            self.arena.set_heap(self.heap)
         self.stack = parse_size(stack, least=0)
         if self.stack > MAX_LOCAL:
             raise InputError(f"the stack of a thread may have up to {MAX_LOCAL} bytes, not {shown(stack)}")
@@ -91,6 +106,16 @@ class Device:
         self._textures = TextureTable()
         self._policy = surface_policy or SurfacePolicy()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+    @property
+    def memory(self) -> int:
+        """Bytes of device memory."""
+        return self.arena.size
+
+    @property
+    def used(self) -> int:
+        """Bytes of it that are allocated, in whole pages."""
+        return self.arena.used
 
     def to_device(self, array: Array, name: str = "") -> Buffer:
         """A buffer with a copy of an array; ``name`` is what faults call it."""
@@ -103,7 +128,9 @@ class Device:
         """A buffer of zeros."""
         return Buffer.allocate(self.arena, checked_shape(shape), device_dtype(dtype), name)
 
-    def surface(self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Any) -> SurfaceObject:
+    def surface(
+        self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Unpack[SurfaceOptions]
+    ) -> SurfaceObject:
         """A surface with the contents of a NumPy array, or of zeros if ``data`` is a shape.
 
         Axes are layers, depth, height, width, components, of those that ``geometry`` (``1d 1d_buffer 2d 3d a1d a2d
@@ -113,7 +140,9 @@ class Device:
         with _options("surface"):
             return make_surface_object(self._surfaces, self.arena, data, format, geometry, layout, options)
 
-    def texture(self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Any) -> TextureObject:
+    def texture(
+        self, data: object, *, format: str | None = None, geometry: str | None = None, **options: Unpack[TextureOptions]
+    ) -> TextureObject:
         """A texture with the contents of a NumPy array (of several, for mip levels), of zeros if ``data`` is a shape, or
         over the memory of a buffer or a surface, which see its changes and are seen by it.
 
@@ -125,7 +154,7 @@ class Device:
         with _options("texture"):
             return make_texture_object(self._textures, self.arena, data, format, geometry, options)
 
-    def sampler(self, **options: Any) -> SamplerObject:
+    def sampler(self, **options: Unpack[SamplerOptions]) -> SamplerObject:
         """A sampler for modules with ``.target texmode_independent``; the options are those of
         :class:`ptxemu.device.texture.SamplerState`."""
         state, rest = with_options(SamplerState(), {"normalized": True, **options})

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ptxemu.device.handle import HandleObject
+from ptxemu.device.picture import png_of
 from ptxemu.device.surface import Surface, SurfaceTable
 from ptxemu.ir.geometry import SURFACES
 from ptxemu.text.errors import InputError, shown
@@ -44,6 +45,16 @@ class TexelObject(HandleObject, ABC):
     @abstractmethod
     def copy_to_host(self, level: int = 0) -> Array:
         """The texels of a level as an array, components in memory order."""
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that a notebook shows: level 0, if it has two dimensions and is not closed."""
+        surface = self.surface
+        if surface.geometry != "2d" or surface.format.packed:
+            return None
+        try:
+            return png_of(self.copy_to_host(), swapped=surface.format.order == "BGRA")
+        except InputError:
+            return None
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """For NumPy: a copy of the texels of level 0, since their memory is not in the order of an array."""

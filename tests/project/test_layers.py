@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"api"},
     {"case"},
     {"cli", "cuda"},
-    {"__main__", "pytest_plugin"},
+    {"__main__", "notebook", "pytest_plugin"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Only these use the package as a program does.

@@ -1,0 +1,60 @@
+"""The options of surfaces, textures and samplers, as type checkers and editors know them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+Filter = Literal["point", "linear"]
+AddressMode = Literal["wrap", "clamp", "mirror", "border"]
+
+
+class SurfaceOptions(TypedDict, total=False):
+    """Those of :class:`ptxemu.device.surface.Surface`: mip levels, bytes of strides, and the block-linear layout."""
+
+    levels: int
+    pitch: int
+    slice_stride: int
+    layer_stride: int
+    pitch_align: int
+    block_height_log2: int
+    block_depth_log2: int
+    gob_order: Literal["swizzled", "linear"]
+    enum_family: str
+    queries: Mapping[str, int]
+    enabled: bool
+    address: int
+    size: int
+    name: str
+
+
+class SamplerOptions(TypedDict, total=False):
+    """Those of :class:`ptxemu.device.texture.SamplerState`: how coordinates become texels."""
+
+    filter: Filter
+    address: AddressMode | Sequence[AddressMode]
+    normalized: bool
+    mip_filter: Filter
+    mip_bias: float
+    min_level: float
+    max_level: float
+    border: Sequence[float]
+    seamless: bool
+    max_anisotropy: int
+
+
+class TextureOptions(SamplerOptions, total=False):
+    """Those of samplers, what a fetch returns, and how the memory lies, as for surfaces."""
+
+    read_mode: Literal["element", "normalized_float"]
+    srgb: bool
+    layout: Literal["linear", "pitch", "block_linear"]
+    levels: int
+    pitch: int
+    slice_stride: int
+    layer_stride: int
+    pitch_align: int
+    block_height_log2: int
+    block_depth_log2: int
+    gob_order: Literal["swizzled", "linear"]
+    name: str
