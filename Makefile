@@ -2,6 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 ENVIRONMENT := .venv/environment
+SITE := .venv/site
 RUNTIME := ptxemu/_runtime.abi3.so
 LIBRARY := ptxemu/libptxemu.so
 TABLES := ptxemu/syntax/_tables.py
@@ -9,7 +10,7 @@ GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
 C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch] ptxemu/include/*.h docs/examples/*.c)
 
-.PHONY: run test test-fast check format docs bench fuzz sanitize test-clients clean
+.PHONY: run test test-fast check format docs generated bench fuzz sanitize test-clients clean
 
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
@@ -28,7 +29,12 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/clang-format -i $(C_FILES)
 
-docs: $(READY)
+# The site, into build/site; a link that leads nowhere is an error.
+docs: generated $(SITE)
+	$(BIN)/mkdocs build --strict --quiet
+
+# What is written from the sources and kept with them: the list of instructions, and what type checkers know of the runtime.
+generated: $(READY)
 	$(BIN)/python docs/instructions.py && $(BIN)/python tools/stubs.py
 
 bench: $(READY)
@@ -64,6 +70,10 @@ sanitize: $(READY)
 
 clean:
 	rm -rf .venv build dist out *.egg-info ptxemu/_runtime.*.so $(LIBRARY) ptxemu/cuda/lib $(TABLES)
+
+$(SITE): pyproject.toml | $(ENVIRONMENT)
+	$(BIN)/pip install -qq --disable-pip-version-check -e '.[site]'
+	@touch $@
 
 # pip installs into the environment, and builds the runtime and the tables, once. From then on make builds what has changed.
 $(READY): $(ENVIRONMENT) $(RUNTIME) $(TABLES)

@@ -1,4 +1,4 @@
-"""Writes docs/instructions.md, the list of all PTX instructions, from the instruction table: ``make docs``."""
+"""Writes docs/instructions.md, the list of all PTX instructions, from the instruction table: ``make generated``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ptxemu.isa.table import OperandPattern, Qualifier, Row
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# Instructions
 
-Generated from the instruction table (`ptxemu/isa/`) by `make docs`.
+Generated from the instruction table (`ptxemu/isa/`) by `make generated`.
 
 One line for each form of an instruction. `{.a,.b}` is one of several modifiers, `[x]` may be left out.
 *PTX* and *sm* are the least `.version` and `.target` of the form; single modifiers that need more follow it.

@@ -1,4 +1,4 @@
-"""Writes ptxemu/_runtime.pyi, what type checkers know of the C runtime, from the headers: ``make docs``.
+"""Writes ptxemu/_runtime.pyi, what type checkers know of the C runtime, from the headers: ``make generated``.
 
 Structures and pointers are ``CData``, which cffi makes at run time and no type checker knows.
 """
@@ -15,7 +15,7 @@ from ptxemu._runtime import ffi, lib
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "ptxemu" / "_runtime.pyi"
-HEAD = '''"""The C runtime (csrc/), as cffi exposes it. Generated from the headers by `make docs`."""
+HEAD = '''"""The C runtime (csrc/), as cffi exposes it. Generated from the headers by `make generated`."""
 
 from typing import Any, Final, TypeAlias
 

@@ -15,7 +15,7 @@ from tests.support.places import CSRC, DOCS, PACKAGE, ROOT, TESTS
 
 def test_instruction_list_is_up_to_date() -> None:
     generator = runpy.run_path(str(DOCS / "instructions.py"))
-    assert (DOCS / "instructions.md").read_text(encoding="utf-8") == generator["page"](), "stale: run `make docs`"
+    assert (DOCS / "instructions.md").read_text(encoding="utf-8") == generator["page"](), "stale: run `make generated`"
 
 
 def test_instruction_list_is_complete() -> None:
