@@ -1,4 +1,4 @@
-"""What the site has that is not in docs/: the changelog, and a gallery of what the samples draw, which runs them (``make docs``)."""
+"""Pages of the site that are not in docs/: the changelog, and a gallery, for which the samples are run (``make docs``)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 GALLERY = """# Gallery
 
-What the samples draw. Each is CUDA C++ and the PTX that nvcc makes of it, a case, and a reference in NumPy that the result is compared
-with: `ptxemu run samples/NAME`.
+What the samples draw. Each is CUDA C++ and the PTX that nvcc makes of it, a case, and a reference in NumPy that the result is
+compared with: `ptxemu run samples/NAME`.
 """
 
 

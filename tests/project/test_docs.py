@@ -76,3 +76,9 @@ def test_files_that_developers_are_sent_to_exist() -> None:
     made_up = {"ptxemu/cli/verbs/verb.py", "tests/isa/foo.ptx"}
     assert len(named) > 40 and made_up < named
     assert not [name for name in named - made_up if not any((place / name).exists() for place in roots)]
+
+
+def test_readme_counts_forms() -> None:
+    forms = [form for forms in isa.rows().values() for form in forms]
+    counted = f"{sum(form.supported for form in forms)} of {len(forms)} forms"
+    assert counted in (ROOT / "README.md").read_text(encoding="utf-8")

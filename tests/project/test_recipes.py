@@ -56,7 +56,7 @@ def test_the_container_file_is_made_of_instructions() -> None:
     words = [line.split()[0] for line in lines]
     assert set(words) <= {"FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT"}
     assert words[0] == "FROM" and words.count("FROM") == 2
-    assert 'COPY --from=build /wheels /wheels' in lines and "COPY . /source" in lines
+    assert "COPY --from=build /wheels /wheels" in lines and "COPY . /source" in lines
     for line in lines:
         if line.startswith("RUN "):
             assert subprocess.run(["bash", "-n", "-c", line[4:]]).returncode == 0
