@@ -12,6 +12,8 @@ from ptxemu import isa
 from ptxemu.cli import COMMANDS
 from tests.support.places import CSRC, DOCS, PACKAGE, ROOT, TESTS
 
+FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
 
 def test_instruction_list_is_up_to_date() -> None:
     generator = runpy.run_path(str(DOCS / "instructions.py"))
@@ -36,7 +38,8 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+    prose = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if target.startswith("https://"):
             continue
         name, _, anchor = target.partition("#")
@@ -48,8 +51,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def code(page: Path) -> str:
     """What a page sets as code, each piece on lines of its own."""
     text = page.read_text(encoding="utf-8")
-    fence = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-    return "\n".join([*fence.findall(text), *re.findall(r"`([^`\n]+)`", fence.sub("", text))])
+    return "\n".join([*FENCE.findall(text), *re.findall(r"`([^`\n]+)`", FENCE.sub("", text))])
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
