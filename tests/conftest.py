@@ -26,7 +26,7 @@ settings.load_profile("default")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Harnesses pass bits of floats as integers; modules that launch kernels as users do make it an error again."""
-    config.addinivalue_line("filterwarnings", "default::ptxemu.DtypeWarning")
+    config.addinivalue_line("filterwarnings", "ignore::ptxemu.DtypeWarning")
 
 
 @pytest.fixture(scope="session", autouse=True)
