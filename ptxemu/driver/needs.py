@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptxemu.ir.ops import Function, Module, Op, SReg
@@ -25,7 +24,7 @@ def needs_of(module: Module, entry: Function) -> Needs:
     functions = reachable(entry)
     own = [variable for function in functions for variable in function.variables]
     dynamic = any(v.space == "shared" and not v.size for v in (*module.variables.values(), *own))
-    return Needs(dynamic, any(_cooperates(op) for function in functions for op in ops_of(function)))
+    return Needs(dynamic, any(_cooperates(op) for function in functions for op in function.ops))
 
 
 def reachable(entry: Function) -> list[Function]:
@@ -33,16 +32,12 @@ def reachable(entry: Function) -> list[Function]:
     found = dict.fromkeys([entry])
     work = [entry]
     while work:
-        for op in ops_of(work.pop()):
+        for op in work.pop().ops:
             callee = op.call.callee if op.call is not None else None
             if isinstance(callee, Function) and callee not in found:
                 found[callee] = None
                 work.append(callee)
     return list(found)
-
-
-def ops_of(function: Function) -> Iterator[Op]:
-    return (item for item in function.body or () if isinstance(item, Op))
 
 
 def _cooperates(op: Op) -> bool:

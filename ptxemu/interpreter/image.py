@@ -10,7 +10,7 @@ from ptxemu.dialects import PTX
 from ptxemu.driver.requirements import find_entry, require_entry, require_local, require_supported
 from ptxemu.interpreter.control import targets
 from ptxemu.interpreter.translate import METHODS, Code, Translator
-from ptxemu.ir.ops import Function, Module, Op
+from ptxemu.ir.ops import Function, Module
 from ptxemu.isa import rows
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
@@ -66,8 +66,8 @@ def image_of(module: Module, entry: str) -> Image:
     layout = _layout(module, kernel, functions)
     for code in codes.values():
         translate(module, Translator(code, layout, codes))
-    calls = any(op.call is not None and op.call.real for function in functions for op in ops_of(function))
-    stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in ops_of(function))
+    calls = any(op.call is not None and op.call.real for function in functions for op in function.ops)
+    stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in function.ops)
     frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes
     return Image(codes[kernel], layout.static_shared, frames, stacked)
 
@@ -79,17 +79,13 @@ def translate(module: Module, t: Translator) -> None:
         raise UnsupportedError(f"{module.source.where(t.pos)}: {error}") from None
 
 
-def ops_of(function: Function) -> Iterator[Op]:
-    return (item for item in function.body or () if isinstance(item, Op))
-
-
 def reached(module: Module, kernel: Function) -> Iterator[Function]:
     """The kernel and all functions that it may call."""
     seen, work = {kernel}, [kernel]
     while work:
         function = work.pop()
         yield function
-        for op in ops_of(function):
+        for op in function.ops:
             if op.call is None or not op.call.real:
                 continue
             callees = [op.call.callee] if isinstance(op.call.callee, Function) else targets(op, module.functions.values())

@@ -321,6 +321,11 @@ class Function(Struct, eq=False):
     """Pairs of surfaces by name, one written and one read without synchronization: their memory should not be the same."""
 
     @property
+    def ops(self) -> Iterator[Op]:
+        """The instructions of the body, if there is one, without the marks of labels."""
+        return (item for item in self.body or () if isinstance(item, Op))
+
+    @property
     def param_bytes(self) -> int:
         return max((param.offset + param.variable.size for param in self.params), default=0)
 

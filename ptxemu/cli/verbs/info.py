@@ -18,7 +18,7 @@ from ptxemu.device.uses import in_words
 from ptxemu.dialects import PTX, find, of_file
 from ptxemu.driver.compile import front_of
 from ptxemu.driver.describe import describe
-from ptxemu.driver.needs import needs_of, ops_of, reachable
+from ptxemu.driver.needs import needs_of, reachable
 from ptxemu.driver.requirements import written
 from ptxemu.ir.ops import Function, Module, Op
 from ptxemu.ir.runtime_calls import is_runtime_call
@@ -104,7 +104,7 @@ def texture_mode(module: Module) -> str | None:
     """Whether textures bring their samplers along (PTX ISA, "Texturing Modes"); None for a module without any."""
     variables = [*module.variables.values(), *(param.variable for function in module.entries for param in function.params)]
     declared = any(variable.type.name in ("texref", "samplerref") for variable in variables)
-    if declared or any(op.row.chapter == TEXTURES for function in module.functions.values() for op in ops_of(function)):
+    if declared or any(op.row.chapter == TEXTURES for function in module.functions.values() for op in function.ops):
         return "independent" if "texmode_independent" in module.target else "unified"
     return None
 
@@ -127,7 +127,7 @@ def instructions(module: Module, entry: Function) -> list[Count]:
 def _statements(function: Function) -> Iterator[Op]:
     """The ops of a function, one for each instruction of the source: a dialect may make several of one."""
     seen: dict[int, Op] = {}
-    for op in ops_of(function):
+    for op in function.ops:
         kept = seen.setdefault(op.pos, op)
         if kept.row.supported and not op.row.supported:
             seen[op.pos] = op
