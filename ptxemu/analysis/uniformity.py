@@ -18,7 +18,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
-from ptxemu.passes.divergence import LANE_MASKS
+from ptxemu.passes.divergence import LANE_MASKS, varies_by_effect
 
 UNIFORM = shapes.uniform(LANES)
 
@@ -194,7 +194,7 @@ class Uniformity:
     def _unguarded(self, op: Op) -> Shape | None:
         if op.effects.results == "uniform":
             return self._one_group(op)
-        if op.effects.results == "varying" or (op.effects.results and op.mods.get("space") == "local"):
+        if varies_by_effect(op):
             return None
         rule = RULES.get(op.opcode)
         sources = [self.shape(source) for source in op.srcs]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from ptxemu.ir.convergence import membermask
 from ptxemu.ir.dominators import Dominance, Loop, members
 from ptxemu.ir.graph import Block, reads, writes
-from ptxemu.ir.ops import Op, Reg, SReg, Vec
+from ptxemu.ir.ops import Op, Reg, SReg, items_of
 
 LANE_MASKS = frozenset({"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"})
 VARYING_SREGS = frozenset({"tid", "laneid"}) | LANE_MASKS
@@ -79,13 +79,20 @@ class _Divergence:
                 work.append(node)
 
 
-def _varies_anyhow(op: Op) -> bool:
-    """Whether the results of an op may differ between lanes that agree on all that it reads."""
+def varies_by_effect(op: Op) -> bool:
+    """Whether an instruction is one whose results may differ between lanes that agree on all operands."""
     results = op.effects.results
-    if op.call is not None or results == "varying" or (results and results != "uniform" and op.mods.get("space") == "local"):
+    return results == "varying" or (results == "varying in local" and op.mods.get("space") == "local")
+
+
+def _varies_anyhow(op: Op) -> bool:
+    """The same of the op itself: a call, or an operand may differ that is no register."""
+    if op.call is not None or varies_by_effect(op):
         return True
-    items = (item for source in op.srcs for item in (source.items if isinstance(source, Vec) else (source,)))
-    return results != "uniform" and any(isinstance(item, SReg) and item.name.partition(".")[0] in VARYING_SREGS for item in items)
+    items = (item for source in op.srcs for item in items_of(source))
+    return op.effects.results != "uniform" and any(
+        isinstance(item, SReg) and item.name.partition(".")[0] in VARYING_SREGS for item in items
+    )
 
 
 def _decisive(op: Op) -> list[Reg]:
