@@ -16,7 +16,8 @@ def private_directory(directory: Path) -> Path | None:
 
     None where there is an objection.
     """
-    return None if objection(directory) else Path(os.path.realpath(directory))
+    resolved, wrong = _made(directory)
+    return None if wrong else resolved
 
 
 def objection(directory: Path) -> str:
@@ -25,20 +26,29 @@ def objection(directory: Path) -> str:
     It cannot be made, or others may change what the path stands for: the directory is somebody else's or writable for others,
     or a parent is and is not sticky.
     """
+    return _made(directory)[1]
+
+
+def _made(directory: Path) -> tuple[Path, str]:
+    """A directory without symbolic links, looked at once, and the objection to it."""
     try:
         resolved = Path(os.path.realpath(directory))
         _make(resolved)
-        paths = (resolved, *resolved.parents)
-        own, *parents = [os.lstat(path) for path in paths]
+        found = [os.lstat(path) for path in (resolved, *resolved.parents)]
     except (OSError, ValueError) as error:
-        return f"{directory} cannot be made: {(error.strerror if isinstance(error, OSError) else None) or error}"
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        return directory, f"{directory} cannot be made: {reason}"
+    return resolved, _objection_to(resolved, *found)
+
+
+def _objection_to(resolved: Path, own: os.stat_result, *parents: os.stat_result) -> str:
     if not stat.S_ISDIR(own.st_mode):
         return f"{resolved} is not a folder"
     if own.st_uid != os.geteuid():
         return f"{resolved} belongs to another user"
     if own.st_mode & OTHERS_WRITE:
         return f"{resolved} can be written by others (mode {stat.S_IMODE(own.st_mode):o}; try chmod go-w)"
-    unsafe = next((path for path, found in zip(paths[1:], parents, strict=True) if not _is_safe(found)), None)
+    unsafe = next((path for path, found in zip(resolved.parents, parents, strict=True) if not _is_safe(found)), None)
     return f"{unsafe}, above {resolved}, can be changed by others" if unsafe else ""
 
 
