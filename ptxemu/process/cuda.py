@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 SEARCH = "LD_LIBRARY_PATH"
 PRELOAD = "LD_PRELOAD"
+SEPARATORS = re.compile("[: ]")  # of PRELOAD
 PACKAGE = Path(__file__).resolve().parents[1]
 ASSEMBLER = "ptxemu-ptxas"
 
@@ -36,15 +38,16 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
     ``libptxemu_preload.so`` is for programs that have CUDA's runtime linked in (cuda/preload.c).
     """
     path = str(library_path())
-    search = [path, *_others(given, SEARCH, path)]
-    preloaded = f"{path}/libptxemu_preload.so"
-    preload = [*_others(given, PRELOAD, preloaded), preloaded]
+    search = [path, *(part for part in given.get(SEARCH, "").split(":") if part and part != path)]
     defaults = {"PTXEMU_PYTHON": sys.executable, "TRITON_DEFAULT_BACKEND": "nvidia"}
     if (ptxas := assembler()) is not None:
         defaults |= {"TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
-    return {**defaults, **given, SEARCH: ":".join(search), PRELOAD: ":".join(preload)}
+    return {**defaults, **given, SEARCH: ":".join(search), **_preloaded(given, f"{path}/libptxemu_preload.so")}
 
 
-def _others(given: Mapping[str, str], name: str, own: str) -> list[str]:
-    """What a list of paths has besides our own."""
-    return [part for part in given.get(name, "").replace(" ", ":").split(":") if part and part != own]
+def _preloaded(given: Mapping[str, str], own: str) -> dict[str, str]:
+    """What is loaded before a program, our own library last. The list cannot name paths with spaces or colons."""
+    if SEPARATORS.search(own):
+        return {}
+    others = [part for part in SEPARATORS.split(given.get(PRELOAD, "")) if part and part != own]
+    return {PRELOAD: ":".join([*others, own])}

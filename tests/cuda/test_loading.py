@@ -88,9 +88,9 @@ def test_where_things_lie(folder):
 
 
 def test_variables_that_are_given_stay():
-    given = {"LD_LIBRARY_PATH": f"/a:{library_path()}:/b", "PTXEMU_PYTHON": "/other", "TRITON_PTXAS_PATH": "/ptxas", "X": "1"}
+    given = {"LD_LIBRARY_PATH": f"/a:{library_path()}:/b c", "PTXEMU_PYTHON": "/other", "TRITON_PTXAS_PATH": "/ptxas", "X": "1"}
     made = environment(given)
-    assert made["LD_LIBRARY_PATH"] == f"{library_path()}:/a:/b"
+    assert made["LD_LIBRARY_PATH"] == f"{library_path()}:/a:/b c"
     assert {name: made[name] for name in given if name != "LD_LIBRARY_PATH"} == {
         name: value for name, value in given.items() if name != "LD_LIBRARY_PATH"
     }
