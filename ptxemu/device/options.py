@@ -9,8 +9,8 @@ Filter = Literal["point", "linear"]
 AddressMode = Literal["wrap", "clamp", "mirror", "border"]
 
 
-class SurfaceOptions(TypedDict, total=False):
-    """Those of :class:`ptxemu.device.surface.Surface`: mip levels, bytes of strides, and the block-linear layout."""
+class LayoutOptions(TypedDict, total=False):
+    """How texels lie in memory: mip levels, bytes of strides, and the block-linear layout."""
 
     levels: int
     pitch: int
@@ -20,6 +20,11 @@ class SurfaceOptions(TypedDict, total=False):
     block_height_log2: int
     block_depth_log2: int
     gob_order: Literal["swizzled", "linear"]
+
+
+class SurfaceOptions(LayoutOptions, total=False):
+    """Those of :class:`ptxemu.device.surface.Surface`."""
+
     enum_family: str
     queries: Mapping[str, int]
     enabled: bool
@@ -43,18 +48,10 @@ class SamplerOptions(TypedDict, total=False):
     max_anisotropy: int
 
 
-class TextureOptions(SamplerOptions, total=False):
+class TextureOptions(SamplerOptions, LayoutOptions, total=False):
     """Those of samplers, what a fetch returns, and how the memory lies, as for surfaces."""
 
     read_mode: Literal["element", "normalized_float"]
     srgb: bool
     layout: Literal["linear", "pitch", "block_linear"]
-    levels: int
-    pitch: int
-    slice_stride: int
-    layer_stride: int
-    pitch_align: int
-    block_height_log2: int
-    block_depth_log2: int
-    gob_order: Literal["swizzled", "linear"]
     name: str
