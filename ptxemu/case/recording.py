@@ -18,7 +18,7 @@ from ptxemu.case.schema import Case
 from ptxemu.case.sources import FILES, ArraySpec
 from ptxemu.case.table import MAX_TOML, parse_toml
 from ptxemu.text.errors import InputError, shown
-from ptxemu.text.files import MAX_PROGRAM, inside, read_file, read_text, reason
+from ptxemu.text.files import MAX_PROGRAM, inside, read_file, read_text, write_text
 
 FOLDER = "expected"  # where results lie that a case did not name
 SUFFIX = ".json"  # of what says who made a file
@@ -89,7 +89,7 @@ def expect_files(path: Path, names: Iterable[str]) -> None:
         parse_toml(text, str(file))
     except InputError:
         raise InputError(f"{file}: expect: cannot be added to; write into the file:\n{''.join(tables)}") from None
-    _write(file, text)
+    write_text(file, text)
 
 
 def file_name(name: str) -> str:
@@ -106,15 +106,8 @@ def _write_provenance(path: Path, case: Case, about: Mapping[str, str]) -> None:
         "case": case.title,
         "programs": {program.name: _digest(program) for program in case.programs},
     }
-    _write(path, json.dumps(facts, indent=2) + "\n")
+    write_text(path, json.dumps(facts, indent=2) + "\n")
 
 
 def _digest(path: Path) -> str:
     return f"sha256:{hashlib.sha256(read_file(path, MAX_PROGRAM)).hexdigest()}"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {reason(error)}") from None

@@ -21,7 +21,7 @@ from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import restrict
 from ptxemu.cli.streams import complain, finish, prepare
 from ptxemu.process.interruptible import any_left
-from ptxemu.text.errors import Error, InputError, InternalError, printable
+from ptxemu.text.errors import Error, InputError, InternalError, printable_lines
 
 COMMANDS = ("run", "test", "record", "shrink", "diff", "lint", "info", "compile", "assemble", "disassemble", "cuda", "doctor")
 INTERRUPTED = 130
@@ -100,9 +100,4 @@ def _run(arguments: list[str]) -> int:
 
 def _message(error: Error) -> str:
     text = str(error)
-    return _on_terminal(text if ": error: " in text.split("\n", 1)[0] else f"ptxemu: error: {text}")
-
-
-def _on_terminal(text: str) -> str:
-    """Text that may be quoted from files, without what a terminal would obey."""
-    return "\n".join(map(printable, text.split("\n")))
+    return printable_lines(text if ": error: " in text.split("\n", 1)[0] else f"ptxemu: error: {text}")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ptxemu.cli.isolation import is_isolated
 from ptxemu.driver.front import decoded, read_ptx
-from ptxemu.text.errors import InputError, printable
+from ptxemu.text.errors import InputError, printable_lines
 from ptxemu.text.files import MAX_PROGRAM, read_bounded
 from ptxemu.text.source import SourceFile
 
@@ -60,7 +60,7 @@ def _compiled(path: Path) -> str:
         made = Path(folder) / "made.ptx"
         command = [nvcc, "-ptx", "-lineinfo", "-o", str(made), str(path.absolute())]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
-        said = "\n".join(map(printable, (done.stderr or done.stdout).strip()[:LONGEST_MESSAGE].split("\n")))
+        said = printable_lines((done.stderr or done.stdout).strip()[:LONGEST_MESSAGE])
         if done.returncode or not made.is_file():
             raise InputError(f"{path}: nvcc could not compile it\n{said}")
         if said:

@@ -50,6 +50,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
+def printable_lines(text: str) -> str:
+    """The same of each line of a text."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def shown(value: object) -> str:
     """A value as messages show it: short, on one line, whatever it is."""
     if isinstance(value, int) and value.bit_length() > LARGEST_SHOWN:

@@ -30,6 +30,27 @@ def read_text(path: Path, limit: int, where: str = "") -> str:
         raise InputError(f"{named(path, where)}: not UTF-8 text") from None
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file of UTF-8 text; what is not Unicode, such as a part of a file's name, becomes an escape."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file."""
+    try:
+        path.write_bytes(data)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{named(path, '')}: {reason(error)}") from None
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those that it lies in, where there is none."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{named(path, '')}: {reason(error)}") from None
+
+
 def read_bounded(file: BinaryIO, limit: int, name: str) -> bytes:
     """All that a file or a pipe still has; InputError, beginning with ``name``, if that is more than ``limit`` bytes."""
     data = file.read(limit + 1)

@@ -14,9 +14,8 @@ import ptxemu
 from ptxemu.cli.suite.exhibit import Exhibit
 from ptxemu.cli.suite.markup import add, columns, document, times
 from ptxemu.cli.suite.outcome import FINE, PASSED, CaseOutcome, told
-from ptxemu.cli.suite.report import write
 from ptxemu.text.errors import InputError
-from ptxemu.text.files import read_text, reason
+from ptxemu.text.files import make_folder, read_text, write_text
 
 PAGE, TIMES = "index.html", "times.json"
 MAX_TIMES = 64 << 20  # bytes of the times of the last run
@@ -69,14 +68,11 @@ for (const button of document.querySelectorAll(".filters button")) {
 
 def write_html(folder: Path, results: Sequence[CaseOutcome]) -> None:
     """Write the page into a folder, and the times that the next one is compared with."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: {reason(error)}") from None
+    make_folder(folder)
     last = _last_times(folder / TIMES)
-    write(folder / PAGE, page(results, last))
+    write_text(folder / PAGE, page(results, last))
     now = {str(item.path): item.seconds for item in results}
-    write(folder / TIMES, json.dumps({**last, **now}) + "\n")
+    write_text(folder / TIMES, json.dumps({**last, **now}) + "\n")
 
 
 def page(results: Sequence[CaseOutcome], last: Mapping[str, float]) -> str:
@@ -101,11 +97,8 @@ def page(results: Sequence[CaseOutcome], last: Mapping[str, float]) -> str:
     add(body, "h2", "Times")
     slowest = sorted(results, key=lambda item: -item.seconds)[:SLOWEST]
     times(body, [(str(item.path), item.seconds, last.get(str(item.path))) for item in slowest])
-    add(
-        body,
-        "p",
-        "Blue: this run. Grey: the last one that was reported here." if last else "There is no earlier run to compare with.",
-    )
+    legend = "Blue: this run. Grey: the last one that was reported here." if last else "There is no earlier run to compare with."
+    add(body, "p", legend)
     add(body, "script", SCRIPT)
     return document(root)
 

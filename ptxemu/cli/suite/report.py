@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 from ptxemu.case.matrix import split_point
 from ptxemu.cli.results import plain
 from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
-from ptxemu.text.errors import InputError
-from ptxemu.text.files import reason
+from ptxemu.text.files import write_text
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -39,7 +38,7 @@ def write_junit(path: Path, results: Sequence[CaseOutcome]) -> None:
             ElementTree.SubElement(case, "system-out").text = clean(item.output)
     root = ElementTree.Element("testsuites")
     root.append(suite)
-    write(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
+    write_text(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
 
 
 def write_json(path: Path, results: Sequence[CaseOutcome], exhibits: bool = False) -> None:
@@ -60,17 +59,9 @@ def write_json(path: Path, results: Sequence[CaseOutcome], exhibits: bool = Fals
     ]
     passed = sum(item.status == PASSED for item in results)
     facts = {"total": len(results), "passed": passed, "cases": cases}
-    write(path, json.dumps(plain(facts), indent=2) + "\n")
+    write_text(path, json.dumps(plain(facts), indent=2) + "\n")
 
 
 def clean(text: str) -> str:
     """A text without the characters that XML does not have."""
     return NOT_XML.sub("?", text)
-
-
-def write(path: Path, text: str) -> None:
-    """Write a report."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {reason(error)}") from None

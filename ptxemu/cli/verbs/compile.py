@@ -22,7 +22,7 @@ from ptxemu.driver.pipeline import Hook, verify_bodies
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.ops import Module
 from ptxemu.text.errors import InputError
-from ptxemu.text.files import inside, reason
+from ptxemu.text.files import inside, make_folder, write_bytes
 from ptxemu.text.symbols import plain_name, symbol_of
 
 SUFFIXES = {"ir": ".ir", "llvm": ".ll", "asm": ".s", "obj": ".o"}
@@ -122,10 +122,7 @@ def _files(names: list[str], output: str | None, suffix: str) -> Iterable[tuple[
     """Which kernels go to which file: a file of its own each, if the output is a folder or is written like one."""
     if output is None or not (output.endswith("/") or Path(output).is_dir()):
         return [(names, None if output is None else Path(output))]
-    try:
-        Path(output).mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{output}: {reason(error)}") from None
+    make_folder(Path(output))
     return [([name], inside(Path(output), f"{name}{suffix}", "-o")) for name in names]
 
 
@@ -134,10 +131,7 @@ def _write(code: Code, as_json: bool) -> None:
         if not as_json:
             click.echo(code.data, nl=False)
         return
-    try:
-        code.file.write_bytes(code.data)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{code.file}: {reason(error)}") from None
+    write_bytes(code.file, code.data)
     if len(code.kernels) > 1 and not as_json:
         for kernel in code.kernels:
             click.echo(f"{code.file}: {kernel['plain_name']} is {kernel['symbol']}")

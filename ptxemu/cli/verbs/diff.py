@@ -14,7 +14,7 @@ from ptxemu.cli.outcome import duration
 from ptxemu.cli.results import summary
 from ptxemu.cli.suite.failing import differences
 from ptxemu.device.device import Device
-from ptxemu.text.errors import Fault, LaunchTimeout, printable
+from ptxemu.text.errors import Fault, LaunchTimeout, printable, printable_lines
 
 Ended = CaseResult | Fault | LaunchTimeout
 
@@ -65,7 +65,7 @@ def _told(case: Case, ends: list[tuple[Ended, str]], names: tuple[str, str]) -> 
     if not isinstance(one, CaseResult) or not isinstance(other, CaseResult):
         for name, (end, _) in zip(names, ends, strict=True):
             text = "ended well" if isinstance(end, CaseResult) else str(end)
-            click.echo(f"{printable(name)}: " + "\n".join(map(printable, text.split("\n"))))
+            click.echo(f"{printable(name)}: {printable_lines(text)}")
         return False
     found = differences(case, one.arrays, other.arrays, names[1])
     wrong = [item for item in found if not item.passed]

@@ -21,7 +21,7 @@ from ptxemu.case.table import read_toml
 from ptxemu.case.toml_text import toml_text
 from ptxemu.cli.options import device_of, device_options
 from ptxemu.cli.suite.failing import Candidates
-from ptxemu.text.errors import InputError, printable
+from ptxemu.text.errors import InputError, printable, printable_lines
 from ptxemu.text.files import reason
 
 
@@ -61,7 +61,7 @@ def command(
         failure = candidates.failure(data, against)
         if failure is None:
             raise InputError(f"{case.path}: does not fail" + (" where the other program does not" if against else ""))
-        click.echo(f"{printable(str(path))}: {_printable(failure.message)}")
+        click.echo(f"{printable(str(path))}: {printable_lines(failure.message)}")
         shrinker = Shrinker(
             data,
             lambda smaller: (found := candidates.failure(smaller, against)) is not None and found.kind == failure.kind,
@@ -75,7 +75,7 @@ def command(
         assert last is not None, "it failed when it was taken"
         wanted = run(replace(candidates.case(smallest), programs=against)).arrays if against else {}
         _write(candidates.concrete(smallest), case, wanted, output_dir)
-    click.echo(f"{shrinker.runs} cases tried; {output_dir / 'case.toml'}: {_printable(last.message)}")
+    click.echo(f"{shrinker.runs} cases tried; {output_dir / 'case.toml'}: {printable_lines(last.message)}")
     return 0
 
 
@@ -84,10 +84,6 @@ def _check(case: Case, against: tuple[Path, ...]) -> None:
     if fixed and not against:
         told = "with other inputs they would be others; --against FILE compares with another program"
         raise InputError(f"{case.path}: the results that {', '.join(fixed)} must have are fixed: {told}")
-
-
-def _printable(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
 
 
 def _write(data: Data, case: Case, wanted: Mapping[str, Array], folder: Path) -> None:

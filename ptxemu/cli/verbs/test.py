@@ -37,7 +37,7 @@ from ptxemu.cli.suite.pool import run_in_processes
 from ptxemu.cli.suite.report import write_json, write_junit
 from ptxemu.cli.suite.selection import failed_before, remember, select
 from ptxemu.cli.suite.update import updated
-from ptxemu.text.errors import InputError, printable
+from ptxemu.text.errors import InputError, printable, printable_lines
 
 MAX_PROCESSES = 256
 STYLES = {PASSED: "green", FAILED: "red", ERROR: "red", UNSUPPORTED: "yellow", SKIPPED: "yellow", EXPECTED: "yellow"}
@@ -174,7 +174,7 @@ class _Suite:
             if outcome.message:
                 title = f"\n{printable(str(outcome.path))}: {outcome.status}"
                 self._console.print(Text(title, style=STYLES[outcome.status]))
-                self._console.print(Text("\n".join(map(printable, outcome.message.split("\n")))))
+                self._console.print(Text(printable_lines(outcome.message)))
         rest = self._count - len(self.outcomes)
         text = f"\n{told(self.outcomes)}" + (f", {rest} did not run" if rest else "")
         fine = not rest and all(outcome.fine for outcome in self.outcomes)
