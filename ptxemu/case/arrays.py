@@ -1,14 +1,9 @@
-"""Arrays that cases and the command line describe in words: files, generated data, literal values."""
+"""Arrays that cases and the command line describe in words: generated data and literal values."""
 
 from __future__ import annotations
 
 import math
-import os
-import stat
-import warnings
 from collections.abc import Callable, Mapping
-from io import BufferedReader
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +11,11 @@ from numpy.typing import NDArray
 
 from ptxemu.device.device import machine_memory
 from ptxemu.device.dtypes import SMALL_FLOATS, dtype_named
-from ptxemu.process.locks import importing
 from ptxemu.text.errors import InputError, shown
-from ptxemu.text.files import named, reason, unreadable
 
 Array = NDArray[Any]
 
-SUFFIXES = (".npy", ".png")  # of files that arrays are saved in
 MAX_AXES = 32
-MAX_PIXELS = 1 << 27  # of a picture; a small file can claim to have any number
 
 
 def dtype_of(name: object, where: str) -> np.dtype[Any]:
@@ -115,103 +106,13 @@ def values(spec: Mapping[str, Any], where: str) -> Array:
     return converted
 
 
-GENERATORS: dict[str, tuple[Callable[[Mapping[str, Any], str], Array], frozenset[str]]] = {
-    "zeros": (zeros, frozenset({"dtype", "shape"})),
-    "full": (full, frozenset({"dtype", "shape", "value"})),
-    "arange": (arange, frozenset({"dtype", "shape", "start", "step"})),
-    "random": (random, frozenset({"dtype", "shape", "seed", "low", "high"})),
+GENERATORS: dict[str, tuple[Callable[[Mapping[str, Any], str], Array], tuple[str, ...]]] = {
+    "zeros": (zeros, ("dtype", "shape")),
+    "full": (full, ("dtype", "shape", "value")),
+    "arange": (arange, ("dtype", "shape", "start", "step")),
+    "random": (random, ("dtype", "shape", "seed", "low", "high")),
 }
-
-
-def load_npy(path: Path, where: str) -> Array:
-    """An array from a ``.npy`` file; pickled objects are refused."""
-    try:
-        with path.open("rb") as file:
-            return _read_npy(file)
-    except MemoryError:
-        raise
-    except OSError as error:
-        raise InputError(f"{named(path, where)}: {unreadable(error)}") from None
-    except Exception as error:  # a damaged header is evaluated, and raises almost anything
-        raise InputError(f"{named(path, where)}: not a valid .npy file ({_first_line(error)})") from None
-
-
-def _read_npy(file: BufferedReader) -> Array:
-    if file.peek(4)[:4] == b"PK\x03\x04":
-        raise ValueError("an archive of arrays, not one .npy array")
-    version = np.lib.format.read_magic(file)
-    if version > (3, 0):
-        raise ValueError("of an unknown version")
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(file)
-    status = os.fstat(file.fileno())
-    if dtype.hasobject:
-        raise ValueError("it has Python objects, not numbers")
-    if stat.S_ISREG(status.st_mode) and math.prod(shape) * dtype.itemsize > status.st_size - file.tell():
-        raise ValueError("it is shorter than its header says")
-    file.seek(0)
-    loaded: Array = np.lib.format.read_array(file, allow_pickle=False)
-    return loaded
-
-
-def of_type(array: Array, name: str, where: str) -> Array:
-    """An array whose elements are those of a type, or as many bytes: .npy files have no bf16, e4m3 or e5m2."""
-    dtype = dtype_of(name, where)
-    if array.dtype.type is np.void and array.dtype.names is None and array.dtype.itemsize == dtype.itemsize:
-        return array.view(dtype)
-    if array.dtype != dtype:
-        raise InputError(f"{where}: the file has elements of {array.dtype.name}, not {dtype.name}")
-    return array
-
-
-def load_png(path: Path, where: str) -> Array:
-    """A picture as bytes: (height, width) for grey, (height, width, 4) else."""
-    image = _pillow(where)
-    try:
-        with warnings.catch_warnings(action="ignore"), path.open("rb") as file, image.open(file, formats=["PNG"]) as picture:
-            if (pixels := picture.width * picture.height) > MAX_PIXELS:
-                raise ValueError(f"it has {pixels} pixels, more than {MAX_PIXELS}")
-            return np.array(picture.convert("L" if picture.mode in ("1", "L") else "RGBA"))
-    except MemoryError:
-        raise
-    except Exception as error:  # Pillow's decoders have no exception of their own
-        if isinstance(error, OSError) and error.errno:
-            raise InputError(f"{named(path, where)}: {unreadable(error)}") from None
-        raise InputError(f"{named(path, where)}: not a readable picture ({_first_line(error)})") from None
-
-
-def save_array(path: Path, array: Array, where: str) -> None:
-    """Write a ``.npy`` or, for bytes of shape (height, width[, 3 or 4]), a ``.png`` file."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{where}: {path}: must end in {' or '.join(SUFFIXES)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
-            raise InputError(f"{where}: {path}: exists but is not a file")
-        if path.suffix == ".png":
-            _save_png(path, array, where)
-        else:
-            np.save(path, array, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{where}: {path}: {reason(error)}") from None
-
-
-def _save_png(path: Path, array: Array, where: str) -> None:
-    image = _pillow(where)
-    picture = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array
-    colours = picture.ndim == 3 and picture.shape[2] in (3, 4)
-    if picture.dtype != np.uint8 or not (picture.ndim == 2 or colours) or not picture.size:
-        raise InputError(f"{where}: a picture needs u8 of shape (height, width[, 3 or 4]), not {_describe(array)}")
-    image.fromarray(np.ascontiguousarray(picture)).save(path)
-
-
-def _pillow(where: str) -> Any:
-    try:
-        with importing:
-            from PIL import Image
-    except ImportError:
-        raise InputError(f"{where}: pictures need Pillow: pip install 'ptxemu[images]'") from None
-    return Image
+"""What makes arrays, and the keys of its table, in the order in which the command line gives their values."""
 
 
 def _shape_and_dtype(spec: Mapping[str, Any], where: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -273,11 +174,3 @@ def _in_range(value: Any, dtype: np.dtype[Any]) -> bool:
 def _magnitude(value: Any) -> Any:
     """How large a number is; those that every float type has count least."""
     return abs(value) if abs(value) < math.inf else -1
-
-
-def _describe(array: Array) -> str:
-    return f"{array.dtype.name} of shape {array.shape}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

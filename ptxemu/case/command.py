@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ptxemu.case.arrays import Array, load_npy
+from ptxemu.case.array_files import load_npy
+from ptxemu.case.arrays import Array
 from ptxemu.case.recording import file_name
 from ptxemu.case.schema import Case
 from ptxemu.text.errors import InputError, shown

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.arrays import Array, save_array
+from ptxemu.case.array_files import save_array
+from ptxemu.case.arrays import Array
 from ptxemu.case.discovery import case_file
 from ptxemu.case.matrix import split_point
 from ptxemu.case.schema import Case

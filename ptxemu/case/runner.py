@@ -12,7 +12,8 @@ import numpy as np
 
 from ptxemu.api import Kernel, Module, load
 from ptxemu.case.arguments import Argument, Name, StructSpec
-from ptxemu.case.arrays import SUFFIXES, Array, save_array
+from ptxemu.case.array_files import SUFFIXES, save_array
+from ptxemu.case.arrays import Array
 from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.compare import Comparison, compare
 from ptxemu.case.expression import evaluate

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.case.arrays import Array
+from ptxemu.case.arrays import GENERATORS, Array
 from ptxemu.case.sizes import Place, arrays, axes, elements, sizes, threads, value_at, with_value
 from ptxemu.device.dtypes import SMALL_FLOATS
 
@@ -130,7 +130,7 @@ def _name(place: Place) -> str:
     """What a place is called: ``n`` of an argument, ``x`` of the shape of an array, ``block``."""
     if "shape" in place:
         place = place[: place.index("shape")]
-        place = place[:-1] if place[-1] in ("zeros", "full", "arange", "random") else place
+        place = place[:-1] if place[-1] in GENERATORS else place
     parts = [part for part in place if part not in ("args", "buffers")]
     return ".".join(map(str, parts))
 

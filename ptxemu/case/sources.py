@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ptxemu.case.arrays import GENERATORS, Array, load_npy, load_png, of_type, values
+from ptxemu.case.array_files import load_npy, load_png, of_type
+from ptxemu.case.arrays import GENERATORS, Array, values
 from ptxemu.case.table import Table
 from ptxemu.text.files import regular
 
@@ -37,11 +38,10 @@ class ArraySpec:
 
     def make(self) -> Array:
         """The array, read or generated."""
-        if self.kind == "npy":
-            array = load_npy(regular(self.folder / self.spec, self.where), self.where)
+        if self.kind in FILES:
+            load = load_png if self.kind == "png" else load_npy
+            array = load(regular(self.folder / self.spec, self.where), self.where)
             return array if self.dtype is None else of_type(array, self.dtype, self.where)
-        if self.kind == "png":
-            return load_png(regular(self.folder / self.spec, self.where), self.where)
         if self.kind == "values":
             return values(self.spec, self.where)
         return GENERATORS[self.kind][0](self.spec, self.where)

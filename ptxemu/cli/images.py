@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptxemu.case.arrays import Array, load_npy, load_png
+from ptxemu.case.array_files import load_array
+from ptxemu.case.arrays import Array
 from ptxemu.case.images import SAMPLER_OPTIONS, SURFACE_OPTIONS, TEXTURE_OPTIONS, SamplerSpec, SurfaceSpec, TextureSpec
 from ptxemu.cli.values import parse_number, parse_shape
 from ptxemu.device.surface import LAYOUTS
@@ -89,8 +90,7 @@ def _texels(text: str, where: str) -> tuple[Array | None, tuple[int, ...] | None
     """The array in a file or the extents of zeros, width first, and what follows them."""
     source, _, rest = text.partition(":")
     if source.startswith("@"):
-        path = Path(source[1:])
-        return (load_png if path.suffix == ".png" else load_npy)(path, where), None, rest
+        return load_array(Path(source[1:]), where), None, rest
     if source != "zeros":
         raise InputError(f"{where}: {shown(source)} is no source of texels: give @file.png, @file.npy or zeros:WIDTHxHEIGHT")
     extents, _, rest = rest.partition(":")

@@ -11,7 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from ptxemu.case.arguments import Name, StructSpec, check_names
-from ptxemu.case.arrays import SUFFIXES, Array
+from ptxemu.case.array_files import SUFFIXES
+from ptxemu.case.arrays import Array
 from ptxemu.case.images import SamplerSpec, SurfaceSpec, TextureSpec
 from ptxemu.case.sources import Source
 from ptxemu.case.tolerance import LIMITS, Tolerance, tolerance_of

@@ -9,7 +9,8 @@ from typing import Any
 import click
 import numpy as np
 
-from ptxemu.case.arrays import Array, save_array
+from ptxemu.case.array_files import save_array
+from ptxemu.case.arrays import Array
 from ptxemu.case.compare import Comparison, compare
 from ptxemu.case.resources import Resources
 from ptxemu.cli import results

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptxemu.case.arrays import Array
+from ptxemu.device.picture import flat
 from ptxemu.text.errors import InputError, shown
 
 SELECTION = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<index>[^\[\]]*)\])?")
@@ -94,11 +95,10 @@ def _columns() -> int:
 
 def picture(array: Array) -> str | None:
     """Bytes of shape (height, width[, 1, 3 or 4]) as coloured characters, two pixels each; None where stdout cannot show them."""
-    flat = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array
-    colours = flat.ndim == 3 and flat.shape[2] in (3, 4)
-    if flat.dtype != np.uint8 or not (flat.ndim == 2 or colours) or min(flat.shape[:2], default=0) < 2 or not _has_colours():
+    pixels = flat(array)
+    if pixels is None or pixels.dtype != np.uint8 or min(pixels.shape[:2]) < 2 or not _has_colours():
         return None
-    small = _reduced(flat[..., :3] if colours else np.repeat(flat[..., None], 3, axis=2))
+    small = _reduced(pixels[..., :3] if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=2))
     lines = []
     for upper, lower in zip(small[0::2], small[1::2], strict=True):
         pairs = zip(upper.tolist(), lower.tolist(), strict=True)

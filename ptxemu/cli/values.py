@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ptxemu.case.arguments import from_hexadecimal
-from ptxemu.case.arrays import GENERATORS, Array, dtype_of, load_npy, load_png
+from ptxemu.case.array_files import load_array
+from ptxemu.case.arrays import GENERATORS, Array, dtype_of
 from ptxemu.text.errors import LONGEST_SHOWN, InputError, shown
 
-# What the fields after dtype and shape of name:dtype:shape:... mean.
-FIELDS: dict[str, tuple[str, ...]] = {
-    "zeros": (),
-    "full": ("value",),
-    "arange": ("start", "step"),
-    "random": ("seed", "low", "high"),
-}
 COUNT = re.compile(r" *[0-9]{1,20} *")  # longer ones are never right
 Value = int | float | bytes | Array
 
@@ -33,8 +27,7 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
 def parse_value(text: str, where: str) -> Value:
     """A number, ``@file.npy``, ``@file.png``, ``bytes:HEX``, or ``zeros|full|arange|random:dtype:shape:...``."""
     if text.startswith("@"):
-        path = Path(text[1:])
-        return load_png(path, where) if path.suffix == ".png" else load_npy(path, where)
+        return load_array(Path(text[1:]), where)
     kind, colon, rest = text.partition(":")
     if colon:
         return from_hexadecimal(rest, f"{where}: bytes") if kind == "bytes" else _generated(kind, rest, where)
@@ -78,14 +71,13 @@ def _generated(kind: str, rest: str, where: str) -> Array:
         raise InputError(f"{where}: no array is made by {shown(kind)}; there are {', '.join(GENERATORS)}")
     dtype, *fields = rest.split(":")
     dtype_of(dtype, where)
-    names = FIELDS[kind]
-    if not fields or len(fields) > 1 + len(names):
-        wanted = ":".join([kind, "dtype", "shape", *names])
-        raise InputError(f"{where}: must be {wanted}")
+    make, keys = GENERATORS[kind]
+    if not fields or len(fields) >= len(keys):
+        raise InputError(f"{where}: must be {':'.join([kind, *keys])}")
     spec: dict[str, Any] = {"dtype": dtype, "shape": parse_shape(fields[0], where)}
-    for name, text in zip(names, fields[1:], strict=False):
+    for name, text in zip(keys[2:], fields[1:], strict=False):
         number = parse_number(text)
         if number is None:
             raise InputError(f"{where}: {name} {shown(text)} is not a number")
         spec[name] = number
-    return GENERATORS[kind][0](spec, where)
+    return make(spec, where)

@@ -43,10 +43,10 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise InputError(f"{named(path, '')}: {reason(error)}") from None
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path | str) -> None:
     """Make a folder, and those that it lies in, where there is none."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        os.makedirs(path, exist_ok=True)
     except (OSError, ValueError) as error:
         raise InputError(f"{named(path, '')}: {reason(error)}") from None
 
@@ -59,7 +59,7 @@ def read_bounded(file: BinaryIO, limit: int, name: str) -> bytes:
     return data
 
 
-def named(path: Path, where: str) -> str:
+def named(path: Path | str, where: str) -> str:
     """What messages call a file."""
     name = str(path) if len(str(path)) <= LONGEST_NAME else f"...{str(path)[-LONGEST_NAME:]}"
     return f"{where}: {name}" if where else name

@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ptxemu import InputError
-from ptxemu.case.arrays import arange, dtype_of, full, load_npy, load_png, random, save_array, values, zeros
+from ptxemu.case.array_files import load_npy, load_png, save_array
+from ptxemu.case.arrays import arange, dtype_of, full, random, values, zeros
 from ptxemu.case.compare import compare, ulp_distance
 from ptxemu.case.tolerance import Tolerance
 

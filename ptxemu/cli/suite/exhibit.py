@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 
 from ptxemu.case.arrays import Array
 from ptxemu.case.compare import aligned, errors
+from ptxemu.device.picture import encoded, flat, thinned
 from ptxemu.text.errors import Fault, InputError
 from ptxemu.text.files import MAX_PROGRAM, read_text
 
 BINS = 24
 MAX_SHOWN = 1024  # pixels of a picture in each direction; of larger ones every n-th is shown
 CONTEXT = 3  # lines around the one that a fault names
-COLOURS = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +84,19 @@ def _histogram(error: NDArray[np.float64]) -> tuple[int, int, float, float, tupl
 
 def _visible(error: NDArray[np.float64]) -> Array:
     """Errors as a grey picture, the largest white; those of a pixel's components as one."""
-    flat = error.max(axis=-1) if error.ndim == 3 else error
-    finite = np.where(np.isfinite(flat), flat, 0)
-    grey = np.where(np.isfinite(flat), finite / (finite.max() or 1), 1)
+    whole = error.max(axis=-1) if error.ndim == 3 else error
+    finite = np.where(np.isfinite(whole), whole, 0)
+    grey = np.where(np.isfinite(whole), finite / (finite.max() or 1), 1)
     visible: Array = np.ceil(255 * grey).astype(np.uint8)
     return visible
 
 
 def _png(array: Array, is_surface: bool = False) -> str:
     """Bytes or floats of shape (height, width[, 1, 3 or 4]) as a picture; nothing if they are none, or without Pillow."""
-    flat = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array
-    coloured = flat.ndim == 3 and flat.shape[2] in COLOURS
-    grey = flat.ndim == 2 and (flat.dtype == np.uint8 or is_surface)
-    if min(flat.shape[:2], default=0) < 2 or not (coloured or grey):
+    picture = flat(array)
+    if picture is None or min(picture.shape[:2]) < 2:
         return ""
-    if flat.dtype.kind == "f":
-        flat = np.rint(255 * np.clip(np.nan_to_num(flat.astype(np.float64)), 0, 1)).astype(np.uint8)
-    try:
-        from PIL import Image
-    except ImportError:
-        return ""
-    if flat.dtype != np.uint8:
-        return ""
-    step = -(-max(flat.shape[:2]) // MAX_SHOWN)
-    file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(flat[::step, ::step])).save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()
+    if picture.dtype.kind == "f" and (picture.ndim == 3 or is_surface):
+        picture = np.rint(255 * np.clip(np.nan_to_num(picture.astype(np.float64)), 0, 1)).astype(np.uint8)
+    png = encoded(thinned(picture, MAX_SHOWN)) if picture.dtype == np.uint8 else None
+    return base64.b64encode(png).decode() if png is not None else ""

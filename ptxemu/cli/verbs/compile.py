@@ -99,10 +99,8 @@ class _Compiler:
         started = time.perf_counter()
         if self.kind == "ir":
             texts = [emit_ir(self.module, name, self.options, self.after, self.analyses, self.hook) for name in names]
-            data, kernels = (
-                "\n".join(dict.fromkeys(texts)).encode(),
-                [_named(name, f"@{name}") for name in names],
-            )
+            data = "\n".join(dict.fromkeys(texts)).encode()
+            kernels = [_named(name, f"@{name}") for name in names]
         else:
             made, lowered = emit_all(self.module, names, self.options, self.kind, self.hook)
             data = made if isinstance(made, bytes) else made.encode()
@@ -122,7 +120,7 @@ def _files(names: list[str], output: str | None, suffix: str) -> Iterable[tuple[
     """Which kernels go to which file: a file of its own each, if the output is a folder or is written like one."""
     if output is None or not (output.endswith("/") or Path(output).is_dir()):
         return [(names, None if output is None else Path(output))]
-    make_folder(Path(output))
+    make_folder(output)
     return [([name], inside(Path(output), f"{name}{suffix}", "-o")) for name in names]
 
 
