@@ -18,6 +18,7 @@ from ptxemu.case.matrix import split_point
 from ptxemu.case.schema import Case
 from ptxemu.case.sources import FILES, ArraySpec
 from ptxemu.case.table import MAX_TOML, parse_toml
+from ptxemu.case.toml_text import quoted
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.files import MAX_PROGRAM, inside, read_file, read_text, write_text
 
@@ -78,13 +79,22 @@ def told(facts: Mapping[str, Any]) -> str:
     return f"{maker}, {facts['date']}" if "date" in facts else maker
 
 
+def changed(case: Case, arrays: Mapping[str, Array]) -> list[str]:
+    """The surfaces of a case, and its arrays whose contents are not the first ones any more."""
+    return [name for name, array in arrays.items() if name in case.surfaces or _differs(case, name, array)]
+
+
+def _differs(case: Case, name: str, array: Array) -> bool:
+    return name in case.buffers and case.buffers[name].make().tobytes() != array.tobytes()
+
+
 def expect_files(path: Path, names: Iterable[str]) -> None:
     """Let a case file that expects nothing yet compare these arrays with files in ``expected``."""
     file, point = split_point(path)
     file = case_file(file)
     if point is not None:
         raise InputError(f'{file}: is a sweep: say which files have its results, such as npy = "{FOLDER}/${{n}}.npy"')
-    tables = [f'[expect.outputs.{json.dumps(name)}]\nnpy = "{FOLDER}/{file_name(name)}.npy"\n' for name in names]
+    tables = [f'[expect.outputs.{quoted(name)}]\nnpy = "{FOLDER}/{file_name(name)}.npy"\n' for name in names]
     text = "\n".join([read_text(file, MAX_TOML).rstrip("\n") + "\n", *tables])
     try:
         parse_toml(text, str(file))

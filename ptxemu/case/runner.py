@@ -76,7 +76,8 @@ def run_case(
     result.arrays = run.resources.arrays()
     if checks:
         result.expected = _expected(case, run.resources.inputs, result.arrays)
-        result.comparisons = [_compared(case, name, result.arrays[name], array) for name, array in result.expected.items()]
+        wanted = result.expected.items()
+        result.comparisons = [compare(name, result.arrays[name], array, case.tolerance_of(name)) for name, array in wanted]
     for name, target in targets.items():
         save_array(target, result.arrays[name], f"{case.path}: save.{name}")
         result.saved.append(target)
@@ -144,10 +145,6 @@ def kernel_of(module: Module, spec: LaunchSpec) -> Kernel:
     if len(module) != 1:
         raise InputError(f"{spec.where}: entry: is missing; {module.name} has {', '.join(module)}")
     return next(iter(module.values()))
-
-
-def _compared(case: Case, name: str, array: Array, expected: Any) -> Comparison:
-    return compare(name, array, expected, case.outputs.get(name, Output(None, case.tolerance)).tolerance)
 
 
 def _expected(case: Case, inputs: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:

@@ -80,6 +80,10 @@ class Case:
         """Whether the case says what to expect."""
         return self.reference is not None or bool(self.outputs)
 
+    def tolerance_of(self, name: str) -> Tolerance:
+        """How far an array may be off."""
+        return self.outputs[name].tolerance if name in self.outputs else self.tolerance
+
 
 def read_case(path: Path) -> Case:
     """Read a case file, or the one in a folder; of a sweep, the point that is named behind it in brackets."""

@@ -31,10 +31,11 @@ def _pairs(table: dict[str, Any]) -> list[str]:
 
 
 def _key(key: str) -> str:
-    return key if BARE.fullmatch(key) else _text(key)
+    return key if BARE.fullmatch(key) else quoted(key)
 
 
-def _text(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text or a key in quotes."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -45,4 +46,4 @@ def _value(value: Any) -> str:
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return _text(value) if isinstance(value, str) else str(value)
+    return quoted(value) if isinstance(value, str) else str(value)

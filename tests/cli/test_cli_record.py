@@ -52,6 +52,13 @@ def facts(path: str = "expected/y.npy.json") -> dict[str, Any]:
     return found
 
 
+def test_names_of_arrays_are_keys() -> None:
+    """Also of letters that JSON writes as two escapes, which TOML does not take."""
+    write("[buffers]\n'𝐲' = { full = { dtype = 'f32', shape = 4, value = 0.5 } }\n", case=CASE.replace("y = {", "y = '𝐲'\n#"))
+    assert run(["record", "case.toml"]) == run(["test", "case.toml"]) == 0
+    np.testing.assert_array_equal(np.load("expected/𝐲.npy"), RIGHT)
+
+
 def refused(message: str, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
     assert run(["record", "case.toml", *arguments]) == 2
     err = capsys.readouterr().err

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from ptxemu.case import Case, CaseResult, read_case, run_case
+from ptxemu.case.failing import differences
 from ptxemu.cli.inputs import parse_tolerance
 from ptxemu.cli.options import device_of, device_options
 from ptxemu.cli.outcome import duration
 from ptxemu.cli.results import summary
-from ptxemu.cli.suite.failing import differences
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, LaunchTimeout, printable, printable_lines
 

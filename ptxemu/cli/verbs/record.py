@@ -13,7 +13,7 @@ from ptxemu.case.arrays import Array
 from ptxemu.case.command import run_command
 from ptxemu.case.compare import compare
 from ptxemu.case.gpu import run_on_gpu
-from ptxemu.case.recording import Recorded, expect_files, provenance, record, recorded, told
+from ptxemu.case.recording import Recorded, changed, expect_files, provenance, record, recorded, told
 from ptxemu.case.sources import ArraySpec
 from ptxemu.case.tolerance import Tolerance
 from ptxemu.cli.options import device_of, device_options
@@ -75,24 +75,15 @@ def _record(path: Path, make: Callable[[Case], Made]) -> None:
         raise InputError(f"{case.path}: expects what is computed, so there is nothing to record")
     arrays, about = make(case)
     if not case.checks:
-        expect_files(path, _changed(case, arrays))
+        names = changed(case, arrays)
+        if not names:
+            raise InputError(f"{case.path}: nothing changes an array of the case, so there is nothing to record")
+        expect_files(path, names)
         case = read_case(path)
     changes = {file.name: _difference(case, file, arrays) for file in recorded(case)}
     click.echo(f"{printable(str(path))}: by {printable(told(about))}")
     for file in record(case, arrays, about):
         click.echo(f"  {printable(summary(file.name, arrays[file.name]))} in {printable(str(file.path))} ({changes[file.name]})")
-
-
-def _changed(case: Case, arrays: dict[str, Array]) -> list[str]:
-    """The arrays of the case whose contents are not the first ones any more."""
-    found = [name for name, array in arrays.items() if name in case.surfaces or _differs(case, name, array)]
-    if not found:
-        raise InputError(f"{case.path}: nothing changes an array of the case, so there is nothing to record")
-    return found
-
-
-def _differs(case: Case, name: str, array: Array) -> bool:
-    return name in case.buffers and case.buffers[name].make().tobytes() != array.tobytes()
 
 
 def _difference(case: Case, file: Recorded, arrays: dict[str, Array]) -> str:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import count as count_from
 from pathlib import Path
 
 import click
 
 from ptxemu.case import Case, case_file, read_case, run_case
-from ptxemu.case.arrays import Array
+from ptxemu.case.failing import Candidates
 from ptxemu.case.matrix import at_point, split_point
-from ptxemu.case.shrinking import Data, Shrinker, literal
-from ptxemu.case.sizes import files, value_at, with_value
+from ptxemu.case.shrinking import Shrinker
+from ptxemu.case.standalone import write_case
 from ptxemu.case.table import read_toml
-from ptxemu.case.toml_text import toml_text
 from ptxemu.cli.options import device_of, device_options
-from ptxemu.cli.suite.failing import Candidates
 from ptxemu.text.errors import InputError, printable, printable_lines
-from ptxemu.text.files import reason
 
 
 @click.command("shrink")
@@ -74,7 +68,7 @@ def command(
         last = candidates.failure(smallest, against)
         assert last is not None, "it failed when it was taken"
         wanted = run(replace(candidates.case(smallest), programs=against)).arrays if against else {}
-        _write(candidates.concrete(smallest), case, wanted, output_dir)
+        write_case(candidates.concrete(smallest), case, wanted, output_dir)
     click.echo(f"{shrinker.runs} cases tried; {output_dir / 'case.toml'}: {printable_lines(last.message)}")
     return 0
 
@@ -84,29 +78,3 @@ def _check(case: Case, against: tuple[Path, ...]) -> None:
     if fixed and not against:
         told = "with other inputs they would be others; --against FILE compares with another program"
         raise InputError(f"{case.path}: the results that {', '.join(fixed)} must have are fixed: {told}")
-
-
-def _write(data: Data, case: Case, wanted: Mapping[str, Array], folder: Path) -> None:
-    """The case in a folder, with copies of all files that it names; what another program has made is what it expects."""
-    names: dict[Path, str] = {}
-
-    def kept(source: Path) -> str:
-        if source not in names:
-            taken = {"case.toml", *names.values()}
-            names[source] = next(name for count in count_from(0) if (name := "_" * count + source.name) not in taken)
-        return names[source]
-
-    data = {key: value for key, value in data.items() if key != "ptx"} | {"program": [kept(program) for program in case.programs]}
-    if wanted:
-        data["expect"] = {"outputs": {name: literal(array) for name, array in wanted.items()}}
-    elif case.reference is not None:
-        data = with_value(data, ("expect", "reference"), kept(case.reference))
-    for place in files(data):
-        data = with_value(data, place, kept(case.path.parent / value_at(data, place)))
-    try:
-        folder.mkdir(parents=True)
-        for source, name in names.items():
-            shutil.copyfile(source, folder / name)
-        (folder / "case.toml").write_text(toml_text(data), encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: {reason(error)}") from None

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.case import Case, CaseResult
 from ptxemu.case.arrays import Array
 from ptxemu.case.compare import Comparison, compare
-from ptxemu.case.schema import Output, case_of
+from ptxemu.case.runner import CaseResult
+from ptxemu.case.schema import Case, case_of
 from ptxemu.case.shrinking import Data
 from ptxemu.case.sizes import Place, arrays, value_at, with_value
 from ptxemu.case.sources import ArraySpec, read_array
@@ -45,8 +45,8 @@ class Candidates:
 
     def array(self, data: Data, place: Place) -> Array:
         """The array that a table describes."""
-        table = {key: value for key, value in value_at(self.concrete(data), place).items()}
-        return read_array(Table(str(self._case.path), ".".join(map(str, place)), table), self._case.path.parent).make()
+        table = Table(str(self._case.path), ".".join(map(str, place)), value_at(self.concrete(data), place))
+        return read_array(table, self._case.path.parent).make()
 
     def concrete(self, data: Data) -> Data:
         """Data as case files have it: arrays that are cut are in files of their own."""
@@ -92,8 +92,4 @@ class Candidates:
 
 def differences(case: Case, found: dict[str, Array], wanted: dict[str, Array], other: str = "expected") -> list[Comparison]:
     """How the arrays of a case differ from those that another program has made, within the tolerances of the case."""
-    comparisons = []
-    for name, array in found.items():
-        tolerance = case.outputs.get(name, Output(None, case.tolerance)).tolerance
-        comparisons.append(compare(name, array, wanted[name], tolerance, other))
-    return comparisons
+    return [compare(name, array, wanted[name], case.tolerance_of(name), other) for name, array in found.items()]
