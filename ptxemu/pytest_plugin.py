@@ -57,10 +57,11 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         from ptxemu import Device
+        from ptxemu.cli.options import DeviceChoice
         from ptxemu.cli.suite.one_case import Settings, run_one
         from ptxemu.cli.suite.outcome import EXPECTED, PASSED, SKIPPED
 
-        settings = Settings(float(self.config.getini(TIMEOUT)), None, None, None, None)
+        settings = Settings(float(self.config.getini(TIMEOUT)), None, DeviceChoice())
         with Device() as device:
             outcome = run_one(self.case, settings, device)
         if outcome.output:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +32,8 @@ class Comparison:
     elements: int = 0
     differing: int = 0
     largest: float = 0.0
-    worst: Sequence[int] = ()
+    worst: tuple[int, ...] = ()
     psnr: float | None = None
-
-    @classmethod
-    def read(cls, facts: dict[str, Any]) -> Comparison:
-        """The comparison that a report in JSON tells of, where numbers that are not finite are texts."""
-        psnr = None if facts["psnr"] is None else float(facts["psnr"])
-        return cls(**{**facts, "largest": float(facts["largest"]), "worst": tuple(facts["worst"]), "psnr": psnr})
 
 
 def compare(name: str, actual: Array, expected: object, tolerance: Tolerance, other: str = "expected") -> Comparison:

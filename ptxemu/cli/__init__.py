@@ -1,5 +1,4 @@
-"""The command line: ``ptxemu run | test | record | shrink | diff | lint | info | compile | assemble | disassemble | cuda |
-doctor``.
+"""The command line: ``ptxemu VERB``, for the verbs of ``COMMANDS``.
 
 Exit codes: 0 success, 1 a fault or a failed comparison, 2 wrong input, or output that cannot be written, 3 PTX that is
 valid but not supported, 4 an isolated command that died or ran over its time, 70 a bug in ptxemu (with a reproducer

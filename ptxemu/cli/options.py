@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
 from ptxemu.device.device import ENGINES, Device, default_device
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command = Callable[..., Any]
 
 
-def device_options(function: F) -> F:
-    """``--memory``, ``--workers`` and ``--engine``."""
-    function = click.option("--engine", type=click.Choice(ENGINES), help="What executes kernels; by default jit.")(function)
-    function = click.option("--workers", type=int, metavar="N", help="Threads; by default one for each CPU.")(function)
-    return click.option("--memory", metavar="SIZE", help="Device memory, such as '4 GiB'.")(function)
+@dataclass(frozen=True, slots=True)
+class DeviceChoice:
+    """What a command says of the device."""
+
+    memory: str | None = None
+    workers: int | None = None
+    engine: str | None = None
+
+    def make(self) -> Device:
+        """The device that is asked for: the default one, if nothing is said."""
+        if self == DeviceChoice():
+            return default_device()
+        return Device(self.memory, self.workers, engine=self.engine or ENGINES[0])
+
+    def arguments(self) -> list[str]:
+        """The options that say the same."""
+        options = {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine}
+        return [text for name, value in options.items() if value is not None for text in (name, str(value))]
 
 
-def device_of(memory: str | None, workers: int | None, engine: str | None) -> Device:
-    """The device that the options ask for."""
-    if memory is None and workers is None and engine is None:
-        return default_device()
-    return Device(memory, workers, engine=engine or ENGINES[0])
+def device_options(command: Command) -> Command:
+    """Give a command ``--memory``, ``--workers`` and ``--engine``, as the argument ``device``."""
+
+    @click.option("--memory", metavar="SIZE", help="Device memory, such as '4 GiB'.")
+    @click.option("--workers", type=int, metavar="N", help="Threads; by default one for each CPU.")
+    @click.option("--engine", type=click.Choice(ENGINES), help="What executes kernels; by default jit.")
+    @functools.wraps(command)
+    def wrapped(memory: str | None, workers: int | None, engine: str | None, **others: Any) -> Any:
+        return command(device=DeviceChoice(memory, workers, engine), **others)
+
+    return wrapped
+
+
+timeout_option = click.option(
+    "--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none."
+)

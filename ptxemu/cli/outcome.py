@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from ptxemu.case.compare import Comparison, compare
 from ptxemu.case.resources import Resources
 from ptxemu.cli import results
 from ptxemu.cli.inputs import Wanted
+from ptxemu.cli.json_text import json_text
 from ptxemu.device.launch import LaunchResult
 from ptxemu.text.symbols import plain_name
 
@@ -67,7 +67,7 @@ class Outcome:
             "printed": {name: array.tolist() for name, array in self._printed},
             "passed": self.passed,
         }
-        click.echo(json.dumps(results.plain(facts), indent=2, default=str))
+        click.echo(json_text(facts))
 
     def _untold(self) -> list[str]:
         """Arrays that the kernel changed and that no option is about."""

@@ -119,12 +119,3 @@ def _has_colours() -> bool:
     from rich.console import Console
 
     return sys.stdout.isatty() and Console().color_system == "truecolor"
-
-
-def plain(value: Any) -> Any:
-    """Data as JSON has it, which lacks NaN and infinities: these become texts."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -92,6 +92,23 @@ def test_a_suite_that_stops_cancels_the_rest() -> None:
     assert Client.log[-2:] == ["3 cancelled", "client closed"]
 
 
+def test_results_are_saved_in_the_folder_of_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of a cluster are in folders of their own."""
+    with Path("good.toml").open("a") as file:
+        file.write('[save]\ny = "y.npy"\n')
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    future = Client._future
+
+    def at_a_worker(self: Client, *arguments: Any) -> SimpleNamespace:
+        monkeypatch.chdir(elsewhere)
+        return future(self, *arguments)
+
+    monkeypatch.setattr(Client, "_future", at_a_worker)
+    assert run(["test", "good.toml", "--dask", "tcp://there:1", "--output-dir", "out", "--engine", "interpreter"]) == 0
+    assert (folder / "out" / "y.npy").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -31,6 +31,8 @@ def run_on_dask(paths: Sequence[Path], settings: Settings, scheduler: str, count
         client = held.enter_context(_client(distributed, scheduler, count, held))
         if scheduler == LOCAL:
             settings = share_of(settings, count)
+        elif settings.output is not None:
+            settings = replace(settings, output=settings.output.absolute())
         suite = uuid4()
         names = {f"ptxemu-{suite}-{number}": path for number, path in enumerate(paths)}  # of one scheduler for many
         wanted = [path if scheduler == LOCAL else path.absolute() for path in paths]
@@ -45,7 +47,7 @@ def run_on_dask(paths: Sequence[Path], settings: Settings, scheduler: str, count
 def run_on_worker(path: Path, settings: Settings) -> CaseOutcome:
     """Run a case on a thread of a worker, which keeps its device for the next one."""
     if getattr(_kept, "settings", None) != settings:
-        _kept.device, _kept.settings = settings.device(), settings
+        _kept.device, _kept.settings = settings.device.make(), settings
     device: Device = _kept.device
     return run_one(path, settings, device)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,15 +34,10 @@ class Exhibit:
     infinite: int = 0
     low: float = 0.0
     high: float = 0.0
-    bins: Sequence[int] = ()
+    bins: tuple[int, ...] = ()
     actual: str = ""
     expected: str = ""
     difference: str = ""
-
-    @classmethod
-    def read(cls, facts: Mapping[str, Any]) -> Exhibit:
-        """The exhibit that a report in JSON has."""
-        return cls(**{**facts, "bins": tuple(facts["bins"])})
 
 
 def exhibit(name: str, actual: Array, expected: Any, is_surface: bool) -> Exhibit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -13,7 +12,7 @@ from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.compare import Comparison
 from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import IsolationError, Limits, is_isolated, run_isolated
-from ptxemu.cli.options import device_of
+from ptxemu.cli.options import DeviceChoice
 from ptxemu.cli.suite.exhibit import Exhibit, excerpt, exhibit
 from ptxemu.cli.suite.outcome import (
     ERROR,
@@ -27,11 +26,10 @@ from ptxemu.cli.suite.outcome import (
     UNSUPPORTED,
     CaseOutcome,
 )
+from ptxemu.cli.suite.report import read_outcome
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Error, InputError
-from ptxemu.text.files import read_text
 
-MAX_REPORT = 64 << 20  # bytes
 MAX_OUTPUT = 64 << 10  # characters of printf output that are kept
 
 
@@ -44,25 +42,21 @@ class Settings:
 
     timeout: float
     output: Path | None
-    memory: str | None
-    workers: int | None
-    engine: str | None
+    device: DeviceChoice
     exhibits: bool = False
-
-    def device(self) -> Device:
-        return device_of(self.memory, self.workers, self.engine)
 
     def arguments(self) -> list[str]:
         """The options of ``ptxemu test`` that say the same."""
-        options: dict[str, object] = {"--timeout": self.timeout, "--output-dir": self.output}
-        options |= {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine}
-        texts = [text for name, value in options.items() if value is not None for text in (name, str(value))]
-        return [*texts, *(["--exhibits"] if self.exhibits else [])]
+        output = [] if self.output is None else ["--output-dir", str(self.output)]
+        exhibits = ["--exhibits"] if self.exhibits else []
+        return ["--timeout", str(self.timeout), *output, *exhibits, *self.device.arguments()]
 
 
 def share_of(settings: Settings, count: int) -> Settings:
     """The settings of one of several processes that share the processors."""
-    return settings if settings.workers is not None else replace(settings, workers=max(1, (os.cpu_count() or 1) // count))
+    if settings.device.workers is not None:
+        return settings
+    return replace(settings, device=replace(settings.device, workers=max(1, (os.cpu_count() or 1) // count)))
 
 
 def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:
@@ -130,13 +124,9 @@ def run_one_isolated(path: Path, settings: Settings, limits: Limits) -> CaseOutc
         code = 0
         try:
             code = run_isolated(["test", *settings.arguments(), "--json", str(report), "--", str(path)], limits, quiet=True)
-            (found,) = json.loads(read_text(report, MAX_REPORT))["cases"]
-            comparisons = tuple(Comparison.read(item) for item in found["comparisons"])
-            exhibits = tuple(Exhibit.read(item) for item in found.get("exhibits", ()))
-            texts = found["title"], found["status"], found["message"]
-            outcome = CaseOutcome(path, *texts, 0.0, found["output"], comparisons, found["source"], exhibits)
+            outcome = read_outcome(report)
         except IsolationError as error:
             outcome = CaseOutcome(path, str(path), KILLED, str(error), 0.0)
-        except (InputError, ValueError):  # no report
+        except InputError:  # no report
             outcome = CaseOutcome(path, str(path), ERROR, f"the isolated command ended with code {code}", 0.0)
-    return replace(outcome, seconds=time.perf_counter() - started)
+    return replace(outcome, path=path, seconds=time.perf_counter() - started)

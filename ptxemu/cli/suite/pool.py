@@ -87,7 +87,7 @@ def serve(connection: Connection, settings: Settings) -> None:
     """Run the cases that come, until none do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
     prepare()
-    device = settings.device()
+    device = settings.device.make()
     while True:
         try:
             path = connection.recv()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ptxemu.case.matrix import split_point
-from ptxemu.cli.results import plain
-from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
-from ptxemu.text.files import write_text
+from msgspec import ValidationError, convert
 
+from ptxemu.case.matrix import split_point
+from ptxemu.cli.json_text import json_text
+from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
+from ptxemu.text.errors import InputError
+from ptxemu.text.files import read_text, write_text
+
+MAX_REPORT = 64 << 20  # bytes
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -43,23 +47,21 @@ def write_junit(path: Path, results: Sequence[CaseOutcome]) -> None:
 
 def write_json(path: Path, results: Sequence[CaseOutcome], exhibits: bool = False) -> None:
     """A JSON object with a summary and the cases, and maybe what the page of HTML shows of them."""
-    cases = [
-        {
-            "path": str(item.path),
-            "title": item.title,
-            "status": item.status,
-            "message": item.message,
-            "seconds": item.seconds,
-            "comparisons": [asdict(comparison) for comparison in item.comparisons],
-            "output": item.output,
-            "source": item.source,
-            **({"exhibits": [asdict(exhibit) for exhibit in item.exhibits]} if exhibits else {}),
-        }
-        for item in results
-    ]
+    cases = [asdict(item if exhibits else replace(item, exhibits=())) | {"path": str(item.path)} for item in results]
+    if not exhibits:
+        for case in cases:
+            del case["exhibits"]
     passed = sum(item.status == PASSED for item in results)
-    facts = {"total": len(results), "passed": passed, "cases": cases}
-    write_text(path, json.dumps(plain(facts), indent=2) + "\n")
+    write_text(path, json_text({"total": len(results), "passed": passed, "cases": cases}) + "\n")
+
+
+def read_outcome(path: Path) -> CaseOutcome:
+    """The only outcome of a report in JSON. Raises InputError if there is no such report."""
+    try:
+        (found,) = json.loads(read_text(path, MAX_REPORT))["cases"]
+        return convert(found, CaseOutcome, strict=False, dec_hook=lambda kind, value: kind(value))  # numbers may be texts
+    except (ValueError, ValidationError) as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def clean(text: str) -> str:

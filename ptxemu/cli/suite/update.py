@@ -9,13 +9,13 @@ from ptxemu.case import read_case, run_case
 from ptxemu.case.recording import record, recorded
 from ptxemu.cli.suite.one_case import Settings
 from ptxemu.cli.suite.outcome import FAILED, UPDATED, CaseOutcome
-from ptxemu.device.device import ENGINES, Device
+from ptxemu.device.device import Device
 from ptxemu.text.errors import Error
 
 
-def made_here(engine: str | None) -> dict[str, str]:
+def made_here(device: Device) -> dict[str, str]:
     """Who makes results in this process, as recorded files tell it."""
-    return {"emulator": f"ptxemu {ptxemu.__version__}", "engine": engine or ENGINES[0]}
+    return {"emulator": f"ptxemu {ptxemu.__version__}", "engine": device.engine}
 
 
 def updated(outcome: CaseOutcome, settings: Settings, device: Device) -> CaseOutcome:
@@ -31,7 +31,7 @@ def updated(outcome: CaseOutcome, settings: Settings, device: Device) -> CaseOut
         kept = {file.name for file in recorded(case)}
         if wrong & kept:
             result = run_case(case, timeout=settings.timeout, device=device, checks=False)
-            record(case, result.arrays, made_here(settings.engine), wrong & kept)
+            record(case, result.arrays, made_here(device), wrong & kept)
     except Error as error:
         return replace(outcome, message=f"{outcome.message}\nnot updated: {error}")
     return replace(outcome, status=UPDATED) if wrong <= kept else outcome

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ptxemu.cli.json_text import json_text
 from ptxemu.dialects import of_file
 from ptxemu.dialects.sass.ast import Instruction
 from ptxemu.dialects.sass.listing import assemble
@@ -31,7 +31,7 @@ def command(path: Path, as_json: bool, sm: int) -> None:
     diagnostics.raise_errors()
     facts = [_facts(source, item, word) for item, word in items]
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(json_text(facts))
         return
     for fact in facts:
         click.echo(f"{fact['word'] or '':18}  {fact['line']:>5}  {fact['text']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.programs import read_program
 from ptxemu.cli.values import parse_extent
@@ -81,7 +81,7 @@ def command(
     for code in made:
         _write(code, as_json)
     if as_json:
-        click.echo(json.dumps({"emit": kind, "files": [_facts(code) for code in made]}, indent=2))
+        click.echo(json_text({"emit": kind, "files": [_facts(code) for code in made]}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 
 import click
 
+from ptxemu.cli.json_text import json_text
 from ptxemu.process.cuda import assembler, environment, include_path, library_path
 from ptxemu.text.errors import InputError, shown
 
@@ -29,7 +29,7 @@ def command(what: str | None, as_json: bool, program: tuple[str, ...]) -> int:
     The exit code is the program's.
     """
     if as_json:
-        click.echo(json.dumps({name: str(place) if (place := find()) else None for name, find in PLACES.items()}, indent=2))
+        click.echo(json_text({name: find() for name, find in PLACES.items()}))
         return 0
     if what is not None:
         click.echo(_place(what))

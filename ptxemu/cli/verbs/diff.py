@@ -10,7 +10,7 @@ import click
 from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.failing import differences
 from ptxemu.cli.inputs import parse_tolerance
-from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.cli.outcome import duration
 from ptxemu.cli.results import summary
 from ptxemu.device.device import Device
@@ -24,7 +24,7 @@ Ended = CaseResult | Fault | LaunchTimeout
 @click.argument("other", type=click.Path(path_type=Path))
 @click.option("--case", "case_path", required=True, type=click.Path(path_type=Path), help="The case that both programs run.")
 @click.option("--tolerance", metavar="LIMITS", help="How far they may differ; by default as far as the case allows.")
-@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
+@timeout_option
 @device_options
 def command(
     one: Path,
@@ -32,9 +32,7 @@ def command(
     case_path: Path,
     tolerance: str | None,
     timeout: float,
-    memory: str | None,
-    workers: int | None,
-    engine: str | None,
+    device: DeviceChoice,
 ) -> int:
     """Run two programs on the inputs of a case and compare all arrays and what they print. The exit code is 1 if they differ.
 
@@ -44,8 +42,7 @@ def command(
     case = read_case(case_path)
     if tolerance is not None:
         case = replace(case, tolerance=parse_tolerance(tolerance), outputs={})
-    device = device_of(memory, workers, engine)
-    ends = [_run(replace(case, programs=(program,)), device, timeout) for program in (one, other)]
+    ends = [_run(replace(case, programs=(program,)), device.make(), timeout) for program in (one, other)]
     same = _told(case, ends, (str(one), str(other)))
     return 0 if same else Fault.exit_code
 

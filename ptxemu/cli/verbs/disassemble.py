@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from ptxemu.cli.json_text import json_text
 from ptxemu.dialects.sass.encoding import decode
 from ptxemu.text.errors import InputError
 
@@ -18,7 +17,7 @@ def command(words: tuple[str, ...], as_json: bool, sm: int) -> None:
     """Print the SURED and RED instructions that 64-bit words encode, such as 0xeb5a052602870407."""
     decoded = {text: f"{decode(_number(text), sm)} ;" for text in words}
     if as_json:
-        click.echo(json.dumps([{"word": word, "text": text} for word, text in decoded.items()], indent=2))
+        click.echo(json_text([{"word": word, "text": text} for word, text in decoded.items()]))
         return
     for text in words:
         click.echo(decoded[text])

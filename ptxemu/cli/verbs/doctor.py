@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -18,6 +17,7 @@ import click
 import ptxemu
 from ptxemu.cache import Cache
 from ptxemu.check.header import LAST_MINOR, TARGETS
+from ptxemu.cli.json_text import json_text
 from ptxemu.device.device import machine_memory
 from ptxemu.process.private import objection
 from ptxemu.text.errors import Error, Fault
@@ -49,7 +49,7 @@ def command(as_json: bool) -> int:
     """Show what ptxemu finds on this machine and what it supports. The exit code is 1 if something is wrong."""
     facts = examined()
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(json_text(facts))
     else:
         _show(facts)
     return 0 if facts["ok"] else Fault.exit_code

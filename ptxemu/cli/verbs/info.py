@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.programs import read_programs
 from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter, Use
 from ptxemu.device.uses import in_words
@@ -31,9 +31,9 @@ from ptxemu.text.symbols import plain_name
 
 @dataclass(slots=True)
 class Count:
-    """How often an instruction occurs in a kernel, where first, and whether ptxemu runs it."""
+    """How often an instruction occurs in a kernel, the line where first, and whether ptxemu runs it."""
 
-    instruction: str
+    name: str
     count: int
     line: int
     supported: bool
@@ -55,7 +55,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
     module = front_of(join(sources), strict=False, dialect=dialects.pop())
     facts = collect(module, describe(module))
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(json_text(facts))
     else:
         _show(facts)
 
@@ -74,9 +74,7 @@ def collect(module: Module, info: ModuleInfo) -> dict[str, Any]:
                 "static_shared": static,
                 "dynamic_shared": needs_of(module, function).dynamic_shared,
                 "local": place([v for v in own if v.space == "local"])[1],
-                "instructions": [
-                    {"name": use.instruction, "count": use.count, "line": use.line, "supported": use.supported} for use in uses
-                ],
+                "instructions": list(map(asdict, uses)),
                 "supported": all(use.supported for use in uses),
             }
         )

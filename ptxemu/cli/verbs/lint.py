@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import click
 
 import ptxemu
 from ptxemu.cli.isolation import isolable
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.programs import name_of, read_program
 from ptxemu.driver.front import lint
 from ptxemu.text.errors import Diagnostic, InputError
@@ -50,7 +50,7 @@ def _text(records: list[Diagnostic]) -> None:
 
 
 def _json(records: list[Diagnostic]) -> None:
-    click.echo(json.dumps([_plain(record) for record in records], indent=2))
+    click.echo(json_text([_plain(record) for record in records]))
 
 
 def _plain(record: Diagnostic) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _sarif(records: list[Diagnostic]) -> None:
     """SARIF 2.1.0, which code-scanning services and editors read."""
     driver = {"name": "ptxemu", "version": ptxemu.__version__, "rules": []}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(item) for item in records]}
-    click.echo(json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2))
+    click.echo(json_text({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}))
 
 
 def _result(record: Diagnostic) -> dict[str, Any]:

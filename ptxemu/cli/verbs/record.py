@@ -16,7 +16,7 @@ from ptxemu.case.gpu import run_on_gpu
 from ptxemu.case.recording import Recorded, changed, expect_files, provenance, record, recorded, told
 from ptxemu.case.sources import ArraySpec
 from ptxemu.case.tolerance import Tolerance
-from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.options import DeviceChoice, device_options
 from ptxemu.cli.results import summary
 from ptxemu.cli.suite.update import made_here
 from ptxemu.device.device import Device
@@ -40,9 +40,7 @@ def command(
     library: str | None,
     executable: str | None,
     timeout: float,
-    memory: str | None,
-    workers: int | None,
-    engine: str | None,
+    device: DeviceChoice,
 ) -> int:
     """Run every case at or below PATHS, and write what comes out to the .npy and .png files that it compares with.
 
@@ -59,14 +57,14 @@ def command(
     elif maker == CUDA:
         make = partial(run_on_gpu, library=library)
     else:
-        make = partial(_run, device=device_of(memory, workers, engine), engine=engine, timeout=timeout)
+        make = partial(_run, device=device.make(), timeout=timeout)
     for path in find_cases(list(paths)):
         _record(path, make)
     return 0
 
 
-def _run(case: Case, device: Device, engine: str | None, timeout: float) -> Made:
-    return run_case(case, device=device, timeout=timeout, checks=False).arrays, made_here(engine)
+def _run(case: Case, device: Device, timeout: float) -> Made:
+    return run_case(case, device=device, timeout=timeout, checks=False).arrays, made_here(device)
 
 
 def _record(path: Path, make: Callable[[Case], Made]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from ptxemu.case.matrix import split_point
 from ptxemu.cli import results
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.kernel import run_kernel
-from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.options import DeviceChoice, device_options
 from ptxemu.cli.outcome import duration, show_array, verdict
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
@@ -51,9 +51,7 @@ def command(
     output_dir: Path,
     as_json: bool,
     verbose: bool,
-    memory: str | None,
-    workers: int | None,
-    engine: str | None,
+    device: DeviceChoice,
     print_: tuple[str, ...],
     **kernel: Any,
 ) -> int:
@@ -75,14 +73,13 @@ def command(
           --surface in=@in.png:R8G8B8A8_UNORM --surface out=zeros:640x480:R8G8B8A8_UNORM \\
           --texture t=@photo.png:linear:wrap:normalized --out out=result.png
     """
-    device = device_of(memory, workers, engine)
     options = KernelOptions(**kernel, print=print_)
     *programs, last = paths
     file, _ = split_point(last)
     if file.is_dir() or file.suffix == ".toml":
         _refuse_kernel_options(options)
-        return _run_case(last, tuple(programs), timeout, output_dir, device, print_, as_json)
-    return run_kernel(paths, options, timeout, device, "json" if as_json else "verbose" if verbose else "text")
+        return _run_case(last, tuple(programs), timeout, output_dir, device.make(), print_, as_json)
+    return run_kernel(paths, options, timeout, device.make(), "json" if as_json else "verbose" if verbose else "text")
 
 
 def _run_case(
@@ -103,7 +100,7 @@ def _run_case(
     selected = [results.select(text, result.arrays, "--print") for text in printed]
     if as_json:
         facts = {**_facts(result), "output": "".join(said), "printed": {name: array.tolist() for name, array in selected}}
-        click.echo(json.dumps(results.plain(facts), indent=2, default=str))
+        click.echo(json_text(facts))
     else:
         _show(result)
         for name, array in selected:

@@ -15,7 +15,7 @@ from ptxemu.case.matrix import at_point, split_point
 from ptxemu.case.shrinking import Shrinker
 from ptxemu.case.standalone import write_case
 from ptxemu.case.table import read_toml
-from ptxemu.cli.options import device_of, device_options
+from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.text.errors import InputError, printable, printable_lines
 
 
@@ -26,7 +26,7 @@ from ptxemu.text.errors import InputError, printable, printable_lines
     "-o", "--output-dir", type=click.Path(path_type=Path), default=Path("shrunk"), show_default=True, help="A new folder."
 )
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="How many smaller cases are tried.")
-@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
+@timeout_option
 @device_options
 def command(
     path: Path,
@@ -34,9 +34,7 @@ def command(
     output_dir: Path,
     runs: int,
     timeout: float,
-    memory: str | None,
-    workers: int | None,
-    engine: str | None,
+    device: DeviceChoice,
 ) -> int:
     """Find the smallest grid, block and input with which a case still fails as it does, and write it as a new case.
 
@@ -48,7 +46,7 @@ def command(
     file, point = split_point(path)
     data = at_point(read_toml(case_file(file)), point).data
     _check(case, against)
-    run = partial(run_case, device=device_of(memory, workers, engine), timeout=timeout, checks=not against)
+    run = partial(run_case, device=device.make(), timeout=timeout, checks=not against)
     with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
         candidates = Candidates(case, run, Path(folder))
         data = candidates.start({**data, "title": f"{case.title}, shrunk"})

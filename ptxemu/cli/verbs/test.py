@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ptxemu.case import find_cases
 from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
-from ptxemu.cli.options import device_options
+from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.cli.suite.cluster import run_on_dask
 from ptxemu.cli.suite.html_report import write_html
 from ptxemu.cli.suite.one_case import Settings, run_one, run_one_isolated
@@ -59,7 +59,7 @@ WIDTH = max(map(len, STYLES))
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write a page with all results to DIR.")
 @click.option("--exhibits", is_flag=True, hidden=True, help="Let --json have what --html shows.")
 @click.option("--update", is_flag=True, help="Record the arrays in files that differ, after the differences are shown.")
-@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none.")
+@timeout_option
 @click.option("--output-dir", type=click.Path(path_type=Path), help="Save the results that cases ask to save.")
 @device_options
 @isolation_options
@@ -79,9 +79,7 @@ def command(
     update: bool,
     timeout: float,
     output_dir: Path | None,
-    memory: str | None,
-    workers: int | None,
-    engine: str | None,
+    device: DeviceChoice,
     isolate: bool,
     max_memory: str,
     max_seconds: float,
@@ -97,7 +95,7 @@ def command(
         raise InputError("--update writes what cases compute, which --isolate does not trust")
     if dask is not None and isolate:
         raise InputError("--dask runs cases on workers that keep on, --isolate in processes of their own: give one")
-    settings = Settings(timeout, output_dir, memory, workers, engine, exhibits or html is not None)
+    settings = Settings(timeout, output_dir, device, exhibits or html is not None)
     limits = limits_of(max_memory, max_seconds) if isolate and not is_isolated() else None
     suite = _Suite(len(cases), exitfirst)
     try:
@@ -132,7 +130,7 @@ def _outcomes(
     elif jobs > 1:
         yield from run_in_processes(cases, settings, jobs)
     else:
-        device = settings.device()
+        device = settings.device.make()
         for path in cases:
             yield run_one(path, settings, device)
 
@@ -159,7 +157,7 @@ class _Suite:
 
     def update(self, settings: Settings) -> None:
         """Record anew what differs from what is recorded."""
-        device = settings.device()
+        device = settings.device.make()
         self.outcomes = [updated(outcome, settings, device) for outcome in self.outcomes]
 
     def _tell(self, outcome: CaseOutcome) -> None:
