@@ -179,7 +179,7 @@ class _Accesses:
             return
         value = op[data]
         for item in value if isinstance(value, tuple) else registers(value):
-            if isinstance(item, Reg) and origins:
+            if isinstance(item, Reg) and len(origins) == 1:
                 self._moved.setdefault(item, set()).update(origins)
 
     def _at(self, origins: Places) -> Iterator[_Found]:

@@ -17,6 +17,7 @@ import re
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -267,6 +268,7 @@ def keep(seed: int, found: str, comparison: Comparison, folder: Path) -> None:
 def work(seeds: range, group: int, state: Any, folder: Path) -> None:
     """A child: ``state`` is the first seed of the group at work, how many kernels differ, and how many are not supported."""
     os.environ["PTXEMU_CACHE"] = "off"
+    warnings.simplefilter("ignore", ptxemu.DtypeWarning)  # all memory is words
     comparison = Comparison()
     gc.disable()
     for first in seeds[::group]:

@@ -20,9 +20,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import ptxemu
+from ptxemu.driver import compile
+from ptxemu.driver.describe import describe
 from tests.support.places import AGREEMENT, CORPUS
 
 SEED = 20240
@@ -135,6 +137,13 @@ def time_limit(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+def front_end(text: str, strict: bool) -> None:
+    """All that a module goes through until a kernel of it is compiled."""
+    ptxemu.lint(text, strict=strict)
+    with suppress(ptxemu.Error):
+        describe(compile.front(text))
+
+
 def fuzz(seed: int, iterations: int, seconds: float) -> int:
     """Run until one of the limits; how many texts were tried. Raises what the front end raises, the text saved."""
     rng, sources, stop = random.Random(seed), texts(), time.monotonic() + seconds
@@ -144,7 +153,7 @@ def fuzz(seed: int, iterations: int, seconds: float) -> int:
         text = mutated(rng, sources)
         try:
             with time_limit(HANG):
-                ptxemu.lint(text, strict=done % 2 == 0)
+                front_end(text, strict=done % 2 == 0)
         except BaseException:
             with tempfile.NamedTemporaryFile("w", suffix=".ptx", delete=False, encoding="utf-8") as file:
                 file.write(text)

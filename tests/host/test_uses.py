@@ -69,9 +69,10 @@ def test_uses(body, expected):
     assert use(body) == expected
 
 
-def test_two_pointers_in_one_register_say_nothing():
+@pytest.mark.parametrize("use", ["st.global.f32 [%rd3], %f1;", "ld.global.u32 %r1, [%rd3]; add.u32 %r2, %r1, 1;"])
+def test_two_pointers_in_one_register_say_nothing(use):
     text = KERNEL.replace(".u64 p)", ".u64 p, .param .u64 q)").replace(
-        "BODY", "ld.param.u64 %rd2, [q]; selp.b64 %rd3, %rd1, %rd2, %q; st.global.f32 [%rd3], %f1;"
+        "BODY", f"ld.param.u64 %rd2, [q]; selp.b64 %rd3, %rd1, %rd2, %q; {use}"
     )
     assert [item.uses for item in ptxemu.loads(text)["k"].info.parameters] == [(), ()]
 
