@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ptxemu.ir.ops import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg, SymRef, Variable, Vec
 from ptxemu.ir.types import PRED
-from ptxemu.passes.internal import INVALID_CALL, branch, is_function, marker, param_access
+from ptxemu.passes.internal import INVALID_CALL, PARAM_LOAD, PARAM_STORE, branch, is_function, load_from, marker, store_to
 from ptxemu.passes.marshal import elements
 
 Item = Op | LabelMark
@@ -115,7 +115,12 @@ class _Copier:
             self.variables.append(storage)
             assert isinstance(actual, (Reg, Imm, Vec))
             for offset, value in elements(actual):
-                moves.append(param_access(SymRef(storage, offset), value, op, store=store))
+                place = Addr(SymRef(storage, offset), 0)
+                if store:
+                    moves.append(store_to(PARAM_STORE, place, value, "param", op))
+                else:
+                    assert isinstance(value, Reg)
+                    moves.append(load_from(PARAM_LOAD, value, place, "param", op))
         return moves
 
     def item(self, item: Item) -> Item:

@@ -14,6 +14,9 @@ KEEP = internal_row("_keep", "d, a", does="varying")
 BRANCH = internal_row("_branch", lower="bra", does="leaves block")
 PARAM_LOAD = internal_row("_param_load", "d, [a]", lower="ld", does="reads [a] as d, varying in local")
 PARAM_STORE = internal_row("_param_store", "[a], v", lower="st", does="writes [a] as v")
+FRAME_LOAD = internal_row("_frame_load", "d, [a]@local", lower="ld", does="reads [a] as d, varying in local")
+FRAME_STORE = internal_row("_frame_store", "[a]@local, v", lower="st", does="writes [a] as v")
+IN_FRAME = frozenset({FRAME_LOAD, FRAME_STORE})  # of large parameters and results: OUTGOING has seen to it that there is room
 INVALID_BRANCH = internal_row("_invalid_branch", does="leaves launch")
 INVALID_CALL = internal_row("_invalid_call", "callee", does="leaves launch")
 CALL = internal_row("_call", "d?, stack", lower="call", does="calls, varying")  # of a function; ``d``: who comes back
@@ -76,14 +79,14 @@ def branch(label: str, guard: tuple[Reg, bool] | None, like: Op) -> Op:
     return Op(BRANCH, {}, (), (), (), (), like.pos, like.end, guard=guard, labels=(label,), loc=like.loc)
 
 
-def param_access(place: SymRef, value: Reg | Imm, like: Op, *, store: bool) -> Op:
-    """Store ``value`` to a place in a param variable, or load it from there."""
-    address, kind = Addr(place, 0), value.type
-    mods = {"space": "param"}
-    if store:
-        return Op(PARAM_STORE, mods, (), (address, value), (), (None, kind), like.pos, like.end, loc=like.loc)
-    assert isinstance(value, Reg)
-    return Op(PARAM_LOAD, mods, (value,), (address,), (kind,), (None,), like.pos, like.end, loc=like.loc)
+def load_from(row: Row, dst: Reg, address: Addr, space: str, like: Op) -> Op:
+    """Read a piece of a parameter or a result: a PARAM_LOAD or FRAME_LOAD."""
+    return Op(row, {"space": space}, (dst,), (address,), (dst.type,), (None,), like.pos, like.end, loc=like.loc)
+
+
+def store_to(row: Row, address: Addr, value: Reg | Imm, space: str, like: Op) -> Op:
+    """Write one: a PARAM_STORE or FRAME_STORE."""
+    return Op(row, {"space": space}, (), (address, value), (), (None, value.type), like.pos, like.end, loc=like.loc)
 
 
 def marker(row: Row, like: Op, dsts: tuple[Reg, ...] = (), srcs: tuple[Operand, ...] = ()) -> Op:

@@ -21,14 +21,18 @@ from ptxemu.passes.internal import (
     ARGUMENTS,
     COPY_BACK,
     COPY_OUT,
+    FRAME_LOAD,
+    FRAME_STORE,
     OUTGOING,
     PARAM_LOAD,
     PARAM_STORE,
     RESULTS,
     deposit,
     extract,
+    load_from,
     marker,
     move,
+    store_to,
     transfer,
 )
 
@@ -138,13 +142,15 @@ class Marshal:
         """Write an argument to the callee's frame."""
         if actual not in self.registers:
             return [self._copy(COPY_OUT, actual, at, like)]
-        return [_local(Addr(at.base, at.offset + offset), like, value=reg) for offset, _, reg in self._pieces(actual)]
+        places = ((Addr(at.base, at.offset + offset), reg) for offset, _, reg in self._pieces(actual))
+        return [store_to(FRAME_STORE, place, reg, "local", like) for place, reg in places]
 
     def _fetch(self, actual: Variable, at: Addr, like: Op) -> list[Op]:
         """Read a result from the callee's frame."""
         if actual not in self.registers:
             return [self._copy(COPY_BACK, actual, at, like)]
-        return [_local(Addr(at.base, at.offset + offset), like, result=reg) for offset, _, reg in self._pieces(actual)]
+        places = ((Addr(at.base, at.offset + offset), reg) for offset, _, reg in self._pieces(actual))
+        return [load_from(FRAME_LOAD, reg, place, "local", like) for place, reg in places]
 
     def _copy(self, row: Row, variable: Variable, at: Addr, like: Op) -> Op:
         """All of a variable in memory; ``at`` is in the callee's frame."""
@@ -185,7 +191,8 @@ class Marshal:
                 ops.append(move(piece, repack(made, offset, size, like, ops), _bits(size), like))
         elif isinstance(actual, Variable):
             for offset, _, cell in made:
-                ops.append(self._access(actual, offset, like, value=cell))
+                address, space = self._place(actual, offset)
+                ops.append(store_to(PARAM_STORE, address, cell, space, like))
         else:
             for offset, value in elements(actual):
                 assert isinstance(value, Reg)
@@ -198,12 +205,14 @@ class Marshal:
 
     def _load(self, variable: Variable, offset: int, size: int, like: Op, ops: list[Op]) -> Reg:
         cell = Reg(f"{variable.name}.{offset}", _bits(size))
-        ops.append(self._access(variable, offset, like, result=cell))
+        address, space = self._place(variable, offset)
+        ops.append(load_from(PARAM_LOAD, cell, address, space, like))
         return cell
 
-    def _access(self, variable: Variable, offset: int, like: Op, *, result: Reg | None = None, value: Reg | None = None) -> Op:
+    def _place(self, variable: Variable, offset: int) -> tuple[Addr, str]:
+        """The address of bytes of a variable in memory, and its space."""
         home = self.memory.get(variable, variable)
-        return _access(Addr(SymRef(home, offset), 0), home.space, like, result, value)
+        return Addr(SymRef(home, offset), 0), home.space
 
 
 def _piece(formal: Variable, offset: int, value: Reg | Imm, like: Op, ops: list[Op]) -> tuple[int, Reg]:
@@ -212,15 +221,3 @@ def _piece(formal: Variable, offset: int, value: Reg | Imm, like: Op, ops: list[
     piece = Reg(f"{formal.name}.argument.{offset}", _bits(size))
     ops.append(transfer(piece, value, _bits(size), like))
     return size, piece
-
-
-def _local(address: Addr, like: Op, *, result: Reg | None = None, value: Reg | None = None) -> Op:
-    return _access(address, "local", like, result, value)
-
-
-def _access(address: Addr, space: str, like: Op, result: Reg | None, value: Reg | None) -> Op:
-    mods = {"space": space}
-    if result is not None:
-        return Op(PARAM_LOAD, mods, (result,), (address,), (result.type,), (None,), like.pos, like.end, loc=like.loc)
-    assert value is not None
-    return Op(PARAM_STORE, mods, (), (address, value), (), (None, value.type), like.pos, like.end, loc=like.loc)

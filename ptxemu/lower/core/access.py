@@ -16,6 +16,7 @@ from ptxemu.ir.types import B32, B64
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.gather import outside
 from ptxemu.lower.core.literals import offsets_literal
+from ptxemu.passes.internal import IN_FRAME
 
 SPACES = {
     "generic": lib.PE_GENERIC, "global": lib.PE_GLOBAL, "shared": lib.PE_SHARED, "local": lib.PE_LOCAL,
@@ -97,7 +98,8 @@ def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
     elif isinstance(address.base, Imm):
         base = str(address.base.bits + address.offset)
     else:
-        base, safe = _computed(ctx, op, address, shape), op in ctx.trusted
+        base = _computed(ctx, op, address, shape)
+        safe = op in ctx.trusted or (op.row in IN_FRAME and size is not None and address.offset % size == 0)
     kind = int(KINDS[stated.stated.kind])
     return Access(op, kind, address, space, size, mask or ctx.mask_of(op), base, shape, safe)
 
