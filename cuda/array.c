@@ -71,6 +71,10 @@ static void give_back(const pe_surface_desc *surface) {
   pe_arena_free(px_device_get()->parts.arena, (uint64_t)(uintptr_t)surface->base);
 }
 
+bool px_is_array(cudaArray_t array) { return px_is_live(array, PX_ARRAY); }
+
+bool px_is_mipmap(cudaMipmappedArray_t mipmap) { return px_is_live(mipmap, PX_MIPMAP); }
+
 /* ---- arrays ---- */
 
 PX_API cudaError_t cudaMalloc3DArray(cudaArray_t *out, const cudaChannelFormatDesc *format, cudaExtent extent,
@@ -80,6 +84,10 @@ PX_API cudaError_t cudaMalloc3DArray(cudaArray_t *out, const cudaChannelFormatDe
   cudaArray_t array = calloc(1, sizeof *array);
   PX_REQUIRE(array, cudaErrorMemoryAllocation);
   cudaError_t error = make(&array->surface, format, extent, flags, 1);
+  if (!error && !px_live_add(array, PX_ARRAY)) {
+    give_back(&array->surface);
+    error = cudaErrorMemoryAllocation;
+  }
   if (error) {
     free(array);
     return px_report(error);
@@ -96,19 +104,25 @@ PX_API cudaError_t cudaMallocArray(cudaArray_t *out, const cudaChannelFormatDesc
   return cudaMalloc3DArray(out, format, (cudaExtent){width, height, 0}, flags);
 }
 
+static void end_array(px_mortal *object) {
+  cudaArray_t array = (cudaArray_t)object;
+  give_back(&array->surface);
+  free(array);
+}
+
 PX_API cudaError_t cudaFreeArray(cudaArray_t array) {
   PX_ENTER();
   PX_SETTLE();
   if (!array) return px_report(cudaSuccess);
-  PX_REQUIRE(!array->owner, cudaErrorInvalidResourceHandle);
-  give_back(&array->surface);
-  free(array);
+  PX_REQUIRE(px_is_array(array) && !array->owner, cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_live_remove(array, PX_ARRAY), cudaErrorInvalidResourceHandle);
+  px_end_later(&array->mortal, end_array);
   return px_report(cudaSuccess);
 }
 
 PX_API cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *format, cudaExtent *extent, unsigned *flags, cudaArray_t array) {
   PX_ENTER();
-  PX_REQUIRE(array, cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_is_array(array), cudaErrorInvalidResourceHandle);
   if (format) *format = array->format;
   if (extent) *extent = array->extent;
   if (flags) *flags = array->flags;
@@ -161,6 +175,25 @@ static cudaError_t fill_mipmap(struct px_mipmap *mipmap, const cudaChannelFormat
   return cudaSuccess;
 }
 
+static void forget_levels(struct px_mipmap *mipmap) {
+  for (unsigned i = 0; i < mipmap->levels; i++) px_live_remove(&mipmap->level[i], PX_ARRAY);
+}
+
+static bool tell_levels(struct px_mipmap *mipmap) {
+  bool fits = true;
+  for (unsigned i = 0; fits && i < mipmap->levels; i++) fits = px_live_add(&mipmap->level[i], PX_ARRAY);
+  fits = fits && px_live_add(mipmap, PX_MIPMAP);
+  if (!fits) forget_levels(mipmap);
+  return fits;
+}
+
+static void end_mipmap(px_mortal *object) {
+  struct px_mipmap *mipmap = (struct px_mipmap *)object;
+  give_back(&mipmap->surface);
+  free(mipmap->level);
+  free(mipmap);
+}
+
 PX_API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out, const cudaChannelFormatDesc *format,
                                             cudaExtent extent, unsigned levels, unsigned flags) {
   PX_ENTER();
@@ -169,6 +202,10 @@ PX_API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out, const cud
   if (mipmap) mipmap->level = calloc(levels, sizeof *mipmap->level);
   cudaError_t error =
       mipmap && mipmap->level ? fill_mipmap(mipmap, format, extent, levels, flags) : cudaErrorMemoryAllocation;
+  if (!error && !tell_levels(mipmap)) {
+    give_back(&mipmap->surface);
+    error = cudaErrorMemoryAllocation;
+  }
   if (error) {
     if (mipmap) free(mipmap->level);
     free(mipmap);
@@ -180,7 +217,7 @@ PX_API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out, const cud
 
 PX_API cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *out, cudaMipmappedArray_t mipmap, unsigned level) {
   PX_ENTER();
-  PX_REQUIRE(mipmap, cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_is_mipmap(mipmap), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(out && level < mipmap->levels, cudaErrorInvalidValue);
   *out = &mipmap->level[level];
   return px_report(cudaSuccess);
@@ -190,8 +227,8 @@ PX_API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap) {
   PX_ENTER();
   PX_SETTLE();
   if (!mipmap) return px_report(cudaSuccess);
-  give_back(&mipmap->surface);
-  free(mipmap->level);
-  free(mipmap);
+  PX_REQUIRE(px_live_remove(mipmap, PX_MIPMAP), cudaErrorInvalidResourceHandle);
+  forget_levels(mipmap);
+  px_end_later(&mipmap->mortal, end_mipmap);
   return px_report(cudaSuccess);
 }

@@ -92,6 +92,7 @@ static bool unite(px_nodes *all, const px_nodes *more) {
 
 static cudaError_t wait_for(struct px_stream *stream, cudaEvent_t event) {
   px_capture_state *own = atomic_load(&stream->capture), *capture = find(atomic_load(&event->capture));
+  if (stream->gone) return cudaErrorInvalidResourceHandle;
   if (!capture && own && !atomic_load(&event->capture)) return break_off(own, cudaErrorStreamCaptureIsolation);
   if (!capture) return own ? break_off(own, cudaErrorCapturedEvent) : cudaErrorCapturedEvent;
   if (capture->broken || (own && own->broken)) return cudaErrorStreamCaptureInvalidated;
@@ -216,6 +217,7 @@ PX_API cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode) {
 static cudaError_t begin(struct px_stream *stream, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
                          int mode) {
   static unsigned long long last;
+  if (stream->gone) return cudaErrorInvalidResourceHandle;
   if (atomic_load(&stream->capture)) return cudaErrorIllegalState;
   if (graph && (!px_is_graph(graph) || graph->captured)) return cudaErrorInvalidValue;
   for (size_t i = 0; i < count; i++)

@@ -40,6 +40,7 @@ static bool fits_array(const px_side *side, size_t width, size_t height, size_t 
 
 static cudaError_t check(const px_side *side, size_t width, size_t height, size_t depth, px_memory_test may_touch) {
   uint64_t size;
+  if (side->array && !px_is_array(side->array)) return cudaErrorInvalidResourceHandle;
   if (side->array) return fits_array(side, width, height, depth) ? cudaSuccess : cudaErrorInvalidValue;
   if ((height > 1 && side->pitch < width) || (depth > 1 && side->slice < side->pitch)) return cudaErrorInvalidPitchValue;
   bool fits = span(side, width, height, depth, &size) && may_touch(side->memory, size);
@@ -56,7 +57,7 @@ static uint8_t *row_of(const px_side *side, size_t y, size_t z) {
   return surface->base + pe_surface_offset(surface, 0, side->x, side->y + y, layered ? 0 : plane, layered ? plane : 0);
 }
 
-void px_copy_box(const px_box *box) {
+static void copy_box(const px_box *box) {
   for (size_t z = 0; z < box->depth; z++)
     for (size_t y = 0; y < box->height; y++) memmove(row_of(&box->to, y, z), row_of(&box->from, y, z), box->width);
 }
@@ -68,7 +69,7 @@ static void set_row(uint8_t *row, const px_box *box) {
     for (size_t x = 0; x < box->width; x += box->repeats) memcpy(row + x, &box->value, box->repeats);
 }
 
-void px_set_box(const px_box *box) {
+static void set_box(const px_box *box) {
   for (size_t z = 0; z < box->depth; z++)
     for (size_t y = 0; y < box->height; y++) set_row(row_of(&box->to, y, z), box);
 }
@@ -80,7 +81,10 @@ static bool can_wait(const px_side *side, size_t width, size_t height, size_t de
 
 static px_work *box_work(px_kind kind, const px_box *box) {
   px_work *work = px_work_new(kind);
-  if (work) work->box = *box;
+  cudaArray_t array = box->from.array ? box->from.array : box->to.array;
+  if (!work) return NULL;
+  work->box = *box;
+  work->box.texel = array ? array->surface.elem_bytes : 1;
   return work;
 }
 
@@ -97,7 +101,7 @@ cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t
   cudaError_t error = check_copy(&box, kind);
   if (!error) error = px_capture_legacy();
   if (!error) error = px_stream_wait(NULL);
-  if (!error && width) px_copy_box(&box);
+  if (!error && width) copy_box(&box);
   return error ? error : px_enter();
 }
 
@@ -113,7 +117,7 @@ cudaError_t px_copy_in(cudaStream_t stream, const px_side *to, const px_side *fr
     return px_submit(stream, work);
   }
   error = px_stream_wait(stream);
-  if (!error) px_copy_box(&box);
+  if (!error) copy_box(&box);
   return error ? error : px_enter();
 }
 
@@ -242,13 +246,13 @@ static cudaError_t copy_run(px_side array, uint8_t *memory, size_t size, bool to
 
 PX_API cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t size, int kind) {
   PX_ENTER();
-  PX_REQUIRE(to, cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_is_array(to), cudaErrorInvalidResourceHandle);
   return px_report(copy_run(texels(to, x, y), (uint8_t *)from, size, true, kind));
 }
 
 PX_API cudaError_t cudaMemcpyFromArray(void *to, cudaArray_t from, size_t x, size_t y, size_t size, int kind) {
   PX_ENTER();
-  PX_REQUIRE(from, cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_is_array(from), cudaErrorInvalidResourceHandle);
   return px_report(copy_run(texels(from, x, y), to, size, false, kind));
 }
 
@@ -270,6 +274,7 @@ static bool side_of(px_side *out, cudaArray_t array, cudaPos at, cudaPitchedPtr 
 cudaError_t px_copy_parse(const cudaMemcpy3DParms *what, px_box *out) {
   if (!what || (what->srcArray && what->srcPtr.ptr) || (what->dstArray && what->dstPtr.ptr)) return cudaErrorInvalidValue;
   cudaArray_t array = what->srcArray ? what->srcArray : what->dstArray;
+  if (array && !px_is_array(array)) return cudaErrorInvalidResourceHandle;
   size_t texel = array ? array->surface.elem_bytes : 1;
   *out = (px_box){.height = what->extent.height, .depth = what->extent.depth};
   bool fits = side_of(&out->to, what->dstArray, what->dstPos, what->dstPtr, texel) &&
@@ -278,7 +283,7 @@ cudaError_t px_copy_parse(const cudaMemcpy3DParms *what, px_box *out) {
   return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-static cudaError_t copy_box(const cudaMemcpy3DParms *what, const cudaStream_t *in) {
+static cudaError_t copy_parms(const cudaMemcpy3DParms *what, const cudaStream_t *in) {
   px_box box;
   PX_ENTER();
   cudaError_t error = px_copy_parse(what, &box);
@@ -288,15 +293,28 @@ static cudaError_t copy_box(const cudaMemcpy3DParms *what, const cudaStream_t *i
   return px_report(px_copy_in(*in, &box.to, &box.from, box.width, box.height, box.depth, what->kind));
 }
 
-PX_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *what) { return copy_box(what, NULL); }
+PX_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *what) { return copy_parms(what, NULL); }
 
-PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t stream) { return copy_box(what, &stream); }
+PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t stream) {
+  return copy_parms(what, &stream);
+}
 
 /* ---- sets: device memory only, so that they can always wait ---- */
 
 static cudaError_t check_set(const px_box *box) {
   if (!box->width || !box->height || !box->depth) return cudaSuccess;
   return check(&box->to, box->width, box->height, box->depth, px_is_device);
+}
+
+bool px_work_move(const px_work *work) {
+  PX_CALL();
+  const px_box *box = &work->box;
+  if (work->kind == PX_COPY ? check_copy(box, work->direction) : check_set(box)) return false;
+  if (work->kind == PX_COPY)
+    copy_box(box);
+  else
+    set_box(box);
+  return true;
 }
 
 cudaError_t px_set_work(const px_box *box, px_work **out) {

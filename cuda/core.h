@@ -11,6 +11,8 @@
 #include "abi.h"
 #include "host.h"
 #include "module.h"
+#include "px_context.h"
+#include "px_live.h"
 #include "surface.h"
 #include "texture.h"
 
@@ -44,8 +46,8 @@ px_device *px_device_get(void);
 /* Local memory that a thread has beyond what its kernel says, in bytes. */
 void px_set_stack(uint64_t bytes);
 
-/* Forget everything: memory, modules, errors. */
-void px_device_reset(void);
+/* Forget everything: memory, modules, errors. Not within a call; an error: this is a thread that must not wait. */
+cudaError_t px_device_reset(void);
 
 /* The value of a device attribute. -1: there is no such attribute. */
 int px_attribute(int attribute);
@@ -55,34 +57,19 @@ void px_at_reset(void (*function)(void));
 
 /* ---- error.c ---- */
 
-/* A context has its own error that stays; memory and modules are the device's. */
-typedef struct px_context {
-  _Atomic cudaError_t staying;
-} px_context;
-
-/* The context that the device starts with, which the runtime API uses. */
-extern px_context px_primary;
-
-/* Make a context the thread's own; NULL: the primary one. */
-void px_context_use(px_context *context);
-px_context *px_context_own(void);
-
-/* Its error that stays, or cudaSuccess. */
-cudaError_t px_context_error(px_context *context);
-void px_stay_in(px_context *context, cudaError_t error);
-
+/* Whether a call can be made: there is a device, and the context lives and has no error that stays. */
 cudaError_t px_enter(void);
+
+/* Keep an error for cudaGetLastError. */
 cudaError_t px_report(cudaError_t error);
-cudaError_t px_stay(cudaError_t error); /* an error that stays with the thread's context; the first one does */
 void px_forget_errors(void);
 int px_not_supported(void);
 
-/* Begin a function of the API. */
-#define PX_ENTER()                            \
-  do {                                        \
-    cudaError_t px_error = px_enter();        \
-    if (px_error) return px_report(px_error); \
-  } while (0)
+/* Begin a function of the API. Where this stands, handles can be looked at. */
+#define PX_ENTER()                     \
+  PX_CALL();                           \
+  cudaError_t px_entered = px_enter(); \
+  PX_REQUIRE(!px_entered, px_entered)
 
 /* Leave it with an error if `condition` does not hold. */
 #define PX_REQUIRE(condition, error)           \
@@ -143,14 +130,14 @@ cudaError_t px_set_work(const struct px_box *box, struct px_work **out);
 /* Set a box of device memory in the order of a stream. */
 cudaError_t px_set_in(cudaStream_t stream, const struct px_box *box);
 
-/* Copy, or set, what has been checked. */
-void px_copy_box(const struct px_box *box);
-void px_set_box(const struct px_box *box);
+/* Do a copy or a set; false: memory or an array that it was made with, as a node of a graph, has been freed since. */
+bool px_work_move(const struct px_work *work);
 
 /* ---- array.c ---- */
 
 struct px_array {
-  pe_surface_desc surface;
+  px_mortal mortal;
+  _Alignas(PX_HANDLE_UNIT) pe_surface_desc surface;
   cudaChannelFormatDesc format;
   cudaExtent extent; /* as the program gave it */
   unsigned flags;
@@ -158,11 +145,15 @@ struct px_array {
 };
 
 struct px_mipmap {
+  px_mortal mortal;
   pe_surface_desc surface;
   cudaChannelFormatDesc format;
   unsigned levels;
   struct px_array *level; /* one for each */
 };
+
+bool px_is_array(cudaArray_t array);
+bool px_is_mipmap(cudaMipmappedArray_t mipmap);
 
 /* The components of a format: false if no surface has it. */
 bool px_format(const cudaChannelFormatDesc *format, pe_surface_desc *surface);

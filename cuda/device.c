@@ -292,10 +292,12 @@ void px_at_reset(void (*function)(void)) {
   pthread_mutex_unlock(&lock);
 }
 
-void px_device_reset(void) {
+cudaError_t px_device_reset(void) {
+  if (!forked && !px_may_wait()) return cudaErrorNotPermitted;
   if (!forked) px_stop_all();
   px_registry_unload();
   for (unsigned i = 0; i < MOST_HOOKS && hooks[i]; i++) hooks[i]();
+  if (!forked) px_end_all();
   pthread_mutex_lock(&lock);
   if (ready && !forked) {
     __atomic_store_n(&ready, NULL, __ATOMIC_RELEASE);
@@ -306,4 +308,5 @@ void px_device_reset(void) {
   }
   pthread_mutex_unlock(&lock);
   px_forget_errors();
+  return cudaSuccess;
 }

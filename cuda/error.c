@@ -5,17 +5,15 @@
 #include "core.h"
 
 static _Thread_local cudaError_t last;
-static _Thread_local px_context *current;
-px_context px_primary;
 
-void px_context_use(px_context *context) { current = context; }
-
-px_context *px_context_own(void) { return current ? current : &px_primary; }
-
-cudaError_t px_context_error(px_context *context) { return atomic_load(&context->staying); }
+/* The error that stays with the context of this call. */
+static cudaError_t staying(void) {
+  px_context *own = px_context_own();
+  return px_context_lives(own) ? px_context_error(own) : cudaErrorContextIsDestroyed;
+}
 
 cudaError_t px_enter(void) {
-  cudaError_t error = atomic_load(&px_context_own()->staying);
+  cudaError_t error = staying();
   if (error) return error;
   return px_device_get() ? cudaSuccess : cudaErrorInitializationError;
 }
@@ -25,23 +23,14 @@ cudaError_t px_report(cudaError_t error) {
   return error;
 }
 
-void px_stay_in(px_context *context, cudaError_t error) {
-  cudaError_t none = cudaSuccess;
-  atomic_compare_exchange_strong(&context->staying, &none, error);
-}
-
-cudaError_t px_stay(cudaError_t error) {
-  px_stay_in(px_context_own(), error);
-  return error;
-}
-
 void px_forget_errors(void) {
   atomic_store(&px_primary.staying, cudaSuccess);
   last = cudaSuccess;
 }
 
 PX_API cudaError_t cudaPeekAtLastError(void) {
-  cudaError_t error = atomic_load(&px_context_own()->staying);
+  PX_CALL();
+  cudaError_t error = staying();
   return error ? error : last;
 }
 

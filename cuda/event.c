@@ -3,10 +3,9 @@
 #include "px_graph.h"
 #include "px_stream.h"
 
-enum { EVENT = 0x4576656e };
 enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
-bool px_is_event(cudaEvent_t event) { return event && event->mark == EVENT; }
+bool px_is_event(cudaEvent_t event) { return px_is_live(event, PX_EVENT); }
 
 cudaEvent_t px_event_keep(cudaEvent_t event) {
   atomic_fetch_add(&event->owners, 1);
@@ -21,13 +20,11 @@ void px_event_release(cudaEvent_t event) {
 }
 
 /* Begin a function that an event of a capture does not allow. */
-#define ENTER_EVENT(event)                                          \
-  do {                                                              \
-    PX_ENTER();                                                     \
-    PX_REQUIRE(px_is_event(event), cudaErrorInvalidResourceHandle); \
-    cudaError_t px_captured = px_capture_refuse_event(event);       \
-    PX_REQUIRE(!px_captured, px_captured);                          \
-  } while (0)
+#define ENTER_EVENT(event)                                        \
+  PX_ENTER();                                                     \
+  PX_REQUIRE(px_is_event(event), cudaErrorInvalidResourceHandle); \
+  cudaError_t px_captured = px_capture_refuse_event(event);       \
+  PX_REQUIRE(!px_captured, px_captured)
 
 PX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   PX_ENTER();
@@ -35,8 +32,12 @@ PX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   PX_REQUIRE(!(flags & INTERPROCESS), cudaErrorNotSupported);
   cudaEvent_t event = malloc(sizeof *event);
   PX_REQUIRE(event, cudaErrorMemoryAllocation);
-  *event = (struct px_event){.mark = EVENT, .flags = flags};
+  *event = (struct px_event){.flags = flags};
   atomic_init(&event->owners, 1);
+  if (!px_live_add(event, PX_EVENT)) {
+    free(event);
+    return px_report(cudaErrorMemoryAllocation);
+  }
   *out = event;
   return px_report(cudaSuccess);
 }
@@ -113,10 +114,11 @@ PX_API cudaError_t cudaEventElapsedTime_v2(float *milliseconds, cudaEvent_t from
   return cudaEventElapsedTime(milliseconds, from, to);
 }
 
+static void end_handle(px_mortal *object) { px_event_release((cudaEvent_t)object); }
+
 PX_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
   PX_ENTER();
-  PX_REQUIRE(px_is_event(event), cudaErrorInvalidResourceHandle);
-  event->mark = 0;
-  px_event_release(event);
+  PX_REQUIRE(px_live_remove(event, PX_EVENT), cudaErrorInvalidResourceHandle);
+  px_end_later(&event->mortal, end_handle);
   return px_report(cudaSuccess);
 }

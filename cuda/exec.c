@@ -8,7 +8,6 @@
 #include "px_graph.h"
 #include "px_runtime.h"
 
-enum { EXEC = 0x45786563 };
 enum { FREE_ON_LAUNCH = 1, UPLOAD = 2, USE_PRIORITY = 8 };
 
 typedef struct step {
@@ -29,13 +28,13 @@ typedef struct flat {
 } flat;
 
 struct px_graph_exec {
-  uint32_t mark; /* EXEC */
+  px_mortal mortal;
   unsigned long long flags;
   flat all;
   px_item *last; /* a graph does not run beside itself; guarded by the lock of queue.c */
 };
 
-static bool is_exec(cudaGraphExec_t exec) { return exec && exec->mark == EXEC; }
+static bool is_exec(cudaGraphExec_t exec) { return px_is_live(exec, PX_EXEC); }
 
 /* ---- flattening ---- */
 
@@ -187,9 +186,12 @@ static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned
   if (flags & ~(unsigned long long)(FREE_ON_LAUNCH | UPLOAD | USE_PRIORITY)) return cudaErrorNotSupported;
   struct px_graph_exec *exec = calloc(1, sizeof *exec);
   if (!exec) return cudaErrorMemoryAllocation;
-  exec->mark = EXEC;
   exec->flags = flags;
   cudaError_t error = flatten(graph, &exec->all);
+  if (!error && !px_live_add(exec, PX_EXEC)) {
+    release(&exec->all);
+    error = cudaErrorMemoryAllocation;
+  }
   if (error) free(exec);
   *out = error ? NULL : exec;
   return error;
@@ -221,14 +223,18 @@ PX_API cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long lon
   LEAVE(cudaSuccess);
 }
 
-PX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  ENTER_GRAPH(is_exec(exec));
-  exec->mark = 0;
+static void end_exec(px_mortal *object) {
+  cudaGraphExec_t exec = (cudaGraphExec_t)object;
   release(&exec->all);
-  px_graph_unlock();
   if (exec->last) px_item_release(exec->last);
   free(exec);
-  return px_report(cudaSuccess);
+}
+
+/* A launch on another thread may be about to take the place of the last one. */
+PX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  ENTER_GRAPH(px_live_remove(exec, PX_EXEC));
+  px_end_later(&exec->mortal, end_exec);
+  LEAVE(cudaSuccess);
 }
 
 /* ---- launches ---- */
@@ -268,9 +274,10 @@ PX_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 }
 
 PX_API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  ENTER_GRAPH(is_exec(exec));
-  LEAVE(cudaSuccess);
+  PX_REQUIRE(is_exec(exec), cudaErrorInvalidValue);
+  return px_report(cudaSuccess);
 }
 
 /* ---- changes ---- */
@@ -380,19 +387,27 @@ PX_API cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cu
 
 /* ---- nodes that do nothing for a while ---- */
 
-static bool can_be_disabled(const step *at) {
-  return at &&
-         (at->type == cudaGraphNodeTypeKernel || at->type == cudaGraphNodeTypeMemcpy || at->type == cudaGraphNodeTypeMemset);
+/* The step of a node that may do so, or NULL. */
+static step *switched(cudaGraphExec_t exec, cudaGraphNode_t node) {
+  step *at = step_in(exec, node);
+  if (!at) return NULL;
+  bool can =
+      at->type == cudaGraphNodeTypeKernel || at->type == cudaGraphNodeTypeMemcpy || at->type == cudaGraphNodeTypeMemset;
+  return can ? at : NULL;
 }
 
 PX_API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
-  ENTER_GRAPH(can_be_disabled(step_in(exec, node)));
-  step_in(exec, node)->disabled = !enabled;
+  ENTER_GRAPH(true);
+  step *at = switched(exec, node);
+  if (!at) LEAVE(cudaErrorInvalidValue);
+  at->disabled = !enabled;
   LEAVE(cudaSuccess);
 }
 
 PX_API cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned *enabled) {
-  ENTER_GRAPH(can_be_disabled(step_in(exec, node)) && enabled);
-  *enabled = !step_in(exec, node)->disabled;
+  ENTER_GRAPH(enabled);
+  const step *at = switched(exec, node);
+  if (!at) LEAVE(cudaErrorInvalidValue);
+  *enabled = !at->disabled;
   LEAVE(cudaSuccess);
 }

@@ -5,17 +5,15 @@
 #include "px_graph.h"
 #include "px_runtime.h"
 
-enum { GRAPH = 0x47726170, NODE = 0x4e6f6465 };
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void px_graph_lock(void) { pthread_mutex_lock(&lock); }
 
 void px_graph_unlock(void) { pthread_mutex_unlock(&lock); }
 
-bool px_is_graph(cudaGraph_t graph) { return graph && graph->mark == GRAPH; }
+bool px_is_graph(cudaGraph_t graph) { return px_is_live(graph, PX_GRAPH); }
 
-bool px_is_node(cudaGraphNode_t node) { return node && node->mark == NODE; }
+bool px_is_node(cudaGraphNode_t node) { return px_is_live(node, PX_NODE); }
 
 /* ---- sets of nodes ---- */
 
@@ -70,15 +68,19 @@ static void part(struct px_node *node, struct px_node *before) {
 
 struct px_graph *px_graph_new(void) {
   struct px_graph *graph = calloc(1, sizeof *graph);
-  if (graph) graph->mark = GRAPH;
-  return graph;
+  if (!graph || px_live_add(graph, PX_GRAPH)) return graph;
+  free(graph);
+  return NULL;
 }
 
 struct px_node *px_node_new(struct px_graph *graph, int type, px_work *work, struct px_graph *child) {
   static unsigned long long last;
   struct px_node *node = calloc(1, sizeof *node);
-  if (!node) return NULL;
-  *node = (struct px_node){.mark = NODE, .type = type, .id = ++last, .graph = graph, .work = work, .child = child};
+  if (!node || !px_live_add(node, PX_NODE)) {
+    free(node);
+    return NULL;
+  }
+  *node = (struct px_node){.type = type, .id = ++last, .graph = graph, .work = work, .child = child};
   if (child) child->child = true;
   node->previous = graph->last;
   *(graph->last ? &graph->last->next : &graph->first) = node;
@@ -97,10 +99,10 @@ static void empty(struct px_node *node) {
 }
 
 static void free_node(struct px_node *node) {
+  px_live_remove(node, PX_NODE);
   empty(node);
   free(node->before.node);
   free(node->behind.node);
-  node->mark = 0;
   free(node);
 }
 
@@ -115,11 +117,11 @@ static void remove_node(struct px_node *node) {
 }
 
 void px_graph_free(struct px_graph *graph) {
+  px_live_remove(graph, PX_GRAPH);
   for (struct px_node *node = graph->first, *next; node; node = next) {
     next = node->next;
     free_node(node);
   }
-  graph->mark = 0;
   free(graph);
 }
 

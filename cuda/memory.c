@@ -42,12 +42,10 @@ static bool is_kind(const pe_allocation *found, const char *kind) { return strcm
 /* ---- allocation ---- */
 
 /* Begin a function that changes what memory there is, which captures may forbid. */
-#define ENTER_UNSAFE()                           \
-  do {                                           \
-    PX_ENTER();                                  \
-    cudaError_t px_unsafe = px_capture_unsafe(); \
-    PX_REQUIRE(!px_unsafe, px_unsafe);           \
-  } while (0)
+#define ENTER_UNSAFE()                         \
+  PX_ENTER();                                  \
+  cudaError_t px_unsafe = px_capture_unsafe(); \
+  PX_REQUIRE(!px_unsafe, px_unsafe)
 
 static cudaError_t allocate(void **pointer, size_t size, const char *kind) {
   ENTER_UNSAFE();
@@ -114,12 +112,14 @@ PX_API cudaError_t cudaMalloc3D(cudaPitchedPtr *out, cudaExtent extent) {
 /* ---- in the order of a stream: memory is there at once, and goes when all is done that may use it. Graphs have no such nodes ---- */
 
 PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+  PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(!px_is_captured(stream), cudaErrorNotSupported);
   return allocate(pointer, size, px_memory_device);
 }
 
 PX_API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+  PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(!px_is_captured(stream), cudaErrorNotSupported);
   PX_REQUIRE(pointer, cudaErrorInvalidValue);
@@ -188,6 +188,7 @@ PX_API cudaError_t cudaMemAdvise_v2(const void *pointer, size_t size, int advice
 PX_API cudaError_t cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cudaMemLocation location, unsigned flags,
                                            cudaStream_t stream) {
   (void)location;
+  PX_ENTER();
   PX_REQUIRE(!flags, cudaErrorInvalidValue);
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   return hint(pointer, size);
@@ -195,6 +196,7 @@ PX_API cudaError_t cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cud
 
 PX_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t size, unsigned flags) {
   enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
+  PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(flags == GLOBAL || flags == HOST || flags == SINGLE, cudaErrorInvalidValue);
   return hint(pointer, size ? size : 1);

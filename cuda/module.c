@@ -104,8 +104,12 @@ static bool make_kernels(px_module *module) {
                                      .facts = &facts[i],
                                      .parameters = parameters + facts[i].parameter,
                                      .dynamic_shared = DEFAULT_DYNAMIC_SHARED};
-  return true;
+  bool fits = true;
+  for (uint64_t i = 0; fits && i < module->count; i++) fits = px_live_add(&module->kernels[i], PX_KERNEL);
+  return fits;
 }
+
+bool px_is_kernel(const px_kernel *kernel) { return px_is_live(kernel, PX_KERNEL); }
 
 px_kernel *px_module_kernel(px_module *module, const char *name) {
   for (uint64_t i = 0; i < module->count; i++)
@@ -188,7 +192,8 @@ cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
   return error;
 }
 
-void px_module_close(px_module *module) {
+static void end_module(px_mortal *object) {
+  px_module *module = (px_module *)object;
   for (uint64_t i = 0; module->kernels && i < module->count; i++) {
     for (unsigned k = 0; k < PX_VARIANTS; k++) pe_code_release(module->kernels[i].codes[k]);
     free(module->kernels[i].setup);
@@ -199,6 +204,11 @@ void px_module_close(px_module *module) {
   pthread_mutex_destroy(&module->lock);
   free(module->kernels);
   free(module);
+}
+
+void px_module_close(px_module *module) {
+  for (uint64_t i = 0; module->kernels && i < module->count; i++) px_live_remove(&module->kernels[i], PX_KERNEL);
+  px_end_later(&module->mortal, end_module);
 }
 
 /* ---- code ---- */

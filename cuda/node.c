@@ -67,7 +67,7 @@ cudaError_t px_copy_content(const cudaMemcpy3DParms *what, px_content *out) {
 static void write_side(const px_side *side, const px_box *box, cudaArray_t *array, cudaPos *at, cudaPitchedPtr *memory) {
   *array = side->array;
   if (side->array)
-    *at = (cudaPos){side->x / side->array->surface.elem_bytes, side->y, side->z};
+    *at = (cudaPos){side->x / box->texel, side->y, side->z};
   else
     *memory = (cudaPitchedPtr){side->memory, side->pitch, box->width, side->pitch ? side->slice / side->pitch : 0};
 }
@@ -80,8 +80,7 @@ static cudaError_t write_copy(cudaGraphNode_t node, cudaMemcpy3DParms *out) {
   *out = (cudaMemcpy3DParms){.extent = {box->width, box->height, box->depth}, .kind = work->direction};
   write_side(&box->from, box, &out->srcArray, &out->srcPos, &out->srcPtr);
   write_side(&box->to, box, &out->dstArray, &out->dstPos, &out->dstPtr);
-  cudaArray_t array = box->from.array ? box->from.array : box->to.array;
-  if (array) out->extent.width /= array->surface.elem_bytes;
+  out->extent.width /= box->texel;
   px_work_release(work);
   return cudaSuccess;
 }

@@ -40,11 +40,11 @@ static cudaError_t memory_of(const cudaResourceDesc *resource, pe_surface_desc *
   if (!resource || resource->flags) return cudaErrorInvalidValue;
   switch (resource->resType) {
     case cudaResourceTypeArray:
-      if (!resource->res.array.array) return cudaErrorInvalidResourceHandle;
+      if (!px_is_array(resource->res.array.array)) return cudaErrorInvalidResourceHandle;
       *surface = resource->res.array.array->surface;
       return cudaSuccess;
     case cudaResourceTypeMipmappedArray:
-      if (!resource->res.mipmap.mipmap) return cudaErrorInvalidResourceHandle;
+      if (!px_is_mipmap(resource->res.mipmap.mipmap)) return cudaErrorInvalidResourceHandle;
       *surface = resource->res.mipmap.mipmap->surface;
       return cudaSuccess;
     case cudaResourceTypeLinear: return linear(resource, surface);
@@ -109,7 +109,7 @@ PX_API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *out, const cudaR
   PX_ENTER();
   PX_REQUIRE(out && resource && resource->resType == cudaResourceTypeArray, cudaErrorInvalidValue);
   cudaArray_t array = resource->res.array.array;
-  PX_REQUIRE(array, cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(px_is_array(array), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(array->flags & cudaArraySurfaceLoadStore, cudaErrorInvalidValue);
   *out = px_surface_handle(&array->surface);
   return px_report(*out ? cudaSuccess : cudaErrorMemoryAllocation);

@@ -2,16 +2,13 @@
 #include <stdlib.h>
 #include "core.h"
 
-enum { POOL = 0x506f6f6c };
-
 struct px_pool {
-  uint32_t mark; /* POOL */
-  uint64_t threshold;
+  _Atomic uint64_t threshold;
 };
 
-static struct px_pool default_pool = {POOL, 0};
+static struct px_pool default_pool; /* the only one */
 
-static bool is_pool(cudaMemPool_t pool) { return pool && pool->mark == POOL; }
+static bool is_pool(cudaMemPool_t pool) { return pool == &default_pool; }
 
 PX_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int number) {
   PX_ENTER();

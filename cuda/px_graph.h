@@ -1,6 +1,7 @@
 /* px_graph.h: graphs: work, and what of it comes before what.
  *
- * One lock guards all graphs and captures. Nothing is done while it is held: a launch takes a plan with it (px_stream.h).
+ * One lock guards all graphs and captures. Nothing is done while it is held: a launch takes a plan with it (px_stream.h). Handles of graphs
+ * and nodes are looked at while it is held, so that their objects can be freed at once.
  */
 #ifndef PTXEMU_CUDA_GRAPH_H
 #define PTXEMU_CUDA_GRAPH_H
@@ -9,8 +10,7 @@
 /* ---- graph.c: nodes and their order ---- */
 
 struct px_node {
-  uint32_t mark; /* NODE */
-  int type;      /* cudaGraphNodeType* */
+  int type; /* cudaGraphNodeType* */
   unsigned long long id;
   unsigned long long origin; /* the id of the node that this one was cloned of; 0: none */
   struct px_graph *graph;
@@ -23,7 +23,6 @@ struct px_node {
 };
 
 struct px_graph {
-  uint32_t mark; /* GRAPH */
   struct px_node *first, *last;
   size_t count;
   bool child;    /* a node owns it */
@@ -34,12 +33,10 @@ void px_graph_lock(void);
 void px_graph_unlock(void);
 
 /* Begin a function on graphs: with the lock held, which LEAVE gives back. */
-#define ENTER_GRAPH(condition)                      \
-  do {                                              \
-    PX_ENTER();                                     \
-    px_graph_lock();                                \
-    if (!(condition)) LEAVE(cudaErrorInvalidValue); \
-  } while (0)
+#define ENTER_GRAPH(condition) \
+  PX_ENTER();                  \
+  px_graph_lock();             \
+  if (!(condition)) LEAVE(cudaErrorInvalidValue)
 #define LEAVE(error)                 \
   do {                               \
     cudaError_t px_result = (error); \

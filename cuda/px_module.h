@@ -7,6 +7,7 @@
 #include "code.h"
 #include "key.h"
 #include "module.h"
+#include "px_live.h"
 #include "server.h"
 #include "start.h"
 
@@ -19,7 +20,7 @@ typedef struct px_module px_module;
 struct px_setup;
 
 typedef struct px_kernel {
-  px_module *module;
+  _Alignas(PX_HANDLE_UNIT) px_module *module;
   const char *name;
   const pe_kernel_facts *facts;
   const pe_parameter_facts *parameters;
@@ -29,6 +30,7 @@ typedef struct px_kernel {
 } px_kernel;
 
 struct px_module {
+  px_mortal mortal;
   px_image image;
   char key[PE_KEY_BYTES];      /* of the image's entry */
   char identity[PE_KEY_BYTES]; /* of the program, which that entry holds */
@@ -38,7 +40,8 @@ struct px_module {
   uint64_t count;
 };
 
-/* Load an image, which must stay where it is. What is wrong is said on stderr. */
+/* Load an image, which must stay where it is. What is wrong is said on stderr. Kernels are handles until the module is closed, and it ends
+ * when no call knows one of them any more. */
 cudaError_t px_module_open(const void *data, size_t size, px_module **out);
 void px_module_close(px_module *module);
 
@@ -54,6 +57,7 @@ cudaError_t px_module_check(const void *data, size_t size);
 /* Begin to load an image that is not in the cache. */
 void px_module_prepare(const void *data, size_t size);
 
+bool px_is_kernel(const px_kernel *kernel);
 px_kernel *px_module_kernel(px_module *module, const char *name);
 
 /* The address and the size of a variable: false if there is none. */

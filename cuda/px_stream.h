@@ -16,6 +16,7 @@ typedef struct px_box {
   size_t width, height, depth;
   uint32_t value; /* of a set ... */
   size_t repeats; /* every so many bytes: 1, 2 or 4 */
+  size_t texel;   /* bytes of the texels of its arrays; 1: it has none */
 } px_box;
 
 /* Does not change once it is made, so that it may be done many times: nodes of graphs are work. */
@@ -72,9 +73,9 @@ typedef struct px_nodes {
 } px_nodes;
 
 struct px_event {
-  uint32_t mark; /* EVENT */
+  px_mortal mortal;
   unsigned flags;
-  _Atomic unsigned owners;
+  _Atomic unsigned owners;            /* the handle is one */
   px_item *item;                      /* the last record of it; NULL: there is none. Guarded by the lock of queue.c */
   _Atomic unsigned long long capture; /* not 0: it was recorded in a capture, behind ... */
   px_nodes behind;                    /* ... these nodes; guarded by the lock of graphs */
@@ -87,11 +88,13 @@ bool px_is_event(cudaEvent_t event);
 /* ---- streams ---- */
 
 struct px_stream {
-  uint32_t mark; /* STREAM */
+  px_mortal mortal;
   unsigned flags;
   int priority;
   unsigned long long id;
-  bool dead; /* destroyed, but not done */
+  const px_context *context; /* that it was made in; NULL: any. It may be gone */
+  bool dead;                 /* destroyed, but not done */
+  bool gone;                 /* destroyed: it cannot be captured any more; guarded by the lock of graphs */
   px_item *last;
   _Atomic(struct px_capture *) capture; /* which work goes to instead */
   px_nodes tail;                        /* the nodes behind which it goes; guarded by the lock of graphs */
@@ -101,6 +104,7 @@ struct px_stream {
 /* The stream of a handle, which px_is_stream knows. */
 struct px_stream *px_stream_of(cudaStream_t stream);
 void px_stream_add(struct px_stream *stream);
+/* Destroyed: what is in it goes on. */
 void px_stream_remove(struct px_stream *stream);
 
 /* Submit work, which the call then owns, to a stream, or to the graph that it is captured in. What can be done at once is. */
@@ -136,6 +140,9 @@ cudaError_t px_wait_all(void);
     cudaError_t px_settled = px_wait_all();       \
     if (px_settled) return px_report(px_settled); \
   } while (0)
+
+/* Whether this thread may wait. */
+bool px_may_wait(void);
 
 /* Stop what runs, drop what waits. */
 void px_stop_all(void);

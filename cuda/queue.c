@@ -35,6 +35,7 @@ static px_item *keep(px_item *item) {
 /* With the lock held. */
 static void disown(px_item *item) {
   if (!item || --item->owners) return;
+  px_context_release(item->context);
   free(item->after);
   free(item);
 }
@@ -49,7 +50,7 @@ void px_item_release(px_item *item) {
 static px_item *new_item(px_work *work) {
   px_item *item = calloc(1, sizeof *item);
   if (!item) return NULL;
-  *item = (px_item){.owners = 1, .work = work, .context = px_context_own()};
+  *item = (px_item){.owners = 1, .work = work, .context = px_context_keep(px_context_own())};
   return item;
 }
 
@@ -82,6 +83,13 @@ void px_stream_add(struct px_stream *stream) {
   pthread_mutex_unlock(&lock);
 }
 
+static void end_stream(px_mortal *object) {
+  struct px_stream *stream = (struct px_stream *)object;
+  if (stream->last) px_item_release(stream->last);
+  free(stream->tail.node);
+  free(stream);
+}
+
 /* Forget destroyed streams whose work is done. With the lock held. */
 static void bury(void) {
   for (struct px_stream **at = &streams; *at;) {
@@ -92,8 +100,7 @@ static void bury(void) {
       continue;
     }
     *at = stream->next;
-    disown(stream->last);
-    free(stream);
+    px_end_later(&stream->mortal, end_stream);
   }
 }
 
@@ -305,8 +312,10 @@ static bool perform(px_item *item) {
   switch (item->work->kind) {
     case PX_LAUNCH: return launch(item);
     case PX_HOST: return call(item);
-    case PX_COPY: px_copy_box(&item->work->box); return true;
-    case PX_SET: px_set_box(&item->work->box); return true;
+    case PX_COPY:
+    case PX_SET:
+      if (!px_work_move(item->work)) px_stay_in(item->context, cudaErrorIllegalAddress);
+      return true;
     case PX_NOTHING:
     case PX_RECORD:
     case PX_WAIT: return true;
@@ -379,7 +388,7 @@ static px_item **new_items(const px_plan *plan) {
   if (fits) return items;
   for (size_t i = 0; items && i < count && items[i]; i++) {
     px_work_release(items[i]->work);
-    free(items[i]);
+    px_item_release(items[i]);
   }
   free(items);
   return NULL;
@@ -477,10 +486,12 @@ cudaError_t px_wait_all(void) {
   return allowed ? cudaSuccess : cudaErrorNotPermitted;
 }
 
+bool px_may_wait(void) { return !is_caller; }
+
 void px_stop_all(void) {
   pthread_mutex_lock(&lock);
   stopping++;
-  while (pending && !is_caller) {
+  while (pending) {
     for (const px_item *item = running; item; item = item->next) pe_launch_request_stop(item->running);
     pthread_cond_wait(&changed, &lock);
   }

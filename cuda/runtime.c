@@ -19,6 +19,8 @@ PX_API cudaError_t cudaGetDeviceCount(int *count) {
 
 PX_API cudaError_t cudaSetDevice(int number) {
   PX_REQUIRE(number == 0, cudaErrorInvalidDevice);
+  px_context_pop();
+  px_context_push(&px_primary);
   PX_ENTER();
   return px_report(cudaSuccess);
 }
@@ -41,10 +43,7 @@ PX_API cudaError_t cudaDeviceSynchronize(void) {
   return px_report(error ? error : px_enter());
 }
 
-PX_API cudaError_t cudaDeviceReset(void) {
-  px_device_reset();
-  return cudaSuccess;
-}
+PX_API cudaError_t cudaDeviceReset(void) { return px_report(px_primary_reset()); }
 
 PX_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
   PX_REQUIRE(!(flags & ~0x9fu), cudaErrorInvalidValue); /* how to wait, and mapped memory, which is always there */

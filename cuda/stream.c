@@ -3,12 +3,11 @@
 #include "px_graph.h"
 #include "px_stream.h"
 
-enum { STREAM = 0x53747265 };
 enum { NON_BLOCKING = 1 };
 
 static bool is_default(cudaStream_t stream) { return (uintptr_t)stream <= 2; }
 
-bool px_is_stream(cudaStream_t stream) { return is_default(stream) || stream->mark == STREAM; }
+bool px_is_stream(cudaStream_t stream) { return is_default(stream) || px_is_live(stream, PX_STREAM); }
 
 PX_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority) {
   static _Atomic unsigned long long last = 2;
@@ -16,7 +15,11 @@ PX_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flag
   PX_REQUIRE(out && !(flags & ~(unsigned)NON_BLOCKING), cudaErrorInvalidValue);
   cudaStream_t stream = malloc(sizeof *stream);
   PX_REQUIRE(stream, cudaErrorMemoryAllocation);
-  *stream = (struct px_stream){.mark = STREAM, .flags = flags, .priority = priority, .id = ++last};
+  *stream = (struct px_stream){.flags = flags, .priority = priority, .id = ++last, .context = px_context_own()};
+  if (!px_live_add(stream, PX_STREAM)) {
+    free(stream);
+    return px_report(cudaErrorMemoryAllocation);
+  }
   px_stream_add(stream);
   *out = stream;
   return px_report(cudaSuccess);
@@ -32,21 +35,22 @@ PX_API cudaError_t cudaStreamCreate(cudaStream_t *out) { return cudaStreamCreate
 PX_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   PX_ENTER();
   PX_REQUIRE(!is_default(stream) && px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!px_is_captured(stream), cudaErrorStreamCaptureUnsupported);
-  stream->mark = 0;
-  free(stream->tail.node);
+  px_graph_lock(); /* no capture begins meanwhile */
+  bool captured = px_is_captured(stream), live = !captured && px_live_remove(stream, PX_STREAM);
+  stream->gone = stream->gone || live;
+  px_graph_unlock();
+  PX_REQUIRE(!captured, cudaErrorStreamCaptureUnsupported);
+  PX_REQUIRE(live, cudaErrorInvalidResourceHandle);
   px_stream_remove(stream);
   return px_report(cudaSuccess);
 }
 
 /* Begin a function that a stream which is being captured does not allow. */
-#define ENTER_NOW(stream)                                             \
-  do {                                                                \
-    PX_ENTER();                                                       \
-    PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle); \
-    cudaError_t px_captured = px_capture_refuse(stream);              \
-    PX_REQUIRE(!px_captured, px_captured);                            \
-  } while (0)
+#define ENTER_NOW(stream)                                           \
+  PX_ENTER();                                                       \
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle); \
+  cudaError_t px_captured = px_capture_refuse(stream);              \
+  PX_REQUIRE(!px_captured, px_captured)
 
 PX_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ENTER_NOW(stream);
@@ -59,30 +63,28 @@ PX_API cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return px_report(px_stream_idle(stream) ? px_enter() : cudaErrorNotReady);
 }
 
-static cudaError_t known(cudaStream_t stream) {
-  PX_ENTER();
-  return px_report(px_is_stream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle);
-}
+/* Begin a question about a stream. */
+#define ENTER_KNOWN(stream, out)          \
+  PX_ENTER();                             \
+  PX_REQUIRE(out, cudaErrorInvalidValue); \
+  PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle)
 
 PX_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-  PX_REQUIRE(flags, cudaErrorInvalidValue);
-  cudaError_t error = known(stream);
-  if (!error) *flags = px_stream_of(stream)->flags;
-  return error;
+  ENTER_KNOWN(stream, flags);
+  *flags = px_stream_of(stream)->flags;
+  return px_report(cudaSuccess);
 }
 
 PX_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-  PX_REQUIRE(priority, cudaErrorInvalidValue);
-  cudaError_t error = known(stream);
-  if (!error) *priority = px_stream_of(stream)->priority;
-  return error;
+  ENTER_KNOWN(stream, priority);
+  *priority = px_stream_of(stream)->priority;
+  return px_report(cudaSuccess);
 }
 
 PX_API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-  PX_REQUIRE(id, cudaErrorInvalidValue);
-  cudaError_t error = known(stream);
-  if (!error) *id = is_default(stream) ? (uintptr_t)stream : stream->id;
-  return error;
+  ENTER_KNOWN(stream, id);
+  *id = is_default(stream) ? (uintptr_t)stream : stream->id;
+  return px_report(cudaSuccess);
 }
 
 PX_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {

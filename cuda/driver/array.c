@@ -60,14 +60,14 @@ PX_API CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *want
 
 PX_API CUresult cuArrayDestroy(CUarray array) {
   CU_ENTER_ANY();
-  CU_REQUIRE(array, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_array(array), CUDA_ERROR_INVALID_HANDLE);
   return cu_result(cudaFreeArray(array));
 }
 
 PX_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *out, CUarray array) {
   unsigned channels;
   CU_ENTER();
-  CU_REQUIRE(array, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_array(array), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(out, CUDA_ERROR_INVALID_VALUE);
   int format = cu_format(&array->format, &channels);
   *out = (CUDA_ARRAY3D_DESCRIPTOR){array->extent.width, array->extent.height, array->extent.depth, format, channels,
@@ -101,6 +101,6 @@ PX_API CUresult cuMipmappedArrayGetLevel(CUarray *out, CUmipmappedArray mipmap, 
 
 PX_API CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap) {
   CU_ENTER_ANY();
-  CU_REQUIRE(mipmap, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_mipmap(mipmap), CUDA_ERROR_INVALID_HANDLE);
   return cu_result(cudaFreeMipmappedArray(mipmap));
 }

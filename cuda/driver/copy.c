@@ -52,13 +52,15 @@ PX_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t si
 
 /* Contexts share one memory. */
 PX_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t size) {
-  CU_REQUIRE(to_context && from_context, CUDA_ERROR_INVALID_CONTEXT);
+  PX_CALL();
+  CU_REQUIRE(px_context_lives(to_context) && px_context_lives(from_context), CUDA_ERROR_INVALID_CONTEXT);
   return cuMemcpyDtoD_v2(to, from, size);
 }
 
 PX_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                   size_t size, CUstream stream) {
-  CU_REQUIRE(to_context && from_context, CUDA_ERROR_INVALID_CONTEXT);
+  PX_CALL();
+  CU_REQUIRE(px_context_lives(to_context) && px_context_lives(from_context), CUDA_ERROR_INVALID_CONTEXT);
   return cuMemcpyDtoDAsync_v2(to, from, size, stream);
 }
 
@@ -136,7 +138,7 @@ static CUresult side_of(const box_side *from, size_t width, size_t rows, px_side
   *out = (px_side){.x = from->x, .y = from->y, .z = from->z};
   if (from->type == CU_MEMORYTYPE_ARRAY) {
     out->array = from->array;
-    return from->array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return px_is_array(from->array) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   }
   CU_REQUIRE(from->type >= CU_MEMORYTYPE_HOST && from->type <= CU_MEMORYTYPE_UNIFIED, CUDA_ERROR_INVALID_VALUE);
   const void *start = from->type == CU_MEMORYTYPE_HOST ? from->host : host(from->device);

@@ -23,26 +23,26 @@ CUresult cu_enter_any(void);
 /* Whether cuInit has been called, and the number is a device's. */
 CUresult cu_device(CUdevice device);
 
-/* The thread's context, or NULL. */
-CUcontext cu_current(void);
-
 /* ---- result.c ---- */
 
 /* The driver API's number for an error. */
 CUresult cu_result(cudaError_t error);
 
+/* What PX_CALL() is in the runtime API. */
+#define CU_CALL() \
+  PX_CALL();      \
+  px_driver_call cu_this_call __attribute__((cleanup(px_driver_call_end))) = px_driver_call_begin()
+
 /* Begin a function that needs a context. */
 #define CU_ENTER()                  \
-  do {                              \
-    CUresult cu_error = cu_enter(); \
-    if (cu_error) return cu_error;  \
-  } while (0)
+  CU_CALL();                        \
+  CUresult cu_entered = cu_enter(); \
+  CU_REQUIRE(!cu_entered, cu_entered)
 
 #define CU_ENTER_ANY()                  \
-  do {                                  \
-    CUresult cu_error = cu_enter_any(); \
-    if (cu_error) return cu_error;      \
-  } while (0)
+  CU_CALL();                            \
+  CUresult cu_entered = cu_enter_any(); \
+  CU_REQUIRE(!cu_entered, cu_entered)
 
 /* Leave it with an error if `condition` does not hold. */
 #define CU_REQUIRE(condition, error) \
@@ -54,6 +54,7 @@ CUresult cu_result(cudaError_t error);
 
 /* A module or a library: a copy of its image, and references to its textures and surfaces. */
 struct px_driver_module {
+  px_mortal mortal;
   CUmodule next;
   void *image;
   px_module *module;

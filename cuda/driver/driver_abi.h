@@ -32,7 +32,7 @@ enum {
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
-typedef struct px_driver_context *CUcontext;
+typedef struct px_context *CUcontext;
 typedef struct px_driver_module *CUmodule;
 typedef struct px_driver_module *CUlibrary;
 typedef struct px_kernel *CUfunction;

@@ -17,7 +17,7 @@ static CUresult launch_buffer(px_kernel *kernel, const px_geometry *g, void **ex
 CUresult cu_launch(px_kernel *kernel, px_geometry *g, void **pointers, void **extra) {
   g->handle = kernel;
   CU_ENTER();
-  CU_REQUIRE(kernel && px_is_stream(g->stream), CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel) && px_is_stream(g->stream), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(!(pointers && extra), CUDA_ERROR_INVALID_VALUE);
   if (extra) return launch_buffer(kernel, g, extra);
   CU_REQUIRE(pointers || !kernel->facts->parameters, CUDA_ERROR_INVALID_VALUE);
@@ -59,7 +59,7 @@ PX_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction kernel)
   cudaFuncAttributes found;
   CU_ENTER_ANY();
   CU_REQUIRE(value, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(attribute >= 0 && attribute < ATTRIBUTES, CUDA_ERROR_INVALID_VALUE);
   CUresult error = cu_result(px_kernel_attributes(kernel, &found));
   CU_REQUIRE(!error, error);
@@ -84,7 +84,7 @@ PX_API CUresult cuKernelGetAttribute(int *value, int attribute, CUkernel kernel,
 
 PX_API CUresult cuFuncSetAttribute(CUfunction kernel, int attribute, int value) {
   CU_ENTER();
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   return cu_result(px_kernel_set(kernel, attribute, value));
 }
 
@@ -96,7 +96,7 @@ PX_API CUresult cuKernelSetAttribute(int attribute, int value, CUkernel kernel, 
 /* A preference that changes nothing: there is one kind of memory. */
 PX_API CUresult cuFuncSetCacheConfig(CUfunction kernel, int config) {
   CU_ENTER();
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   return config >= 0 && config <= 3 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -110,7 +110,7 @@ PX_API CUresult cuKernelSetCacheConfig(CUkernel kernel, int config, CUdevice dev
 PX_API CUresult cuFuncGetName(const char **name, CUfunction kernel) {
   CU_ENTER_ANY();
   CU_REQUIRE(name, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   *name = kernel->name;
   return CUDA_SUCCESS;
 }
@@ -118,7 +118,7 @@ CU_SAME(cuKernelGetName, cuFuncGetName);
 
 PX_API CUresult cuFuncGetParamInfo(CUfunction kernel, size_t index, size_t *offset, size_t *size) {
   CU_ENTER();
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(offset && index < kernel->facts->parameters, CUDA_ERROR_INVALID_VALUE);
   *offset = kernel->parameters[index].offset;
   if (size) *size = kernel->parameters[index].size;
@@ -128,7 +128,7 @@ CU_SAME(cuKernelGetParamInfo, cuFuncGetParamInfo);
 
 PX_API CUresult cuKernelGetFunction(CUfunction *out, CUkernel kernel) {
   CU_ENTER();
-  CU_REQUIRE(out && kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(out && px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   *out = kernel;
   return CUDA_SUCCESS;
 }
@@ -137,14 +137,15 @@ PX_API CUresult cuKernelGetFunction(CUfunction *out, CUkernel kernel) {
 PX_API CUresult cuFuncIsLoaded(int *state, CUfunction kernel) {
   enum { LOADED = 1 };
   CU_ENTER();
-  CU_REQUIRE(state && kernel, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(state, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   *state = LOADED;
   return CUDA_SUCCESS;
 }
 
 PX_API CUresult cuFuncLoad(CUfunction kernel) {
   CU_ENTER();
-  return kernel ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return px_is_kernel(kernel) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* ---- occupancy ---- */
@@ -153,7 +154,7 @@ PX_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks
                                                                      size_t shared, unsigned flags) {
   CU_ENTER();
   CU_REQUIRE(flags <= 1, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   return cu_result(px_occupancy(kernel, threads, shared, blocks));
 }
 
@@ -163,7 +164,7 @@ PX_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunct
 
 PX_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, CUfunction kernel, int blocks, int threads) {
   CU_ENTER();
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   return cu_result(px_dynamic_left(kernel, blocks, threads, size));
 }
 

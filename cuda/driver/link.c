@@ -8,6 +8,7 @@ enum { LARGEST = 1 << 30 }; /* bytes of a file */
 enum { CUBIN, PTX, FATBINARY, OBJECT, LIBRARY };
 
 struct px_link {
+  px_mortal mortal;
   px_jit jit;
   px_linked linked;
 };
@@ -17,6 +18,10 @@ PX_API CUresult cuLinkCreate_v2(unsigned count, const int *options, void **value
   CU_REQUIRE(out && (!count || (options && values)), CUDA_ERROR_INVALID_VALUE);
   CUlinkState made = calloc(1, sizeof *made);
   CU_REQUIRE(made, CUDA_ERROR_OUT_OF_MEMORY);
+  if (!px_live_add(made, PX_LINK)) {
+    free(made);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   made->jit = (px_jit){count, options, values}; /* the program keeps them until the link is destroyed */
   *out = made;
   return CUDA_SUCCESS;
@@ -38,7 +43,7 @@ PX_API CUresult cuLinkAddData_v2(CUlinkState link, int type, void *data, size_t 
                                  const int *options, void **values) {
   (void)name, (void)count, (void)options, (void)values;
   CU_ENTER();
-  CU_REQUIRE(link, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_live(link, PX_LINK), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(data && size, CUDA_ERROR_INVALID_VALUE);
   return add_input(link, type, data, size);
 }
@@ -50,7 +55,7 @@ PX_API CUresult cuLinkAddFile_v2(CUlinkState link, int type, const char *path, u
                                  void **values) {
   (void)count, (void)options, (void)values;
   CU_ENTER();
-  CU_REQUIRE(link, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_live(link, PX_LINK), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(path, CUDA_ERROR_INVALID_VALUE);
   FILE *file = fopen(path, "rbe");
   if (!file) return refuse(link, CUDA_ERROR_FILE_NOT_FOUND, "a file that is to be linked cannot be read");
@@ -70,7 +75,7 @@ CU_SAME(cuLinkAddFile, cuLinkAddFile_v2);
 /* The image lives as long as the link. */
 PX_API CUresult cuLinkComplete(CUlinkState link, void **image, size_t *size) {
   CU_ENTER();
-  CU_REQUIRE(link, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_live(link, PX_LINK), CUDA_ERROR_INVALID_HANDLE);
   px_linked *linked = &link->linked;
   CU_REQUIRE(image && linked->inputs, CUDA_ERROR_INVALID_VALUE);
   px_linked_end(linked);
@@ -82,10 +87,15 @@ PX_API CUresult cuLinkComplete(CUlinkState link, void **image, size_t *size) {
   return CUDA_SUCCESS;
 }
 
-PX_API CUresult cuLinkDestroy(CUlinkState link) {
-  CU_ENTER_ANY();
-  CU_REQUIRE(link, CUDA_ERROR_INVALID_HANDLE);
+static void end_link(px_mortal *object) {
+  CUlinkState link = (CUlinkState)object;
   px_linked_free(&link->linked);
   free(link);
+}
+
+PX_API CUresult cuLinkDestroy(CUlinkState link) {
+  CU_ENTER_ANY();
+  CU_REQUIRE(px_live_remove(link, PX_LINK), CUDA_ERROR_INVALID_HANDLE);
+  px_end_later(&link->mortal, end_link);
   return CUDA_SUCCESS;
 }

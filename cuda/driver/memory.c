@@ -153,7 +153,7 @@ typedef struct address_facts {
 static CUresult write_attribute(const address_facts *f, int attribute, void *out) {
   bool device = f->attributes.type == cudaMemoryTypeDevice;
   switch (attribute) {
-    case CONTEXT: *(CUcontext *)out = f->known ? cu_current() : NULL; return CUDA_SUCCESS;
+    case CONTEXT: *(CUcontext *)out = f->known ? px_context_top() : NULL; return CUDA_SUCCESS;
     case MEMORY_TYPE:
       *(unsigned *)out = !f->known                                  ? 0
                          : f->attributes.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST

@@ -36,11 +36,16 @@ static size_t size_of(const void **image) {
 
 /* ---- the list of modules ---- */
 
+static void end_module(px_mortal *object) {
+  CUmodule module = (CUmodule)object;
+  free(module->image);
+  free(module);
+}
+
 static void close_module(CUmodule module) {
   cu_references_close(module);
   px_module_close(module->module);
-  free(module->image);
-  free(module);
+  px_end_later(&module->mortal, end_module);
 }
 
 /* The device is reset: all modules go. */
@@ -51,18 +56,13 @@ static void close_all(void) {
   pthread_mutex_unlock(&lock);
   while (all) {
     CUmodule next = all->next;
+    px_live_remove(all, PX_MODULE);
     close_module(all);
     all = next;
   }
 }
 
-static bool is_loaded(CUmodule module) {
-  pthread_mutex_lock(&lock);
-  CUmodule at = modules;
-  while (at && at != module) at = at->next;
-  pthread_mutex_unlock(&lock);
-  return at != NULL;
-}
+static bool is_loaded(CUmodule module) { return px_is_live(module, PX_MODULE); }
 
 static CUmodule owner_of(const px_kernel *kernel) {
   pthread_mutex_lock(&lock);
@@ -72,19 +72,23 @@ static CUmodule owner_of(const px_kernel *kernel) {
   return at;
 }
 
-static void add(CUmodule module) {
+static bool add(CUmodule module) {
   px_at_reset(close_all);
   pthread_mutex_lock(&lock);
-  module->next = modules;
-  modules = module;
+  bool fits = px_live_add(module, PX_MODULE);
+  if (fits) {
+    module->next = modules;
+    modules = module;
+  }
   pthread_mutex_unlock(&lock);
+  return fits;
 }
 
 static bool remove_module(CUmodule module) {
   pthread_mutex_lock(&lock);
+  bool found = px_live_remove(module, PX_MODULE);
   CUmodule *at = &modules;
-  while (*at && *at != module) at = &(*at)->next;
-  bool found = module && *at;
+  while (found && *at != module) at = &(*at)->next;
   if (found) *at = module->next;
   pthread_mutex_unlock(&lock);
   return found;
@@ -112,7 +116,10 @@ static CUresult load(CUmodule *out, const void *image, const px_jit *jit) {
     free(made);
     return cu_result(error);
   }
-  add(made);
+  if (!add(made)) {
+    close_module(made);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   *out = made;
   return CUDA_SUCCESS;
 }
@@ -233,7 +240,8 @@ PX_API CUresult cuModuleGetLoadingMode(int *mode) {
 
 PX_API CUresult cuFuncGetModule(CUmodule *out, CUfunction kernel) {
   CU_ENTER();
-  CU_REQUIRE(out && kernel, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(out, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   *out = owner_of(kernel);
   return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -30,7 +30,7 @@ static CUresult write_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out) {
 static CUresult kernel_content(const CUDA_KERNEL_NODE_PARAMS *what, bool first, px_content *out) {
   CU_REQUIRE(what, CUDA_ERROR_INVALID_VALUE);
   px_kernel *kernel = what->func || first ? what->func : what->kern;
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_VALUE);
   px_geometry g = {{what->gridDimX, what->gridDimY, what->gridDimZ},
                    {what->blockDimX, what->blockDimY, what->blockDimZ},
                    what->sharedMemBytes,

@@ -8,6 +8,7 @@
 enum { ALIGNMENT = 512, FORMAT_OVERRIDE = 1 };
 
 struct px_reference {
+  px_mortal mortal;
   CUtexref next; /* of the module */
   const pe_handle_facts *facts;
   uint64_t handle;
@@ -25,7 +26,8 @@ void cu_references_close(CUmodule module) {
   CUtexref at = module->references;
   while (at) {
     CUtexref next = at->next;
-    free(at);
+    px_live_remove(at, PX_REFERENCE);
+    px_end_later(&at->mortal, px_end_free);
     at = next;
   }
   module->references = NULL;
@@ -33,10 +35,18 @@ void cu_references_close(CUmodule module) {
 
 /* ---- finding ---- */
 
+static bool is_reference(CUtexref reference, bool surface) {
+  return px_is_live(reference, PX_REFERENCE) && reference->surface == surface;
+}
+
 static CUtexref made(CUmodule module, const pe_handle_facts *facts, bool surface) {
   CUtexref at = module->references;
   while (at && at->facts != facts) at = at->next;
   if (at || !(at = calloc(1, sizeof *at))) return at;
+  if (!px_live_add(at, PX_REFERENCE)) {
+    free(at);
+    return NULL;
+  }
   *at = (struct px_reference){.next = module->references,
                               .facts = facts,
                               .handle = pe_module_handles(module->module->resident)[facts->first],
@@ -50,7 +60,7 @@ static CUtexref made(CUmodule module, const pe_handle_facts *facts, bool surface
 static CUresult find(CUtexref *out, CUmodule module, const char *name, const char *type, bool surface) {
   CU_ENTER();
   CU_REQUIRE(out && name, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(module, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_live(module, PX_MODULE), CUDA_ERROR_INVALID_HANDLE);
   const pe_module *resident = module->module->resident;
   const pe_handle_facts *facts = pe_module_handle(resident, name);
   bool fits = facts && facts->count == 1 && !strcmp(pe_entry_text(pe_module_entry(resident), facts->type), type);
@@ -73,7 +83,7 @@ PX_API CUresult cuModuleGetTexRef(CUtexref *out, CUmodule module, const char *na
 
 PX_API CUresult cuSurfRefSetArray(CUsurfref reference, CUarray array, unsigned flags) {
   CU_ENTER();
-  CU_REQUIRE(reference && reference->surface && array, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(is_reference(reference, true) && px_is_array(array), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(!flags && array->flags & cudaArraySurfaceLoadStore, CUDA_ERROR_INVALID_VALUE);
   CU_REQUIRE(px_surface_bind(reference->handle, &array->surface), CUDA_ERROR_OUT_OF_MEMORY);
   reference->resource = (CUDA_RESOURCE_DESC){.resType = cudaResourceTypeArray, .res.array.hArray = array};
@@ -83,7 +93,8 @@ PX_API CUresult cuSurfRefSetArray(CUsurfref reference, CUarray array, unsigned f
 
 PX_API CUresult cuSurfRefGetArray(CUarray *out, CUsurfref reference) {
   CU_ENTER();
-  CU_REQUIRE(out && reference && reference->surface && reference->bound, CUDA_ERROR_INVALID_VALUE);
+  CU_REQUIRE(is_reference(reference, true), CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(out && reference->bound, CUDA_ERROR_INVALID_VALUE);
   *out = reference->resource.res.array.hArray;
   return CUDA_SUCCESS;
 }
@@ -109,15 +120,13 @@ static CUresult bind_to(CUtexref reference, const CUDA_RESOURCE_DESC *resource) 
   return bind(reference);
 }
 
-#define TEXTURE()                                                            \
-  do {                                                                       \
-    CU_ENTER();                                                              \
-    CU_REQUIRE(reference && !reference->surface, CUDA_ERROR_INVALID_HANDLE); \
-  } while (0)
+#define TEXTURE() \
+  CU_ENTER();     \
+  CU_REQUIRE(is_reference(reference, false), CUDA_ERROR_INVALID_HANDLE)
 
 PX_API CUresult cuTexRefSetArray(CUtexref reference, CUarray array, unsigned flags) {
   TEXTURE();
-  CU_REQUIRE(array, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_array(array), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(flags == FORMAT_OVERRIDE, CUDA_ERROR_INVALID_VALUE);
   reference->format = cu_format(&array->format, &reference->channels);
   return bind_to(reference, &(CUDA_RESOURCE_DESC){.resType = cudaResourceTypeArray, .res.array.hArray = array});
@@ -125,7 +134,7 @@ PX_API CUresult cuTexRefSetArray(CUtexref reference, CUarray array, unsigned fla
 
 PX_API CUresult cuTexRefSetMipmappedArray(CUtexref reference, CUmipmappedArray mipmap, unsigned flags) {
   TEXTURE();
-  CU_REQUIRE(mipmap, CUDA_ERROR_INVALID_HANDLE);
+  CU_REQUIRE(px_is_mipmap(mipmap), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(flags == FORMAT_OVERRIDE, CUDA_ERROR_INVALID_VALUE);
   reference->format = cu_format(&mipmap->format, &reference->channels);
   return bind_to(reference,
@@ -269,5 +278,6 @@ PX_API CUresult cuTexRefGetBorderColor(float *colour, CUtexref reference) {
 PX_API CUresult cuParamSetTexRef(CUfunction kernel, int unit, CUtexref reference) {
   enum { DEFAULT = -1 };
   TEXTURE();
-  return kernel && unit == DEFAULT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
+  return unit == DEFAULT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

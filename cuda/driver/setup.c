@@ -24,10 +24,10 @@ static px_setup *setup_of(px_kernel *kernel) {
   return known;
 }
 
-#define ENTER_SETUP(kernel, setup)               \
-  CU_ENTER();                                    \
-  CU_REQUIRE(kernel, CUDA_ERROR_INVALID_HANDLE); \
-  px_setup *setup = setup_of(kernel);            \
+#define ENTER_SETUP(kernel, setup)                             \
+  CU_ENTER();                                                  \
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE); \
+  px_setup *setup = setup_of(kernel);                          \
   CU_REQUIRE(setup, CUDA_ERROR_OUT_OF_MEMORY)
 
 PX_API CUresult cuFuncSetBlockShape(CUfunction kernel, int x, int y, int z) {

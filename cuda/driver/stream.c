@@ -1,6 +1,7 @@
 /* stream.c: streams and events. */
 #include "driver.h"
 #include "px_runtime.h"
+#include "px_stream.h"
 
 /* ---- streams ---- */
 
@@ -49,7 +50,8 @@ PX_API CUresult cuStreamGetCtx(CUstream stream, CUcontext *out) {
   CU_ENTER();
   CU_REQUIRE(px_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
   CU_REQUIRE(out, CUDA_ERROR_INVALID_VALUE);
-  *out = cu_current();
+  const px_context *made_in = px_stream_of(stream)->context;
+  *out = made_in ? (CUcontext)(uintptr_t)made_in : px_context_top();
   return CUDA_SUCCESS;
 }
 

@@ -26,8 +26,9 @@ bool cu_resource(const CUDA_RESOURCE_DESC *from, cudaResourceDesc *out) {
 static cudaChannelFormatDesc texels_of(const cudaResourceDesc *resource) {
   static const cudaChannelFormatDesc none;
   switch (resource->resType) {
-    case cudaResourceTypeArray: return resource->res.array.array ? resource->res.array.array->format : none;
-    case cudaResourceTypeMipmappedArray: return resource->res.mipmap.mipmap ? resource->res.mipmap.mipmap->format : none;
+    case cudaResourceTypeArray: return px_is_array(resource->res.array.array) ? resource->res.array.array->format : none;
+    case cudaResourceTypeMipmappedArray:
+      return px_is_mipmap(resource->res.mipmap.mipmap) ? resource->res.mipmap.mipmap->format : none;
     case cudaResourceTypeLinear: return resource->res.linear.desc;
     default: return resource->res.pitch2D.desc;
   }

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,41 @@ def test_wrong_graphs_are_errors(program, image):
         "1",
         "1928 11223344 11223344",
     ]
+
+
+WRONG_HANDLE = [  # what each function of handles.c answers, by the kinds of handles that it takes
+    ["cudaErrorInvalidResourceHandle"] * 3,
+    ["cudaErrorInvalidResourceHandle"] * 3,
+    *[["cudaErrorInvalidValue"] * 2] * 3,
+    ["cudaErrorInvalidResourceHandle"] * 5,
+    ["cudaErrorInvalidResourceHandle"] * 2,
+    ["cudaErrorInvalidValue"],
+]
+
+
+def test_wild_handles_are_errors(program, image):
+    assert said(program, image, "wild") == [*chain(*WRONG_HANDLE)] * 6
+
+
+def test_handles_of_another_kind_are_errors(program, image):
+    others = [answers for own in range(len(WRONG_HANDLE)) for kind, answers in enumerate(WRONG_HANDLE) if kind != own]
+    assert said(program, image, "wrong kind") == [*chain(*others)]
+
+
+def test_destroyed_handles_are_errors(program, image):
+    assert said(program, image, "destroyed") == [
+        "cudaErrorInvalidResourceHandle",
+        *chain(*WRONG_HANDLE[:-1]),
+        *WRONG_HANDLE[5],
+    ]
+
+
+def test_graphs_may_outlive_what_they_copy(program, image):
+    assert said(program, image, "freed under graph") == ["4", "cudaErrorIllegalAddress"] * 2
+
+
+def test_a_thread_may_destroy_what_others_use(program, image):
+    assert said(program, image, "destroyed by a thread") == ["right"]
 
 
 def test_streams_of_many_threads(program, image):

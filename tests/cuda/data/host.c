@@ -349,6 +349,7 @@ int main(int argc, char **argv) {
   perform(actions, argv[2]);
   perform(stream_actions, argv[2]);
   perform(graph_actions, argv[2]);
+  perform(handle_actions, argv[2]);
   __cudaUnregisterFatBinary(handle);
   return 0;
 }
