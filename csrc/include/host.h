@@ -128,6 +128,9 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **launch
 int pe_launch_wait(pe_launch *launch, uint32_t milliseconds);
 void pe_launch_request_stop(pe_launch *launch);
 
+/* How many CTAs are done by now. */
+uint64_t pe_launch_completed(const pe_launch *launch);
+
 /* Whether there is printf output to take. */
 int pe_launch_has_output(pe_launch *launch);
 /* Take up to `size` bytes of it; the number taken. */

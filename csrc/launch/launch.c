@@ -291,12 +291,16 @@ int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
 
 void pe_launch_request_stop(pe_launch *launch) { atomic_store(&launch->stop, 1); }
 
+uint64_t pe_launch_completed(const pe_launch *launch) {
+  return atomic_load_explicit(&launch->completed, memory_order_relaxed);
+}
+
 void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters) {
   const pe_record *found = launch->record.kind ? &launch->record : &launch->left;
   if (record) *record = *found;
   *counters = (pe_counters){
     .kind = found->kind,
-    .ctas = atomic_load(&launch->completed),
+    .ctas = pe_launch_completed(launch),
     .faults = atomic_load(&launch->faults),
     .output_dropped = launch->output.dropped,
     .workers = launch->workers,

@@ -24,6 +24,7 @@ from ptxemu.case.schema import Case, LaunchSpec, Output
 from ptxemu.case.sources import ArraySpec
 from ptxemu.device.device import Device, default_device
 from ptxemu.device.launch import LaunchResult
+from ptxemu.process.stages import INPUTS, LOAD, RUN, stage
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import inside, regular
 
@@ -99,16 +100,18 @@ class _Run:
 
     def __init__(self, case: Case, device: Device) -> None:
         try:
-            self.module: Module = load(
-                [regular(program, "") for program in case.programs],
-                strict=case.strict,
-                device=device,
-                dialect=case.dialect,
-                options=case.options,
-            )
+            with stage(LOAD):
+                self.module: Module = load(
+                    [regular(program, "") for program in case.programs],
+                    strict=case.strict,
+                    device=device,
+                    dialect=case.dialect,
+                    options=case.options,
+                )
         except InputError as error:
             raise InputError(f"{case.path}: {error}") from None
-        self.resources = Resources(case, device)
+        with stage(INPUTS):
+            self.resources = Resources(case, device)
         self.warnings: list[str] = []
         self.module.warn = self.warnings.append
 
@@ -127,8 +130,9 @@ class _Run:
         )
         limit = timeout if spec.timeout is None else spec.timeout
         try:
-            launcher = kernel[spec.grid, spec.block]
-            return launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
+            with stage(RUN):
+                launcher = kernel[spec.grid, spec.block]
+                return launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,48 +17,52 @@ from ptxemu.cli import results
 from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
 from ptxemu.cli.outcome import Outcome
 from ptxemu.cli.programs import read_programs
+from ptxemu.cli.progress import Stages
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.device import Device
+from ptxemu.process.stages import COMPILE, INPUTS, LOAD, RUN, stage
 from ptxemu.text.errors import Fault, InputError, shown
 from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import the_symbol
 
 
-def run_kernel(paths: Sequence[Path], options: KernelOptions, timeout: float | None, device: Device, style: str) -> int:
+def run_kernel(
+    paths: Sequence[Path], options: KernelOptions, timeout: float | None, device: Device, style: str, stages: Stages
+) -> int:
     """Run a kernel and show what came of it, as ``text``, ``verbose`` text or ``json``; the exit code."""
-    clock = _Clock()
     sources = read_programs(paths)
     if options.grid is None or options.block is None:
         raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
-    inputs = read_inputs(options)
-    wanted = read_wanted(options, [*inputs.buffers, *inputs.surfaces])
+    with stage(INPUTS):
+        inputs = read_inputs(options)
+        wanted = read_wanted(options, [*inputs.buffers, *inputs.surfaces])
     texts, names = [item.text for item in sources], [item.name for item in sources]
-    module = loads(texts, filename=names, device=device, strict=bool(options.strict))
+    with stage(LOAD):
+        module = loads(texts, filename=names, device=device, strict=bool(options.strict))
     doubts: list[str] = []
     module.warn = partial(_warn, doubts)
     kernel = module[the_symbol(options.entry, module, module.name)]
-    clock.lap("read and check")
-    resources = Resources(inputs, device)
-    _bind(module, options.bind, resources)
-    values = _values(kernel, inputs, resources)
+    with stage(INPUTS):
+        resources = Resources(inputs, device)
+        _bind(module, options.bind, resources)
+        values = _values(kernel, inputs, resources)
     launcher = kernel[parse_extent(options.grid, "--grid"), parse_extent(options.block, "--block")]
     arrays = {name: np.asarray(resources.inputs[name]) for name in (*inputs.buffers, *inputs.surfaces)}
     for text in options.print:
         results.select(text, arrays, "--print")
-    clock.lap("make inputs")
-    launcher.compile()
-    clock.lap("compile")
+    with stage(COMPILE):
+        launcher.compile()
     printed: list[str] = []
     printf = printed.append if style == "json" else None  # whose object is all of the output
     shared, cooperative = options.shared or 0, bool(options.cooperative)
-    done = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
-    clock.lap("run")
+    with stage(RUN):
+        done = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
     outcome = Outcome(kernel.name, done, resources, wanted, options.print)
     outcome.save()
     if style == "json":
-        outcome.show_json(clock.laps, "".join(printed), [*done.warnings, *doubts])
+        outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *doubts])
     else:
-        outcome.show(clock.laps if style == "verbose" else {})
+        outcome.show(stages.seconds if style == "verbose" else {})
     for text in done.warnings:
         click.echo(f"warning: {text}", err=True)
     return 0 if outcome.passed else Fault.exit_code
@@ -93,15 +96,3 @@ def _warn(doubts: list[str], text: str) -> None:
     """Tell of a doubt at once, as the launch may fail for it."""
     doubts.append(text)
     click.echo(f"warning: {text}", err=True)
-
-
-class _Clock:
-    """Wall time by what it went to."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name], self._last = now - self._last, now

@@ -38,11 +38,10 @@ class Outcome:
         for name, path in self._wanted.files.items():
             save_array(path, self._arrays[name], f"--out {name}")
 
-    def show(self, laps: Mapping[str, float]) -> None:
-        """In words; ``laps`` are times to show, by what they went to."""
+    def show(self, stages: Mapping[str, float]) -> None:
+        """In words; ``stages`` are those whose seconds are to be shown."""
         click.echo(f"{plain_name(self._kernel)}: {self._done.ctas} blocks in {duration(self._done.seconds)}")
-        if laps:
-            click.echo("  " + ", ".join(f"{name} {duration(seconds)}" for name, seconds in laps.items()))
+        show_stages(stages)
         for name, path in self._wanted.files.items():
             click.echo(f"  {results.summary(name, self._arrays[name])} saved to {path}")
         for comparison in self._comparisons:
@@ -54,13 +53,13 @@ class Outcome:
         for name, array in self._printed:
             show_array(name, array)
 
-    def show_json(self, laps: Mapping[str, float], output: str, warnings: Sequence[str]) -> None:
+    def show_json(self, stages: Mapping[str, float], output: str, warnings: Sequence[str]) -> None:
         """As a JSON object; ``output`` is what the kernel printed."""
         facts = {
             "kernel": self._kernel,
             "blocks": self._done.ctas,
             "seconds": self._done.seconds,
-            "wall_seconds": laps,
+            "wall_seconds": stages,
             "output": output,
             "warnings": list(warnings),
             "arrays": {name: self._facts(name) for name in self._arrays},
@@ -92,6 +91,12 @@ class Outcome:
             if comparison.name == name:
                 facts |= {"passed": comparison.passed, "message": comparison.message}
         return facts
+
+
+def show_stages(stages: Mapping[str, float]) -> None:
+    """The seconds of stages; what came from the cache has not been parsed and checked."""
+    if spent := [f"{name} {duration(seconds)}" for name, seconds in stages.items() if seconds]:
+        click.echo("  " + ", ".join(spent))
 
 
 def show_array(name: str, array: Array) -> None:

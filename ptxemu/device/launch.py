@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import math
 import os
 import sys
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
 from ptxemu.device.faults import Origin, error_of, last_seen
+from ptxemu.process.stages import reached
 from ptxemu.text.errors import Error, InputError, LaunchTimeout
 from ptxemu.text.symbols import plain_name
 
@@ -108,7 +110,7 @@ class Run:
         slot = _slot((memory, config, keeps))
         try:
             self._start(memory, config, slot)
-            timed_out = self._wait(slot[0], None if timeout is None else started + timeout)
+            timed_out = self._wait(slot[0], config, None if timeout is None else started + timeout)
             self.drain(slot[0], final=True)
             return self.result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)
         finally:
@@ -129,11 +131,11 @@ class Run:
         if error:
             raise Error(f"cannot start a thread for `{self.kernel_name}`: {os.strerror(error)}")
 
-    def _wait(self, handle: Any, deadline: float | None) -> bool:
+    def _wait(self, handle: Any, config: Any, deadline: float | None) -> bool:
         """Wait for the end, passing output on. True: something else came first (the launch has been stopped)."""
         late = False
         while not lib.pe_launch_wait(handle, SLICE_MS if late else _slice(deadline)):
-            self.drain(handle)
+            self.report(handle, config)
             if not late and self.must_end(deadline):
                 lib.pe_launch_request_stop(handle)
                 late = True
@@ -146,6 +148,11 @@ class Run:
     @property
     def _is_stopped(self) -> bool:
         return self.stop is not None and self.stop.is_set()
+
+    def report(self, handle: Any, config: Any) -> None:
+        """Pass on what there is to tell while the launch goes on."""
+        self.drain(handle)
+        reached(lib.pe_launch_completed(handle), blocks_of(config))
 
     def drain(self, handle: Any, final: bool = False) -> None:
         """Pass on what kernels have printed: all of it at the end; before that a part, as they may print faster than this."""
@@ -172,7 +179,7 @@ class Run:
             from concurrent.futures import CancelledError  # streams have imported it
 
             raise CancelledError
-        if timeout is not None and counters.ctas < config.grid[0] * config.grid[1] * config.grid[2]:
+        if timeout is not None and counters.ctas < blocks_of(config):
             message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
             raise LaunchTimeout(message + (last_seen(record, self.origin) if counters.kind == lib.PE_STOPPED else ""))
         if counters.no_memory:
@@ -211,6 +218,11 @@ def _slot(keeps: object) -> Any:
     end = _End(lib.pe_launch_end)
     end.keeps = keeps
     return ffi.gc(ffi.new("pe_launch **"), end)
+
+
+def blocks_of(config: Any) -> int:
+    """The blocks of a grid."""
+    return math.prod(config.grid)
 
 
 def _local_memory(config: Any) -> str:

@@ -37,6 +37,7 @@ from ptxemu.lower.functions.looped import survivors_of
 from ptxemu.lower.functions.threaded import build as build_threaded
 from ptxemu.lower.functions.threaded_independent import build as build_threaded_independent
 from ptxemu.process.gc_pause import collector_paused
+from ptxemu.process.stages import CHECK, stage
 from ptxemu.text.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.text.source import SourceFile, parts_of
 
@@ -105,7 +106,8 @@ def front(
     diagnostics = Diagnostics(source, strict, alone)
     with collector_paused():
         if dialect != "ptx":
-            module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
+            with stage(CHECK):
+                module = dialects.front(dialect, source, diagnostics, strict, dialects.find(dialect).check_options(options))
             diagnostics.raise_errors()
             return module
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ptxemu import dialects
 from ptxemu.process.gc_pause import collector_paused
 from ptxemu.process.locks import importing
+from ptxemu.process.stages import CHECK, PARSE, stage
 from ptxemu.text.errors import Diagnostic, Diagnostics, InputError, UnsupportedError
 from ptxemu.text.files import MAX_PROGRAM, read_file
 from ptxemu.text.source import SourceFile
@@ -36,10 +37,12 @@ def check_ptx(source: SourceFile, diagnostics: Diagnostics) -> Module:
         from ptxemu.check import check
         from ptxemu.syntax.parser import parse
 
-    tree = parse(source, diagnostics)
+    with stage(PARSE):
+        tree = parse(source, diagnostics)
     diagnostics.next_stage()
     try:
-        return check(tree, source, diagnostics)
+        with stage(CHECK):
+            return check(tree, source, diagnostics)
     finally:
         diagnostics.finish()
 

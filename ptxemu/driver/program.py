@@ -24,6 +24,7 @@ from ptxemu.device.module_info import ModuleInfo
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
+from ptxemu.process.stages import COMPILE, stage
 from ptxemu.text.source import SourceFile, parts_of
 
 if TYPE_CHECKING:
@@ -236,7 +237,9 @@ class Program:
             from ptxemu.driver import compile
 
         options = compile.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed)
-        return compile.kernel(self.ir, kernel, options, block)
+        module = self.ir
+        with stage(COMPILE):
+            return compile.kernel(module, kernel, options, block)
 
     @property
     def _identity(self) -> tuple[object, ...]:

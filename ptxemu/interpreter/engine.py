@@ -76,7 +76,7 @@ class InterpretedRun(Run):
             if now - self.polled < POLL_SECONDS and (deadline is None or now < deadline):
                 return
             self.polled = now
-            self.drain(handle)
+            self.report(handle, config)
             if self.must_end(deadline):
                 late = True
                 lib.pe_session_stop(session, warp.w)

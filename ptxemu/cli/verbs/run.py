@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ptxemu.case import CaseResult, read_case, run_case
+from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.matrix import split_point
 from ptxemu.cli import results
 from ptxemu.cli.inputs import KernelOptions
@@ -16,7 +17,8 @@ from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.json_text import json_text
 from ptxemu.cli.kernel import run_kernel
 from ptxemu.cli.options import DeviceChoice, device_options
-from ptxemu.cli.outcome import duration, show_array, verdict
+from ptxemu.cli.outcome import duration, show_array, show_stages, verdict
+from ptxemu.cli.progress import Stages, watched
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
 
@@ -74,35 +76,35 @@ def command(
           --texture t=@photo.png:linear:wrap:normalized --out out=result.png
     """
     options = KernelOptions(**kernel, print=print_)
+    style = "json" if as_json else "verbose" if verbose else "text"
     *programs, last = paths
     file, _ = split_point(last)
-    if file.is_dir() or file.suffix == ".toml":
+    with watched() as stages:
+        if not file.is_dir() and file.suffix != ".toml":
+            return run_kernel(paths, options, timeout, device.make(), style, stages)
         _refuse_kernel_options(options)
-        return _run_case(last, tuple(programs), timeout, output_dir, device.make(), print_, as_json)
-    return run_kernel(paths, options, timeout, device.make(), "json" if as_json else "verbose" if verbose else "text")
+        case = read_case(last)
+        case = replace(case, programs=tuple(programs)) if programs else case
+        return _run_case(case, timeout, output_dir, device.make(), print_, style, stages)
 
 
 def _run_case(
-    path: Path,
-    programs: tuple[Path, ...],
-    timeout: float | None,
-    output: Path,
-    device: Device,
-    printed: tuple[str, ...],
-    as_json: bool,
+    case: Case, timeout: float | None, output: Path, device: Device, printed: tuple[str, ...], style: str, stages: Stages
 ) -> int:
-    case = read_case(path)
-    if programs:
-        case = replace(case, programs=programs)
     said: list[str] = []
-    printf = said.append if as_json else None  # whose object is all of the output
+    printf = said.append if style == "json" else None  # whose object is all of the output
     result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated(), printf=printf)
     selected = [results.select(text, result.arrays, "--print") for text in printed]
-    if as_json:
-        facts = {**_facts(result), "output": "".join(said), "printed": {name: array.tolist() for name, array in selected}}
+    if style == "json":
+        facts = {
+            **_facts(result),
+            "stages": stages.seconds,
+            "output": "".join(said),
+            "printed": {name: array.tolist() for name, array in selected},
+        }
         click.echo(json_text(facts))
     else:
-        _show(result)
+        _show(result, stages.seconds if style == "verbose" else {})
         for name, array in selected:
             show_array(name, array)
     for text in result.warnings:
@@ -110,9 +112,10 @@ def _run_case(
     return 0 if result.passed else Fault.exit_code
 
 
-def _show(result: CaseResult) -> None:
+def _show(result: CaseResult, stages: Mapping[str, float]) -> None:
     case = result.case
     click.echo(f"{printable(case.title)}: {_verdict(result)}, {duration(result.seconds)} in {len(case.launches)} launch(es)")
+    show_stages(stages)
     for comparison in result.comparisons:
         click.echo(f"  {verdict(comparison, result.arrays[comparison.name])}")
     for file in result.saved:

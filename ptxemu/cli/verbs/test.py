@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import Progress
 from rich.text import Text
 
 from ptxemu.case import find_cases
+from ptxemu.cli.bars import cases_bar
 from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.cli.suite.cluster import run_on_dask
@@ -145,8 +145,7 @@ class _Suite:
         self._console = Console(soft_wrap=True, highlight=False)
 
     def run(self, outcomes: Iterator[CaseOutcome]) -> None:
-        errors = Console(stderr=True)
-        with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        with cases_bar() as progress:
             bar = progress.add_task("cases", total=self._count)
             for outcome in outcomes:
                 self.outcomes.append(outcome)
