@@ -45,9 +45,10 @@ class BuildExt(build_ext):
     def build_extensions(self) -> None:
         require_compiler(self.compiler.compiler_so[0])
         self.compiler.compile = partial(compile_changed, self.compiler.compile, self.compiler)
-        self.extensions.sort(key=lambda item: item.name != LIBRARY)  # which the others link to
+        linked_to = {LIBRARY: 0, cuda.CORE: 1}
+        self.extensions.sort(key=lambda item: linked_to.get(item.name, len(linked_to)))
         for item in self.extensions[1:]:
-            item.library_dirs.append(str(Path(self.get_ext_fullpath(LIBRARY)).parent))
+            item.library_dirs += [str(Path(self.get_ext_fullpath(name)).parent) for name in linked_to]
         super().build_extensions()
 
     def copy_extensions_to_source(self) -> None:

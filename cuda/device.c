@@ -267,7 +267,7 @@ PX_API cudaError_t cudaGetDeviceProperties_v2(px_properties_12 *out, int number)
   return px_report(cudaSuccess);
 }
 
-cudaError_t px_properties_of_13(px_properties_13 *out, int number) {
+PX_API cudaError_t px_properties_of_13(px_properties_13 *out, int number) {
   PX_ENTER();
   PX_REQUIRE(out, cudaErrorInvalidValue);
   PX_REQUIRE(number == 0, cudaErrorInvalidDevice);

@@ -236,6 +236,16 @@ PX_API cudaError_t cudaFuncGetName(const char **name, const void *function) {
   return px_report(error);
 }
 
+/* The driver API's handle of it. */
+PX_API cudaError_t cudaGetFuncBySymbol(px_kernel **out, const void *function) {
+  px_kernel *kernel;
+  PX_ENTER();
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  cudaError_t error = px_kernel_of(function, &kernel);
+  if (!error) *out = kernel;
+  return px_report(error);
+}
+
 /* ---- occupancy: a processor has one block at a time ---- */
 
 cudaError_t px_occupancy(px_kernel *kernel, int threads, size_t shared, int *blocks) {

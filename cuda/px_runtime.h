@@ -177,6 +177,12 @@ cudaError_t cudaDeviceSetLimit(int limit, size_t value);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t px_tell_version(int *version, int own);
+
+/* ---- driver/symbol.c ---- */
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **out, unsigned version, unsigned long long flags,
+                                             int *status);
 
 /* ---- stream.c ---- */
 

@@ -2,8 +2,13 @@
 #include "core.h"
 #include "px_runtime.h"
 
-extern const int px_runtime_version;
-const int px_runtime_version = 12090;
+enum { VERSION = 12090 };
+
+PX_API cudaError_t cudaRuntimeGetVersion(int *version) { return px_tell_version(version, VERSION); }
+
+PX_API cudaError_t cudaGetDriverEntryPoint(const char *name, void **out, unsigned long long flags, int *status) {
+  return cudaGetDriverEntryPointByVersion(name, out, VERSION, flags, status);
+}
 
 PX_API cudaError_t cudaMemAdvise(const void *pointer, size_t size, int advice, int number) {
   return cudaMemAdvise_v2(pointer, size, advice, (cudaMemLocation){1, number});

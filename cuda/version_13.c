@@ -2,8 +2,13 @@
 #include "core.h"
 #include "px_runtime.h"
 
-extern const int px_runtime_version;
-const int px_runtime_version = 13000;
+enum { VERSION = 13000 };
+
+PX_API cudaError_t cudaRuntimeGetVersion(int *version) { return px_tell_version(version, VERSION); }
+
+PX_API cudaError_t cudaGetDriverEntryPoint(const char *name, void **out, unsigned long long flags, int *status) {
+  return cudaGetDriverEntryPointByVersion(name, out, VERSION, flags, status);
+}
 
 cudaError_t px_properties_of_13(void *out, int number);
 PX_API cudaError_t cudaGetDeviceProperties(void *out, int number) { return px_properties_of_13(out, number); }

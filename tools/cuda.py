@@ -1,5 +1,9 @@
 """How ``cuda/*.c`` becomes the CUDA libraries, which lie over ``libptxemu.so``: names and generated sources.
 
+``libptxemu_cuda.so`` holds the device and all functions of both APIs. A process has it once, whichever libraries it loads, in
+whatever order and scope: ``libcuda.so.1`` and ``libcudart.so`` are jumps into it. There functions have a prefix, so that nothing
+of a program that is called as they are takes their place.
+
 Every name that CUDA's own library exports is exported, so that programs load; what is not implemented answers 801. Names that end
 with ``_ptsz`` or ``_ptds`` (of programs compiled for a default stream for each thread) are other names of the same functions.
 """
@@ -8,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -25,8 +30,16 @@ SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER]
 HEADERS = sorted([*glob("cuda/**/*.h", recursive=True), *glob("ptxemu/include/*.h")])
 NAMES = sorted(glob("cuda/names/*.txt"))
 FOLDERS = ("cuda", "cuda/driver", "ptxemu/include")
+RUNTIMES = ("12", "13")
+RUNTIME_NAMES, DRIVER_NAMES = Path("cuda/names/cudart.txt"), Path("cuda/names/cuda.txt")
+
+CORE = "ptxemu.cuda.lib.core"
+CORE_PREFIX = "ptxemu_core_"
+HELPERS = ("px_properties_of_13", "px_tell_version")
+"""Functions of the core that versions of the runtime need besides those of the API."""
 
 LIBRARIES = {
+    CORE: "libptxemu_cuda.so",
     "ptxemu.cuda.lib.cudart12": "libcudart.so.12",
     "ptxemu.cuda.lib.cudart13": "libcudart.so.13",
     "ptxemu.cuda.lib.driver": "libcuda.so.1",
@@ -63,9 +76,16 @@ def version_script(names: list[str], node: str) -> str:
     return f"{node} {{ global: {'; '.join(sorted(names))}; local: *; }};\n"
 
 
-def other_names(names: list[str]) -> list[str]:
-    """Options of the linker for the other names of functions."""
-    return [f"-Wl,--defsym={name}={base}" for name in names if (base := base_of(name))]
+def aliases(path: Path, names: dict[str, str]) -> str:
+    """An option of the linker for other names of functions; ``names`` has the functions by these."""
+    options = "".join(f"--defsym={name}={function}\n" for name, function in names.items())
+    return f"-Wl,@{write(path, options)}"
+
+
+def jumps(names: list[str]) -> str:
+    """C source of a weak function for each name, which jumps to the core's."""
+    own = sorted({base_of(name) or name for name in names})
+    return "\n".join(["/* Made by tools/cuda.py. */", '#include "jump.h"', *(f"PX_JUMP({name})" for name in own), ""])
 
 
 def write(path: Path, text: str) -> str:
@@ -85,34 +105,66 @@ def build_hash() -> str:
     return digest.hexdigest()
 
 
-def library(name: str, sources: list[str], script: str, options: list[str]) -> dict[str, Any]:
+def extension(name: str, sources: list[str], libraries: list[str], script: str, options: list[str]) -> dict[str, Any]:
     """What setuptools wants to know of a library."""
-    build = write(GENERATED / "build.c", f'extern const char px_build[];\nconst char px_build[] = "{build_hash()}";\n')
-    soname = LIBRARIES[name]
     return {
         "name": name,
-        "sources": [*COMMON, build, *sources],
+        "sources": sources,
         "depends": [*HEADERS, "tools/cuda.py", *NAMES],
         "include_dirs": [*FOLDERS, *INCLUDES],
         "define_macros": MACROS,
-        "libraries": ["ptxemu", "m", "dl"],
+        "libraries": libraries,
         "extra_compile_args": FLAGS,
         "extra_link_args": [
             "-pthread",
-            f"-Wl,-soname,{soname}",
+            f"-Wl,-soname,{LIBRARIES[name]}",
             f"-Wl,--version-script={script}",
-            "-Wl,-rpath,$ORIGIN/../..",
+            "-Wl,-rpath,$ORIGIN:$ORIGIN/../..",
             "-Wl,-z,defs",
             *options,
         ],
     }
 
 
+def whole(name: str, sources: list[str], script: str, options: list[str]) -> dict[str, Any]:
+    """A library with a device of its own."""
+    build = write(GENERATED / "build.c", f'extern const char px_build[];\nconst char px_build[] = "{build_hash()}";\n')
+    return extension(name, [*COMMON, build, *sources], ["ptxemu", "m", "dl"], script, options)
+
+
+def runtime_names() -> list[str]:
+    """Those of all versions."""
+    return sorted({name for version in RUNTIMES for name in names_of(RUNTIME_NAMES, version)})
+
+
+def core() -> dict[str, Any]:
+    runtime = runtime_names()
+    driver = versions(DRIVER_NAMES)
+    made = [
+        write(GENERATED / "runtime.c", stubs(runtime, "px_not_supported")),
+        write(GENERATED / "driver.c", stubs(list(driver), "px_driver_not_supported")),
+        write(GENERATED / "driver_procs.c", procs(driver)),
+    ]
+    functions = [name for name in [*runtime, *driver, *HELPERS, *OWN] if not base_of(name)]
+    names = aliases(GENERATED / "core.names", {CORE_PREFIX + name: name for name in functions})
+    script = write(GENERATED / "core.map", version_script([f"{CORE_PREFIX}*"], ""))
+    return whole(CORE, [*DRIVER, *made], script, [names, "-Wl,-z,nodelete"])  # threads run in it
+
+
+def thin(name: str, names: list[str], node: str, sources: Sequence[str] = (), used: Sequence[str] = ()) -> dict[str, Any]:
+    """A library of jumps into the core, and functions of its own, which use some of the core's that it does not export."""
+    short = name.rpartition(".")[2]
+    made = write(GENERATED / f"{short}_jumps.c", jumps([*names, *used, *OWN]))
+    script = write(GENERATED / f"{short}.map", version_script([*names, *OWN], node))
+    others = aliases(GENERATED / f"{short}.names", {one: base for one in names if (base := base_of(one))})
+    needed = ["-Wl,--no-as-needed", "-lptxemu_cuda"]  # although all references are weak
+    return extension(name, [made, *sources], [], script, [others, *needed])
+
+
 def cudart(version: str) -> dict[str, Any]:
-    names = names_of(Path("cuda/names/cudart.txt"), version)
-    made = write(GENERATED / f"cudart_{version}.c", stubs(names, "px_not_supported"))
-    script = write(GENERATED / f"cudart_{version}.map", version_script([*names, *OWN], f"libcudart.so.{version}"))
-    return library(f"ptxemu.cuda.lib.cudart{version}", [f"cuda/version_{version}.c", made], script, other_names(names))
+    names = names_of(RUNTIME_NAMES, version)
+    name = f"ptxemu.cuda.lib.cudart{version}"
+    return thin(name, names, f"libcudart.so.{version}", [f"cuda/version_{version}.c"], [*runtime_names(), *HELPERS])
 
 
 def versions(path: Path) -> dict[str, int]:
@@ -130,23 +182,19 @@ def procs(names: dict[str, int]) -> str:
 
 
 def driver() -> dict[str, Any]:
-    names = versions(Path("cuda/names/cuda.txt"))
-    made = write(GENERATED / "driver.c", stubs(list(names), "px_driver_not_supported"))
-    table = write(GENERATED / "driver_procs.c", procs(names))
-    script = write(GENERATED / "driver.map", version_script([*names, *OWN], ""))
-    return library("ptxemu.cuda.lib.driver", [*DRIVER, "cuda/version_13.c", made, table], script, other_names(list(names)))
+    return thin("ptxemu.cuda.lib.driver", list(versions(DRIVER_NAMES)), "")
 
 
 def ocelot() -> dict[str, Any]:
     script = write(GENERATED / "ocelot.map", version_script(["ptx_run", *OWN], "OCELOT"))
-    return library("ptxemu.cuda.lib.ocelot", ["cuda/ocelot.c", "cuda/version_13.c"], script, [])
+    return whole("ptxemu.cuda.lib.ocelot", ["cuda/ocelot.c"], script, [])
 
 
 def embed() -> dict[str, Any]:
     header = Path("ptxemu/include/ptxemu_embed.h").read_text()
     names = re.findall(r"^[a-z_ ]+[ *](ptxemu_[a-z]+)\(", header, re.MULTILINE)
     script = write(GENERATED / "embed.map", version_script(names, "PTXEMU_EMBED_1"))
-    return library("ptxemu.cuda.lib.embed", ["cuda/embed.c", "cuda/version_13.c"], script, [])
+    return whole("ptxemu.cuda.lib.embed", ["cuda/embed.c"], script, [])
 
 
 def preload() -> dict[str, Any]:
@@ -164,4 +212,4 @@ def preload() -> dict[str, Any]:
 
 
 def extensions() -> list[dict[str, Any]]:
-    return [cudart("12"), cudart("13"), driver(), ocelot(), embed(), preload()]
+    return [core(), *map(cudart, RUNTIMES), driver(), ocelot(), embed(), preload()]

@@ -1,8 +1,10 @@
 /* symbol.c: cuGetProcAddress: a function by its plain name, in the version that a version of CUDA has. */
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include "driver.h"
+#include "px_runtime.h"
 #include "proc.h"
 
 enum { VERSION_NOT_SUFFICIENT = 2, SYMBOL_NOT_FOUND = 1, FOUND = 0, KNOWN_FLAGS = 3 };
@@ -32,6 +34,14 @@ PX_API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, u
 
 PX_API CUresult cuGetProcAddress(const char *name, void **out, int version, uint64_t flags) {
   return cuGetProcAddress_v2(name, out, version, flags, NULL);
+}
+
+/* The same in the runtime API, where a function that is not there is no error. */
+PX_API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **out, unsigned version, unsigned long long flags,
+                                                    int *status) {
+  PX_REQUIRE(version <= INT_MAX, cudaErrorInvalidValue);
+  CUresult error = cuGetProcAddress_v2(name, out, (int)version, flags, status);
+  return px_report(error == CUDA_ERROR_NOT_FOUND ? cudaSuccess : error);
 }
 
 /* Tables of functions that are not documented, by which CUDA's own runtime library uses CUDA's own driver. */

@@ -35,7 +35,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     compiler = shlex.split(os.environ.get("CC", "cc"))
     library = library_path() / f"libcudart.so.{request.param}"
     options = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread"]
-    options += [f"-I{ROOT / 'cuda'}", f"-DVERSION={request.param}"]
+    options += [*(f"-I{ROOT / folder}" for folder in ("cuda", "cuda/driver")), f"-DVERSION={request.param}"]
     command = [
         *compiler,
         *options,
@@ -43,7 +43,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         path,
         *sorted(DATA.glob("*.c")),
         library,
-        f"-Wl,-rpath-link,{library_path().parents[1]}",
+        f"-Wl,-rpath-link,{library_path()}:{library_path().parents[1]}",
     ]
     subprocess.run(command, check=True)
     return path
@@ -261,6 +261,24 @@ def test_graphs_may_outlive_what_they_copy(program, image):
 
 def test_a_thread_may_destroy_what_others_use(program, image):
     assert said(program, image, "destroyed by a thread") == ["right"]
+
+
+def test_both_apis_have_the_same_contexts(program, image):
+    assert said(program, image, "contexts") == ["3 1 1 1 1 709 1"]
+
+
+def test_both_apis_have_the_same_memory_and_kernels(program, image):
+    assert said(program, image, "mixed memory") == ["right"]
+
+
+def test_both_apis_have_the_same_streams_and_events(program, image):
+    assert said(program, image, "mixed streams") == ["600 0 12 400"]
+
+
+def test_an_error_of_one_api_is_one_of_the_other(program, image):
+    done = run(program, image, "mixed errors")
+    assert done.stdout.splitlines() == ["cudaErrorIllegalAddress", "700", "0 0 1 1"], done.stderr
+    assert done.stderr.count("illegal address") == 1 and done.returncode == 0
 
 
 def test_streams_of_many_threads(program, image):

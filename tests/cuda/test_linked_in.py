@@ -41,7 +41,8 @@ int main() {
 
 def compiled(folder: Path, sources: list[Path], *options: str) -> Path:
     made = folder / "host"
-    always = ["-std=gnu11", "-O0", "-D_GNU_SOURCE", "-pthread", f"-I{ROOT / 'cuda'}", f"-I{DATA}", "-fno-builtin"]
+    always = ["-std=gnu11", "-O0", "-D_GNU_SOURCE", "-pthread", "-fno-builtin"]
+    always += [f"-I{folder}" for folder in (ROOT / "cuda", ROOT / "cuda" / "driver", DATA)]
     subprocess.run([*shlex.split(os.environ.get("CC", "cc")), *always, *options, "-o", made, *sources], check=True)
     return made
 
@@ -73,7 +74,7 @@ def started(program: Path, what: str, **variables: str) -> subprocess.CompletedP
     return run(program, str(program.parent / "kernels.fatbin"), what, variables=environment({**os.environ, **variables}))
 
 
-@pytest.mark.parametrize("what", ["add", "arrays"])
+@pytest.mark.parametrize("what", ["add", "arrays", "mixed memory"])
 def test_a_runtime_that_is_linked_in_is_replaced(program, what):
     done = started(program, what)
     assert done.returncode == 0, done.stdout + done.stderr

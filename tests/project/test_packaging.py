@@ -34,6 +34,7 @@ CUDA = {
     f"ptxemu/cuda/lib/{name}"
     for name in (
         "libcuda.so.1",
+        "libptxemu_cuda.so",
         "libcudart.so.12",
         "libcudart.so.13",
         "libgpuocelot.so",

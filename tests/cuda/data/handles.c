@@ -163,8 +163,8 @@ static void use_event(void *handle) {
 static void use_exec(void *handle) { cudaGraphLaunch(handle, stream); }
 
 static void use_array(void *handle) {
-  int value = 1;
-  cudaMemcpy2DToArray(handle, 0, 0, &value, 4, 4, 1, cudaMemcpyHostToDevice);
+  int value;
+  cudaMemcpy2DFromArray(&value, 4, handle, 0, 0, 4, 1, cudaMemcpyDeviceToHost);
 }
 
 static void *make_stream(void) {

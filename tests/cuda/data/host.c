@@ -350,6 +350,7 @@ int main(int argc, char **argv) {
   perform(stream_actions, argv[2]);
   perform(graph_actions, argv[2]);
   perform(handle_actions, argv[2]);
+  perform(mixed_actions, argv[2]);
   __cudaUnregisterFatBinary(handle);
   return 0;
 }
