@@ -25,11 +25,6 @@ GROUP = 128
 SEED = 0x761194F3
 
 
-STARTS = "PTX lets bits start at 0 to 255; starts beyond are cut to 8 bits here, and are beyond the value there"
-EXPECTED = dict.fromkeys(("bfe_rng_u64", "bfe_rng_s64", "bfi_rng_b64"), STARTS)
-"""Cases that fail, with the reason."""
-
-
 class Driver:
     """The few functions of the driver API that the host program uses."""
 
@@ -105,8 +100,8 @@ def main() -> int:
         if given.names and not case.name.startswith(tuple(given.names)):
             continue
         said = verdict(driver, given.folder, case, count)
-        failed += said != "OK" and case.name not in EXPECTED
-        print(f"{case.name}: {said}" + (f" (expected: {EXPECTED[case.name]})" if case.name in EXPECTED else ""), flush=True)
+        failed += said != "OK"
+        print(f"{case.name}: {said}", flush=True)
     return 1 if failed else 0
 
 

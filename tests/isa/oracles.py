@@ -153,20 +153,25 @@ def find_nth(mask: int, base: int, offset: int) -> int:
     return found[abs(offset) - 1] if abs(offset) <= len(found) else -1
 
 
+def place(x: int, bits: int) -> int:
+    """A position or a length in a word: its low 8 bits; in 64 bits, hardware takes all 32."""
+    return x if bits == 64 else x & 255
+
+
 def extract(a: int, position: int, length: int, type: str) -> int:
-    """bfe, the manual's loop."""
+    """bfe, the manual's loop, with hardware's places."""
     bits = bits_of(type)
-    a, top, position, length = unsigned(a, bits), bits - 1, position & 255, length & 255
+    a, top, position, length = unsigned(a, bits), bits - 1, place(position, bits), place(length, bits)
     sign = 0 if type[0] == "u" or length == 0 else a >> min(position + length - 1, top) & 1
     return sum((a >> (position + i) & 1 if i < length and position + i <= top else sign) << i for i in range(bits))
 
 
 def insert(a: int, b: int, position: int, length: int, type: str) -> int:
-    """bfi, the manual's loop."""
-    position, length = position & 255, length & 255
-    for i in range(length):
-        if position + i < bits_of(type):
-            b = b & ~(1 << position + i) | (a >> i & 1) << position + i
+    """bfi, the manual's loop, with hardware's places."""
+    bits = bits_of(type)
+    position, length = place(position, bits), place(length, bits)
+    for i in range(max(0, min(length, bits - position))):
+        b = b & ~(1 << position + i) | (a >> i & 1) << position + i
     return b
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
-from ptxemu.lower.core.float_bits import constant, low_mask, wide_shift
+from ptxemu.lower.core.float_bits import constant, low_mask, wide_shift, width
 
 
 def to_u32(e: Emitter, t: str, x: str) -> str:
@@ -44,10 +44,10 @@ def find_leading(e: Emitter, op: Op, a: str) -> str:
 
 @elementwise("bfe", size=12)
 def bit_field_extract(e: Emitter, op: Op, a: str, position: str, length: str) -> str:
-    """Position and length are their low 8 bits; a field past the top reads the sign (``.s``) or zeros."""
+    """A field past the top reads the sign (``.s``) or zeros."""
     kind = op.type()
     t = kind.llvm
-    position, length = (_byte(e, t, x) for x in (position, length))
+    position, length = (_place(e, t, x) for x in (position, length))
     if not kind.is_signed:
         return e.bin("and", t, wide_shift(e, "lshr", t, a, position), low_mask(e, t, length))
     field = wide_shift(e, "ashr", t, a, position)
@@ -62,15 +62,21 @@ def bit_field_extract(e: Emitter, op: Op, a: str, position: str, length: str) ->
 @elementwise("bfi", size=12)
 def bit_field_insert(e: Emitter, op: Op, a: str, b: str, position: str, length: str) -> str:
     t = op.type().llvm
-    position, length = (_byte(e, t, x) for x in (position, length))
+    position, length = (_place(e, t, x) for x in (position, length))
     mask = wide_shift(e, "shl", t, low_mask(e, t, length), position)
     field = e.bin("and", t, wide_shift(e, "shl", t, a, position), mask)
     kept = e.bin("and", t, b, e.bin("xor", t, mask, constant(e, t, -1)))
     return e.bin("or", t, kept, field)
 
 
-def _byte(e: Emitter, t: str, x: str) -> str:
-    return e.cast("zext", "i32", e.bin("and", "i32", x, e.int(32, 255)), t)
+def _place(e: Emitter, t: str, x: str) -> str:
+    """A position or a length: the low 8 bits, as the manual says.
+
+    In 64 bits, hardware takes all 32: what ptxas makes of these instructions shifts by the whole operand.
+    """
+    if width(t) == 64:
+        return e.cast("zext", "i32", x, t)
+    return e.bin("and", "i32", x, e.int(32, 255))
 
 
 def _amount(e: Emitter, op: Op, x: str) -> str:
