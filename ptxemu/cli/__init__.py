@@ -24,6 +24,7 @@ from ptxemu.text.errors import Error, InputError, InternalError, printable_lines
 
 COMMANDS = ("run", "test", "record", "shrink", "diff", "lint", "info", "compile", "assemble", "disassemble", "cuda", "doctor")
 INTERRUPTED = 130
+COMPLETION = "_PTXEMU_COMPLETE"  # what shells set, which click obeys
 CUT_OFF = 141  # what a shell makes of SIGPIPE
 
 
@@ -80,7 +81,9 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted")
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click makes the latter of the former; nothing else leaves a command so
+    except SystemExit as leave:  # of click: the completion of a shell is done, or nobody reads the output any more
+        return int(leave.code or 0) if COMPLETION in os.environ else CUT_OFF
+    except BrokenPipeError:
         return CUT_OFF
     except MemoryError:
         complain("ptxemu: error: out of memory")

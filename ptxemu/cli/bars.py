@@ -36,7 +36,7 @@ def cases_bar() -> Progress:
 
 def _bar(*columns: ProgressColumn) -> Progress:
     """A bar on stderr, which is gone in the end. What is printed goes above it, where stdout is the same terminal."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     above = sys.stdout.isatty()
     return Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=above, redirect_stderr=True

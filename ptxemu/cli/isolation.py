@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from ptxemu.cli.colours import say
 from ptxemu.text.errors import Error, InputError, shown
 
 Command = Callable[..., Any]
@@ -102,7 +103,7 @@ def run_isolated(arguments: Sequence[str], limits: Limits, quiet: bool = False) 
     if child.returncode < 0:
         raise IsolationError(_over_time(limits) if child.returncode == -signal.SIGXCPU else _killed(-child.returncode, limits))
     if not quiet:
-        click.echo(messages.decode(errors="replace"), nl=False, err=True)
+        say(messages.decode(errors="replace"), nl=False, err=True)
     return child.returncode
 
 

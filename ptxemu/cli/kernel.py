@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import click
 import numpy as np
 
 from ptxemu.api import Kernel, Module, loads
@@ -14,6 +13,7 @@ from ptxemu.case.arguments import Name
 from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.resources import Resources
 from ptxemu.cli import results
+from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
 from ptxemu.cli.outcome import Outcome
 from ptxemu.cli.programs import read_programs
@@ -64,7 +64,7 @@ def run_kernel(
     else:
         outcome.show(stages.seconds if style == "verbose" else {})
     for text in done.warnings:
-        click.echo(f"warning: {text}", err=True)
+        say(f"warning: {text}", err=True)
     return 0 if outcome.passed else Fault.exit_code
 
 
@@ -95,4 +95,4 @@ def _values(kernel: Kernel, inputs: Inputs, resources: Resources) -> list[object
 def _warn(doubts: list[str], text: str) -> None:
     """Tell of a doubt at once, as the launch may fail for it."""
     doubts.append(text)
-    click.echo(f"warning: {text}", err=True)
+    say(f"warning: {text}", err=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptxemu.case.arrays import Array
+from ptxemu.cli.colours import wanted
 from ptxemu.device.picture import flat
 from ptxemu.text.errors import InputError, shown
 
@@ -118,4 +119,4 @@ def _reduced(pixels: Array) -> Array:
 def _has_colours() -> bool:
     from rich.console import Console
 
-    return sys.stdout.isatty() and Console().color_system == "truecolor"
+    return sys.stdout.isatty() and wanted(sys.stdout) and Console().color_system == "truecolor"

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 
-import click
+from ptxemu.cli.colours import say
 
 READ_END = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_RDWR}
 
@@ -30,7 +30,7 @@ def prepare() -> None:
 def complain(text: str) -> None:
     """Print a message on stderr, if that can be written."""
     with suppress(OSError):
-        click.echo(text, err=True)
+        say(text, err=True)
 
 
 def finish() -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import click
 
 import ptxemu
+from ptxemu.cli.colours import say
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.json_text import json_text
 from ptxemu.cli.programs import name_of, read_program
@@ -46,7 +47,7 @@ def _check(path: Path, strict: bool) -> list[Diagnostic]:
 
 def _text(records: list[Diagnostic]) -> None:
     for record in records:
-        click.echo(record.render())
+        say(record.render())
 
 
 def _json(records: list[Diagnostic]) -> None:

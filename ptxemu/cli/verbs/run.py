@@ -12,6 +12,7 @@ import click
 from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.matrix import split_point
 from ptxemu.cli import results
+from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.json_text import json_text
@@ -108,7 +109,7 @@ def _run_case(
         for name, array in selected:
             show_array(name, array)
     for text in result.warnings:
-        click.echo(f"warning: {text}", err=True)
+        say(f"warning: {text}", err=True)
     return 0 if result.passed else Fault.exit_code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -147,9 +148,10 @@ class _Suite:
     def run(self, outcomes: Iterator[CaseOutcome]) -> None:
         with cases_bar() as progress:
             bar = progress.add_task("cases", total=self._count)
+            console = progress.console if sys.stdout.isatty() and not progress.disable else self._console
             for outcome in outcomes:
                 self.outcomes.append(outcome)
-                self._tell(outcome)
+                _tell(console, outcome)
                 progress.advance(bar)
                 if self._stops and not outcome.fine:
                     break
@@ -158,12 +160,6 @@ class _Suite:
         """Record anew what differs from what is recorded."""
         device = settings.device.make()
         self.outcomes = [updated(outcome, settings, device) for outcome in self.outcomes]
-
-    def _tell(self, outcome: CaseOutcome) -> None:
-        line = Text(f"{outcome.status:{WIDTH}}", style=STYLES[outcome.status])
-        line.append(f" {outcome.seconds:7.2f} s  ", style="default")
-        line.append(printable(_named(outcome)), style="default")
-        self._console.print(line)
 
     def summarize(self) -> None:
         """What went wrong, and how many cases passed."""
@@ -177,6 +173,13 @@ class _Suite:
         fine = not rest and all(outcome.fine for outcome in self.outcomes)
         seconds = time.perf_counter() - self._started
         self._console.print(Text(f"{text} in {seconds:.2f} s", style="green" if fine else "red"))
+
+
+def _tell(console: Console, outcome: CaseOutcome) -> None:
+    line = Text(f"{outcome.status:{WIDTH}}", style=STYLES[outcome.status])
+    line.append(f" {outcome.seconds:7.2f} s  ", style="default")
+    line.append(printable(_named(outcome)), style="default")
+    console.print(line, soft_wrap=True)
 
 
 def _named(outcome: CaseOutcome) -> str:
