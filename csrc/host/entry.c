@@ -101,7 +101,8 @@ static bool check_kernels(const pe_entry *entry) {
   const pe_kernel_facts *kernels = RECORDS(pe_kernel_facts, entry, PE_SECTION_KERNELS, &count);
   for (uint64_t i = 0; i < count; i++) {
     const pe_kernel_facts *kernel = &kernels[i];
-    if (!is_text(entry, kernel->name) || !is_range(entry, PE_SECTION_PARAMETERS, kernel->parameter, kernel->parameters) ||
+    if (!is_text(entry, kernel->name) || !is_text(entry, kernel->plain_name) ||
+        !is_range(entry, PE_SECTION_PARAMETERS, kernel->parameter, kernel->parameters) ||
         !is_range(entry, PE_SECTION_LIMITS, kernel->limit, kernel->limits) ||
         !is_range(entry, PE_SECTION_PAIRS, kernel->pair, kernel->pairs))
       return false;

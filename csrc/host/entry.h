@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 /* CDEF BEGIN */
-enum { PE_ENTRY_VERSION = 6, PE_ENTRY_DIGEST = 32 };
+enum { PE_ENTRY_VERSION = 7, PE_ENTRY_DIGEST = 32 };
 
 /* Kinds of entries: facts of a module, code of a kernel, and bytes without sections that others agree on. */
 enum { PE_ENTRY_MODULE = 1, PE_ENTRY_KERNEL, PE_ENTRY_BYTES };
@@ -59,7 +59,7 @@ typedef struct pe_module_facts {
 } pe_module_facts;
 
 typedef struct pe_kernel_facts {
-  uint32_t name;
+  uint32_t name, plain_name;      /* the symbol, and what C++ calls it, for messages */
   uint32_t parameter, parameters; /* the first one and the count */
   uint32_t limit, limits;
   uint32_t pair, pairs;

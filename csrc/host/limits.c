@@ -14,7 +14,7 @@ static const uint32_t MAX_BLOCK[3] = {PE_MAX_BLOCK_XY, PE_MAX_BLOCK_XY, PE_MAX_B
 #define REFUSE(error, message, ...) (snprintf(message, PE_MESSAGE_BYTES, __VA_ARGS__), error)
 
 static const char *name_of(const pe_entry *entry, const pe_kernel_facts *kernel) {
-  return pe_entry_text(entry, kernel->name);
+  return pe_entry_text(entry, kernel->plain_name);
 }
 
 int pe_kernel_limit(const pe_entry *entry, const pe_kernel_facts *kernel, const char *name, uint64_t *extent) {

@@ -169,7 +169,7 @@ int pe_launch_fault_text(const pe_launch *launch, const char *file, char *out, s
   bool known = record->pos != PE_NO_POS && pe_module_locate(module, record->pos, &number, &line) == 0;
   if (known) snprintf(place, sizeof place, "%s:%u", file ? file : "line", line);
   const pe_fault_names names = {
-    .kernel = pe_entry_text(pe_module_entry(module), pe_launch_kernel(launch)->name),
+    .kernel = pe_entry_text(pe_module_entry(module), pe_launch_kernel(launch)->plain_name),
     .place = known ? place : NULL,
     .arena = launch->arena,
   };

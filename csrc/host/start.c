@@ -51,7 +51,7 @@ void pe_start_pack(const pe_start *start, void *params) {
 
 static int check_arguments(const pe_start *start, char *message) {
   const pe_kernel_facts *kernel = start->kernel;
-  const char *name = pe_entry_text(pe_module_entry(start->module), kernel->name);
+  const char *name = pe_entry_text(pe_module_entry(start->module), kernel->plain_name);
   if (kernel->param_bytes == 0) return 0;
   if (!start->pointers && (!start->buffer || start->buffer_size < kernel->param_bytes)) {
     snprintf(message, PE_MESSAGE_BYTES, "kernel %s takes %u bytes of arguments, not %llu", name, kernel->param_bytes,
@@ -127,7 +127,7 @@ static started *new_started(const pe_start *start) {
 }
 
 static int describe_failure(const pe_start *start, const pe_config *config, int error, char *message) {
-  const char *name = pe_entry_text(pe_module_entry(start->module), start->kernel->name);
+  const char *name = pe_entry_text(pe_module_entry(start->module), start->kernel->plain_name);
   const uint32_t *grid = start->grid;
   if (error == ENOMEM)
     snprintf(message, PE_MESSAGE_BYTES, "out of device memory for the launch of `%s`: %llu bytes of local memory a thread",

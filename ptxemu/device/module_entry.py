@@ -22,6 +22,7 @@ from ptxemu.device.module_info import (
     Use,
     VariableInfo,
 )
+from ptxemu.text.symbols import plain_name
 
 BLOCKS = {GLOBAL: lib.PE_BLOCK_GLOBAL, CONST: lib.PE_BLOCK_CONST, HANDLE: lib.PE_BLOCK_HANDLE}
 SPACES = {number: space for space, number in BLOCKS.items()}
@@ -56,6 +57,7 @@ def body_of(info: ModuleInfo) -> bytes:
 def _add_kernel(writer: Writer, kernel: KernelInfo) -> None:
     record = {
         "name": writer.text(kernel.name),
+        "plain_name": writer.text(plain_name(kernel.name)),
         "parameter": writer.count(lib.PE_SECTION_PARAMETERS),
         "parameters": len(kernel.parameters),
         "limit": writer.count(lib.PE_SECTION_LIMITS),

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.device.module_info import Parameter
+from ptxemu.device.module_info import POINTER_USE, Parameter
+from ptxemu.device.uses import in_words
 from ptxemu.ir.types import TYPES
 from ptxemu.text.errors import InputError, shown
 
@@ -64,7 +65,7 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         hint = f"; pass np.float{scalar.bits}(x) for its bits" if scalar.name in FLOAT_BITS and isinstance(value, float) else ""
-        raise InputError(f"{where}: expects an integer, not {_kind(value)}{hint}") from None
+        raise InputError(f"{where}: expects {_expected(parameter)}, not {_kind(value)}{hint}") from None
     # Compilers declare int parameters .u32 and .b32 too, so these take negative numbers.
     low = -(2 ** (scalar.bits - 1))
     high = 2 ** (scalar.bits - 1) - 1 if scalar.is_signed else 2**scalar.bits - 1
@@ -72,6 +73,14 @@ def _pack_integer(parameter: Parameter, value: object, where: str) -> bytes:
         raise InputError(f"{where}: {shown(number)} is out of range ({low} to {high})")
     pattern: int = number % 2**scalar.bits
     return pattern.to_bytes(scalar.bytes, "little")
+
+
+def _expected(parameter: Parameter) -> str:
+    """What a parameter of integers stands for."""
+    if not parameter.uses:
+        return "an integer"
+    use = parameter.uses[0]
+    return f"{'an array, a buffer or an address' if use.kind == POINTER_USE else f'a {use.kind}'} ({in_words(use)})"
 
 
 def _pack_float(parameter: Parameter, value: object, where: str) -> bytes:

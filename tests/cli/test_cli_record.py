@@ -59,6 +59,18 @@ def test_names_of_arrays_are_keys() -> None:
     np.testing.assert_array_equal(np.load("expected/𝐲.npy"), RIGHT)
 
 
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    write(EXPECTS)
+    changes = []
+    for _ in range(2):
+        assert run(["record", "case.toml", "--json"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)
+        (file,) = found["files"]
+        changes.append(file.pop("change"))
+    assert found["case"] == "case.toml" and found["by"]["engine"] == "jit" and changes == ["new", "as before"]
+    assert file == {"name": "y", "file": "expected/y.npy", "dtype": "float32", "shape": [4]}
+
+
 def refused(message: str, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
     assert run(["record", "case.toml", *arguments]) == 2
     err = capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,19 @@ def test_case_files_are_written_as_they_are_read() -> None:
     assert tomllib.loads(toml_text(data)) == data
 
 
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    write()
+    assert run(["shrink", "case.toml", *OPTIONS, "--runs", "3", "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["case"], found["kind"], found["runs"]) == ("case.toml", "wrong results", 3) and "n, x, y: " in err
+    assert found["message"].startswith("y: 1 of 100 differ") and found["shrunk"]["message"].startswith("y: 1 of ")
+    assert Path(found["shrunk"]["case"]).is_file()
+    assert run(["diff", "wrong.ptx", "right.ptx", "--case", "case.toml", *OPTIONS, "--json"]) == 1
+    comparisons = {item["name"]: item for item in json.loads(capsys.readouterr().out)["comparisons"]}
+    assert (comparisons["y"]["differing"], comparisons["x"]["differing"]) == (1, 0)
+
+
 def test_programs_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
     write()
     assert run(["diff", "wrong.ptx", "right.ptx", "--case", "case.toml", *OPTIONS]) == 1
@@ -171,6 +185,9 @@ def test_programs_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diff", "faulty.ptx", "right.ptx", "--case", "case.toml", *OPTIONS]) == 1
     out = capsys.readouterr().out
     assert "faulty.ptx: " in out and "right.ptx: ended well" in out
+    assert run(["diff", "faulty.ptx", "right.ptx", "--case", "case.toml", *OPTIONS, "--json"]) == 1
+    one, other = json.loads(capsys.readouterr().out)["programs"]
+    assert "`saxpy`" in one["failed"] and one["seconds"] is None and other["failed"] == "" and other["seconds"] >= 0
     assert run(["diff", "none.ptx", "right.ptx", "--case", "case.toml"]) == 2
 
 
@@ -180,3 +197,7 @@ def test_what_programs_print_is_compared(capsys: pytest.CaptureFixture[str]) -> 
     Path("case.toml").write_text('ptx = "one.ptx"\ngrid = 1\nblock = 1\n')
     assert run(["diff", "one.ptx", "two.ptx", "--case", "case.toml", *OPTIONS]) == 1
     assert "what they print differs" in capsys.readouterr().out
+    assert run(["diff", "one.ptx", "two.ptx", "--case", "case.toml", *OPTIONS, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["output"].replace("hallo", "hello") for one in found["programs"]] == [found["programs"][0]["output"]] * 2
+    assert found["same"] is False and found["comparisons"] == []

@@ -182,6 +182,17 @@ def test_a_case_that_kills_its_process_does_not_stop_the_others(capsys) -> None:
     assert "the process that ran it died of SIGKILL" in capsys.readouterr().out
 
 
+def test_a_case_has_a_limit_with_all_that_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also outside of launches, which have limits of their own."""
+    write_killer("a")
+    Path("kill.py").write_text("import time\ntime.sleep(1000)\n")
+    started = time.monotonic()
+    assert statuses("--max-case-seconds", "1", code=4) == {"a": "killed"}
+    assert "stopped after 1 s, the limit of a case (--max-case-seconds)" in capsys.readouterr().out
+    assert time.monotonic() - started < 900
+    assert run(["test", ".", "--max-case-seconds", "1", "--isolate"]) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_reports_are_whole_when_interrupted(jobs: str) -> None:

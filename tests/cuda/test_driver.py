@@ -285,7 +285,7 @@ def test_wrong_calls_are_errors():
 def test_a_fault_stays_with_its_context(own_context, capfd):
     value = to_device(np.array([5], "i4"))
     with context() as other:
-        store = function(load(KERNELS), "store")
+        store = function(load(KERNELS.read_bytes().replace(b"store", b"_ZN4math5storeEPi")), "_ZN4math5storeEPi")
         launch(store, ONE, ONE, 0x123000)
         with fails("ILLEGAL_ADDRESS"):
             call("cuCtxSynchronize")
@@ -296,7 +296,7 @@ def test_a_fault_stays_with_its_context(own_context, capfd):
         assert to_host(value, 1, "i4") == 7
         assert get(POINTER, "cuCtxPopCurrent_v2") == own_context
         assert get(POINTER, "cuCtxGetCurrent") == other
-    assert capfd.readouterr().err.count("illegal address in kernel `store`") == 1
+    assert capfd.readouterr().err.count("illegal address in kernel `math::store`") == 1
     call("cuCtxSynchronize")
 
 

@@ -211,6 +211,7 @@ def test_scalars_of_every_kind():
         (8, -(2**63) - 1, "is out of range"),
         (3, np.zeros(3, np.int32), "expects a scalar, not an array of int32"),
         (0, np.array(["a"]), "cannot be held in device memory"),
+        (0, 2.5, "expects an array, a buffer or an address (unsigned long*, written), not float"),
         (0, np.zeros(8, ">u8"), "byte order"),
         (0, [1, 2], "expects an array, a buffer, an address or None, not list"),
     ],

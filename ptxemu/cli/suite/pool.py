@@ -18,8 +18,13 @@ from ptxemu.cli.suite.outcome import KILLED, CaseOutcome
 CONTEXT = multiprocessing.get_context("spawn")  # a fork would take locks and threads of this process along
 
 
-def run_in_processes(paths: Sequence[Path], settings: Settings, count: int) -> Iterator[CaseOutcome]:
-    """The outcomes of cases as they come, from ``count`` processes that share the processors."""
+def run_in_processes(
+    paths: Sequence[Path], settings: Settings, count: int, seconds: float | None = None
+) -> Iterator[CaseOutcome]:
+    """The outcomes of cases as they come, from ``count`` processes that share the processors.
+
+    A case that takes longer than ``seconds``, with all that it does besides launches, is killed with its process.
+    """
     settings = share_of(settings, count)
     waiting = deque(paths)
     busy: dict[Connection, _Process] = {}
@@ -27,9 +32,8 @@ def run_in_processes(paths: Sequence[Path], settings: Settings, count: int) -> I
         for _ in range(min(count, len(paths))):
             _start(_Process(settings), waiting, busy)
         while busy:
-            for connection in wait(list(busy)):
-                assert isinstance(connection, Connection)
-                process = busy.pop(connection)
+            for connection, process in _ended(busy, seconds):
+                del busy[connection]
                 outcome = process.outcome()
                 if waiting:
                     _start(process if process.lives else _Process(settings), waiting, busy)
@@ -39,6 +43,20 @@ def run_in_processes(paths: Sequence[Path], settings: Settings, count: int) -> I
     finally:
         for process in busy.values():
             process.kill()
+
+
+def _ended(busy: dict[Connection, _Process], seconds: float | None) -> list[tuple[Connection, _Process]]:
+    """The processes whose cases have ended, or ended now because they took too long; waits until there are some."""
+    if seconds is None:
+        ready = wait(list(busy))
+    else:
+        soonest = min(process.started for process in busy.values()) + seconds
+        ready = wait(list(busy), max(0.0, soonest - time.perf_counter()))
+        for connection, process in busy.items():
+            if connection not in ready and time.perf_counter() >= process.started + seconds:
+                process.kill(f"stopped after {seconds:g} s, the limit of a case (--max-case-seconds)")
+                ready.append(connection)
+    return [(connection, process) for connection, process in busy.items() if connection in ready]
 
 
 def _start(process: _Process, waiting: deque[Path], busy: dict[Connection, _Process]) -> None:
@@ -55,10 +73,11 @@ class _Process:
         self._process.start()
         theirs.close()
         self.lives = True
+        self._reason = ""
 
     def run(self, path: Path) -> None:
         """Begin a case; the connection is ready when it has ended."""
-        self._path, self._started = path, time.perf_counter()
+        self._path, self.started = path, time.perf_counter()
         with suppress(OSError):  # of one that is dead, which outcome() tells
             self.connection.send(path)
 
@@ -69,16 +88,17 @@ class _Process:
         except (EOFError, OSError):
             self.lives = False
             self._process.join()
-            code, seconds = self._process.exitcode or 0, time.perf_counter() - self._started
-            reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            found = CaseOutcome(self._path, str(self._path), KILLED, f"the process that ran it died of {reason}", seconds)
+            code, seconds = self._process.exitcode or 0, time.perf_counter() - self.started
+            died = f"the process that ran it died of {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+            found = CaseOutcome(self._path, str(self._path), KILLED, self._reason or died, seconds)
         return found
 
     def end(self) -> None:
         self.connection.close()
         self._process.join()
 
-    def kill(self) -> None:
+    def kill(self, reason: str = "") -> None:
+        self._reason = reason
         self._process.kill()
         self._process.join()
 

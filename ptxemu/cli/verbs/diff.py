@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ptxemu.case import Case, CaseResult, read_case, run_case
+from ptxemu.case.compare import Comparison
 from ptxemu.case.failing import differences
 from ptxemu.cli.inputs import parse_tolerance
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.cli.outcome import duration
 from ptxemu.cli.results import summary
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, LaunchTimeout, printable, printable_lines
-
-Ended = CaseResult | Fault | LaunchTimeout
 
 
 @click.command("diff")
@@ -24,6 +25,7 @@ Ended = CaseResult | Fault | LaunchTimeout
 @click.argument("other", type=click.Path(path_type=Path))
 @click.option("--case", "case_path", required=True, type=click.Path(path_type=Path), help="The case that both programs run.")
 @click.option("--tolerance", metavar="LIMITS", help="How far they may differ; by default as far as the case allows.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @timeout_option
 @device_options
 def command(
@@ -31,6 +33,7 @@ def command(
     other: Path,
     case_path: Path,
     tolerance: str | None,
+    as_json: bool,
     timeout: float,
     device: DeviceChoice,
 ) -> int:
@@ -42,34 +45,61 @@ def command(
     case = read_case(case_path)
     if tolerance is not None:
         case = replace(case, tolerance=parse_tolerance(tolerance), outputs={})
-    ends = [_run(replace(case, programs=(program,)), device.make(), timeout) for program in (one, other)]
-    same = _told(case, ends, (str(one), str(other)))
+    target = device.make()
+    ends = [_run(replace(case, programs=(program,)), target, timeout) for program in (one, other)]
+    found = _compared(case, ends)
+    same = found is not None and all(item.passed for item in found) and ends[0].said == ends[1].said
+    if as_json:
+        click.echo(json_text(_facts(ends, found, same)))
+    elif found is None:
+        for end in ends:
+            click.echo(f"{printable(end.program)}: {printable_lines(end.failed or 'ended well')}")
+    else:
+        _show(ends, found)
     return 0 if same else Fault.exit_code
 
 
-def _run(case: Case, device: Device, timeout: float) -> tuple[Ended, str]:
-    """What came of a program, and what it printed."""
-    printed: list[str] = []
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What came of a program: its results, or what it failed with; and what it printed."""
+
+    program: str
+    said: str
+    result: CaseResult | None = None
+    failed: str = ""
+
+
+def _run(case: Case, device: Device, timeout: float) -> _End:
+    program, printed = str(case.programs[0]), list[str]()
     try:
-        return run_case(case, device=device, timeout=timeout, printf=printed.append, checks=False), "".join(printed)
+        result = run_case(case, device=device, timeout=timeout, printf=printed.append, checks=False)
     except (Fault, LaunchTimeout) as error:
-        return error, "".join(printed)
+        return _End(program, "".join(printed), failed=str(error))
+    return _End(program, "".join(printed), result)
 
 
-def _told(case: Case, ends: list[tuple[Ended, str]], names: tuple[str, str]) -> bool:
-    """Whether both did the same; says what differs."""
-    (one, said), (other, also_said) = ends
-    if not isinstance(one, CaseResult) or not isinstance(other, CaseResult):
-        for name, (end, _) in zip(names, ends, strict=True):
-            text = "ended well" if isinstance(end, CaseResult) else str(end)
-            click.echo(f"{printable(name)}: {printable_lines(text)}")
-        return False
-    found = differences(case, one.arrays, other.arrays, names[1])
+def _compared(case: Case, ends: list[_End]) -> list[Comparison] | None:
+    """How the arrays of two programs differ; None if one of these failed."""
+    one, other = (end.result for end in ends)
+    return None if one is None or other is None else differences(case, one.arrays, other.arrays, ends[1].program)
+
+
+def _facts(ends: list[_End], found: list[Comparison] | None, same: bool) -> dict[str, Any]:
+    """What came of both, as JSON data."""
+    programs = [
+        {"program": end.program, "failed": end.failed, "output": end.said, "seconds": end.result.seconds if end.result else None}
+        for end in ends
+    ]
+    return {"programs": programs, "comparisons": list(map(asdict, found or ())), "same": same}
+
+
+def _show(ends: list[_End], found: list[Comparison]) -> None:
+    one, other = (end.result for end in ends)
+    assert one is not None and other is not None
     wrong = [item for item in found if not item.passed]
     for item in wrong:
         click.echo(f"{printable(summary(item.name, one.arrays[item.name]))}: {printable(item.message)}")
-    if said != also_said:
+    if ends[0].said != ends[1].said:
         click.echo("what they print differs")
     times = f"{duration(one.seconds)} and {duration(other.seconds)}"
     click.echo(f"{len(found) - len(wrong)} of {len(found)} arrays are the same, in {times}")
-    return not wrong and said == also_said

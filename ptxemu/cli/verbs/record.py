@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,8 +17,8 @@ from ptxemu.case.gpu import run_on_gpu
 from ptxemu.case.recording import Recorded, changed, expect_files, provenance, record, recorded, told
 from ptxemu.case.sources import ArraySpec
 from ptxemu.case.tolerance import Tolerance
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, device_options
-from ptxemu.cli.results import summary
 from ptxemu.cli.suite.update import made_here
 from ptxemu.device.device import Device
 from ptxemu.text.errors import InputError, printable
@@ -33,6 +34,7 @@ Made = tuple[dict[str, Array], dict[str, str]]
 @click.option("--library", metavar="FILE", help="The CUDA driver for --from cuda; by default libcuda.so.1 of the system.")
 @click.option("--from-command", "executable", metavar="COMMAND", help="A command that makes {outputs}/NAME.npy of {inputs}.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for a command or a launch.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @device_options
 def command(
     paths: tuple[Path, ...],
@@ -40,6 +42,7 @@ def command(
     library: str | None,
     executable: str | None,
     timeout: float,
+    as_json: bool,
     device: DeviceChoice,
 ) -> int:
     """Run every case at or below PATHS, and write what comes out to the .npy and .png files that it compares with.
@@ -58,8 +61,13 @@ def command(
         make = partial(run_on_gpu, library=library)
     else:
         make = partial(_run, device=device.make(), timeout=timeout)
+    made = []
     for path in find_cases(list(paths)):
-        _record(path, make)
+        made.append(_record(path, make))
+        if not as_json:
+            _show(made[-1])
+    if as_json:
+        click.echo(json_text(made))
     return 0
 
 
@@ -67,7 +75,8 @@ def _run(case: Case, device: Device, timeout: float) -> Made:
     return run_case(case, device=device, timeout=timeout, checks=False).arrays, made_here(device)
 
 
-def _record(path: Path, make: Callable[[Case], Made]) -> None:
+def _record(path: Path, make: Callable[[Case], Made]) -> dict[str, Any]:
+    """Record the results of a case. What was made, as JSON data: ``change`` is new, as before, or how it differs."""
     case = read_case(path)
     if case.checks and not recorded(case):
         raise InputError(f"{case.path}: expects what is computed, so there is nothing to record")
@@ -79,9 +88,24 @@ def _record(path: Path, make: Callable[[Case], Made]) -> None:
         expect_files(path, names)
         case = read_case(path)
     changes = {file.name: _difference(case, file, arrays) for file in recorded(case)}
-    click.echo(f"{printable(str(path))}: by {printable(told(about))}")
-    for file in record(case, arrays, about):
-        click.echo(f"  {printable(summary(file.name, arrays[file.name]))} in {printable(str(file.path))} ({changes[file.name]})")
+    files = [
+        {
+            "name": file.name,
+            "file": str(file.path),
+            "dtype": arrays[file.name].dtype.name,
+            "shape": list(arrays[file.name].shape),
+            "change": changes[file.name],
+        }
+        for file in record(case, arrays, about)
+    ]
+    return {"case": str(path), "by": about, "files": files}
+
+
+def _show(made: dict[str, Any]) -> None:
+    click.echo(f"{printable(made['case'])}: by {printable(told(made['by']))}")
+    for file in made["files"]:
+        array = f"{file['name']}: {file['dtype']}{file['shape']}"
+        click.echo(f"  {printable(array)} in {printable(file['file'])} ({printable(file['change'])})")
 
 
 def _difference(case: Case, file: Recorded, arrays: dict[str, Array]) -> str:
@@ -93,4 +117,4 @@ def _difference(case: Case, file: Recorded, arrays: dict[str, Array]) -> str:
     comparison = compare(file.name, arrays[file.name], source.make(), Tolerance())
     if comparison.passed:
         return "as before"
-    return printable(f"was by {told(provenance(file))}: {comparison.message}")
+    return f"was by {told(provenance(file))}: {comparison.message}"

@@ -13,8 +13,9 @@ from ptxemu.case import Case, case_file, read_case, run_case
 from ptxemu.case.failing import Candidates
 from ptxemu.case.matrix import at_point, split_point
 from ptxemu.case.shrinking import Shrinker
-from ptxemu.case.standalone import write_case
+from ptxemu.case.standalone import CASE, write_case
 from ptxemu.case.table import read_toml
+from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.text.errors import InputError, printable, printable_lines
 
@@ -26,6 +27,7 @@ from ptxemu.text.errors import InputError, printable, printable_lines
     "-o", "--output-dir", type=click.Path(path_type=Path), default=Path("shrunk"), show_default=True, help="A new folder."
 )
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="How many smaller cases are tried.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @timeout_option
 @device_options
 def command(
@@ -33,6 +35,7 @@ def command(
     against: tuple[Path, ...],
     output_dir: Path,
     runs: int,
+    as_json: bool,
     timeout: float,
     device: DeviceChoice,
 ) -> int:
@@ -53,12 +56,13 @@ def command(
         failure = candidates.failure(data, against)
         if failure is None:
             raise InputError(f"{case.path}: does not fail" + (" where the other program does not" if against else ""))
-        click.echo(f"{printable(str(path))}: {printable_lines(failure.message)}")
+        say = partial(click.echo, err=as_json)  # stdout is for the object
+        say(f"{printable(str(path))}: {printable_lines(failure.message)}")
         shrinker = Shrinker(
             data,
             lambda smaller: (found := candidates.failure(smaller, against)) is not None and found.kind == failure.kind,
             candidates.array,
-            lambda text: click.echo(f"  {printable(text)}"),
+            lambda text: say(f"  {printable(text)}"),
             in_proportion=not against and failure.kind == "wrong results",
             limit=runs,
         )
@@ -67,7 +71,12 @@ def command(
         assert last is not None, "it failed when it was taken"
         wanted = run(replace(candidates.case(smallest), programs=against)).arrays if against else {}
         write_case(candidates.concrete(smallest), case, wanted, output_dir)
-    click.echo(f"{shrinker.runs} cases tried; {output_dir / 'case.toml'}: {printable_lines(last.message)}")
+    written = output_dir / CASE
+    if as_json:
+        facts = {"case": path, "kind": failure.kind, "message": failure.message, "runs": shrinker.runs}
+        click.echo(json_text({**facts, "shrunk": {"case": written, "message": last.message}}))
+    else:
+        click.echo(f"{shrinker.runs} cases tried; {written}: {printable_lines(last.message)}")
     return 0
 
 

@@ -62,6 +62,7 @@ WIDTH = max(map(len, STYLES))
 @click.option("--update", is_flag=True, help="Record the arrays in files that differ, after the differences are shown.")
 @timeout_option
 @click.option("--output-dir", type=click.Path(path_type=Path), help="Save the results that cases ask to save.")
+@click.option("--max-case-seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Kill a case after so long.")
 @device_options
 @isolation_options
 def command(
@@ -80,6 +81,7 @@ def command(
     update: bool,
     timeout: float,
     output_dir: Path | None,
+    max_case_seconds: float | None,
     device: DeviceChoice,
     isolate: bool,
     max_memory: str,
@@ -96,11 +98,13 @@ def command(
         raise InputError("--update writes what cases compute, which --isolate does not trust")
     if dask is not None and isolate:
         raise InputError("--dask runs cases on workers that keep on, --isolate in processes of their own: give one")
+    if max_case_seconds is not None and (isolate or dask is not None):
+        raise InputError("--max-case-seconds is for cases in processes of this machine; --isolate has --max-seconds")
     settings = Settings(timeout, output_dir, device, exhibits or html is not None)
     limits = limits_of(max_memory, max_seconds) if isolate and not is_isolated() else None
     suite = _Suite(len(cases), exitfirst)
     try:
-        suite.run(_outcomes(cases, settings, jobs, limits, dask))
+        suite.run(_outcomes(cases, settings, jobs, limits, dask, max_case_seconds))
         if update:
             suite.update(settings)
     finally:  # what ran is told whatever ended it
@@ -117,7 +121,7 @@ def command(
 
 
 def _outcomes(
-    cases: Sequence[Path], settings: Settings, jobs: int, limits: Limits | None, dask: str | None
+    cases: Sequence[Path], settings: Settings, jobs: int, limits: Limits | None, dask: str | None, seconds: float | None
 ) -> Iterator[CaseOutcome]:
     """What becomes of the cases, as they end."""
     if dask is not None:
@@ -128,8 +132,8 @@ def _outcomes(
             yield from threads.map(partial(run_one_isolated, settings=settings, limits=limits), cases)
         finally:
             threads.shutdown(cancel_futures=True)
-    elif jobs > 1:
-        yield from run_in_processes(cases, settings, jobs)
+    elif jobs > 1 or seconds is not None:
+        yield from run_in_processes(cases, settings, jobs, seconds)
     else:
         device = settings.device.make()
         for path in cases:
