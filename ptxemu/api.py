@@ -33,6 +33,7 @@ from ptxemu.dialects.host import Host, host_of
 from ptxemu.driver.front import read_ptx
 from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import Engine, Loaded, engine_of
+from ptxemu.ir.numerics import checked_like
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.text.errors import DtypeWarning, Fault, InputError, LaunchTimeout, shown
@@ -62,6 +63,7 @@ def load(
     tier: str | None = None,
     dialect: str | None = None,
     options: Options | None = None,
+    like: str | None = None,
 ) -> Module:
     """Load a file, or several that are linked (relocatable device code).
 
@@ -70,7 +72,8 @@ def load(
     ``dialect`` is the instruction set (docs/dialects.md), by default what the suffix says.  ``options`` settle what its
     documents leave open: those of the dialect, and the fields of :class:`SurfacePolicy`.  ``tier`` is ``best``,
     ``fast`` or ``auto`` (the default, or what ``PTXEMU_TIER`` says): whether kernels whose best code takes long to make
-    first run code that is made faster.
+    first run code that is made faster.  ``like`` says whose results it gets where PTX leaves bits open, as :class:`Device` does,
+    which is asked if it is None.
     Raises PtxError with every diagnostic if the text is wrong, InputError if it cannot be read.
     """
     try:
@@ -84,7 +87,9 @@ def load(
         if name.endswith(".cu"):
             raise InputError(f"{name}: is CUDA C++: compile it with nvcc -ptx {name}, or use ptxemu run")
     texts = [read_ptx(Path(name)) for name in names]
-    return loads(texts, filename=names, strict=strict, device=device, opt=opt, tier=tier, dialect=dialect, options=options)
+    return loads(
+        texts, filename=names, strict=strict, device=device, opt=opt, tier=tier, dialect=dialect, options=options, like=like
+    )
 
 
 def loads(
@@ -97,6 +102,7 @@ def loads(
     tier: str | None = None,
     dialect: str | None = None,
     options: Options | None = None,
+    like: str | None = None,
 ) -> Module:
     """Load a text; ``filename`` is what messages call it, and says the dialect if nothing else does.
 
@@ -121,7 +127,10 @@ def loads(
     if language is not dialects.PTX and (strict := strict or bool(policy.get("strict"))):
         policy.setdefault("strict", True)
     chosen = language.check_options({name: str(value) for name, value in given.items()}, POLICY_FIELDS)
-    settings = Settings(strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())), tier=_checked_tier(tier))
+    settings = Settings(
+        strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())), tier=_checked_tier(tier),
+        like=(device.like if device is not None else "") if like is None else checked_like(like),
+    )  # fmt: skip
     program = Program(join(sources), settings, Cache.from_environment())
     return Module(program, device, {**language.policy, **policy})
 

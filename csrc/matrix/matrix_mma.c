@@ -1,35 +1,24 @@
 /* matrix_mma.c: the multiplications of mma, mma.sp and wmma.mma.
  *
- * Elements are widened to binary64, in which all products but those of f64 are exact.  A sum starts with c and takes the
- * products in the order of k; it is rounded once, to the type of d.  (f64: fused multiply-adds in the same order.)
- * Integer sums are exact, and wrap or saturate at the end.
+ * Elements are widened to binary64, in which all products but those of f64 are exact.  Sums of floats are those of an
+ * architecture's tensor cores (matrix_aligned.c), or start with c, take the products in the order of k and are rounded once, to
+ * the type of d.  (f64: fused multiply-adds in the same order.)  Integer sums are exact, and wrap or saturate at the end.
  *
  * Both multiplicands become blocks of k rows of 8 doubles: for each k, 8 rows of A, or 8 columns of B.  B's columns, and with
  * them those of the sums, stand in the order 0 2 4 6 1 3 5 7, which is how accumulators are spread over registers.
  */
 #pragma GCC optimize("O3")
-#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
 #include <fenv.h>
 #include <math.h>
 #include "half.h"
 #include "matrix.h"
+#include "matrix_aligned.h"
+#include "matrix_vector.h"
 
 #define MAX_A 2048 /* elements: m16n8k128 */
 #define MAX_B 1024
 #define MAX_C 256
 #define QUADS 4
-
-typedef uint32_t u32x8 __attribute__((vector_size(32)));
-typedef int32_t i32x8 __attribute__((vector_size(32)));
-typedef float f32x8 __attribute__((vector_size(32)));
-typedef double f64x4 __attribute__((vector_size(32)));
-typedef uint64_t u64x4 __attribute__((vector_size(32)));
-typedef int64_t i64x4 __attribute__((vector_size(32)));
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
-typedef int32_t i32x4 __attribute__((vector_size(16)));
-typedef float f32x4 __attribute__((vector_size(16)));
-typedef double row4 __attribute__((vector_size(32), aligned(8))); /* in memory */
-typedef float words4 __attribute__((vector_size(16), aligned(4)));
 
 /* The registers of an operand. */
 typedef struct fragment {
@@ -44,50 +33,38 @@ PE_INLINE void *register_at(fragment f, uint32_t i) { return f.slots + f.places[
 
 /* ---- elements to binary64 --------------------------------------------------------------------------------------------- */
 
-/* A float of fewer bits, moved to the place of an f32's: its exponent is rebiased by the multiplication, which is exact for
- * subnormal numbers too.  From `special` on are infinity and NaN. */
-PE_INLINE f32x8 rebias(u32x8 sign, u32x8 magnitude, float scale, int32_t special) {
-  u32x8 bits = (u32x8)((f32x8)magnitude * scale);
-  return (f32x8)(bits | sign | ((u32x8)((i32x8)magnitude >= special) & 0x7f800000));
+typedef struct columns {
+  u32x8 word[TILE_WORDS];
+} columns;
+
+/* The words of the 8 rows of a tile, with `halves` in the order 0 2 4 6 1 3 5 7 of rows. */
+PE_INLINE columns tile_columns_of(const uint32_t *tile, bool halves) {
+  u32x8 rows[4];
+  memcpy(rows, tile, sizeof rows);
+#define PAIR(X, Y, W) __builtin_shufflevector(X, Y, W, 8 + W, 4 + W, 12 + W, W, 8 + W, 4 + W, 12 + W)
+#define COLUMN(W)                                                                                                  \
+  halves ? __builtin_shufflevector(PAIR(rows[0], rows[1], W), PAIR(rows[2], rows[3], W), 0, 1, 8, 9, 2, 3, 10, 11) \
+         : __builtin_shufflevector(PAIR(rows[0], rows[1], W), PAIR(rows[2], rows[3], W), 0, 2, 1, 3, 8, 10, 9, 11)
+  return (columns){{COLUMN(0), COLUMN(1), COLUMN(2), COLUMN(3)}};
+#undef COLUMN
+#undef PAIR
 }
 
-/* Elements in the low bits, with garbage above. An f32 holds all types but f64. */
-PE_INLINE f32x8 from_f16(u32x8 x) { return rebias((x & 0x8000) << 16, (x & 0x7fff) << 13, 0x1p112f, 0x7c00 << 13); }
-PE_INLINE f32x8 from_bf16(u32x8 x) { return (f32x8)(x << 16); }
-PE_INLINE f32x8 from_tf32(u32x8 x) { return (f32x8)(x & 0xffffe000); }
-PE_INLINE f32x8 from_e4m3(u32x8 x) { return rebias((x & 0x80) << 24, (x & 0x7f) << 20, 0x1p120f, 0x7f << 20); }
-PE_INLINE f32x8 from_e5m2(u32x8 x) { return from_f16((x & 0xff) << 8); }
-PE_INLINE f32x8 from_signed(u32x8 x, int bits) {
-  return __builtin_convertvector((i32x8)(x << (32 - bits)) >> (32 - bits), f32x8);
-}
-PE_INLINE f32x8 from_unsigned(u32x8 x, int bits) { return __builtin_convertvector((i32x8)(x & ((1u << bits) - 1)), f32x8); }
-PE_INLINE f32x8 from_s8(u32x8 x) { return from_signed(x, 8); }
-PE_INLINE f32x8 from_u8(u32x8 x) { return from_unsigned(x, 8); }
-PE_INLINE f32x8 from_s4(u32x8 x) { return from_signed(x, 4); }
-PE_INLINE f32x8 from_u4(u32x8 x) { return from_unsigned(x, 4); }
-
-PE_INLINE void store_doubles(double *to, f32x8 x) {
-  f32x4 parts[2];
-  memcpy(parts, &x, sizeof x);
-  for (int i = 0; i < 2; i++) *(row4 *)(to + 4 * i) = __builtin_convertvector(parts[i], f64x4);
+PE_INLINE void *store_row(void *to, f32x8 x, bool floats) {
+  if (!floats)
+    store_doubles(to, x);
+  else
+    memcpy(to, &x, sizeof x);
+  return (uint8_t *)to + TILE * (floats ? sizeof(float) : sizeof(double));
 }
 
-/* Word w of the 8 rows of a tile. */
-PE_INLINE u32x8 tile_column(const uint32_t *t, uint32_t w, bool halves) {
-  t += w;
-  return halves ? (u32x8){t[0], t[8], t[16], t[24], t[4], t[12], t[20], t[28]}
-                : (u32x8){t[0], t[4], t[8], t[12], t[16], t[20], t[24], t[28]};
-}
-
-#define WIDEN(NAME, BITS)                                                                           \
-  for (uint32_t w = 0; w < TILE_WORDS; w++) {                                                       \
-    u32x8 words = tile_column(tile, w, halves);                                                     \
-    for (uint32_t e = 0; e < 32; e += BITS, to += TILE) store_doubles(to, from_##NAME(words >> e)); \
-  }                                                                                                 \
+#define WIDEN(NAME, BITS)                                                                                  \
+  for (uint32_t w = 0; w < TILE_WORDS; w++)                                                                \
+    for (uint32_t e = 0; e < 32; e += BITS) to = store_row(to, from_##NAME(columns.word[w] >> e), floats); \
   break
 
-/* A tile as rows of 8 doubles, one for each k. */
-PE_INLINE void widen(uint32_t type, const uint32_t *tile, bool halves, double *to) {
+/* A tile as rows of 8 floats or doubles, one for each k. */
+PE_INLINE void widen(uint32_t type, columns columns, bool floats, void *to) {
   switch (type) {
     case PE_TYPE_F16: WIDEN(f16, 16);
     case PE_TYPE_BF16: WIDEN(bf16, 16);
@@ -120,16 +97,25 @@ static uint32_t tile_columns(uint32_t type) {
 }
 
 /* A, or B with `halves`, as blocks of k rows.  `rows` counts tiles. */
-PE_FUSED static void read_multiplicand(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, double *to) {
+PE_INLINE void read_tiles(uint32_t type, uint32_t rows, uint32_t k, bool halves, bool floats, fragment from, void *to) {
   uint32_t columns = tile_columns(type), along = k / columns;
+  size_t size = columns * TILE * (floats ? sizeof(float) : sizeof(double));
   for (uint32_t i = 0; i < rows; i++)
-    for (uint32_t j = 0; j < along; j++, to += columns * TILE) {
+    for (uint32_t j = 0; j < along; j++, to = (uint8_t *)to + size) {
       const void *tile = register_at(from, halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows));
       if (type == PE_TYPE_F64)
         widen_f64(tile, halves, to);
       else
-        widen(type, tile, halves, to);
+        widen(type, tile_columns_of(tile, halves), floats, to);
     }
+}
+
+PE_FUSED static void read_doubles(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, double *to) {
+  read_tiles(type, rows, k, halves, false, from, to);
+}
+
+PE_FUSED static void read_floats(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, float *to) {
+  read_tiles(type, rows, k, halves, true, from, to);
 }
 
 /* ---- sparse A ----------------------------------------------------------------------------------------------------------- */
@@ -145,7 +131,7 @@ static uint32_t metadata(const pe_mma_site *site, const uint32_t *e, uint32_t ro
 }
 
 /* Blocks of k / 2 rows to blocks of k, with the zeros that A does not hold. */
-static void expand(const pe_mma_site *site, const uint32_t *e, const double *from, double *to) {
+static void expand(const pe_mma_site *site, const uint32_t *e, const float *from, float *to) {
   uint32_t columns = tile_columns(site->a);
   uint32_t group = columns == 32 ? 2 : 1; /* 4-bit elements come in pairs */
   uint32_t chunk_size = columns == 4 ? 2 : 4 * group, chunks = site->k / chunk_size;
@@ -153,8 +139,8 @@ static void expand(const pe_mma_site *site, const uint32_t *e, const double *fro
   for (uint32_t row = 0; row < site->m; row++)
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
       uint32_t bits = metadata(site, e, row, chunk, chunks, columns >= 16);
-      double *out = to + (row / TILE * site->k + chunk * chunk_size) * TILE + row % TILE;
-      const double *in = from + (row / TILE * site->k + chunk * chunk_size) / 2 * TILE + row % TILE;
+      float *out = to + (row / TILE * site->k + chunk * chunk_size) * TILE + row % TILE;
+      const float *in = from + (row / TILE * site->k + chunk * chunk_size) / 2 * TILE + row % TILE;
       if (columns == 4) { /* 1:2, of which each index names one half */
         out[(bits >> 1 & 1) * TILE] = in[0];
         continue;
@@ -227,25 +213,6 @@ PE_FUSED static void read_c(uint32_t type, uint32_t tiles, fragment from, double
   }
 }
 
-PE_INLINE u32x4 to_f32(f64x4 x) {
-  f32x4 value = __builtin_convertvector(x, f32x4);
-  u32x4 nan = (u32x4)(value != value);
-  return ((u32x4)value & ~nan) | (0x7fffffff & nan);
-}
-
-/* Round to nearest even as f16: adding and taking away 1.5 * 2^52 times the f16's last place rounds a double. */
-PE_INLINE u32x4 to_f16(f64x4 x) {
-  u64x4 exponent = (u64x4)x & 0x7ff0000000000000, least = {0};
-  least += (uint64_t)(1023 - 14) << 52;
-  u64x4 small = (u64x4)((i64x4)exponent < (i64x4)least);
-  f64x4 magic = (f64x4)((exponent & ~small) | (least & small)) * 0x1.8p42;
-  f32x4 rounded = __builtin_convertvector(x + magic - magic, f32x4) * 0x1p-112f, value = __builtin_convertvector(x, f32x4);
-  u32x4 magnitude = ((u32x4)rounded & 0x7fffffff) >> 13, sign = (u32x4)value >> 16 & 0x8000;
-  u32x4 large = (u32x4)((i32x4)magnitude > 0x7c00), nan = (u32x4)(value != value);
-  u32x4 result = (magnitude & ~large) | (0x7c00 & large) | sign;
-  return (result & ~nan) | (0x7fff & nan);
-}
-
 PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *sums, fragment to) {
   for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE) {
     uint32_t tile = i / TILE, lane = i % TILE * 4;
@@ -263,6 +230,42 @@ PE_FUSED static void write_d(uint32_t type, uint32_t tiles, const double *sums, 
         memcpy((double *)half + lane, sums + 4 * odd, sizeof(row4));
       }
     }
+  }
+}
+
+/* The same of floats, as they come from and go to pe_add_aligned. */
+PE_FUSED static void read_sums(uint32_t type, uint32_t tiles, fragment from, float *to) {
+  for (uint32_t i = 0; i < tiles * TILE; i++, to += TILE) {
+    uint32_t tile = i / TILE, lane = i % TILE * 4;
+    f32x8 x;
+    if (type == PE_TYPE_F16) {
+      u32x4 pairs;
+      memcpy(&pairs, (const uint32_t *)register_at(from, tile) + lane, sizeof pairs);
+      x = from_f16(JOINED(pairs, pairs >> 16));
+    } else {
+      f32x4 even, odd;
+      memcpy(&even, (const float *)register_at(from, tile * 2) + lane, sizeof even);
+      memcpy(&odd, (const float *)register_at(from, tile * 2 + 1) + lane, sizeof odd);
+      x = JOINED(even, odd);
+    }
+    memcpy(to, &x, sizeof x);
+  }
+}
+
+PE_FUSED static void write_sums(uint32_t type, uint32_t tiles, const float *sums, fragment to) {
+  for (uint32_t i = 0; i < tiles * TILE; i++, sums += TILE) {
+    uint32_t tile = i / TILE, lane = i % TILE * 4;
+    f32x8 x;
+    memcpy(&x, sums, sizeof x);
+    if (type == PE_TYPE_F16) {
+      u32x8 bits = half_bits(x);
+      u32x4 pairs = LOW(bits) | HIGH(bits) << 16;
+      memcpy((uint32_t *)register_at(to, tile) + lane, &pairs, sizeof pairs);
+      continue;
+    }
+    u32x4 even = canonical(LOW(x)), odd = canonical(HIGH(x));
+    memcpy((uint32_t *)register_at(to, tile * 2) + lane, &even, sizeof even);
+    memcpy((uint32_t *)register_at(to, tile * 2 + 1) + lane, &odd, sizeof odd);
   }
 }
 
@@ -299,18 +302,33 @@ PE_FUSED static void count_bits(const pe_mma_site *site, void *slots, double *su
     }
 }
 
+/* A with the zeros that a sparse one does not hold. */
+static void read_left(const pe_mma_site *site, void *slots, float *to) {
+  uint32_t down = site->m / TILE;
+  if (!(site->flags & PE_MMA_SPARSE)) {
+    read_floats(site->a, down, site->k, false, operand(site, slots, A), to);
+    return;
+  }
+  float packed[MAX_A / 2];
+  read_floats(site->a, down, site->k / 2, false, operand(site, slots, A), packed);
+  expand(site, register_at((fragment){slots, &site->metadata}, 0), packed, to);
+}
+
+PE_FUSED static void read_sparse(const pe_mma_site *site, void *slots, double *to) {
+  float left[MAX_A];
+  read_left(site, slots, left);
+  for (uint32_t i = 0; i < (uint32_t)site->m * site->k; i++) to[i] = left[i];
+}
+
 /* Add all products to the sums. */
 static void multiply_blocks(const pe_mma_site *site, void *slots, double *sums) {
   double left[MAX_A], right[MAX_B];
   uint32_t down = site->m / TILE, across = site->n / TILE, k = site->k, block = k * TILE;
-  if (site->flags & PE_MMA_SPARSE) {
-    double packed[MAX_A / 2];
-    read_multiplicand(site->a, down, k / 2, false, operand(site, slots, A), packed);
-    expand(site, register_at((fragment){slots, &site->metadata}, 0), packed, left);
-  } else {
-    read_multiplicand(site->a, down, k, false, operand(site, slots, A), left);
-  }
-  read_multiplicand(site->b, across, k, true, operand(site, slots, B), right);
+  if (site->flags & PE_MMA_SPARSE)
+    read_sparse(site, slots, left);
+  else
+    read_doubles(site->a, down, k, false, operand(site, slots, A), left);
+  read_doubles(site->b, across, k, true, operand(site, slots, B), right);
   for (uint32_t j = 0; j < across; j++)
     for (uint32_t i = 0; i < down; i++, sums += TILE * TILE) {
       if (site->d == PE_TYPE_F64)
@@ -318,6 +336,17 @@ static void multiply_blocks(const pe_mma_site *site, void *slots, double *sums) 
       else
         accumulate(k, left + i * block, right + j * block, sums);
     }
+}
+
+/* The same as tensor cores do it. */
+static void multiply_aligned(const pe_mma_site *site, void *slots) {
+  float left[MAX_A], right[MAX_B], sums[MAX_C];
+  uint32_t down = site->m / TILE, across = site->n / TILE;
+  read_left(site, slots, left);
+  read_floats(site->b, across, site->k, true, operand(site, slots, B), right);
+  read_sums(site->c, down * across, operand(site, slots, C), sums);
+  pe_add_aligned(site, down, across, left, right, sums);
+  write_sums(site->d, down * across, sums, operand(site, slots, D));
 }
 
 static void multiply(const pe_mma_site *site, void *slots) {
@@ -355,6 +384,14 @@ PE_INLINE uint32_t quad_place(uint32_t type, uint32_t i, uint32_t x) {
   return ((i & 1) + (x & 2) + (i & 4)) * TILE + (x & 4) + (i & 2) + (x & 1);
 }
 
+static void add_quad(const pe_mma_site *site, const double *rows, const double *columns, double *sums) {
+  float left[4 * TILE], right[4 * TILE], added[TILE * TILE];
+  for (uint32_t i = 0; i < 4 * TILE; i++) left[i] = (float)rows[i], right[i] = (float)columns[i];
+  for (uint32_t i = 0; i < TILE * TILE; i++) added[i] = (float)sums[i];
+  pe_add_aligned(site, 1, 1, left, right, added);
+  for (uint32_t i = 0; i < TILE * TILE; i++) sums[i] = added[i];
+}
+
 /* m8n8k4 of f16: quad q of lanes and quad q + 4 multiply on their own (PTX ISA, "Matrix Fragments for mma.m8n8k4"). Lane i of
  * the eight holds line i of a matrix, or line i % 4 of each half of it. */
 PE_FUSED static void multiply_quads(const pe_mma_site *site, void *slots) {
@@ -377,7 +414,10 @@ PE_FUSED static void multiply_quads(const pe_mma_site *site, void *slots) {
       }
       for (uint32_t x = 0; x < TILE; x++) sums[quad_place(site->c, i, x)] = start[x][lane];
     }
-    accumulate(4, rows, columns, sums);
+    if (site->fraction)
+      add_quad(site, rows, columns, sums);
+    else
+      accumulate(4, rows, columns, sums);
     for (uint32_t i = 0; i < TILE; i++) {
       uint32_t lane = quad * 4 + i % 4 + i / 4 * 16;
       double mine[TILE];
@@ -400,6 +440,8 @@ void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
   if (site->flags & PE_MMA_QUADS)
     multiply_quads(site, slots);
+  else if (site->fraction)
+    multiply_aligned(site, slots);
   else
     multiply(site, slots);
 }

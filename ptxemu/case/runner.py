@@ -107,6 +107,7 @@ class _Run:
                     device=device,
                     dialect=case.dialect,
                     options=case.options,
+                    like=device.like or case.like,
                 )
         except InputError as error:
             raise InputError(f"{case.path}: {error}") from None

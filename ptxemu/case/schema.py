@@ -22,6 +22,7 @@ from ptxemu.case.sources import ArraySpec, read_array
 from ptxemu.case.table import Table, read_toml
 from ptxemu.case.tolerance import LIMITS, Tolerance, read_tolerance
 from ptxemu.dialects import DIALECTS
+from ptxemu.ir.numerics import checked_like
 from ptxemu.text.errors import InputError, shown
 
 LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
@@ -60,6 +61,7 @@ class Case:
     programs: tuple[Path, ...]
     strict: bool
     dialect: str | None
+    like: str
     options: dict[str, str | int | bool]
     buffers: dict[str, ArraySpec]
     surfaces: dict[str, SurfaceSpec | RegisterSpec]
@@ -109,6 +111,7 @@ def case_of(root: Table, path: Path, point: str | None = None) -> Case:
         programs=tuple(folder / name for name in _programs(root, folder)),
         strict=root.get("strict", bool, False),
         dialect=root.get("dialect", str, "") or None,
+        like=_like(root),
         options={key: _option(root.table("options"), key) for key in root.table("options").names()},
         buffers=buffers,
         surfaces={key: read_surface(table, folder) for key, table in _named(root, "surfaces")},
@@ -127,6 +130,13 @@ def case_of(root: Table, path: Path, point: str | None = None) -> Case:
     root.finish(LAUNCH_KEYS if "launch" not in root else ())
     _check_names(case)
     return case
+
+
+def _like(root: Table) -> str:
+    try:
+        return checked_like(root.get("like", str, ""))
+    except InputError as error:
+        raise root.fail("like", str(error).removeprefix("like ")) from None
 
 
 def _named(table: Table, key: str) -> list[tuple[str, Table]]:

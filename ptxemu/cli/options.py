@@ -21,28 +21,30 @@ class DeviceChoice:
     memory: str | None = None
     workers: int | None = None
     engine: str | None = None
+    like: str | None = None
 
     def make(self) -> Device:
         """The device that is asked for: the default one, if nothing is said."""
         if self == DeviceChoice():
             return default_device()
-        return Device(self.memory, self.workers, engine=self.engine or ENGINES[0])
+        return Device(self.memory, self.workers, engine=self.engine or ENGINES[0], like=self.like or "")
 
     def arguments(self) -> list[str]:
         """The options that say the same."""
-        options = {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine}
+        options = {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine, "--like": self.like}
         return [text for name, value in options.items() if value is not None for text in (name, str(value))]
 
 
 def device_options(command: Command) -> Command:
-    """Give a command ``--memory``, ``--workers`` and ``--engine``, as the argument ``device``."""
+    """Give a command ``--memory``, ``--workers``, ``--engine`` and ``--like``, as the argument ``device``."""
 
     @click.option("--memory", metavar="SIZE", help="Device memory, such as '4 GiB'.")
     @click.option("--workers", type=int, metavar="N", help="Threads; by default one for each CPU.")
     @click.option("--engine", type=click.Choice(ENGINES), help="What executes kernels; by default jit.")
+    @click.option("--like", metavar="ARCH", help="Whose results where PTX leaves bits open: sm_89 or exact.")
     @functools.wraps(command)
-    def wrapped(memory: str | None, workers: int | None, engine: str | None, **others: Any) -> Any:
-        return command(device=DeviceChoice(memory, workers, engine), **others)
+    def wrapped(memory: str | None, workers: int | None, engine: str | None, like: str | None, **others: Any) -> Any:
+        return command(device=DeviceChoice(memory, workers, engine, like), **others)
 
     return wrapped
 

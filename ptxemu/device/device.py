@@ -21,6 +21,7 @@ from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject, make_surface_object
 from ptxemu.device.texture import SamplerState, TextureTable, with_options
 from ptxemu.device.texture_object import SamplerObject, TextureObject, make_texture_object
+from ptxemu.ir.numerics import checked_like
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.text.errors import InputError, shown
 
@@ -69,6 +70,9 @@ class Device:
     ``guard`` is ``strict``, an access just behind an allocation is a fault, or ``cuda``: as on a GPU, the 64 KiB before and
     behind each allocation can be accessed, too, and hold zeros or what was written there.
 
+    ``like`` says whose results programs get where PTX leaves bits open: those of an architecture such as ``sm_89``, by default
+    that of their ``.target``; or ``exact`` sums of matrices, which no hardware has (docs/semantics.md).
+
     Raises InputError for what cannot be, and if so much memory cannot be reserved.
     """
 
@@ -82,10 +86,12 @@ class Device:
         engine: str = "jit",
         host_memory: bool = False,
         guard: str = "strict",
+        like: str = "",
     ) -> None:
         if engine not in ENGINES:
             raise InputError(f"engine must be one of {', '.join(ENGINES)}, not {shown(engine)}")
         self.engine = engine
+        self.like = checked_like(like)
         if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
             raise InputError(f"workers must be 1 to {MAX_WORKERS}, not {shown(workers)}")
         self.workers = workers or 0

@@ -61,7 +61,7 @@ def answer(request: Request) -> KernelCode:
     for name, length in request.files:
         parts.append(SourceFile(name, request.text[start : start + length]))
         start += length
-    module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options))
+    module = compile.front_of(join(parts), settings.strict, settings.dialect, dict(settings.options), settings.like)
     options = compile.Options(opt=settings.opt, observed=settings.observed)
     x, y, z = request.block
     return compile.kernel(module, request.kernel, options, (x, y, z))

@@ -119,11 +119,15 @@ def front(
     return module
 
 
-def front_of(source: SourceFile, strict: bool, dialect: str, options: Mapping[str, str] = MappingProxyType({})) -> Module:
-    """The same for a source that may be several files, which are linked."""
+def front_of(
+    source: SourceFile, strict: bool, dialect: str, options: Mapping[str, str] = MappingProxyType({}), like: str = ""
+) -> Module:
+    """The same for a source that may be several files, which are linked. ``like``: what they compute where PTX leaves it open."""
     parts = parts_of(source)
     modules = [front(part.text, part.name, strict, dialect, options, alone=len(parts) == 1) for part in parts]
-    return modules[0] if len(parts) == 1 else link(modules)
+    module = modules[0] if len(parts) == 1 else link(modules)
+    module.like = like
+    return module
 
 
 def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> KernelCode:
@@ -228,8 +232,10 @@ def lower_bodies(
     symbols = {routine.function: _symbol(number, others) for number, routine in enumerate(found)}
     effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
     waits = any(effect.counts_threads for effect in effects)
-    unit = beside or Unit(jit.target_of(options.cpu), {}, False)
-    unit = replace(unit, symbols=unit.symbols | symbols, waits=waits, observed=options.observed, daz=False)
+    unit = beside or Unit(jit.target_of(options.cpu), module.numerics, {}, False)
+    unit = replace(
+        unit, numerics=module.numerics, symbols=unit.symbols | symbols, waits=waits, observed=options.observed, daz=False
+    )
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)

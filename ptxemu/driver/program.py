@@ -44,7 +44,8 @@ class Settings:
     """How a program is read, checked and compiled; ``options`` are those of its dialect.
 
     ``tier``: ``best``, ``fast`` or ``auto`` (fast first where the best code takes long to make, then the best).
-    ``observed``: the code tells the arena's observer of its accesses to memory.
+    ``observed``: the code tells the arena's observer of its accesses to memory.  ``like``: what it computes where PTX leaves that
+    open (ir/numerics.py).
     """
 
     strict: bool = False
@@ -53,6 +54,7 @@ class Settings:
     options: tuple[tuple[str, str], ...] = ()
     tier: str = "auto"
     observed: bool = False
+    like: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "options": [list(pair) for pair in self.options]}
@@ -126,7 +128,7 @@ class Program:
         with self._lock:
             if self._ir is None:
                 given = self.settings
-                self._ir = compile.front_of(self.source, given.strict, given.dialect, dict(given.options))
+                self._ir = compile.front_of(self.source, given.strict, given.dialect, dict(given.options), given.like)
             return self._ir
 
     def load(self, kernel: str, block: Extent) -> tuple[KernelCode, LinkedCode]:
@@ -247,7 +249,7 @@ class Program:
         language = (settings.dialect, *(f"{name}={value}" for name, value in settings.options))
         lengths = [length for _, length in self._files]
         text = self.source.text
-        return (build_fingerprint(), text, *lengths, settings.strict, settings.opt, *language)
+        return (build_fingerprint(), text, *lengths, settings.strict, settings.opt, settings.like, *language)
 
     @property
     def _files(self) -> list[tuple[str, int]]:

@@ -65,7 +65,7 @@ def image_of(module: Module, entry: str) -> Image:
         require_local(module.source, function, codes[function].frame_bytes)
     layout = _layout(module, kernel, functions)
     for code in codes.values():
-        translate(module, Translator(code, layout, codes))
+        translate(module, Translator(code, layout, codes, module.numerics))
     calls = any(op.call is not None and op.call.real for function in functions for op in function.ops)
     stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in function.ops)
     frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes

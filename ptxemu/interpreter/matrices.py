@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.interpreter.atomics import type_code
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.meetings import ALL, Meeting
 from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method, write_all
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Imm, Op
+from ptxemu.ir.ops import Op
 from ptxemu.ir.types import B32
 from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.isa.multiplication import constants_of
 
-ROUNDING = ("rn", "rz", "rm", "rp")
 SLOTS = 80
 Run = Callable[[Any, list[Lane], "Fragments"], None]
 
@@ -85,22 +84,17 @@ def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], 
 
 @method("mma")
 def mma(t: Translator, op: Op) -> Step:
-    mods = {"atype": "f16", "btype": "f16"} | op.mods
     operands = [_registers(t, op, name) for name in "abc"]
     places, end = [], 0
     for registers in operands:
         slots, end = _slots(registers, end)
         places.append(slots)
-    sources, metadata, selector = [item for registers in operands for item in registers], 0, 0
-    if "variant" in mods:
+    sources, metadata = [item for registers in operands for item in registers], 0
+    if "variant" in op.mods:
         sources.append((t.reader(op["e"], B32), 32))
         metadata, end = end, end + 1
-        selector = op["immf"].bits if isinstance(op["immf"], Imm) else 0
     results = [end + index * (op.dst_types[0].bits // 32) for index in range(len(op.dsts))]
-    constants = site("mma", op, flags=_flags(op), selector=selector, metadata=metadata)
-    constants.m, constants.n, constants.k = dimensions(mods["shape"])
-    constants.a, constants.b, constants.c, constants.d = (type_code(mods[f"{name}type"]) for name in "abcd")
-    constants.round = ROUNDING.index(mods.get("round", "rn"))
+    constants = site("mma", op, **constants_of(op, t.numerics), metadata=metadata)
     for number, slots in enumerate((results, *places)):
         for index, slot in enumerate(slots):
             constants.slots[number][index] = slot
@@ -109,16 +103,6 @@ def mma(t: Translator, op: Op) -> Step:
         warp.grid.call("pe_mma", warp, constants, mask_of(lanes), fragments.memory)
 
     return together(t, op, sources, end, run)
-
-
-def _flags(op: Op) -> int:
-    mods = op.mods
-    quads = mods["shape"] == "m8n8k4" and mods["atype"] == "f16"
-    chosen = {
-        "QUADS": quads, "A_COL": quads and mods["alayout"] == "col", "B_ROW": quads and mods["blayout"] == "row",
-        "SPARSE": "variant" in mods, "SATURATE": "satfinite" in mods, "AND": mods.get("op") == "and",
-    }  # fmt: skip
-    return sum(int(getattr(lib, f"PE_MMA_{name}")) for name, value in chosen.items() if value)
 
 
 # ---------------------------------------------------------------- fragments and memory

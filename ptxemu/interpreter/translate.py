@@ -11,6 +11,7 @@ from typing import Any
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import SPLIT, YIELD, Lane, Step
+from ptxemu.ir.numerics import Numerics
 from ptxemu.ir.ops import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import B32, B64, PRED, U64, ScalarType
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -80,8 +81,8 @@ def bits_of(kind: ScalarType) -> int:
 class Translator:
     """Makes the code of one function from its body."""
 
-    def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code]) -> None:
-        self.code, self.layout, self.codes = code, layout, codes
+    def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code], numerics: Numerics) -> None:
+        self.code, self.layout, self.codes, self.numerics = code, layout, codes, numerics
         self.labels: dict[str, int] = {}
         self.slots: dict[Reg, int] = {}
         self.constants: dict[int, int] = {}

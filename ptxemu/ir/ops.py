@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from msgspec import Struct, field
 
+from ptxemu.ir.numerics import Numerics, numerics_of
 from ptxemu.ir.types import ScalarType
 
 if TYPE_CHECKING:
@@ -341,6 +342,12 @@ class Module(Struct, eq=False):
     files: dict[int, str] = field(default_factory=dict)
     locs: list[tuple[int, int, int]] = field(default_factory=list)
     dialect: str = "ptx"
+    like: str = ""
+
+    @property
+    def numerics(self) -> Numerics:
+        """What is computed where PTX leaves it open."""
+        return numerics_of(self.like, self.target)
 
     @property
     def entries(self) -> list[Function]:

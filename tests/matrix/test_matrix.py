@@ -51,10 +51,10 @@ def kernel(text: str) -> str:
     return "\n".join([*lines, "  ret;", "}"])
 
 
-def run(text: str, fragments: Sequence[Array]) -> Array:
+def run(text: str, fragments: Sequence[Array], like: str = "") -> Array:
     """D's fragments, one for each CTA, of those of A, B and C."""
     d = np.zeros((len(fragments[0]), counts(Form(text))[0] * 32), np.uint32)
-    ptxemu.loads(kernel(text))["k"][len(d), 32](*fragments, d)
+    ptxemu.loads(kernel(text), like=like)["k"][len(d), 32](*fragments, d)
     return d
 
 
@@ -107,13 +107,17 @@ FLOATS = [
 ]  # fmt: skip
 
 
+LIKE = ["exact", "sm_75", "sm_89", "sm_90", "sm_120"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["near", "any", "special"])
+@pytest.mark.parametrize("like", LIKE)
 @pytest.mark.parametrize("text", FLOATS)
-def test_floats_follow_the_model_bit_for_bit(text: str, kind: str) -> None:
-    given = fragments(Form(text), kind, 6)
-    got = run(text, given)
-    want = [model.mma(text, *(part[i].tolist() for part in given)) for i in range(len(got))]
+def test_floats_follow_the_model_bit_for_bit(text: str, like: str) -> None:
+    kinds = [fragments(Form(text), kind, 6) for kind in ("near", "any", "special")]
+    given = [np.concatenate(parts) for parts in zip(*kinds, strict=True)]
+    got = run(text, given, like)
+    want = [model.mma(text, *(part[i].tolist() for part in given), like=like) for i in range(len(got))]
     np.testing.assert_array_equal(got, want)
 
 
@@ -148,7 +152,7 @@ def test_sums_of_similar_terms_are_correctly_rounded(text: str, result: Format) 
             strict=True,
         )
     )
-    got = model.matrix(model.elements(run(text, given)[0].tolist(), form.d), model.places_c(16, 8), (16, 8))
+    got = model.matrix(model.elements(run(text, given, "exact")[0].tolist(), form.d), model.places_c(16, 8), (16, 8))
     for i in range(16):
         for j in range(8):
             exact = sum((Fraction(a[i, k]) * Fraction(b[k, j]) for k in range(form.k)), Fraction(c[i, j]))

@@ -1,5 +1,5 @@
 """The matrix instructions on bit patterns, with NumPy: fragments by the manual's formulas for single elements, products by
-the definition.
+the definition or as tensor cores do it.
 
 A fragment is a list of 32-bit words, register by register, 32 lanes each (two words, low first, for every f64).
 Nothing here knows ptxemu.
@@ -14,6 +14,7 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
+from tests.support import tensor_core_model
 from tests.support.elementwise_oracle import F64, arithmetic
 
 LANE = np.arange(32)
@@ -152,8 +153,8 @@ def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
     return total
 
 
-def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: Form) -> np.ndarray:
-    """D's bit patterns from those of A, B and C."""
+def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: Form, like: str) -> np.ndarray:
+    """D's bit patterns from those of A, B and C, by ``exact`` sums or those of an architecture."""
     if form.d == "f64":
         return fused(a, b, c, next((mod for mod in form.mods if mod in ("rn", "rz", "rm", "rp")), "rn"))
     if form.a == "b1":
@@ -161,7 +162,10 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, form: Form) -> np.ndar
         return (c.astype(np.int64) + pairs.sum(axis=1).astype(np.int64)) & 0xFFFFFFFF
     left, right = values(a, form.a), values(b, form.b)
     if form.d != "s32":
-        return patterns(product(left, right, values(c, form.c)), form.d)
+        if like == "exact":
+            return patterns(product(left, right, values(c, form.c)), form.d)
+        types = form.a, form.b, form.c, form.d
+        return patterns(tensor_core_model.product(left, right, values(c, form.c), types, like, form.quads, form.sparse), form.d)
     exact = values(c, "s32").astype(np.int64) + (left @ right).astype(np.int64)
     return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if "satfinite" in form.mods else exact) & 0xFFFFFFFF
 
@@ -180,18 +184,20 @@ class Form:
         self.sparse = any(mod.startswith("sp") for mod in self.mods)
 
 
-def mma(text: str, a: Sequence[int], b: Sequence[int], c: Sequence[int], e: Sequence[int] = (), selector: int = 0) -> list[int]:
+def mma(
+    text: str, a: Sequence[int], b: Sequence[int], c: Sequence[int], e: Sequence[int] = (), selector: int = 0, like: str = "sm_90"
+) -> list[int]:
     """The fragment that an ``mma`` leaves in its destination."""
-    return list(_mma(text, tuple(a), tuple(b), tuple(c), tuple(e), selector))
+    return list(_mma(text, tuple(a), tuple(b), tuple(c), tuple(e), selector, like))
 
 
 @cache
 def _mma(
-    text: str, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], e: tuple[int, ...], selector: int
+    text: str, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], e: tuple[int, ...], selector: int, like: str
 ) -> tuple[int, ...]:
     form = Form(text)
     if form.quads:
-        return tuple(quads(form, a, b, c))
+        return tuple(quads(form, a, b, c, like))
     places = places_c(form.m, form.n)
     if form.sparse:
         left = expanded(form, a, e, selector)
@@ -199,10 +205,10 @@ def _mma(
         left = matrix(elements(a, form.a), places_a(form.m, form.k, form.a), (form.m, form.k))
     right = matrix(elements(b, form.b), places_b(form.n, form.k, form.b), (form.k, form.n))
     start = matrix(elements(c, form.c), places, (form.m, form.n))
-    return tuple(words(fragment(multiply(left, right, start, form), places), form.d))
+    return tuple(words(fragment(multiply(left, right, start, form, like), places), form.d))
 
 
-def quads(form: Form, a: Sequence[int], b: Sequence[int], c: Sequence[int]) -> list[int]:
+def quads(form: Form, a: Sequence[int], b: Sequence[int], c: Sequence[int], like: str) -> list[int]:
     """Four products, each of eight lanes."""
     given = [(elements(w, t), quad_places(r, layout, t)) for w, t, r, layout in (
         (a, "f16", "a", form.layouts[0]), (b, "f16", "b", form.layouts[1]), (c, form.c, "c", ""))]  # fmt: skip
@@ -214,7 +220,7 @@ def quads(form: Form, a: Sequence[int], b: Sequence[int], c: Sequence[int]) -> l
         for (found, where), shape in zip(given, ((8, 4), (4, 8), (8, 8)), strict=True):
             own = [(row[mine], column[mine]) for row, column in where]
             parts.append(matrix(found[mine], own, shape))
-        result[mine] = fragment(multiply(*parts, form), [(row[mine], column[mine]) for row, column in places])
+        result[mine] = fragment(multiply(*parts, form, like), [(row[mine], column[mine]) for row, column in places])
     return words(result, form.d)
 
 
@@ -270,20 +276,22 @@ def elements_in_order(memory: Sequence[int], type: str) -> np.ndarray:
 
 
 @cache
-def _wmma(text: str, layouts: str, strides: tuple[int, ...], size: int, *memory: tuple[int, ...]) -> tuple[int, ...]:
+def _wmma(text: str, layouts: str, strides: tuple[int, ...], size: int, like: str, *memory: tuple[int, ...]) -> tuple[int, ...]:
     form = Form(text)
     shapes = (form.m, form.k), (form.k, form.n), (form.m, form.n)
     given = zip(memory, (form.a, form.b, form.c), [*form.layouts, layouts.split()[0]], strides, shapes, strict=False)
-    d = multiply(*(stored(*one) for one in given), form)
+    d = multiply(*(stored(*one) for one in given), form, like)
     result = np.zeros(size, np.uint32).view(f"u{BITS[form.d] // 8}")
     row, column = np.indices(d.shape)
     result[row * strides[3] + column if layouts.split()[1] == "row" else column * strides[3] + row] = d
     return tuple(int(x) for x in result.view(np.uint32))
 
 
-def wmma(text: str, layouts: str, strides: Sequence[int], size: int, *memory: Sequence[int]) -> tuple[int, ...]:
+def wmma(
+    text: str, layouts: str, strides: Sequence[int], size: int, *memory: Sequence[int], like: str = "sm_80"
+) -> tuple[int, ...]:
     """``size`` words of zeros into which wmma.store.d has put the product; the layouts are those of C and D."""
-    return _wmma(text, layouts, tuple(strides), size, *map(tuple, memory))
+    return _wmma(text, layouts, tuple(strides), size, like, *map(tuple, memory))
 
 
 def ldmatrix(memory: Sequence[int], addresses: Sequence[int], count: int, transpose: bool) -> list[int]:

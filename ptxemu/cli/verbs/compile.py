@@ -20,6 +20,7 @@ from ptxemu.dialects import of_file
 from ptxemu.driver.compile import Lowered, Options, emit_all, emit_ir, front
 from ptxemu.driver.pipeline import Hook, verify_bodies
 from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.numerics import checked_like
 from ptxemu.ir.ops import Module
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import inside, make_folder, write_bytes
@@ -48,6 +49,7 @@ class Code:
 @click.option("--cpu", metavar="NAME", help="An LLVM CPU name such as x86-64-v3; by default native, this machine's.")
 @click.option("--block", default="32", show_default=True, metavar="X[xYxZ]", help="The block to compile for.")
 @click.option("--opt", type=click.IntRange(0, 3), default=2, show_default=True, help="Optimization level.")
+@click.option("--like", default="", metavar="ARCH", help="Whose results where PTX leaves bits open: sm_89 or exact.")
 @click.option("-o", "--output", metavar="FILE|DIR", help="A file, or a folder for one of each kernel; default: stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
 @isolable
@@ -61,6 +63,7 @@ def command(
     cpu: str | None,
     block: str,
     opt: int,
+    like: str,
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -71,6 +74,7 @@ def command(
         raise InputError("--json with --emit obj needs -o, as an object is no text")
     source = read_program(path)
     module = front(source.text, source.name, dialect=of_file(source.name).name)
+    module.like = checked_like(like)
     names = [function.name for function in module.entries]
     if not names:
         raise InputError(f"{path}: has no kernels")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from ptxemu.ir.numerics import Numerics
 from ptxemu.ir.ops import Function
 from ptxemu.lower.core.target import Target
 
@@ -21,6 +22,7 @@ class Unit:
     (lower/functions/steps.py)."""
 
     target: Target
+    numerics: Numerics
     symbols: dict[Function, str]
     waits: bool
     observed: bool = False

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Imm, Op, Operand, items_of
+from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import B32, ScalarType
 from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.isa.multiplication import constants_of
 from ptxemu.lower.core.access import Access, access, note_position, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.memory.fragments import Slots
 
-ROUNDING = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
 ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE_WMMA_C}
 
 
@@ -52,43 +52,18 @@ def _mask(ctx: Context, op: Op) -> tuple[str, str]:
 # ---------------------------------------------------------------- multiplication
 
 
-def _type_code(name: str) -> int:
-    return int(getattr(lib, f"PE_TYPE_{name.upper()}"))
-
-
-def _flags(op: Op) -> int:
-    mods = op.mods
-    flags = 0
-    if mods["shape"] == "m8n8k4" and mods["atype"] == "f16":
-        flags |= lib.PE_MMA_QUADS
-        flags |= lib.PE_MMA_A_COL if mods["alayout"] == "col" else 0
-        flags |= lib.PE_MMA_B_ROW if mods["blayout"] == "row" else 0
-    if "variant" in mods:
-        flags |= lib.PE_MMA_SPARSE
-    if "satfinite" in mods:
-        flags |= lib.PE_MMA_SATURATE
-    if mods.get("op") == "and":
-        flags |= lib.PE_MMA_AND
-    return flags
-
-
 @effect("mma", size=40)
 def mma(ctx: Context, op: Op) -> None:
     """mma, mma.sp and wmma.mma. The loads of wmma have dealt with its layouts."""
-    mods = {"atype": "f16", "btype": "f16"} | op.mods
-    selector = op.get("immf")
     slots = Slots(ctx)
     sources = [[slots.find(item, _kind(op, name)) for item in items_of(op[name])] for name in "abc"]
-    metadata = slots.find(op["e"], B32) if "variant" in mods else 0
+    metadata = slots.find(op["e"], B32) if "variant" in op.mods else 0
     first, stays = _result(op, slots)
     units = _kind(op, "d").bits // 32
     registers = [[first + index * units for index in range(len(op.dsts))], *sources]
-    m, n, k = dimensions(mods["shape"])
-    types = {name: _type_code(mods[f"{name}type"]) for name in "abcd"}
     site = ctx.site(
-        op, "pe_mma_site", m=m, n=n, k=k, **types, flags=_flags(op), round=ROUNDING[mods.get("round", "rn")],
-        selector=selector.bits if isinstance(selector, Imm) else 0,
-        slots=[[*used, *[0] * (lib.PE_MMA_REGISTERS - len(used))] for used in registers], metadata=metadata,
+        op, "pe_mma_site", **constants_of(op, ctx.unit.numerics), metadata=metadata,
+        slots=[[*used, *[0] * (lib.PE_MMA_REGISTERS - len(used))] for used in registers],
     )  # fmt: skip
     ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("ptr", ctx.slot_block))
     slots.define(op, first, stays)
