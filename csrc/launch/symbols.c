@@ -6,6 +6,7 @@
 #include "observer.h"
 #include "half.h"
 #include "internal.h"
+#include "lanes.h"
 #include "steps.h"
 
 /* What LLVM calls for 128-bit division; part of every compiler's support library. */
@@ -16,6 +17,7 @@ unsigned __int128 __umodti3(unsigned __int128 a, unsigned __int128 b);
 
 #define NAMED(name, function) {name, (void (*)(void))(function)}
 #define SYMBOL(function) NAMED(#function, function)
+#define LANE_ACCESSES(size) SYMBOL(pe_gather_##size), SYMBOL(pe_scatter_##size)
 
 static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_stack_overflow),
@@ -23,6 +25,19 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_stop),
   SYMBOL(pe_fault),
   SYMBOL(pe_check),
+  SYMBOL(pe_spread_64),
+  SYMBOL(pe_spread_32),
+  SYMBOL(pe_correct),
+  LANE_ACCESSES(8),
+  LANE_ACCESSES(16),
+  LANE_ACCESSES(32),
+  LANE_ACCESSES(64),
+  LANE_ACCESSES(128),
+  LANE_ACCESSES(strong_8),
+  LANE_ACCESSES(strong_16),
+  LANE_ACCESSES(strong_32),
+  LANE_ACCESSES(strong_64),
+  LANE_ACCESSES(strong_128),
   SYMBOL(pe_observe),
   SYMBOL(pe_yield),
   SYMBOL(pe_barrier),

@@ -319,58 +319,11 @@ def _stored_addresses(ctx: Context, found: Access) -> str:
     kind = "i32" if isinstance(found.address.base, Reg) and found.address.base.type.bits == 32 else "i64"
     offsets = ctx.constant(f"<{LANES} x {kind}> {offsets_literal(found.shape.offsets, kind)}")
     place = ctx.temporary(WORD)
-    ctx.stmt(f"call void @{_spread_helper(ctx, kind)}(ptr {place}, i64 {found.base}, ptr {offsets})")
+    ctx.call("void", f"pe_spread_{kind[1:]}", ("ptr", place), ("i64", found.base), ("ptr", offsets))
     for widening, factor in found.shape.widenings:
-        arguments = f"ptr {place}, ptr {ctx.corrections[widening]}, i64 {factor}, i1 {ctx.wrapped()}"
-        ctx.stmt(f"call void @{_correction_helper(ctx)}({arguments})")
+        wrapped = ctx.scalar.cast("zext", "i1", ctx.wrapped(), "i32")
+        ctx.call("void", "pe_correct", ("ptr", place), ("ptr", ctx.corrections[widening]), ("i64", str(factor)), ("i32", wrapped))
     return place
-
-
-def _everywhere(value: str, t: str) -> str:
-    """Lines that put a scalar ``%value`` into all lanes of ``%value.all``."""
-    whole = f"<{LANES} x {t}>"
-    return f"""  %{value}.first = insertelement {whole} poison, {t} %{value}, i64 0
-  %{value}.all = shufflevector {whole} %{value}.first, {whole} poison, <{LANES} x i32> zeroinitializer"""
-
-
-def _spread_helper(ctx: Context, kind: str) -> str:
-    """Define ``void f(result, base, offsets)``: the addresses of a pattern; sums of 32 bits wrap."""
-    name = f"lanes.spread.{kind}"
-    if name not in ctx.helpers:
-        whole = f"<{LANES} x {kind}>"
-        narrow = "%start = trunc i64 %base to i32" if kind == "i32" else "%start = add i64 %base, 0"
-        widen = f"%wide = zext {whole} %sums to {WORD}" if kind == "i32" else f"%wide = add {WORD} %sums, zeroinitializer"
-        ctx.helpers[name] = f"""define internal void @{name}(ptr %result, i64 %base, ptr %offsets) noinline nounwind {{
-  {narrow}
-{_everywhere("start", kind)}
-  %steps = load {whole}, ptr %offsets, align 64
-  %sums = add {whole} %start.all, %steps
-  {widen}
-  store {WORD} %wide, ptr %result, align 64
-  ret void
-}}"""
-    return name
-
-
-def _correction_helper(ctx: Context) -> str:
-    """Define ``void f(addresses, corrections, factor, wrapped)``: adds the corrections of a widening if any is set."""
-    name = "lanes.correct"
-    if name not in ctx.helpers:
-        parameters = "ptr %addresses, ptr %corrections, i64 %factor, i1 %wrapped"
-        ctx.helpers[name] = f"""define internal void @{name}({parameters}) noinline nounwind {{
-  br i1 %wrapped, label %add, label %done
-add:
-  %old = load {WORD}, ptr %addresses, align 64
-  %kept = load volatile {WORD}, ptr %corrections, align 64
-{_everywhere("factor", "i64")}
-  %scaled = mul {WORD} %kept, %factor.all
-  %new = add {WORD} %old, %scaled
-  store {WORD} %new, ptr %addresses, align 64
-  br label %done
-done:
-  ret void
-}}"""
-    return name
 
 
 def tested_lanes(ctx: Context, found: Access, rare: bool) -> str:

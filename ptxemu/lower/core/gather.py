@@ -1,7 +1,7 @@
 """Gathers and scatters.
 
-LLVM's intrinsics are used only where the CPU makes them cheap to compile and run; elsewhere one small
-out-of-line loop over the active lanes for each element size.
+LLVM's intrinsics are used only where the CPU makes them cheap to compile and run; elsewhere the runtime goes over the active
+lanes (csrc/memory/lanes.c).
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str,
     """The same out of line, from addresses that are in memory; ``plus``, an i64, is added to each."""
     whole = f"<{LANES} x {bits}>"
     out = ctx.temporary(whole)
-    name = _helper(ctx, "gather", bits, strong)
-    ctx.stmt(f"call void @{name}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {out})")
+    _call(ctx, "gather", bits, strong, addresses, plus, mask, out)
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
@@ -57,9 +56,12 @@ def scatter(
 
 def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str, *, strong: bool) -> None:
     """The same out of line, to addresses that are in memory; ``plus``, an i64, is added to each."""
-    name = _helper(ctx, "scatter", bits, strong)
-    slot = ctx.in_memory(bits, value)
-    ctx.stmt(f"call void @{name}(ptr {addresses}, i64 {plus}, i{LANES} {ctx.bits_of(mask)}, ptr {slot})")
+    _call(ctx, "scatter", bits, strong, addresses, plus, mask, ctx.in_memory(bits, value))
+
+
+def _call(ctx: Context, kind: str, bits: str, strong: bool, addresses: str, plus: str, mask: str, values: str) -> None:
+    name = f"pe_{kind}_{'strong_' if strong else ''}{bits[1:]}"
+    ctx.call("void", name, ("ptr", addresses), ("i64", plus), (f"i{LANES}", ctx.bits_of(mask)), ("ptr", values))
 
 
 def outside(ctx: Context, addresses: str, base: str, limit: str, shift: int) -> str:
@@ -97,43 +99,6 @@ def _test_helper(ctx: Context, shift: int) -> str:
   %bad = icmp uge {WORD} %unit, %limit.all
   %bits = bitcast <{LANES} x i1> %bad to i{LANES}
   ret i{LANES} %bits
-}}"""
-    return name
-
-
-def _helper(ctx: Context, kind: str, bits: str, strong: bool) -> str:
-    """Define the lane loop for one element size: ``void f(addresses, plus, mask, values)``."""
-    name = f"lanes.{kind}.{bits}{'.strong' if strong else ''}"
-    if name not in ctx.helpers:
-        align = max(1, int(bits[1:]) // 8)
-        keyword, order = ordering(bits, strong)
-        outside, inside = (f"{keyword}{bits}", f"ptr %at{order}"), (bits, "ptr %slot")
-        source, target = (outside, inside) if kind == "gather" else (inside, outside)
-        clear = f"  store <{LANES} x {bits}> zeroinitializer, ptr %values, align 64\n" if kind == "gather" else ""
-        ctx.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-        ctx.helpers[
-            name
-        ] = f"""define internal void @{name}(ptr %addresses, i64 %plus, i32 %mask, ptr %values) noinline nounwind {{
-entry:
-{clear}  %some = icmp ne i32 %mask, 0
-  br i1 %some, label %loop, label %done
-loop:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %loop ]
-  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %index = zext i32 %lane to i64
-  %from = getelementptr i64, ptr %addresses, i64 %index
-  %start = load i64, ptr %from, align 8
-  %address = add i64 %start, %plus
-  %at = inttoptr i64 %address to ptr
-  %slot = getelementptr {bits}, ptr %values, i64 %index
-  %value = load {source[0]}, {source[1]}, align {align}
-  store {target[0]} %value, {target[1]}, align {align}
-  %less = sub i32 %left, 1
-  %rest = and i32 %left, %less
-  %more = icmp ne i32 %rest, 0
-  br i1 %more, label %loop, label %done
-done:
-  ret void
 }}"""
     return name
 

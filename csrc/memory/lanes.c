@@ -1,0 +1,49 @@
+/* lanes.c: loops over lanes. They are here and not compiled with each kernel, most of which never come to them. */
+#include "lanes.h"
+#include "atomic.h"
+
+/* Races between the threads of a program are its own. */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
+
+void pe_spread_64(uint64_t *addresses, uint64_t base, const uint64_t *offsets) {
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] = base + offsets[i];
+}
+
+void pe_spread_32(uint64_t *addresses, uint64_t base, const uint32_t *offsets) {
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] = (uint32_t)base + offsets[i];
+}
+
+void pe_correct(uint64_t *addresses, const volatile uint64_t *corrections, uint64_t factor, uint32_t wrapped) {
+  if (!wrapped) return;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] += corrections[i] * factor;
+}
+
+#define LANE_ACCESSES(size, type, READ, WRITE)                                                                    \
+  UNWATCHED void pe_gather_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, void *values) {        \
+    type *slots = values;                                                                                         \
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) slots[i] = 0;                                                    \
+    PE_FOR_LANES(i, mask) slots[i] = READ((const type *)(uintptr_t)(addresses[i] + plus));                        \
+  }                                                                                                               \
+  UNWATCHED void pe_scatter_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, const void *values) { \
+    const type *slots = values;                                                                                   \
+    PE_FOR_LANES(i, mask) WRITE((type *)(uintptr_t)(addresses[i] + plus), slots[i]);                              \
+  }
+
+#define PLAIN_READ(at) (*(at))
+#define PLAIN_WRITE(at, value) (*(at) = (value))
+LANE_ACCESSES(8, uint8_t, PLAIN_READ, PLAIN_WRITE)
+LANE_ACCESSES(16, uint16_t, PLAIN_READ, PLAIN_WRITE)
+LANE_ACCESSES(32, uint32_t, PLAIN_READ, PLAIN_WRITE)
+LANE_ACCESSES(64, uint64_t, PLAIN_READ, PLAIN_WRITE)
+LANE_ACCESSES(128, unsigned __int128, PLAIN_READ, PLAIN_WRITE)
+
+/* Strong accesses: other threads may take part, and each is made exactly once. Those of 16 bytes are two. */
+#define STRONG_READ(at) __atomic_load_n((at), __ATOMIC_RELAXED)
+#define STRONG_WRITE(at, value) __atomic_store_n((at), (value), __ATOMIC_RELAXED)
+#define VOLATILE_READ(at) (*(volatile const unsigned __int128 *)(at))
+#define VOLATILE_WRITE(at, value) (*(volatile unsigned __int128 *)(at) = (value))
+LANE_ACCESSES(strong_8, uint8_t, STRONG_READ, STRONG_WRITE)
+LANE_ACCESSES(strong_16, uint16_t, STRONG_READ, STRONG_WRITE)
+LANE_ACCESSES(strong_32, uint32_t, STRONG_READ, STRONG_WRITE)
+LANE_ACCESSES(strong_64, uint64_t, STRONG_READ, STRONG_WRITE)
+LANE_ACCESSES(strong_128, unsigned __int128, VOLATILE_READ, VOLATILE_WRITE)

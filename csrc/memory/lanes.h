@@ -1,0 +1,30 @@
+/* lanes.h: what compiled code does lane by lane, out of line: addresses of a pattern, gathers and scatters. */
+#ifndef PTXEMU_LANES_H
+#define PTXEMU_LANES_H
+#include "internal.h"
+
+/* Every lane's address of a pattern: `base` plus its offset, modulo 2^64 or 2^32. */
+void pe_spread_64(uint64_t *addresses, uint64_t base, const uint64_t *offsets);
+void pe_spread_32(uint64_t *addresses, uint64_t base, const uint32_t *offsets);
+
+/* Adds what the addresses of a pattern lack where 32-bit sums in it have wrapped. */
+void pe_correct(uint64_t *addresses, const volatile uint64_t *corrections, uint64_t factor, uint32_t wrapped);
+
+/* Read or write an element of so many bits at addresses[i] + plus for each lane of `mask`, in order. Gathers leave zeros in the
+ * other lanes. Other threads may take part in strong accesses. */
+#define PE_LANE_ACCESSES(size)                                                                  \
+  void pe_gather_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, void *values); \
+  void pe_scatter_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, const void *values);
+PE_LANE_ACCESSES(8)
+PE_LANE_ACCESSES(16)
+PE_LANE_ACCESSES(32)
+PE_LANE_ACCESSES(64)
+PE_LANE_ACCESSES(128)
+PE_LANE_ACCESSES(strong_8)
+PE_LANE_ACCESSES(strong_16)
+PE_LANE_ACCESSES(strong_32)
+PE_LANE_ACCESSES(strong_64)
+PE_LANE_ACCESSES(strong_128)
+#undef PE_LANE_ACCESSES
+
+#endif
