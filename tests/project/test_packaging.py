@@ -72,7 +72,7 @@ def checkout(tree: Path) -> Path:
 
 def bring_objects(tree: Path) -> None:
     """Copy the objects that this checkout was built with, as if they had been compiled in the tree."""
-    for file in (ROOT / OBJECTS).glob("csrc/*/*"):
+    for file in filter(Path.is_file, (ROOT / OBJECTS).rglob("*")):
         name = file.relative_to(ROOT)
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".command":  # which names folders of the checkout
