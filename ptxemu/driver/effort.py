@@ -19,6 +19,9 @@ FIRST_LAUNCH = 0.25
 STANDARD = 0.12
 """Seconds: above, the standard pipeline costs more than it gains."""
 
+GREATEST = 10.0
+"""Seconds: above, registers are allocated block by block; what goes on longer grows with the square of the kernel."""
+
 SIZE = 4  # machine instructions that an operation on 32 lanes becomes whose lowering states no size
 BRANCH = 25  # instructions that choose the lanes and the block that come next
 TARGET = 10  # more, for each target of a computed branch
@@ -55,6 +58,8 @@ def cost_of(graphs: Iterable[Graph]) -> Cost:
 
 def effort_of(cost: Cost, opt: int) -> Effort:
     """What to do for the best code at optimization level ``opt``."""
+    if cost.best > GREATEST:
+        return FAST
     return Effort(opt, opt >= 2 and cost.best <= STANDARD)
 
 

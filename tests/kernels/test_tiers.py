@@ -15,7 +15,7 @@ import pytest
 import ptxemu
 from ptxemu.cache import Cache
 from ptxemu.device.entry import KERNEL
-from ptxemu.driver import background, compile, improve
+from ptxemu.driver import background, compile, effort, improve
 from ptxemu.driver.effort import cost_of
 from ptxemu.driver.program import Program, Settings
 from ptxemu.driver.request import Request
@@ -98,6 +98,20 @@ def test_a_large_kernel_has_two_forms_with_equal_results(monkeypatch):
     np.testing.assert_array_equal(fast, best)
     codes = [module.program.load("k", BLOCK)[0] for module in modules]
     assert [code.final for code in codes] == [False, True]
+
+
+def test_what_would_take_the_generator_longest_is_generated_fast(monkeypatch):
+    """Its time grows with the square of a kernel, but for level 0."""
+    monkeypatch.setenv("PTXEMU_CACHE", "off")
+    efforts = []
+    generate = compile.jit.compile_object
+    monkeypatch.setattr(compile.jit, "compile_object", lambda *given: efforts.append(given[-1].level) or generate(*given))
+    expected = run(ptxemu.loads(LARGE, tier="best"))
+    small = compile.front(SMALL)
+    monkeypatch.setattr(effort, "GREATEST", cost_of(compile.prepare(small, small.entries[0], "row").graphs).best)
+    np.testing.assert_array_equal(run(ptxemu.loads(LARGE, tier="best")), expected)
+    run(ptxemu.loads(SMALL, tier="best"))
+    assert efforts == [2, 0, 2]
 
 
 def test_nothing_is_asked_for_a_kernel_that_is_launched_once(requests):
