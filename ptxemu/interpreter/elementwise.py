@@ -11,6 +11,7 @@ from typing import Any
 from ptxemu.interpreter.evaluator import NAMESPACE, Evaluator
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.translate import CARRY, Translator, bits_of
+from ptxemu.ir.numerics import Numerics
 from ptxemu.ir.ops import Imm, Op, Operand, Reg, SReg, SymRef, Vec, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -26,9 +27,9 @@ def elementwise(t: Translator, op: Op) -> Step:
     places = [_place(t, item, kind, computed) for item, kind, _ in items]
     places += [0 if dst is None else t.slot(dst) for dst in op.dsts]
     places += [t.slot(op.guard[0])] if op.guard else []
-    key = _form(op, items)
+    key = _form(op, items), t.numerics
     if key not in _makers:
-        _makers[key] = _make(op, items)
+        _makers[key] = _make(op, items, t.numerics)
     step = _makers[key](*places)
     return _prepared(step, computed) if computed else step
 
@@ -93,9 +94,10 @@ def _form(op: Op, items: list[tuple[Operand, ScalarType, bool]]) -> Hashable:
     return id(op.row), tuple(op.mods.items()), sources, vectors, targets, types, op.guard is None, guard
 
 
-def _make(op: Op, items: list[tuple[Operand, ScalarType, bool]]) -> Maker:
+def _make(op: Op, items: list[tuple[Operand, ScalarType, bool]], numerics: Numerics) -> Maker:
     names = [f"a{index}" for index in range(len(items))]
     evaluator = Evaluator(names)
+    evaluator.numerics = numerics
     results = ELEMENTWISE[op.row.lower](evaluator, op, *names)
     results = (results,) if isinstance(results, str) else results
     lines = [_read(index, *item) for index, item in enumerate(items)] + evaluator.lines

@@ -50,7 +50,8 @@ class Numerics:
 
     ``halves`` and ``words``: the products that are added at once of multiplicands of 16 and 32 bits.  ``least``: the least common
     exponent where the result is f32, and f16.  ``scaled``: how multiplicands of 8 bits are added, if tensor cores have an
-    instruction for that.  ``quads``: they have one for m8n8k4.
+    instruction for that.  ``quads``: they have one for m8n8k4.  ``functions``: approximate functions have the bits of the
+    hardware, too.
     """
 
     first: int
@@ -61,6 +62,7 @@ class Numerics:
     scaled: Summation | None = None
     quads: bool = False
     exact_sums: bool = False
+    functions: bool = False
 
     def summation(self, mods: Mapping[str, str]) -> Summation:
         """Of an ``mma`` with these modifiers, whose result is f16 or f32."""
@@ -92,8 +94,8 @@ NUMERICS = {record.first: record for record in _RECORDS}
 
 def numerics_of(like: str, target: Sequence[str]) -> Numerics:
     """Those that ``like`` names, or for an empty one or ``exact`` those of a module's ``.target``."""
-    found = _record(like if ARCHITECTURE.fullmatch(like) else next(iter(target), ""))
-    return replace(found, exact_sums=like == EXACT)
+    named = ARCHITECTURE.fullmatch(like) is not None
+    return replace(_record(like if named else next(iter(target), "")), exact_sums=like == EXACT, functions=named)
 
 
 def checked_like(like: object) -> str:

@@ -37,6 +37,7 @@ class LaneEmitter(Emitter):
         super().__init__(lanes, kernel.lines)
         self.kernel = kernel
         self.daz = kernel.unit.daz
+        self.numerics = kernel.unit.numerics
         self.declarations = kernel.declarations
 
     def fresh(self) -> str:

@@ -10,6 +10,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from ptxemu.ir.numerics import numerics_of
 from ptxemu.ir.ops import Op
 
 # LLVM aborts the process on an intrinsic it cannot select: only these may be emitted.
@@ -73,6 +74,7 @@ SPELLED = {"bfloat": "i16"}
 class Emitter(ABC):
     """Appends LLVM instructions to ``lines``; names are ``%v<n>``, unique within the function."""
 
+    numerics = numerics_of("", ())
     raw_nan = False  # the caller makes f32 NaNs canonical where their bits are observed (analysis/nans.py)
     daz = False  # the processor reads subnormals as zeros, and the caller flushes results as it does NaNs (denormals.py)
 

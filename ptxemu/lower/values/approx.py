@@ -1,4 +1,5 @@
-"""Approximate functions (``.approx``, PTX ISA 9.7.3) within the manual's error bounds, as plain vector code.
+"""Approximate functions (``.approx``, PTX ISA 9.7.3): with the bits of an architecture that is asked for (:mod:`mufu`),
+else within the manual's error bounds, as plain vector code.
 
 Polynomials are minimax fits made for these ranges.  They use separate multiplications and additions, so that results
 are the same on hosts with and without a fused multiply-add.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.float_bits import canonical, finish, flush, flush_inputs, is_nan
+from ptxemu.lower.values import mufu
 
 NAN64 = "0x7FFFFFFF00000000"  # the canonical NaN of rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64
 INFINITY = "0x7FF0000000000000"
@@ -84,6 +86,8 @@ def _turns_sine(e: Emitter, turns: str) -> str:
 def sine(e: Emitter, op: Op, x: str) -> str:
     """cos(x) = sin(x + a quarter turn).  Next to zero the sine is x, -0 and subnormals too, and the cosine is 1."""
     (x,) = flush_inputs(e, op, "float", (x,))
+    if e.numerics.functions:
+        return finish(e, op, "float", mufu.function(e, op, x))
     turns = e.bin("fmul", "double", e.cast("fpext", "float", x, "double"), e.f64(INVERSE_TWO_PI))
     at_zero = x
     if op.opcode == "cos":
@@ -95,6 +99,8 @@ def sine(e: Emitter, op: Op, x: str) -> str:
 @elementwise("ex2.approx", size=20)
 def exponential(e: Emitter, op: Op, x: str) -> str:
     (x,) = flush_inputs(e, op, "float", (x,))
+    if e.numerics.functions:
+        return finish(e, op, "float", mufu.function(e, op, x))
     return finish(e, op, "float", _with_nan(e, x, exp2(e, x)))
 
 
@@ -102,6 +108,8 @@ def exponential(e: Emitter, op: Op, x: str) -> str:
 def logarithm(e: Emitter, op: Op, x: str) -> str:
     """Exponent plus the logarithm of a mantissa in [sqrt(1/2), sqrt(2))."""
     (x,) = flush_inputs(e, op, "float", (x,))
+    if e.numerics.functions:
+        return finish(e, op, "float", mufu.function(e, op, x))
     tiny = e.fcmp("olt", "float", x, e.f32(2.0**-126))
     scaled = e.select(tiny, "float", e.bin("fmul", "float", x, e.f32(2.0**24)), x)
     # The bits of sqrt(1/2) subtracted: what is left of the exponent field counts from sqrt(1/2) on.
@@ -141,6 +149,8 @@ def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
     """Division and square root are vector instructions on every host, and more precise than required."""
     t = op.type().llvm
     (x,) = flush_inputs(e, op, t, (x,))
+    if e.numerics.functions and t == "float":
+        return finish(e, op, t, mufu.function(e, op, x))
     if op.opcode != "rcp":
         x = e.intrinsic("sqrt", t, x)
     return finish(e, op, t, x if op.opcode == "sqrt" else e.bin("fdiv", t, e.splat(t, "1.0"), x))

@@ -20,6 +20,7 @@ from ptxemu.lower.core.float_bits import (
     sign_mask,
     to_bits,
 )
+from ptxemu.lower.values import mufu
 from ptxemu.lower.values.float_formats import add_odd, narrow_double, widen
 
 # The codes of pe_round (csrc/include/ptxemu.h).
@@ -199,6 +200,8 @@ def float_extreme(e: Emitter, op: Op, *xs: str) -> str:
 def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
     """a * (1/b): for 2**126 < |b| < 2**128 a zero with the sign of a/b, or NaN for an infinite a."""
     a, b = flush_inputs(e, op, "float", (a, b))
+    if e.numerics.functions:
+        return finish(e, op, "float", mufu.quotient(e, op, a, b))
     result = e.bin("fdiv", "float", a, b)
     magnitude = e.intrinsic("fabs", "float", b)
     above = e.fcmp("ogt", "float", magnitude, e.f32(2.0**126))
@@ -211,4 +214,6 @@ def divide_approximately(e: Emitter, op: Op, a: str, b: str) -> str:
 @elementwise("div.full", size=60)
 def divide_fully(e: Emitter, op: Op, a: str, b: str) -> str:
     a, b = flush_inputs(e, op, "float", (a, b))
+    if e.numerics.functions:
+        return finish(e, op, "float", mufu.quotient(e, op, a, b))
     return finish(e, op, "float", e.bin("fdiv", "float", a, b))
