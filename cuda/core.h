@@ -37,6 +37,9 @@ typedef struct px_settings {
 
 bool px_is_arch(long arch);
 
+/* PTXEMU_LIKE: whose results programs get where PTX leaves bits open (ptxemu/ir/numerics.py); an empty text if it is not set. */
+const char *px_like(void);
+
 /* Start the device so; false: it runs already, or cannot be started. */
 bool px_device_start(const px_settings *settings);
 

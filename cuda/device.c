@@ -27,10 +27,15 @@ static unsigned processors(void) {
 
 bool px_is_arch(long arch) { return arch >= OLDEST_ARCH && arch <= NEWEST_ARCH; }
 
-/* PTXEMU_ARCH: 75 to 90. */
+const char *px_like(void) {
+  const char *given = getenv("PTXEMU_LIKE");
+  return given ? given : "";
+}
+
+/* PTXEMU_ARCH: 75 to 90; or the architecture that PTXEMU_LIKE names, such as sm_89. */
 static unsigned arch_of_environment(void) {
-  const char *given = getenv("PTXEMU_ARCH");
-  long arch = given ? strtol(given, NULL, 10) : DEFAULT_ARCH;
+  const char *given = getenv("PTXEMU_ARCH"), *like = px_like();
+  long arch = strtol(given ? given : strncmp(like, "sm_", 3) ? "" : like + 3, NULL, 10);
   return px_is_arch(arch) ? (unsigned)arch : DEFAULT_ARCH;
 }
 

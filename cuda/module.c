@@ -41,8 +41,10 @@ static bool read_entry(const char *key, uint32_t kind, pe_entry **entry) {
 }
 
 static void make_key(px_module *module) {
+  const char *like = px_like();
   const pe_part parts[] = {{"image", 5},
                            {px_build, strlen(px_build)},
+                           {like, strlen(like)},
                            {&module->image.arch, sizeof module->image.arch},
                            {module->image.data, module->image.size}};
   pe_key_of(parts, sizeof parts / sizeof *parts, module->key);

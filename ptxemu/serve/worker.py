@@ -14,6 +14,7 @@ from ptxemu.cache import Cache
 from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.program import Program, Settings
 from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
 from ptxemu.serve.image import texts_of
 from ptxemu.serve.protocol import Channel
@@ -25,6 +26,8 @@ OK, INVALID, UNSUPPORTED, FAILED = b"ok", b"invalid", b"unsupported", b"failed"
 COMMON_BLOCK: Extent = (32, 1, 1)  # of the variant that most launches take
 MOST_AHEAD = 32  # kernels; a module that has more is a library, of which a program uses a few
 BACKGROUND = 10  # niceness
+LIKE = "PTXEMU_LIKE"
+"""What programs compute where PTX leaves bits open, as ``Device(like=...)`` says it."""
 
 
 class Wanted(NamedTuple):
@@ -66,7 +69,7 @@ class Worker:
         self.cache = cache
         texts, self.left_out = texts_of(image, arch)
         self.source = join([SourceFile(name, text) for name, text in texts.items()])
-        self.program = Program(self.source, Settings(), cache)
+        self.program = Program(self.source, Settings(like=checked_like(os.environ.get(LIKE, ""))), cache)
         self.waiting: tuple[str, str, bool] | None = None
         self.running: dict[tuple[str, str, bool], Child] = {}
         self.queue: deque[Wanted] = deque()

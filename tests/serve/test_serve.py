@@ -87,6 +87,18 @@ def test_code_is_where_the_program_looks_for_it(tmp_path):
         assert server_.close() == 0
 
 
+def test_whose_bits_a_program_gets(tmp_path):
+    """Each has code of its own; the names of the library's are those of Python's."""
+    identities = set()
+    for like in ("", "exact", "sm_86"):
+        with server(PTXEMU_CACHE=str(tmp_path), PTXEMU_LIKE=like) as server_:
+            identities.add(server_.ask(b"load", b"80", ADD, KEY)[1])
+    assert len(identities) == 3
+    with server(PTXEMU_LIKE="turing") as server_:
+        status, text = server_.ask(b"load", b"80", ADD, KEY)
+        assert (status, b"like must be an architecture such as sm_89 or exact, not 'turing'" in text) == (b"invalid", True)
+
+
 def test_errors_are_answers():
     with server() as server_:
         status, text = server_.ask(b"load", b"80", b".version 8.0\n.target sm_80\n.entry k() { frob; }", KEY)
