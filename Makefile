@@ -10,7 +10,7 @@ GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
 C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch] ptxemu/include/*.h docs/examples/*.c)
 
-.PHONY: run test test-fast check format docs generated bench fuzz sanitize test-clients clean
+.PHONY: run test test-fast test-times check format docs generated bench fuzz sanitize test-clients clean
 
 run: $(READY)
 	$(BIN)/ptxemu run samples/saxpy && $(BIN)/ptxemu run samples/mandelbrot --output-dir out
@@ -18,9 +18,13 @@ run: $(READY)
 test: $(READY)
 	$(BIN)/pytest -n auto
 
-# What a change needs first: everything but the tests marked as slow.
+# What a change needs first: everything but the tests of tests/data/slow_tests.txt.
 test-fast: $(READY)
 	$(BIN)/pytest -n auto -m "not slow"
+
+# Writes that list, on a machine that does nothing else.
+test-times: $(READY)
+	$(BIN)/pytest -n auto --time-tests
 
 check: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import scheduling
+from tests.support import scheduling, timing
 from tests.support.places import ROOT
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of children would each compile all modules anew
@@ -27,6 +27,8 @@ settings.load_profile("default")
 def pytest_configure(config: pytest.Config) -> None:
     """Harnesses pass bits of floats as integers; modules that launch kernels as users do make it an error again."""
     config.addinivalue_line("filterwarnings", "ignore::ptxemu.DtypeWarning")
+    if config.getoption("--time-tests") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(timing.Timer())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,7 +53,11 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if timing.function_of(item.nodeid) in timing.slow():
+            item.add_marker("slow")
     items.sort(key=lambda item: scheduling.order(item.nodeid))
 
 
@@ -62,4 +68,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--time-tests", action="store_true", help="write which tests are slow into tests/data/slow_tests.txt")
     parser.addoption("--update-ir", action="store_true", help="write what is printed into the golden files of tests/ir")

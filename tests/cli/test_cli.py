@@ -78,7 +78,6 @@ def test_run_reads_files_by_number(folder):
     np.testing.assert_array_equal(np.load("y.npy"), np.full(64, 2, np.float32))
 
 
-@pytest.mark.slow
 def test_run_as_a_process(folder):
     done = ptxemu("run", "hello.ptx", "--grid", "1", "--block", "2")
     assert (done.returncode, done.stderr) == (0, "")
@@ -164,7 +163,6 @@ def test_timeouts_are_1(folder, capsys):
     assert "did not end within" in err
 
 
-@pytest.mark.slow
 def test_interrupts_are_130(folder):
     (folder / "endless.ptx").write_text(ptx.HELLO.replace("  ret;", "AGAIN:\n  bra AGAIN;"))
     command = [sys.executable, "-m", "ptxemu", "run", "endless.ptx", "--grid", "8", "--block", "64"]
@@ -352,7 +350,6 @@ def test_compile_names_the_passes_and_analyses_that_there_are(folder, capsys):
     assert fails(capsys, 2, "compile", "saxpy.ptx", "--after", "ssa") == "ptxemu: error: --after is for --emit ir"
 
 
-@pytest.mark.slow
 def test_output_into_a_closed_pipe(folder):
     command = f"{sys.executable} -m ptxemu compile saxpy.ptx | head -c 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)

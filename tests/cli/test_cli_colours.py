@@ -99,7 +99,7 @@ SHELLS = {
 EXPECTED = {"ptxemu li": {"lint"}, "ptxemu run --en": {"--entry", "--engine"}}
 
 
-@pytest.mark.parametrize("shell", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell)
     if program is None:

@@ -141,7 +141,6 @@ def test_this_machines_cpu(folder, capsys):
     assert capsys.readouterr().out == default
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["ptxemu --help", "ptxemu info kernel.ptx", "ptxemu run hello.ptx --grid 1 --block 1"])
 @pytest.mark.parametrize(("target", "reason"), [(">/dev/full", b"No space left"), (">&-", b"Bad file descriptor")])
 def test_output_that_cannot_be_written(folder, command, target, reason):
@@ -152,14 +151,12 @@ def test_output_that_cannot_be_written(folder, command, target, reason):
     assert done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("targets", ["2>/dev/full", "2>&-", "<&- 2>&-", "<&- >&- 2>&-", ">/dev/full 2>/dev/full"])
 def test_errors_that_cannot_be_written_keep_their_code(folder, targets):
     done = shell(f"ptxemu lint missing.ptx - {targets}")
     assert (done.returncode, done.stderr) == (2, b"")
 
 
-@pytest.mark.slow
 def test_a_reader_that_has_gone(folder):
     (folder / "long.ptx").write_text(ptx.HEAD + "add.u33 %r, %r;\n" * 100_000 + "#" * 100_000)
     (folder / "big.ptx").write_text(ptx.HEAD + "".join(f".global .u32 v{i};\n" for i in range(20_000)))
@@ -171,7 +168,6 @@ def test_a_reader_that_has_gone(folder):
 ASCII = [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variables", ASCII)
 def test_an_ascii_terminal(folder, variables):
     name = folder / "größe.ptx"

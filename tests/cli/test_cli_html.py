@@ -160,9 +160,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "more", [(), pytest.param(("-j", "2"), marks=pytest.mark.slow), pytest.param(("--isolate",), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("more", [(), ("-j", "2"), ("--isolate",)])
 def test_a_suite_writes_its_page(suite: Path, more: tuple[str, ...]) -> None:
     for _ in range(2):
         assert run(["test", ".", "--html", "report/deep", *OPTIONS, *more]) == 1

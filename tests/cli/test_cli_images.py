@@ -172,7 +172,6 @@ def test_verbose(capsys) -> None:
     assert re.search(r"\n  load [\d.]+ m?s, (parse .*, check .*, )?inputs .*, compile .*, run .*s\n", capsys.readouterr().out)
 
 
-@pytest.mark.slow
 def test_pictures_on_terminals_with_colours() -> None:
     """Each character holds two pixels, the upper one in its own colour, the lower one behind it."""
     command = [sys.executable, "-m", "ptxemu", "run", "invert.ptx", *ONE, "--surface", "input=@in.png:R8G8B8A8_UNORM"]

@@ -206,7 +206,6 @@ np.save(f"{outputs}/y.npy", scalars["a"] * x + y)
 """
 
 
-@pytest.mark.slow
 def test_another_executable_may_make_them() -> None:
     write()
     Path("script.py").write_text(SCRIPT)
@@ -236,7 +235,6 @@ def test_executables_that_make_nothing(command: str, message: str, capsys: pytes
     assert not Path("expected").exists()
 
 
-@pytest.mark.slow
 def test_a_cuda_driver_makes_the_same() -> None:
     """The driver is ptxemu's own libcuda.so.1, and what is recorded says so."""
     write(EXPECTS)
@@ -247,7 +245,6 @@ def test_a_cuda_driver_makes_the_same() -> None:
     assert run(["test", "."]) == 0
 
 
-@pytest.mark.slow
 def test_linked_programs_structs_and_cooperative_launches_on_a_driver() -> None:
     library = str(library_path() / "libcuda.so.1")
     caller = ptx.HEAD + ".extern .func (.param .b32 r) twice (.param .b32 a);\n" + """

@@ -163,7 +163,6 @@ def test_reports_have_errors_and_output() -> None:
     assert [item.text for item in ElementTree.parse("junit.xml").iter("system-out")] == ["hello\nhello\n"]
 
 
-@pytest.mark.slow
 def test_several_processes(capsys) -> None:
     for number in range(5):
         write(f"case{number}", good=number != 3)
@@ -173,7 +172,6 @@ def test_several_processes(capsys) -> None:
     assert "4 of 5 passed in " in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_a_case_that_kills_its_process_does_not_stop_the_others(capsys) -> None:
     write("a")
     write_killer("b")
@@ -193,7 +191,6 @@ def test_a_case_has_a_limit_with_all_that_it_does(capsys: pytest.CaptureFixture[
     assert run(["test", ".", "--max-case-seconds", "1", "--isolate"]) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_reports_are_whole_when_interrupted(jobs: str) -> None:
     write("a")

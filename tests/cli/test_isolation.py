@@ -12,8 +12,6 @@ from ptxemu.cli import isolation, run
 from ptxemu.cli.isolation import IsolationError, Limits, run_isolated
 from tests.support import api_kernels as ptx
 
-pytestmark = pytest.mark.slow
-
 LIMITS = Limits(1 << 30, 100)
 ENDLESS = ["endless.ptx", "--grid", "1", "--block", "32"]
 CASE = """

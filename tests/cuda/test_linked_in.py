@@ -135,7 +135,6 @@ def test_the_runtimes_tables_are_not_there(capfd):
     assert "run it with 'ptxemu cuda -- PROGRAM'" in said and str(library_path()) not in said
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not here")
 @pytest.mark.parametrize("options", [[], ["-rdc=true"]])
 def test_what_nvcc_makes_by_default_runs(tmp_path, options):

@@ -34,7 +34,6 @@ def test_the_example():
         assert data == bytes(72) + b"\5" + bytes(256 - 73)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("geometry", SHAPES)
 def test_out_of_bounds_leaves_everything_intact(geometry):
     outside = ((16, 0, 0, 0), (-1, 0, 0, 0), (0, -1, -1, 9), (0, 4, 3, 5), (2**29, 2**30, 2**30, 2**15))
@@ -79,7 +78,6 @@ def test_stores_leave_the_padding(pitch):
     assert (found == expected).all()
 
 
-@pytest.mark.slow
 def test_layouts_hold_equal_texels():
     """The same program on pitch, linear-GOB and swizzled-GOB surfaces."""
     rng = np.random.default_rng(3)
@@ -121,7 +119,6 @@ def programs(draw: st.DrawFn) -> tuple[str, str, str, list[Step]]:
     return geometry, layout, format, steps
 
 
-@pytest.mark.slow
 @settings(max_examples=40)
 @given(programs())
 def test_random_programs(program):

@@ -86,7 +86,6 @@ def effective(predicate: int, select: str, inverted: bool, mask: int = 15) -> in
     return mask & (chosen ^ (15 if inverted else 0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("select", SELECTS)
 @pytest.mark.parametrize("inverted", [False, True])
 def test_selects(select, inverted):
@@ -353,7 +352,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [OWN, SHARED, f"{OWN}_TEX_SEM_ACQUIRE", f"{SHARED}_TEX_SEM_ACQUIRE"])
 def test_umrt_examples(name):
     for point, mask, expected, error, partial in EXAMPLES:

@@ -104,7 +104,6 @@ def unit_text(rng: random.Random, words: str) -> tuple[str, list[str], str, str]
     return ".".join(mods), mods, *masks
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cached", "umrt"])
 @pytest.mark.parametrize("type", ["ALU", "OUTPUT"])
 def test_instructions_survive_the_words(kind, type):

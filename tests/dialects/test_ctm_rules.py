@@ -167,7 +167,6 @@ def test_subnormal_alpha_is_zero():
     assert "<string>:" in str(fault.value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("mode", ["own", "shared", "masked"])
 def test_groups(group, mode):

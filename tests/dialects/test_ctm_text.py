@@ -53,7 +53,6 @@ def test_accepted(line):
     assert records(f"{HEAD}{line}\nOUTPUT NOP\n") == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

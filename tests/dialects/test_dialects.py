@@ -220,7 +220,6 @@ def test_strict_is_one_switch(dialect):
     assert ptxemu.lint(STRICT[dialect], dialect=dialect, strict=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "start"), [("sass", "MOV R1, "), ("visa", "mov (M1, 1) "), ("ctm", "MOV r1, ")])
 @pytest.mark.parametrize("junk", ["x ", "r2, "])
 def test_the_longest_lines_cost_their_length(dialect, start, junk):
@@ -321,7 +320,6 @@ def test_ptx_is_a_dialect_too():
 PROGRAMS = sorted(path for path in SAMPLES.glob("*/kernel.*") if path.suffix in (".sass", ".visa", ".ctm"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.parent.name)
 def test_samples_compile_for_aarch64(path):
     """Object code of every program, which calls nothing but the runtime and C's mathematics."""
@@ -340,7 +338,6 @@ def test_samples_compile_for_aarch64(path):
         assert all(word.startswith("pe_") or word in ("memset", "memcpy", "fmaf") for word in outside), outside
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "texts"), [("sass", 80), ("visa", 40), ("ctm", 60)])
 def test_no_text_breaks_anything(dialect: str, texts: int) -> None:
     """A short run of each fuzz target; some mutations still run."""

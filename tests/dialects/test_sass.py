@@ -39,7 +39,6 @@ LEGAL = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("op", LEGAL)
 def test_legality_table(op):
     """8 operations, 9 sizes, SURED and RED."""
@@ -83,7 +82,6 @@ def test_accepted(line):
     assert errors(HEAD + line) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -188,7 +186,6 @@ def test_mode_p_is_read_but_not_run():
         ptxemu.loads(text, dialect="sass")["k"][1, 1]()
 
 
-@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.data())
 def test_wrong_text_is_diagnosed(data):
@@ -235,7 +232,6 @@ ARITHMETIC = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ARITHMETIC)
 def test_arithmetic(text):
     a, b = zip(*PAIRS, strict=True)
@@ -254,7 +250,6 @@ def test_carry():
 COMPARE = {"LT": "<", "EQ": "==", "LE": "<=", "GT": ">", "NE": "!=", "GE": ">="}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cmp", COMPARE)
 @pytest.mark.parametrize("size", ["U32", "S32"])
 def test_compare(cmp, size):

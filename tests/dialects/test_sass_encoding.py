@@ -166,7 +166,6 @@ def random_text(rng: random.Random) -> str:
 PAIRS = {opcode: legal_pairs(opcode) for opcode in ENCODED}
 
 
-@pytest.mark.slow
 def test_random_instructions_there_and_back():
     """10,000 legal instructions: text to word to the same text, and that text to the same word."""
     rng = random.Random(5)

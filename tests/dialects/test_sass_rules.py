@@ -138,7 +138,6 @@ def test_where_coordinates_may_start(dim):
     assert "header word may not be RZ" in errors(f"{HEAD}SURED.D.{dim}.ADD [R4], R8, RZ")[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_where_operands_may_lie(size):
     """Rb is any register for 32 bits and F16x2, an even pair for 64 bits; RZ is zero for all."""
@@ -245,7 +244,6 @@ def test_counters():
     assert updated("DEC", [(0, 3), (4, 3), (3, 3), (1, 0)]) == [3, 3, 2, 0]
 
 
-@pytest.mark.slow
 def test_integers_wrap():
     """Sums modulo 2^32 and 2^64; signed and unsigned are the same but for MIN and MAX."""
     cases = [(0xFFFFFFFF, 1), (0x80000000, 0x80000000), (0x7FFFFFFF, 1), (5, 0xFFFFFFFD)]

@@ -90,7 +90,6 @@ def form(row: dict[str, str]) -> tuple[str, ...]:
     return tuple(row[name] for name in ("geom", "x_mode", "access_bytes", "clamp", "align_policy"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted({form(row) for row in BOUNDS}), ids="-".join)
 def test_bounds_vectors(key):
     """Every vector of 4- and 8-byte accesses; SASS takes 16 bits of the layer."""
@@ -144,7 +143,6 @@ ENGINE = {"U32": "u32", "S32": "s32", "SD32": "u32", "U64": "u64", "S64": "s64",
 CASES = [(entry, size) for entry in OPERATIONS for size in entry.sured]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("entry", "size"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_every_operation_and_size(entry, size):
     """40 lanes with equal and different texels, in lane order, in every dim, layout and clamp in turn."""
@@ -244,7 +242,6 @@ def test_a_format_without_a_sign_is_counted_or_refused():
         strict["k"][1, 1]()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("op", ["ADD", "AND", "OR", "XOR"])
 def test_sd32_is_u32_where_the_sign_does_not_matter(op):
     """Sd32 is u32 where the sign does not matter."""

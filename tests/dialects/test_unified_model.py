@@ -98,7 +98,6 @@ ERRORS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ERRORS)
 def test_errors_and_their_codes(kind):
     """the table of kinds: each kind, what raises it in PTX and SASS, its code; the lane writes nothing."""

@@ -185,7 +185,6 @@ def test_a_new_operation_is_one_row(monkeypatch):
     assert errors(HEAD + "TYPED_ATOMIC.NEAR (M1, 8) T6 V40.0 V0 V0 V0 V40.0 V0 V0") == []
 
 
-@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_wrong_text_is_diagnosed(data):
@@ -237,7 +236,6 @@ ARITHMETIC = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ARITHMETIC)
 def test_arithmetic(text):
     head = ".decl SA v_type=G type=d num_elts=8 alias=<A, 0>\n.decl SB v_type=G type=d num_elts=8 alias=<B, 0>"
@@ -251,7 +249,6 @@ def run_aliased(line: str, head: str) -> np.ndarray:
     return run([*head.split("\n"), line], {"A": A, "B": B, "D": 9}, outputs=["D"])["D"]
 
 
-@pytest.mark.slow
 def test_floats():
     a, b = np.float32([1.5, -2, 0.1, 3e38]), np.float32([2, 0.5, 0.2, 3e38])
     values = {"A": np.tile(a.view(np.uint32), 2), "B": np.tile(b.view(np.uint32), 2), "D": 0}
@@ -283,7 +280,6 @@ def test_conversions():
 NARROW = [("ub", 1, False), ("b", 1, True), ("uw", 2, False), ("w", 2, True)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size", "is_signed"), NARROW)
 def test_parts_of_registers(kind, size, is_signed):
     """Narrow elements through an alias, at every byte, read and written."""
@@ -310,7 +306,6 @@ def test_raw_operands_need_no_alignment():
     assert got.tolist() == np.frombuffer(data.tobytes()[3:19], np.uint32).tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -385,7 +380,6 @@ def test_arguments_and_predefined_variables():
         assert out[thread].tolist() == [7, 0x55667788, 0x11223344, 0xFFFFFFFE, thread % 3, thread // 3, 3, 2]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type", "argument", "low", "high"),
     [
@@ -440,7 +434,6 @@ add (M1, 8) V44(0,1)<2> V44(0,0)<8;8,1> -1:w
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("variant", ["row", "any"])
 def test_compiles_for_every_machine(cpu, variant):

@@ -61,7 +61,6 @@ VECTOR_OPS = {
 VECTORS = [row for row in rows("vectors_atomics.csv") if row["model_op"] in VECTOR_OPS and row["bits"] != "64"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "bits"), sorted({(row["model_op"], row["bits"]) for row in VECTORS}), ids=str)
 @pytest.mark.parametrize("dst", ["D.0", "V0"])
 def test_atomic_vectors(name, bits, dst):
@@ -163,7 +162,6 @@ EM = 0x0F0F00FF
 CHANNELS = {f"M{number}": 4 * (number - 1) for number in range(1, 9)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mask", "no_mask"), [("M1", False), ("M1", True), ("M2", False), ("M3", False), ("M5", False),
                                                ("M5", True), ("M7", False)])  # fmt: skip
 @pytest.mark.parametrize("guard", ["", "P1", "!P1", "P1.any", "!P1.any", "P1.all", "!P1.all"])
@@ -255,7 +253,6 @@ def model_of(surface, elem=4):
                         bh=d.block_h_log2, bd=d.block_d_log2, n_levels=d.levels)  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("geometry", SHAPES)
@@ -291,7 +288,6 @@ def test_surface_types(geometry, layout, half):
     assert (memory(surface).view(f"u{size}") == expected).all()
 
 
-@pytest.mark.slow
 def test_level_example():
     """A 10 x 6 surface with three levels: level 1 is 5 x 3."""
     surface = device().surface((6, 10), format="R32_UINT", levels=3)
@@ -330,7 +326,6 @@ def test_bounds_vectors(key):
         assert got["D"][0, 0] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("geometry", ["1d", "a1d", "2d", "a2d", "3d", "cube"])
 def test_coordinates_must_be_those_of_the_surface(geometry):
     """A variable where the surface has no coordinate, or none where it has one, is an error.

@@ -81,7 +81,6 @@ class Program:
         return value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_channels_go_their_own_ways(seed):
     """Execution model, "Branch Instructions": forward and backward gotos in any order, against each channel by itself."""

@@ -42,7 +42,6 @@ def renamed(text: str, **names: str) -> str:
     return f"{head} T6 " + " ".join(names.get(name, name) + dot + byte for name, dot, byte in words)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_operands_of_every_operation(op):
     """Src0 and src1 are a value, V0, or (predec) anything; dst may be V0 always."""
@@ -55,7 +54,6 @@ def test_operands_of_every_operation(op):
     assert encoded(renamed(atomic(op), U="V1", A="V2", B="V3", D="V4"))[1] == code
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_types_of_every_operation(op):
     """D or UD, floats F too, everything else UD; no rule in lenient mode."""
@@ -71,7 +69,6 @@ def test_types_of_every_operation(op):
             assert accepted(op, {place: given}, strict=True) == (given in right), (place, given)
 
 
-@pytest.mark.slow
 def test_typed_floats_may_be_refused():
     """Just fmax, fmin and fcmpwr."""
     for op, (_, _, _, kind) in OPERATIONS.items():
@@ -119,7 +116,6 @@ def test_mask_table():
     assert surface.copy_to_host().tolist() == want.tolist()
 
 
-@pytest.mark.slow
 def test_sizes_and_offsets():
     """1, 2, 4 and 8 in lenient mode, 8 in strict mode, at offsets that are multiples of 8 there."""
     for size in (1, 2, 4, 8, 16, 32):
@@ -131,7 +127,6 @@ def test_sizes_and_offsets():
                 assert (not errors(text, strict=True)) == (size == 8 and number in (1, 3, 5, 7)), (size, number)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_formats_in_every_mode(strict):
     """32-bit operations need one component of four bytes, those of 16 bits one of two."""

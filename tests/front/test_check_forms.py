@@ -94,7 +94,6 @@ def atom_line(row: dict[str, str]) -> str:
     return f"{row['instr']}.{'.'.join(words)} {', '.join(operands)};"
 
 
-@pytest.mark.slow
 def test_atom_forms() -> None:
     rows = read("ptxas_atom_forms")
     assert len(rows) == 14548
@@ -106,7 +105,6 @@ def version_key(row: dict[str, str]) -> tuple[tuple[int, int], int]:
     return (int(major), int(minor)), int(row["min_sm"][3:])
 
 
-@pytest.mark.slow
 def test_atom_gates() -> None:
     """In strict mode a form is accepted from its version and target on, and not before (3.1 and sm_35 are floors)."""
     rows = sorted((row for row in read("ptxas_atom_forms") if row["accepted"] == "yes"), key=version_key)
@@ -124,7 +122,6 @@ def test_atom_gates() -> None:
 # ---------------------------------------------------------------- surfaces
 
 
-@pytest.mark.slow
 def test_surface_forms_strict() -> None:
     rows = read("ptxas_surface_forms")
     assert len(rows) == 8115

@@ -14,7 +14,6 @@ from tests.fuzz.front import HEADER, SEED, fuzz
 KERNEL = ".visible .entry k(.param .u64 p)\n{\n    .reg .b32 %r<4>;\n    add.u32 %r1, %r2, %r3;\n    ret;\n}\n"
 
 
-@pytest.mark.slow
 def test_fuzz() -> None:
     assert fuzz(SEED, 2000, seconds=5) > 0
 
@@ -24,7 +23,6 @@ def test_truncated_at_every_character() -> None:
         ptxemu.lint((HEADER + KERNEL)[:end])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -56,7 +54,6 @@ def test_extreme_texts(text: str) -> None:
     ptxemu.lint(text, strict=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", [KERNEL, KERNEL.replace("%r2", "%missing")], ids=["right", "wrong"])
 def test_a_module_that_was_read_leaves_nothing(text: str) -> None:
     """No cycles: what nobody holds any more is gone at once, so that a process may read modules for ever."""

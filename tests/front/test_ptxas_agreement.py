@@ -51,14 +51,12 @@ def test_corpus_covers_the_rules() -> None:
     assert sum(found.values()) >= 1500 and len(found) >= 30 and min(found.values()) >= 20
 
 
-@pytest.mark.slow
 def test_verdicts(outcomes: list[tuple[dict[str, Any], bool, int]]) -> None:
     counted = [(record, accepted) for record, accepted, _ in outcomes if accepted == record["accepted"] or not known(record)]
     wrong = [f"[{record['rule']}] {record['name']}" for record, accepted in counted if accepted != record["accepted"]]
     assert 1 - len(wrong) / len(counted) >= LEAST, "\n".join(wrong)
 
 
-@pytest.mark.slow
 def test_lines(outcomes: list[tuple[dict[str, Any], bool, int]]) -> None:
     """The same first line, wherever ptxas names one."""
     rejected = [(record, line) for record, accepted, line in outcomes if not accepted and record["line"]]

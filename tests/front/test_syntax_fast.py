@@ -34,7 +34,6 @@ def both(text: str) -> tuple[ast.Module, list[str]]:
     return slow
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_corpus(path: Path) -> None:
     module, errors = both(path.read_text())
@@ -62,7 +61,6 @@ def test_debug_data_and_labels() -> None:
     assert locs == [*range(1, 17), 16]
 
 
-@pytest.mark.slow
 def test_windows_of_a_large_module() -> None:
     body = "".join(f"L{n}: add.u32 %r{n}, %r{n + 1}, {n};\n{{ mov.b64 {{%a, %b}}, %rd{n}; }}\n" for n in range(5000))
     text = in_kernel(body)
@@ -143,14 +141,12 @@ def test_a_template_is_refused_where_a_part_does_not_come_from_one_leaf() -> Non
 SMALL = [path.read_text() for path in CORPUS if path.stat().st_size < 4000]
 
 
-@pytest.mark.slow
 def test_truncated_anywhere() -> None:
     text = DEBUG + '.global .u8 x[4] = {1, 2, 3, 4}; .pragma "a";\n'
     for end in range(len(text)):
         both(text[:end])
 
 
-@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.sampled_from(SMALL))
 def test_mutations(rng: random.Random, text: str) -> None:
     pieces = [*";:,{}[]()<>+-*/%!~|&^=@?\"'\0\\#é_", "\n", "/*", "*/", "//", ".entry", ".visible", ".section", "0x", "1e", ".v4"]

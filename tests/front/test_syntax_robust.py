@@ -20,7 +20,6 @@ def repeated(piece: str) -> str:
     return piece * (LENGTH // len(piece))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -55,7 +54,6 @@ def test_long_texts_parse(text: str) -> None:
     assert parse_text(text)[1] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -101,7 +99,6 @@ def test_the_rules_of_the_lexer_are_sound():
         lex.lex(object=rules, reflags=re.ASCII, errorlog=lex.NullLogger())
 
 
-@pytest.mark.slow
 def test_generated_tables_are_used_and_stale_ones_are_not(tmp_path: Path, root: Path) -> None:
     """In a fresh process, so that the tables of this one do not matter."""
     generated = tmp_path / "_tables.py"

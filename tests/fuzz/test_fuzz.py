@@ -46,7 +46,6 @@ def mutants(draw: st.DrawFn) -> str:
     return " ".join(pieces)
 
 
-@pytest.mark.slow
 @given(mutants())
 def test_mutants_load_or_fail_cleanly(text):
     for record in ptxemu.lint(text):
@@ -55,7 +54,6 @@ def test_mutants_load_or_fail_cleanly(text):
         assert record.message
 
 
-@pytest.mark.slow
 @given(mutants())
 def test_mutants_compile_or_fail_cleanly(text):
     with suppress(PtxError, UnsupportedError, InputError):

@@ -159,7 +159,6 @@ def test_all_facts_of_a_module_survive(monkeypatch, tmp_path):
         assert fresh is not warm
 
 
-@pytest.mark.slow
 def test_processes_may_share_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PTXEMU_CACHE", str(tmp_path / "shared"))
     code = f"""

@@ -138,7 +138,6 @@ def test_ulp_distance_counts_representable_numbers(dtype):
     assert int(ulp_distance(infinity, -infinity)[0]) == 2 * largest
 
 
-@pytest.mark.slow
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(0, 10), st.floats(0, 0.5))
 def test_tolerance_is_as_documented(actual, expected, abs_limit, rel_limit):
     difference = abs(Fraction(actual) - Fraction(expected))

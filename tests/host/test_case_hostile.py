@@ -127,7 +127,6 @@ BOMBS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs(folder, capsys, name):
     assert "\x1b" not in refused(capsys, BOMBS[name])

@@ -15,8 +15,6 @@ import pytest
 from ptxemu.driver import compile
 from ptxemu.process.interruptible import interruptible
 
-pytestmark = pytest.mark.slow
-
 TIMEOUT = 300  # only a hang takes longer
 
 

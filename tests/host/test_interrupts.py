@@ -12,8 +12,6 @@ import ptxemu
 from tests.support import api_kernels as ptx
 from tests.support.places import ROOT
 
-pytestmark = pytest.mark.slow
-
 # Everything that the launch works on goes away right after each interrupted launch: threads that were still in it would crash.
 STORM = """
 import gc, signal, sys, time

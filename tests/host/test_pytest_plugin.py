@@ -63,7 +63,6 @@ def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.slow
 def test_cases_are_collected_and_fixtures_are_there(project: Path) -> None:
     done = pytest_in(project)
     assert "1 failed, 4 passed, 1 skipped, 1 xfailed" in done.stdout
@@ -73,7 +72,6 @@ def test_cases_are_collected_and_fixtures_are_there(project: Path) -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_cases_are_chosen_by_tag_and_by_pattern(project: Path) -> None:
     assert "1 passed, 6 deselected" in pytest_in(project, "-k", "quick").stdout
     (project / "broken.case.toml").write_text(CASE.format(keys="", expression="x").replace('"saxpy"', "3"))

@@ -284,7 +284,6 @@ def private_bytes() -> int:
     return sum(int(fields[name].split()[0]) for name in ("Private_Dirty", "Private_Clean")) << 10
 
 
-@pytest.mark.slow
 def test_a_thousand_modules_leave_nothing_behind(tmp_path, monkeypatch):
     """Loaded, launched and dropped: LLVM's linker kept 9 KB of each."""
     monkeypatch.setenv("PTXEMU_CACHE", str(tmp_path / "cache"))

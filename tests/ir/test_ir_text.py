@@ -39,7 +39,6 @@ def again(text: str) -> str:
     return print_ir(*parse_ir(text))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 @pytest.mark.parametrize("variant", ["row", "any"])
 def test_every_kernel_is_read_back_after_every_pass(path: Path, variant: str) -> None:
@@ -58,7 +57,6 @@ def test_every_kernel_is_read_back_after_every_pass(path: Path, variant: str) ->
     assert passes >= {step.name for step in pipeline.TO_SSA}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("opcode", sorted(rows()))
 def test_every_row_is_read_back(opcode: str) -> None:
     """Modifiers and operands drawn at random from each row of the table, as far as they are PTX."""
@@ -179,7 +177,6 @@ def test_what_is_wrong_is_an_error_with_its_line(text: str, line: int, message: 
     assert str(caught.value).startswith(f"<ir>:{line}: {message}")
 
 
-@pytest.mark.slow
 def test_the_text_is_the_same_in_every_process() -> None:
     """No name or order depends on addresses or on the seed of hashes."""
     path = CORPUS / "recursion.ptx"

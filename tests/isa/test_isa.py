@@ -1,6 +1,6 @@
 """Every file of ``tests/isa``, and whether together they use every supported row and modifier of the instruction table.
 
-With PTXEMU_EVERY_FORM in the environment, as in `make fuzz`, every form is also compiled to the best code.
+With PTXEMU_EVERY_FORM in the environment, as in `make fuzz`, every form is compiled to the best code.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -22,21 +23,21 @@ EVERY_FORM = "PTXEMU_EVERY_FORM" in os.environ
 files = {path.stem: read(path) for path in FILES}
 
 
-def later(number: int) -> list[pytest.MarkDecorator]:
-    """All but the first of a file are slow: together they take most of the time of all tests."""
-    return [pytest.mark.slow] if number else []
-
-
 def runs() -> Iterator[object]:
     for name, file in files.items():
-        for number, run in enumerate(file.runs):
-            yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}", marks=later(number))
+        for run in file.runs:
+            yield pytest.param(file, run, id=f"{name}-{run.line}-{run.kernel}")
 
 
 def groups(of: Callable[[File], list[Form]], size: int = FORMS_IN_A_KERNEL) -> Iterator[object]:
     for name, file in files.items():
         for number, group in enumerate(in_kernels(of(file), size)):
-            yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}", marks=later(number))
+            yield pytest.param(file, group, id=f"{name}-{group[0].line}-{number}")
+
+
+def some_others(file: File) -> list[Form]:
+    """A third of the forms that are not chosen, drawn by their texts."""
+    return [form for form in file.others if EVERY_FORM or crc32(form.text.encode()) % 3 == 0]
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,13 @@ def test_run(file: File, run: Run) -> None:
     execute(file, run)
 
 
+@pytest.mark.parametrize("file", [pytest.param(file, id=name) for name, file in files.items() if file.forms])
+def test_first_form(file: File) -> None:
+    """What is fast, and says whether an opcode works at all."""
+    failures = execute_forms(file, file.forms[:1], opt=0)
+    assert not failures, "\n".join(failures)
+
+
 @pytest.mark.parametrize(("file", "group"), list(groups(lambda file: file.chosen)))
 def test_forms(file: File, group: list[Form]) -> None:
     """Every line, modifier and type, as the best code."""
@@ -57,15 +65,13 @@ def test_forms(file: File, group: list[Form]) -> None:
     assert not failures, "\n".join(failures)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("file", "group"), list(groups(lambda file: file.others, 2 * FORMS_IN_A_KERNEL)))
+@pytest.mark.parametrize(("file", "group"), list(groups(some_others, 2 * FORMS_IN_A_KERNEL)))
 def test_other_forms(file: File, group: list[Form]) -> None:
-    """All their combinations, as code on which LLVM spends little time."""
+    """Their combinations, as code on which LLVM spends little time."""
     failures = execute_forms(file, group, opt=2 if EVERY_FORM else 0)
     assert not failures, "\n".join(failures)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_file_is_about_its_opcode(path: Path) -> None:
     opcode = path.stem
@@ -110,7 +116,6 @@ def used() -> dict[Row, set[tuple[str, str | None]]]:
     return seen
 
 
-@pytest.mark.slow
 def test_every_row_and_modifier_is_used() -> None:
     seen = used()
     missing = []

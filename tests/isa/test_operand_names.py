@@ -135,7 +135,6 @@ def combinations(row: Row) -> Counter[tuple[tuple[str, ...], int, int]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("opcode", sorted({opcode for opcode, forms in rows().items() if any(row.supported for row in forms)}))
 def test_the_number_of_operands_tells_which_they_are(opcode: str) -> None:
     for row in rows()[opcode]:

@@ -16,8 +16,6 @@ from tests.kernels import test_meetings as meetings
 from tests.runtime import test_progress as progress
 from tests.support.kernel_tools import kernel
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(autouse=True)
 def all_threaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,6 @@ INDIRECT = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", INDIRECT)
 def test_indirect_calls(name: str) -> None:
     body, expected = INDIRECT[name]
@@ -223,7 +222,6 @@ ret; }}
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("escapes", [False, True])
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_structs_in_any_pieces(seed: int, escapes: bool) -> None:
@@ -342,7 +340,6 @@ def _indirect() -> tuple[str, str, str]:
 # ---------------------------------------------------------------- code size
 
 
-@pytest.mark.slow
 def test_calls_do_not_multiply() -> None:
     """Each function calls the next one twice: 2**30 copies if all were inlined."""
     levels = 30
@@ -361,7 +358,6 @@ def test_calls_do_not_multiply() -> None:
     assert out[0] == 5
 
 
-@pytest.mark.slow
 def test_long_chains_of_calls() -> None:
     levels = 700
     text = HEADER + ".func (.reg .b32 %r) f0 (.reg .b32 %x) { add.u32 %r, %x, 1; ret; }\n"

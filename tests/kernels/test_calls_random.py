@@ -159,7 +159,6 @@ def source(program: list[list[Statement]]) -> str:
     return HEADER + "\n".join(writer.lines) + kernel(start, ".param .u64 out, .param .u32 depth").removeprefix(HEADER)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -157,7 +157,6 @@ CALLS: dict[str, tuple[str, Callable[[], NDArray[np.uint32]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_vectors(name: str) -> None:
     body, expected = CALLS[name]

@@ -39,7 +39,6 @@ def random(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_module_compiles(name: str) -> None:
     module = load(name)

@@ -40,7 +40,6 @@ def searched(structure: Structure, block: Block) -> Block | None:
     return None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 2000, 200))
 def test_against_a_search(start: int) -> None:
     found = 0

@@ -65,7 +65,6 @@ def frame_bytes(text: str) -> int:
     return sum(int(size or 0) or bytes_of(kind) for size, kind in ALLOCA.findall(optimized))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_frame_does_not_grow_with_instructions(name: str) -> None:
     few, many = (frame_bytes(straight(LINES[name], count)) for count in (60, 120))
@@ -129,7 +128,6 @@ LOADS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADS)
 def test_many_loads(name: str) -> None:
     data = MEMORY.copy()
@@ -180,7 +178,6 @@ def test_frames_of_an_object(size: int) -> None:
     assert size <= largest_frame(jit.compile_object(text, None, FAST)) <= size + 2 * SMALL
 
 
-@pytest.mark.slow
 def test_frame_larger_than_a_small_stack() -> None:
     """Code that is made fast keeps every value in the frame."""
     data = MEMORY.copy()

@@ -101,7 +101,6 @@ bottom: mov.b64 %at, values; ld.local.b32 %a, [%at+8]; st.param.b32 [r], %a; ret
     assert out.tolist() == [50 + n + 1000 * (n * (n + 1) // 2) for n in [i % 4 for i in range(32)]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", find_cases([SAMPLES]), ids=lambda path: path.parent.name)
 def test_samples(path, device, tmp_path):
     folder = tmp_path / path.parent.name
@@ -179,7 +178,6 @@ def test_several_threads_may_launch(device):
 # ---------------------------------------------------------------- lanes, warps and blocks that wait for each other
 
 
-@pytest.mark.slow
 def test_lanes_of_a_warp_may_hold_a_lock_in_turn(device):
     """Each lane spins until it has the lock, which another lane of its warp holds meanwhile."""
     body = """
@@ -193,7 +191,6 @@ again: atom.global.cas.b32 %r1, [%d1], 0, 1; setp.ne.u32 %p0, %r1, 0; @%p0 bra a
     assert out.tolist() == [0, 128]
 
 
-@pytest.mark.slow
 def test_blocks_may_wait_for_those_after_them(device):
     """The first block ends when the last has begun."""
     body = """

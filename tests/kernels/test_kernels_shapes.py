@@ -219,7 +219,6 @@ def check_straight(steps: list[Step], block: Extent, words: tuple[int, int], wid
     np.testing.assert_array_equal(out, np.array(expected, dtype=np.uint64), err_msg=ptx)
 
 
-@pytest.mark.slow
 @settings(SETTINGS, max_examples=40)
 @given(*ARGUMENTS)
 def test_every_lane_is_exact(steps: list[Step], block: Extent, words: tuple[int, int], wide: int) -> None:
@@ -283,7 +282,6 @@ def loop_text(program: Program, lines: list[str], update: list[str], names: list
     ]
 
 
-@pytest.mark.slow
 @settings(SETTINGS, max_examples=25)
 @given(*ARGUMENTS, st.booleans())
 def test_every_iteration_is_exact(steps: list[Step], block: Extent, words: tuple[int, int], wide: int, divergent: bool) -> None:

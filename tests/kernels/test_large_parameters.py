@@ -62,7 +62,6 @@ go: {{ .param .align 4 .b8 v[{size}]; call (v), rotate, (s);
   {" ".join(f"ld.param.b32 %r2, [v+{at}]; st.param.b32 [r+{at}], %r2;" for at in words)} }} ret; }}"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("callee", ["rotate", "pass"])
 @pytest.mark.parametrize("size", [size for size in SIZES if size % 4 == 0])
 def test_results(size: int, callee: str) -> None:

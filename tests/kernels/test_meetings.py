@@ -198,7 +198,6 @@ NEXT = VALUE[(TID & ~31) | (LANE ^ 1)]
 HALVES = "and.b32 %r30, %r0, 16; shl.b32 %r30, 0xffff, %r30; "
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("even", "odd", "expected"),
     [

@@ -165,7 +165,6 @@ def test_code_that_cannot_be_made_better_is_not_tried_again(requests, tmp_path):
     assert not requests
 
 
-@pytest.mark.slow
 def test_the_background_process_makes_what_this_one_would():
     """With the cache off; the process prints nothing and ends."""
     module = ptxemu.loads(LARGE, tier="auto")
@@ -220,7 +219,6 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)"])
 def test_the_background_process_ends_with_its_parent(end):

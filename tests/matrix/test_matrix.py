@@ -110,7 +110,6 @@ FLOATS = [
 LIKE = ["exact", "sm_75", "sm_89", "sm_90", "sm_120"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("like", LIKE)
 @pytest.mark.parametrize("text", FLOATS)
 def test_floats_follow_the_model_bit_for_bit(text: str, like: str) -> None:
@@ -159,7 +158,6 @@ def test_sums_of_similar_terms_are_correctly_rounded(text: str, result: Format) 
             assert got[i, j] == result.round(exact)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sat", ["", ".satfinite"])
 @pytest.mark.parametrize("types", ["s8.s8", "u8.s8", "u8.u8"])
 def test_integers_wrap_or_saturate(types: str, sat: str) -> None:

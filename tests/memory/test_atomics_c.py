@@ -76,7 +76,6 @@ def test_vector(index: int, locked: int) -> None:
 # ---- every operation on every type ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("op", "type_"), LEGAL)
 def test_operation(op: str, type_: str) -> None:
     assert lib.pe_atom_legal(op_code(op), type_code(type_))
@@ -95,7 +94,6 @@ def test_operation(op: str, type_: str) -> None:
                 assert new == expected, (hex(old), hex(a), hex(b), ftz)
 
 
-@pytest.mark.slow
 def test_sums_are_rounded_once() -> None:
     """Sums whose exact value lies at or near the middle of two floats."""
     rng = np.random.default_rng(2)

@@ -50,7 +50,6 @@ def serial(operation: str, start: int, value: int, old: list[int], end: int, wra
     return not any(degree.values()) and set(steps) <= reached
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_lane_takes_its_turn(kernel: str) -> None:
     kind = kernel.split("_")[1]

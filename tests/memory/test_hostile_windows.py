@@ -42,7 +42,6 @@ def recursive(size: int, align: int = 16) -> str:
     return kernel(body, ".param .u64 sp", RECURSION.format(size=size, align=align, last=size - 4))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [MAX_LOCAL + 16, 1 << 32, 1 << 58, 1 << 59, 1 << 60, (1 << 63) - 16])
 def test_local_variables_beyond_what_a_thread_has(size):
     body = f".local .align 16 .b8 big[{size}]; ld.param.u64 %rd0, [at]; ld.local.u32 %r1, [%rd0]; st.local.u32 [%rd0], %r1; ret;"
@@ -54,13 +53,11 @@ def test_local_variables_beyond_what_a_thread_has(size):
         assert said.endswith(f"'k' takes {size} bytes of local memory; a thread has {MAX_LOCAL}")
 
 
-@pytest.mark.slow
 def test_local_variables_as_large_as_allowed():
     body = f".local .align 16 .b8 big[{MAX_LOCAL}]; mov.u32 %r1, %tid.x; st.local.u32 [big+{MAX_LOCAL - 4}], %r1; ret;"
     assert outcome(kernel(body, "")) == "ended"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [MAX_LOCAL + 16, 1 << 40, (1 << 63) - 16])
 def test_frames_beyond_what_a_thread_has(size):
     said = outcome(recursive(size), 0)
@@ -70,7 +67,6 @@ def test_frames_beyond_what_a_thread_has(size):
         assert said.startswith("InputError") and f"'f' takes {size} bytes of local memory; a thread has {MAX_LOCAL}" in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("align", [16, 1 << 12, 1 << 31])
 @pytest.mark.parametrize("size", [16, 4096, MAX_LOCAL])
 def test_stack_pointers_beyond_the_window(size, align):
@@ -80,7 +76,6 @@ def test_stack_pointers_beyond_the_window(size, align):
         assert said[0].startswith("Fault: stack overflow in kernel `k`"), hex(stack)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by_lane", [False, True])
 def test_alloca_where_there_is_no_room(by_lane):
     spread = "cvt.u64.u32 %rd9, %tid.x; and.b64 %rd9, %rd9, 0;" if by_lane else "mov.u64 %rd9, 0;"

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from tests.support.kernel_tools import kernel, run
 
-pytestmark = pytest.mark.slow
-
 Results = NDArray[np.uint32]  # [round, role, register]
 
 ROUNDS = 2000

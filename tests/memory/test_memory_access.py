@@ -106,7 +106,6 @@ def elements(data: NDArray[np.uint8], index: Index, size: int) -> NDArray[np.uin
     return data[MIDDLE + index[:, None] * size + np.arange(size)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_load(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) -> None:
@@ -130,7 +129,6 @@ def test_load(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) -
     np.testing.assert_array_equal(out, np.array(expected))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_store(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) -> None:
@@ -158,7 +156,6 @@ def test_store(kind: str, block: tuple[int, int, int], data: NDArray[np.uint8]) 
     np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["u8", "u32", "v2.u16", "f64", "v4.f32"])
 def test_shared_store(kind: str, data: NDArray[np.uint8]) -> None:
     """Threads write shared memory in one pattern each round; the whole window is then copied out."""
@@ -205,7 +202,6 @@ def copy_shared(target: str, label: str, *, store: bool) -> str:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["u8", "s16", "u32", "u64", "v2.u32", "v4.f32"])
 def test_local(kind: str) -> None:
     """Each thread writes its own local array in one order and reads it in another, also through generic addresses."""

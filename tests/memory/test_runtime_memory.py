@@ -71,7 +71,6 @@ def test_capacity(arena: Arena) -> None:
     assert arena.alloc(1)
 
 
-@pytest.mark.slow
 def test_number_of_allocations(arena: Arena) -> None:
     addresses = [arena.alloc(1) for _ in range(MAX_ALLOCATIONS)]
     with pytest.raises(InputError, match="too many allocations"):
@@ -114,7 +113,6 @@ def test_view_bounds(arena: Arena) -> None:
             arena.view(start, size)
 
 
-@pytest.mark.slow
 def test_views_outlive_free_and_close(arena: Arena) -> None:
     address = arena.alloc(1000, name="kept")
     part = arena.view(address, 1000)[100:200].view(np.int32)

@@ -14,8 +14,6 @@ import pytest
 from ptxemu.driver import compile
 from tests.support.places import BENCH
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:

@@ -15,7 +15,6 @@ import ptxemu
 from tests.support.places import BENCH
 
 KERNELS = sorted(path.stem for path in (BENCH / "kernels").glob("*.ptx"))
-pytestmark = pytest.mark.slow
 
 MODULES = ("cases", "sides", "run")
 

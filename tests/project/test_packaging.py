@@ -44,8 +44,6 @@ CUDA = {
 }
 RUNTIME = {"ptxemu/_runtime.abi3.so", "ptxemu/libptxemu.so", *CUDA}
 
-pytestmark = pytest.mark.slow
-
 
 def attempt(*command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a command in an environment without what ``make test`` and developers set."""

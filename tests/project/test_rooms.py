@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tests.support.places import TESTS
+from tests.support import timing
+from tests.support.places import ROOT, TESTS
 
 MODULES = sorted(TESTS.rglob("*.py"))
 
@@ -23,3 +24,9 @@ def test_only_places_says_where_files_lie() -> None:
     computed = "Path(" + "__file__)"
     found = {path.relative_to(TESTS).as_posix() for path in MODULES if computed in path.read_text()}
     assert found == {"support/places.py"}
+
+
+def test_slow_tests_are_tests() -> None:
+    for name in timing.slow():
+        file, *_, function = name.split("::")
+        assert f"def {function}(" in (ROOT / file).read_text(), name

@@ -25,7 +25,6 @@ def text_of(text: str) -> str:
     return f".global .align 8 .b8 fmt[{len(data)}] = {{{', '.join(map(str, data))}}};\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format", ["%d", "%lld", "%s", "%c", "%f", "%*.*d", "%p%n"])
 def test_printf_arguments_anywhere(format):
     program = kernel(f"ld.param.u64 %rd2, [args]; mov.u64 %rd1, fmt; {CALL} ret;", ".param .u64 args", VPRINTF + text_of(format))
@@ -34,7 +33,6 @@ def test_printf_arguments_anywhere(format):
         assert said[0].startswith(("Fault: illegal address", "Fault: null pointer")), hex(place)
 
 
-@pytest.mark.slow
 def test_printf_formats_and_strings_anywhere():
     body = f"ld.param.u64 %rd1, [at]; mov.u64 %rd2, fmt; {CALL} ret;"
     string = f"ld.param.u64 %rd3, [at]; mov.u64 %rd1, fmt; mov.u64 %rd2, slot; st.global.u64 [slot], %rd3; {CALL} ret;"
@@ -45,7 +43,6 @@ def test_printf_formats_and_strings_anywhere():
             assert said[0].startswith(("Fault: illegal address", "Fault: null pointer")), hex(place)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["%65536.65536f   ", "%.65536g %.65536g", "%1000000000d    ", "%.999999999x    ", "%%%%%%%%%%%%%%%%", "%-65536s%65536s  "],

@@ -73,7 +73,6 @@ MEMORY = 16 << 20
 REST = 48 << 20  # the compiler and the interpreter, with much to spare
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("grid", [1, 64])
 def test_stacks_count(grid):
     """Without a bound the stacks of every block would take 220 MiB."""
@@ -83,7 +82,6 @@ def test_stacks_count(grid):
     assert used < MEMORY // 4
 
 
-@pytest.mark.slow
 def test_stacks_of_waiting_blocks_count():
     """Blocks that wait are taken in as long as there is memory for their stacks."""
     said, resident, _ = taken(DEEP, 100, 1, grid=64, block=1024, memory=MEMORY)
@@ -99,7 +97,6 @@ def test_deep_recursion_within_the_memory():
         assert device.arena.used < 1 << 20
 
 
-@pytest.mark.slow
 def test_local_memory_counts():
     size = 512 << 10
     body = f"""

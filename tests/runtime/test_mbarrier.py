@@ -67,7 +67,6 @@ def test_all_arrive(module: ptxemu.Module) -> None:
     module["waits"][20, 96](99, timeout=60)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0, 3])
 def test_one_block_waits_for_ever(module: ptxemu.Module, missing: int) -> None:
     with pytest.raises(Fault, match="the mbarrier waits for 1 of 2 arrivals and 0 bytes") as caught:

@@ -212,7 +212,6 @@ def test_interrupt_ends_spinning(kernel_name: str) -> None:
     timer.join()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
 def test_independent_form_compiles_for_every_level(cpu: str) -> None:
     module = pipeline.front(PROGRESS.read_text())
@@ -232,7 +231,6 @@ def test_spin_loops_are_told_from_others() -> None:
     assert independent == {"ticket_lock", "lane_ring", "branches", "half_warps", "buckets"}
 
 
-@pytest.mark.slow
 def test_ordinary_kernels_keep_the_fast_form() -> None:
     slower = set()
     for path in [*CORPUS.glob("*.ptx"), *SAMPLES.glob("*/*.ptx")]:

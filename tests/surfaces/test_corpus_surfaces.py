@@ -50,7 +50,6 @@ READ_WRITE = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["pitch", "block_linear"])
 @pytest.mark.parametrize(("prefix", "mode", "x"), READ_WRITE)
 def test_read_and_write(prefix: str, mode: str, x: int, layout: str, device: ptxemu.Device) -> None:
@@ -86,7 +85,6 @@ def test_trap_beyond_the_edge(prefix: str, device: ptxemu.Device) -> None:
 BYTES = {"char": 1, "short": 2, "int": 4, "float": 4, "long_long": 8, "longlong": 8}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernel", kernels("surf_types", "copy2d_.*"))
 def test_copies(kernel: str, device: ptxemu.Device) -> None:
     base, lanes = re.fullmatch(r"copy2d_(?:unsigned_|u)?([a-z_]+?)(\d?)", kernel).groups()  # type: ignore[union-attr]
@@ -109,7 +107,6 @@ def test_queries(device: ptxemu.Device) -> None:
     assert out.tolist() == [WIDTH, HEIGHT, DEPTH, 0x10DA, 0x10B0, out[5], 0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernel", kernels("suq_sustp_asm", "sust_p_.*"))
 def test_formatted_stores(kernel: str, device: ptxemu.Device) -> None:
     geometry, vector = re.fullmatch(r"sust_p_(a?\dd)(?:_v(\d))?", kernel).groups()  # type: ignore[union-attr]
@@ -123,7 +120,6 @@ def test_formatted_stores(kernel: str, device: ptxemu.Device) -> None:
     np.testing.assert_array_equal(surface.copy_to_host().reshape(expected.shape), expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernel", kernels("sured_asm", "sured_.*"))
 def test_reductions(kernel: str, device: ptxemu.Device) -> None:
     """Every lane applies the operation three times to one texel; ``.p`` counts coordinates in texels."""

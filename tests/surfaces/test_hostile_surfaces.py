@@ -32,7 +32,6 @@ def accesses() -> list[str]:
     return forms
 
 
-@pytest.mark.slow
 def test_bad_handles_in_every_surface_instruction():
     body = "ld.param.u64 %rd1, [s]; ld.param.u32 %r10, [which]; mov.u32 %r5, 0;"
     body += "".join(f"mov.u32 %r{i}, 1;" for i in range(1, 5))
@@ -46,7 +45,6 @@ def test_bad_handles_in_every_surface_instruction():
         assert said[0].startswith("Fault: invalid surface handle"), (hex(handle), forms[index])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("instruction", ["sust.p.2d.v4.b32.trap [image, {%r1, %r1}], {%r1, %r1, %r1, %r1};"])
 def test_unbound_surfaces(instruction):
     program = kernel(f"mov.u32 %r1, 0; {instruction} ret;", "", ".global .surfref image;\n")

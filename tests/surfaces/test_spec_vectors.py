@@ -88,7 +88,6 @@ def same(bits: list[int], expected: list[int], double: bool) -> bool:
     return bool(((x.view("u8") == y.view("u8")) | (np.isnan(x) & np.isnan(y))).all())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("front", FRONTS)
 def test_atomics_in_ptx(front):
     """Every operation and width of red, atom and sured: memory and, from atom, what is returned."""
@@ -108,7 +107,6 @@ def test_atomics_in_ptx(front):
             assert result.tolist() == returned.tolist(), (instruction, found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("front", ["SURED", "RED"])
 def test_atomics_in_sass(front):
     """One thread for each vector; halves come in pairs."""
@@ -136,7 +134,6 @@ def test_atomics_in_sass(front):
 OPERANDS = {"inc": "V0 V0", "dec": "V0 V0", "predec": "V0 V0", "cmpxchg": "A.0 B.0", "fcmpwr": "A.0 B.0"}
 
 
-@pytest.mark.slow
 def test_atomics_in_visa():
     """Eight channels to a thread; what memory holds and what is returned."""
     for (name, bits), words in spec_vectors.VISA.items():
@@ -236,7 +233,6 @@ def bounds_groups() -> dict[tuple[str, ...], list[Row]]:
     return found
 
 
-@pytest.mark.slow
 def test_bounds_in_ptx():
     """Every vector: loads get the bytes at the place or zeros, stores and reductions write there and nowhere else."""
     for (op, geometry, size, clamp, align, alone), group in bounds_groups().items():

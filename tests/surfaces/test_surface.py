@@ -141,7 +141,6 @@ def test_borrowed_memory(arena: Arena) -> None:
     surface.download()  # the memory stays as long as the surface
 
 
-@pytest.mark.slow
 def test_close_gives_memory_back() -> None:
     arena = Arena(1 << 22)
     surface = Surface(arena, "R8_UINT", 1000, 1000)
@@ -211,7 +210,6 @@ def test_unbound_handles() -> None:
     assert not lookup(table, handle)
 
 
-@pytest.mark.slow
 def test_a_bound_surface_stays_alive(arena: Arena) -> None:
     table = SurfaceTable()
     handle = table.add(Surface(arena, "R8_UINT", 10, 4))

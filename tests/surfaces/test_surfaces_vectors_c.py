@@ -140,7 +140,6 @@ def test_array_layer_example() -> None:
     assert lib.pe_surface_offset(desc, 0, 7 * 4, 9, 0, 3) == 6716
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_resolve_follows_the_model(seed: int) -> None:
     rng = np.random.default_rng(seed)

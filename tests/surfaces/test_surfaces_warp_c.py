@@ -140,7 +140,6 @@ class WarpCase:
         return data, outcome.fault
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_warp_access_follows_the_model(seed: int, caller: WarpCaller, table: Any) -> None:
     case = WarpCase(seed)

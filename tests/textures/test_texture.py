@@ -54,7 +54,6 @@ FORMS = [(geometry, form) for geometry in FLAT for form in ("plain", "base", "le
 FORMS += [(geometry, form) for geometry in CUBES for form in ("plain", "level", "grad")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("geometry", "form"), FORMS)
 def test_float_coordinates(geometry: str, form: str) -> None:
     rng = rng_of(geometry, form)
@@ -80,7 +79,6 @@ def test_float_coordinates(geometry: str, form: str) -> None:
         check(case, run(text, case.texture, rows), want, text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("geometry", [*FLAT, "2dms", "a2dms"])
 @pytest.mark.parametrize("form", ["plain", "level", "plain+offset"])
 def test_integer_coordinates(geometry: str, form: str) -> None:
@@ -110,7 +108,6 @@ def test_integer_coordinates(geometry: str, form: str) -> None:
         check(case, run(text, case.texture, rows), want, text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("geometry", ["2d", "a2d", "cube", "acube"])
 @pytest.mark.parametrize("component", range(4))
 def test_gather(geometry: str, component: int) -> None:
@@ -139,7 +136,6 @@ GUARDED = """{ .reg .pred %p; setp.ne.u32 %p, %l, 0; mov.b32 %o0, 7; mov.b32 %o1
   @%p tex.2d.v4.u32.f32 {%o0, %o1, %o2, %o3}, [%t, {%x, %y}]; }"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format", FLAT_FORMATS)
 def test_pictures(format: str) -> None:
     """One level stored row by row is fetched by code of its own; a block-linear texture is not, and gives the same bits."""

@@ -11,8 +11,6 @@ import pytest
 from tests.support.elementwise_oracle import F32, F64, float_edges, random_bits
 from tests.values.elementwise_harness import run
 
-pytestmark = pytest.mark.slow
-
 INF, NINF, NAN, ZERO, NZERO, ONE = 0x7F800000, 0xFF800000, 0x7FFFFFFF, 0, 0x80000000, 0x3F800000
 
 # The tables of PTX ISA 9.7.3, by function: inputs and results.

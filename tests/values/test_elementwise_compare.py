@@ -11,8 +11,6 @@ import pytest
 from tests.support.elementwise_oracle import FORMATS, Format, float_edges, integer_edges, pairs, random_bits, signed
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 ORDER: dict[str, Callable[[object, object], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,

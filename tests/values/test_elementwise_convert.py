@@ -29,8 +29,6 @@ from tests.support.elementwise_oracle import (
 )
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 FLOATS = ("f16", "f32", "f64", "bf16")
 DIRECTIONS = ("rn", "rz", "rm", "rp")

@@ -23,8 +23,6 @@ from tests.support.elementwise_oracle import (
 )
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 MODES = ("rn", "rz", "rm", "rp")
 SOURCES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "mad": 3, "sqrt": 1, "rcp": 1}
 FTZ = ("", ".ftz")

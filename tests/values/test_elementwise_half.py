@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from tests.support.elementwise_oracle import FORMATS, Format, arithmetic, extreme, float_edges, pairs, random_bits
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 COUNTS = {"add": 2, "sub": 2, "mul": 2, "fma": 3}
 SPELLING = {"add": "add", "sub": "sub.rn", "mul": "mul", "fma": "fma.rn"}
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from tests.support.elementwise_oracle import clamp, integer_edges, pairs, random_bits, signed, unsigned
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 ALL = ("u16", "u32", "u64", "s16", "s32", "s64")
 SIGNED = ("s16", "s32", "s64")
 

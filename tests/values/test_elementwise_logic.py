@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from tests.support.elementwise_oracle import integer_edges, pairs, random_bits, signed, unsigned
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 LOGIC: dict[str, Callable[[int, int], int]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,

@@ -15,8 +15,6 @@ from tests.support.elementwise_oracle import BF16, F16, F32, float_edges, random
 from tests.support.narrow_oracles import NARROW, from_narrow, from_scale, stochastic_pair, to_narrow, to_scale
 from tests.values.elementwise_harness import check, run
 
-pytestmark = pytest.mark.slow
-
 DTYPES: dict[str, Any] = {
     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "e2m3": ml_dtypes.float6_e2m3fn,
     "e3m2": ml_dtypes.float6_e3m2fn, "e2m1": ml_dtypes.float4_e2m1fn,

@@ -16,8 +16,6 @@ from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.registry import lowerings
 from tests.values.elementwise_harness import Form, module_parts, target_machine
 
-pytestmark = pytest.mark.slow
-
 TARGETS = {
     "x86-64-v2": ("x86-64-v2", "x86_64-unknown-linux-gnu"),
     "x86-64-v3": ("x86-64-v3", "x86_64-unknown-linux-gnu"),

@@ -79,7 +79,6 @@ BINARY: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "name"), [(np.float32, "f32"), (np.float64, "f64")])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "fma", "rcp"])
@@ -185,7 +184,6 @@ def floats(name: str) -> list[float]:
     return values
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("target", list(FORMATS))
 @pytest.mark.parametrize("source", list(FORMATS))
@@ -194,7 +192,6 @@ def test_float_to_float(source: str, target: str, mode: str) -> None:
     assert convert(source, target, mode, values) == [rounded(Fraction(value), mode, target) for value in values]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("target", INTEGERS)
 @pytest.mark.parametrize("source", list(FORMATS))
