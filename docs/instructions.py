@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ptxemu import isa
+from ptxemu.isa.fidelity import IN_TABLE, IN_WORDS
 from ptxemu.isa.table import OperandPattern, Qualifier, Row
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -19,7 +20,10 @@ One line for each form of an instruction. `{.a,.b}` is one of several modifiers,
 *PTX* and *sm* are the least `.version` and `.target` of the form; single modifiers that need more follow it.
 A module that contains an instruction marked **no** is parsed and can be inspected; running a kernel that uses one is an
 error (exit code 3) that names it.
-"""
+
+*Bits* says what is known of the results of a form, for operands whose results PTX defines at all:
+
+""" + "".join(f"* *{name}*: {text.partition(':')[0]};\n" for name, text in IN_WORDS.items())
 
 
 def qualifier_text(qualifier: Qualifier) -> str:
@@ -54,13 +58,19 @@ def gates_text(form: Row) -> str:
     return "; ".join(f".{name}: {ptx[0]}.{ptx[1]}, sm_{sm}" for name, (ptx, sm) in sorted(form.gates.items()))
 
 
+def bits_text(form: Row) -> str:
+    """What is known of the results of a form that runs."""
+    return IN_TABLE.get(form.bits, form.bits) if form.supported else ""
+
+
 def lines(forms: list[Row]) -> Iterator[str]:
-    yield "| form | PTX | sm | runs | modifiers that need more |"
-    yield "|---|---|---|---|---|"
+    yield "| form | PTX | sm | runs | bits | modifiers that need more |"
+    yield "|---|---|---|---|---|---|"
     for form in forms:
         version = f"{form.ptx[0]}.{form.ptx[1]}"
         shown = form_text(form).replace("|", "\\|")
-        yield f"| `{shown}` | {version} | {form.sm} | {'yes' if form.supported else '**no**'} | {gates_text(form)} |"
+        runs = "yes" if form.supported else "**no**"
+        yield f"| `{shown}` | {version} | {form.sm} | {runs} | {bits_text(form)} | {gates_text(form)} |"
 
 
 def chapter(form: Row) -> str:

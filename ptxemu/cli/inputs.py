@@ -44,6 +44,7 @@ class KernelOptions:
     shared: int | None = None
     cooperative: bool | None = None
     strict: bool | None = None
+    fidelity: bool | None = None
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +21,14 @@ from ptxemu.cli.programs import read_programs
 from ptxemu.cli.progress import Stages
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.device import Device
+from ptxemu.process.locks import importing
 from ptxemu.process.stages import COMPILE, INPUTS, LOAD, RUN, stage
 from ptxemu.text.errors import Fault, InputError, shown
 from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import the_symbol
+
+if TYPE_CHECKING:
+    from ptxemu.cli.fidelity import Fidelity
 
 
 def run_kernel(
@@ -57,7 +62,7 @@ def run_kernel(
     shared, cooperative = options.shared or 0, bool(options.cooperative)
     with stage(RUN):
         done = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
-    outcome = Outcome(kernel.name, done, resources, wanted, options.print)
+    outcome = Outcome(kernel.name, done, resources, wanted, options.print, _fidelity(kernel) if options.fidelity else None)
     outcome.save()
     if style == "json":
         outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *doubts])
@@ -66,6 +71,13 @@ def run_kernel(
     for text in done.warnings:
         say(f"warning: {text}", err=True)
     return 0 if outcome.passed else Fault.exit_code
+
+
+def _fidelity(kernel: Kernel) -> Fidelity:
+    with importing:
+        from ptxemu.cli.fidelity import fidelity_of_kernel
+
+    return fidelity_of_kernel(kernel)
 
 
 def _bind(module: Module, texts: Sequence[str], resources: Resources) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -18,11 +18,23 @@ from ptxemu.cli.json_text import json_text
 from ptxemu.device.launch import LaunchResult
 from ptxemu.text.symbols import plain_name
 
+if TYPE_CHECKING:
+    from ptxemu.cli.fidelity import Fidelity
+
 
 class Outcome:
-    """What came of a launch."""
+    """What came of a launch; ``fidelity`` is what is known of the bits of results, if that is asked for."""
 
-    def __init__(self, kernel: str, done: LaunchResult, resources: Resources, wanted: Wanted, printed: Sequence[str]) -> None:
+    def __init__(
+        self,
+        kernel: str,
+        done: LaunchResult,
+        resources: Resources,
+        wanted: Wanted,
+        printed: Sequence[str],
+        fidelity: Fidelity | None = None,
+    ) -> None:
+        self._fidelity = fidelity
         self._kernel, self._done, self._wanted = kernel, done, wanted
         self._arrays = resources.arrays()
         self._before = {name: np.asarray(resources.inputs[name]) for name in self._arrays}
@@ -42,6 +54,8 @@ class Outcome:
         """In words; ``stages`` are those whose seconds are to be shown."""
         click.echo(f"{plain_name(self._kernel)}: {self._done.ctas} blocks in {duration(self._done.seconds)}")
         show_stages(stages)
+        if self._fidelity is not None:
+            click.echo(f"  {self._fidelity.line}")
         for name, path in self._wanted.files.items():
             click.echo(f"  {results.summary(name, self._arrays[name])} saved to {path}")
         for comparison in self._comparisons:
@@ -65,6 +79,7 @@ class Outcome:
             "arrays": {name: self._facts(name) for name in self._arrays},
             "printed": {name: array.tolist() for name, array in self._printed},
             "passed": self.passed,
+            **({} if self._fidelity is None else {"fidelity": self._fidelity.counts}),
         }
         click.echo(json_text(facts))
 

@@ -64,13 +64,18 @@ class Numerics:
     exact_sums: bool = False
     functions: bool = False
 
+    def used_for(self, mods: Mapping[str, str]) -> Numerics:
+        """Those of the first architecture that has the instruction, if this one lacks it."""
+        needed = FIRST.get(mods.get("atype", ""), 0)
+        return self if self.first >= needed else NUMERICS[needed]
+
     def summation(self, mods: Mapping[str, str]) -> Summation:
         """Of an ``mma`` with these modifiers, whose result is f16 or f32."""
         kind, half = mods["atype"], mods["dtype"] == mods["ctype"] == "f16"
         if self.exact_sums:
             return Summation()
-        if self.first < FIRST.get(kind, 0):
-            return NUMERICS[FIRST[kind]].summation(mods)
+        if self.used_for(mods) is not self:
+            return self.used_for(mods).summation(mods)
         if kind in SCALED and self.scaled is not None:
             return self.scaled
         if mods["shape"] == "m8n8k4" and not self.quads:

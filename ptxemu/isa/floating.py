@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptxemu.isa.fidelity import BOUND, MUFU
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
 from ptxemu.isa.words import THREE
@@ -45,12 +46,21 @@ row(
     chapter=MIXED,
 )
 
-row("div", "mode=approx ftz? type=f32", TWO, ptx="1.4", lower="div.approx", does=RAW, chapter=CHAPTER)
-row("div", "mode=full ftz? type=f32", TWO, ptx="1.4", lower="div.full", does=RAW, chapter=CHAPTER)
+row("div", "mode=approx ftz? type=f32", TWO, ptx="1.4", lower="div.approx", does=RAW, bits=MUFU, chapter=CHAPTER)
+row("div", "mode=full ftz? type=f32", TWO, ptx="1.4", lower="div.full", does=RAW, bits=MUFU, chapter=CHAPTER)
 row("div", ROUND + " ftz? type=f32", TWO, ptx="1.4", sm=20, lower="div.fp", does=RAW, chapter=CHAPTER)
 row("div", ROUND + " type=f64", TWO, ptx="1.4", sm=13, lower="div.fp", gates=DIRECTED_GATES, chapter=CHAPTER)
 for opcode in ("rcp", "sqrt"):
-    row(opcode, "approx ftz? type=f32", "d:type, a:type", ptx="1.4", lower=f"{opcode}.approx", does=RAW, chapter=CHAPTER)
+    row(
+        opcode,
+        "approx ftz? type=f32",
+        "d:type, a:type",
+        ptx="1.4",
+        lower=f"{opcode}.approx",
+        does=RAW,
+        bits=MUFU,
+        chapter=CHAPTER,
+    )
     row(opcode, ROUND + " ftz? type=f32", "d:type, a:type", ptx="1.4", sm=20, lower=f"{opcode}.fp", does=RAW, chapter=CHAPTER)
     row(
         opcode,
@@ -64,13 +74,22 @@ for opcode in ("rcp", "sqrt"):
     )
 # ptxas takes a flush of subnormals here, which the manual does not describe.
 row("rcp", ROUND + " ftz type=f64", "d:type, a:type", ptx="1.4", sm=13, lower=UNSUPPORTED, gates=DIRECTED_GATES, chapter=CHAPTER)
-row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", chapter=CHAPTER)
+row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", bits=BOUND, chapter=CHAPTER)
 
 for opcode in ("rsqrt", "sin", "cos", "lg2", "ex2"):
-    row(opcode, "approx ftz? type=f32", "d:type, a:type", ptx="1.4", lower=f"{opcode}.approx", does=RAW, chapter=CHAPTER)
-row("rsqrt", "approx type=f64", "d:type, a:type", ptx="1.4", sm=13, lower="rsqrt.approx", chapter=CHAPTER)
-row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="rsqrt.approx.f64", chapter=CHAPTER)
-row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", chapter=CHAPTER)
+    row(
+        opcode,
+        "approx ftz? type=f32",
+        "d:type, a:type",
+        ptx="1.4",
+        lower=f"{opcode}.approx",
+        does=RAW,
+        bits=MUFU,
+        chapter=CHAPTER,
+    )
+row("rsqrt", "approx type=f64", "d:type, a:type", ptx="1.4", sm=13, lower="rsqrt.approx", bits=BOUND, chapter=CHAPTER)
+row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="rsqrt.approx.f64", bits=BOUND, chapter=CHAPTER)
+row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", bits=BOUND, chapter=CHAPTER)
 
 for opcode in ("abs", "neg"):
     row(opcode, "ftz? type=f32", "d:type, a:type", lower=f"{opcode}.fp", chapter=CHAPTER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ptxemu.ir.block_shape import LANES
+from ptxemu.isa.fidelity import CHAINS, DEFINED, SPARSE_SUMS, SUMS
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
 
@@ -72,6 +73,11 @@ def _selectors(m: int, k: int, type: str) -> int:
     return 4 if type == "f16" else 4 * LANES * 8 // (m * k // chunk * 4)
 
 
+def _bits(accumulator: str, sparse: bool) -> str:
+    """What is known of sums of this type."""
+    return {"s32": DEFINED, "f64": CHAINS}.get(accumulator, SPARSE_SUMS if sparse else SUMS)
+
+
 def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bool) -> None:
     m, n, k = dimensions(shape)
     first = types.split(",")[0]
@@ -91,7 +97,8 @@ def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bo
         choices = 2 if accumulator == "f16" and k == 32 else _selectors(m, k, first)
         operands += ["e.whole:b32", f"immf:u32(0..{choices - 1})"]
         gates = "sp::ordered_metadata@8.5@80"
-    row("mma", qualifiers, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, does=MULTIPLIES, chapter=CHAPTER)
+    bits = _bits(accumulator, sparse)
+    row("mma", qualifiers, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, does=MULTIPLIES, bits=bits, chapter=CHAPTER)
 
 
 for _sparse, _forms in ((False, MMA), (True, SPARSE)):
@@ -104,7 +111,7 @@ for _sparse, _forms in ((False, MMA), (True, SPARSE)):
 for _dtype, _ctype in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
     row("mma", f"sync aligned shape=m8n8k4 alayout=row,col blayout=row,col dtype={_dtype} atype=f16 btype=f16 ctype={_ctype}",
         f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*2, b:f16x2*2, c:{REGISTERS[_ctype]}*{registers(256, _ctype)}",
-        ptx="6.4", sm=70, does=MULTIPLIES, chapter=CHAPTER)  # fmt: skip
+        ptx="6.4", sm=70, does=MULTIPLIES, bits=SUMS, chapter=CHAPTER)  # fmt: skip
 
 # Narrow types and block scaling.
 _NARROW = "e4m3,e5m2,e3m2,e2m3,e2m1"
@@ -158,7 +165,8 @@ def _wmma(shape: str, type: str, accumulator: str, ptx: str, sm: int) -> None:
     row("wmma", f"mma sync aligned alayout={layouts[0]} blayout={layouts[1]} shape={shape}{option} "
         f"dtype={accumulator} atype={type} btype={type} ctype={accumulator}",
         f"{d}, {_fragment('a', type, counts[0])}, {_fragment('b', type, counts[1])}, {c}", ptx=ptx, sm=sm,
-        gates=BIT_GATES if type == "b1" else "", lower="mma", does=MULTIPLIES, chapter=CHAPTER)  # fmt: skip
+        gates=BIT_GATES if type == "b1" else "", lower="mma", does=MULTIPLIES, bits=_bits(accumulator, False),
+        chapter=CHAPTER)  # fmt: skip
 
 
 _load("a,b", "row,col", HALF_SHAPES, "f16", HALF_REGISTERS, "6.3", 70)
@@ -169,7 +177,7 @@ for _dtype in ("f16", "f32"):
         row("wmma", f"mma sync aligned alayout=row,col blayout=row,col shape={HALF_SHAPES} dtype={_dtype} ctype={_ctype}",
             f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*8, b:f16x2*8, "
             f"c:{REGISTERS[_ctype]}*{registers(256, _ctype)}", ptx="6.3", sm=70, lower="mma",
-            does=MULTIPLIES, chapter=CHAPTER)  # fmt: skip
+            does=MULTIPLIES, bits=SUMS, chapter=CHAPTER)  # fmt: skip
 for _shapes, _pair, _accumulator, _ptx, _sm in WMMA:
     for _shape in _shapes.split(","):
         for _type in _pair:

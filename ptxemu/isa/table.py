@@ -69,6 +69,7 @@ from msgspec.structs import replace
 
 from ptxemu.isa.effects import PURE, Access, Effects
 from ptxemu.isa.effects import parse as effects_of
+from ptxemu.isa.fidelity import DEFINED
 from ptxemu.isa.operands import Implicit, Names, OperandPattern, counting, names, parse, places
 from ptxemu.isa.traits import traits_of
 
@@ -97,6 +98,8 @@ class Row(Struct, frozen=True, eq=False):
 
     ``effects`` is what the instruction does (:mod:`ptxemu.isa.effects`), ``stated`` whether the row says so.
 
+    ``bits`` is what is known of the bits of its results (:mod:`ptxemu.isa.fidelity`).
+
     ``names`` are those of all operands, ``counting`` the qualifiers that decide how many there are.
     """
 
@@ -117,6 +120,7 @@ class Row(Struct, frozen=True, eq=False):
     stated: bool = False
     names: frozenset[str] = frozenset()
     counting: tuple[str, ...] = ()
+    bits: str = DEFINED
 
     @property
     def supported(self) -> bool:
@@ -255,16 +259,17 @@ def row(
     chapter: str = "",
     gates: str = "",
     does: str = "",
+    bits: str = DEFINED,
 ) -> None:
     """Add one row to the table.
 
     ``lower`` defaults to the opcode; ``does`` are the effects, which only elementwise instructions may leave out;
-    ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs.
+    ``gates`` are words ``modifier@ptx@sm``: what a single modifier needs; ``bits`` what is known of the results' bits.
     """
 
     def make() -> Row:
         return add_row(
-            {}, opcode, qualifiers, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does
+            {}, opcode, qualifiers, operands, (_version(ptx), sm), lower or opcode, flags, chapter, _gates(gates), does, bits
         )
 
     ROWS.add(opcode, qualifiers, make)
@@ -281,6 +286,7 @@ def add_row(
     chapter: str = "",
     gates: Mapping[str, tuple[tuple[int, int], int]] = MappingProxyType({}),
     does: str = "",
+    bits: str = DEFINED,
 ) -> Row:
     """Add one row to any table, such as that of a dialect; ``least`` is its version and target."""
     any_modifiers, any_operands = qualifiers == "...", operands == "..."
@@ -304,6 +310,7 @@ def add_row(
         bool(does),
         names(patterns, effects.implicit),
         counting(patterns),
+        bits,
     )
     table.setdefault(opcode, []).append(entry)
     return entry

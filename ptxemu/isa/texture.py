@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ptxemu.isa.fidelity import OPEN
 from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words
 
@@ -30,7 +31,7 @@ def _tex(qualifiers: str, *operands: str, ptx: str = "1.0", supported: bool = Tr
         gates = " ".join(gate for gate in GATES.split() if gate.partition("@")[0] in re.split(r"[ =,]", text))
         gates += OPERAND_GATES
         row("tex", text, ", ".join([RESULT, *operands]), ptx=ptx, chapter=CHAPTER, gates=gates,
-            does=FETCHES, lower="tex" if supported else UNSUPPORTED)  # fmt: skip
+            does=FETCHES, bits=OPEN, lower="tex" if supported else UNSUPPORTED)  # fmt: skip
 
 
 _tex(f"mode?=base geom={FLAT} * ctype=s32,f32", OFFSET)

@@ -20,8 +20,10 @@ from ptxemu.driver.compile import front_of
 from ptxemu.driver.describe import describe
 from ptxemu.driver.needs import needs_of, reachable
 from ptxemu.driver.requirements import written
+from ptxemu.ir.numerics import checked_like
 from ptxemu.ir.ops import Function, Module, Op
 from ptxemu.ir.runtime_calls import is_runtime_call
+from ptxemu.isa.fidelity import DEFINED, IN_WORDS, fidelity_of
 from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.lower.core.layout import place
 from ptxemu.text.errors import InputError
@@ -31,19 +33,22 @@ from ptxemu.text.symbols import plain_name
 
 @dataclass(slots=True)
 class Count:
-    """How often an instruction occurs in a kernel, the line where first, and whether ptxemu runs it."""
+    """How often an instruction occurs in a kernel, the line where first, whether ptxemu runs it, and what is known of the bits of
+    its results (ptxemu/isa/fidelity.py)."""
 
     name: str
     count: int
     line: int
     supported: bool
+    bits: str
 
 
 @click.command("info")
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--like", default="", metavar="ARCH", help="Whose results where PTX leaves bits open: sm_89 or exact.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @isolable
-def command(paths: tuple[Path, ...], as_json: bool) -> None:
+def command(paths: tuple[Path, ...], like: str, as_json: bool) -> None:
     """Show kernels, parameters, resources, and the instructions used and whether each is supported.
 
     Several PTX files are linked.
@@ -52,7 +57,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
     dialects = {of_file(source.name).name for source in sources}
     if len(paths) > 1 and dialects != {PTX.name}:
         raise InputError("only files of PTX can be linked")
-    module = front_of(join(sources), strict=False, dialect=dialects.pop())
+    module = front_of(join(sources), strict=False, dialect=dialects.pop(), like=checked_like(like))
     facts = collect(module, describe(module))
     if as_json:
         click.echo(json_text(facts))
@@ -111,15 +116,17 @@ def instructions(module: Module, entry: Function) -> list[Count]:
     """The instructions of a kernel and of the functions it calls, by name."""
     counts: Counter[str] = Counter()
     first: dict[str, tuple[int, bool]] = {}
+    bits: dict[str, str] = {}
     for op in (op for function in reachable(entry) for op in _statements(function)):
         name = written(module.source, op)
         if _is_mark(module.source, name, op):
             continue
         supported = op.row.supported and not _calls_unknown(op)
         counts[name] += 1
+        bits[name] = fidelity_of(op.row, op.mods, module.numerics)
         known = first.setdefault(name, (module.source.line(op.pos), supported))
         first[name] = known if not known[1] or supported else (module.source.line(op.pos), False)
-    return [Count(name, counts[name], *first[name]) for name in sorted(counts)]
+    return [Count(name, counts[name], *first[name], bits[name]) for name in sorted(counts)]
 
 
 def _statements(function: Function) -> Iterator[Op]:
@@ -203,5 +210,6 @@ def _show_kernel(kernel: dict[str, Any]) -> None:
     click.echo(f"  {kernel['parameter_bytes']} bytes of parameters, {memory}{limits}")
     width = max((len(use["name"]) for use in kernel["instructions"]), default=0)
     for use in kernel["instructions"]:
-        note = "" if use["supported"] else f"  not supported (line {use['line']})"
+        known = "" if use["bits"] == DEFINED else f"  {IN_WORDS[use['bits']]}"
+        note = known if use["supported"] else f"  not supported (line {use['line']})"
         click.echo(f"  {use['name']:<{width}} {use['count']:>5}{note}")

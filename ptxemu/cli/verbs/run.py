@@ -42,6 +42,7 @@ from ptxemu.text.errors import Fault, InputError, printable
 @click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
 @click.option("--cooperative", is_flag=True, default=None, help="All blocks are resident and may wait for each other.")
 @click.option("--strict", is_flag=True, default=None, help="Check version and target; doubtful arguments are errors.")
+@click.option("--fidelity", is_flag=True, default=None, help="Say what is known of the bits of results, by instructions.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")

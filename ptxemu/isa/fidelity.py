@@ -1,0 +1,48 @@
+"""What is known of the bits of an instruction's results, for each row and what it is like (ptxemu/ir/numerics.py).
+
+A row says ``bits=`` unless PTX defines its results.  What values of operands leave open, such as a division of integers by zero,
+or the payload of a NaN of f64, is no matter of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ptxemu.ir.numerics import Numerics
+
+if TYPE_CHECKING:
+    from ptxemu.isa.table import Row
+
+DEFINED, MEASURED, BOUND, OPEN, UNCHECKED = "defined", "measured", "bound", "open", "unchecked"
+IN_WORDS = {
+    DEFINED: "defined by PTX",
+    MEASURED: "as hardware was measured",
+    BOUND: "within the manual's bound",
+    OPEN: "left open by PTX: docs/semantics.md",
+    UNCHECKED: "by a model, never checked on hardware",
+}
+"""The kinds, the surest first."""
+
+MUFU, SUMS, SPARSE_SUMS, CHAINS = "mufu", "sums", "sparse sums", "chains"
+"""Of approximate functions that have a model, and of sums of matrices: these depend on the architecture."""
+
+MEASURED_SUMS = {70, 80, 89, 90, 100}
+"""The architectures whose tensor cores there are public results of (docs/semantics.md)."""
+
+IN_TABLE = {
+    MUFU: f"{MEASURED} if an architecture is named, else {BOUND}", SUMS: f"{MEASURED}, {UNCHECKED} on sm_75 and sm_120",
+    SPARSE_SUMS: UNCHECKED, CHAINS: UNCHECKED,
+}  # fmt: skip
+"""What the list of instructions says of those."""
+
+
+def fidelity_of(row: Row, mods: Mapping[str, str], numerics: Numerics) -> str:
+    """One of the kinds, of an instruction with these modifiers."""
+    if row.bits == MUFU:
+        return MEASURED if numerics.functions else BOUND
+    if row.bits in (SUMS, SPARSE_SUMS) and numerics.exact_sums:
+        return OPEN
+    if row.bits == SUMS:
+        return MEASURED if numerics.used_for(mods).first in MEASURED_SUMS else UNCHECKED
+    return UNCHECKED if row.bits in (SPARSE_SUMS, CHAINS) else row.bits

@@ -1,0 +1,65 @@
+"""What is said of the bits of results agrees with the numerics that they have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ptxemu import isa
+from ptxemu.cli import run
+from ptxemu.ir.numerics import numerics_of
+from ptxemu.isa.fidelity import BOUND, CHAINS, DEFINED, IN_WORDS, MEASURED, MUFU, OPEN, SPARSE_SUMS, SUMS, UNCHECKED, fidelity_of
+from ptxemu.isa.table import Row
+
+F16 = {"atype": "f16", "dtype": "f32", "ctype": "f32", "shape": "m16n8k16"}
+FP8 = F16 | {"atype": "e4m3"}
+
+
+def one(bits: str) -> Row:
+    return next(row for forms in isa.rows().values() for row in forms if row.bits == bits)
+
+
+@pytest.mark.parametrize(
+    ("bits", "mods", "like", "kind"),
+    [(MUFU, {}, "", BOUND), (MUFU, {}, "exact", BOUND), (MUFU, {}, "sm_89", MEASURED), (SUMS, F16, "", MEASURED),
+     (SUMS, F16, "sm_75", UNCHECKED), (SUMS, F16, "sm_120", UNCHECKED), (SUMS, F16, "exact", OPEN),
+     (SUMS, FP8, "sm_75", MEASURED), (SPARSE_SUMS, F16, "", UNCHECKED), (SPARSE_SUMS, F16, "exact", OPEN),
+     (CHAINS, {}, "", UNCHECKED), (DEFINED, {}, "", DEFINED)],
+)  # fmt: skip
+def test_kinds(bits: str, mods: dict[str, str], like: str, kind: str) -> None:
+    assert fidelity_of(one(bits), mods, numerics_of(like, ("sm_90",))) == kind
+
+
+TEXT = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 d)
+{
+  .reg .f32 %x; .reg .b64 %p;
+  ld.param.u64 %p, [d]; ld.global.f32 %x, [%p]; ex2.approx.f32 %x, %x; st.global.f32 [%p], %x; ret;
+}
+"""
+
+
+@pytest.mark.parametrize(("like", "kind"), [([], BOUND), (["--like", "sm_90"], MEASURED)])
+def test_a_run_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], like: list[str], kind: str) -> None:
+    (tmp_path / "k.ptx").write_text(TEXT)
+    options = ["--grid", "1", "--block", "1", "--arg", "d=zeros:f32:1", "--fidelity", *like]
+    assert run(["run", str(tmp_path / "k.ptx"), *options]) == 0
+    assert f"  instructions: 4 defined by PTX, 1 {IN_WORDS[kind]} (ex2.approx.f32)\n" in capsys.readouterr().out
+    assert run(["run", str(tmp_path / "k.ptx"), *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fidelity"][kind] == {"ex2.approx.f32": 1}
+    assert run(["info", str(tmp_path / "k.ptx"), *like]) == 0
+    assert f"1  {IN_WORDS[kind]}\n" in capsys.readouterr().out
+
+
+def test_approximate_rows_are_not_called_defined() -> None:
+    for forms in isa.rows().values():
+        for row in forms:
+            assert row.bits in {*IN_WORDS, MUFU, SUMS, SPARSE_SUMS, CHAINS}, row.text
+            approximate = row.supported and any("approx" in qualifier.values for qualifier in row.qualifiers)
+            assert not approximate or row.bits in (MUFU, BOUND), row.text
+            sums = row.lower == "mma" and any("s32" in qualifier.values for qualifier in row.qualifiers)
+            assert row.lower != "mma" or sums == (row.bits == DEFINED), row.text
