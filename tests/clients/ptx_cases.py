@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 Arrays = Sequence[np.ndarray]
-Right = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Of a case's first input, what is expected, and what was found: which are right."""
+Right = Callable[[Arrays, np.ndarray, np.ndarray], np.ndarray]
+"""Of a case's inputs, what is expected, and what was found: which are right."""
 
 SMALLEST = np.float32(2.0**-126)  # that is normal
 EDGES = np.array(
@@ -20,24 +20,24 @@ EDGES = np.array(
 )  # fmt: skip
 
 
-def same(_: np.ndarray, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+def same(_: Arrays, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
     """The same bits, or both no numbers."""
     bits = np.dtype(f"u{expected.itemsize}")
     equal = expected.view(bits) == found.view(bits)
     return equal | (np.isnan(expected) & np.isnan(found)) if expected.dtype.kind == "f" else equal
 
 
-def equal(first: np.ndarray, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+def equal(inputs: Arrays, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
     """The same, or zeros of either sign."""
-    return same(first, expected, found) | ((expected == 0) & (found == 0))
+    return same(inputs, expected, found) | ((expected == 0) & (found == 0))
 
 
 def within_units(units: int) -> Right:
     """At most so many representable values apart."""
 
-    def right(first: np.ndarray, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+    def right(inputs: Arrays, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
         near = abs(expected.view(np.int32).astype(np.int64) - found.view(np.int32)) <= units
-        return same(first, expected, found) | near
+        return same(inputs, expected, found) | near
 
     return right
 
@@ -54,6 +54,10 @@ class Case:
     output: str
     expected: Callable[..., np.ndarray]
     right: Right = field(default=same)
+    result: str = "output"
+    """The argument behind the others."""
+    valid: bool = True
+    """Whether there is such an instruction: one that is none must not load."""
 
     def inputs(self, random: np.random.Generator, count: int) -> Arrays:
         return [np.ascontiguousarray(array) for array in self.generate(random, count)]
@@ -91,11 +95,11 @@ def flushed(values: np.ndarray, flush: bool) -> np.ndarray:
     return np.where(flush & (abs(values) < SMALLEST), np.copysign(0, values), values) if flush else values
 
 
-def rounded(exact: np.ndarray, mode: str) -> np.ndarray:
-    """f32 of f64 that tell on which side of each f32 they lie."""
-    near = exact.astype(np.float32)
+def rounded(exact: np.ndarray, mode: str, kind: np.dtype = np.dtype(np.float32)) -> np.ndarray:  # noqa: B008 (it is immutable)
+    """f32, or f16, of f64 that tell on which side of each they lie."""
+    near = exact.astype(kind)
     wide = near.astype(np.float64)
-    down, up = np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))
+    down, up = np.nextafter(near, kind.type(-np.inf)), np.nextafter(near, kind.type(np.inf))
     too_high, too_low = (wide > exact) & np.isfinite(exact), (wide < exact) & np.isfinite(exact)
     if mode == "rm":
         return np.where(too_high, down, near)
@@ -157,8 +161,8 @@ def rounded_functions() -> Iterator[Case]:
 def near(name: str, precise: Callable[[np.ndarray], np.ndarray], flush: bool) -> Right:
     """What an approximation may answer; special values are exact."""
 
-    def right(x: np.ndarray, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
-        x = flushed(x, flush).astype(np.float64)
+    def right(inputs: Arrays, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+        x = flushed(inputs[0], flush).astype(np.float64)
         exact, answer = precise(x), found.astype(np.float64)
         distance = abs(exact - answer)
         relative = {"sqrt": 2**-23, "rsqrt": 2**-22.9, "lg2": 2**-22, "tanh": 2**-11}
@@ -169,7 +173,7 @@ def near(name: str, precise: Callable[[np.ndarray], np.ndarray], flush: bool) ->
         else:
             bound = abs(exact) * relative[name]
         special = ~np.isfinite(exact) | (x == 0) | np.isinf(x)
-        return same(x, expected, found) | (~special & (distance <= bound))
+        return same(inputs, expected, found) | (~special & (distance <= bound))
 
     return right
 
@@ -446,4 +450,4 @@ def properties() -> Iterator[Case]:
 FAMILIES = (
     arithmetic, rounded_functions, approximations, signs, extremes, integers, bits, carries, dot_products, properties,
 )  # fmt: skip
-CASES = sorted((case for family in FAMILIES for case in family()), key=lambda case: case.name)
+CASES = [case for family in FAMILIES for case in family()]

@@ -360,7 +360,7 @@ def cvt(x: int, target: str, source: str, mods: Sequence[str]) -> int:
 
 
 def _from_float(x: int, target: str, f: Format, mods: Sequence[str]) -> int:
-    if "ftz" in mods and f is F32 and not f.is_nan(x):
+    if "ftz" in mods and f is F32 and target != "f16" and not f.is_nan(x):  # from f32 to f16 hardware flushes nothing
         x = f.flush(x)
     integral = next((m for m in mods if m in INTEGRAL), None)
     if target in FORMATS:

@@ -157,7 +157,7 @@ def float_forms() -> Iterator[tuple[str, str, str]]:
 
 
 def expected_float(modifiers: list[str], target: Format, source: Format, x: int) -> int:
-    if "ftz" in modifiers and source is F32:
+    if "ftz" in modifiers and source is F32 and target is not FORMATS["f16"]:  # which hardware does not flush for
         x = source.flush(x)
     mode = next((m for m in modifiers if m in DIRECTIONS), "rn")
     y = convert(source, target, x, mode)
