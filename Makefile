@@ -56,11 +56,12 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
-# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang. NUMBA_TESTS:
-# parts of Numba's suite, or all of it.
+# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang. NUMBA_TESTS,
+# PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
+	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.pycuda_suite $(PYCUDA_TESTS))
 	$(BIN)/python -m tests.clients.report_in_browser
 	$(BIN)/python -m tests.clients.suite_on_dask
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))

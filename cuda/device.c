@@ -176,6 +176,7 @@ int px_attribute(int attribute) {
     case 72: return 1 << 21;
     case 75: return (int)device.arch / 10;
     case 76: return (int)device.arch % 10;
+    case 44: /* gathers of texels */
     case 78:
     case 79:
     case 80: return 1;
@@ -188,16 +189,26 @@ int px_attribute(int attribute) {
     case 88: return (int)device.parts.host_memory; /* kernels can touch memory that CUDA has not given */
     case 89: return 1; /* the host may touch managed memory at any time: no kernel runs beside it */
     case 90:
-    case 91: return 0;
+    case 91:
+    case 92: /* operations of streams on memory */
+    case 93:
+    case 94:
+    case 96: return 0;         /* cooperative launches on several devices */
     case 95: return 1;         /* cooperative launches */
     case 97: return 227 << 10; /* most shared memory of a block */
     case 99: return 1;         /* memory of the host can be registered */
     case 98:
     case 100: return 0;
     case 101: return 1;
+    case 102: /* memory of addresses that the program reserves, its handles for other processes, compression */
+    case 103:
+    case 104:
+    case 105:
+    case 107: return 0;
     case 106: return 1; /* blocks of a multiprocessor */
     case 108:
-    case 109: return 0;
+    case 109:
+    case 110: return 0;
     case 111: return 1 << 10;
     case 112:
     case 113:
@@ -209,19 +220,31 @@ int px_attribute(int attribute) {
     case 115: return 1; /* memory pools */
     case 120: return 0; /* clusters */
     case 121:
+    case 122:
+    case 123:
+    case 124:
     case 125: return 0;
     case 126: return 1;
+    case 127: /* tensor maps */
+    case 128:
+    case 129:
     case 130:
+    case 132: /* multicast */
     case 133:
     case 135:
+    case 136:
+    case 137:
     case 138:
     case 139:
-    case 140: return 0;
+    case 140:
+    case 141: return 0;
     case 131:
     case 134: return 0;
     case 142:
     case 143:
     case 144:
+    case 145:
+    case 146:
     case 147: return 0;
     default: return -1;
   }

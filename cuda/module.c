@@ -86,10 +86,14 @@ static cudaError_t compile(const px_module *module, const char *kernel, const ui
   return error_of(status);
 }
 
-static cudaError_t no_cache(void) {
-  return say(cudaErrorInitializationError,
-             "compiled code is handed over through the cache (PTXEMU_CACHE), which is off, or cannot "
-             "be written, or is not safe from other users");
+/* What the server has made is not there. */
+static cudaError_t not_made(void) {
+  const char *problem = opened_cache()
+                            ? "the compiler has made code for another build of this library: "
+                              "have they been rebuilt since the program started?"
+                            : "compiled code is handed over through the cache (PTXEMU_CACHE), which is off, or cannot "
+                              "be written, or is not safe from other users";
+  return say(cudaErrorInitializationError, problem);
 }
 
 /* ---- kernels ---- */
@@ -170,7 +174,7 @@ static cudaError_t describe(px_module *module, pe_entry **entry) {
   problem_text[0] = 0;
   if (read_facts(module, entry)) return cudaSuccess;
   cudaError_t error = compile(module, NULL, NULL);
-  return error || read_facts(module, entry) ? error : no_cache();
+  return error || read_facts(module, entry) ? error : not_made();
 }
 
 cudaError_t px_module_check(const void *data, size_t size) {
@@ -245,7 +249,7 @@ cudaError_t px_kernel_code(px_kernel *kernel, const uint32_t block[3], pe_code *
   pthread_mutex_lock(&kernel->module->lock);
   if (!*code && !load(kernel, variant, code)) {
     error = compile(kernel->module, kernel->name, block);
-    if (!error && !load(kernel, variant, code)) error = no_cache();
+    if (!error && !load(kernel, variant, code)) error = not_made();
   }
   pthread_mutex_unlock(&kernel->module->lock);
   *out = error ? NULL : *code;

@@ -140,7 +140,10 @@ PX_API CUresult cuCtxDestroy_v2(CUcontext context) {
 }
 CU_SAME(cuCtxDestroy, cuCtxDestroy_v2);
 
-PX_API CUresult cuCtxDetach(CUcontext context) { return cuCtxDestroy_v2(context); }
+/* The count that it takes one from is that of the primary context's holders, or 1. */
+PX_API CUresult cuCtxDetach(CUcontext context) {
+  return context == &px_primary ? cuDevicePrimaryCtxRelease_v2(0) : cuCtxDestroy_v2(context);
+}
 
 /* ---- questions ---- */
 

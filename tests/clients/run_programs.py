@@ -10,12 +10,15 @@ from pathlib import Path
 
 from tests.clients.environment import packages_of, python_of, variables
 from tests.clients.numba_suite import numba_environment
+from tests.clients.pycuda_suite import pycuda_environment
 from tests.support.places import TESTS
 
 PROGRAMS = TESTS / "clients" / "programs"
 CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-nvrtc"]
 TRITON = ["numpy", "setuptools", "triton==3.9.0"]
 TORCH = [*TRITON, "torch==2.13.0"]
+REFERENCES = TESTS / "cuda" / "data" / "references.ptx"
+"""A module with references to surfaces and textures, for the clients that have them."""
 SECONDS = 300
 
 
@@ -30,6 +33,7 @@ def triton(name: str, packages: list[str]) -> tuple[Path, dict[str, str]]:
 
 CLIENTS = {
     "numba": numba_environment,
+    "pycuda": pycuda_environment,
     "cuda_core": cuda_core,
     "triton": partial(triton, "triton", TRITON),
     "triton_torch": partial(triton, "torch", TORCH),
@@ -42,7 +46,7 @@ def main() -> int:
     failed = 0
     for name in parser.parse_args().names or CLIENTS:
         python, environment = CLIENTS[name]()
-        command = [python, PROGRAMS / f"{name}_program.py"]
+        command = [python, PROGRAMS / f"{name}_program.py", REFERENCES]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
         right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
         failed += not right

@@ -331,6 +331,29 @@ def test_without_a_cache_nothing_runs_and_the_reason_is_said(program, image):
     assert "handed over through the cache" in done.stderr
 
 
+FORGETFUL = f"""#!{sys.executable}
+import socket
+from ptxemu.serve.__main__ import HELLO
+from ptxemu.serve.protocol import Channel
+
+channel = Channel(socket.socket(fileno=3))
+channel.send([HELLO])
+while channel.receive() is not None:
+    channel.send([b"ok", b""])
+"""
+
+
+def test_code_that_the_compiler_has_made_for_another_build_is_one_clear_error(program, image, tmp_path):
+    server = tmp_path / "python"  # which says that it has made what is asked for
+    server.write_text(FORGETFUL)
+    server.chmod(0o755)
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    done = run(program, image, "add", PTXEMU_PYTHON=str(server), PTXEMU_CACHE=str(folder), PYTHONPATH=str(ROOT))
+    assert done.returncode == 1 and "cudaErrorInitializationError" in done.stdout
+    assert [line for line in done.stderr.splitlines() if "another build" in line], done.stderr
+
+
 def test_wrong_images_are_errors(program, tmp_path):
     wrong = tmp_path / "wrong"
     for data in (b"\0" * 64, fat((2, 80, b"machine code")), fat((PTX, 90, b".version 8.0")), fat((PTX, 75, b"nonsense"))):

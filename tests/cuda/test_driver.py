@@ -341,6 +341,22 @@ def test_what_is_known_of_addresses():
         get(ctypes.c_uint, "cuPointerGetAttribute", 2, 4096)
 
 
+def test_every_attribute_of_a_device_has_a_value():
+    last = 147  # of CUDA 13.0
+    values = [get(ctypes.c_int, "cuDeviceGetAttribute", number, 0) for number in range(1, last + 1)]
+    assert min(values) >= 0
+    assert [values[number - 1] for number in (102, 103, 104, 105, 107)] == [0] * 5  # memory that other processes can open
+    with fails("INVALID_VALUE"):
+        get(ctypes.c_int, "cuDeviceGetAttribute", last + 1, 0)
+
+
+def test_the_primary_context_is_detached_as_it_is_released():
+    primary = get(POINTER, "cuDevicePrimaryCtxRetain", 0)
+    call("cuCtxDetach", primary)
+    with fails("INVALID_CONTEXT"):
+        call("cuCtxDetach", primary)
+
+
 def test_functions_are_found_by_version():
     def found(name: str, version: int) -> int | None:
         out = POINTER()

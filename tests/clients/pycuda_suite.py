@@ -1,0 +1,97 @@
+"""PyCUDA's own tests on libcuda.so.1: says which fail, and which of these it should not.
+
+``python -m tests.clients.pycuda_suite [TEST ...]``: names as pytest takes them; ``test_driver.py`` and ``test_gpuarray.py``
+unless told. PyCUDA is built from source, for which it takes nvcc, a C++ compiler and some minutes.
+Exits with 1 if a test fails that is not in EXPECTED.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from ptxemu.process.cuda import library_path
+from tests.clients.environment import CLIENTS, packages_of, python_of, variables
+from tests.support.places import ROOT
+
+VERSION = "2026.1"
+PACKAGES = ["numpy", "pytest", "mako", "platformdirs", "pytools", "siphash24", "nvidia-curand"]
+TESTS = ["test_driver.py", "test_gpuarray.py"]
+TOOLKIT = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+STAND_IN = ROOT / "docs" / "examples" / "pycuda"
+SECONDS = 5400
+FAILED = re.compile(r"^(?:FAILED|ERROR) \S+::(\S+)", re.MULTILINE)
+
+EXPECTED = dict.fromkeys(("test_recursive_launch", "test_jit_link_module"), "kernels cannot launch kernels")
+"""Tests that fail, with the reason."""
+
+
+def source() -> Path:
+    """The unpacked source."""
+    folder = CLIENTS / "pycuda-source"
+    unpacked = folder / f"pycuda-{VERSION}"
+    if not unpacked.exists():
+        download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "pycuda"]
+        subprocess.run([*download, "--dest", folder, f"pycuda=={VERSION}"], check=True)
+        with tarfile.open(folder / f"pycuda-{VERSION}.tar.gz") as packed:
+            packed.extractall(folder, filter="data")
+    return unpacked
+
+
+def linked(folder: Path, name: str, library: Path) -> None:
+    """A name by which the linker finds a library."""
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / name
+    link.unlink(missing_ok=True)
+    link.symlink_to(library)
+
+
+def build(python: Path) -> None:
+    nvidia = next((packages_of(python) / "nvidia").glob("*/include/curand.h")).parents[1]
+    libraries = CLIENTS / "pycuda-libraries"
+    linked(libraries, "libcuda.so", library_path() / "libcuda.so.1")
+    linked(libraries, "libcurand.so", next((nvidia / "lib").glob("libcurand.so.*")))
+    options = [f"--cuda-root={TOOLKIT}", f"--cudadrv-lib-dir={libraries}", f"--curand-lib-dir={libraries}"]
+    subprocess.run([python, "configure.py", *options, f"--cxxflags=-O1,-w,-I{nvidia / 'include'}"], cwd=source(), check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "."], cwd=source(), check=True)
+
+
+def pycuda_environment() -> tuple[Path, dict[str, str]]:
+    """A Python with PyCUDA, and its environment."""
+    python = python_of("pycuda", PACKAGES)
+    if not (packages_of(python) / "pycuda").exists():
+        build(python)
+    nvidia = next((packages_of(python) / "nvidia").glob("*/include/curand.h")).parents[1]
+    return python, variables(
+        nvidia / "lib",
+        PATH=f"{STAND_IN}:{os.environ['PATH']}",
+        PYCUDA_CACHE_DIR=str(CLIENTS / "pycuda-cache"),  # machine code in the user's own would not run
+        PYCUDA_DEFAULT_NVCC_FLAGS=f"-I{nvidia / 'include'}",
+    )
+
+
+def main() -> int:
+    python, environment = pycuda_environment()
+    failed: list[str] = []
+    for tests in sys.argv[1:] or TESTS:
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", tests]
+        done = subprocess.run(
+            command, cwd=source() / "test", env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        (CLIENTS / f"pycuda-{tests.partition('::')[0]}.txt").write_text(done.stdout + done.stderr)
+        failed += FAILED.findall(done.stdout)
+        print(f"{tests}: {(done.stdout.strip().splitlines() or ['nothing was said'])[-1]}", flush=True)
+    wrong = 0
+    for case in failed:
+        reason = EXPECTED.get(case.split("::")[-1])
+        wrong += reason is None
+        print(f"FAILED: {case}" + (f" (expected: {reason})" if reason else ""))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
