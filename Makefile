@@ -8,6 +8,8 @@ LIBRARY := ptxemu/libptxemu.so
 TABLES := ptxemu/syntax/_tables.py
 GRAMMAR := $(addprefix ptxemu/syntax/,grammar.py values.py symbols.py words.py)
 
+COMPILER := $(filter-out $(TABLES),$(shell find ptxemu -name '*.py'))
+
 C_FILES := $(wildcard csrc/*/*.[ch] cuda/*.[ch] cuda/*/*.[ch] ptxemu/include/*.h docs/examples/*.c)
 
 .PHONY: run test test-fast test-times check format docs generated bench fuzz sanitize test-clients clean
@@ -89,7 +91,8 @@ $(ENVIRONMENT): pyproject.toml
 	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-$(RUNTIME): setup.py tools/extension.py tools/native.py tools/cuda.py $(wildcard csrc/*/* cuda/* cuda/*/* ptxemu/include/*) | $(ENVIRONMENT)
+# The keys of the CUDA libraries hold a hash of the compiler, too.
+$(RUNTIME): setup.py tools/extension.py tools/native.py tools/cuda.py $(wildcard csrc/*/* cuda/* cuda/*/* ptxemu/include/*) $(COMPILER) | $(ENVIRONMENT)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
