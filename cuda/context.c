@@ -135,8 +135,10 @@ void px_driver_call_end(px_driver_call *call) { driver_calls = call->before; }
 px_context *px_context_own(void) {
   px_context *top = px_context_top();
   if (driver_calls || (top && top != &px_primary)) return top ? top : &px_primary;
-  px_initialise();
-  atomic_store(&held_by_runtime, true);
+  if (!atomic_load(&held_by_runtime)) {
+    px_initialise();
+    atomic_store(&held_by_runtime, true);
+  }
   if (!top) px_context_push(&px_primary);
   return &px_primary;
 }
