@@ -66,10 +66,12 @@ def pycuda_environment() -> tuple[Path, dict[str, str]]:
     if not (packages_of(python) / "pycuda").exists():
         build(python)
     nvidia = next((packages_of(python) / "nvidia").glob("*/include/curand.h")).parents[1]
+    cache = CLIENTS / "pycuda-cache"  # machine code in the user's own would not run
+    cache.mkdir(exist_ok=True)
     return python, variables(
         nvidia / "lib",
         PATH=f"{STAND_IN}:{os.environ['PATH']}",
-        PYCUDA_CACHE_DIR=str(CLIENTS / "pycuda-cache"),  # machine code in the user's own would not run
+        PYCUDA_CACHE_DIR=str(cache),
         PYCUDA_DEFAULT_NVCC_FLAGS=f"-I{nvidia / 'include'}",
     )
 
@@ -78,7 +80,8 @@ def main() -> int:
     python, environment = pycuda_environment()
     failed: list[str] = []
     for tests in sys.argv[1:] or TESTS:
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", tests]
+        alone = ["-c", os.devnull, "-p", "no:cacheprovider"]  # without this project's settings
+        command = [python, "-m", "pytest", "-q", *alone, "-W", "ignore", tests]
         done = subprocess.run(
             command, cwd=source() / "test", env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
