@@ -66,6 +66,7 @@ test-clients: $(READY)
 	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.pycuda_suite $(PYCUDA_TESTS))
 	$(BIN)/python -m tests.clients.report_in_browser
 	$(BIN)/python -m tests.clients.suite_on_dask
+	$(BIN)/python -m tests.clients.launch_on_dask
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))

@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -358,18 +358,29 @@ class Launcher:
 
     kernel: Kernel
     _prepared: _Prepared
+    _part: range | None = None
 
     @property
     def shape(self) -> Shape:
         return self._prepared.shape
 
-    def compile(self) -> None:
+    def part(self, first: int, end: int) -> Launcher:
+        """The launch with only those blocks of its grid whose numbers, in the order x, y, z, are in ``range(first, end)``.
+
+        They see the whole grid in ``%nctaid``. Blocks of one part must not wait for those of another; a part of a cooperative
+        launch is an InputError.
+        """
+        if not 0 <= first < end <= self.shape.blocks:
+            raise InputError(f"kernel {self.kernel.name}: no blocks {shown(first)} to {shown(end)} in {self.shape.blocks}")
+        return replace(self, _part=range(first, end))
+
+    def compile(self) -> KernelCode:
         """Have the code that launches run: the first of them then takes no longer than the others.
 
         Raises UnsupportedError if the kernel needs what ptxemu does not do.
         """
         module = self.kernel.module
-        engine_of(module.device.engine).load(module.program, self.kernel.name, self.shape.block)
+        return engine_of(module.device.engine).load(module.program, self.kernel.name, self.shape.block)[0]
 
     def __call__(
         self,
@@ -405,6 +416,8 @@ class Launcher:
         limit = None if timeout is None else _checked_timeout(timeout)
         if not isinstance(cooperative, bool | int | np.bool_):
             raise InputError(f"cooperative is True or False, not {shown(cooperative)}")
+        if cooperative and self._part is not None:
+            raise InputError(f"kernel {info.name}: blocks of a cooperative launch wait for each other: it has no parts")
         if printf is not None and not callable(printf):
             raise InputError(f"printf must be a function, not {shown(printf)}")
         if named:
@@ -475,6 +488,8 @@ class _Launch:
             start.waited = True
             lib.pe_start_config(start, config)
             config.kernel = loaded.address
+            if (part := self.launcher._part) is not None:
+                config.first, config.blocks = part.start, len(part)
             run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
             done = run.execute(config, self.timeout, (data, loaded, resident, surfaces, prepared, start))
         except (Fault, LaunchTimeout) as error:

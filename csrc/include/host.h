@@ -63,6 +63,7 @@ enum { PE_MAX_SHARED = 227 << 10, PE_MAX_LOCAL = 512 << 10 };
 typedef struct pe_config {
   uint64_t kernel; /* address of a pe_kernel */
   uint32_t grid[3], block[3];
+  uint64_t first, blocks; /* of the grid's CTAs, so many from the first on are run; 0 blocks: all */
   const void *params;
   uint64_t params_size;
   uint64_t static_shared, dynamic_shared;

@@ -112,7 +112,7 @@ static bool add_place(pe_session *session) {
 
 int pe_session_place(pe_session *session, uint32_t place, uint64_t block) {
   pe_worker *worker = &session->worker;
-  if (place > worker->places || block >= session->launch->ctas) return EINVAL;
+  if (place > worker->places || block - session->launch->config.first >= session->launch->ctas) return EINVAL;
   if (place == worker->places && !add_place(session)) return ENOMEM;
   pe_cta_place(worker->place[place], session->launch, block);
   return 0;

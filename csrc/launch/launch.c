@@ -19,6 +19,15 @@
 #define WORKSPACE_BYTES 256
 #define COOPERATIVE_WARPS 16384 /* each has a stack, and a process cannot have many mappings */
 
+static uint64_t ctas_of(const pe_config *config) { return (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]; }
+
+/* Whether the part that is to be run is one of the grid, whose CTAs then cannot wait for all others. */
+static bool is_valid_part(const pe_config *config) {
+  uint64_t ctas = ctas_of(config);
+  if (!config->blocks) return config->first == 0;
+  return !config->cooperative && config->first < ctas && config->blocks <= ctas - config->first;
+}
+
 static bool is_valid(const pe_config *config) {
   uint64_t threads = 1;
   for (int axis = 0; axis < 3; axis++) {
@@ -26,7 +35,7 @@ static bool is_valid(const pe_config *config) {
     if (config->grid[axis] == 0 || config->grid[axis] > (axis ? MAX_GRID_YZ : MAX_GRID_X)) return false;
     threads *= config->block[axis];
   }
-  return threads <= PE_MAX_THREADS && config->kernel != 0;
+  return threads <= PE_MAX_THREADS && config->kernel != 0 && is_valid_part(config);
 }
 
 /* Whether a device has windows as large as that. */
@@ -40,7 +49,7 @@ static void derive(pe_launch *launch) {
   const pe_config *config = &launch->config;
   launch->threads = config->block[0] * config->block[1] * config->block[2];
   launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
-  launch->ctas = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
+  launch->ctas = config->blocks ? config->blocks : ctas_of(config);
   launch->gridid = atomic_fetch_add(&launches, 1) + 1;
   launch->local_stride = pe_round_up(config->local_bytes, 16);
 }

@@ -49,9 +49,11 @@ static void zero_denormals(void) {
 
 /* Take the next run of CTAs: [*first, *last). */
 static bool take_ctas(pe_launch *launch, uint64_t *first, uint64_t *last) {
-  *first = atomic_fetch_add(&launch->next_cta, launch->chunk);
-  if (*first >= launch->ctas || pe_stopped(launch)) return false;
-  *last = launch->ctas - *first < launch->chunk ? launch->ctas : *first + launch->chunk;
+  uint64_t taken = atomic_fetch_add(&launch->next_cta, launch->chunk);
+  if (taken >= launch->ctas || pe_stopped(launch)) return false;
+  uint64_t rest = launch->ctas - taken;
+  *first = launch->config.first + taken;
+  *last = *first + (rest < launch->chunk ? rest : launch->chunk);
   return true;
 }
 

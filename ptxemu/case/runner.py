@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxemu.api import Kernel, Module, load
+from ptxemu.api import Kernel, Launcher, Module, load
 from ptxemu.case.arguments import Argument, Name, StructSpec
 from ptxemu.case.array_files import SUFFIXES, save_array
 from ptxemu.case.arrays import Array
@@ -56,10 +56,12 @@ def run_case(
     printf: Callable[[str], None] | None = None,
     python: bool = True,
     checks: bool = True,
+    launch: Callable[[CaseRun, int], LaunchResult] | None = None,
 ) -> CaseResult:
     """Run a case and compare. ``timeout`` is for launches that state none; ``output`` is where ``[save]`` writes.
 
-    Without ``python``, a case with a reference, which is Python, is an error. Without ``checks`` nothing is compared.
+    Without ``python``, a case with a reference, which is Python, is an error. Without ``checks`` nothing is compared. ``launch``
+    does a launch, by its number, in another way than on the device.
 
     Raises the errors of loading and launching; a wrong result is a failed comparison, not an exception.
     """
@@ -67,10 +69,11 @@ def run_case(
     if case.reference is not None and checks and not python:
         raise InputError(f"{case.path}: expect.reference: is Python, which an isolated command does not run")
     targets = {} if output is None else {name: _target(case, name, file, output) for name, file in case.save.items()}
-    run = _Run(case, device or default_device())
+    run = CaseRun(case, device or default_device())
     result = CaseResult(case)
-    for launch in case.launches:
-        done = run.launch(launch, timeout, printf)
+    for number, spec in enumerate(case.launches):
+        done = run.launch(spec, timeout, printf) if launch is None else launch(run, number)
+        run.note_arguments(spec)
         result.seconds += done.seconds
         result.warnings += done.warnings
     result.warnings += run.warnings
@@ -95,10 +98,11 @@ def _target(case: Case, name: str, file: str, output: Path) -> Path:
     return path
 
 
-class _Run:
+class CaseRun:
     """A case's program and what it works on, on a device."""
 
     def __init__(self, case: Case, device: Device) -> None:
+        self.case = case
         try:
             with stage(LOAD):
                 self.module: Module = load(
@@ -116,9 +120,19 @@ class _Run:
         self.warnings: list[str] = []
         self.module.warn = self.warnings.append
 
-    def launch(self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
-        """Do one launch."""
-        kernel = kernel_of(self.module, spec)
+    def launcher(self, spec: LaunchSpec) -> Launcher:
+        """The kernel of a launch with its grid and block."""
+        try:
+            return kernel_of(self.module, spec)[spec.grid, spec.block]
+        except InputError as error:
+            raise InputError(f"{spec.where}: {error}") from None
+
+    def launch(
+        self, spec: LaunchSpec, timeout: float | None, printf: Callable[[str], None] | None, part: range | None = None
+    ) -> LaunchResult:
+        """Do one launch, or a part of its blocks."""
+        launcher = self.launcher(spec)
+        kernel = launcher.kernel
         for symbol, name in spec.bind.items():
             bind(self.module, symbol, self.resources.handles[name], f"{spec.where}: bind.{symbol}")
         args = in_order(kernel.info, spec.args, f"{spec.where}: args")
@@ -126,16 +140,18 @@ class _Run:
             self._value(argument, parameter.elements is not None)
             for argument, parameter in zip(args, kernel.info.parameters, strict=True)
         ]
-        self.resources.inputs.update(
-            {key: value for key, value in spec.args.items() if not isinstance(value, Name | StructSpec | ConstantSpec)}
-        )
         limit = timeout if spec.timeout is None else spec.timeout
         try:
             with stage(RUN):
-                launcher = kernel[spec.grid, spec.block]
+                launcher = launcher if part is None else launcher.part(part.start, part.stop)
                 return launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
+
+    def note_arguments(self, spec: LaunchSpec) -> None:
+        """Let a reference see the scalars of a launch."""
+        scalars = {key: value for key, value in spec.args.items() if not isinstance(value, Name | StructSpec | ConstantSpec)}
+        self.resources.inputs.update(scalars)
 
     def _value(self, argument: Argument, by_value: bool) -> object:
         if isinstance(argument, ConstantSpec):

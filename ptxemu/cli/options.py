@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ import click
 from ptxemu.device.device import ENGINES, Device, default_device
 
 Command = Callable[..., Any]
+PROCESSES = click.IntRange(1, 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class DeviceChoice:
         if self == DeviceChoice():
             return default_device()
         return Device(self.memory, self.workers, engine=self.engine or ENGINES[0], like=self.like or "")
+
+    def share_of(self, count: int) -> DeviceChoice:
+        """The choice of one of several processes that share the processors of this machine."""
+        return self if self.workers is not None else replace(self, workers=max(1, (os.cpu_count() or 1) // count))
 
     def arguments(self) -> list[str]:
         """The options that say the same."""

@@ -221,8 +221,8 @@ def _slot(keeps: object) -> Any:
 
 
 def blocks_of(config: Any) -> int:
-    """The blocks of a grid."""
-    return math.prod(config.grid)
+    """The blocks that are run."""
+    return int(config.blocks) or math.prod(config.grid)
 
 
 def _local_memory(config: Any) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ptxemu._runtime import ffi, lib
+from ptxemu.device.launch import blocks_of
 from ptxemu.interpreter.barriers import Barriers
 from ptxemu.interpreter.lane import EXITED, READY, SPLIT, WAITING, YIELD, Lane, Stopped
 from ptxemu.interpreter.meetings import Meetings
@@ -155,7 +156,7 @@ class Grid:
         self.session, self.config, self.code, self.poll = session, config, code, poll
         threads = config.block[0] * config.block[1] * config.block[2]
         self.threads, self.warps = threads, -(-threads // LANES)
-        self.blocks = config.grid[0] * config.grid[1] * config.grid[2]
+        self.blocks = blocks_of(config)
         self.cooperative = bool(config.cooperative)
         self.transfer = Transfer()
         self.resident: list[Block] = []
@@ -206,7 +207,7 @@ class Grid:
         taken = {block.place for block in self.resident}
         place = next(place for place in range(len(taken) + 1) if place not in taken)
         try:
-            self.resident.append(Block(self, place, self.begun, self.code))
+            self.resident.append(Block(self, place, self.config.first + self.begun, self.code))
         except MemoryError:
             if not self.resident or self.cooperative:
                 raise

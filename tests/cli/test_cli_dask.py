@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ptxemu.cli import run
@@ -62,6 +63,22 @@ class Client:
     def cancel(self, futures: list[SimpleNamespace], force: bool) -> None:
         self.log.append(f"{len(futures)} cancelled")
 
+    def scheduler_info(self) -> dict[str, Any]:
+        return {"workers": {"one": {}, "two": {}}}
+
+    def scatter(self, memory: dict[str, Any], broadcast: bool) -> dict[str, Any]:
+        assert broadcast
+        return memory
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, pure: bool) -> SimpleNamespace:
+        assert not pure
+        error = KilledWorker("four workers") if arguments[0].name == "lost.toml" else None
+        return SimpleNamespace(result=lambda: _raise(error) if error else function(*arguments))
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -70,7 +87,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / f"{name}.toml").write_text(CASE.format(expression=expression))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PTXEMU_CACHE", str(tmp_path / "cache"))
-    stand_in = SimpleNamespace(Client=Client, as_completed=lambda futures: reversed(futures))
+    worker = SimpleNamespace(address="tcp://worker:1")
+    stand_in = SimpleNamespace(Client=Client, as_completed=lambda futures: reversed(futures), get_worker=lambda: worker)
     monkeypatch.setitem(sys.modules, "distributed", stand_in)  # type: ignore[arg-type]
     return tmp_path
 
@@ -125,3 +143,34 @@ def test_without_dask_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "distributed", None)  # type: ignore[arg-type]
     assert run(["test", ".", "--dask", "local"]) == 2
     assert capsys.readouterr().err == "ptxemu: error: --dask needs Dask distributed: pip install 'ptxemu[dask]'\n"
+
+
+def test_one_launch_on_several_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "good.toml").read_text().replace("grid = 1", "grid = 2").replace("block = 32", "block = 2")
+    (folder / "good.toml").write_text(f"{text}\n[save]\ny = 'y.npy'\n")
+    assert run(["run", "good.toml", "--dask", "tcp://there:1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(part["first"], part["end"], part["worker"]) for part in found["parts"]] == [
+        (0, 1, "tcp://worker:1"),
+        (1, 2, "tcp://worker:1"),
+    ]
+    assert found["passed"] and np.load("y.npy").tolist() == [2, 2, 2, 2]
+    assert run(["run", "good.toml", "--dask", "tcp://there:1"]) == 0
+    assert "launch 0, blocks 1 to 1 on tcp://worker:1: " in capsys.readouterr().out
+    assert Client.log[-2:] == ["2 cancelled", "client closed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["lost.toml"], 2, "a part of launch 0 is lost: KilledWorker: four workers"),
+        (["good.toml", "--engine", "interpreter"], 2, "needs --engine jit"),
+        (["k.ptx", "good.toml"], 2, "--dask runs the program that the case names"),
+        (["k.ptx"], 2, "describe the launch in a .toml file"),
+    ],
+)
+def test_launches_that_cannot_be_spread(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["run", *arguments, "--dask", "tcp://there:1"]) == code
+    assert message in capsys.readouterr().err

@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
     {"engine", "serve"},
     {"api"},
     {"case"},
+    {"spread"},
     {"cli", "cuda"},
     {"__main__", "notebook", "pytest_plugin"},
 ]

@@ -26,9 +26,8 @@ def run_on_dask(paths: Sequence[Path], settings: Settings, scheduler: str, count
 
     Workers find the cases where this process does. A case that has cost several workers is *killed*.
     """
-    distributed = _distributed()
     with ExitStack() as held:
-        client = held.enter_context(_client(distributed, scheduler, count, held))
+        client = connected(scheduler, count, held)
         if scheduler == LOCAL:
             settings = share_of(settings, count)
         elif settings.output is not None:
@@ -38,7 +37,7 @@ def run_on_dask(paths: Sequence[Path], settings: Settings, scheduler: str, count
         wanted = [path if scheduler == LOCAL else path.absolute() for path in paths]
         futures = client.map(run_on_worker, wanted, [settings] * len(paths), key=list(names), pure=False)
         held.callback(client.cancel, futures, force=True)
-        for future in distributed.as_completed(futures):
+        for future in _distributed().as_completed(futures):
             path = names[future.key]
             error = future.exception()
             yield replace(future.result(), path=path) if error is None else _lost(path, error)
@@ -50,6 +49,11 @@ def run_on_worker(path: Path, settings: Settings) -> CaseOutcome:
         _kept.device, _kept.settings = settings.device.make(), settings
     device: Device = _kept.device
     return run_one(path, settings, device)
+
+
+def connected(scheduler: str, count: int, held: ExitStack) -> Any:
+    """A client of a scheduler's address, or of one for ``count`` processes of this machine, until what is held is released."""
+    return held.enter_context(_client(_distributed(), scheduler, count, held))
 
 
 def _distributed() -> Any:

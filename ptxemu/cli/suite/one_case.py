@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -54,9 +53,7 @@ class Settings:
 
 def share_of(settings: Settings, count: int) -> Settings:
     """The settings of one of several processes that share the processors."""
-    if settings.device.workers is not None:
-        return settings
-    return replace(settings, device=replace(settings.device, workers=max(1, (os.cpu_count() or 1) // count)))
+    return replace(settings, device=settings.device.share_of(count))
 
 
 def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,11 +19,14 @@ from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.json_text import json_text
 from ptxemu.cli.kernel import run_kernel
-from ptxemu.cli.options import DeviceChoice, device_options
+from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options
 from ptxemu.cli.outcome import duration, show_array, show_stages, verdict
 from ptxemu.cli.progress import Stages, watched
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
+
+if TYPE_CHECKING:
+    from ptxemu.cli.suite.spread import Spread
 
 
 @click.command("run")
@@ -47,6 +52,8 @@ from ptxemu.text.errors import Fault, InputError, printable
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print what took how long.")
+@click.option("--dask", metavar="ADDRESS|local", help="Spread the launches of a case over the workers of Dask.")
+@click.option("-j", "--jobs", type=PROCESSES, default=2, show_default=True, help="Processes of --dask local.")
 @device_options
 @isolable
 def command(
@@ -55,6 +62,8 @@ def command(
     output_dir: Path,
     as_json: bool,
     verbose: bool,
+    dask: str | None,
+    jobs: int,
     device: DeviceChoice,
     print_: tuple[str, ...],
     **kernel: Any,
@@ -81,32 +90,56 @@ def command(
     style = "json" if as_json else "verbose" if verbose else "text"
     *programs, last = paths
     file, _ = split_point(last)
-    with watched() as stages:
+    with watched() as stages, ExitStack() as held:
         if not file.is_dir() and file.suffix != ".toml":
+            if dask is not None:
+                raise InputError("--dask spreads the launches of a case: describe the launch in a .toml file")
             return run_kernel(paths, options, timeout, device.make(), style, stages)
         _refuse_kernel_options(options)
         case = read_case(last)
         case = replace(case, programs=tuple(programs)) if programs else case
-        return _run_case(case, timeout, output_dir, device.make(), print_, style, stages)
+        if dask is not None and (programs or is_isolated()):
+            raise InputError("--dask runs the program that the case names, and not with --isolate")
+        spread = None if dask is None else _spread(last, device, dask, jobs, timeout, held)
+        return _run_case(case, timeout, output_dir, device.make(), print_, style, stages, spread)
+
+
+def _spread(path: Path, device: DeviceChoice, dask: str, jobs: int, timeout: float | None, held: ExitStack) -> Spread:
+    from ptxemu.cli.suite.spread import Spread  # few launches need it
+
+    return Spread(path, device, dask, jobs, timeout, held)
 
 
 def _run_case(
-    case: Case, timeout: float | None, output: Path, device: Device, printed: tuple[str, ...], style: str, stages: Stages
+    case: Case,
+    timeout: float | None,
+    output: Path,
+    device: Device,
+    printed: tuple[str, ...],
+    style: str,
+    stages: Stages,
+    spread: Spread | None,
 ) -> int:
     said: list[str] = []
     printf = said.append if style == "json" else None  # whose object is all of the output
-    result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated(), printf=printf)
+    launch = None if spread is None else partial(spread.launch, printf=printf or partial(click.echo, nl=False))
+    result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated(), printf=printf, launch=launch)
+    parts = spread.times if spread is not None else []
     selected = [results.select(text, result.arrays, "--print") for text in printed]
     if style == "json":
         facts = {
             **_facts(result),
             "stages": stages.seconds,
+            "parts": list(map(asdict, parts)),
             "output": "".join(said),
             "printed": {name: array.tolist() for name, array in selected},
         }
         click.echo(json_text(facts))
     else:
         _show(result, stages.seconds if style == "verbose" else {})
+        for part in parts:
+            times = f"{duration(part.seconds)} in the kernel, {duration(part.wall_seconds)} in all"
+            click.echo(f"  launch {part.launch}, blocks {part.first} to {part.end - 1} on {part.worker}: {times}")
         for name, array in selected:
             show_array(name, array)
     for text in result.warnings:

@@ -16,7 +16,7 @@ from rich.text import Text
 from ptxemu.case import find_cases
 from ptxemu.cli.bars import cases_bar
 from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
-from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
+from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options, timeout_option
 from ptxemu.cli.suite.cluster import run_on_dask
 from ptxemu.cli.suite.html_report import write_html
 from ptxemu.cli.suite.one_case import Settings, run_one, run_one_isolated
@@ -40,7 +40,6 @@ from ptxemu.cli.suite.selection import failed_before, remember, select
 from ptxemu.cli.suite.update import updated
 from ptxemu.text.errors import InputError, printable, printable_lines
 
-MAX_PROCESSES = 256
 STYLES = {PASSED: "green", FAILED: "red", ERROR: "red", UNSUPPORTED: "yellow", SKIPPED: "yellow", EXPECTED: "yellow"}
 STYLES |= {INTERNAL: "bold red", KILLED: "bold red", UPDATED: "yellow"}
 WIDTH = max(map(len, STYLES))
@@ -48,7 +47,7 @@ WIDTH = max(map(len, STYLES))
 
 @click.command("test")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-j", "--jobs", type=click.IntRange(1, MAX_PROCESSES), default=1, show_default=True, help="Processes.")
+@click.option("-j", "--jobs", type=PROCESSES, default=1, show_default=True, help="Processes.")
 @click.option("--dask", metavar="ADDRESS|local", help="Run the cases on a cluster of Dask, or on processes of this machine.")
 @click.option("-k", "texts", multiple=True, metavar="TEXT", help="Cases with TEXT in their path or title; 'not TEXT': without.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Cases that have one of these tags.")

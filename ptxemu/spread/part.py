@@ -1,0 +1,91 @@
+"""Running a part of a launch of a case, in a process that has a copy of its memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxemu.api import Launcher
+from ptxemu.case import read_case
+from ptxemu.case.runner import CaseRun
+from ptxemu.case.schema import LaunchSpec
+from ptxemu.device.buffer import Buffer
+from ptxemu.device.device import ENGINES, Device
+from ptxemu.device.module_info import GLOBAL
+from ptxemu.spread.footprint import Changes, Footprint, bytes_of
+from ptxemu.spread.updates import commuting
+from ptxemu.text.errors import InputError
+
+Memory = Mapping[str, NDArray[np.uint8]]
+"""The bytes of the arrays of a case and of the variables of its program, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a part: its changes, what it printed, and seconds in the kernel and in all."""
+
+    changes: dict[str, Changes]
+    output: str
+    seconds: float
+    wall_seconds: float
+
+
+class PartRunner:
+    """A case whose launches are run in parts, each on a copy of its memory."""
+
+    def __init__(self, run: CaseRun) -> None:
+        if run.resources.device.engine != ENGINES[0]:
+            raise InputError(f"a launch over several workers is compiled: it needs --engine {ENGINES[0]}")
+        self.run = run
+        program = self.run.module.program
+        program.settings = replace(program.settings, observed=True)
+        self.buffers = self._buffers()
+
+    @classmethod
+    def read(cls, path: Path, device: Device) -> PartRunner:
+        """The runner of a case file."""
+        return cls(CaseRun(read_case(path), device))
+
+    def _buffers(self) -> dict[str, Buffer]:
+        """The memory that launches may change: arrays, and variables of the program, which may have the same names."""
+        found = {name: self.run.resources.buffer(name) for name in self.run.resources.hosts}
+        variables = self.run.module.info.variables.values()
+        found |= {f".global {item.name}": self.run.module.get_global(item.name) for item in variables if item.space == GLOBAL}
+        return found
+
+    def memory(self) -> dict[str, NDArray[np.uint8]]:
+        """A copy of it."""
+        return {name: bytes_of(buffer).copy() for name, buffer in self.buffers.items() if buffer.nbytes}
+
+    def set_memory(self, memory: Memory) -> None:
+        for name, data in memory.items():
+            bytes_of(self.buffers[name])[:] = data
+
+    def checked(self, spec: LaunchSpec) -> Launcher:
+        """The launch, if its blocks do not wait for each other. Raises InputError."""
+        launcher = self.run.launcher(spec)
+        if spec.cooperative or launcher.compile().facts.spins:
+            name = launcher.kernel.name
+            raise InputError(f"{spec.where}: blocks of kernel {name} wait for each other: it cannot run on several workers")
+        if launcher.shape.blocks >= np.iinfo(np.uint32).max:
+            raise InputError(f"{spec.where}: the grid has too many blocks for several workers")
+        return launcher
+
+    def run_part(self, number: int, memory: Memory, part: range, timeout: float | None) -> Done:
+        """Run blocks of launch ``number`` of the case on a copy of the memory."""
+        started = time.perf_counter()
+        spec = self.run.case.launches[number]
+        kernel = self.checked(spec).kernel
+        self.set_memory(memory)
+        functions = self.run.module.program.ir.functions
+        footprint = Footprint(self.buffers, commuting(functions[kernel.name]))
+        printed: list[str] = []
+        with footprint.kept(self.run.resources.device.arena):
+            done = self.run.launch(spec, timeout, printed.append, part)
+        footprint.check()
+        return Done(footprint.changes(), "".join(printed), done.seconds, time.perf_counter() - started)
