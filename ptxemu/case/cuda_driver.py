@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,13 +13,16 @@ import numpy as np
 
 from ptxemu.case.arrays import Array
 from ptxemu.device.launch_limits import Shape
-from ptxemu.text.errors import InputError
+from ptxemu.text.errors import InputError, LaunchTimeout
+from ptxemu.text.symbols import plain_name
 
 LIBRARY = "libcuda.so.1"
 MAX_LOG = 8192  # bytes of the assembler's messages
 CAPABILITY = (75, 76)  # cuDeviceGetAttribute: major and minor
 LOG, LOG_BYTES = 5, 6  # CUjit_option: CU_JIT_ERROR_LOG_BUFFER and its size
 INPUT_PTX = 1
+NOT_READY = 600  # CUresult: what was launched has not ended
+LONGEST_PAUSE = 0.05  # seconds between two looks at whether it has
 DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 Pointer = ctypes.c_void_p
 Address = ctypes.c_uint64
@@ -35,6 +39,7 @@ class CudaDriver:
             raise InputError(f"no CUDA driver: {error}") from None
         self._pointers: list[Address] = []
         self._modules: list[Pointer] = []
+        self._abandoned = False
         self._device = ctypes.c_int()
         self._call("cuInit", 0)
         self._call("cuDeviceGet", ctypes.byref(self._device), 0)
@@ -46,6 +51,8 @@ class CudaDriver:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._abandoned:  # each of these would wait for the kernel; the driver frees what a process has when it ends
+            return
         for pointer in self._pointers:
             self._library.cuMemFree_v2(pointer)
         for module in self._modules:
@@ -98,8 +105,20 @@ class CudaDriver:
         self._modules.append(module)
         return module
 
-    def launch(self, module: Pointer, kernel: str, shape: Shape, shared: int, cooperative: bool, params: list[bytes]) -> None:
-        """Launch a kernel, with the bytes of each of its parameters, and wait for it."""
+    def launch(
+        self,
+        module: Pointer,
+        kernel: str,
+        shape: Shape,
+        shared: int,
+        cooperative: bool,
+        params: list[bytes],
+        timeout: float | None = None,
+    ) -> None:
+        """Launch a kernel, with the bytes of each of its parameters, and wait for it, ``timeout`` in seconds.
+
+        Raises LaunchTimeout; the kernel runs on then, until the process ends.
+        """
         function = Pointer()
         self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
         if shared:
@@ -111,7 +130,20 @@ class CudaDriver:
             self._call("cuLaunchCooperativeKernel", function, *extents, None, table)
         else:
             self._call("cuLaunchKernel", function, *extents, None, table, None)
+        try:
+            self._wait(kernel, None if timeout is None else time.monotonic() + timeout)
+        except (LaunchTimeout, KeyboardInterrupt):
+            self._abandoned = True
+            raise
         self._call("cuCtxSynchronize")
+
+    def _wait(self, kernel: str, deadline: float | None) -> None:
+        pause = 0.0
+        while self._function("cuStreamQuery")(None) == NOT_READY:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise LaunchTimeout(f"kernel `{plain_name(kernel)}` did not end in time on the GPU")
+            time.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause + 0.001)
 
     def _link(self, module: Pointer, texts: Sequence[tuple[Path, bytes]], options: Any, values: Any) -> None:
         state, image, size = Pointer(), Pointer(), ctypes.c_size_t()
@@ -130,11 +162,14 @@ class CudaDriver:
         self._call("cuDeviceGetAttribute", ctypes.byref(value), number, self._device)
         return value.value
 
-    def _call(self, function: str, *arguments: Any) -> None:
+    def _function(self, name: str) -> Any:
         try:
-            code = getattr(self._library, function)(*arguments)
+            return getattr(self._library, name)
         except AttributeError:
-            raise InputError(f"{self._name} has no {function}: it is no CUDA driver, or one that is too old") from None
+            raise InputError(f"{self._name} has no {name}: it is no CUDA driver, or one that is too old") from None
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        code = self._function(function)(*arguments)
         if code:
             text = ctypes.c_char_p()
             self._library.cuGetErrorName(code, ctypes.byref(text))

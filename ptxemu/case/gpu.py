@@ -39,17 +39,14 @@ class _Memory:
         return {**self.hosts, **found}
 
 
-def run_on_gpu(case: Case, library: str | None = None) -> tuple[dict[str, Array], dict[str, str]]:
+def run_on_gpu(case: Case, library: str | None = None, timeout: float | None = None) -> tuple[dict[str, Array], dict[str, str]]:
     """The final contents of a case's arrays after its launches on a GPU, and what the driver says of itself.
 
-    ``library`` is the driver, by default the system's ``libcuda.so.1``. Launches have no time limit. Raises InputError for cases
-    with surfaces, textures or programs of other instruction sets, and where the driver fails.
+    ``library`` is the driver, by default the system's ``libcuda.so.1``; ``timeout``, in seconds, is for launches that state none.
+    Raises InputError for cases with surfaces, textures, options or programs of other instruction sets, and where the driver
+    fails, and LaunchTimeout.
     """
-    for what, items in (("surfaces", case.surfaces), ("textures", case.textures), ("samplers", case.samplers)):
-        if items:
-            raise InputError(f"{case.path}: {what}: cannot be given to a GPU yet")
-    if case.dialect not in (None, "ptx") or any(program.suffix != ".ptx" for program in case.programs):
-        raise InputError(f"{case.path}: a GPU's driver takes PTX only")
+    _refuse(case)
     module = load([regular(program, "") for program in case.programs], strict=case.strict)
     with CudaDriver(library) as driver:
         loaded = driver.load([(program, read_file(program, MAX_PROGRAM)) for program in case.programs])
@@ -58,8 +55,21 @@ def run_on_gpu(case: Case, library: str | None = None) -> tuple[dict[str, Array]
             kernel = kernel_of(module, spec)
             shape = shape_of(spec.grid, spec.block)
             params = _params(kernel, spec, memory)
-            driver.launch(loaded, kernel.info.name, shape, spec.shared, spec.cooperative, params)
+            limit = timeout if spec.timeout is None else spec.timeout
+            driver.launch(loaded, kernel.info.name, shape, spec.shared, spec.cooperative, params, limit)
         return memory.arrays(), driver.about()
+
+
+def _refuse(case: Case) -> None:
+    """Refuse what a GPU cannot be given, or would do in another way than the case says."""
+    groups = {"surfaces": case.surfaces, "textures": case.textures, "samplers": case.samplers}
+    for what, items in groups.items():
+        if items:
+            raise InputError(f"{case.path}: {what}: cannot be given to a GPU yet")
+    if case.options:
+        raise InputError(f"{case.path}: options.{next(iter(case.options))}: is for the emulator: a GPU has no such choice")
+    if case.dialect not in (None, "ptx") or any(program.suffix != ".ptx" for program in case.programs):
+        raise InputError(f"{case.path}: a GPU's driver takes PTX only")
 
 
 def _params(kernel: Kernel, spec: LaunchSpec, memory: _Memory) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -274,11 +275,22 @@ def test_linked_programs_structs_and_cooperative_launches_on_a_driver() -> None:
     assert np.load("expected/w.npy").tolist() == [0, 0, 1.5, 0]
 
 
+def test_a_kernel_that_does_not_end_on_a_gpu_is_left_behind() -> None:
+    """In a process of its own, which takes the kernel along when it ends."""
+    Path("endless.ptx").write_text(ptx.ENDLESS)
+    write(case='ptx = "endless.ptx"\ngrid = 1\nblock = 1\n[buffers]\nx = { zeros = { dtype = "u8", shape = 1 } }\n')
+    library = str(library_path() / "libcuda.so.1")
+    command = [sys.executable, "-m", "ptxemu", "record", ".", "--from", "cuda", "--library", library, "--timeout", "0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (1, "ptxemu: error: kernel `endless` did not end in time on the GPU\n")
+
+
 @pytest.mark.parametrize(
     ("more", "library", "message"),
     [
         ("", "libm.so.6", "libm.so.6 has no cuInit: it is no CUDA driver"),
         ("", "/none.so", "no CUDA driver: /none.so"),
+        ("[options]\nout_of_range = 'zero'\n", "libm.so.6", "options.out_of_range: is for the emulator"),
         ("[surfaces.s]\nformat = 'R8_UINT'\nwidth = 4\nheight = 4\n", "libm.so.6", "surfaces: cannot be given to a GPU yet"),
     ],
 )

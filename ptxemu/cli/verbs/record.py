@@ -33,7 +33,9 @@ Made = tuple[dict[str, Array], dict[str, str]]
 @click.option("--from", "maker", type=click.Choice((EMULATOR, CUDA)), default=EMULATOR, show_default=True, help="What runs them.")
 @click.option("--library", metavar="FILE", help="The CUDA driver for --from cuda; by default libcuda.so.1 of the system.")
 @click.option("--from-command", "executable", metavar="COMMAND", help="A command that makes {outputs}/NAME.npy of {inputs}.")
-@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds, for a command or a launch.")
+@click.option(
+    "--timeout", type=float, default=60.0, show_default=True, help="Seconds, for a command, or a launch that states none."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @device_options
 def command(
@@ -58,7 +60,7 @@ def command(
     if executable is not None:
         make = partial(run_command, command=executable, timeout=timeout)
     elif maker == CUDA:
-        make = partial(run_on_gpu, library=library)
+        make = partial(run_on_gpu, library=library, timeout=timeout)
     else:
         make = partial(_run, device=device.make(), timeout=timeout)
     made = []
