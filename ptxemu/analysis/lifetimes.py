@@ -12,12 +12,14 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from types import MappingProxyType
+from typing import TypeVar
 
 from ptxemu.analysis.linear import Structure
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, writes
 from ptxemu.ir.ops import Reg
 
+Key = TypeVar("Key", bound=Hashable)
 Value = Reg | Phi  # a phi stands for what is handed over to it: it lives apart from its result
 
 
@@ -124,9 +126,9 @@ class _Chain:
         return -self.ends[crossed] if crossed < len(self.ends) else last
 
 
-def place(lifetimes: Iterable[tuple[Hashable, Lifetime, int]], start: int) -> tuple[dict[Hashable, int], int]:
+def place(lifetimes: Iterable[tuple[Key, Lifetime, int]], start: int) -> tuple[dict[Key, int], int]:
     """Offsets for (value, lifetime, bytes), from ``start`` on, and their end. Values of one size share places over time."""
-    offsets: dict[Hashable, int] = {}
+    offsets: dict[Key, int] = {}
     free: dict[int, list[int]] = {}
     live: list[tuple[int, int, int]] = []  # last position, offset, size
     end = start

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ptxemu.analysis.lifetimes import Lifetimes
 from ptxemu.analysis.linear import Linear
 from ptxemu.ir.dominators import Loop
-from ptxemu.ir.graph import Block, Phi
+from ptxemu.ir.graph import Block, Phi, writes
 from ptxemu.ir.ops import Op, Reg
 
 
@@ -27,6 +27,8 @@ class Survivors:
     """For the ops of a graph for which ``is_barrier`` holds.
 
     ``block_of``: the block of each. ``within_blocks``: registers that ops behind a barrier read in the block of their own.
+    ``lifetimes``: of registers that outlive one. ``often_written``: those that may be written several times between two, in a
+    loop without any.
     """
 
     def __init__(self, linear: Linear, mask_home: Mapping[Block, Block], is_barrier: Callable[[Op], bool]) -> None:
@@ -39,6 +41,8 @@ class Survivors:
         self._position = self._positions() if self.barriers else {}
         self._registers = {op: self._living(op) for op in self.barriers}
         self.within_blocks = {reg for registers in self._registers.values() for reg in registers}
+        self.lifetimes = {reg: life for reg, life in self._life.items() if reg in self.within_blocks}
+        self.often_written = self._written_in_loops() & self.within_blocks
         self._members: dict[Block, list[Block]] = {}
         for block, home in mask_home.items():
             self._members.setdefault(home, []).append(block)
@@ -68,6 +72,21 @@ class Survivors:
         """Those that live on from before the barrier."""
         at = self._position[op]
         return [value for value, life in self._life.items() if isinstance(value, Reg) and life.first <= at < life.last]
+
+    def _written_in_loops(self) -> set[Reg]:
+        """Registers that are written in a loop without a barrier."""
+        loops, waited = self.linear.structure.loops, set[Loop]()
+        for block in self.block_of.values():
+            loop = loops.get(block)
+            while loop is not None and loop not in waited:
+                waited.add(loop)
+                loop = loop.parent
+        found: set[Reg] = set()
+        for block, loop in loops.items():
+            if loop not in waited:
+                found.update(phi.dst for phi in block.phis)
+                found.update(reg for op in block.ops for reg in writes(op))
+        return found
 
     def _serves(self, home: Block, block: Block) -> bool:
         """Whether the mask that ``home`` has run with may be read behind a barrier of ``block``, before it runs again."""

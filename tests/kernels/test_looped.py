@@ -139,6 +139,26 @@ def test_values_of_a_loop_with_barriers() -> None:
     np.testing.assert_array_equal(launch(COUNTED, 128), [of[t % 8] for t in range(128)] * 2)
 
 
+PLACES = """
+mul.lo.u32 %r5, %r0, 3; xor.b32 %r6, %r0, 0x55; and.b32 %r7, %r0, 1; setp.eq.u32 %p1, %r7, 0;
+bar.sync 0;
+mov.u32 %r7, 0;
+L: mul.lo.u32 %r8, %r6, %r7; cvt.u64.u32 %rd3, %r8; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 5; @%p2 bra L;
+bar.sync 0;
+add.u32 %r9, %r8, %r5;
+bar.sync 0;
+selp.u32 %r9, %r9, %r5, %p1; cvt.u32.u64 %r8, %rd3; add.u32 %r9, %r9, %r8;
+st.global.u32 [%rd1], %r9;
+"""
+
+
+def test_values_outlive_different_barriers() -> None:
+    """Of several sizes, in places that they share, one of them made in a loop between two barriers."""
+    index = np.arange(256, dtype=np.uint32)
+    made = (index ^ 0x55) * 4
+    np.testing.assert_array_equal(launch(PLACES, 128), np.where(index % 2, index * 3, made + index * 3) + made)
+
+
 LOCAL = """
 .local .align 4 .b8 own[16];
 mov.u32 %r6, 0; st.local.u32 [own], %r0; st.local.u32 [own+4], %r6;

@@ -403,6 +403,9 @@ class Context:
         """The sticky flag: some widening of a pattern has wrapped in this warp."""
         return self.inst(f"load i1, ptr {self.wrapped_slot()}, align 1")
 
+    def set_wrapped(self) -> None:
+        self.stmt(f"store i1 true, ptr {self.wrapped_slot()}, align 1")
+
     def wrapped_slot(self) -> str:
         if self._wrapped is None:
             self._wrapped = self.alloca("i1")

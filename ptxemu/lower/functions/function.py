@@ -477,7 +477,7 @@ def _note_wrap(ctx: Context, op: Op) -> None:
         pattern = ctx.vector.bin("add", "i64", ctx.splat("i64", wide), offsets_literal(shape.offsets, "i64"))
         exact = ctx.vector.cast(extend, "i32", ctx.vector.cast("trunc", "i64", pattern, "i32"), "i64")
         ctx.keep_correction(op, ctx.vector.bin("sub", "i64", exact, pattern))
-        ctx.stmt(f"store i1 true, ptr {ctx.wrapped_slot()}, align 1")
+        ctx.set_wrapped()
         return []
 
     def clear() -> list[str]:

@@ -4,21 +4,23 @@ The function is called for the first warp.  Where a warp has come to its end or 
 to the next warp, and behind the last one to the first again, until all have exited.  So a barrier is a jump: every warp
 that has not exited has come to one when its turn comes round.
 
-What a warp needs behind a barrier is copied to the *record* of the warp before, and back when its turn comes
-(:mod:`ptxemu.analysis.survivors`).  So the values of all warps share the slots of the function.
+What a warp needs behind a barrier is copied to the *record* of the warp, and back when its turn comes
+(:mod:`ptxemu.analysis.survivors`).  So the values of all warps share the slots of the function.  A register goes to its place in
+the record when it is written, and stays there for all barriers that it outlives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ptxemu.analysis.lifetimes import place
 from ptxemu.analysis.masks import representatives
-from ptxemu.analysis.survivors import Survivors
+from ptxemu.analysis.survivors import Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import is_grid_barrier
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.ops import Imm, Op
+from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
@@ -51,7 +53,7 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors |
     if waits and any(block.table for block in kernel.blocks):
         return None
     survivors = Survivors(uniformity.linear, representatives(uniformity.linear), is_jump)
-    return survivors if all(_size(survivors, op, uniformity) <= LARGEST_RECORD for op in survivors.barriers) else None
+    return survivors if _size(survivors, uniformity) <= LARGEST_RECORD else None
 
 
 def _may_wait(op: Op) -> bool:
@@ -59,11 +61,27 @@ def _may_wait(op: Op) -> bool:
     return bool(op.effects.waits or op.effects.arrives) or is_grid_barrier(op)
 
 
-def _size(survivors: Survivors, op: Op, uniformity: Uniformity) -> int:
-    """Bytes of the values that outlive a barrier."""
-    found = survivors.of(op)
-    values = [*found.registers, *(phi.dst for phi in found.phis)]
-    return sum(reg.type.bytes * (1 if uniformity.shape(reg) is not None else LANES) for reg in values)
+def _size(survivors: Survivors, uniformity: Uniformity) -> int:
+    """Bytes of the values of a record."""
+    _, registers = _places(survivors, uniformity, 0)
+    phis = [survivors.of(op).phis for op in survivors.barriers]
+    return registers + max((sum(_bytes(phi.dst, uniformity) for phi in waiting) for waiting in phis), default=0)
+
+
+def _places(survivors: Survivors, uniformity: Uniformity, start: int) -> tuple[dict[Reg, int], int]:
+    """Offsets in the record of the registers that outlive barriers, from ``start`` on, and their end."""
+    sizes = {reg: _bytes(reg, uniformity) for reg in survivors.lifetimes}
+    places: dict[Reg, int] = {}
+    end = start
+    for size in sorted(set(sizes.values()), reverse=True):  # powers of two, so that all are aligned
+        lifetimes = [(reg, life, size) for reg, life in survivors.lifetimes.items() if sizes[reg] == size]
+        found, end = place(lifetimes, end)
+        places.update(found)
+    return places, end
+
+
+def _bytes(reg: Reg, uniformity: Uniformity) -> int:
+    return reg.type.bytes * (1 if uniformity.shape(reg) is not None else LANES)
 
 
 def is_jump(op: Op) -> bool:
@@ -85,6 +103,18 @@ class LoopedContext(Context):
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         super().__init__(uniformity, layout, unit)
         self.head: list[str] = []  # before the first turn
+        self.recorded: dict[Reg, int] = {}  # offsets in the record of registers that are stored there when they are written
+        self.flag: int | None = None  # the offset of that of wrapped widenings
+
+    def bind(self, reg: Reg, value: str) -> None:
+        super().bind(reg, value)
+        if reg in self.recorded:
+            _store(self, self.full_type(reg), value, self.recorded[reg])
+
+    def set_wrapped(self) -> None:
+        super().set_wrapped()
+        if self.flag is not None:
+            _store(self, "i1", "true", self.flag)
 
     def field(self, name: str) -> str:
         if name in self._fields or name in OF_A_WARP:
@@ -106,6 +136,8 @@ class LoopedBuilder(FunctionBuilder):
         super().__init__(graph, uniformity, layout, unit)
         self.survivors = survivors
         self.record = 0  # bytes of a warp's record
+        self.places: dict[Reg, int] = {}  # of registers in it
+        self.registers_end = 0
         self.beginning: list[str] = []  # what a warp does before its first block
         self.resumed: list[str] = []  # labels behind the barriers
 
@@ -121,6 +153,16 @@ class LoopedBuilder(FunctionBuilder):
         self.ctx.shared_regs |= self.survivors.within_blocks
         self.entries = self._entries()
         self._make_slots()
+        self._make_record()
+
+    def _make_record(self) -> None:
+        """A place for each register that outlives a barrier, behind the corrections."""
+        self.places, self.record = _places(self.survivors, self.ctx.uniformity, self.record)
+        if self.ctx.corrections and self.survivors.barriers:
+            self.ctx.flag, self.record = self.record, self.record + 1
+            self.beginning += ["  %wrapped = " + _at(self.record - 1), "  store i1 false, ptr %wrapped, align 1"]
+        self.registers_end = self.record
+        self.ctx.recorded = {reg: self.places[reg] for reg in self.places if reg not in self.survivors.often_written}
 
     def _cut(self, ops: list[Op]) -> list[Segment]:
         """Barriers are segments of their own."""
@@ -138,7 +180,7 @@ class LoopedBuilder(FunctionBuilder):
         """In the record, as it is read so rarely that copies would not pay."""
         if not self.survivors.barriers:
             return super()._correction()
-        slot = self.ctx.once(f"correction.{self.record}", f"getelementptr i8, ptr %record, i64 {self.record}")
+        slot = self.ctx.once(f"correction.{self.record}", _at(self.record))
         self.beginning.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
         self.record += bytes_of(WORD)
         return slot
@@ -152,21 +194,23 @@ class LoopedBuilder(FunctionBuilder):
             super()._segment(segment)
 
     def _barrier(self, op: Op) -> None:
-        ctx, block = self.ctx, self.survivors.block_of[op]
+        ctx, block, found = self.ctx, self.survivors.block_of[op], self.survivors.of(op)
         self._tell(op)
         ctx.settle()
-        slots = self._surviving(op)
-        offsets = self._offsets([kind for kind, _ in slots])
-        for (kind, slot), offset in zip(slots, offsets):
-            _move(ctx, kind, slot, _at(ctx, offset))
+        registers = [(ctx.full_type(reg), ctx.slot(reg), self.places[reg]) for reg in found.registers]
+        changing = self._changing(found)
+        written = [place for place, reg in zip(registers, found.registers) if reg not in ctx.recorded]
+        for kind, slot, offset in [*written, *changing]:
+            _store(ctx, kind, ctx.inst(f"load {kind}, ptr {slot}, align 64"), offset)
         label = f"resume{len(self.resumed) + 1}"
         self.resumed.append(label)
         ctx.stmt(f"store i32 {len(self.resumed)}, ptr %place, align 4")
         ctx.jump("next")
         ctx.start(label)
         ctx.forget()
-        for (kind, slot), offset in zip(slots, offsets):
-            _move(ctx, kind, _at(ctx, offset), slot)
+        flag = [("i1", ctx.wrapped_slot(), ctx.flag)] if ctx.flag is not None else []
+        for kind, slot, offset in [*registers, *flag, *changing]:
+            ctx.stmt(f"store {kind} {_load(ctx, kind, offset)}, ptr {slot}, align 64")
         ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[self.mask_home[block]]}, align 64")
 
     def _tell(self, op: Op) -> None:
@@ -185,29 +229,19 @@ class LoopedBuilder(FunctionBuilder):
 
         ctx.when(watched, tell, None, [], likely=False)
 
-    def _surviving(self, op: Op) -> list[tuple[str, str]]:
-        """The slots of what is needed behind a barrier, with their types."""
-        ctx, found = self.ctx, self.survivors.of(op)
-        slots = [(ctx.full_type(reg), ctx.slot(reg)) for reg in found.registers if reg in ctx.shared_regs]
-        slots += [(ctx.full_type(phi.dst), self.phis[phi]) for phi in found.phis]
+    def _changing(self, found: Survivor) -> list[tuple[str, str, int]]:
+        """What may change between barriers and is stored at each: types, slots, offsets in the record, behind the registers."""
+        slots = [(self.ctx.full_type(phi.dst), self.phis[phi]) for phi in found.phis]
         slots += [(MASK, self.waiting[block]) for block in found.waiting]
         slots += [(MASK, self.running[block]) for block in found.running]
-        if ctx.corrections:
-            slots.append(("i1", ctx.wrapped_slot()))
-        return slots
-
-    def _offsets(self, kinds: list[str]) -> list[int]:
-        """Places in the record, behind what is always there."""
-        offsets = []
-        end = len(self.ctx.corrections) * bytes_of(WORD)
-        for kind in kinds:
-            size = bytes_of(kind)
-            step = min(size, ALIGN)
-            end = -(-end // step) * step
-            offsets.append(end)
-            end += size
+        places = []
+        end = self.registers_end
+        for kind, slot in slots:
+            end = -(-end // _alignment(kind)) * _alignment(kind)
+            places.append((kind, slot, end))
+            end += bytes_of(kind)
         self.record = max(self.record, end)
-        return offsets
+        return places
 
     # -- turns
 
@@ -295,10 +329,19 @@ class LoopedBuilder(FunctionBuilder):
         ]
 
 
-def _at(ctx: Context, offset: int) -> str:
-    return ctx.inst(f"getelementptr i8, ptr %record, i64 {offset}")
+def _store(ctx: Context, kind: str, value: str, offset: int) -> None:
+    """Store a value in the record of the warp."""
+    ctx.stmt(f"store {kind} {value}, ptr {ctx.inst(_at(offset))}, align {_alignment(kind)}")
 
 
-def _move(ctx: Context, kind: str, source: str, target: str) -> None:
-    align = min(bytes_of(kind), ALIGN)
-    ctx.stmt(f"store {kind} {ctx.inst(f'load {kind}, ptr {source}, align {align}')}, ptr {target}, align {align}")
+def _load(ctx: Context, kind: str, offset: int) -> str:
+    return ctx.inst(f"load {kind}, ptr {ctx.inst(_at(offset))}, align {_alignment(kind)}")
+
+
+def _at(offset: int) -> str:
+    """An address in the record."""
+    return f"getelementptr i8, ptr %record, i64 {offset}"
+
+
+def _alignment(kind: str) -> int:
+    return min(bytes_of(kind), ALIGN)
