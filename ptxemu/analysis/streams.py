@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ptxemu.analysis.trips import makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph, Phi, reads, registers, writes
@@ -113,31 +114,12 @@ def _closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: s
 def _independent(blocks: list[Block]) -> bool:
     """Whether addresses do not follow from what earlier trips have loaded: the loads of a chain would wait for each other, lane
     after lane."""
-    made: dict[Reg, Op | Phi] = {phi.dst: phi for block in blocks for phi in block.phis}
-    made |= {reg: op for block in blocks for op in block.ops for reg in writes(op)}
-    header, latch = blocks[0], blocks[0].preds
-    stepping = {phi for phi in header.phis if _steps(phi, [block for block in latch if block in blocks], made)}
+    made = makers(blocks)
+    header = blocks[0]
+    latches = [block for block in header.preds if block in blocks]
+    stepping = {phi for phi in header.phis if steps(phi, latches, made)[0]}
     for op in (op for block in blocks for op in block.ops if op.accesses):
-        sources = _sources(registers(op.access.address), made)
-        if any(isinstance(source, Phi) and source not in stepping for source in sources):
+        followed, _ = sources(registers(op.access.address), made)
+        if any(isinstance(source, Phi) and source not in stepping for source in followed):
             return False
     return True
-
-
-def _steps(phi: Phi, latches: list[Block], made: dict[Reg, Op | Phi]) -> bool:
-    """Whether a value of the header follows from that of the trip before alone."""
-    start = [arg for latch in latches if isinstance(arg := phi.args[latch], Reg)]
-    return all(source is phi or (isinstance(source, Op) and not source.accesses) for source in _sources(start, made))
-
-
-def _sources(start: Iterable[Reg], made: dict[Reg, Op | Phi]) -> set[Op | Phi]:
-    """What makes values in a loop, down to its phis."""
-    found: set[Op | Phi] = set()
-    work = list(start)
-    while work:
-        maker = made.get(work.pop())
-        if maker is not None and maker not in found:
-            found.add(maker)
-            if isinstance(maker, Op):
-                work.extend(reads(maker))
-    return found

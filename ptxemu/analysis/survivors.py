@@ -1,8 +1,8 @@
-"""What a warp needs behind a barrier, of all that is kept between blocks of linearized code."""
+"""What a warp needs where it goes on behind a barrier or in a loop, of all that is kept between blocks of linearized code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ptxemu.analysis.lifetimes import Lifetimes
@@ -10,6 +10,9 @@ from ptxemu.analysis.linear import Linear
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, writes
 from ptxemu.ir.ops import Op, Reg
+
+Point = Op | Block
+"""A barrier, or the end of a loop: its latch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,57 +27,62 @@ class Survivor:
 
 
 class Survivors:
-    """For the ops of a graph for which ``is_barrier`` holds.
+    """For the *points* where a warp may give way to others: the ops of a graph for which ``is_barrier`` holds, and the latches of
+    ``loops``, behind what they hand over to the header.
 
-    ``block_of``: the block of each. ``within_blocks``: registers that ops behind a barrier read in the block of their own.
-    ``lifetimes``: of registers that outlive one. ``often_written``: those that may be written several times between two, in a
-    loop without any.
+    ``block_of``: the block of each. ``registers``: those that are needed behind one, also by ops in the block of their own.
+    ``lifetimes``: theirs. ``often_written``: those that may be written several times between two, in a loop without any.
     """
 
-    def __init__(self, linear: Linear, mask_home: Mapping[Block, Block], is_barrier: Callable[[Op], bool]) -> None:
+    def __init__(
+        self, linear: Linear, mask_home: Mapping[Block, Block], is_barrier: Callable[[Op], bool], loops: Iterable[Loop] = ()
+    ) -> None:
         self.linear = linear
         self.mask_home = mask_home
         structure = linear.structure
-        self.block_of = {op: block for block in structure.order for op in block.ops if is_barrier(op)}
-        self.barriers = list(self.block_of)
-        self._life = Lifetimes(structure).of if self.barriers else {}
-        self._position = self._positions() if self.barriers else {}
-        self._registers = {op: self._living(op) for op in self.barriers}
-        self.within_blocks = {reg for registers in self._registers.values() for reg in registers}
-        self.lifetimes = {reg: life for reg, life in self._life.items() if reg in self.within_blocks}
-        self.often_written = self._written_in_loops() & self.within_blocks
+        self.loops = {loop.latches[0]: loop for loop in loops}
+        self.barriers = {op: block for block in structure.order for op in block.ops if is_barrier(op)}
+        self.block_of: dict[Point, Block] = {latch: latch for latch in self.loops}
+        self.block_of |= {op: block for op, block in self.barriers.items()}
         self._members: dict[Block, list[Block]] = {}
         for block, home in mask_home.items():
             self._members.setdefault(home, []).append(block)
+        life = Lifetimes(structure).of if self.block_of else {}
+        self.lifetimes = {value: span for value, span in life.items() if isinstance(value, Reg)}
+        self._registers = dict(self._living()) if self.block_of else {}
+        self.registers = {reg for registers in self._registers.values() for reg in registers}
+        self.lifetimes = {reg: span for reg, span in self.lifetimes.items() if reg in self.registers}
+        self.often_written = self._written_in_loops() & self.registers
 
-    def _positions(self) -> dict[Op, int]:
-        """As :class:`Lifetimes` counts."""
-        found: dict[Op, int] = {}
-        start = 0
-        for block in self.linear.structure.order:
-            for index, op in enumerate(block.ops, 1):
-                if op in self.block_of:
-                    found[op] = start + index
-            start += len(block.ops) + 2
-        return found
-
-    def of(self, op: Op) -> Survivor:
-        block = self.block_of[op]
+    def of(self, point: Point) -> Survivor:
+        block = self.block_of[point]
         pending = self.linear.pending(block)
+        if isinstance(point, Block):
+            header = self.loops[point].header
+            pending = list(dict.fromkeys([header, *self.linear.pending(header)]))
         return Survivor(
-            self._registers[op],
+            self._registers[point],
             [phi for waiting in pending for phi in waiting.phis],
             [waiting for waiting in pending if self.mask_home[waiting] is waiting],
             [home for home in self._members if self._serves(home, block)],
         )
 
-    def _living(self, op: Op) -> list[Reg]:
-        """Those that live on from before the barrier."""
-        at = self._position[op]
-        return [value for value, life in self._life.items() if isinstance(value, Reg) and life.first <= at < life.last]
+    def _living(self) -> Iterator[tuple[Point, list[Reg]]]:
+        """The registers that live on from before each point. Positions are those of :class:`Lifetimes`."""
+        begins: dict[Block, int] = {}
+        start = 0
+        for block in self.linear.structure.order:
+            begins[block] = start
+            for at, op in enumerate(block.ops, start + 1):
+                if op in self.barriers:
+                    yield op, [reg for reg, life in self.lifetimes.items() if life.first <= at < life.last]
+            start += len(block.ops) + 2
+        for latch, loop in self.loops.items():
+            first, last = begins[loop.header], max(begins[block] + len(block.ops) + 1 for block in loop.blocks)
+            yield latch, [reg for reg, life in self.lifetimes.items() if life.first <= first and last <= life.last]
 
     def _written_in_loops(self) -> set[Reg]:
-        """Registers that are written in a loop without a barrier."""
+        """Registers that are written in a loop without a point."""
         loops, waited = self.linear.structure.loops, set[Loop]()
         for block in self.block_of.values():
             loop = loops.get(block)

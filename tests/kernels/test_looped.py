@@ -226,3 +226,40 @@ def test_functions_are_called_for_each_warp() -> None:
     run(kernel(GLOBAL_INDEX + OUT + body, declarations=declarations), 1, 96, out)
     of = [1, 1, 2, 6, 24, 120, 720, 5040]
     np.testing.assert_array_equal(out, [of[t % 8] for t in range(96)])
+
+
+STRIDES = """
+mov.u32 %r6, %tid.x; mov.u32 %r7, %ntid.x; mov.u32 %r9, words; mov.u32 %r12, 0;
+st.shared.u32 [%r9], %r12; bar.sync 0;
+mov.u32 %r10, %r0; mov.u32 %r11, %nctaid.x; mul.lo.u32 %r11, %r11, %r7;
+setp.ge.u32 %p1, %r10, COUNT; @%p1 bra DONE;
+L: ld.param.u64 %rd2, [out]; mul.wide.u32 %rd3, %r10, 4; add.u64 %rd2, %rd2, %rd3;
+ld.global.u32 %r5, [%rd2]; atom.shared.add.u32 %r13, [%r9], 1; mad.lo.u32 %r5, %r5, 65536, %r13; st.global.u32 [%rd2], %r5;
+add.u32 %r12, %r12, 1; add.u32 %r10, %r10, %r11; setp.lt.u32 %p1, %r10, COUNT; @%p1 bra L;
+DONE: bar.sync 0;
+ld.shared.u32 %r5, [%r9]; setp.ge.u32 %p1, %r0, %r11; @%p1 exit;
+ld.param.u64 %rd2, [out]; add.u32 %r10, %r0, COUNT; mul.wide.u32 %rd3, %r10, 4; add.u64 %rd2, %rd2, %rd3;
+mad.lo.u32 %r5, %r5, 65536, %r12; st.global.u32 [%rd2], %r5;
+"""
+
+
+def test_warps_go_through_strides_together() -> None:
+    """Each takes eight trips of the loop at a time, and none passes the barrier before all have left it."""
+    block, grid, count = 96, 2, 192 * 19 + 40
+    body = STRIDES.replace("COUNT", str(count))
+    assert facts(body).looped
+    words = np.ones(count + block * grid, np.uint32)
+    run(text(body), grid, block, words)
+    assert set(words[:count] >> 16) == {1}
+    tickets = words[:count] & 0xFFFF
+    index = np.arange(count)
+    for cta in range(grid):
+        own = index // block % grid == cta
+        assert sorted(tickets[own]) == list(range(own.sum()))
+    trip, warp = index // (block * grid), index % block // 32
+    early = (trip < 16) & (index // block % grid == 0)
+    turns = (trip[early] // 8 * 3 + warp[early]) * 8 + trip[early] % 8
+    np.testing.assert_array_equal(tickets[early], turns * 32 + index[early] % 32)
+    trips = [len(range(thread, count, block * grid)) for thread in range(block * grid)]
+    total = [(index // block % grid == cta).sum() for cta in range(grid) for _ in range(block)]
+    np.testing.assert_array_equal(words[count:], np.multiply(total, 65536) + trips)

@@ -381,8 +381,11 @@ class FunctionBuilder:
             ctx.call("void", "pe_yield", ("ptr", "%w"))
         else:
             poll_stop(ctx)
-        ctx.jump(self.name(header))
+        self._again(block)
         # When no lane reaches the latch its test has already gone on to what waits after the loop.
+
+    def _again(self, latch: Block) -> None:
+        self.ctx.jump(self.name(latch.succs[0]))
 
 
 def _returns(block: Block) -> bool:

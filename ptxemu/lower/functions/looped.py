@@ -4,41 +4,47 @@ The function is called for the first warp.  Where a warp has come to its end or 
 to the next warp, and behind the last one to the first again, until all have exited.  So a barrier is a jump: every warp
 that has not exited has come to one when its turn comes round.
 
-What a warp needs behind a barrier is copied to the *record* of the warp, and back when its turn comes
-(:mod:`ptxemu.analysis.survivors`).  So the values of all warps share the slots of the function.  A register goes to its place in
-the record when it is written, and stays there for all barriers that it outlives.
+In loops that go through memory in strides, warps give way after some trips, so that they stay together
+(:mod:`ptxemu.analysis.strides`).  While some are in such a loop, those that have come to a barrier have no turn.
+
+What a warp needs when its turn comes again is in the *record* of the warp (:mod:`ptxemu.analysis.survivors`).  So the values of
+all warps share the slots of the function.  A register goes to its place in the record when it is written, and stays there for
+all barriers that it outlives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptxemu.analysis.lifetimes import place
 from ptxemu.analysis.masks import representatives
-from ptxemu.analysis.survivors import Survivor, Survivors
+from ptxemu.analysis.strides import strided
+from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
-from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import is_grid_barrier
-from ptxemu.ir.graph import Graph
+from ptxemu.ir.dominators import Loop
+from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.lower.core.context import MASK, WORD, Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.scratch import bytes_of
 from ptxemu.lower.core.segments import Segment, cut
+from ptxemu.lower.functions import records
 from ptxemu.lower.functions.function import FunctionBuilder
+from ptxemu.lower.functions.lane_loops import lane_loops
 
 WARPS = 32  # of a CTA at most
-ALIGN = 64
 MOST_BARRIERS = 64  # in the text: LLVM takes the number of barriers times that of values, at each of which all of them meet
 LARGEST_RECORD = 4096  # bytes of values; there is one for each warp in the function's frame, all of which is touched
 OF_A_WARP = {"local_base", "active", "warpid", "pos", "space", "exited"}  # fields that differ between the warps of a CTA
 NUMBERS = 16  # of barriers
-BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of barriers, from 1 on
+TRIPS = 8  # of a loop until a warp gives way: enough for the processor to see a stream in what all warps read
+BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of points, from 1 on, in loops from IN_LOOPS on
+IN_LOOPS = 1 << 16
 
 
 def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors | None:
-    """What outlives the barriers of a kernel, ``graphs[0]`` with its device functions; None if it cannot be looped.
+    """What outlives the turns of warps in a kernel, ``graphs[0]`` with its device functions; None if it cannot be looped.
 
     In one that can, warps wait for each other at most where a jump does it, in few places, and need little behind them.
     """
@@ -50,38 +56,32 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors |
     waits = [op for block in kernel.blocks for op in block.ops if _may_wait(op)]
     if not all(map(is_jump, waits)) or len(waits) > MOST_BARRIERS or len({op["a"].bits for op in waits}) > 1:
         return None
-    if waits and any(block.table for block in kernel.blocks):
+    tables = any(block.table for block in kernel.blocks)
+    if waits and tables:
         return None
-    survivors = Survivors(uniformity.linear, representatives(uniformity.linear), is_jump)
-    return survivors if _size(survivors, uniformity) <= LARGEST_RECORD else None
+    loops = [] if tables else _strided(kernel, uniformity)
+    homes = representatives(uniformity.linear)
+    for chosen in [loops, []] if 0 < len(loops) <= MOST_BARRIERS - len(waits) else [[]]:
+        survivors = Survivors(uniformity.linear, homes, is_jump, chosen)
+        if records.size(survivors, uniformity) <= LARGEST_RECORD:
+            return survivors
+    return None
+
+
+def _strided(kernel: Graph, uniformity: Uniformity) -> list[Loop]:
+    """The loops in which warps give way."""
+    found = strided(kernel, uniformity)
+    lane_by_lane = lane_loops(kernel, uniformity) if found else {}
+    return [loop for loop in found if loop.header not in lane_by_lane and not any(map(_waits, loop.blocks))]
+
+
+def _waits(block: Block) -> bool:
+    return any(map(_may_wait, block.ops))
 
 
 def _may_wait(op: Op) -> bool:
     """Whether warps may wait at an op for others, or it counts threads for those that do."""
     return bool(op.effects.waits or op.effects.arrives) or is_grid_barrier(op)
-
-
-def _size(survivors: Survivors, uniformity: Uniformity) -> int:
-    """Bytes of the values of a record."""
-    _, registers = _places(survivors, uniformity, 0)
-    phis = [survivors.of(op).phis for op in survivors.barriers]
-    return registers + max((sum(_bytes(phi.dst, uniformity) for phi in waiting) for waiting in phis), default=0)
-
-
-def _places(survivors: Survivors, uniformity: Uniformity, start: int) -> tuple[dict[Reg, int], int]:
-    """Offsets in the record of the registers that outlive barriers, from ``start`` on, and their end."""
-    sizes = {reg: _bytes(reg, uniformity) for reg in survivors.lifetimes}
-    places: dict[Reg, int] = {}
-    end = start
-    for size in sorted(set(sizes.values()), reverse=True):  # powers of two, so that all are aligned
-        lifetimes = [(reg, life, size) for reg, life in survivors.lifetimes.items() if sizes[reg] == size]
-        found, end = place(lifetimes, end)
-        places.update(found)
-    return places, end
-
-
-def _bytes(reg: Reg, uniformity: Uniformity) -> int:
-    return reg.type.bytes * (1 if uniformity.shape(reg) is not None else LANES)
 
 
 def is_jump(op: Op) -> bool:
@@ -109,12 +109,12 @@ class LoopedContext(Context):
     def bind(self, reg: Reg, value: str) -> None:
         super().bind(reg, value)
         if reg in self.recorded:
-            _store(self, self.full_type(reg), value, self.recorded[reg])
+            records.store(self, self.full_type(reg), value, self.recorded[reg])
 
     def set_wrapped(self) -> None:
         super().set_wrapped()
         if self.flag is not None:
-            _store(self, "i1", "true", self.flag)
+            records.store(self, "i1", "true", self.flag)
 
     def field(self, name: str) -> str:
         if name in self._fields or name in OF_A_WARP:
@@ -139,7 +139,9 @@ class LoopedBuilder(FunctionBuilder):
         self.places: dict[Reg, int] = {}  # of registers in it
         self.registers_end = 0
         self.beginning: list[str] = []  # what a warp does before its first block
-        self.resumed: list[str] = []  # labels behind the barriers
+        self.resumed: list[tuple[int, str]] = []  # places where turns begin, and their labels
+        self.in_loops = bool(survivors.loops)
+        self.held = bool(survivors.loops and survivors.barriers)  # whether warps at barriers may have to pass up their turn
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return LoopedContext(uniformity, layout, unit)
@@ -150,17 +152,17 @@ class LoopedBuilder(FunctionBuilder):
         self.lane_loops = self._lane_loops()
         self.segments = self._segmented()
         self._find_shared_values()
-        self.ctx.shared_regs |= self.survivors.within_blocks
+        self.ctx.shared_regs |= self.survivors.registers
         self.entries = self._entries()
         self._make_slots()
         self._make_record()
 
     def _make_record(self) -> None:
         """A place for each register that outlives a barrier, behind the corrections."""
-        self.places, self.record = _places(self.survivors, self.ctx.uniformity, self.record)
-        if self.ctx.corrections and self.survivors.barriers:
+        self.places, self.record = records.places(self.survivors, self.ctx.uniformity, self.record)
+        if self.ctx.corrections and self.survivors.block_of:
             self.ctx.flag, self.record = self.record, self.record + 1
-            self.beginning += ["  %wrapped = " + _at(self.record - 1), "  store i1 false, ptr %wrapped, align 1"]
+            self.beginning += ["  %wrapped = " + records.at(self.record - 1), "  store i1 false, ptr %wrapped, align 1"]
         self.registers_end = self.record
         self.ctx.recorded = {reg: self.places[reg] for reg in self.places if reg not in self.survivors.often_written}
 
@@ -178,9 +180,9 @@ class LoopedBuilder(FunctionBuilder):
 
     def _correction(self) -> str:
         """In the record, as it is read so rarely that copies would not pay."""
-        if not self.survivors.barriers:
+        if not self.survivors.block_of:
             return super()._correction()
-        slot = self.ctx.once(f"correction.{self.record}", _at(self.record))
+        slot = self.ctx.once(f"correction.{self.record}", records.at(self.record))
         self.beginning.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
         self.record += bytes_of(WORD)
         return slot
@@ -194,24 +196,45 @@ class LoopedBuilder(FunctionBuilder):
             super()._segment(segment)
 
     def _barrier(self, op: Op) -> None:
-        ctx, block, found = self.ctx, self.survivors.block_of[op], self.survivors.of(op)
+        ctx, block = self.ctx, self.survivors.barriers[op]
         self._tell(op)
         ctx.settle()
+        self._give_way(op, len(self.resumed) + 1)
+        ctx.forget()
+        ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[self.mask_home[block]]}, align 64")
+
+    def _again(self, latch: Block) -> None:
+        """Go round again, after some trips only when all other warps have had their turn."""
+        if latch not in self.survivors.loops:
+            super()._again(latch)
+            return
+        ctx, rest = self.ctx, self.ctx.new_label("rest")
+        trips = ctx.scalar.bin("add", "i32", ctx.inst("load i32, ptr %trips, align 4"), "1")
+        ctx.stmt(f"store i32 {trips}, ptr %trips, align 4")
+        enough = ctx.scalar.icmp("eq", "i32", trips, str(TRIPS))
+        ctx.stmt(f"br i1 {enough}, label %{rest}, label %{self.name(latch.succs[0])}")
+        ctx.start(rest)
+        if self.held:
+            ctx.stmt("store i32 1, ptr %behind, align 4")
+        self._give_way(latch, IN_LOOPS + len(self.resumed))
+        super()._again(latch)
+
+    def _give_way(self, point: Point, number: int) -> None:
+        """The turn of the next warp; goes on when that of this one comes again."""
+        ctx, found = self.ctx, self.survivors.of(point)
         registers = [(ctx.full_type(reg), ctx.slot(reg), self.places[reg]) for reg in found.registers]
         changing = self._changing(found)
         written = [place for place, reg in zip(registers, found.registers) if reg not in ctx.recorded]
         for kind, slot, offset in [*written, *changing]:
-            _store(ctx, kind, ctx.inst(f"load {kind}, ptr {slot}, align 64"), offset)
-        label = f"resume{len(self.resumed) + 1}"
-        self.resumed.append(label)
-        ctx.stmt(f"store i32 {len(self.resumed)}, ptr %place, align 4")
+            records.store(ctx, kind, ctx.inst(f"load {kind}, ptr {slot}, align 64"), offset)
+        ctx.stmt(f"store i32 {number}, ptr %place, align 4")
         ctx.jump("next")
+        label = f"resume{len(self.resumed) + 1}"
+        self.resumed.append((number, label))
         ctx.start(label)
-        ctx.forget()
         flag = [("i1", ctx.wrapped_slot(), ctx.flag)] if ctx.flag is not None else []
         for kind, slot, offset in [*registers, *flag, *changing]:
-            ctx.stmt(f"store {kind} {_load(ctx, kind, offset)}, ptr {slot}, align 64")
-        ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[self.mask_home[block]]}, align 64")
+            ctx.stmt(f"store {kind} {records.load(ctx, kind, offset)}, ptr {slot}, align 64")
 
     def _tell(self, op: Op) -> None:
         """Where somebody watches barriers, say who arrives."""
@@ -237,7 +260,7 @@ class LoopedBuilder(FunctionBuilder):
         places = []
         end = self.registers_end
         for kind, slot in slots:
-            end = -(-end // _alignment(kind)) * _alignment(kind)
+            end = -(-end // records.alignment(kind)) * records.alignment(kind)
             places.append((kind, slot, end))
             end += bytes_of(kind)
         self.record = max(self.record, end)
@@ -260,6 +283,9 @@ class LoopedBuilder(FunctionBuilder):
         ctx.stmt(f"br i1 %round.over, label %{'round' if self.resumed else 'return'}, label %turn")
         if self.resumed:
             ctx.start("round")
+            if self.held:
+                ctx.stmt("store i32 " + ctx.inst("load i32, ptr %behind, align 4") + ", ptr %only.behind, align 4")
+                ctx.stmt("store i32 0, ptr %behind, align 4")
             ctx.stmt("%some.left = load i32, ptr %left, align 4")
             ctx.stmt("%all.over = icmp eq i32 %some.left, 0")
             ctx.stmt("br i1 %all.over, label %return, label %turn")
@@ -289,10 +315,17 @@ class LoopedBuilder(FunctionBuilder):
             f"  %records = alloca [{WARPS} x [{self._record_bytes()} x i8]], align 64",
             "  %left = alloca i32",
             f"  store <{WARPS} x i32> zeroinitializer, ptr %places, align 64",
+            *(["  %trips = alloca i32"] if self.in_loops else []),
+            *(self._of_rounds() if self.held else []),
         ]
 
+    def _of_rounds(self) -> list[str]:
+        """Whether warps have given way in a loop in this round, and whether only such have their turn in it."""
+        names = ("%behind", "%only.behind")
+        return [f"  {name} = alloca i32" for name in names] + [f"  store i32 0, ptr {name}, align 4" for name in names]
+
     def _record_bytes(self) -> int:
-        return max(-(-self.record // ALIGN), 1) * ALIGN
+        return max(-(-self.record // records.ALIGN), 1) * records.ALIGN
 
     def _bounds(self, warps: str, stride: str) -> list[str]:
         lines = [f"  %cta.bytes = mul i32 {warps}, {stride}", "  %cta.bytes.wide = zext i32 %cta.bytes to i64"]
@@ -321,27 +354,21 @@ class LoopedBuilder(FunctionBuilder):
     def _dispatch(self) -> list[str]:
         if not self.resumed:
             return []
-        targets = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(self.resumed, 1))
+        targets = " ".join(f"i32 {number}, label %{label}" for number, label in self.resumed)
         return [
-            "  %at = load i32, ptr %place, align 4",
+            *(["  store i32 0, ptr %trips, align 4"] if self.in_loops else []),
+            f"  {'%at' if not self.held else '%stopped.at'} = load i32, ptr %place, align 4",
+            *(self._hold() if self.held else []),
             f"  switch i32 %at, label %next [ i32 {BEGIN}, label %begin {targets} ]",
             "begin:",
         ]
 
-
-def _store(ctx: Context, kind: str, value: str, offset: int) -> None:
-    """Store a value in the record of the warp."""
-    ctx.stmt(f"store {kind} {value}, ptr {ctx.inst(_at(offset))}, align {_alignment(kind)}")
-
-
-def _load(ctx: Context, kind: str, offset: int) -> str:
-    return ctx.inst(f"load {kind}, ptr {ctx.inst(_at(offset))}, align {_alignment(kind)}")
-
-
-def _at(offset: int) -> str:
-    """An address in the record."""
-    return f"getelementptr i8, ptr %record, i64 {offset}"
-
-
-def _alignment(kind: str) -> int:
-    return min(bytes_of(kind), ALIGN)
+    def _hold(self) -> list[str]:
+        """Warps at barriers pass up their turn as long as others have not come to one."""
+        return [
+            "  %only.some = load i32, ptr %only.behind, align 4",
+            "  %some.behind = icmp ne i32 %only.some, 0",
+            f"  %at.barrier = icmp ult i32 %stopped.at, {IN_LOOPS}",
+            "  %passed.up = and i1 %some.behind, %at.barrier",
+            f"  %at = select i1 %passed.up, i32 {OVER}, i32 %stopped.at",
+        ]
