@@ -16,13 +16,15 @@ from ptxemu.ir.types import ScalarType
 class Operation:
     """One operation. ``classes`` are those of ``u`` (unsigned and untyped), ``s`` (signed) and ``f`` (floating point).
 
-    ``word`` is "" where PTX lacks it.  ``idempotent``: done again with the same operands, it leaves memory as it is.
+    ``word`` is "" where PTX lacks it.  ``idempotent``: done again with the same operands, it leaves memory as it is.  ``binary``:
+    LLVM has an instruction of that word.
     """
 
     name: str
     classes: str
     word: str = ""
     idempotent: bool = False
+    binary: bool = False
 
     @property
     def code(self) -> int:
@@ -31,7 +33,7 @@ class Operation:
 
 
 OPERATIONS = [
-    Operation("ADD", "us", "add"),
+    Operation("ADD", "us", "add", binary=True),
     Operation("SUB", "us"),
     Operation("INC", "us"),
     Operation("DEC", "us"),
@@ -39,9 +41,9 @@ OPERATIONS = [
     Operation("UMAX", "u", "max", idempotent=True),
     Operation("XCHG", "us", "exch", idempotent=True),
     Operation("CAS", "us", "cas", idempotent=True),
-    Operation("AND", "us", "and", idempotent=True),
-    Operation("OR", "us", "or", idempotent=True),
-    Operation("XOR", "us", "xor"),
+    Operation("AND", "us", "and", idempotent=True, binary=True),
+    Operation("OR", "us", "or", idempotent=True, binary=True),
+    Operation("XOR", "us", "xor", binary=True),
     Operation("SMIN", "s", "min", idempotent=True),
     Operation("SMAX", "s", "max", idempotent=True),
     Operation("PREDEC", "us"),

@@ -53,6 +53,25 @@ def test_lanes_are_served_in_order(places: list[int], n: int) -> None:
     np.testing.assert_array_equal(reduced, table)
 
 
+@pytest.mark.parametrize("word", ["and", "or", "xor"])
+@pytest.mark.parametrize("places", [PLACES["few"], PLACES["one"]], ids=["few", "one"])
+def test_bits_of_words_that_lanes_share(word: str, places: list[int]) -> None:
+    table = np.full(128, 7, "u4")
+    for lane, place in enumerate(places):
+        table[place // 4] = getattr(np, f"bitwise_{word}")(table[place // 4], np.uint32(lane * 5 + 1))
+    found, _ = launch(f"mad.lo.u32 %r11, %r2, 5, 1; red.shared.{word}.b32 [%r8], %r11;", places)
+    np.testing.assert_array_equal(found, table)
+
+
+def test_sums_of_64_bits() -> None:
+    places = [8 * (lane * lane % 5) for lane in range(64)]
+    table = np.full(128, 7, "u4").view("u8")
+    for lane, place in enumerate(places):
+        table[place // 8] += np.uint64(lane << 31)
+    found, _ = launch("cvt.u64.u32 %rd4, %r2; shl.b64 %rd4, %rd4, 31; red.shared.add.u64 [%r8], %rd4;", places)
+    np.testing.assert_array_equal(found.view("u8"), table)
+
+
 @pytest.mark.parametrize(("place", "message"), [(512, "illegal address"), (0xFFFFFFFC, "illegal address"), (2, "misaligned")])
 @pytest.mark.parametrize("instruction", ["red.shared.max.u32 [%r8], 9;", "atom.shared.cas.b32 %r9, [%r8], 7, 8;"])
 def test_lanes_before_the_one_that_faults(instruction: str, place: int, message: str) -> None:

@@ -14,7 +14,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import STRONG, Addr, Imm, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64
 from ptxemu.lower.core.context import WORD, Context
-from ptxemu.lower.core.gather import outside
+from ptxemu.lower.core.gather import beyond, outside
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.passes.internal import IN_FRAME
 
@@ -42,7 +42,8 @@ class Access:
 
     The lanes of ``mask`` read, write or update (``kind``: PE_READ ...) ``bytes`` bytes each, None if only the execution tells
     how many, at ``base``, a scalar i64 when ``shape`` is a pattern, else a vector.  ``base`` is the address as the program
-    sees it (an offset in shared and local space).  ``safe``: known to be aligned and in range without a test.
+    sees it (an offset in shared and local space).  ``safe``: known to be aligned and in range without a test.  ``narrow``: a
+    vector of addresses before it was extended from 32 bits, "" if there is none.
     """
 
     op: Op
@@ -54,6 +55,7 @@ class Access:
     base: str
     shape: Shape | None
     safe: bool = False
+    narrow: str = ""
 
     @property
     def size(self) -> int:
@@ -91,17 +93,17 @@ def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
     stated = op.access_of(name)
     address, space, size = stated.address, stated.space, stated.bytes
     assert isinstance(address, Addr)
-    shape, safe = ctx.shape(address), False
+    shape, safe, narrow = ctx.shape(address), False, ""
     if isinstance(address.base, SymRef):
         base = symbol_address(ctx, address.base, address.offset)
         safe = size is not None and _static(ctx, space, address, size)
     elif isinstance(address.base, Imm):
         base = str(address.base.bits + address.offset)
     else:
-        base = _computed(ctx, op, address, shape)
+        base, narrow = _computed(ctx, op, address, shape)
         safe = op in ctx.trusted or (op.row in IN_FRAME and size is not None and address.offset % size == 0)
     kind = int(KINDS[stated.stated.kind])
-    return Access(op, kind, address, space, size, mask or ctx.mask_of(op), base, shape, safe)
+    return Access(op, kind, address, space, size, mask or ctx.mask_of(op), base, shape, safe, narrow)
 
 
 def scalar_base(ctx: Context, base: Reg) -> str:
@@ -110,17 +112,18 @@ def scalar_base(ctx: Context, base: Reg) -> str:
     return ctx.scalar.cast("zext", kind.llvm, ctx.scalar_of(base, kind), "i64")
 
 
-def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None) -> str:
-    """Register plus constant, zero-extended to 64 bits (32-bit sums wrap, except where a test has ruled that out)."""
+def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None) -> tuple[str, str]:
+    """Register plus constant, zero-extended to 64 bits (32-bit sums wrap, except where a test has ruled that out); and a vector
+    before it was extended."""
     emitter = ctx.scalar if shape is not None else ctx.vector
     assert isinstance(address.base, Reg)
     if op in ctx.trusted:
-        return ctx.scalar.bin("add", "i64", scalar_base(ctx, address.base), str(address.offset))
+        return ctx.scalar.bin("add", "i64", scalar_base(ctx, address.base), str(address.offset)), ""
     kind = B64 if address.base.type.bits == 64 else B32
     base = ctx.scalar_of(address.base, kind) if shape is not None else ctx.vector_of(address.base, kind)
     if address.offset:
         base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
-    return emitter.cast("zext", kind.llvm, base, "i64")
+    return emitter.cast("zext", kind.llvm, base, "i64"), base if kind is B32 and shape is None else ""
 
 
 def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
@@ -224,8 +227,12 @@ def pattern_test(ctx: Context, found: Span) -> str:
 
 def failing(ctx: Context, found: Access, addresses: str) -> str:
     """i32: the active lanes whose address is misaligned or out of range."""
-    limit = _limit(ctx, found.space, 0, found.size)
-    wild = outside(ctx, addresses, _start(ctx, found.space), limit, found.size.bit_length() - 1)
+    limit, shift = _limit(ctx, found.space, 0, found.size), found.size.bit_length() - 1
+    if found.narrow and _start(ctx, found.space) == "0" and ctx.target.avx512:
+        limit = ctx.once(f"narrow {limit}", f"trunc i64 {limit} to i32")
+        wild = beyond(ctx, "i32", found.narrow, limit, shift)
+    else:
+        wild = outside(ctx, addresses, _start(ctx, found.space), limit, shift)
     return ctx.scalar.bin("and", f"i{LANES}", ctx.bits_of(found.mask), wild)
 
 

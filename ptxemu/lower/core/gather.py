@@ -74,9 +74,14 @@ def outside(ctx: Context, addresses: str, base: str, limit: str, shift: int) -> 
         test = _test_helper(ctx, shift)
         return ctx.inst(f"call i{LANES} @{test}(ptr {ctx.in_memory('i64', addresses)}, i64 {base}, i64 {limit})")
     offsets = addresses if base == "0" else ctx.vector.bin("sub", "i64", addresses, ctx.splat("i64", base))
+    return beyond(ctx, "i64", offsets, limit, shift)
+
+
+def beyond(ctx: Context, kind: str, offsets: str, limit: str, shift: int) -> str:
+    """i32: the lanes whose offset is not one of the first ``limit`` multiples of ``2**shift``."""
     if shift:
-        offsets = ctx.vector.intrinsic("fshr", "i64", offsets, offsets, ctx.vector.int(64, shift))
-    return ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('uge', 'i64', offsets, ctx.splat('i64', limit))} to i{LANES}")
+        offsets = ctx.vector.intrinsic("fshr", kind, offsets, offsets, ctx.vector.int(int(kind[1:]), shift))
+    return ctx.inst(f"bitcast {MASK} {ctx.vector.icmp('uge', kind, offsets, ctx.splat(kind, limit))} to i{LANES}")
 
 
 def _test_helper(ctx: Context, shift: int) -> str:

@@ -1,4 +1,7 @@
-"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"), after a test of addresses of shared memory."""
+"""atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"), after a test of addresses of shared memory.
+
+Sums and the like in places of their own in shared memory, whose old values nobody wants, need no call.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,40 @@ def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -
     return plain and not ctx.unit.observed and bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
 
 
+def _apart(ctx: Context, found: Access) -> str:
+    """i1: all lanes are on, and not all have one address, as far as the first two tell."""
+    first, second = (ctx.inst(f"extractelement <{LANES} x i32> {found.narrow}, i32 {lane}") for lane in (0, 1))
+    full = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(found.mask), "-1")
+    return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ne", "i32", first, second))
+
+
+def _update_helper(ctx: Context, name: str, bits: str) -> str:
+    """Define ``void f(base, offsets, operands)``: the updates of all lanes, in order, of memory that no other thread touches."""
+    symbol = f"lanes.{name}.{bits}"
+    if symbol not in ctx.helpers:
+        size = int(bits[1:]) // 8
+        steps = "".join(
+            f"""
+  %from{i} = getelementptr i32, ptr %offsets, i64 {i}
+  %narrow{i} = load i32, ptr %from{i}, align 4
+  %offset{i} = zext i32 %narrow{i} to i64
+  %at{i} = getelementptr i8, ptr %memory, i64 %offset{i}
+  %operand.at{i} = getelementptr {bits}, ptr %operands, i64 {i}
+  %operand{i} = load {bits}, ptr %operand.at{i}, align {size}
+  %old{i} = load {bits}, ptr %at{i}, align {size}
+  %new{i} = {name} {bits} %old{i}, %operand{i}
+  store {bits} %new{i}, ptr %at{i}, align {size}"""
+            for i in range(LANES)
+        )
+        ctx.helpers[
+            symbol
+        ] = f"""define internal void @{symbol}(i64 %base, ptr noalias %offsets, ptr noalias %operands) noinline nounwind {{
+  %memory = inttoptr i64 %base to ptr{steps}
+  ret void
+}}"""
+    return symbol
+
+
 @effect("atom", size=60)
 @effect("red", size=50)
 def atomic(ctx: Context, op: Op) -> None:
@@ -70,10 +107,25 @@ def atomic(ctx: Context, op: Op) -> None:
         )  # fmt: skip
         return []
 
+    def tested() -> list[str]:
+        return call("pe_atomic_shared", physical_lanes(ctx, found, addresses))
+
+    def apart() -> list[str]:
+        update = _update_helper(ctx, op.mods["op"], f"i{kind.bits}")
+        offsets = ctx.in_memory("i32", found.narrow)
+        ctx.stmt(f"call void @{update}(i64 {ctx.field('shared_base')}, ptr {offsets}, ptr {data[0]})")
+        return []
+
+    def served() -> list[str]:
+        if not wanted and found.narrow and find(op.mods["op"], kind).binary:
+            ctx.when(_apart(ctx, found), apart, tested, [], likely=True)
+        else:
+            tested()
+        return []
+
     if _inline(ctx, found, op, kind, count):
         fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, addresses), "0")
-        tested = partial(call, "pe_atomic_shared", physical_lanes(ctx, found, addresses))
-        ctx.when(fine, tested, partial(call, "pe_atomic", addresses), [], likely=True)
+        ctx.when(fine, served, partial(call, "pe_atomic", addresses), [], likely=True)
     else:
         call("pe_atomic", addresses)
     if wanted:
