@@ -139,10 +139,15 @@ def test_counting_and_searching(bits: int) -> None:
 POSITIONS = np.array([0, 1, 5, 16, 30, 31, 32, 33, 62, 63, 64, 127, 200, 255, 256, 288, 2**32 - 1], np.uint32)
 
 
+def place(x: int, bits: int) -> int:
+    """A position or a length: the manual's low 8 bits, but in 64 bits hardware takes all (docs/semantics.md, "Bit fields")."""
+    return x if bits == 64 else x & 255
+
+
 def extracted(kind: str, a: int, position: int, length: int) -> int:
     """The manual's loop."""
     bits, top = width(kind), width(kind) - 1
-    position, length = position & 255, length & 255
+    position, length = place(position, bits), place(length, bits)
     sign = 0 if kind[0] == "u" or length == 0 else a >> min(position + length - 1, top) & 1
     result = 0
     for i in range(bits):
@@ -151,10 +156,9 @@ def extracted(kind: str, a: int, position: int, length: int) -> int:
 
 
 def inserted(bits: int, a: int, b: int, position: int, length: int) -> int:
-    for i in range(length & 255):
-        place = (position & 255) + i
-        if place < bits:
-            b = b & ~(1 << place) | (a >> i & 1) << place
+    position, length = place(position, bits), place(length, bits)
+    for i in range(max(0, min(length, bits - position))):
+        b = b & ~(1 << position + i) | (a >> i & 1) << position + i
     return b
 
 
