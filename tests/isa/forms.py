@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -44,6 +44,8 @@ OPCODE = re.compile(r"(?:@!?%\w+(?::\w+)?\s+)?([a-z]\w*(?:[.:]+[\w$]+)*)")
 TYPE = re.compile(r"^(?:[usb](?:8|16|32|64|128)|[us][24]|f16|f32|f64|bf16|tf32|f16x2|bf16x2|f32x2|u16x2|s16x2|pred|u?e\dm\dx2)$")
 ORACLES = {**vars(isa_textures), **vars(video_oracles), **vars(narrow_oracles), **vars(isa_approximate), **vars(isa_oracles)}
 COUNT, BLOCK = 192, 48  # one full and one partial warp in each block
+SHAPES = {"varying": (COUNT // BLOCK, BLOCK), "uniform": (COUNT, 1)}
+"""The grid and block of the kernels in which all threads, or one of each block, run a form on one element."""
 
 
 def bits_of(type: str) -> int:
@@ -260,17 +262,19 @@ def _store(operand: Operand, at: int) -> str:
 # ---------------------------------------------------------------- values and results
 
 
-def run(forms: list[Form], launch: Callable[[str, tuple[int, int], np.ndarray, np.ndarray], None]) -> list[str]:
-    """Run the forms as uniform and as varying code; one message for each form that is wrong.
+def run(
+    forms: list[Form], launch: Callable[[str, tuple[int, int], np.ndarray, np.ndarray], None], shapes: Collection[str]
+) -> list[str]:
+    """Run the forms as code of these shapes; one message for each form that is wrong.
 
-    ``launch`` runs a kernel (named ``varying`` or ``uniform``) with a grid and block, the inputs and the outputs.
+    ``launch`` runs a kernel, named after its shape, with a grid and block, the inputs and the outputs.
     """
     inputs, size = _inputs(forms)
     failures = []
     wanted = [_expected(form) for form in forms]
-    for name, shape in (("varying", (COUNT // BLOCK, BLOCK)), ("uniform", (COUNT, 1))):
+    for name in shapes:
         outputs = np.zeros(size, np.uint8)
-        launch(name, shape, inputs, outputs)
+        launch(name, SHAPES[name], inputs, outputs)
         at = 0
         for form, want in zip(forms, wanted, strict=True):
             for memory in (True, False):

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -40,7 +40,7 @@ from ptxemu.driver.program import Program
 from ptxemu.text.errors import Fault
 from tests.isa import textures as isa_textures
 from tests.isa import warp_oracles as isa_warp_oracles
-from tests.isa.forms import ORACLES, Form, bare_kernel_text, forms_of, kernel_text, with_lets
+from tests.isa.forms import ORACLES, SHAPES, Form, bare_kernel_text, forms_of, kernel_text, with_lets
 from tests.isa.forms import run as run_forms
 from tests.support.matrix_model import ORACLES as MATRIX_ORACLES
 from tests.support.places import ISA
@@ -250,8 +250,8 @@ def execute(file: File, run: Run, way: str = "") -> None:
         np.testing.assert_array_equal(got, want, err_msg=f"{file.path.name}:{run.line}: {run.kernel}: {name}")
 
 
-def execute_forms(file: File, group: list[Form], opt: int = 2) -> list[str]:
-    """What is wrong with a group of forms."""
+def execute_forms(file: File, group: list[Form], opt: int = 2, shapes: Collection[str] = SHAPES) -> list[str]:
+    """What is wrong with a group of forms, in kernels of these shapes."""
     text = file.module_text(group)
     module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}", opt=opt)
     for name, surface in file.shared.bound:
@@ -260,4 +260,4 @@ def execute_forms(file: File, group: list[Form], opt: int = 2) -> list[str]:
     def launch(name: str, shape: tuple[int, int], inputs: np.ndarray, outputs: np.ndarray) -> None:
         module[name][shape](inputs, outputs)
 
-    return run_forms(group, launch)
+    return run_forms(group, launch, shapes)

@@ -36,8 +36,8 @@ def groups(of: Callable[[File], list[Form]], size: int = FORMS_IN_A_KERNEL) -> I
 
 
 def some_others(file: File) -> list[Form]:
-    """A third of the forms that are not chosen, drawn by their texts."""
-    return [form for form in file.others if EVERY_FORM or crc32(form.text.encode()) % 3 == 0]
+    """A sixth of the forms that are not chosen, drawn by their texts."""
+    return [form for form in file.others if EVERY_FORM or crc32(form.text.encode()) % 6 == 0]
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_run(file: File, run: Run) -> None:
 @pytest.mark.parametrize("file", [pytest.param(file, id=name) for name, file in files.items() if file.forms])
 def test_first_form(file: File) -> None:
     """What is fast, and says whether an opcode works at all."""
-    failures = execute_forms(file, file.forms[:1], opt=0)
+    failures = execute_forms(file, file.forms[:1], opt=0, shapes=["varying"])
     assert not failures, "\n".join(failures)
 
 

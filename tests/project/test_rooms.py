@@ -26,7 +26,5 @@ def test_only_places_says_where_files_lie() -> None:
     assert found == {"support/places.py"}
 
 
-def test_slow_tests_are_tests() -> None:
-    for name in timing.slow():
-        file, *_, function = name.split("::")
-        assert f"def {function}(" in (ROOT / file).read_text(), name
+def test_slow_tests_are_in_files_that_exist() -> None:
+    assert not [name for name in timing.slow() if not (ROOT / name.partition("::")[0]).exists()]

@@ -13,15 +13,20 @@ from functools import cache
 import pytest
 
 from tests.support.places import DATA
+from tests.support.scheduling import IN_ONE_PROCESS
 
 LIST = DATA / "slow_tests.txt"
-SLOW = 0.08
-"""Seconds that the tests of one function take in the mean."""
+EACH, TOGETHER = 0.03, 1.0
+"""Seconds that a test of a function that is not slow may take in the mean, and all its tests."""
+WANTED = frozenset({"tests/isa/test_isa.py::test_first_form"})
+"""Functions that are not slow however long they take: they are all there is of an area."""
 
 
 def function_of(nodeid: str) -> str:
-    """The test without its parameters."""
-    return nodeid.partition("[")[0]
+    """The test without its parameters, or its file where all tests share what takes long to make."""
+    function = nodeid.partition("[")[0]
+    file = function.partition("::")[0]
+    return file if file in IN_ONE_PROCESS else function
 
 
 @cache
@@ -42,6 +47,6 @@ class Timer:
         self._tests.setdefault(function, set()).add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        found = {function for function, tests in self._tests.items() if self._seconds[function] > SLOW * len(tests)}
-        names = sorted(found | (slow() - self._tests.keys()))
+        found = {name for name, tests in self._tests.items() if self._seconds[name] > min(TOGETHER, EACH * len(tests))}
+        names = sorted((found | (slow() - self._tests.keys())) - WANTED)
         LIST.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
