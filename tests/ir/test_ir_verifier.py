@@ -306,7 +306,7 @@ def break_ssa(monkeypatch: pytest.MonkeyPatch) -> None:
 FOUND = "after pass 'ssa': function 'k', block 'entry', {}:9: '%r1#0' is never defined\n  %r2#0:u32 = add.u32 %r1#0, 1"
 
 
-def test_the_tests_verify_after_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_of_the_ir_verify_after_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     break_ssa(monkeypatch)
     module = compile.front(PTX, "k.ptx")
     with pytest.raises(InvalidIR) as caught:
