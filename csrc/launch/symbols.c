@@ -18,6 +18,7 @@ unsigned __int128 __umodti3(unsigned __int128 a, unsigned __int128 b);
 
 #define NAMED(name, function) {name, (void (*)(void))(function)}
 #define SYMBOL(function) NAMED(#function, function)
+#define LANE_UPDATES(size) SYMBOL(pe_add_##size), SYMBOL(pe_and_##size), SYMBOL(pe_or_##size), SYMBOL(pe_xor_##size)
 #define LANE_ACCESSES(size) SYMBOL(pe_gather_##size), SYMBOL(pe_scatter_##size)
 
 static const pe_symbol SYMBOLS[] = {
@@ -39,6 +40,8 @@ static const pe_symbol SYMBOLS[] = {
   LANE_ACCESSES(strong_32),
   LANE_ACCESSES(strong_64),
   LANE_ACCESSES(strong_128),
+  LANE_UPDATES(32),
+  LANE_UPDATES(64),
   SYMBOL(pe_observe),
   SYMBOL(pe_yield),
   SYMBOL(pe_barrier),

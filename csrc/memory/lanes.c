@@ -47,3 +47,18 @@ LANE_ACCESSES(strong_16, uint16_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_32, uint32_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_64, uint64_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_128, unsigned __int128, VOLATILE_READ, VOLATILE_WRITE)
+
+#define LANE_UPDATE(name, size, operator)                                                        \
+  void pe_##name##_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words) { \
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) {                                               \
+      uint##size##_t *word = (uint##size##_t *)(uintptr_t)(base + offsets[i]);                   \
+      *word operator words[i];                                                                   \
+    }                                                                                            \
+  }
+#define LANE_UPDATES(size)   \
+  LANE_UPDATE(add, size, +=) \
+  LANE_UPDATE(and, size, &=) \
+  LANE_UPDATE(or, size, |=)  \
+  LANE_UPDATE(xor, size, ^=)
+LANE_UPDATES(32)
+LANE_UPDATES(64)

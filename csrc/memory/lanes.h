@@ -27,4 +27,14 @@ PE_LANE_ACCESSES(strong_64)
 PE_LANE_ACCESSES(strong_128)
 #undef PE_LANE_ACCESSES
 
+/* Update the words of so many bits at base + offsets[i], of all lanes in order. No other thread touches that memory. */
+#define PE_LANE_UPDATES(size)                                                              \
+  void pe_add_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words); \
+  void pe_and_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words); \
+  void pe_or_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words);  \
+  void pe_xor_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words);
+PE_LANE_UPDATES(32)
+PE_LANE_UPDATES(64)
+#undef PE_LANE_UPDATES
+
 #endif

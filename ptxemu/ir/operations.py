@@ -17,7 +17,7 @@ class Operation:
     """One operation. ``classes`` are those of ``u`` (unsigned and untyped), ``s`` (signed) and ``f`` (floating point).
 
     ``word`` is "" where PTX lacks it.  ``idempotent``: done again with the same operands, it leaves memory as it is.  ``binary``:
-    LLVM has an instruction of that word.
+    the runtime updates all lanes' words by it at once (csrc/memory/lanes.h).
     """
 
     name: str

@@ -1,6 +1,7 @@
 """atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"), after a test of addresses of shared memory.
 
-Sums and the like in places of their own in shared memory, whose old values nobody wants, need no call.
+Sums and the like in places of their own in shared memory, whose old values nobody wants, are a plain loop
+(csrc/memory/lanes.c).
 """
 
 from __future__ import annotations
@@ -56,33 +57,6 @@ def _apart(ctx: Context, found: Access) -> str:
     return ctx.scalar.bin("and", "i1", full, ctx.scalar.icmp("ne", "i32", first, second))
 
 
-def _update_helper(ctx: Context, name: str, bits: str) -> str:
-    """Define ``void f(base, offsets, operands)``: the updates of all lanes, in order, of memory that no other thread touches."""
-    symbol = f"lanes.{name}.{bits}"
-    if symbol not in ctx.helpers:
-        size = int(bits[1:]) // 8
-        steps = "".join(
-            f"""
-  %from{i} = getelementptr i32, ptr %offsets, i64 {i}
-  %narrow{i} = load i32, ptr %from{i}, align 4
-  %offset{i} = zext i32 %narrow{i} to i64
-  %at{i} = getelementptr i8, ptr %memory, i64 %offset{i}
-  %operand.at{i} = getelementptr {bits}, ptr %operands, i64 {i}
-  %operand{i} = load {bits}, ptr %operand.at{i}, align {size}
-  %old{i} = load {bits}, ptr %at{i}, align {size}
-  %new{i} = {name} {bits} %old{i}, %operand{i}
-  store {bits} %new{i}, ptr %at{i}, align {size}"""
-            for i in range(LANES)
-        )
-        ctx.helpers[
-            symbol
-        ] = f"""define internal void @{symbol}(i64 %base, ptr noalias %offsets, ptr noalias %operands) noinline nounwind {{
-  %memory = inttoptr i64 %base to ptr{steps}
-  ret void
-}}"""
-    return symbol
-
-
 @effect("atom", size=60)
 @effect("red", size=50)
 def atomic(ctx: Context, op: Op) -> None:
@@ -111,9 +85,8 @@ def atomic(ctx: Context, op: Op) -> None:
         return call("pe_atomic_shared", physical_lanes(ctx, found, addresses))
 
     def apart() -> list[str]:
-        update = _update_helper(ctx, op.mods["op"], f"i{kind.bits}")
-        offsets = ctx.in_memory("i32", found.narrow)
-        ctx.stmt(f"call void @{update}(i64 {ctx.field('shared_base')}, ptr {offsets}, ptr {data[0]})")
+        name = f"pe_{op.mods['op']}_{kind.bits}"
+        ctx.call("void", name, ("i64", ctx.field("shared_base")), ("ptr", ctx.in_memory("i32", found.narrow)), ("ptr", data[0]))
         return []
 
     def served() -> list[str]:
