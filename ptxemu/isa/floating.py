@@ -50,7 +50,7 @@ row("div", "mode=approx ftz? type=f32", TWO, ptx="1.4", lower="div.approx", does
 row("div", "mode=full ftz? type=f32", TWO, ptx="1.4", lower="div.full", does=RAW, bits=MUFU, chapter=CHAPTER)
 row("div", ROUND + " ftz? type=f32", TWO, ptx="1.4", sm=20, lower="div.fp", does=RAW, chapter=CHAPTER)
 row("div", ROUND + " type=f64", TWO, ptx="1.4", sm=13, lower="div.fp", gates=DIRECTED_GATES, chapter=CHAPTER)
-for opcode in ("rcp", "sqrt"):
+for opcode in ("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"):
     row(
         opcode,
         "approx ftz? type=f32",
@@ -61,6 +61,7 @@ for opcode in ("rcp", "sqrt"):
         bits=MUFU,
         chapter=CHAPTER,
     )
+for opcode in ("rcp", "sqrt"):
     row(opcode, ROUND + " ftz? type=f32", "d:type, a:type", ptx="1.4", sm=20, lower=f"{opcode}.fp", does=RAW, chapter=CHAPTER)
     row(
         opcode,
@@ -76,17 +77,6 @@ for opcode in ("rcp", "sqrt"):
 row("rcp", ROUND + " ftz type=f64", "d:type, a:type", ptx="1.4", sm=13, lower=UNSUPPORTED, gates=DIRECTED_GATES, chapter=CHAPTER)
 row("rcp", "approx ftz type=f64", "d:type, a:type", ptx="2.1", sm=20, lower="rcp.approx.f64", bits=BOUND, chapter=CHAPTER)
 
-for opcode in ("rsqrt", "sin", "cos", "lg2", "ex2"):
-    row(
-        opcode,
-        "approx ftz? type=f32",
-        "d:type, a:type",
-        ptx="1.4",
-        lower=f"{opcode}.approx",
-        does=RAW,
-        bits=MUFU,
-        chapter=CHAPTER,
-    )
 row("rsqrt", "approx type=f64", "d:type, a:type", ptx="1.4", sm=13, lower="rsqrt.approx", bits=BOUND, chapter=CHAPTER)
 row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="rsqrt.approx.f64", bits=BOUND, chapter=CHAPTER)
 row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", bits=BOUND, chapter=CHAPTER)
