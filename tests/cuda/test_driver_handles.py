@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.driver_api import ADDRESS, POINTER, DriverError, call, context, function, get, load
+from tests.support.driver_api import ADDRESS, POINTER, call, context, function, get, load, result
 from tests.support.places import TESTS
 
 DATA = TESTS / "cuda" / "data"
@@ -23,14 +23,6 @@ WILD = (0x123450, 0x7, ctypes.addressof(MEMORY) // 64 * 64 + 64, 2**64 - 16, 0xD
 def own_context():
     with context() as made:
         yield made
-
-
-def result(name: str, *arguments: Any) -> str:
-    try:
-        call(name, *arguments)
-    except DriverError as error:
-        return str(error)
-    return "SUCCESS"
 
 
 def out() -> Any:

@@ -40,6 +40,15 @@ def call(name: str, *arguments: Any) -> None:
         raise DriverError(name_of(error))
 
 
+def result(name: str, *arguments: Any) -> str:
+    """The error that a call of a function returns, or SUCCESS."""
+    try:
+        call(name, *arguments)
+    except DriverError as error:
+        return str(error)
+    return "SUCCESS"
+
+
 def get(kind: Any, name: str, *arguments: Any) -> Any:
     """What a function writes to its first argument."""
     out = kind()
