@@ -14,7 +14,7 @@ from ptxemu.check.declarations import same_signature
 from ptxemu.ir.ops import Addr, Call, Function, LabelMark, Module, Op, Operand, Symbol, SymRef, Variable, Vec, names_of
 from ptxemu.ir.runtime_calls import SIGNATURES
 from ptxemu.text.errors import Diagnostic, Diagnostics, InputError, PtxError
-from ptxemu.text.source import JoinedSource
+from ptxemu.text.source import JoinedSource, Loc
 
 STRENGTH = {"visible": 2, "common": 1, "weak": 0}  # of a definition that other files can see
 
@@ -128,6 +128,7 @@ class _Linker:
         taken = set(self.chosen)
         for index, module in enumerate(self.modules):
             _shift(module, source.offsets[index])
+            _add_locs(made, module)
             renamed: dict[Symbol, str] = {}
             for name, symbol in _symbols(module):
                 if symbol in self.meaning:
@@ -201,6 +202,17 @@ def _shift(module: Module, offset: int) -> None:
                 item.end += offset
             elif function.body is not None:
                 function.body[index] = LabelMark(item.name, item.pos + offset)
+
+
+def _add_locs(made: Module, module: Module) -> None:
+    """Give a module the files and the ``.loc`` of another one, whose instructions count theirs behind those that there are."""
+    numbers = {file: len(made.files) + count for count, file in enumerate(module.files, 1)}
+    made.files |= {numbers[file]: name for file, name in module.files.items()}
+    before = len(made.locs)
+    for file, line, column, caller in module.locs:
+        made.locs.append(Loc(numbers.get(file, 0), line, column, caller and caller + before))
+    for op in (op for function in _functions(module) for op in function.ops if op.loc):
+        op.loc += before
 
 
 def _rename(symbol: Symbol, name: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ptxemu.isa.effects import Access, Effects
     from ptxemu.isa.operands import Place
     from ptxemu.isa.table import Row
-    from ptxemu.text.source import SourceFile
+    from ptxemu.text.source import Loc, SourceFile
 
 
 # ---------------------------------------------------------------- operands
@@ -180,7 +180,8 @@ class Op(Struct, eq=False):
     types of each; ``srcs`` the sources in written order and ``src_types`` their instruction types.  A register may be
     wider than its instruction type (``ld.u8`` into ``.b32``).  ``negs`` tells which sources were written ``!p``.
     ``guard`` is (predicate, negated).  ``labels`` are branch targets.  ``old`` (SSA only) are the values the
-    destinations keep in lanes where the guard is false.  ``pos`` is the source offset.
+    destinations keep in lanes where the guard is false.  ``pos`` is the source offset; ``loc`` the place of its ``.loc`` in
+    the module's list, counted from 1, or 0.
     """
 
     row: Row
@@ -340,7 +341,7 @@ class Module(Struct, eq=False):
     variables: dict[str, Variable]
     functions: dict[str, Function]
     files: dict[int, str] = field(default_factory=dict)
-    locs: list[tuple[int, int, int]] = field(default_factory=list)
+    locs: list[Loc] = field(default_factory=list)
     dialect: str = "ptx"
     like: str = ""
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from ptxemu.text.source import Loc
+
 # ---------------------------------------------------------------- operands
 
 
@@ -274,7 +276,7 @@ class Alias(Struct, gc=False):
 class Module(Struct, gc=False):
     """A whole translation unit. ``version`` is (major, minor); ``target`` its comma-separated words.
 
-    ``files`` maps a ``.file`` index to its name; ``locs`` lists (file, line, column) of each ``.loc``.
+    ``files`` maps a ``.file`` index to its name; ``locs`` lists each ``.loc``.
     Debug ``.section`` contents are read and dropped.
     """
 
@@ -286,4 +288,4 @@ class Module(Struct, gc=False):
     address_size_pos: int = 0
     items: list[Variable | Function | Pragma | Alias] = field(default_factory=list)
     files: dict[int, str] = field(default_factory=dict)
-    locs: list[tuple[int, int, int]] = field(default_factory=list)
+    locs: list[Loc] = field(default_factory=list)

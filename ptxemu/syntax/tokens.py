@@ -20,7 +20,7 @@ from ptxemu.syntax.scanner import Scanner
 from ptxemu.syntax.trivia import blank
 from ptxemu.syntax.words import DIRECTIVES, ITEM_STARTS
 from ptxemu.text.errors import Diagnostics
-from ptxemu.text.source import SourceFile, after_blanks
+from ptxemu.text.source import Loc, SourceFile, after_blanks
 
 MAX_NESTING = 256
 """Deepest nesting of braces; later stages may recurse on it."""
@@ -64,7 +64,7 @@ class Tokens:
         self._scanner = Scanner(self.text, self) if fast else None
         self._pending: deque[Token] = deque()
         self._location_positions: list[int] = []
-        self._locations: set[tuple[int, ...]] = set()
+        self._locations: dict[tuple[int, ...], int] = {}  # the last .loc of each, counted from 1
         self._locations_before = 0  # how many .loc precede the function that is being read
         self._count = 0  # tokens of the statement so far
         self._braces = 0  # braces open inside the statement: vectors, initialisers
@@ -201,16 +201,17 @@ class Tokens:
         match = lexing.LOC.match(text)
         assert match
         file, line, column = map(int, match.groups()[:3])
+        caller = self._locations.get(tuple(map(int, match[4].split())), 0) if match[4] else 0
         self._statement_start = pos
         if not self.scopes:
             self.extension("'.loc' stands outside of a function", pos, pos + len(".loc"))
-        elif match[4] and tuple(map(int, match[4].split())) not in self._locations:
+        elif match[4] and not caller:
             self.extension(
                 f"no '.loc' before gives the location {match[4]} that this is inlined at", match.start(4) + pos, pos + len(text)
             )
         positions.append(pos)
-        self.module.locs.append((file, line, column))
-        self._locations.add((file, line, column))
+        self.module.locs.append(Loc(file, line, column, caller))
+        self._locations[file, line, column] = len(self.module.locs)
 
     def location_at(self, pos: int) -> int:
         """The ``Instruction.loc`` of an instruction at ``pos`` of the current function."""

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 _INK = re.compile(r"\S")
 _BYTE_ORDER_MARK = "\ufeff"
@@ -32,6 +33,18 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+class Loc(NamedTuple):
+    """A ``.loc``: the number of a ``.file``, a line and a column (0: unknown).
+
+    ``caller`` is the place in the list of them, counted from 1, of the one that this is inlined at, or 0.
+    """
+
+    file: int
+    line: int
+    column: int
+    caller: int = 0
 
 
 @dataclass(slots=True)

@@ -79,7 +79,7 @@ def test_loc_is_attached_to_the_instructions_that_follow() -> None:
         "\n mul.lo.s32 a, b, c;\n}\n.func g() {\nret;\n}\n"
     )
     module = read(text)
-    assert module.locs == [(1, 2, 3), (1, 9, 1)]
+    assert module.locs == [(1, 2, 3, 0), (1, 9, 1, 0)]
     f, g = module.items
     assert isinstance(f, ast.Function) and isinstance(g, ast.Function) and f.body and g.body
     assert [node.loc for node in f.body.body if isinstance(node, ast.Instruction)] == [1, 2, 2]
