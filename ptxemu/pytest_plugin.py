@@ -1,4 +1,4 @@
-"""The pytest plugin: cases as tests, and fixtures for tests of kernels (docs/guide.md, "Tests with pytest").
+"""The pytest plugin: cases as tests, and fixtures for tests of kernels (docs/suites.md, "Tests with pytest").
 
 pytest loads it wherever ptxemu is installed: what takes time to import is imported when it is used.
 """

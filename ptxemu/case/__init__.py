@@ -1,4 +1,4 @@
-"""Case files: a PTX file, its launches, their inputs and what they must produce, in TOML (docs/guide.md)."""
+"""Case files: a PTX file, its launches, their inputs and what they must produce, in TOML (docs/cases.md)."""
 
 from ptxemu.case.discovery import case_file, find_cases
 from ptxemu.case.runner import CaseResult, run_case

@@ -1,4 +1,4 @@
-"""The arguments of launches, in cases and on the command line (docs/guide.md, "Structs")."""
+"""The arguments of launches, in cases and on the command line (docs/commands.md, "Structs")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surfaces, textures and samplers in case files (docs/guide.md, "Surfaces", "Textures")."""
+"""Surfaces, textures and samplers in case files (docs/cases.md, "Surfaces", "Textures")."""
 
 from __future__ import annotations
 

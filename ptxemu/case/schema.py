@@ -1,4 +1,4 @@
-"""The case file: what it may say (docs/guide.md, "Case files"), read and checked before anything runs."""
+"""The case file: what it may say (docs/cases.md), read and checked before anything runs."""
 
 from __future__ import annotations
 

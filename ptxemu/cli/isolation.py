@@ -1,4 +1,4 @@
-"""Commands in a process of their own, with limits of memory and time: for input that may do anything (docs/guide.md)."""
+"""Commands in a process of their own, with limits of memory and time: for input that may do anything (docs/commands.md)."""
 
 from __future__ import annotations
 
