@@ -77,6 +77,10 @@ static void update_pair(void *memory, uint32_t op, const void *a, const void *b,
 
 /* ---- up to 8 bytes -------------------------------------------------------------------------------------------------- */
 
+uint64_t pe_apply_any(uint32_t op, uint32_t type, uint32_t flags, uint64_t old, uint64_t a, uint64_t b) {
+  return pe_apply_known(op, type, flags, old, a, b);
+}
+
 static uint64_t read_element(const void *bytes, uint32_t size) {
   uint64_t value = 0;
   if (bytes) memcpy(&value, bytes, size);

@@ -153,13 +153,22 @@ PE_INLINE uint64_t pe_apply_int(uint32_t op, uint32_t bits, uint64_t old, uint64
 PE_INLINE bool pe_op_is_float(uint32_t op) { return op >= PE_ATOM_FCAS; }
 
 /* The value after the update; operands and result are zero-extended register bits. */
-PE_INLINE uint64_t pe_apply(uint32_t op, uint32_t type, uint32_t flags, uint64_t old, uint64_t a, uint64_t b) {
+PE_INLINE uint64_t pe_apply_known(uint32_t op, uint32_t type, uint32_t flags, uint64_t old, uint64_t a, uint64_t b) {
   if (!pe_op_is_float(op)) return pe_apply_int(op, pe_type_bits(type), old, a, b);
   if (type != PE_TYPE_F16X2 && type != PE_TYPE_BF16X2) return pe_apply_float(op, type, flags, old, a, b);
   uint32_t half = type == PE_TYPE_F16X2 ? PE_TYPE_F16 : PE_TYPE_BF16;
   uint64_t low = pe_apply_float(op, half, flags, old & 0xffff, a & 0xffff, b & 0xffff);
   uint64_t high = pe_apply_float(op, half, flags, old >> 16, a >> 16, b >> 16);
   return low | high << 16;
+}
+
+/* The same as one function of the runtime. */
+uint64_t pe_apply_any(uint32_t op, uint32_t type, uint32_t flags, uint64_t old, uint64_t a, uint64_t b);
+
+/* Inlined where the compiler knows the operation; elsewhere that would be all operations at each place. */
+PE_INLINE uint64_t pe_apply(uint32_t op, uint32_t type, uint32_t flags, uint64_t old, uint64_t a, uint64_t b) {
+  if (__builtin_constant_p(op) && __builtin_constant_p(type)) return pe_apply_known(op, type, flags, old, a, b);
+  return pe_apply_any(op, type, flags, old, a, b);
 }
 
 PE_INLINE bool pe_op_is_combinable(uint32_t op) { return op <= PE_ATOM_XOR && op != PE_ATOM_SUB; }
