@@ -29,6 +29,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_check),
   SYMBOL(pe_spread_64),
   SYMBOL(pe_spread_32),
+  SYMBOL(pe_keep_corrections),
   SYMBOL(pe_correct),
   LANE_ACCESSES(8),
   LANE_ACCESSES(16),

@@ -1,5 +1,6 @@
 /* lanes.c: loops over lanes. They are here and not compiled with each kernel, most of which never come to them. */
 #include "lanes.h"
+#include <string.h>
 #include "atomic.h"
 
 /* Races between the threads of a program are its own. */
@@ -13,7 +14,18 @@ void pe_spread_32(uint64_t *addresses, uint64_t base, const uint32_t *offsets) {
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] = (uint32_t)base + offsets[i];
 }
 
-void pe_correct(uint64_t *addresses, const volatile uint64_t *corrections, uint64_t factor, uint32_t wrapped) {
+void pe_keep_corrections(uint64_t *slots, uint32_t count, uint32_t number, uint64_t base, const uint64_t *offsets,
+                         uint32_t is_signed, uint32_t wrapped) {
+  if (!wrapped) memset(slots, 0, count * PE_WARP_LANES * sizeof *slots);
+  uint64_t *corrections = slots + number * PE_WARP_LANES;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
+    uint64_t pattern = base + offsets[i];
+    uint64_t exact = is_signed ? (uint64_t)(int32_t)pattern : (uint32_t)pattern;
+    corrections[i] = exact - pattern;
+  }
+}
+
+void pe_correct(uint64_t *addresses, const uint64_t *corrections, uint64_t factor, uint32_t wrapped) {
   if (!wrapped) return;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] += corrections[i] * factor;
 }

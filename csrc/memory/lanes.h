@@ -7,8 +7,13 @@
 void pe_spread_64(uint64_t *addresses, uint64_t base, const uint64_t *offsets);
 void pe_spread_32(uint64_t *addresses, uint64_t base, const uint32_t *offsets);
 
-/* Adds what the addresses of a pattern lack where 32-bit sums in it have wrapped. */
-void pe_correct(uint64_t *addresses, const volatile uint64_t *corrections, uint64_t factor, uint32_t wrapped);
+/* Corrections: what the lanes of a pattern lack where 32-bit sums in it have wrapped when it was widened to 64 bits.
+ *
+ * A warp has `count` slots of them, one for each widening, which say nothing until one has `wrapped`.  The first function
+ * writes that of `number`, for a base that is widened already; the other adds those of a slot to addresses. */
+void pe_keep_corrections(uint64_t *slots, uint32_t count, uint32_t number, uint64_t base, const uint64_t *offsets,
+                         uint32_t is_signed, uint32_t wrapped);
+void pe_correct(uint64_t *addresses, const uint64_t *corrections, uint64_t factor, uint32_t wrapped);
 
 /* Read or write an element of so many bits at addresses[i] + plus for each lane of `mask`, in order. Gathers leave zeros in the
  * other lanes. Other threads may take part in strong accesses. */

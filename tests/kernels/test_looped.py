@@ -182,6 +182,18 @@ def test_wrapped_addresses(barrier: str) -> None:
     np.testing.assert_array_equal(launch(body, 128, 1), np.arange(128))
 
 
+@pytest.mark.parametrize("barrier", ["", "bar.sync 0;"])
+def test_one_of_two_indexes_wraps(barrier: str) -> None:
+    """Both do in the first block, so that what the code keeps of the other one is not zero in memory."""
+    body = f"""
+    mov.u32 %r5, %tid.x; mov.u32 %r6, %ctaid.x; mad.lo.u32 %r7, %r6, 4096, %r5; sub.u32 %r7, %r7, 40; sub.u32 %r8, %r5, 40;
+    cvt.u64.u32 %rd3, %r7; cvt.u64.u32 %rd4, %r8; {barrier}
+    shl.b64 %rd4, %rd4, 1; add.u64 %rd3, %rd3, %rd4; shr.u64 %rd3, %rd3, 16; st.global.u32 [%rd1], %rd3;"""
+    block, lane = np.divmod(np.arange(256), 128)
+    expected = ((block * 4096 + lane - 40) % 2**32 + (lane - 40) % 2**32 * 2) >> 16
+    np.testing.assert_array_equal(launch(body, 128, 2), expected)
+
+
 @pytest.mark.parametrize("how", ["trap", "address", "unmapped"])
 @pytest.mark.parametrize("barrier", ["", "bar.sync 0;"])
 def test_faults_name_the_thread(barrier: str, how: str) -> None:

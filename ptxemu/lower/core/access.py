@@ -324,12 +324,11 @@ def _stored_addresses(ctx: Context, found: Access) -> str:
     if found.shape is None:
         return ctx.in_memory("i64", found.base)
     kind = "i32" if isinstance(found.address.base, Reg) and found.address.base.type.bits == 32 else "i64"
-    offsets = ctx.constant(f"<{LANES} x {kind}> {offsets_literal(found.shape.offsets, kind)}")
     place = ctx.temporary(WORD)
-    ctx.call("void", f"pe_spread_{kind[1:]}", ("ptr", place), ("i64", found.base), ("ptr", offsets))
+    ctx.call("void", f"pe_spread_{kind[1:]}", ("ptr", place), ("i64", found.base), ("ptr", ctx.lane_offsets(found.shape, kind)))
     for widening, factor in found.shape.widenings:
         wrapped = ctx.scalar.cast("zext", "i1", ctx.wrapped(), "i32")
-        ctx.call("void", "pe_correct", ("ptr", place), ("ptr", ctx.corrections[widening]), ("i64", str(factor)), ("i32", wrapped))
+        ctx.call("void", "pe_correct", ("ptr", place), ("ptr", ctx.correction(widening)), ("i64", str(factor)), ("i32", wrapped))
     return place
 
 

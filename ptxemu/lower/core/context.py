@@ -86,7 +86,8 @@ class Context:
         self.call_bytes = 0  # of the largest call
         self.argument_bytes = 0  # of a device function: where the results begin in its block
         self.returned: str | None = None  # the slot of the lanes that have returned from it
-        self.corrections: dict[Op, str] = {}
+        self.widenings: dict[Op, int] = {}  # the numbers of their slots
+        self.corrections = ""  # where these slots are
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
@@ -271,6 +272,10 @@ class Context:
             self.constants[text] = f"@k{len(self.constants)}"
         return self.constants[text]
 
+    def lane_offsets(self, shape: Shape, t: str) -> str:
+        """The address of the offsets of a pattern, as integers of LLVM type ``t``."""
+        return self.constant(f"<{LANES} x {t}> {offsets_literal(shape.offsets, t)}")
+
     def position(self, op: Op, space: int | None = None) -> str:
         """The source position of an op: an i32, or an i64 with a space's number in its upper half."""
         return str(op.pos if space is None else space << 32 | op.pos)
@@ -388,16 +393,16 @@ class Context:
         def add() -> list[str]:
             total = value
             for widening, factor in shape.widenings:
-                kept = self.inst(f"load volatile {WORD}, ptr {self.corrections[widening]}, align 64")
+                kept = self.inst(f"load {WORD}, ptr {self.correction(widening)}, align 64")
                 scaled = self.vector.bin("mul", "i64", kept, self.vector.int(64, factor))
                 total = self.vector.bin("add", "i64", total, scaled)
             return [total]
 
         return self.when(self.wrapped(), add, lambda: [value], [WORD], likely=False)[0]
 
-    def keep_correction(self, widening: Op, value: str) -> None:
-        """Volatile, so that what is almost never read stays in memory and takes no registers."""
-        self.stmt(f"store volatile {WORD} {value}, ptr {self.corrections[widening]}, align 64")
+    def correction(self, widening: Op) -> str:
+        """The address of a widening's corrections. Only the runtime writes there, and only once one has wrapped."""
+        return self.inst(f"getelementptr {WORD}, ptr {self.corrections}, i64 {self.widenings[widening]}")
 
     def wrapped(self) -> str:
         """The sticky flag: some widening of a pattern has wrapped in this warp."""

@@ -18,7 +18,6 @@ from ptxemu.lower.core.context import MASK, WORD, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
-from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
@@ -179,17 +178,15 @@ class FunctionBuilder:
                     ctx.prologue.append(f"  store {MASK} zeroinitializer, ptr {slot}, align 4")
         everyone = ctx.once("active.mask", f"bitcast i32 {'%mask' if ctx.layout.framed else ctx.field('active')} to {MASK}")
         ctx.prologue.append(f"  store {MASK} {everyone}, ptr {self.running[self.order[0]]}, align 64")
-        for block in self.order:
-            for op in block.ops:
-                if _is_widening(ctx, op):
-                    ctx.wrapped_slot()
-                    ctx.corrections[op] = self._correction()
+        widenings = [op for block in self.order for op in block.ops if _is_widening(ctx, op)]
+        if widenings:
+            ctx.widenings = {op: number for number, op in enumerate(widenings)}
+            ctx.wrapped_slot()
+            ctx.corrections = self._corrections(f"[{len(widenings)} x {WORD}]")
 
-    def _correction(self) -> str:
-        """A slot for the corrections of a widening."""
-        slot = self.ctx.alloca(WORD)
-        self.ctx.prologue.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
-        return slot
+    def _corrections(self, type: str) -> str:
+        """The address of memory of an LLVM type for the corrections of widenings, whose contents nobody asks for at first."""
+        return self.ctx.alloca(type)
 
     # -- blocks
 
@@ -474,26 +471,19 @@ def _note_wrap(ctx: Context, op: Op) -> None:
     ends = [ctx.scalar.bin("add", "i64", wide, str(offset)) for offset in (low, high)]
     narrow = [ctx.scalar.cast(extend, "i32", ctx.scalar.cast("trunc", "i64", end, "i32"), "i64") for end in ends]
     wraps = [ctx.scalar.icmp("ne", "i64", a, b) for a, b in zip(ends, narrow)]
-    wrapped = ctx.scalar.bin("or", "i1", *wraps)
+    earlier = ctx.wrapped()
+    some = ctx.scalar.bin("or", "i1", ctx.scalar.bin("or", "i1", *wraps), earlier)  # corrections must not survive another run
 
     def keep() -> list[str]:
-        pattern = ctx.vector.bin("add", "i64", ctx.splat("i64", wide), offsets_literal(shape.offsets, "i64"))
-        exact = ctx.vector.cast(extend, "i32", ctx.vector.cast("trunc", "i64", pattern, "i32"), "i64")
-        ctx.keep_correction(op, ctx.vector.bin("sub", "i64", exact, pattern))
+        ctx.call(
+            "void", "pe_keep_corrections", ("ptr", ctx.corrections), ("i32", str(len(ctx.widenings))),
+            ("i32", str(ctx.widenings[op])), ("i64", wide), ("ptr", ctx.lane_offsets(shape, "i64")),
+            ("i32", str(int(kind.is_signed))), ("i32", ctx.scalar.cast("zext", "i1", earlier, "i32")), attributes="cold",
+        )  # fmt: skip
         ctx.set_wrapped()
         return []
 
-    def clear() -> list[str]:
-        ctx.keep_correction(op, "zeroinitializer")
-        return []
-
-    ctx.when(wrapped, keep, lambda: _clear_if_wrapped(ctx, clear), [], likely=False)
-
-
-def _clear_if_wrapped(ctx: Context, clear) -> list[str]:  # type: ignore[no-untyped-def]
-    """A correction of an earlier execution must not survive; it can only exist once the flag is set."""
-    ctx.when(ctx.wrapped(), clear, None, [], likely=False)
-    return []
+    ctx.when(some, keep, None, [], likely=False)
 
 
 def _varies(shape: Shape | None) -> bool:

@@ -160,7 +160,7 @@ class LoopedBuilder(FunctionBuilder):
     def _make_record(self) -> None:
         """A place for each register that outlives a barrier, behind the corrections."""
         self.places, self.record = records.places(self.survivors, self.ctx.uniformity, self.record)
-        if self.ctx.corrections and self.survivors.block_of:
+        if self.ctx.widenings and self.survivors.block_of:
             self.ctx.flag, self.record = self.record, self.record + 1
             self.beginning += ["  %wrapped = " + records.at(self.record - 1), "  store i1 false, ptr %wrapped, align 1"]
         self.registers_end = self.record
@@ -178,14 +178,12 @@ class LoopedBuilder(FunctionBuilder):
                 run.append(op)
         return found + cut(self.ctx, run)
 
-    def _correction(self) -> str:
-        """In the record, as it is read so rarely that copies would not pay."""
+    def _corrections(self, type: str) -> str:
+        """In the record, as they are read so rarely that copies would not pay."""
         if not self.survivors.block_of:
-            return super()._correction()
-        slot = self.ctx.once(f"correction.{self.record}", records.at(self.record))
-        self.beginning.append(f"  store volatile {WORD} zeroinitializer, ptr {slot}, align 64")
-        self.record += bytes_of(WORD)
-        return slot
+            return super()._corrections(type)
+        start, self.record = self.record, self.record + len(self.ctx.widenings) * bytes_of(WORD)
+        return self.ctx.once("corrections", records.at(start))
 
     # -- barriers
 
