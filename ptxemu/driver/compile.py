@@ -16,7 +16,7 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.code import Facts, KernelCode
 from ptxemu.device.frames import largest_frame
 from ptxemu.driver import jit
-from ptxemu.driver.effort import FIRST_LAUNCH, ROUTINES, Cost, cost_of, effort_of
+from ptxemu.driver.effort import FAST, FIRST_LAUNCH, Cost, cost_of, effort_of
 from ptxemu.driver.front import check_ptx
 from ptxemu.driver.link import link
 from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, prepare
@@ -135,7 +135,7 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
     with collector_paused(lives_on=False):
         bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
         made = lower_bodies(bodies, options, threaded=None if options.tier == "fast" else False)
-        effort = ROUTINES if made.threaded else effort_of(made.cost, options.opt)
+        effort = FAST if made.threaded else effort_of(made.cost, options.opt)
         return assemble([made], options.cpu, effort)[0]
 
 

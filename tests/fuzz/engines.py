@@ -31,7 +31,7 @@ import ptxemu
 from ptxemu.device.code import KernelCode
 from ptxemu.device.linked_code import LinkedCode
 from ptxemu.driver import compile
-from ptxemu.driver.effort import FAST, ROUTINES, Effort
+from ptxemu.driver.effort import FAST, Effort
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.text.errors import Error, LaunchTimeout, UnsupportedError
 from tests.fuzz.kernels.images import HEIGHT, SCENE, WIDTH
@@ -62,9 +62,8 @@ class Scheme:
 
 SCHEMES = {
     "light": Scheme(26, False, FAST),
-    "threaded": Scheme(36, True, FAST),
+    "threaded": Scheme(37, True, FAST),
     "optimized": Scheme(1, False, Effort(2, standard=True)),
-    "routines": Scheme(1, True, ROUTINES),
 }
 DRAWN = [
     name for _, name in sorted((turn / scheme.share, name) for name, scheme in SCHEMES.items() for turn in range(scheme.share))
