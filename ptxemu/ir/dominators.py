@@ -19,13 +19,13 @@ def members(bits: int) -> Iterator[int]:
 def postorder(entry: Block) -> list[Block]:
     """Reverse of this is a topological order of the forward edges."""
     order: list[Block] = []
-    seen = {id(entry)}
+    seen = {entry}
     stack = [(entry, iter(entry.succs))]
     while stack:
         block, successors = stack[-1]
         for succ in successors:
-            if id(succ) not in seen:
-                seen.add(id(succ))
+            if succ not in seen:
+                seen.add(succ)
                 stack.append((succ, iter(succ.succs)))
                 break
         else:

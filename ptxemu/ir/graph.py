@@ -71,14 +71,14 @@ class Graph:
 
     def link(self) -> None:
         """Recompute ``preds`` and drop unreachable blocks, keeping the order of the rest."""
-        reached = {id(self.entry)}
+        reached = {self.entry}
         work = [self.entry]
         while work:
             for succ in work.pop().succs:
-                if id(succ) not in reached:
-                    reached.add(id(succ))
+                if succ not in reached:
+                    reached.add(succ)
                     work.append(succ)
-        self.blocks = [block for block in self.blocks if id(block) in reached]
+        self.blocks = [block for block in self.blocks if block in reached]
         for block in self.blocks:
             block.preds = []
         for block in self.blocks:
@@ -89,6 +89,8 @@ class Graph:
 
 def _merge_edges(block: Block) -> None:
     """Make the successors of a block different ones."""
+    if len(block.succs) < 2:
+        return
     different = list(dict.fromkeys(block.succs))
     if len(different) == len(block.succs):
         return
@@ -119,7 +121,10 @@ def registers(operand: Operand) -> Iterator[Reg]:
 def reads(op: Op) -> Iterator[Reg]:
     """The registers that an op reads: sources, guard, call arguments and kept old values."""
     for source in op.srcs:
-        yield from registers(source)
+        if isinstance(source, Reg):  # most are
+            yield source
+        elif not isinstance(source, Imm):
+            yield from registers(source)
     if op.guard is not None:
         yield op.guard[0]
     for kept in op.old:
@@ -165,7 +170,7 @@ def substitute(operand: Operand, mapping: dict[Reg, Operand]) -> Operand:
 
 def reading(op: Op, mapping: dict[Reg, Operand]) -> Op:
     """``op`` with the registers that it reads replaced; a guard is replaced by a register only."""
-    if not any(reg in mapping for reg in reads(op)):
+    if mapping.keys().isdisjoint(reads(op)):
         return op
     guard, call = op.guard, op.call
     if guard is not None and isinstance(predicate := mapping.get(guard[0], guard[0]), Reg):

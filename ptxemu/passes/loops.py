@@ -8,19 +8,18 @@ from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.ir.types import U32
 from ptxemu.passes.internal import MOVE, move
 
+Loops = dict[Block, Loop]
+"""The innermost loop of each block that is in one, kept true while blocks are added."""
+
 
 def canonicalize(graph: Graph) -> None:
     """Bring every loop into the form that linearization needs. Runs before SSA."""
-    make_reducible(graph)
-    dominance = Dominance(graph)
-    loops = dominance.loops()
-    unique = {id(loop): loop for loop in loops.values()}
-    for loop in unique.values():
-        _single_latch(graph, loop)
-        _preheader(graph, loop)
-    graph.link()
-    _leave_for_one_block(graph)
-    _dedicated_exits(graph)
+    loops = make_reducible(graph).loops()
+    for loop in dict.fromkeys(loops.values()):
+        _single_latch(graph, loop, loops)
+        _preheader(graph, loop, loops)
+    _leave_for_one_block(graph, loops)
+    _dedicated_exits(graph, loops)
 
 
 def _insert(graph: Graph, stem: str, target: Block, pos: int) -> Block:
@@ -29,19 +28,25 @@ def _insert(graph: Graph, stem: str, target: Block, pos: int) -> Block:
     return block
 
 
-def _single_latch(graph: Graph, loop: Loop) -> None:
+def _add_to_loops(block: Block, loop: Loop | None, loops: Loops) -> None:
+    """A new block is in ``loop`` and those around it."""
+    if loop is not None:
+        loops[block] = loop
+    while loop is not None:
+        loop.blocks.add(block)
+        loop = loop.parent
+
+
+def _single_latch(graph: Graph, loop: Loop, loops: Loops) -> None:
     """All back edges go through one new block that does nothing but jump to the header."""
     latch = _insert(graph, "latch", loop.header, loop.latches[0].pos)
     for block in loop.latches:
         redirect(block, loop.header, latch)
-    outer = loop
-    while outer is not None:
-        outer.blocks.add(latch)
-        outer = outer.parent  # type: ignore[assignment]
+    _add_to_loops(latch, loop, loops)
     loop.latches = [latch]
 
 
-def _preheader(graph: Graph, loop: Loop) -> None:
+def _preheader(graph: Graph, loop: Loop, loops: Loops) -> None:
     """One edge from outside enters the loop, from a block with no other successor."""
     entering = dict.fromkeys(loop.header.preds)
     outside = [block for block in entering if loop.header in block.succs and block not in loop.blocks]
@@ -53,16 +58,12 @@ def _preheader(graph: Graph, loop: Loop) -> None:
     if not outside:  # the loop header is the kernel's entry
         graph.blocks.remove(header)
         graph.blocks.insert(0, header)
-    outer = loop.parent
-    while outer is not None:
-        outer.blocks.add(header)
-        outer = outer.parent
+    _add_to_loops(header, loop.parent, loops)
 
 
-def _leave_for_one_block(graph: Graph) -> None:
+def _leave_for_one_block(graph: Graph, loops: Loops) -> None:
     """A computed branch leaves a loop for one block only, which branches again if there are several places to go to."""
     work = [block for block in graph.blocks if block.table]
-    loops = Dominance(graph).loops() if work else {}
     while work:
         block = work.pop()
         loop = loops.get(block)
@@ -75,25 +76,16 @@ def _leave_for_one_block(graph: Graph) -> None:
         leave = Block(f".leave.{block.name}.{len(graph.blocks)}", succs=outside, cond=block.cond, pos=block.pos, table=table)
         block.succs = [leave if succ in number else succ for succ in block.succs]
         graph.blocks.append(leave)
-        _add_to_loops(leave, loop.parent, loops)
+        around = loop.parent
+        while around is not None and not any(succ in around.blocks for succ in outside):
+            around = around.parent
+        _add_to_loops(leave, around, loops)
         work.append(leave)
     graph.link()
 
 
-def _add_to_loops(block: Block, loop: Loop | None, loops: dict[Block, Loop]) -> None:
-    """``loop`` and those around it are candidates for a new block."""
-    while loop is not None and not any(succ in loop.blocks for succ in block.succs):
-        loop = loop.parent
-    if loop is not None:
-        loops[block] = loop
-    while loop is not None:
-        loop.blocks.add(block)
-        loop = loop.parent
-
-
-def _dedicated_exits(graph: Graph) -> None:
+def _dedicated_exits(graph: Graph, loops: Loops) -> None:
     """Edges that leave a loop lead to a block with no others, so that values that leave have a place for their phi."""
-    loops = Dominance(graph).loops()
     exits: dict[tuple[int, Block], Block] = {}
     for block in list(graph.blocks):
         loop = loops.get(block)
@@ -111,12 +103,13 @@ def _dedicated_exits(graph: Graph) -> None:
 # ---------------------------------------------------------------- irreducible control flow
 
 
-def make_reducible(graph: Graph) -> None:
+def make_reducible(graph: Graph) -> Dominance:
     """Route the entries of each multi-entry cycle through one dispatch block that switches on a selector."""
-    while not Dominance(graph).reducible():
+    while not (dominance := Dominance(graph)).reducible():
         for region in _irreducible_regions(graph.blocks, graph.entry):
             _dispatch(graph, region)
         graph.link()
+    return dominance
 
 
 def _entries(region: set[Block], entry: Block) -> list[Block]:
