@@ -8,7 +8,7 @@ enters ``b``.  It is "may" information, so a pending block is entered through a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ptxemu.ir.dominators import Dominance, Loop, immediate_dominators, members, post_dominators, tree_intervals
@@ -180,47 +180,6 @@ class Linear:
         """Whether lanes may already wait at ``target`` when control leaves ``block``."""
         return self.waiting[block] >> self.structure.index[target] & 1 == 1
 
-    def solve(self) -> None:
-        """Compute what is pending, as a fixpoint over the back edges."""
-        changed = True
-        while changed:
-            changed = False
-            for block in self.structure.order:
-                for target, entering in self._edges(block):
-                    if entering & ~self.waiting[target]:
-                        self.waiting[target] |= entering
-                        changed = True
-        ever = 0
-        for bits in self.waiting.values():
-            ever |= bits
-        self.deferred.update(self._blocks(ever))
-
-    def _edges(self, block: Block) -> list[tuple[Block, int]]:
-        """Edges of the linearized graph out of ``block``'s body and out of its failed mask test, with what stays pending."""
-        pending = self.waiting[block]
-        edges: list[tuple[Block, int]] = []
-
-        def go(direct: Sequence[Block]) -> None:
-            candidates = pending | self._bits(direct)
-            target = self._first(candidates)
-            if target is None:
-                return
-            if len(direct) != 1 or target is not direct[0]:
-                self.tested.add(target)
-            edges.append((target, candidates & (candidates - 1)))
-
-        if block in self.tested:
-            go(())
-        if block in self.structure.latches:
-            edges.append((block.succs[0], pending))
-            go(())
-        elif block in self.divergent or not block.succs:
-            go(block.succs)
-        else:
-            for succ in block.succs:
-                go((succ,))
-        return edges
-
     def _bits(self, blocks: Iterable[Block]) -> int:
         bits = 0
         for block in blocks:
@@ -234,6 +193,55 @@ class Linear:
         return [self.structure.order[index] for index in members(bits)]
 
 
+class _Pending:
+    """What is pending, as a fixpoint over the back edges. Blocks are their numbers in linear order here.
+
+    ``stale``: the blocks to look at, of which more is known than when they were looked at last.
+    """
+
+    def __init__(self, structure: Structure, divergent: set[Block]) -> None:
+        self.structure = structure
+        self.waiting = [0] * len(structure.order)
+        self.tested = bytearray(len(structure.order))
+        self.stale = bytearray(b"\1") * len(structure.order)
+        self.ways = [self._ways(block, divergent) for block in structure.order]
+
+    def _ways(self, block: Block, divergent: set[Block]) -> list[int]:
+        """Sets of blocks for which lanes leave a block together; an empty one if only pending blocks come next."""
+        if block in self.structure.latches:
+            return [0]
+        targets = [1 << self.structure.index[succ] for succ in block.succs]
+        return [sum(targets)] if block in divergent or not targets else targets
+
+    def solve(self) -> None:
+        index = self.structure.index
+        back = {index[latch]: index[loop.header] for latch, loop in self.structure.latches.items()}
+        while any(self.stale):
+            for number, ways in enumerate(self.ways):
+                if self.stale[number]:
+                    self.stale[number] = False
+                    pending = self.waiting[number]
+                    if number in back:
+                        self._enter(back[number], pending)
+                    for targets in (0, *ways) if self.tested[number] else ways:
+                        self._leave(pending | targets, targets)
+
+    def _leave(self, candidates: int, direct: int) -> None:
+        """Control goes to the first of the candidates, through a test of its mask unless all lanes are bound for it."""
+        first = candidates & -candidates
+        if not first:
+            return
+        target = first.bit_length() - 1
+        if direct != first and not self.tested[target]:
+            self.tested[target] = self.stale[target] = True
+        self._enter(target, candidates ^ first)
+
+    def _enter(self, target: int, pending: int) -> None:
+        if pending & ~self.waiting[target]:
+            self.waiting[target] |= pending
+            self.stale[target] = True
+
+
 def unordered(structure: Structure, divergent: set[Block]) -> Linear:
     """For lanes that progress independently: everything may wait at any time."""
     everything = (1 << len(structure.order)) - 1
@@ -242,6 +250,11 @@ def unordered(structure: Structure, divergent: set[Block]) -> Linear:
 
 def linearize(structure: Structure, divergent: set[Block]) -> Linear:
     """The linearized control flow if these branches diverge."""
-    linear = Linear(structure, divergent, dict.fromkeys(structure.order, 0), set(), set())
-    linear.solve()
-    return linear
+    found = _Pending(structure, divergent)
+    found.solve()
+    ever = 0
+    for bits in found.waiting:
+        ever |= bits
+    order = structure.order
+    tested = {block for block, test in zip(order, found.tested) if test}
+    return Linear(structure, divergent, dict(zip(order, found.waiting)), tested, {order[number] for number in members(ever)})

@@ -106,17 +106,23 @@ class Uniformity:
     # -- the fixpoint over values
 
     def _solve(self) -> None:
-        """Look at all values in linear order, until what comes back to the loops changes nothing there."""
-        self.known = {}
+        """Look at all values in linear order, until what comes back to the loops changes nothing there.
+
+        What varied while fewer branches diverged varies now, too.
+        """
+        self.known = dict.fromkeys(reg for reg, shape in self.known.items() if shape is None)
         headers = [loop.header for loop in dict.fromkeys(self.structure.loops.values())]
         self._pass()
         while any([self._phis(header) for header in headers]):
             self._pass()
 
     def _pass(self) -> None:
+        varying = {reg for reg, shape in self.known.items() if shape is None}
         for block in self.structure.order:
             self._phis(block)
             for op in block.ops:
+                if len(op.dsts) == 1 and op.dsts[0] in varying:
+                    continue
                 results = self.results(op)
                 for dst in op.dsts:
                     if dst is not None:
@@ -147,6 +153,8 @@ class Uniformity:
         changed = False
         known = self.known
         for phi in block.phis:
+            if known.get(phi.dst, UNKNOWN) is None:
+                continue
             new = self._phi(phi, waits)
             if new is not known.get(phi.dst, UNKNOWN) and self._update(phi.dst, new):
                 changed = True

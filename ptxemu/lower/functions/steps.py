@@ -377,24 +377,24 @@ class Steps:
     def _compile(self, key: Hashable, operands: Operands, body: Callable[[RoutineContext], None]) -> None:
         """Make the routine of a form."""
         name = f"step.{len(self.ctx.unit.steps)}"
-        self._number(key, name)
+        self._add_routine(key, name)
         ctx = RoutineContext(self.ctx, operands)
         body(ctx)
         self.ctx.helpers[name] = ctx.text(name)
 
     def _control_number(self, name: str) -> int:
         """The number of a routine of the runtime."""
-        function = routine(name)
-        self.ctx.declare(function, DECLARATION.format(function))
-        return self._number(("control", name), function)
+        key = ("control", name)
+        if key not in self.ctx.unit.steps:
+            function = routine(name)
+            self.ctx.declare(function, DECLARATION.format(function))
+            self._add_routine(key, function)
+        return self.ctx.unit.steps[key]
 
-    def _number(self, key: Hashable, name: str) -> int:
-        """The number of the routine for ``key``, which has this name."""
-        routines = self.ctx.unit.steps
-        if key not in routines:
-            routines[key] = len(routines)
-            self.ctx.unit.routines.append(name)
-        return routines[key]
+    def _add_routine(self, key: Hashable, name: str) -> None:
+        """Number the routine for ``key``, which has this name."""
+        self.ctx.unit.steps[key] = len(self.ctx.unit.routines)
+        self.ctx.unit.routines.append(name)
 
     def _record(self, key: Hashable, parts: list[int], pos: int) -> None:
         if self._pairs:
