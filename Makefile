@@ -50,7 +50,7 @@ bench: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
-	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_isa.py tests/isa/test_other_ways.py
+	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_isa.py tests/isa/test_other_ways.py tests/front/test_ptxas_agreement.py
 	$(BIN)/python -m tests.fuzz.front --iterations 1000000
 	$(BIN)/python -m tests.fuzz.dialects --seconds 600
 	$(BIN)/python -m tests.fuzz.hostile.hunt

@@ -25,11 +25,11 @@ settings.load_profile("default")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The tests of the IR, a quarter of the others, and with PTXEMU_EVERY_FORM all check it after every pass.
+    """The tests of the IR, an eighth of the others, and with PTXEMU_EVERY_FORM all check it after every pass.
 
     That takes a sixth of their time.
     """
-    drawn = crc32(item.nodeid.encode()) % 4 == 0
+    drawn = crc32(item.nodeid.encode()) % 8 == 0
     checks = drawn or item.nodeid.startswith("tests/ir/") or "PTXEMU_EVERY_FORM" in os.environ
     os.environ["PTXEMU_VERIFY"] = "1" if checks else "0"
 
