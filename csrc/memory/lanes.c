@@ -14,20 +14,24 @@ void pe_spread_32(uint64_t *addresses, uint64_t base, const uint32_t *offsets) {
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] = (uint32_t)base + offsets[i];
 }
 
-void pe_keep_corrections(uint64_t *slots, uint32_t count, uint32_t number, uint64_t base, const uint64_t *offsets,
+void pe_keep_corrections(pe_corrections *all, uint32_t count, uint32_t number, uint64_t base, const uint64_t *offsets,
                          uint32_t is_signed, uint32_t wrapped) {
-  if (!wrapped) memset(slots, 0, count * PE_WARP_LANES * sizeof *slots);
-  uint64_t *corrections = slots + number * PE_WARP_LANES;
+  if (!wrapped) memset(all, 0, count * sizeof *all);
+  pe_corrections found = {0};
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
-    uint64_t pattern = base + offsets[i];
-    uint64_t exact = is_signed ? (uint64_t)(int32_t)pattern : (uint32_t)pattern;
-    corrections[i] = exact - pattern;
+    int64_t pattern = (int64_t)(base + offsets[i]);
+    int64_t exact = is_signed ? (int64_t)(int32_t)pattern : (int64_t)(uint32_t)pattern;
+    found.lacking |= (uint32_t)(exact > pattern) << i;
+    found.beyond |= (uint32_t)(exact < pattern) << i;
   }
+  all[number] = found;
 }
 
-void pe_correct(uint64_t *addresses, const uint64_t *corrections, uint64_t factor, uint32_t wrapped) {
+void pe_correct(uint64_t *values, const pe_corrections *corrections, uint64_t factor, uint32_t wrapped) {
   if (!wrapped) return;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) addresses[i] += corrections[i] * factor;
+  uint64_t step = factor << 32;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++)
+    values[i] += step * (corrections->lacking >> i & 1) - step * (corrections->beyond >> i & 1);
 }
 
 #define LANE_ACCESSES(size, type, READ, WRITE)                                                                    \

@@ -7,13 +7,16 @@
 void pe_spread_64(uint64_t *addresses, uint64_t base, const uint64_t *offsets);
 void pe_spread_32(uint64_t *addresses, uint64_t base, const uint32_t *offsets);
 
-/* Corrections: what the lanes of a pattern lack where 32-bit sums in it have wrapped when it was widened to 64 bits.
- *
- * A warp has `count` slots of them, one for each widening, which say nothing until one has `wrapped`.  The first function
- * writes that of `number`, for a base that is widened already; the other adds those of a slot to addresses. */
-void pe_keep_corrections(uint64_t *slots, uint32_t count, uint32_t number, uint64_t base, const uint64_t *offsets,
+/* The lanes of a pattern that lack 2^32, or have it too much, as 32-bit sums have wrapped when it was widened to 64 bits. */
+typedef struct pe_corrections {
+  uint32_t lacking, beyond;
+} pe_corrections;
+
+/* A warp has `count` corrections, one for each widening, which say nothing until one has `wrapped`.  The first function writes
+ * that of `number`, for a base that is widened already; the other adds some, times a factor, to values of the pattern. */
+void pe_keep_corrections(pe_corrections *all, uint32_t count, uint32_t number, uint64_t base, const uint64_t *offsets,
                          uint32_t is_signed, uint32_t wrapped);
-void pe_correct(uint64_t *addresses, const uint64_t *corrections, uint64_t factor, uint32_t wrapped);
+void pe_correct(uint64_t *values, const pe_corrections *corrections, uint64_t factor, uint32_t wrapped);
 
 /* Read or write an element of so many bits at addresses[i] + plus for each lane of `mask`, in order. Gathers leave zeros in the
  * other lanes. Other threads may take part in strong accesses. */

@@ -327,8 +327,7 @@ def _stored_addresses(ctx: Context, found: Access) -> str:
     place = ctx.temporary(WORD)
     ctx.call("void", f"pe_spread_{kind[1:]}", ("ptr", place), ("i64", found.base), ("ptr", ctx.lane_offsets(found.shape, kind)))
     for widening, factor in found.shape.widenings:
-        wrapped = ctx.scalar.cast("zext", "i1", ctx.wrapped(), "i32")
-        ctx.call("void", "pe_correct", ("ptr", place), ("ptr", ctx.correction(widening)), ("i64", str(factor)), ("i32", wrapped))
+        ctx.correct(place, widening, factor)
     return place
 
 

@@ -87,7 +87,7 @@ class Context:
         self.argument_bytes = 0  # of a device function: where the results begin in its block
         self.returned: str | None = None  # the slot of the lanes that have returned from it
         self.widenings: dict[Op, int] = {}  # the numbers of their slots
-        self.corrections = ""  # where these slots are
+        self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
@@ -391,18 +391,18 @@ class Context:
         """Add the corrections of a 64-bit pattern whose widening wrapped in some lane."""
 
         def add() -> list[str]:
-            total = value
+            place = self.spill("i64", value)
             for widening, factor in shape.widenings:
-                kept = self.inst(f"load {WORD}, ptr {self.correction(widening)}, align 64")
-                scaled = self.vector.bin("mul", "i64", kept, self.vector.int(64, factor))
-                total = self.vector.bin("add", "i64", total, scaled)
-            return [total]
+                self.correct(place, widening, factor)
+            return [self.inst(f"load {WORD}, ptr {place}, align 64")]
 
         return self.when(self.wrapped(), add, lambda: [value], [WORD], likely=False)[0]
 
-    def correction(self, widening: Op) -> str:
-        """The address of a widening's corrections. Only the runtime writes there, and only once one has wrapped."""
-        return self.inst(f"getelementptr {WORD}, ptr {self.corrections}, i64 {self.widenings[widening]}")
+    def correct(self, place: str, widening: Op, factor: int) -> None:
+        """Add the corrections of a widening, times a factor, to the values of all lanes in memory, if one has wrapped."""
+        kept = self.inst(f"getelementptr i64, ptr {self.corrections}, i64 {self.widenings[widening]}")
+        wrapped = self.scalar.cast("zext", "i1", self.wrapped(), "i32")
+        self.call("void", "pe_correct", ("ptr", place), ("ptr", kept), ("i64", str(factor)), ("i32", wrapped), attributes="cold")
 
     def wrapped(self) -> str:
         """The sticky flag: some widening of a pattern has wrapped in this warp."""

@@ -14,7 +14,7 @@ from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
 from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop
-from ptxemu.lower.core.context import MASK, WORD, Context, keep_in_memory, zero
+from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout
@@ -182,11 +182,11 @@ class FunctionBuilder:
         if widenings:
             ctx.widenings = {op: number for number, op in enumerate(widenings)}
             ctx.wrapped_slot()
-            ctx.corrections = self._corrections(f"[{len(widenings)} x {WORD}]")
+            ctx.corrections = self._corrections()
 
-    def _corrections(self, type: str) -> str:
-        """The address of memory of an LLVM type for the corrections of widenings, whose contents nobody asks for at first."""
-        return self.ctx.alloca(type)
+    def _corrections(self) -> str:
+        """The address of memory for the corrections of all widenings, whose contents nobody asks for at first."""
+        return self.ctx.alloca(f"[{len(self.ctx.widenings)} x i64]")
 
     # -- blocks
 

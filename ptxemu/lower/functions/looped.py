@@ -24,7 +24,7 @@ from ptxemu.ir.convergence import is_grid_barrier
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
 from ptxemu.ir.ops import Imm, Op, Reg
-from ptxemu.lower.core.context import MASK, WORD, Context
+from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.scratch import bytes_of
@@ -178,12 +178,12 @@ class LoopedBuilder(FunctionBuilder):
                 run.append(op)
         return found + cut(self.ctx, run)
 
-    def _corrections(self, type: str) -> str:
+    def _corrections(self) -> str:
         """In the record, as they are read so rarely that copies would not pay."""
         if not self.survivors.block_of:
-            return super()._corrections(type)
-        start, self.record = self.record, self.record + len(self.ctx.widenings) * bytes_of(WORD)
-        return self.ctx.once("corrections", records.at(start))
+            return super()._corrections()
+        self.record = -(-len(self.ctx.widenings) * bytes_of("i64") // records.ALIGN) * records.ALIGN
+        return self.ctx.once("corrections", records.at(0))
 
     # -- barriers
 
