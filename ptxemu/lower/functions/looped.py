@@ -14,6 +14,7 @@ all barriers that it outlives.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ptxemu.analysis.masks import representatives
@@ -39,6 +40,8 @@ LARGEST_RECORD = 4096  # bytes of values; there is one for each warp in the func
 OF_A_WARP = {"local_base", "active", "warpid", "pos", "space", "exited"}  # fields that differ between the warps of a CTA
 NUMBERS = 16  # of barriers
 TRIPS = 8  # of a loop until a warp gives way: enough for the processor to see a stream in what all warps read
+REGISTERS = re.compile(r"%[\w.]+")  # of LLVM
+FEW = 1  # places in the text where a warp gives way
 BEGIN, OVER = 0, -1  # places where a warp is; others are numbers of points, from 1 on, in loops from IN_LOOPS on
 IN_LOOPS = 1 << 16
 
@@ -103,6 +106,8 @@ class LoopedContext(Context):
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         super().__init__(uniformity, layout, unit)
         self.head: list[str] = []  # before the first turn
+        self.common: set[str] = set()  # what is known there
+        self.few_turns = True  # so that registers are worth more than what it costs to compute something again
         self.recorded: dict[Reg, int] = {}  # offsets in the record of registers that are stored there when they are written
         self.flag: int | None = None  # the offset of that of wrapped widenings
 
@@ -116,6 +121,16 @@ class LoopedContext(Context):
         if self.flag is not None:
             records.store(self, "i1", "true", self.flag)
 
+    def once(self, key: str, text: str) -> str:
+        """Scalars that follow from what all warps have in common are computed before the first turn, if there are many turns."""
+        used = REGISTERS.findall(text)
+        if key in self._fields or self.few_turns or "<" in text or not self.common.issuperset(used):
+            return super().once(key, text)
+        self._fields[key] = name = f"%cta.{self.fresh('k')[1:]}"
+        self.common.add(name)
+        self.head.append(f"  {name} = {text}")
+        return name
+
     def field(self, name: str) -> str:
         if name in self._fields or name in OF_A_WARP:
             return super().field(name)
@@ -124,6 +139,7 @@ class LoopedContext(Context):
         self.head.append(f"  {pointer} = getelementptr i8, ptr %first, i64 {offset}")
         self.head.append(f"  {value} = load {kind}, ptr {pointer}, align 4, !invariant.load !2")
         self._fields[name] = value
+        self.common.add(value)
         return value
 
 
@@ -140,6 +156,7 @@ class LoopedBuilder(FunctionBuilder):
         self.registers_end = 0
         self.beginning: list[str] = []  # what a warp does before its first block
         self.resumed: list[tuple[int, str]] = []  # places where turns begin, and their labels
+        self.ctx.few_turns = len(survivors.block_of) <= FEW
         self.in_loops = bool(survivors.loops)
         self.held = bool(survivors.loops and survivors.barriers)  # whether warps at barriers may have to pass up their turn
 
