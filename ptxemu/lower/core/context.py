@@ -515,6 +515,13 @@ class Context:
     def mask_from_bits(self, bits: str) -> str:
         return self.inst(f"bitcast i{LANES} {bits} to {MASK}")
 
+    def deposited(self, mask: str, first: int, places: int) -> str:
+        """An i64 whose bits at ``places`` are those of a mask from lane ``first`` on, where the CPU can do that at once."""
+        bits = self.scalar.cast("zext", f"i{LANES}", self.bits_of(mask), "i64")
+        rest = self.scalar.bin("lshr", "i64", bits, str(first)) if first else bits
+        self.declare("llvm.x86.bmi.pdep.64", "declare i64 @llvm.x86.bmi.pdep.64(i64, i64)")
+        return self.inst(f"call i64 @llvm.x86.bmi.pdep.64(i64 {rest}, i64 {places})")
+
     def spill(self, t: str, value: str) -> str:
         """The address of a copy in memory of a vector of LLVM scalar type ``t``, until the op ends."""
         slot = self.temporary(self.vector.ty(t))

@@ -10,6 +10,7 @@ class Target:
         self.daz = x86
         self.avx2 = "avx2" in features
         self.avx512 = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= features
+        self.deposits = self.avx512 and "bmi2" in features  # bits to places in one fast instruction
 
     @property
     def vector_bytes(self) -> int:

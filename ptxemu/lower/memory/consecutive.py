@@ -97,8 +97,13 @@ class _Place:
     def mask(self, ctx: Context, mask: str) -> str:
         if self.lanes == list(range(LANES)):
             return mask
+        width, times = len(self.lanes), self.lanes.count(self.lanes[0])
+        if ctx.target.deposits and times > 1:
+            firsts = ctx.deposited(mask, self.lanes[0], sum(1 << place for place in range(0, width, times)))
+            whole = ctx.scalar.bin("mul", "i64", firsts, str((1 << times) - 1))
+            return ctx.inst(f"bitcast i{width} {ctx.scalar.cast('trunc', 'i64', whole, f'i{width}')} to <{width} x i1>")
         picks = ", ".join(f"i32 {lane}" for lane in self.lanes)
-        return ctx.inst(f"shufflevector {MASK} {mask}, {MASK} poison, <{len(self.lanes)} x i32> <{picks}>")
+        return ctx.inst(f"shufflevector {MASK} {mask}, {MASK} poison, <{width} x i32> <{picks}>")
 
 
 def _places(ctx: Context, bits: str, count: int, width: int, pointers: Sequence[str], first: int) -> list[_Place]:

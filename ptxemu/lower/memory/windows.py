@@ -60,6 +60,19 @@ def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[
     return ctx.inst(f"shufflevector {narrow} {value}, {narrow} poison, <{LANES} x i32> <{picks}>")
 
 
+def _written(ctx: Context, found: Access, lane_of: dict[int, int], width: int) -> str:
+    """A mask of the elements of a window that lanes write: ``lane_of`` has a place for each."""
+    if ctx.target.deposits and list(lane_of) == sorted(lane_of):  # lanes are in order
+        bits = ctx.deposited(found.mask, 0, sum(1 << place for place in lane_of))
+        narrow = ctx.scalar.cast("trunc", "i64", bits, f"i{width}") if width < 64 else bits
+        return ctx.inst(f"bitcast i{width} {narrow} to <{width} x i1>")
+    picks = ", ".join(f"i32 {lane_of.get(place, LANES)}" for place in range(width))
+    on = ctx.vector.cast("sext", "i1", found.mask, "i8")
+    lanes, window = f"<{LANES} x i8>", f"<{width} x i8>"
+    written = ctx.inst(f"shufflevector {lanes} {on}, {lanes} zeroinitializer, <{width} x i32> <{picks}>")
+    return ctx.inst(f"icmp slt {window} {written}, zeroinitializer")
+
+
 def store(ctx: Context, found: Access, bits: str, step: int, value: str) -> None:
     """Store an element of each lane that is on."""
     assert found.shape is not None
@@ -67,10 +80,8 @@ def store(ctx: Context, found: Access, bits: str, step: int, value: str) -> None
     width = 1 << max(lane_of).bit_length()  # of whole registers
     picks = ", ".join(f"i32 {lane_of.get(place, LANES)}" for place in range(width))
     lanes, window = f"<{LANES} x {bits}>", f"<{width} x {bits}>"
-    on = ctx.vector.cast("sext", "i1", found.mask, bits)
     spread = ctx.inst(f"shufflevector {lanes} {value}, {lanes} poison, <{width} x i32> <{picks}>")
-    written = ctx.inst(f"shufflevector {lanes} {on}, {lanes} zeroinitializer, <{width} x i32> <{picks}>")
-    mask = ctx.inst(f"icmp slt {window} {written}, zeroinitializer")
+    mask = _written(ctx, found, lane_of, width)
     name = f"llvm.masked.store.v{width}{bits}.p0"
     ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
     pointer = host_pointer(ctx, found, found.shape.spread[0])
