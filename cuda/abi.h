@@ -193,6 +193,12 @@ typedef struct cudaLaunchConfig_t {
   unsigned numAttrs;
 } cudaLaunchConfig_t;
 
+/* What other processes get of memory; of an event, they get the same. */
+typedef struct cudaIpcMemHandle_t {
+  char reserved[64];
+} cudaIpcMemHandle_t;
+typedef cudaIpcMemHandle_t cudaIpcEventHandle_t;
+
 typedef struct cudaMemLocation {
   int type; /* 1: a device, 2: the host */
   int id;

@@ -85,6 +85,8 @@ int px_not_supported(void);
 /* What an allocation was made as; its name in messages. */
 extern const char px_memory_device[], px_memory_host[], px_memory_managed[], px_memory_array[];
 
+bool px_is_of_kind(const pe_allocation *found, const char *kind);
+
 /* Memory of a kind, or 0. */
 uint64_t px_allocate(uint64_t size, const char *kind);
 

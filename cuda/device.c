@@ -222,8 +222,8 @@ int px_attribute(int attribute) {
     case 121:
     case 122:
     case 123:
-    case 124:
-    case 125: return 0;
+    case 124: return 0;
+    case 125: return 1; /* events of other processes */
     case 126: return 1;
     case 127: /* tensor maps */
     case 128:

@@ -1,9 +1,8 @@
 /* event.c: events, which come when all is done that was in their stream before them. */
 #include <stdlib.h>
 #include "px_graph.h"
+#include "px_ipc.h"
 #include "px_stream.h"
-
-enum { BLOCKING_SYNC = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
 bool px_is_event(cudaEvent_t event) { return px_is_live(event, PX_EVENT); }
 
@@ -15,6 +14,7 @@ cudaEvent_t px_event_keep(cudaEvent_t event) {
 void px_event_release(cudaEvent_t event) {
   if (atomic_fetch_sub(&event->owners, 1) != 1) return;
   if (event->item) px_item_release(event->item);
+  if (event->shared) px_shared_close(event->shared);
   free(event->behind.node);
   free(event);
 }
@@ -26,20 +26,30 @@ void px_event_release(cudaEvent_t event) {
   cudaError_t px_captured = px_capture_refuse_event(event);       \
   PX_REQUIRE(!px_captured, px_captured)
 
-PX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
-  PX_ENTER();
-  PX_REQUIRE(out && !(flags & ~(unsigned)(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS)), cudaErrorInvalidValue);
-  PX_REQUIRE(!(flags & INTERPROCESS), cudaErrorNotSupported);
+cudaError_t px_event_new(px_shared_event *shared, unsigned flags, cudaEvent_t *out) {
   cudaEvent_t event = malloc(sizeof *event);
-  PX_REQUIRE(event, cudaErrorMemoryAllocation);
-  *event = (struct px_event){.flags = flags};
-  atomic_init(&event->owners, 1);
-  if (!px_live_add(event, PX_EVENT)) {
+  if (event) {
+    *event = (struct px_event){.flags = flags, .shared = shared};
+    atomic_init(&event->owners, 1);
+  }
+  if (!event || !px_live_add(event, PX_EVENT)) {
+    if (shared) px_shared_close(shared);
     free(event);
-    return px_report(cudaErrorMemoryAllocation);
+    return cudaErrorMemoryAllocation;
   }
   *out = event;
-  return px_report(cudaSuccess);
+  return cudaSuccess;
+}
+
+PX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
+  enum { ALL = PX_EVENT_BLOCKING | PX_EVENT_NO_TIMING | PX_EVENT_INTERPROCESS };
+  PX_ENTER();
+  PX_REQUIRE(out && !(flags & ~(unsigned)ALL), cudaErrorInvalidValue);
+  bool shares = flags & PX_EVENT_INTERPROCESS;
+  PX_REQUIRE(!shares || flags & PX_EVENT_NO_TIMING, cudaErrorInvalidValue);
+  px_shared_event *shared = shares ? px_shared_new() : NULL;
+  PX_REQUIRE(shared || !shares, cudaErrorMemoryAllocation);
+  return px_report(px_event_new(shared, flags, out));
 }
 
 PX_API cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, 0); }
@@ -59,16 +69,32 @@ PX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaEventRecordWithFlags(event, stream, 0);
 }
 
-PX_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  ENTER_EVENT(event);
+/* Wait until all processes have done what came before the last record. */
+static cudaError_t wait_shared(px_shared_event *shared) {
+  uint64_t record = px_shared_last(shared);
+  while (!px_shared_is_done(shared, record)) {
+    if (!px_may_wait()) return cudaErrorNotPermitted;
+    if (!px_shared_await(shared, record)) return cudaErrorLaunchFailure;
+  }
+  return cudaSuccess;
+}
+
+static cudaError_t wait_own(cudaEvent_t event) {
   px_item *item = px_event_item(event);
   cudaError_t error = px_item_wait(item);
   if (item) px_item_release(item);
+  return error;
+}
+
+PX_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  ENTER_EVENT(event);
+  cudaError_t error = event->shared ? wait_shared(event->shared) : wait_own(event);
   return px_report(error ? error : px_enter());
 }
 
 /* Whether all is done that came before the last record of an event. */
 static bool is_done(cudaEvent_t event) {
+  if (event->shared) return px_shared_is_done(event->shared, px_shared_last(event->shared));
   px_item *item = px_event_item(event);
   bool done = px_item_done(item);
   if (item) px_item_release(item);
@@ -104,7 +130,7 @@ PX_API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, c
   PX_REQUIRE(milliseconds, cudaErrorInvalidValue);
   PX_REQUIRE(px_is_event(from) && px_is_event(to), cudaErrorInvalidResourceHandle);
   double start = time_of(from), end = time_of(to);
-  PX_REQUIRE(start != -2 && end != -2 && !((from->flags | to->flags) & DISABLE_TIMING), cudaErrorInvalidResourceHandle);
+  PX_REQUIRE(start != -2 && end != -2 && !((from->flags | to->flags) & PX_EVENT_NO_TIMING), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(start >= 0 && end >= 0, cudaErrorNotReady);
   *milliseconds = (float)((end - start) / 1e6);
   return px_report(cudaSuccess);

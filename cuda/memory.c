@@ -3,6 +3,7 @@
 #include "checked.h"
 #include "core.h"
 #include "px_graph.h"
+#include "px_ipc.h"
 
 const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
            px_memory_array[] = "cudaArray";
@@ -37,7 +38,7 @@ bool px_is_device(const void *address, uint64_t size) {
   return px_device_get()->parts.host_memory ? px_is_any(address, size) : px_is_known(address, size);
 }
 
-static bool is_kind(const pe_allocation *found, const char *kind) { return strcmp(found->name, kind) == 0; }
+bool px_is_of_kind(const pe_allocation *found, const char *kind) { return strcmp(found->name, kind) == 0; }
 
 /* ---- allocation ---- */
 
@@ -61,9 +62,10 @@ static cudaError_t release(void *pointer, bool host) {
   if (!pointer) return px_report(cudaSuccess);
   PX_SETTLE();
   PX_REQUIRE(px_find(pointer, &found) && found.address == (uint64_t)(uintptr_t)pointer, cudaErrorInvalidValue);
-  bool fits =
-      host ? is_kind(&found, px_memory_host) : is_kind(&found, px_memory_device) || is_kind(&found, px_memory_managed);
+  bool fits = host ? px_is_of_kind(&found, px_memory_host)
+                   : px_is_of_kind(&found, px_memory_device) || px_is_of_kind(&found, px_memory_managed);
   PX_REQUIRE(fits && !pe_arena_free(px_device_get()->parts.arena, found.address), cudaErrorInvalidValue);
+  px_ipc_freed(found.address);
   return px_report(cudaSuccess);
 }
 
@@ -142,8 +144,8 @@ static int type_of(const void *pointer) {
   pe_allocation found;
   if (px_is_registered(pointer, 1)) return cudaMemoryTypeHost;
   if (!px_find(pointer, &found)) return px_is_device(pointer, 1) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
-  if (is_kind(&found, px_memory_host)) return cudaMemoryTypeHost;
-  return is_kind(&found, px_memory_managed) ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
+  if (px_is_of_kind(&found, px_memory_host)) return cudaMemoryTypeHost;
+  return px_is_of_kind(&found, px_memory_managed) ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
 }
 
 /* The fields that CUDA 12 has, too: its structure is shorter. */

@@ -58,7 +58,8 @@ typedef struct px_item {
   struct timespec at; /* when it was done */
   px_work *work;
   px_context *context;
-  bool over; /* its launch has ended */
+  bool over;       /* its launch has ended */
+  uint64_t record; /* of a shared event: its number */
   pe_launch *running;
   struct px_item **after; /* which wait for this one */
   size_t count, room;
@@ -79,7 +80,13 @@ struct px_event {
   px_item *item;                      /* the last record of it; NULL: there is none. Guarded by the lock of queue.c */
   _Atomic unsigned long long capture; /* not 0: it was recorded in a capture, behind ... */
   px_nodes behind;                    /* ... these nodes; guarded by the lock of graphs */
+  struct px_shared_event *shared;     /* with other processes; or NULL */
 };
+
+enum { PX_EVENT_BLOCKING = 1, PX_EVENT_NO_TIMING = 2, PX_EVENT_INTERPROCESS = 4 };
+
+/* A new one, which owns `shared` (or NULL), also if there is no memory for it. */
+cudaError_t px_event_new(struct px_shared_event *shared, unsigned flags, cudaEvent_t *out);
 
 cudaEvent_t px_event_keep(cudaEvent_t event);
 void px_event_release(cudaEvent_t event);

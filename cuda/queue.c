@@ -9,6 +9,7 @@
 #include <string.h>
 #include "fault_text.h"
 #include "px_graph.h"
+#include "px_ipc.h"
 #include "px_stream.h"
 
 enum { OUTPUT = 1 << 12 };
@@ -137,8 +138,21 @@ static void set_last(struct px_stream *stream, px_item *item) {
 
 static void run_all(px_item *ready);
 
+static bool is_dropped(const px_item *item) {
+  pthread_mutex_lock(&lock);
+  bool dropped = stopping;
+  pthread_mutex_unlock(&lock);
+  return dropped || (px_context_error(item->context) && item->work->kind != PX_HOST);
+}
+
+/* Other processes need not wait any more for the record of an event. */
+static void end_record(const px_item *item) {
+  if (item->work && item->work->kind == PX_RECORD && item->record) px_shared_end(item->work->event->shared, item->record);
+}
+
 /* An item is done: what can be begun now, before `rest`. */
 static px_item *finish(px_item *item, px_item *rest) {
+  end_record(item);
   px_work_release(item->work);
   pthread_mutex_lock(&lock);
   item->work = NULL;
@@ -300,11 +314,23 @@ static bool call(px_item *item) {
   return !queued;
 }
 
-static bool is_dropped(const px_item *item) {
-  pthread_mutex_lock(&lock);
-  bool dropped = stopping;
-  pthread_mutex_unlock(&lock);
-  return dropped || (px_context_error(item->context) && item->work->kind != PX_HOST);
+/* ---- events of other processes: each wait is a thread, as it may take any time ---- */
+
+static void *await_record(void *argument) {
+  px_item *item = argument;
+  px_shared_event *event = item->work->event->shared;
+  while (!px_shared_is_done(event, item->record) && !is_dropped(item))
+    if (!px_shared_await(event, item->record)) px_stay_in(item->context, cudaErrorLaunchFailure);
+  run_all(finish(item, NULL));
+  return NULL;
+}
+
+static bool await(px_item *item) {
+  const px_shared_event *event = item->work->event->shared;
+  if (!event || px_shared_is_done(event, item->record)) return true;
+  if (!pe_thread_start(await_record, item)) return false;
+  px_stay_in(item->context, cudaErrorMemoryAllocation);
+  return true;
 }
 
 static bool perform(px_item *item) {
@@ -316,9 +342,9 @@ static bool perform(px_item *item) {
     case PX_SET:
       if (!px_work_move(item->work)) px_stay_in(item->context, cudaErrorIllegalAddress);
       return true;
+    case PX_WAIT: return await(item);
     case PX_NOTHING:
-    case PX_RECORD:
-    case PX_WAIT: return true;
+    case PX_RECORD: return true;
   }
   return true;
 }
@@ -327,6 +353,7 @@ static bool perform(px_item *item) {
 
 /* An item for which no memory was left to wait properly does nothing. */
 static void give_up(px_item *item) {
+  end_record(item);
   px_work_release(item->work);
   item->work = NULL;
   item->error = cudaErrorMemoryAllocation;
@@ -336,7 +363,9 @@ static void give_up(px_item *item) {
 static bool heed_event(px_item *item) {
   struct px_event *event = item->work ? item->work->event : NULL;
   if (!event) return true;
-  if (item->work->kind == PX_WAIT) return follow(item, event->item);
+  bool waits = item->work->kind == PX_WAIT;
+  if (event->shared) item->record = waits ? px_shared_last(event->shared) : px_shared_record(event->shared);
+  if (waits) return follow(item, event->item);
   disown(event->item);
   item->owners++;
   event->item = item;

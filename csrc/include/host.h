@@ -39,6 +39,14 @@ uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const ch
 /* 0, or -1 when `address` does not start an allocation.  What is held is given back when nobody holds it any more. */
 int pe_arena_free(pe_arena *arena, uint64_t address);
 
+/* Let the pages that an allocation lies in be those of a file, from offset 0 on, as long as it lives: processes share memory so. The
+ * file, which never becomes shorter, is at least pe_arena_pages(size) long. `keep`: it gets what is in the allocation. Nobody may write
+ * to it meanwhile. 0, or an errno value: EINVAL where no allocation of the host begins. */
+int pe_arena_back(pe_arena *arena, uint64_t address, int file, int keep);
+
+/* Bytes of the pages that an allocation at an address lies in. */
+uint64_t pe_arena_pages(const pe_arena *arena, uint64_t address, uint64_t size);
+
 enum { PE_MAX_ALLOCATIONS = 24000 }; /* each takes two of the process's 65,530 mappings (Linux's default) */
 
 /* How many allocations there are, those of launches aside. */

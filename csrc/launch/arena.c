@@ -30,6 +30,7 @@ typedef struct block {
   bool freed;     /* it is given back when they do not */
   bool window;    /* of a launch, or the heap: the host cannot free it */
   bool counted;   /* against the capacity */
+  bool backed;    /* by a file */
 } block;
 
 typedef struct idle_window {
@@ -89,14 +90,15 @@ static bool commit(uint64_t start, uint64_t length) {
   return true;
 }
 
-/* Mapping anew gives the pages back and makes the next allocation here read as zeros. */
-static void decommit(uint64_t start, uint64_t length) {
+/* Mapping anew gives the pages back and makes the next allocation here read as zeros. false: the host's limit on mappings is reached;
+ * protection and contents were still dropped, but for those of a file. */
+static bool decommit(uint64_t start, uint64_t length) {
   void *pages = (void *)(uintptr_t)start;
-  if (mmap(pages, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
-    /* The host's limit on mappings is reached; protection and contents can still be dropped. */
-    madvise(pages, length, MADV_DONTNEED);
-    mprotect(pages, length, PROT_NONE);
-  }
+  if (mmap(pages, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
+    return true;
+  madvise(pages, length, MADV_DONTNEED);
+  mprotect(pages, length, PROT_NONE);
+  return false;
 }
 
 /* ---- the block list ---- */
@@ -195,11 +197,13 @@ static bool find_place(pe_arena *arena, uint64_t size, uint64_t align, size_t *i
 static void release(pe_arena *arena, size_t index) {
   block *b = &arena->blocks[index];
   uint64_t bytes = committed_end(arena, b) - b->commit;
-  decommit(b->commit, bytes);
+  bool empty = decommit(b->commit, bytes);
+  if (b->backed && !empty) return; /* its addresses are not used again */
   if (b->counted) pe_arena_discharge(arena, bytes);
   free(b->name);
   b->name = NULL;
   b->size = 0;
+  b->backed = false;
   join_free(arena, index);
 }
 
@@ -436,6 +440,42 @@ int pe_arena_free(pe_arena *arena, uint64_t address) {
   pe_unlock();
   if (found) pe_tell_freed(arena->observer, address);
   return found ? 0 : -1;
+}
+
+/* ---- memory of a file ---- */
+
+static uint64_t first_page(const pe_arena *arena, uint64_t address) { return address & ~(arena->page - 1); }
+
+uint64_t pe_arena_pages(const pe_arena *arena, uint64_t address, uint64_t size) {
+  return pe_round_up(pe_sum(address - first_page(arena, address), size), arena->page);
+}
+
+static int write_all(int file, uint64_t start, uint64_t length) {
+  for (uint64_t done = 0; done < length;) {
+    ssize_t written = pwrite(file, (const void *)(uintptr_t)(start + done), length - done, (off_t)done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written ? errno : EIO;
+    done += (uint64_t)written;
+  }
+  return 0;
+}
+
+static int back(const pe_arena *arena, block *b, int file, bool keep) {
+  uint64_t start = first_page(arena, b->address), length = pe_arena_pages(arena, b->address, b->size);
+  int error = keep ? write_all(file, start, length) : 0;
+  if (error) return error;
+  void *pages = mmap((void *)(uintptr_t)start, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  if (pages == MAP_FAILED) return errno;
+  b->backed = true;
+  return 0;
+}
+
+int pe_arena_back(pe_arena *arena, uint64_t address, int file, int keep) {
+  pe_lock();
+  block *b = find_allocation(arena, address);
+  int error = b && is_hosts(b) ? back(arena, b, file, keep) : EINVAL;
+  pe_unlock();
+  return error;
 }
 
 static uint64_t distance(const block *b, uint64_t address) {

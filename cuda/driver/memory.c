@@ -103,6 +103,24 @@ PX_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *va
   return cu_result(cudaMemPoolGetAttribute(pool, attribute, value));
 }
 
+/* ---- other processes ---- */
+
+PX_API CUresult cuIpcGetMemHandle(cudaIpcMemHandle_t *out, CUdeviceptr pointer) {
+  CU_ENTER();
+  return cu_result(cudaIpcGetMemHandle(out, host(pointer)));
+}
+
+PX_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *out, cudaIpcMemHandle_t handle, unsigned flags) {
+  CU_ENTER();
+  return cu_result(cudaIpcOpenMemHandle((void **)out, handle, flags));
+}
+CU_SAME(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2);
+
+PX_API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
+  CU_ENTER();
+  return cu_result(cudaIpcCloseMemHandle(host(pointer)));
+}
+
 /* ---- questions ---- */
 
 PX_API CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {
@@ -168,7 +186,7 @@ static CUresult write_attribute(const address_facts *f, int attribute, void *out
     case BLOCK_ID: *(unsigned long long *)out = f->allocated ? f->allocation.address : f->address; break;
     case IS_MANAGED: *(int *)out = f->attributes.type == cudaMemoryTypeManaged; break;
     case DEVICE_ORDINAL: *(int *)out = f->known ? 0 : -2; break;
-    case IPC_CAPABLE:
+    case IPC_CAPABLE: *(int *)out = f->allocated && px_is_of_kind(&f->allocation, px_memory_device); break;
     case RDMA_CAPABLE:
     case DECOMPRESSION: *(int *)out = 0; break;
     case RANGE_START:

@@ -121,3 +121,15 @@ PX_API CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent from, CUevent
   return cu_result(cudaEventElapsedTime(milliseconds, from, to));
 }
 CU_SAME(cuEventElapsedTime, cuEventElapsedTime_v2);
+
+/* ---- events of other processes ---- */
+
+PX_API CUresult cuIpcGetEventHandle(cudaIpcEventHandle_t *out, CUevent event) {
+  CU_ENTER();
+  return cu_result(cudaIpcGetEventHandle(out, event));
+}
+
+PX_API CUresult cuIpcOpenEventHandle(CUevent *out, cudaIpcEventHandle_t handle) {
+  CU_ENTER();
+  return cu_result(cudaIpcOpenEventHandle(out, handle));
+}

@@ -22,16 +22,8 @@ TESTS = ["numba.cuda.tests.cudadrv", "numba.cuda.tests.cudapy"]
 SECONDS = 5400
 FAILED = re.compile(r"^(?:FAIL|ERROR): \S+ \((\S+)\)", re.MULTILINE)
 
-IPC = (
-    "TestIpcMemory.test_ipc_array",
-    "TestIpcMemory.test_ipc_handle",
-    "TestIpcMemory.test_ipc_handle_serialization",
-    "TestIpcStaged.test_ipc_array",
-    "TestIpcStaged.test_staged",
-)
 EXPECTED = {
     "numba.cuda.tests.cudadrv.test_linker.TestLinker.test_set_registers_no_max": "no registers are counted: a kernel has 32",
-    **dict.fromkeys((f"numba.cuda.tests.cudapy.test_ipc.{name}" for name in IPC), "there is no IPC"),
 }
 """Tests that fail, with the reason."""
 

@@ -293,6 +293,33 @@ def test_a_forked_child_is_told(program, image):
     assert said(program, image, "fork") == ["child: cudaErrorInitializationError", "parent: right"]
 
 
+def test_processes_share_memory(program, image):
+    assert said(program, image, "ipc memory") == [
+        "123",
+        "cudaErrorInvalidValue",
+        "the same 123",
+        "cudaSuccess",
+        "cudaErrorInvalidValue",
+        "cudaErrorInvalidResourceHandle",
+        "0",
+    ]
+
+
+def test_processes_wait_for_each_others_events(program, image):
+    wanted = ["cudaErrorNotReady", "cudaErrorNotReady", "cudaSuccess", "123", "cudaErrorLaunchFailure", "0"]
+    assert said(program, image, "ipc events") == wanted
+
+
+def test_what_cannot_be_shared_is_an_error(program, image):
+    assert said(program, image, "ipc errors") == [
+        "cudaErrorDeviceUninitialized",
+        *["cudaErrorInvalidValue"] * 3,
+        *["cudaErrorInvalidResourceHandle"] * 2,
+        "cudaErrorInvalidValue",
+        "cudaErrorInvalidResourceHandle",
+    ]
+
+
 def test_launches_and_loads_leave_nothing(program, image):
     (kilobytes,) = said(program, image, "launches", "10000")
     assert int(kilobytes) < 1000

@@ -351,6 +351,7 @@ int main(int argc, char **argv) {
   perform(graph_actions, argv[2]);
   perform(handle_actions, argv[2]);
   perform(mixed_actions, argv[2]);
+  perform(ipc_actions, argv[2]);
   __cudaUnregisterFatBinary(handle);
   return 0;
 }

@@ -46,7 +46,7 @@ typedef struct action {
   void (*run)(void);
 } action;
 
-extern const action stream_actions[], graph_actions[], handle_actions[], mixed_actions[]; /* end with a NULL name */
+extern const action stream_actions[], graph_actions[], handle_actions[], mixed_actions[], ipc_actions[]; /* end with a NULL name */
 
 /* End the program if a call fails. */
 void must(cudaError_t error, const char *what);
