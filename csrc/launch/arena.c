@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "arena.h"
+#include "exclusive.h"
 #include "internal.h"
 #include "runtime.h"
 
@@ -51,6 +52,7 @@ struct pe_arena {
   uint64_t idle_bytes;
   pe_heap *heap;
   uint64_t heap_size;
+  bool shared; /* with other processes, at some time */
   const pe_observer *observer;
 };
 
@@ -460,8 +462,10 @@ static int write_all(int file, uint64_t start, uint64_t length) {
   return 0;
 }
 
-static int back(const pe_arena *arena, block *b, int file, bool keep) {
+static int back(pe_arena *arena, block *b, int file, bool keep) {
   uint64_t start = first_page(arena, b->address), length = pe_arena_pages(arena, b->address, b->size);
+  arena->shared = true;
+  pe_flight_share(arena);
   int error = keep ? write_all(file, start, length) : 0;
   if (error) return error;
   void *pages = mmap((void *)(uintptr_t)start, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
@@ -469,6 +473,8 @@ static int back(const pe_arena *arena, block *b, int file, bool keep) {
   b->backed = true;
   return 0;
 }
+
+bool pe_arena_is_shared(const pe_arena *arena) { return arena->shared; }
 
 int pe_arena_back(pe_arena *arena, uint64_t address, int file, int keep) {
   pe_lock();

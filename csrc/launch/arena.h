@@ -23,6 +23,9 @@ uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address);
 /* The heap of kernels' malloc, made at the first use; NULL if there is no memory for it. With pe_lock held. */
 pe_heap *pe_arena_heap(pe_arena *arena);
 
+/* Whether other processes may have memory of it. With pe_lock held. */
+bool pe_arena_is_shared(const pe_arena *arena);
+
 /* Count host memory that a launch takes elsewhere against the capacity. False: there is not enough. Async-signal-safe. */
 bool pe_arena_charge(pe_arena *arena, uint64_t bytes);
 void pe_arena_discharge(pe_arena *arena, uint64_t bytes);

@@ -1,8 +1,8 @@
 /* exclusive.c: when updates of device memory need no atomic instructions.
  *
  * A launch with one worker, alone on its arena, may update memory with plain loads and stores.  The right is revoked when
- * another launch starts: the starter clears `exclusive` and waits out the update under way.  The owner's side is two plain
- * accesses (store `updating`, load `exclusive`) whose order the starter's membarrier system call makes hold.
+ * another launch starts, or other processes get memory: whoever does that clears `exclusive` and waits out the update under way.
+ * The owner's side is two plain accesses (store `updating`, load `exclusive`) whose order the membarrier system call makes hold.
  */
 #include <sched.h>
 #include <sys/syscall.h>
@@ -10,6 +10,7 @@
 #if defined(__linux__) && defined(SYS_membarrier)
 #include <linux/membarrier.h>
 #endif
+#include "arena.h"
 #include "exclusive.h"
 #include "internal.h"
 #include "launch.h"
@@ -36,8 +37,13 @@ static void take_back(pe_launch *launch) {
   while (atomic_load(&launch->updating)) sched_yield();
 }
 
+void pe_flight_share(const pe_arena *arena) {
+  for (pe_launch *launch = in_flight; launch; launch = launch->next_in_flight)
+    if (launch->arena == arena && atomic_load(&launch->exclusive)) take_back(launch);
+}
+
 void pe_flight_begin(pe_launch *launch) {
-  bool alone = true;
+  bool alone = !pe_arena_is_shared(launch->arena);
   for (pe_launch *other = in_flight; other; other = other->next_in_flight) {
     if (other->arena != launch->arena) continue;
     alone = false;

@@ -1,6 +1,7 @@
 /* exclusive.h: launches in flight, and updates of memory without locks while no other thread can interfere. */
 #ifndef PTXEMU_EXCLUSIVE_H
 #define PTXEMU_EXCLUSIVE_H
+#include "host.h"
 #include "ptxemu.h"
 
 /* Begin a section of unlocked updates: 1 if no other thread can reach device memory until pe_exclusive_end, which must
@@ -13,6 +14,8 @@ void pe_exclusive_end(pe_warp *w);
 void pe_exclusive_init(void);
 void pe_flight_begin(pe_launch *launch);
 void pe_flight_end(pe_launch *launch);
+/* From now on, other processes may update memory of an arena. */
+void pe_flight_share(const pe_arena *arena);
 /* In the child of a fork: its launches are over. */
 void pe_flight_forget(void);
 

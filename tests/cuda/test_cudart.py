@@ -305,6 +305,10 @@ def test_processes_share_memory(program, image):
     ]
 
 
+def test_processes_count_together(program, image):
+    assert said(program, image, "ipc counter") == ["2000000", "0"]
+
+
 def test_processes_wait_for_each_others_events(program, image):
     wanted = ["cudaErrorNotReady", "cudaErrorNotReady", "cudaSuccess", "123", "cudaErrorLaunchFailure", "0"]
     assert said(program, image, "ipc events") == wanted

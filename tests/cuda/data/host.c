@@ -6,7 +6,7 @@
 
 enum { N = 1000 };
 
-char add, scale, count, empty, hello, store, limited, await, append, fetch, transpose, apply, absent, counter, factors;
+char add, scale, count, empty, hello, store, limited, await, append, tally, fetch, transpose, apply, absent, counter, factors;
 static int number;
 
 void must(cudaError_t error, const char *what) {
@@ -336,7 +336,7 @@ int main(int argc, char **argv) {
     const char *name;
   } kernels[] = {{&add, "add"},       {&scale, "scale"}, {&count, "count"},         {&empty, "empty"},
                  {&hello, "hello"},   {&store, "store"}, {&limited, "limited"},     {&await, "await"},
-                 {&append, "append"}, {&fetch, "fetch"}, {&transpose, "transpose"}, {&apply, "apply"}};
+                 {&append, "append"}, {&tally, "tally"}, {&fetch, "fetch"}, {&transpose, "transpose"}, {&apply, "apply"}};
   if (argc < 3) return 2;
   px_fat_wrapper wrapper = wrapper_of(contents(argv[1]));
   void **handle = __cudaRegisterFatBinary(&wrapper);

@@ -98,6 +98,34 @@ static void take_memory(void) {
 
 static void do_memory(void) { in_two(give_memory, take_memory); }
 
+/* ---- updates by both ---- */
+
+enum { TIMES = 1000000 };
+
+static void count_up(board *b) {
+  int *sum = &b->copied, times = TIMES;
+  launch_in(NULL, &tally, (void *[]){&sum, &times});
+  MUST(cudaDeviceSynchronize());
+}
+
+static void give_counter(void) {
+  board *b = give_board(), copy;
+  be_told();
+  count_up(b);
+  be_told();
+  MUST(cudaMemcpy(&copy, b, sizeof copy, cudaMemcpyDeviceToHost));
+  printf("%d\n", copy.copied);
+}
+
+static void take_counter(void) {
+  board *b = take_board(&(cudaIpcMemHandle_t){{0}});
+  tell();
+  count_up(b);
+  tell();
+}
+
+static void do_counter(void) { in_two(give_counter, take_counter); }
+
 /* ---- events ---- */
 
 static void give_event(void) {
@@ -162,4 +190,4 @@ static void do_errors(void) {
   SAY(cudaIpcGetEventHandle(&handle, event));
 }
 
-const action ipc_actions[] = {{"ipc memory", do_memory}, {"ipc events", do_events}, {"ipc errors", do_errors}, {NULL, NULL}};
+const action ipc_actions[] = {{"ipc memory", do_memory}, {"ipc counter", do_counter}, {"ipc events", do_events}, {"ipc errors", do_errors}, {NULL, NULL}};

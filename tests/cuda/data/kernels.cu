@@ -30,6 +30,10 @@ __global__ void await(const volatile int *flag) {
 /* digits = 10 * digits + digit: the order of launches. */
 __global__ void append(long long *digits, int digit) { *digits = 10 * *digits + digit; }
 
+__global__ void tally(int *sum, int times) {
+  for (int i = 0; i < times; i++) atomicAdd(sum, 1);
+}
+
 __global__ void fetch(cudaTextureObject_t texture, float *out) {
   out[threadIdx.y * blockDim.x + threadIdx.x] = tex2D<float>(texture, threadIdx.x + 0.5f, threadIdx.y + 0.5f);
 }

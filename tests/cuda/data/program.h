@@ -37,7 +37,7 @@ const char *cudaGetErrorString(cudaError_t error);
 const char *ptxemu_last_fault(void);
 
 /* Their addresses are what the program knows kernels and variables by. */
-extern char add, scale, count, empty, hello, store, limited, await, append, fetch, transpose, apply, absent, counter,
+extern char add, scale, count, empty, hello, store, limited, await, append, tally, fetch, transpose, apply, absent, counter,
     factors;
 
 /* What the program can be asked to do. */
