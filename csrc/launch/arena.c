@@ -431,6 +431,9 @@ void pe_arena_unhold(pe_arena *arena, uint64_t start) {
 }
 
 int pe_arena_free(pe_arena *arena, uint64_t address) {
+  pe_allocation own;
+  if (arena->observer && pe_arena_find(arena, address, &own) && own.address == address)
+    pe_tell_freed(arena->observer, address);
   pe_lock();
   block *b = find_allocation(arena, address);
   bool found = b && is_hosts(b);
@@ -440,7 +443,6 @@ int pe_arena_free(pe_arena *arena, uint64_t address) {
     if (b->holds == 0) release(arena, (size_t)(b - arena->blocks));
   }
   pe_unlock();
-  if (found) pe_tell_freed(arena->observer, address);
   return found ? 0 : -1;
 }
 

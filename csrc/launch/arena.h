@@ -13,6 +13,10 @@ static inline void pe_tell_allocated(const pe_observer *observer, uint64_t addre
   if (observer && observer->allocated) observer->allocated(observer->context, address, size);
 }
 
+static inline void pe_tell_named(const pe_observer *observer, uint64_t address, uint64_t size, const char *name) {
+  if (observer && observer->named) observer->named(observer->context, address, size, name);
+}
+
 static inline void pe_tell_freed(const pe_observer *observer, uint64_t address) {
   if (observer && observer->freed) observer->freed(observer->context, address);
 }

@@ -16,7 +16,6 @@
 #define MAX_GRID_YZ 0xffffu
 #define CHUNKS_PER_WORKER 16
 #define MAX_CHUNK 64
-#define WORKSPACE_BYTES 256
 #define COOPERATIVE_WARPS 16384 /* each has a stack, and a process cannot have many mappings */
 
 static uint64_t ctas_of(const pe_config *config) { return (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]; }
@@ -111,8 +110,8 @@ static bool take_memory(pe_launch *launch) {
   if (!take_window(launch, config->params_size, "kernel parameters", false, &launch->params)) return false;
   if (config->params_size) memcpy((void *)(uintptr_t)launch->params, config->params, config->params_size);
   if (config->cooperative) {
-    if (!take_window(launch, WORKSPACE_BYTES, "grid barrier", false, &launch->workspace)) return false;
-    memset((void *)(uintptr_t)launch->workspace, 0, WORKSPACE_BYTES);
+    if (!take_window(launch, PE_WORKSPACE_BYTES, "grid barrier", false, &launch->workspace)) return false;
+    memset((void *)(uintptr_t)launch->workspace, 0, PE_WORKSPACE_BYTES);
   }
   uint32_t places = 0;
   while (places < launch->workers && take_windows(launch, false)) places++;
@@ -131,6 +130,12 @@ void pe_launch_starved(pe_launch *launch) {
   atomic_store(&launch->stop, 1);
 }
 
+static bool take_ranges(pe_launch *launch) {
+  if (!launch->observer || !launch->observer->memory) return true;
+  launch->ranges = calloc((size_t)launch->workers * PE_RANGES, sizeof *launch->ranges);
+  return launch->ranges != NULL;
+}
+
 static void return_memory(pe_launch *launch) {
   if (launch->params) pe_window_return(launch->arena, launch->params);
   if (launch->workspace) pe_window_return(launch->arena, launch->workspace);
@@ -139,6 +144,8 @@ static void return_memory(pe_launch *launch) {
     if (launch->windows[i].local) pe_window_return(launch->arena, launch->windows[i].local);
   }
   free(launch->windows);
+  free(launch->ranges);
+  launch->ranges = NULL;
   launch->params = launch->workspace = 0;
   launch->windows = NULL;
   launch->window_count = launch->window_room = 0;
@@ -148,7 +155,7 @@ static void return_memory(pe_launch *launch) {
 
 /* Take what a launch needs. With pe_lock held. */
 static bool begin(pe_launch *launch) {
-  if (!take_memory(launch)) {
+  if (!take_memory(launch) || !take_ranges(launch)) {
     return_memory(launch);
     return false;
   }

@@ -13,6 +13,8 @@ typedef struct pe_windows {
 
 typedef struct pe_worker pe_worker;
 
+#define PE_WORKSPACE_BYTES 256 /* of the grid barrier of a cooperative launch */
+
 struct pe_launch {
   pe_arena *arena;
   const pe_observer *observer; /* or NULL */
@@ -34,6 +36,7 @@ struct pe_launch {
   pe_output output;
   pe_launch *next_in_flight;
   _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
+  pe_range *ranges;         /* of an observed launch: PE_RANGES for each worker */
   _Atomic uint64_t charged; /* to the arena, for stacks */
   _Atomic uint32_t begun;   /* workers that have taken their first CTA */
   _Atomic uint32_t stop, exclusive, updating, no_memory;

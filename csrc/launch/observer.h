@@ -16,24 +16,37 @@ enum { PE_TEXEL = 6 };
 /* Barriers beyond those of a CTA, which are 0 to 15: barrier.cluster and the barrier of a cooperative grid. */
 enum { PE_BARRIER_CLUSTER = 16, PE_BARRIER_GRID = 17 };
 
-/* One access of the lanes of `mask`, which are allowed: `size` bytes each at address[i], as the program writes it. */
+/* An access that the lanes of `mask` are about to make: `size` bytes each at address[i], as the program writes it. */
 typedef struct pe_memory_event {
   uint32_t pos;
   uint32_t kind;  /* PE_READ ... */
   uint32_t space; /* PE_GENERIC ... PE_TEXEL */
   uint32_t mask;
+  uint32_t align; /* what the instruction asks of addresses */
   uint64_t size;
   const uint64_t *address;
 } pe_memory_event;
+
+/* Memory in which an access of an instruction was: code that tells only of strays does not tell of what else lies there. */
+typedef struct pe_range {
+  uint64_t first, size;
+} pe_range;
+
+/* How many ranges a worker keeps, each for some positions of the program; and what divides their first addresses. */
+enum { PE_RANGES = 64, PE_RANGE_ALIGN = 32 };
 
 /* Functions that are called when something happens; may be NULL.  Those with a warp are called on its worker's
  * thread and its fiber, so several at the same time; none may call the runtime. Accesses of compiled code are told by code
  * that is compiled for it. */
 typedef struct pe_observer {
   void *context;
-  void (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
-  void (*allocated)(void *context, uint64_t address, uint64_t size); /* by the host, or by a kernel's malloc */
-  void (*freed)(void *context, uint64_t address);
+  uint32_t strays; /* nonzero: `memory` need not be told of what compiled code knows to be allowed, nor of texels */
+  /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
+   * without, it is a fault. */
+  uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
+  void (*allocated)(void *context, uint64_t address, uint64_t size);               /* by the host, or by a kernel's malloc */
+  void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */
+  void (*freed)(void *context, uint64_t address);                                  /* what the host has allocated: soon */
   void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask); /* lanes arrive */
   void (*begun)(void *context, const pe_config *config);
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
@@ -43,9 +56,15 @@ typedef struct pe_observer {
  * until the arena and these launches have ended. */
 void pe_arena_observe(pe_arena *arena, const pe_observer *observer);
 
-/* Called by compiled code that is to be observed, after each access of its own. */
-void pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
+/* Called by compiled code that is to be observed, before each access of its own, or before its strays.  The lanes that go on. */
+uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
+                    const uint64_t *addr);
 /* CDEF END */
 #pragma GCC visibility pop
+
+/* The range of a position, at a worker that keeps ranges: compiled code finds it in the same way (lower/core/access.py). */
+static inline pe_range *pe_range_of(const pe_warp *w, uint32_t pos) {
+  return (pe_range *)(uintptr_t)w->ranges + (pos * 0x9e3779b1u) / (0x100000000u / PE_RANGES);
+}
 
 #endif

@@ -123,9 +123,11 @@ static void host_rows(pe_warp *w, uint32_t pos, uint16_t kind, uint32_t space, u
                       uint64_t row[PE_WARP_LANES]) {
   uint32_t size = sizeof(uint16_t) * TILE, mask = (uint32_t)((1ull << count * TILE) - 1);
   pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, kind, size};
+  uint32_t stopped = mask & ~pe_tell(w, &access, mask, address, size);
   pe_verdict v = pe_locate_lanes(w, &access, mask, address, size, row);
   if (v.lane >= 0) pe_refuse(w, &access, v.kind, (uint32_t)v.lane, address[v.lane], size);
-  pe_tell(w, &access, mask, address, size);
+  if (stopped)
+    pe_refuse(w, &access, PE_ILLEGAL_ADDRESS, (uint32_t)__builtin_ctz(stopped), address[__builtin_ctz(stopped)], size);
 }
 
 void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,

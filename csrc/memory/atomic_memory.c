@@ -1,4 +1,5 @@
 /* atomic_memory.c: red and atom: from the addresses of a warp to host memory. */
+#include <string.h>
 #include "atomic.h"
 #include "exclusive.h"
 #include "fault.h"
@@ -50,9 +51,11 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   uint64_t host[PE_WARP_LANES];
   pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
   pe_access access = access_of(site->pos, site->space, size, site->count);
+  uint32_t live = pe_tell(w, &access, mask, addr, size);
+  if (live != mask && old) memset(old, 0, (size_t)PE_WARP_LANES * size);
+  if (!(mask = live)) return;
   pe_verdict v = pe_locate_lanes(w, &access, mask, addr, size, host);
   lanes.one_address = v.one_address;
-  pe_tell(w, &access, v.shared | v.global, addr, size);
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
   if (v.global) run_global(w, &lanes, v.global);
   if (v.lane < 0) return;
@@ -119,8 +122,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   if (!mask) return;
   pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);
   if (locate_together(w, site, &access, mask, addr, &region, host, &lanes.one_address)) {
-    pe_tell(w, &access, mask, addr, size);
-    run_global(w, &lanes, mask);
+    if ((mask = pe_tell(w, &access, mask, host, size))) run_global(w, &lanes, mask);
     return;
   }
   lanes.one_address = false;
@@ -132,8 +134,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     }
     live |= 1u << i;
   }
-  pe_tell(w, &access, live, addr, size);
-  if (live) run_global(w, &lanes, live);
+  if ((live = pe_tell(w, &access, live, host, size))) run_global(w, &lanes, live);
   if (failed < 0) return;
   pe_record fault = {.kind = kind,
                      .pos = site->pos,

@@ -48,9 +48,9 @@ static bool copy_whole(pe_warp *w, const pe_copy_site *site, uint32_t mask, cons
   PE_FOR_LANES(i, mask) reading |= (uint32_t)(bytes_read(site, given, i) != 0) << i;
   if (pe_locate_lanes(w, &written, mask, target, site->size, to).lane >= 0) return false;
   if (reading && pe_locate_lanes(w, &read, reading, source, site->size, from).lane >= 0) return false;
-  pe_tell(w, &written, mask, target, site->size);
-  pe_tell(w, &read, reading, source, site->size);
-  PE_FOR_LANES(i, mask)
+  uint32_t live = pe_tell(w, &written, mask, target, site->size);
+  live &= pe_tell(w, &read, reading & live, source, site->size) | ~reading;
+  PE_FOR_LANES(i, live)
     copy_lane(site, (uint8_t *)(uintptr_t)to[i], (const uint8_t *)(uintptr_t)from[i], bytes_read(site, given, i));
   return true;
 }

@@ -73,9 +73,10 @@ noreturn void pe_refuse(pe_warp *w, const pe_access *access, uint32_t kind, uint
 
 uint8_t *pe_host(pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
   pe_place place;
+  bool goes_on = pe_tell_lane(w, access, lane, address, size);
   uint32_t status = pe_locate(w, access, lane, address, size, &place);
+  if (status == PE_OK && !goes_on) status = PE_ILLEGAL_ADDRESS;
   if (status != PE_OK) pe_refuse(w, access, status, lane, address, size);
-  pe_tell_lane(w, access, lane, address, size);
   return place.host;
 }
 
@@ -104,10 +105,10 @@ void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t 
   }
 }
 
-void pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
-                const uint64_t *addr) {
-  pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind};
-  pe_tell(w, &access, mask, addr, size);
+uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
+                    const uint64_t *addr) {
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind, .align = size};
+  return pe_tell(w, &access, mask, addr, size);
 }
 
 /* ---- a warp ------------------------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ typedef struct pe_place {
 /* PE_OK, or what is wrong with `size` bytes at an address of lane `lane`: their window, their alignment, their range. */
 uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size, pe_place *out);
 
-/* The same or a fault, and the observer is told. */
+/* The same or a fault; the observer is told first, and a lane that it stops faults. */
 uint8_t *pe_host(pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size);
 
 /* The fault that pe_locate has found. */
@@ -62,21 +62,24 @@ const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint6
 /* Whether somebody wants to know of accesses. */
 static inline bool pe_observed(const pe_warp *w) { return w->launch->observer && w->launch->observer->memory; }
 
-/* Tell the observer of a launch of an access that is going to happen. */
-static inline void pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
-                           uint64_t size) {
-  if (!mask || !pe_observed(w)) return;
+/* Whether that includes accesses of texels. */
+static inline bool pe_texels_observed(const pe_warp *w) { return pe_observed(w) && !w->launch->observer->strays; }
+
+/* Tell the observer of a launch of an access that is going to happen.  The lanes that go on. */
+static inline uint32_t pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
+                               uint64_t size) {
+  if (!mask || !pe_observed(w)) return mask;
   const pe_observer *observer = w->launch->observer;
-  pe_memory_event event = {access->pos, access->kind, access->space, mask, size, address};
-  observer->memory(observer->context, w, &event);
+  pe_memory_event event = {access->pos, access->kind, access->space, mask, access->align, size, address};
+  return observer->memory(observer->context, w, &event) & mask;
 }
 
-/* The same of one lane. */
-static inline void pe_tell_lane(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
-  if (!pe_observed(w)) return;
+/* The same of one lane: whether it goes on. */
+static inline bool pe_tell_lane(const pe_warp *w, const pe_access *access, uint32_t lane, uint64_t address, uint64_t size) {
+  if (!pe_observed(w)) return true;
   uint64_t lanes[PE_WARP_LANES] = {0};
   lanes[lane] = address;
-  pe_tell(w, access, 1u << lane, lanes, size);
+  return pe_tell(w, access, 1u << lane, lanes, size) != 0;
 }
 
 /* ---- sets of addresses -------------------------------------------------------------------------------------------- */

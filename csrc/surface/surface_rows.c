@@ -14,7 +14,7 @@ typedef struct row {
 static const pe_surface_desc *plain_surface(const pe_warp *w, uint64_t handle, uint32_t geom) {
   const pe_su_context *ctx = pe_launch_surfaces(w);
   const pe_surface_desc *desc = ctx ? pe_surface_lookup(ctx->table, handle) : NULL;
-  if (!desc || desc->state != PE_SURFACE_VALID || pe_observed(w) || !pe_geom_fits(geom, desc->geom)) return NULL;
+  if (!desc || desc->state != PE_SURFACE_VALID || pe_texels_observed(w) || !pe_geom_fits(geom, desc->geom)) return NULL;
   return ctx->policy.layer_16bit && desc->layers > 1u << 16 ? NULL : desc;
 }
 

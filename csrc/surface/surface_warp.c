@@ -80,7 +80,7 @@ PE_INLINE bool in_one_row(const grid *g, uint32_t step) {
 /* Move all lanes with one copy; false: not such an access. */
 PE_INLINE bool move_row(const job *j, const run *r, const grid *g) {
   if (r->mask != PE_ALL_LANES || r->desc->layout == PE_LAYOUT_BLOCK_LINEAR || j->site->kind > PE_SUST_B) return false;
-  if (pe_observed(j->w)) return false; /* which is told in execute */
+  if (pe_texels_observed(j->w)) return false; /* which is told in execute */
   if (!in_one_row(g, j->bytes) || !lane_inside(g, 0) || !lane_inside(g, 31)) return false;
   uint8_t *row = r->desc->base + pe_surface_offset(r->desc, 0, (uint32_t)g->x[0], (uint32_t)g->y[0], (uint32_t)g->z[0],
                                                    (uint32_t)g->layer[0]);

@@ -67,8 +67,8 @@ static uint64_t *locate(const use *u) {
   pe_place at;
   uint32_t status = pe_locate(u->w, &access, (uint32_t)u->lane, u->address, 8, &at);
   if (status == PE_INVALID_ADDRESS_SPACE) misuse(u, "an mbarrier object lies in the shared memory of its CTA");
+  if (status == PE_OK && !pe_tell_lane(u->w, &access, (uint32_t)u->lane, u->address, 8)) status = PE_ILLEGAL_ADDRESS;
   if (status != PE_OK) pe_refuse(u->w, &access, status, (uint32_t)u->lane, u->address, 8);
-  pe_tell_lane(u->w, &access, (uint32_t)u->lane, u->address, 8);
   return (uint64_t *)(void *)at.host;
 }
 

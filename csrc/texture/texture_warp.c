@@ -56,7 +56,7 @@ PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_
 PE_INLINE void read_corner(const pe_tex_run *r, const pe_footprint *f, uint32_t corner, uint32_t mask, pe_words *words) {
   const pe_surface_desc *memory = &r->texture->memory;
   pe_read_texels(words, memory->base, f->offset[corner], memory->elem_bytes);
-  if (!pe_observed(r->w)) return;
+  if (!pe_texels_observed(r->w)) return;
   pe_access access = {.pos = r->site->pos, .space = PE_TEXEL, .kind = PE_READ};
   uint64_t address[PE_WARP_LANES];
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
@@ -80,7 +80,7 @@ PE_INLINE void add_filtered(const pe_tex_run *r, const pe_footprint *f, const do
     pe_words words;
     double weight[32];
     for (uint32_t i = 0; i < 32; i++) weight[i] = f->corners == 1 ? part[i] : f->weight[c][i] * part[i];
-    read_corner(r, f, c, pe_observed(r->w) ? weighted(weight) : 0, &words);
+    read_corner(r, f, c, pe_texels_observed(r->w) ? weighted(weight) : 0, &words);
     for (uint32_t k = 0; k < 4; k++) {
       int32_t place = pe_component_place(&t->memory, k);
       if (place < 0 || !(r->wanted >> k & 1)) continue;
@@ -190,7 +190,7 @@ PE_INLINE void sample_filtered(const pe_tex_run *r) {
 }
 
 static bool sample_flat(const pe_tex_run *r) {
-  if (pe_observed(r->w) || !pe_flat_fits(r->site, r->texture, &r->sampler)) return false;
+  if (pe_texels_observed(r->w) || !pe_flat_fits(r->site, r->texture, &r->sampler)) return false;
   return pe_flat_fetch(&(pe_flat){r->texture, &r->sampler, r->mask, r->wanted, r->in.x, r->in.y, r->out});
 }
 

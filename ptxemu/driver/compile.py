@@ -23,6 +23,7 @@ from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, 
 from ptxemu.driver.requirements import find_entry, require_local
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.graph import Graph
+from ptxemu.ir.observed import Observed
 from ptxemu.ir.ops import Function, Module, Variable
 from ptxemu.irtext.printer import Body, Notes, print_ir
 from ptxemu.irtext.verifier import SSA
@@ -58,15 +59,15 @@ CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 class Options:
     """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape.
 
-    ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long. ``observed``: the code tells
-    the arena's observer of its accesses to memory.
+    ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long. ``observed``: which
+    accesses to memory the code tells the arena's observer of.
     """
 
     cpu: str | None = None
     opt: int = 2
     variant: str = "row"
     tier: Tier = "best"
-    observed: bool = False
+    observed: Observed = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ def lower_bodies(
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
-    survivors = None if chosen or independent or options.observed else survivors_of(graphs, shapes[0])
+    survivors = None if chosen or independent or options.observed == "all" else survivors_of(graphs, shapes[0])
     unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         if survivors is not None and number == 0:

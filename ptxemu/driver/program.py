@@ -22,6 +22,7 @@ from ptxemu.device.linked_code import LinkedCode, LinkError
 from ptxemu.device.module_entry import body_of, info_of
 from ptxemu.device.module_info import ModuleInfo
 from ptxemu.ir.block_shape import variant_of
+from ptxemu.ir.observed import Observed
 from ptxemu.process.lazy import lazy_property
 from ptxemu.process.locks import importing, new_lock
 from ptxemu.process.stages import COMPILE, stage
@@ -44,8 +45,8 @@ class Settings:
     """How a program is read, checked and compiled; ``options`` are those of its dialect.
 
     ``tier``: ``best``, ``fast`` or ``auto`` (fast first where the best code takes long to make, then the best).
-    ``observed``: the code tells the arena's observer of its accesses to memory.  ``like``: what it computes where PTX leaves that
-    open (ir/numerics.py).
+    ``observed``: which accesses to memory the code tells the arena's observer of.  ``like``: what it computes where PTX leaves
+    that open (ir/numerics.py).
     """
 
     strict: bool = False
@@ -53,7 +54,7 @@ class Settings:
     dialect: str = "ptx"
     options: tuple[tuple[str, str], ...] = ()
     tier: str = "auto"
-    observed: bool = False
+    observed: Observed = ""
     like: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -231,7 +232,7 @@ class Program:
 
     def _key(self, kernel: str, block: Extent, tier: str) -> str:
         """What code is kept under. Whether it is observed is no part of the identity: that may be settled after loading."""
-        kind = f"observed {tier}" if self.settings.observed else tier
+        kind = f"{self.settings.observed} observed, {tier}" if self.settings.observed else tier
         return key_of("kernel", self.identity, kind, kernel, variant_of(block), machine_identity())
 
     def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:

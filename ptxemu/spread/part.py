@@ -43,7 +43,7 @@ class PartRunner:
             raise InputError(f"a launch over several workers is compiled: it needs --engine {ENGINES[0]}")
         self.run = run
         program = self.run.module.program
-        program.settings = replace(program.settings, observed=True)
+        program.settings = replace(program.settings, observed="all")
         self.buffers = self._buffers()
 
     @classmethod

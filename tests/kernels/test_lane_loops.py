@@ -7,6 +7,7 @@ import pytest
 
 import ptxemu
 from ptxemu.driver import compile
+from ptxemu.ir.observed import Observed
 from tests.support.kernel_tools import GLOBAL_INDEX, kernel
 
 THREADS = 96
@@ -40,7 +41,7 @@ def launch(program: str, **options: object) -> np.ndarray:
     return out
 
 
-def gathers(program: str, observed: bool = False) -> int:
+def gathers(program: str, observed: Observed = "") -> int:
     """Gathers in the code for a CPU that has them."""
     options = compile.Options(cpu="x86-64-v4", observed=observed)
     return str(compile.emit(compile.front(program), "k", options, "llvm")).count("call <32 x i32> @llvm.masked.gather")
@@ -129,4 +130,4 @@ def test_timeout() -> None:
 
 
 def test_code_that_is_observed_stays_in_step() -> None:
-    assert gathers(text(SUM), observed=True) == 1
+    assert gathers(text(SUM), observed="all") == 1

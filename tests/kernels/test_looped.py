@@ -9,6 +9,7 @@ import pytest
 
 import ptxemu
 from ptxemu.driver import compile
+from ptxemu.ir.observed import Observed
 from tests.support.kernel_tools import GLOBAL_INDEX, kernel, run
 
 SHARED = ".shared .align 16 .b8 words[8192];\n"
@@ -21,7 +22,7 @@ def text(body: str, **options: str) -> str:
     return kernel(GLOBAL_INDEX + OUT + body, declarations=SHARED, **options)
 
 
-def facts(body: str, observed: bool = False) -> compile.Facts:
+def facts(body: str, observed: Observed = "") -> compile.Facts:
     return compile.kernel(compile.front(text(body)), "k", compile.Options(observed=observed)).facts
 
 
@@ -59,7 +60,7 @@ def test_not_looped(name: str) -> None:
 
 
 def test_code_that_is_observed_is_not_looped() -> None:
-    assert not facts(BARRIER, observed=True).looped
+    assert not facts(BARRIER, observed="all").looped
 
 
 def launch(body: str, block: int, grid: int = 2, **options: object) -> np.ndarray:

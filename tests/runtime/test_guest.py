@@ -46,13 +46,13 @@ def thread_of(kernel: str, grid: int, block: int) -> set[int]:
     device, found = ptxemu.Device(memory="8 MiB", workers=2), set()
     observer = ffi.new("pe_observer *")
     memory = ffi.callback(
-        "void(void *, const pe_warp *, const pe_memory_event *)",
-        lambda context, warp, event: found.add(threading.get_native_id()),
+        "uint32_t(void *, const pe_warp *, const pe_memory_event *)",
+        lambda context, warp, event: found.add(threading.get_native_id()) or event.mask,
     )
     observer.memory = memory
     lib.pe_arena_observe(device.arena.handle, observer)
     module = ptxemu.loads(kernel, device=device)
-    module.program.settings = replace(module.program.settings, observed=True)
+    module.program.settings = replace(module.program.settings, observed="all")
     module["k"][grid, block](device.empty(4))
     lib.pe_arena_observe(device.arena.handle, ffi.NULL)
     return found

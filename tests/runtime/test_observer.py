@@ -14,6 +14,7 @@ import ptxemu
 from ptxemu._runtime import ffi, lib
 from ptxemu.case import read_case, run_case
 from ptxemu.driver import compile
+from ptxemu.ir.observed import Observed
 from ptxemu.lower.core import access
 from ptxemu.lower.core.access import Access
 from tests.support.kernel_tools import kernel
@@ -43,7 +44,7 @@ class Watcher:
     def __post_init__(self) -> None:
         ended = "void(void *, const pe_config *, const pe_record *)"
         self.callbacks = {
-            "memory": ffi.callback("void(void *, const pe_warp *, const pe_memory_event *)", self.memory),
+            "memory": ffi.callback("uint32_t(void *, const pe_warp *, const pe_memory_event *)", self.memory),
             "allocated": ffi.callback("void(void *, uint64_t, uint64_t)", self.allocated),
             "freed": ffi.callback("void(void *, uint64_t)", self.freed),
             "barrier": ffi.callback("void(void *, const pe_warp *, uint32_t, uint32_t, uint32_t)", self.barrier),
@@ -52,12 +53,13 @@ class Watcher:
         }
         self.observer = ffi.new("pe_observer *", self.callbacks)
 
-    def memory(self, context: Any, warp: Any, event: Any) -> None:
+    def memory(self, context: Any, warp: Any, event: Any) -> int:
         lanes = [lane for lane in range(32) if event.mask >> lane & 1]
         kind, space = KINDS[event.kind], SPACES[event.space]
         self.accesses[kind, space, event.size] += len(lanes)
         if space in ("global", "texel"):
             self.addresses.setdefault(kind, []).extend(event.address[lane] for lane in lanes)
+        return int(event.mask)
 
     def barrier(self, context: Any, warp: Any, pos: int, number: int, mask: int) -> None:
         self.barriers[number] += mask.bit_count()
@@ -84,7 +86,7 @@ def watcher(device: ptxemu.Device) -> Iterator[Watcher]:
     lib.pe_arena_observe(device.arena.handle, ffi.NULL)
 
 
-def run(device: ptxemu.Device, text: str, *args: object, block: int = 64, observed: bool = True) -> None:
+def run(device: ptxemu.Device, text: str, *args: object, block: int = 64, observed: Observed = "all") -> None:
     module = ptxemu.loads(text, device=device)
     module.program.settings = replace(module.program.settings, observed=observed)
     module["k"][1, block](*args)
@@ -156,7 +158,7 @@ def test_a_lowering_knows_what_its_access_does(
     run(device, text, device.to_device(np.zeros(256, np.uint32)))
     lowered.clear()
     module = compile.front(text)
-    compile.lower(module, module.functions["k"], "row", compile.Options(observed=True))
+    compile.lower(module, module.functions["k"], "row", compile.Options(observed="all"))
     told = MATRICES.get(instruction) or [(*what, 32) for what in ACCESSES[instruction]]
     for found, (kind, space, size, lanes) in zip((one for one in lowered if one.space != "param"), told, strict=True):
         assert (KINDS[found.kind], found.space, lanes_of(found)) == (kind, space, lanes)
@@ -168,7 +170,7 @@ def test_a_lowering_knows_what_its_access_does(
 
 def test_code_of_the_cache_that_tells_nothing_is_not_taken(device: ptxemu.Device, watcher: Watcher) -> None:
     text = kernel(f"{ADDRESS} st.global.u32 [%rd1], 12345; ret;", ".param .u64 a")
-    run(device, text, np.zeros(256, np.uint32), observed=False)
+    run(device, text, np.zeros(256, np.uint32), observed="")
     watcher.accesses.clear()
     run(device, text, np.zeros(256, np.uint32))
     assert watcher.accesses["write", "global", 4] == 64
@@ -182,10 +184,10 @@ def test_lanes_that_are_off_are_not_told(device: ptxemu.Device, watcher: Watcher
     assert watcher.accesses["read", "global", 4] == watcher.accesses["write", "global", 4] == count
 
 
-def test_an_access_that_faults_is_not_told(device: ptxemu.Device, watcher: Watcher) -> None:
+def test_an_access_that_faults_is_told_before(device: ptxemu.Device, watcher: Watcher) -> None:
     with pytest.raises(ptxemu.Fault, match="null pointer"):
         run(device, kernel("mov.u64 %rd1, 0; ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1], %r1; ret;", ""))
-    assert not watcher.accesses
+    assert set(watcher.accesses) == {("read", "global", 4)}
     assert watcher.events == ["begun", f"ended {lib.PE_NULL}"]
 
 
@@ -285,9 +287,9 @@ def test_code_that_nobody_observes_is_as_it_was(device: ptxemu.Device, watcher: 
     text = kernel(f"{ADDRESS} ld.global.u32 %r3, [%rd1]; st.global.u32 [%rd1], %r3; ret;", ".param .u64 a")
     module = compile.front(text)
     plain, observed = (
-        compile.lower(module, module.functions["k"], "row", compile.Options(observed=observed)).text for observed in (False, True)
+        compile.lower(module, module.functions["k"], "row", compile.Options(observed=observed)).text for observed in ("", "all")
     )
     assert "pe_observe" not in plain and plain != observed
     assert [line for line in observed.splitlines() if "pe_observe" in line]
-    run(device, text, np.zeros(256, np.uint32), observed=False)
+    run(device, text, np.zeros(256, np.uint32), observed="")
     assert not watcher.accesses and watcher.events == ["begun", "ended 0"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptxemu._runtime import lib
+from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import STRONG, Addr, Imm, Op, Reg, SymRef, Variable
@@ -24,6 +24,16 @@ SPACES = {
 }  # fmt: skip
 KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
+RANGE_BYTES = ffi.sizeof("pe_range")
+RANGE_HASH = -1640531527  # 2**32 / the golden ratio, as an i32: neighbouring positions get ranges of their own
+
+
+@dataclass(slots=True)
+class Range:
+    """Bytes of device memory, two i64; ``first`` is a multiple of all alignments."""
+
+    first: str
+    size: str
 
 
 @dataclass(slots=True)
@@ -190,6 +200,12 @@ def _rotated(ctx: Context, value: str, size: int) -> str:
     return ctx.scalar.intrinsic("fshr", "i64", value, value, ctx.scalar.int(64, size.bit_length() - 1))
 
 
+def _room(ctx: Context, kept: Range, span: int, size: int) -> str:
+    """How many ``size``-byte units of a range may start an access that covers ``span`` more bytes."""
+    room = ctx.scalar.intrinsic("usub.sat", "i64", kept.size, str(span + size - 1))
+    return ctx.scalar.bin("lshr", "i64", ctx.scalar.bin("add", "i64", room, str(size - 1)), str(size.bit_length() - 1))
+
+
 def _limit(ctx: Context, space: str, span: int, size: int) -> str:
     """How many ``size``-byte units may start an access that covers ``span`` more bytes; kept in the entry block."""
     shift = size.bit_length() - 1
@@ -209,15 +225,16 @@ def _start(ctx: Context, space: str) -> str:
     return ctx.field(field) if field else "0"
 
 
-def pattern_test(ctx: Context, found: Span) -> str:
-    """i1: the whole pattern is aligned and in range (lanes that are off included)."""
+def pattern_test(ctx: Context, found: Span, kept: Range | None = None) -> str:
+    """i1: the whole pattern is aligned and in range (lanes that are off included), in its space or in a range of it."""
     shape = found.shape
     low, high = shape.spread
-    start = ctx.scalar.bin("sub", "i64", found.base, _start(ctx, found.space))
-    exact = found.space in WINDOWS
+    start = ctx.scalar.bin("sub", "i64", found.base, kept.first if kept else _start(ctx, found.space))
+    exact = found.space in WINDOWS or kept is not None
     if exact and low:
         start = ctx.scalar.bin("add", "i64", start, str(low))
-    limit = _limit(ctx, found.space, high - low if exact else 0, found.size)
+    span = high - low if exact else 0
+    limit = _room(ctx, kept, span, found.size) if kept else _limit(ctx, found.space, span, found.size)
     good = ctx.scalar.icmp("ult", "i64", _rotated(ctx, start, found.size), limit)
     if shape.widenings:
         fine = ctx.scalar.bin("xor", "i1", ctx.wrapped(), "true")
@@ -225,10 +242,13 @@ def pattern_test(ctx: Context, found: Span) -> str:
     return good
 
 
-def failing(ctx: Context, found: Access, addresses: str) -> str:
-    """i32: the active lanes whose address is misaligned or out of range."""
-    limit, shift = _limit(ctx, found.space, 0, found.size), found.size.bit_length() - 1
-    if found.narrow and _start(ctx, found.space) == "0" and ctx.target.avx512:
+def failing(ctx: Context, found: Access, addresses: str, kept: Range | None = None) -> str:
+    """i32: the active lanes whose address is misaligned or out of range, of its space or of a range of it."""
+    shift = found.size.bit_length() - 1
+    limit = _room(ctx, kept, 0, found.size) if kept else _limit(ctx, found.space, 0, found.size)
+    if kept:
+        wild = outside(ctx, addresses, kept.first, limit, shift)
+    elif found.narrow and _start(ctx, found.space) == "0" and ctx.target.avx512:
         limit = ctx.once(f"narrow {limit}", f"trunc i64 {limit} to i32")
         wild = beyond(ctx, "i32", found.narrow, limit, shift)
     else:
@@ -266,14 +286,48 @@ def assure(ctx: Context, found: Access) -> None:
     ctx.when(bad, fail, None, [], likely=False)
 
 
-def observe(ctx: Context, found: Access) -> None:
-    """Tell the runtime of an access that has happened, in code that is compiled to be observed."""
-    if ctx.unit.observed:
-        ctx.call(
-            "void", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.kind)),
-            ("i32", str(found.space_code)), ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)),
-            ("ptr", _stored_addresses(ctx, found)),
+def admit(ctx: Context, found: Access) -> None:
+    """Tell the runtime of an access that is about to happen, in code that is compiled for that: the lanes that go on stay in
+    its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on."""
+    known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
+    if not ctx.unit.observed or (ctx.unit.observed == "strays" and known):
+        return
+    if ctx.unit.observed == "all":
+        bits = _told(ctx, found)
+    else:
+        usual = _is_usual(ctx, found)
+        (bits,) = ctx.when(
+            usual, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found)], [f"i{LANES}"], likely=True
         )  # fmt: skip
+    found.mask = ctx.mask_from_bits(bits)
+
+
+def _told(ctx: Context, found: Access) -> str:
+    """The lanes that go on, as the runtime says."""
+    return ctx.call(
+        f"i{LANES}", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.kind)),
+        ("i32", str(found.space_code)), ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)),
+        ("ptr", _stored_addresses(ctx, found)),
+    )  # fmt: skip
+
+
+def _is_usual(ctx: Context, found: Access) -> str:
+    """i1: the whole access lies in the window of its space, or, in device memory, in the range that its worker keeps."""
+    kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
+    if found.shape is not None:
+        return pattern_test(ctx, found.span, kept)
+    return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, found.base, kept), "0")
+
+
+def _kept_range(ctx: Context, op: Op) -> Range:
+    """The range that the worker keeps for a position: a ``pe_range``, which any access of device memory may have left."""
+    number = ctx.scalar.bin("mul", "i32", ctx.position(op), str(RANGE_HASH))
+    number = ctx.scalar.bin("lshr", "i32", number, str(32 - (int(lib.PE_RANGES) - 1).bit_length()))
+    offset = ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64")
+    place = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', ctx.field('ranges'), offset)} to ptr")
+    first = ctx.inst(f"load i64, ptr {place}, align 8")
+    rest = ctx.inst(f"getelementptr i8, ptr {place}, i64 {RANGE_BYTES // 2}")
+    return Range(first, ctx.inst(f"load i64, ptr {rest}, align 8"))
 
 
 def note_position(ctx: Context, op: Op, space: str = "generic") -> None:

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from ptxemu.ir.numerics import Numerics
+from ptxemu.ir.observed import Observed
 from ptxemu.ir.ops import Function
 from ptxemu.lower.core.target import Target
 
@@ -17,7 +18,7 @@ class Unit:
     """One LLVM module; a kernel that joins others has a copy with facts of its own and the same texts.
 
     ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
-    ``observed``: accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
+    ``observed``: which accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
     ``steps`` numbers the ``routines`` of threaded code by what they do, ``register_classes`` the registers that they can take
     (lower/functions/steps.py)."""
 
@@ -25,7 +26,7 @@ class Unit:
     numerics: Numerics
     symbols: dict[Function, str]
     waits: bool
-    observed: bool = False
+    observed: Observed = ""
     daz: bool = False
     declarations: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)

@@ -87,7 +87,7 @@ class FunctionBuilder:
 
     def _lane_loops(self) -> dict[Block, Stream]:
         """The loops that lanes run one after another, by their headers."""
-        return {} if self.ctx.unit.observed else lane_loops(self.graph, self.ctx.uniformity)
+        return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity)
 
     def _segmented(self) -> dict[Block, list[Segment]]:
         """The ops of each block in segments. Those of a lane have other shapes."""

@@ -47,7 +47,7 @@ def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> lis
 def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -> bool:
     """Whether compiled code may test the addresses: those of the CTA's own memory, which stays on one thread."""
     plain = found.space == "shared" and count == 1 and found.bytes == kind.bytes and kind.bytes <= 8
-    return plain and not ctx.unit.observed and bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
+    return plain and ctx.unit.observed != "all" and bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
 
 
 def _apart(ctx: Context, found: Access) -> str:

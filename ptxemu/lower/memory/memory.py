@@ -16,12 +16,12 @@ from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
     Access,
     access,
+    admit,
     assure,
     checked_lanes,
     contiguous,
     host_pointer,
     note_position,
-    observe,
     pattern_test,
     tested_lanes,
 )
@@ -45,14 +45,14 @@ def load(ctx: Context, op: Op) -> None:
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
     if found.space in ("generic", "global"):
         note_position(ctx, op, found.space)
-    guarded = op.guard is not None
+    admit(ctx, found)
+    guarded = op.guard is not None or bool(ctx.unit.observed)
     if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
         values = _uniform_load(ctx, op, found, kind, guarded)
         if vector:
             values = [ctx.splat(kind.llvm, value) for value in values]
     else:
         values = _lane_load(ctx, found, kind, count)
-    observe(ctx, found)
     for index, value in enumerate(values):
         ctx.define(op, index, value)
     if "acquire" in op.mods.values():
@@ -193,6 +193,7 @@ def store(ctx: Context, op: Op) -> None:
         ctx.stmt("fence release")
     if found.space in ("generic", "global"):
         note_position(ctx, op, found.space)
+    admit(ctx, found)
 
     def run() -> list[str]:
         if found.shape is not None and found.shape.uniform and found.space != "local":
@@ -201,10 +202,9 @@ def store(ctx: Context, op: Op) -> None:
             _uniform_store(ctx, found, kind, items)
         else:
             _lane_store(ctx, found, kind, items)
-        observe(ctx, found)
         return []
 
-    if op.guard is None:
+    if op.guard is None and not ctx.unit.observed:
         run()
     else:
         ctx.when(ctx.any(found.mask), run, None, [])

@@ -52,7 +52,7 @@ class Rows:
 def rows_of(ctx: Context, op: Op, handle: str | None, size: int) -> Rows | None:
     """The rows of an access of ``size`` bytes a lane, or None: it goes to the runtime."""
     geometry = op.mods["geom"]
-    if handle is None or ctx.unit.observed or geometry not in PLAIN:
+    if handle is None or ctx.unit.observed == "all" or geometry not in PLAIN:
         return None
     items = items_of(op["coordinates"])
     shapes: dict[str, tuple[Operand, Shape]] = {}
