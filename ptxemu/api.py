@@ -131,6 +131,8 @@ def loads(
         strict, opt, dialect=language.name, options=tuple(sorted(chosen.items())), tier=_checked_tier(tier),
         like=(device.like if device is not None else "") if like is None else checked_like(like),
     )  # fmt: skip
+    if device is not None and device.checks is not None:
+        settings = replace(settings, observed=device.checks.observed)
     program = Program(join(sources), settings, Cache.from_environment())
     return Module(program, device, {**language.policy, **policy})
 
@@ -480,6 +482,9 @@ class _Launch:
         resident, surfaces = module.resident(), module.surface_context()
         host = module.host
         found = host.check(info, resident)
+        checks = device.checks
+        if checks is not None:
+            checks.launching(loaded.address, info.name, module.program.source)
         ended = self.engine.watch(module.program, info.name, prepared.shape.block, self.code)
         try:
             start, config = prepared.start(resident, self.code), ffi.new("pe_config *")
@@ -500,6 +505,8 @@ class _Launch:
         finally:
             ended()
             arguments.release()
+            if checks is not None:
+                checks.collect()
         counts = {**host.counts(surfaces), **found}
         dropped, mismatches = surfaces.dropped, surfaces.format_mismatches
         return LaunchResult(done.seconds, done.ctas, done.workers, done.output_dropped, dropped, mismatches, counts)

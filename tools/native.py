@@ -9,7 +9,9 @@ import os
 from glob import glob
 from os.path import dirname
 
-HEADERS = sorted(glob("csrc/*/*.h"), key=lambda path: (path != "csrc/include/ptxemu.h", "/host/" in path, path))
+HEADERS = sorted(
+    glob("csrc/*/*.h"), key=lambda path: (path != "csrc/include/ptxemu.h", "/include/" not in path, "/host/" in path, path)
+)
 # -Wno-psabi: vectors are passed inside of one file only, so that their ABI does not matter.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
 # What debuggers need is a fifth of the compiler's time and two thirds of the library. Python asks for it; here CFLAGS does.

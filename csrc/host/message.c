@@ -1,6 +1,5 @@
 /* message.c: what the record of a fault means to people. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -8,6 +7,7 @@
 #include "launch.h"
 #include "message.h"
 #include "start.h"
+#include "text.h"
 
 #define NEAR (1u << 20)    /* bytes between an address and the allocation that it may have missed */
 #define LAUNCH_FAILURE 719 /* cudaErrorLaunchFailure */
@@ -59,31 +59,15 @@ int pe_fault_in_memory(const pe_record *record) {
   return memory && !record->has_coordinates;
 }
 
-/* ---- a text that grows in a buffer ---- */
+/* ---- addresses ---- */
 
-typedef struct text {
-  char *out;
-  size_t room, used;
-} text;
-
-__attribute__((format(printf, 2, 3))) static void add(text *t, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  int size = vsnprintf(t->out + t->used, t->room - t->used, format, arguments);
-  va_end(arguments);
-  if (size < 0) return;
-  t->used = (size_t)size < t->room - t->used ? t->used + (size_t)size : t->room - 1;
-}
-
-static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
-
-static void add_distance(text *t, uint64_t bytes, const char *where, const pe_allocation *found) {
-  add(t, "%" PRIu64 " byte%s %s ", bytes, plural(bytes), where);
+static void add_distance(pe_text *t, uint64_t bytes, const char *where, const pe_allocation *found) {
+  pe_add(t, "%" PRIu64 " byte%s %s ", bytes, pe_plural(bytes), where);
   if (found->name[0])
-    add(t, "`%s`", found->name);
+    pe_add(t, "`%s`", found->name);
   else
-    add(t, "an allocation");
-  add(t, " (%" PRIu64 " bytes at 0x%" PRIx64 ")", found->size, found->address);
+    pe_add(t, "an allocation");
+  pe_add(t, " (%" PRIu64 " bytes at 0x%" PRIx64 ")", found->size, found->address);
 }
 
 /* Whether an address lies in memory of the process that is not this device's. */
@@ -94,69 +78,67 @@ static bool is_hosts(const pe_arena *arena, uint64_t address) {
   return !device && address < PE_ADDRESS_SPACE && !mincore((void *)(uintptr_t)(address & ~(page - 1)), 1, &resident);
 }
 
-static void add_neighbour(text *t, pe_arena *arena, uint64_t address) {
+static void add_neighbour(pe_text *t, pe_arena *arena, uint64_t address) {
   pe_allocation found;
   const char *whose = is_hosts(arena, address) ? ", in memory of the host" : "";
   if (!pe_arena_nearest(arena, address, &found)) {
-    add(t, "no memory is allocated%s", whose);
+    pe_add(t, "no memory is allocated%s", whose);
     return;
   }
   bool before = address < found.address, inside = !before && address - found.address < found.size;
   uint64_t distance = before ? found.address - address : address - found.address - (inside ? 0 : found.size);
   if (!inside && distance > NEAR)
-    add(t, "outside of any allocation%s", whose);
+    pe_add(t, "outside of any allocation%s", whose);
   else
     add_distance(t, distance, before ? "before" : inside ? "into" : "past the end of", &found);
 }
 
 void pe_arena_describe(pe_arena *arena, uint64_t address, char *out, size_t room) {
-  text t = {out, room, 0};
-  out[0] = 0;
+  pe_text t = pe_text_in(out, room);
   add_neighbour(&t, arena, address);
 }
 
 /* ---- faults ---- */
 
-static void add_extent(text *t, const char *what, const uint32_t extent[3]) {
-  add(t, "%s (%u,%u,%u)", what, extent[0], extent[1], extent[2]);
+static void add_extent(pe_text *t, const char *what, const uint32_t extent[3]) {
+  pe_add(t, "%s (%u,%u,%u)", what, extent[0], extent[1], extent[2]);
 }
 
-static void add_access(text *t, const pe_record *record, pe_arena *arena) {
-  add(t, ", ");
-  if (record->size) add(t, "%u-byte ", record->size);
-  add(t, "access to %s address 0x%" PRIx64, pe_space_name(record->space), record->address);
+static void add_access(pe_text *t, const pe_record *record, pe_arena *arena) {
+  pe_add(t, ", ");
+  if (record->size) pe_add(t, "%u-byte ", record->size);
+  pe_add(t, "access to %s address 0x%" PRIx64, pe_space_name(record->space), record->address);
   bool device = record->space == PE_GENERIC || record->space == PE_GLOBAL;
   bool own_space = record->note[0] != 0; /* the note says which: no device address */
   if (!arena || !device || record->kind != PE_ILLEGAL_ADDRESS || own_space) return;
-  add(t, ", ");
+  pe_add(t, ", ");
   add_neighbour(t, arena, record->address);
 }
 
-static void add_texel(text *t, const pe_record *record, const char *surface) {
+static void add_texel(pe_text *t, const pe_record *record, const char *surface) {
   const int64_t *at = record->coordinates;
-  add(t, ", %u-byte access of surface ", record->size);
+  pe_add(t, ", %u-byte access of surface ", record->size);
   if (surface)
-    add(t, "`%s`", surface);
+    pe_add(t, "`%s`", surface);
   else
-    add(t, "%u", record->slot);
-  add(t, " at x=%" PRId64 ", y=%" PRId64 ", z=%" PRId64 ", layer=%" PRId64, at[0], at[1], at[2], at[3]);
+    pe_add(t, "%u", record->slot);
+  pe_add(t, " at x=%" PRId64 ", y=%" PRId64 ", z=%" PRId64 ", layer=%" PRId64, at[0], at[1], at[2], at[3]);
 }
 
 void pe_fault_text(const pe_record *record, const pe_fault_names *names, char *out, size_t room) {
-  text t = {out, room, 0};
+  pe_text t = pe_text_in(out, room);
   const char *kind = names->kind ? names->kind : pe_fault_name(record->kind);
-  out[0] = 0;
-  add(&t, "%s in kernel `%s`", kind ? kind : "fault", names->kernel ? names->kernel : "?");
-  if (names->place) add(&t, " at %s", names->place);
+  pe_add(&t, "%s in kernel `%s`", kind ? kind : "fault", names->kernel ? names->kernel : "?");
+  if (names->place) pe_add(&t, " at %s", names->place);
   add_extent(&t, ": block", record->ctaid);
   if (record->lane < 0)
-    add(&t, ", warp %u", record->warp);
+    pe_add(&t, ", warp %u", record->warp);
   else
     add_extent(&t, ", thread", record->tid);
-  if (record->channel) add(&t, ", channel %u", record->channel - 1);
+  if (record->channel) pe_add(&t, ", channel %u", record->channel - 1);
   if (pe_fault_in_memory(record)) add_access(&t, record, names->arena);
   if (record->has_coordinates) add_texel(&t, record, names->surface);
-  if (record->note[0]) add(&t, ", %s", record->note);
+  if (record->note[0]) pe_add(&t, ", %s", record->note);
 }
 
 int pe_launch_fault_text(const pe_launch *launch, const char *file, char *out, size_t room) {

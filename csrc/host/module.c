@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "arena.h"
 #include "declared.h"
 #include "module.h"
 #include "start.h"
@@ -108,6 +109,15 @@ static void write_variables(const pe_module *module) {
   }
 }
 
+static void tell_variables(const pe_module *module) {
+  uint64_t count;
+  const pe_variable_facts *items = pe_entry_section(module->entry, PE_SECTION_VARIABLES, &count);
+  const pe_observer *observer = pe_arena_observer(module->device.arena);
+  for (uint64_t i = 0; i < count; i++)
+    pe_tell_named(observer, module->block[items[i].block] + items[i].offset, items[i].size,
+                  pe_entry_text(module->entry, items[i].name));
+}
+
 /* ---- life ---- */
 
 static int fill(pe_module *module, const char *name, const char **problem) {
@@ -122,6 +132,7 @@ static int fill(pe_module *module, const char *name, const char **problem) {
   if (!error) error = take_block(module, PE_BLOCK_CONST, name, problem);
   if (error) return error;
   write_variables(module);
+  tell_variables(module);
   *problem = NULL;
   return 0;
 }

@@ -13,7 +13,7 @@ from ptxemu.api import Kernel, Module, loads
 from ptxemu.case.arguments import Name
 from ptxemu.case.bindings import bind, in_order
 from ptxemu.case.resources import Resources
-from ptxemu.cli import results
+from ptxemu.cli import checked, results
 from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
 from ptxemu.cli.outcome import Outcome
@@ -65,7 +65,7 @@ def run_kernel(
     outcome = Outcome(kernel.name, done, resources, wanted, options.print, _fidelity(kernel) if options.fidelity else None)
     outcome.save()
     if style == "json":
-        outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *doubts])
+        outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *doubts], checked.facts(device))
     else:
         outcome.show(stages.seconds if style == "verbose" else {})
     for text in done.warnings:

@@ -24,12 +24,13 @@ class DeviceChoice:
     workers: int | None = None
     engine: str | None = None
     like: str | None = None
+    check: str | None = None
 
     def make(self) -> Device:
         """The device that is asked for: the default one, if nothing is said."""
         if self == DeviceChoice():
             return default_device()
-        return Device(self.memory, self.workers, engine=self.engine or ENGINES[0], like=self.like or "")
+        return Device(self.memory, self.workers, engine=self.engine or ENGINES[0], like=self.like or "", check=self.check or "")
 
     def share_of(self, count: int) -> DeviceChoice:
         """The choice of one of several processes that share the processors of this machine."""
@@ -38,7 +39,8 @@ class DeviceChoice:
     def arguments(self) -> list[str]:
         """The options that say the same."""
         options = {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine, "--like": self.like}
-        return [text for name, value in options.items() if value is not None for text in (name, str(value))]
+        given = {**options, "--check": self.check}.items()
+        return [text for name, value in given if value is not None for text in (name, str(value))]
 
 
 def device_options(command: Command) -> Command:

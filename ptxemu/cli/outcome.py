@@ -67,8 +67,8 @@ class Outcome:
         for name, array in self._printed:
             show_array(name, array)
 
-    def show_json(self, stages: Mapping[str, float], output: str, warnings: Sequence[str]) -> None:
-        """As a JSON object; ``output`` is what the kernel printed."""
+    def show_json(self, stages: Mapping[str, float], output: str, warnings: Sequence[str], checked: Mapping[str, Any]) -> None:
+        """As a JSON object; ``output`` is what the kernel printed, ``checked`` what there is to say of checkers."""
         facts = {
             "kernel": self._kernel,
             "blocks": self._done.ctas,
@@ -80,6 +80,7 @@ class Outcome:
             "printed": {name: array.tolist() for name, array in self._printed},
             "passed": self.passed,
             **({} if self._fidelity is None else {"fidelity": self._fidelity.counts}),
+            **checked,
         }
         click.echo(json_text(facts))
 

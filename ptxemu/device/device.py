@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -27,6 +27,7 @@ from ptxemu.text.errors import InputError, shown
 
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
+    from ptxemu.checkers.checks import Checks
     from ptxemu.device.stream import Stream
 
 Array = NDArray[Any]
@@ -73,6 +74,9 @@ class Device:
     ``like`` says whose results programs get where PTX leaves bits open: those of an architecture such as ``sm_89``, by default
     that of their ``.target``; or ``exact`` sums of matrices, which no hardware has (docs/semantics.md).
 
+    ``check`` names checkers, such as ``"memory"``, that watch all launches; ``checks.findings`` is what they have found
+    (docs/checkers.md).
+
     Raises InputError for what cannot be, and if so much memory cannot be reserved.
     """
 
@@ -87,6 +91,7 @@ class Device:
         host_memory: bool = False,
         guard: str = "strict",
         like: str = "",
+        check: str | Iterable[str] = "",
     ) -> None:
         if engine not in ENGINES:
             raise InputError(f"engine must be one of {', '.join(ENGINES)}, not {shown(engine)}")
@@ -108,10 +113,23 @@ class Device:
         self.stack = parse_size(stack, least=0)
         if self.stack > MAX_LOCAL:
             raise InputError(f"the stack of a thread may have up to {MAX_LOCAL} bytes, not {shown(stack)}")
+        self.checks = self._checked(check)
         self._surfaces = SurfaceTable()
         self._textures = TextureTable()
         self._policy = surface_policy or SurfacePolicy()
         self._streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+    def _checked(self, check: str | Iterable[str]) -> Checks | None:
+        if not check:
+            return None
+        with importing:
+            from ptxemu.checkers.checks import Checks
+            from ptxemu.checkers.kinds import parse_checks
+
+        names = parse_checks(check)
+        if names and self.host_memory:
+            raise InputError("memory of the host cannot be checked: give either check or host_memory")
+        return Checks(names, self.arena.handle) if names else None
 
     @property
     def memory(self) -> int:

@@ -15,7 +15,8 @@ from tests.support.places import PACKAGE
 LAYERS: list[set[str]] = [
     {"_runtime", "process", "text"},
     {"ir"},
-    {"isa", "device"},
+    {"isa", "checkers"},
+    {"device"},
     {"cache"},
     {"syntax", "passes"},
     {"check", "irtext"},

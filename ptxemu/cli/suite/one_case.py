@@ -17,6 +17,7 @@ from ptxemu.cli.suite.outcome import (
     ERROR,
     EXPECTED,
     FAILED,
+    FLAWED,
     INTERNAL,
     KILLED,
     PASSED,
@@ -80,6 +81,8 @@ def _run(case: Case, settings: Settings, device: Device, printed: list[str]) -> 
         return outcome(SKIPPED, case.skip)
     if not case.checks:
         return outcome(ERROR, f"{case.path}: expect: is missing, so nothing would be checked")
+    if device.checks is not None:
+        device.checks.clear()
     try:
         result = run_case(
             case, timeout=settings.timeout, output=settings.output, device=device, printf=printed.append, python=not is_isolated()
@@ -93,7 +96,9 @@ def _run(case: Case, settings: Settings, device: Device, printed: list[str]) -> 
         save_reproducer(error, ["run", str(case.path)])
         return outcome(INTERNAL, f"{type(error).__name__}: {error}")
     wrong = [f"{item.name}: {item.message}" for item in result.comparisons if not item.passed]
-    found = outcome(FAILED if wrong else PASSED, "; ".join(wrong), tuple(result.comparisons))
+    flaws = [] if device.checks is None else [str(finding) for finding in device.checks.findings]
+    status = FAILED if wrong else FLAWED if flaws else PASSED
+    found = outcome(status, "\n".join(["; ".join(wrong)] * bool(wrong) + flaws), tuple(result.comparisons))
     return replace(found, exhibits=_exhibits(result)) if settings.exhibits else found
 
 

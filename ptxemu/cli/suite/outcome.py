@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptxemu.case.compare import Comparison
+from ptxemu.checkers.findings import FINDINGS_EXIT
 from ptxemu.cli.isolation import IsolationError
 from ptxemu.cli.suite.exhibit import Exhibit
 from ptxemu.text.errors import Fault, InputError, InternalError, UnsupportedError
 
 PASSED, FAILED, ERROR, UNSUPPORTED, INTERNAL = "passed", "failed", "error", "unsupported", "internal error"
+FLAWED = "flawed"  # the results are right, but checkers have found something
 KILLED = "killed"  # the process of a case died, or ran over its time
 SKIPPED, EXPECTED, UPDATED = "skipped", "failed as expected", "updated"
 FINE = {PASSED, SKIPPED, EXPECTED, UPDATED}
@@ -19,6 +21,7 @@ CODES = {
     INTERNAL: InternalError.exit_code,
     KILLED: IsolationError.exit_code,
     FAILED: Fault.exit_code,
+    FLAWED: FINDINGS_EXIT,
     ERROR: InputError.exit_code,
     UNSUPPORTED: UnsupportedError.exit_code,
 }

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
-import ptxemu
 from ptxemu.cli.colours import say
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.json_text import json_text
 from ptxemu.cli.programs import name_of, read_program
+from ptxemu.cli.sarif import SarifResult, sarif_text
 from ptxemu.driver.front import lint
 from ptxemu.text.errors import Diagnostic, InputError
 
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 WRONG = 2
 
 
@@ -60,23 +57,12 @@ def _plain(record: Diagnostic) -> dict[str, Any]:
 
 
 def _sarif(records: list[Diagnostic]) -> None:
-    """SARIF 2.1.0, which code-scanning services and editors read."""
-    driver = {"name": "ptxemu", "version": ptxemu.__version__, "rules": []}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [_result(item) for item in records]}
-    click.echo(json_text({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}))
+    click.echo(sarif_text([_result(item) for item in records]))
 
 
-def _result(record: Diagnostic) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(record.file)}}
-    if record.line:
-        place["region"] = {"startLine": record.line, "startColumn": record.column, "endColumn": record.end_column}
-    text = "\n".join([record.message, *record.notes])
-    return {"level": record.severity, "message": {"text": text}, "locations": [{"physicalLocation": place}]}
-
-
-def _uri(file: str) -> str:
-    path = Path(file)
-    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
+def _result(record: Diagnostic) -> SarifResult:
+    region = {"startLine": record.line, "startColumn": record.column, "endColumn": record.end_column} if record.line else {}
+    return SarifResult(record.severity, "\n".join([record.message, *record.notes]), [(record.file, region)])
 
 
 FORMATS: dict[str, Callable[[list[Diagnostic]], None]] = {"text": _text, "json": _json, "sarif": _sarif}

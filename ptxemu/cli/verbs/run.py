@@ -13,7 +13,8 @@ import click
 
 from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.matrix import split_point
-from ptxemu.cli import results
+from ptxemu.cli import checked, results
+from ptxemu.cli.checked import check_option
 from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
@@ -54,11 +55,14 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="Also print what took how long.")
 @click.option("--dask", metavar="ADDRESS|local", help="Spread the launches of a case over the workers of Dask.")
 @click.option("-j", "--jobs", type=PROCESSES, default=2, show_default=True, help="Processes of --dask local.")
+@click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write what --check finds as SARIF.")
 @device_options
+@check_option
 @isolable
 def command(
     paths: tuple[Path, ...],
     timeout: float | None,
+    sarif: Path | None,
     output_dir: Path,
     as_json: bool,
     verbose: bool,
@@ -90,18 +94,23 @@ def command(
     style = "json" if as_json else "verbose" if verbose else "text"
     *programs, last = paths
     file, _ = split_point(last)
-    with watched() as stages, ExitStack() as held:
+    made = device.make()
+    if sarif is not None and made.checks is None:
+        raise InputError("--sarif writes what --check finds: give that, too")
+    with watched() as stages, ExitStack() as held, checked.reported(made, sarif):
         if not file.is_dir() and file.suffix != ".toml":
             if dask is not None:
                 raise InputError("--dask spreads the launches of a case: describe the launch in a .toml file")
-            return run_kernel(paths, options, timeout, device.make(), style, stages)
+            return checked.exit_code(made, run_kernel(paths, options, timeout, made, style, stages))
         _refuse_kernel_options(options)
         case = read_case(last)
         case = replace(case, programs=tuple(programs)) if programs else case
         if dask is not None and (programs or is_isolated()):
             raise InputError("--dask runs the program that the case names, and not with --isolate")
+        if dask is not None and made.checks is not None:
+            raise InputError("--check watches launches of one process, not those of --dask")
         spread = None if dask is None else _spread(last, device, dask, jobs, timeout, held)
-        return _run_case(case, timeout, output_dir, device.make(), print_, style, stages, spread)
+        return checked.exit_code(made, _run_case(case, timeout, output_dir, made, print_, style, stages, spread))
 
 
 def _spread(path: Path, device: DeviceChoice, dask: str, jobs: int, timeout: float | None, held: ExitStack) -> Spread:
@@ -133,6 +142,7 @@ def _run_case(
             "parts": list(map(asdict, parts)),
             "output": "".join(said),
             "printed": {name: array.tolist() for name, array in selected},
+            **checked.facts(device),
         }
         click.echo(json_text(facts))
     else:

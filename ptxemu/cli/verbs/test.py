@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ptxemu.case import find_cases
 from ptxemu.cli.bars import cases_bar
+from ptxemu.cli.checked import check_option
 from ptxemu.cli.isolation import Limits, is_isolated, isolation_options, limits_of
 from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options, timeout_option
 from ptxemu.cli.suite.cluster import run_on_dask
@@ -24,6 +25,7 @@ from ptxemu.cli.suite.outcome import (
     ERROR,
     EXPECTED,
     FAILED,
+    FLAWED,
     INTERNAL,
     KILLED,
     PASSED,
@@ -40,7 +42,15 @@ from ptxemu.cli.suite.selection import failed_before, remember, select
 from ptxemu.cli.suite.update import updated
 from ptxemu.text.errors import InputError, printable, printable_lines
 
-STYLES = {PASSED: "green", FAILED: "red", ERROR: "red", UNSUPPORTED: "yellow", SKIPPED: "yellow", EXPECTED: "yellow"}
+STYLES = {
+    PASSED: "green",
+    FAILED: "red",
+    FLAWED: "red",
+    ERROR: "red",
+    UNSUPPORTED: "yellow",
+    SKIPPED: "yellow",
+    EXPECTED: "yellow",
+}
 STYLES |= {INTERNAL: "bold red", KILLED: "bold red", UPDATED: "yellow"}
 WIDTH = max(map(len, STYLES))
 
@@ -63,6 +73,7 @@ WIDTH = max(map(len, STYLES))
 @click.option("--output-dir", type=click.Path(path_type=Path), help="Save the results that cases ask to save.")
 @click.option("--max-case-seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Kill a case after so long.")
 @device_options
+@check_option
 @isolation_options
 def command(
     paths: tuple[Path, ...],
@@ -95,6 +106,8 @@ def command(
         return 0
     if update and isolate:
         raise InputError("--update writes what cases compute, which --isolate does not trust")
+    if dask is not None and device.check:
+        raise InputError("--check watches launches of one process, not those of --dask")
     if dask is not None and isolate:
         raise InputError("--dask runs cases on workers that keep on, --isolate in processes of their own: give one")
     if max_case_seconds is not None and (isolate or dask is not None):

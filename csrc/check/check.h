@@ -1,0 +1,51 @@
+/* check.h: checkers of launches: observers that look for what programs do wrong (docs/checkers.md). */
+#ifndef PTXEMU_CHECK_H
+#define PTXEMU_CHECK_H
+#include "host.h"
+
+#pragma GCC visibility push(default)
+/* CDEF BEGIN */
+typedef struct pe_checker pe_checker;
+
+/* The checkers, as a set. */
+enum { PE_CHECK_MEMORY = 1 };
+
+/* A thread of a launch. */
+typedef struct pe_thread_place {
+  uint32_t ctaid[3], tid[3];
+  uint32_t warp;
+} pe_thread_place;
+
+enum { PE_MAX_FINDING = 320 }; /* bytes of its text, with a zero byte */
+
+/* What was found at one place of a program, as the first of its threads did it: `count` lanes did. */
+typedef struct pe_finding {
+  uint32_t check; /* PE_CHECK_... */
+  uint32_t what;  /* of that checker's findings: those at one place are told apart by it */
+  uint32_t pos;   /* source offset */
+  pe_thread_place thread;
+  uint64_t kernel; /* address of its code */
+  uint64_t launch; /* its number */
+  uint64_t count;
+  char text[PE_MAX_FINDING];
+} pe_finding;
+
+/* What was checked. */
+typedef struct pe_checked {
+  uint64_t launches;
+  uint64_t dropped; /* findings at places beyond the first PE_MAX_PLACES, until they are taken */
+} pe_checked;
+
+enum { PE_MAX_PLACES = 1000 };
+
+/* Watch an arena from now on, until the checker is destroyed: nothing may use the arena then. NULL: there is no memory. */
+pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks);
+void pe_checker_destroy(pe_checker *checker);
+
+/* Take the oldest finding. 0: there is none. */
+int pe_checker_take(pe_checker *checker, pe_finding *out);
+void pe_checker_counts(pe_checker *checker, pe_checked *out);
+/* CDEF END */
+#pragma GCC visibility pop
+
+#endif

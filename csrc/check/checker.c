@@ -1,0 +1,141 @@
+/* checker.c: the observer that asks the checkers, and the list of what they find. */
+#include <stdlib.h>
+#include <string.h>
+#include "checker.h"
+#include "arena.h"
+#include "fault.h"
+#include "launch.h"
+
+/* ---- findings ---- */
+
+static bool is_same_place(const pe_finding *a, const pe_finding *b) {
+  return a->check == b->check && a->what == b->what && a->pos == b->pos && a->kernel == b->kernel && a->launch == b->launch;
+}
+
+static int compare(const uint32_t a[3], const uint32_t b[3]) {
+  for (int axis = 2; axis >= 0; axis--)
+    if (a[axis] != b[axis]) return a[axis] < b[axis] ? -1 : 1;
+  return 0;
+}
+
+/* Whether a thread comes first in the order of the grid. */
+static bool is_before(const pe_thread_place *a, const pe_thread_place *b) {
+  int block = compare(a->ctaid, b->ctaid);
+  return block ? block < 0 : compare(a->tid, b->tid) < 0;
+}
+
+/* The finding of the same place, or a new one; NULL if there is no room.  With the mutex held. */
+static pe_finding *find(pe_findings *findings, const pe_finding *wanted) {
+  for (size_t i = 0; i < findings->count; i++)
+    if (is_same_place(&findings->items[i], wanted)) return &findings->items[i];
+  if (findings->count == findings->room && findings->room < PE_MAX_PLACES) {
+    size_t room = findings->room ? 2 * findings->room : 8;
+    if (room > PE_MAX_PLACES) room = PE_MAX_PLACES;
+    pe_finding *grown = realloc(findings->items, room * sizeof *grown);
+    if (grown) findings->items = grown, findings->room = room;
+  }
+  if (findings->count == findings->room) return NULL;
+  pe_finding *made = &findings->items[findings->count++];
+  *made = *wanted;
+  made->count = 0;
+  return made;
+}
+
+void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding *finding) {
+  pe_findings *findings = &checker->findings;
+  finding->kernel = w->launch->config.kernel;
+  finding->launch = w->launch->gridid;
+  finding->thread.warp = w->warpid;
+  for (int axis = 0; axis < 3; axis++) {
+    finding->thread.ctaid[axis] = w->ctaid[axis];
+    finding->thread.tid[axis] = w->tid[axis][lane];
+  }
+  pthread_mutex_lock(&findings->mutex);
+  pe_finding *kept = find(findings, finding);
+  if (!kept) {
+    findings->dropped++;
+  } else {
+    uint64_t count = kept->count + 1;
+    if (count > 1 && is_before(&finding->thread, &kept->thread)) *kept = *finding;
+    kept->count = count;
+  }
+  pthread_mutex_unlock(&findings->mutex);
+}
+
+int pe_checker_take(pe_checker *checker, pe_finding *out) {
+  pe_findings *findings = &checker->findings;
+  pthread_mutex_lock(&findings->mutex);
+  int any = findings->count != 0;
+  if (any) {
+    *out = findings->items[0];
+    memmove(findings->items, findings->items + 1, --findings->count * sizeof *findings->items);
+  }
+  pthread_mutex_unlock(&findings->mutex);
+  return any;
+}
+
+void pe_checker_counts(pe_checker *checker, pe_checked *out) {
+  pthread_mutex_lock(&checker->findings.mutex);
+  *out = (pe_checked){.launches = checker->launches, .dropped = checker->findings.dropped};
+  pthread_mutex_unlock(&checker->findings.mutex);
+}
+
+/* ---- the observer ---- */
+
+static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
+  pe_checker *checker = context;
+  pe_require_stack(); /* checkers take locks */
+  return checker->checks & PE_CHECK_MEMORY ? pe_stray_access(checker, w, event) : event->mask;
+}
+
+static void allocated(void *context, uint64_t address, uint64_t size) {
+  pe_checker *checker = context;
+  pe_extents_allocated(&checker->extents, address, size);
+}
+
+static void named(void *context, uint64_t address, uint64_t size, const char *name) {
+  pe_checker *checker = context;
+  pe_extents_named(&checker->extents, address, size, name);
+}
+
+static void freed(void *context, uint64_t address) {
+  pe_checker *checker = context;
+  pe_extents_freed(&checker->extents, address);
+}
+
+static void begun(void *context, const pe_config *config) {
+  pe_checker *checker = context;
+  (void)config;
+  checker->launches++;
+}
+
+/* ---- life ---- */
+
+pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
+  pe_checker *checker = calloc(1, sizeof *checker);
+  if (!checker || !pe_extents_init(&checker->extents, arena)) {
+    free(checker);
+    return NULL;
+  }
+  checker->arena = arena;
+  checker->checks = checks;
+  pthread_mutex_init(&checker->findings.mutex, NULL);
+  checker->observer = (pe_observer){.context = checker,
+                                    .strays = checks == PE_CHECK_MEMORY,
+                                    .memory = memory,
+                                    .allocated = allocated,
+                                    .named = named,
+                                    .freed = freed,
+                                    .begun = begun};
+  pe_arena_observe(arena, &checker->observer);
+  return checker;
+}
+
+void pe_checker_destroy(pe_checker *checker) {
+  if (!checker) return;
+  pe_arena_observe(checker->arena, NULL);
+  pe_extents_end(&checker->extents);
+  pthread_mutex_destroy(&checker->findings.mutex);
+  free(checker->findings.items);
+  free(checker);
+}

@@ -1,0 +1,79 @@
+"""What checkers have found, grouped by place, in words and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ptxemu.checkers.lines import Line
+from ptxemu.text.errors import Dim3, printable
+from ptxemu.text.symbols import plain_name
+
+FINDINGS_EXIT = 5
+"""The exit code of commands whose only fault is what checkers have found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one place of a program did wrong, ``count`` times in all launches.
+
+    ``check`` is the checker.  ``message``, ``block``, ``thread`` and ``warp`` are those of the first thread in the order of the
+    grid, in the first launch.  ``lines`` are where it is: lines of CUDA C++ first, the innermost of inlined functions at the
+    beginning, and at the end that of PTX.
+    """
+
+    check: str
+    message: str
+    kernel: str
+    lines: tuple[Line, ...]
+    block: Dim3
+    thread: Dim3
+    warp: int
+    count: int
+
+    def __str__(self) -> str:
+        who = f"in `{plain_name(self.kernel)}`: block {_dim(self.block)}, thread {_dim(self.thread)}"
+        times = f"; {self.count:,} times" if self.count > 1 else ""
+        return "\n".join(
+            map(printable, [f"{self.check}: {self.message}", *(f"  {line}" for line in self.lines), f"  {who}{times}"])
+        )
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What findings of one place have in common."""
+        return self.check, self.kernel, self.lines, self.message.partition(" ")[2].partition(" ")[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """As data of JSON."""
+        lines = [{"file": line.location.file, "line": line.location.line, "text": line.text} for line in self.lines]
+        return {
+            "check": self.check,
+            "message": self.message,
+            "kernel": self.kernel,
+            "lines": lines,
+            "block": self.block,
+            "thread": self.thread,
+            "warp": self.warp,
+            "count": self.count,
+        }
+
+
+def grouped(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each place, the first."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        known = found.get(finding.place)
+        found[finding.place] = finding if known is None else replace(known, count=known.count + finding.count)
+    return list(found.values())
+
+
+def summary(checks: Sequence[str], launches: int, found: Sequence[Finding], dropped: int = 0) -> str:
+    """``checked memory, race in 3 launches: 2 findings``."""
+    result = "nothing found" if not found else f"{len(found)} finding{'s' * (len(found) != 1)}"
+    more = f", and {dropped:,} at further places" if dropped else ""
+    return f"checked {', '.join(checks)} in {launches:,} launch{'es' * (launches != 1)}: {result}{more}"
+
+
+def _dim(values: Dim3) -> str:
+    return f"({values[0]},{values[1]},{values[2]})"

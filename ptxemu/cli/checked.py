@@ -1,0 +1,75 @@
+"""``--check``: what checkers have found in a command's launches, as text, JSON and SARIF, and its exit code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ptxemu.cli.colours import say
+from ptxemu.cli.options import DeviceChoice
+from ptxemu.cli.sarif import SarifResult, sarif_text
+from ptxemu.device.device import Device
+from ptxemu.text.files import write_text
+
+if TYPE_CHECKING:
+    from ptxemu.checkers.findings import Finding
+
+Command = Callable[..., Any]
+
+
+def check_option(command: Command) -> Command:
+    """Give a command ``--check`` as a part of its argument ``device``: below :func:`device_options`."""
+
+    @click.option("--check", metavar="NAMES", help="Look for errors: memory ... or all, with commas (docs/checkers.md).")
+    @functools.wraps(command)
+    def wrapped(check: str | None, device: DeviceChoice, **others: Any) -> Any:
+        return command(device=replace(device, check=check), **others)
+
+    return wrapped
+
+
+@contextmanager
+def reported(device: Device, sarif: Path | None) -> Iterator[None]:
+    """Tell what was found within, however it ends: on standard error, and in a file of SARIF."""
+    try:
+        yield
+    finally:
+        if device.checks is not None:
+            for finding in device.checks.findings:
+                say(str(finding), err=True)
+            say(device.checks.summary, err=True)
+            if sarif is not None:
+                write_text(sarif, sarif_text(sarif_results(device.checks.findings)))
+
+
+def exit_code(device: Device, code: int) -> int:
+    """The exit code of a command that has run on a device and else ends with ``code``."""
+    if code or device.checks is None or not device.checks.findings:
+        return code
+    from ptxemu.checkers.findings import FINDINGS_EXIT
+
+    return FINDINGS_EXIT
+
+
+def facts(device: Device) -> dict[str, Any]:
+    """What ``--json`` says of it: nothing without checkers."""
+    if device.checks is None:
+        return {}
+    return {"checked": list(device.checks.names), "findings": [finding.to_json() for finding in device.checks.findings]}
+
+
+def sarif_results(findings: Sequence[Finding]) -> list[SarifResult]:
+    """Findings as results of SARIF, at the lines of CUDA C++ where these are known."""
+    return [
+        SarifResult(
+            "error", finding.message, [(line.location.file, {"startLine": line.location.line}) for line in finding.lines],
+            f"ptxemu.{finding.check}",
+        )
+        for finding in findings
+    ]  # fmt: skip
