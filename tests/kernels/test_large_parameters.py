@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ptxemu
+from ptxemu.driver import compile
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 REGISTERS = ".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %d<9>;"
@@ -118,6 +119,29 @@ def test_a_struct_larger_than_a_stack() -> None:
     scope = ".param .align 4 .b8 x[300000]; .param .b32 n, y; st.param.b32 [n], 9; call (y), sum, (x, n);"
     with pytest.raises(ptxemu.Fault, match=r"stack overflow in kernel `k` at large.ptx"):
         run(recursive(300000), f"{{ {scope} }}", threads=1)
+
+
+def calls_of_sum(*sizes: int) -> tuple[str, str]:
+    """A function for each size, and calls of them in a row, one a line."""
+    functions = "".join(recursive(size).replace("sum", f"sum{size}") for size in dict.fromkeys(sizes))
+    scopes = "{{ .param .align 4 .b8 x[{0}]; .param .b32 n, y; st.param.b32 [n], 1; call (y), sum{0}, (x, n); }}\n"
+    return functions, "".join(map(scopes.format, sizes))
+
+
+def test_a_larger_struct_has_a_test_of_its_own() -> None:
+    functions, calls = calls_of_sum(200, 300000)
+    line = (HEADER + functions).count("\n") + 5
+    with pytest.raises(ptxemu.Fault, match=rf"stack overflow in kernel `k` at large.ptx:{line}\b"):
+        run(functions, calls, threads=1)
+
+
+def test_calls_in_a_row_are_tested_once() -> None:
+    def tests(*sizes: int) -> int:
+        functions, calls = calls_of_sum(*sizes)
+        module = compile.front(f"{HEADER}{functions}.visible .entry k() {{ {calls} ret; }}")
+        return compile.lower(module, module.functions["k"], "row", compile.Options()).text.count("call void @pe_stack_overflow")
+
+    assert tests(200, 200, 1001, 200) == tests(200, 1001)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 1 << 30])

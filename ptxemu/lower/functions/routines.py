@@ -83,12 +83,20 @@ def _stack_end(ctx: Context, pointer: Operand) -> str:
 
 @effect("_outgoing")
 def outgoing(ctx: Context, op: Op) -> None:
-    """Where the callee's frame starts: there is room for the parameters, and they are aligned."""
-    size = op["size"]
+    """Where the callee's frame starts: there is room for the parameters, and they are aligned.
+
+    What is called behind it in the same block starts there, too, unless its parameters are larger.
+    """
+    pointer, size = op["stack"], op["size"]
     assert isinstance(size, Imm)
+    stack = ctx.vector_of(pointer, U64) if ctx.shape(pointer) is None else ctx.scalar_of(pointer, U64)
+    ctx.define(op, 0, ctx.kept(f"outgoing {stack} {size.bits}", lambda: _outgoing(ctx, op, size.bits)))
+
+
+def _outgoing(ctx: Context, op: Op, size: int) -> str:
     stack = ctx.scalar.intrinsic("uadd.sat", "i64", _stack_end(ctx, op["stack"]), str(FRAME_ALIGN - 1))
     start = ctx.scalar.bin("and", "i64", stack, str(-FRAME_ALIGN))
-    end = ctx.scalar.intrinsic("uadd.sat", "i64", start, str(size.bits))
+    end = ctx.scalar.intrinsic("uadd.sat", "i64", start, str(size))
 
     def overflow() -> list[str]:
         note_position(ctx, op)
@@ -96,7 +104,7 @@ def outgoing(ctx: Context, op: Op) -> None:
         return []
 
     ctx.when(ctx.scalar.icmp("ugt", "i64", end, ctx.field("local_size")), overflow, None, [], likely=False)
-    ctx.define(op, 0, start)
+    return start
 
 
 @effect("_copy_out", "_copy_back")
