@@ -11,7 +11,7 @@ NATIVE = "native"
 # LLVM cannot be asked for a name: it warns of those it does not know, and ends the process for some. Another process tells.
 PROBE = """
 import sys, llvmlite.binding as llvm
-llvm.initialize_all_targets(), llvm.initialize_all_asmprinters()
+llvm.initialize_native_target(), llvm.initialize_native_asmprinter()
 machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=sys.argv[1])
 machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
 """

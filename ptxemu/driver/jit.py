@@ -26,8 +26,9 @@ class Effort:
 
 @lru_cache(maxsize=1)
 def _initialize() -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    """For this machine's architecture; all of LLVM's take milliseconds."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
 
 
 @lru_cache(maxsize=8)

@@ -72,6 +72,7 @@ COMMA = re.compile(r",(?![^()]*\))")  # outside parentheses
 COLUMNS = re.compile(r"n(\d+)")  # in the shape of a matrix
 
 
+@cache
 def parse(text: str) -> tuple[OperandPattern, ...]:
     """The patterns of a row, as :mod:`ptxemu.isa.table` describes them."""
     return tuple(_operand(part) for part in COMMA.split(text) if part.strip())

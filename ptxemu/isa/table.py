@@ -242,7 +242,8 @@ def _version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _gates(text: str) -> dict[str, tuple[tuple[int, int], int]]:
+@cache
+def _gates(text: str) -> Mapping[str, tuple[tuple[int, int], int]]:
     parts = (word.rsplit("@", 2) for word in text.split())
     return {modifier: (_version(ptx), int(sm)) for modifier, ptx, sm in parts}
 
