@@ -48,6 +48,7 @@ def no_offsets(lanes: int) -> tuple[int, ...]:
     return (0,) * lanes
 
 
+@lru_cache
 def uniform(lanes: int, zeros: int = 0, high: int | None = None) -> Shape:
     return Shape(no_offsets(lanes), zeros, high)
 
@@ -143,10 +144,16 @@ def meet(a: Shape | None, b: Shape | None) -> Shape | None:
     """The shape of a value that is one or the other for the whole warp."""
     if a is b:
         return a
-    if a is None or b is None or a.offsets != b.offsets or a.widenings != b.widenings:
+    if a is None or b is None or (a.offsets is not b.offsets and a.offsets != b.offsets) or a.widenings != b.widenings:
         return None
-    high = a.high if a.high == b.high else None
-    zeros = min(a.zeros, b.zeros)
-    if (zeros, high) == (a.zeros, a.high):
+    lesser = a if a.zeros <= b.zeros else b
+    return lesser if a.high == b.high else unbounded(lesser)
+
+
+def unbounded(a: Shape) -> Shape:
+    """The same of values with any bound."""
+    if a.high is None:
         return a
-    return Shape(a.offsets, zeros, high, a.widenings)
+    if a.offsets is no_offsets(len(a.offsets)) and not a.widenings:
+        return uniform(len(a.offsets), a.zeros)
+    return Shape(a.offsets, a.zeros, None, a.widenings)

@@ -153,10 +153,8 @@ class Uniformity:
         changed = False
         known = self.known
         for phi in block.phis:
-            if known.get(phi.dst, UNKNOWN) is None:
-                continue
-            new = self._phi(phi, waits)
-            if new is not known.get(phi.dst, UNKNOWN) and self._update(phi.dst, new):
+            old = known.get(phi.dst, UNKNOWN)
+            if old is not None and (new := self._phi(phi, waits)) is not old and self._update(phi.dst, new):
                 changed = True
         return changed
 
@@ -178,8 +176,8 @@ class Uniformity:
                 return None
             if found is not result and found is not UNKNOWN:
                 result = found if result is UNKNOWN else shapes.meet(result, found)
-        if result is not UNKNOWN and result is not None and result.high is not None and phi.only is None:
-            result = Shape(result.offsets, result.zeros, None, result.widenings)
+        if isinstance(result, Shape) and result.high is not None and phi.only is None:
+            result = shapes.unbounded(result)
         return result
 
     def results(self, op: Op) -> Shape | _Unknown | None:
@@ -197,7 +195,7 @@ class Uniformity:
                 if isinstance(kept, Reg) and kept not in self.known:
                     continue
                 result = shapes.meet(result, self.shape(kept))
-        return None if result is None else Shape(result.offsets, result.zeros, None, result.widenings)
+        return None if result is None else shapes.unbounded(result)
 
     def _unguarded(self, op: Op) -> Shape | None:
         if op.effects.results == "uniform":
