@@ -38,15 +38,20 @@ class Lib:
     PE_ATOM_UMIN: Final[int]
     PE_ATOM_XCHG: Final[int]
     PE_ATOM_XOR: Final[int]
+    PE_BARRIER_ARRIVES: Final[int]
     PE_BARRIER_CLUSTER: Final[int]
     PE_BARRIER_GRID: Final[int]
+    PE_BARRIER_LANES: Final[int]
     PE_BARRIER_MISUSE: Final[int]
     PE_BARRIER_PER_THREAD: Final[int]
+    PE_BARRIER_WHOLE: Final[int]
     PE_BLOCK_CONST: Final[int]
     PE_BLOCK_GLOBAL: Final[int]
     PE_BLOCK_HANDLE: Final[int]
     PE_CALL_ARGUMENTS: Final[int]
     PE_CHECK_MEMORY: Final[int]
+    PE_CHECK_RACE: Final[int]
+    PE_CHECK_SYNC: Final[int]
     PE_CLAMP_NEAREST: Final[int]
     PE_CLAMP_TRAP: Final[int]
     PE_CLAMP_ZERO: Final[int]
@@ -76,6 +81,8 @@ class Lib:
     PE_ENTRY_VERSION: Final[int]
     PE_ENUM_CUDA: Final[int]
     PE_ENUM_OPENCL: Final[int]
+    PE_FENCE: Final[int]
+    PE_FENCE_CTA: Final[int]
     PE_FILTER_LINEAR: Final[int]
     PE_FILTER_POINT: Final[int]
     PE_FORMAT_ANY: Final[int]
@@ -191,6 +198,7 @@ class Lib:
     PE_RANGES: Final[int]
     PE_RANGE_ALIGN: Final[int]
     PE_READ: Final[int]
+    PE_RELEASE: Final[int]
     PE_RESULT_B32: Final[int]
     PE_RESULT_F16: Final[int]
     PE_RESULT_F16X2: Final[int]
@@ -222,6 +230,7 @@ class Lib:
     PE_SLOT_STEP: Final[int]
     PE_STACK_OVERFLOW: Final[int]
     PE_STOPPED: Final[int]
+    PE_STRONG: Final[int]
     PE_SULD_B: Final[int]
     PE_SUQ_ARRAY_SIZE: Final[int]
     PE_SUQ_CHANNEL_DATA_TYPE: Final[int]
@@ -293,6 +302,7 @@ class Lib:
     PE_UNSUPPORTED_FORMAT: Final[int]
     PE_UNTOUCHED: Final[int]
     PE_UPDATE: Final[int]
+    PE_WARP_SYNC: Final[int]
     PE_WMMA_A: Final[int]
     PE_WMMA_B: Final[int]
     PE_WMMA_C: Final[int]
@@ -422,7 +432,8 @@ class Lib:
     def pe_module_variable(self, module: CData, name: CData, /) -> CData: ...
     def pe_movmatrix(self, w: CData, pos: int, mask: int, from_: CData, to: CData, /) -> None: ...
     def pe_mufu(self, function: int, n: int, results: CData, operands: CData, /) -> None: ...
-    def pe_observe(self, w: CData, pos: int, kind: int, space: int, size: int, mask: int, addr: CData, /) -> int: ...
+    def pe_observe(self, w: CData, pos: int, kind: int, space: int, size: int, mask: int, addr: CData, values: CData, /) -> int: ...
+    def pe_observe_order(self, w: CData, pos: int, what: int, mask: int, /) -> None: ...
     def pe_red(self, w: CData, site: CData, mask: int, addr: CData, a: CData, /) -> None: ...
     def pe_relocate(self, machine: int, type: int, place: CData, at: int, value: int, /) -> int: ...
     def pe_round(self, op: int, mode: int, bits: int, n: int, d: CData, a: CData, b: CData, c: CData, /) -> None: ...

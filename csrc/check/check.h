@@ -8,7 +8,7 @@
 typedef struct pe_checker pe_checker;
 
 /* The checkers, as a set. */
-enum { PE_CHECK_MEMORY = 1 };
+enum { PE_CHECK_MEMORY = 1, PE_CHECK_RACE = 2, PE_CHECK_SYNC = 4 };
 
 /* A thread of a launch. */
 typedef struct pe_thread_place {
@@ -20,9 +20,11 @@ enum { PE_MAX_FINDING = 320 }; /* bytes of its text, with a zero byte */
 
 /* What was found at one place of a program, as the first of its threads did it: `count` lanes did. */
 typedef struct pe_finding {
-  uint32_t check; /* PE_CHECK_... */
-  uint32_t what;  /* of that checker's findings: those at one place are told apart by it */
-  uint32_t pos;   /* source offset */
+  uint32_t check;     /* PE_CHECK_... */
+  uint32_t what;      /* of that checker's findings: those at one place are told apart by it */
+  uint32_t pos;       /* source offset */
+  uint32_t other_pos; /* and that of another access that takes part, by thread `other`; or PE_NO_POS */
+  pe_thread_place other;
   pe_thread_place thread;
   uint64_t kernel; /* address of its code */
   uint64_t launch; /* its number */
@@ -33,6 +35,7 @@ typedef struct pe_finding {
 /* What was checked. */
 typedef struct pe_checked {
   uint64_t launches;
+  uint64_t lost;    /* accesses that were not checked, for there was no memory */
   uint64_t dropped; /* findings at places beyond the first PE_MAX_PLACES, until they are taken */
 } pe_checked;
 

@@ -9,7 +9,8 @@
 /* ---- findings ---- */
 
 static bool is_same_place(const pe_finding *a, const pe_finding *b) {
-  return a->check == b->check && a->what == b->what && a->pos == b->pos && a->kernel == b->kernel && a->launch == b->launch;
+  return a->check == b->check && a->what == b->what && a->pos == b->pos && a->other_pos == b->other_pos &&
+         a->kernel == b->kernel && a->launch == b->launch;
 }
 
 static int compare(const uint32_t a[3], const uint32_t b[3]) {
@@ -76,7 +77,8 @@ int pe_checker_take(pe_checker *checker, pe_finding *out) {
 
 void pe_checker_counts(pe_checker *checker, pe_checked *out) {
   pthread_mutex_lock(&checker->findings.mutex);
-  *out = (pe_checked){.launches = checker->launches, .dropped = checker->findings.dropped};
+  *out =
+      (pe_checked){.launches = checker->launches, .lost = checker->race.shadow.lost, .dropped = checker->findings.dropped};
   pthread_mutex_unlock(&checker->findings.mutex);
 }
 
@@ -85,12 +87,16 @@ void pe_checker_counts(pe_checker *checker, pe_checked *out) {
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_checker *checker = context;
   pe_require_stack(); /* checkers take locks */
-  return checker->checks & PE_CHECK_MEMORY ? pe_stray_access(checker, w, event) : event->mask;
+  uint32_t mask = checker->checks & PE_CHECK_MEMORY ? pe_stray_access(checker, w, event) : event->mask;
+  if (checker->checks & PE_CHECK_RACE) pe_race_access(checker, w, event, mask);
+  return mask;
 }
 
 static void allocated(void *context, uint64_t address, uint64_t size) {
   pe_checker *checker = context;
   pe_extents_allocated(&checker->extents, address, size);
+  if (checker->checks & PE_CHECK_RACE && pe_extents_in_heap(&checker->extents, address))
+    pe_race_forget(checker, address, size);
 }
 
 static void named(void *context, uint64_t address, uint64_t size, const char *name) {
@@ -107,26 +113,64 @@ static void begun(void *context, const pe_config *config) {
   pe_checker *checker = context;
   (void)config;
   checker->launches++;
+  if (checker->checks & PE_CHECK_RACE) pe_race_begun(checker);
+}
+
+static void ended(void *context, const pe_config *config, const pe_record *record) {
+  pe_checker *checker = context;
+  (void)record;
+  if (checker->checks & PE_CHECK_RACE) pe_race_ended(checker, config);
+}
+
+static uint64_t block(void *context, const pe_warp *w) {
+  pe_checker *checker = context;
+  return checker->checks & PE_CHECK_RACE ? pe_race_block(checker, w) : 0;
+}
+
+static void barrier(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how) {
+  pe_checker *checker = context;
+  pe_require_stack();
+  if (checker->checks & PE_CHECK_SYNC) pe_sync_barrier(checker, w, pos, id, mask, how);
+  if (checker->checks & PE_CHECK_RACE) pe_race_barrier(checker, w, id, how);
+}
+
+static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
+  pe_checker *checker = context;
+  (void)pos, (void)mask;
+  pe_require_stack();
+  if (checker->checks & PE_CHECK_RACE) pe_race_order(checker, w, what);
 }
 
 /* ---- life ---- */
 
 pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   pe_checker *checker = calloc(1, sizeof *checker);
-  if (!checker || !pe_extents_init(&checker->extents, arena)) {
+  bool made = checker && pe_extents_init(&checker->extents, arena);
+  if (made && checks & PE_CHECK_RACE && !pe_race_init(&checker->race, arena)) {
+    pe_race_end(&checker->race);
+    pe_extents_end(&checker->extents);
+    made = false;
+  }
+  if (!made) {
     free(checker);
     return NULL;
   }
   checker->arena = arena;
   checker->checks = checks;
   pthread_mutex_init(&checker->findings.mutex, NULL);
-  checker->observer = (pe_observer){.context = checker,
-                                    .strays = checks == PE_CHECK_MEMORY,
-                                    .memory = memory,
-                                    .allocated = allocated,
-                                    .named = named,
-                                    .freed = freed,
-                                    .begun = begun};
+  checker->observer = (pe_observer){
+    .context = checker,
+    .strays = !(checks & PE_CHECK_RACE),
+    .memory = memory,
+    .allocated = allocated,
+    .named = named,
+    .freed = freed,
+    .barrier = barrier,
+    .order = order,
+    .block = block,
+    .begun = begun,
+    .ended = ended,
+  };
   pe_arena_observe(arena, &checker->observer);
   return checker;
 }
@@ -134,6 +178,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
 void pe_checker_destroy(pe_checker *checker) {
   if (!checker) return;
   pe_arena_observe(checker->arena, NULL);
+  if (checker->checks & PE_CHECK_RACE) pe_race_end(&checker->race);
   pe_extents_end(&checker->extents);
   pthread_mutex_destroy(&checker->findings.mutex);
   free(checker->findings.items);

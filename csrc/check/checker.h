@@ -5,6 +5,7 @@
 #include "check.h"
 #include "extents.h"
 #include "observer.h"
+#include "shadow.h"
 
 typedef struct pe_findings {
   pthread_mutex_t mutex;
@@ -13,12 +14,26 @@ typedef struct pe_findings {
   uint64_t dropped;
 } pe_findings;
 
+struct pe_race_block;
+struct cta_record;
+
+/* What the checker `race` knows beside its shadow. */
+typedef struct pe_race {
+  pe_shadow shadow;
+  pthread_mutex_t mutex; /* of the lists */
+  struct pe_race_block *blocks;
+  struct cta_record **segments; /* of CTAs, from number `first` on */
+  uint32_t first, next, launches;
+  uint32_t time; /* of releases */
+} pe_race;
+
 struct pe_checker {
   pe_arena *arena;
   uint32_t checks;
   pe_observer observer;
   pe_extents extents;
   pe_findings findings;
+  pe_race race;
   _Atomic uint64_t launches;
 };
 
@@ -29,5 +44,20 @@ void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding 
 
 /* stray.c: accesses that leave what they may touch, or are not aligned. The lanes that go on. */
 uint32_t pe_stray_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event);
+
+/* race.c */
+bool pe_race_init(pe_race *race, pe_arena *arena);
+void pe_race_end(pe_race *race);
+void pe_race_begun(pe_checker *checker);
+void pe_race_ended(pe_checker *checker, const pe_config *config);
+uint64_t pe_race_block(pe_checker *checker, const pe_warp *w);
+void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
+void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what);
+void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how);
+/* Memory is a kernel's anew: what was done there before does not matter. */
+void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
+
+/* sync.c: lanes of a warp that do not come to a barrier together. */
+void pe_sync_barrier(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);
 
 #endif

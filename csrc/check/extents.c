@@ -176,6 +176,11 @@ void pe_extents_freed(pe_extents *extents, uint64_t address) {
 
 /* ---- questions ---- */
 
+bool pe_extents_in_heap(const pe_extents *extents, uint64_t address) {
+  uint64_t granule;
+  return granule_of(extents, address, &granule);
+}
+
 bool pe_extents_at(pe_extents *extents, uint64_t address, pe_extent *out) {
   pe_allocation hosts;
   uint64_t granule;

@@ -42,6 +42,9 @@ void pe_extents_freed(pe_extents *extents, uint64_t address);
 /* A variable of a module lies in an allocation. */
 void pe_extents_named(pe_extents *extents, uint64_t address, uint64_t size, const char *name);
 
+/* Whether an address lies in the heap of kernels. */
+bool pe_extents_in_heap(const pe_extents *extents, uint64_t address);
+
 /* What contains an address and may be used; false if nothing does. */
 bool pe_extents_at(pe_extents *extents, uint64_t address, pe_extent *out);
 

@@ -142,7 +142,7 @@ static uint32_t add_stray(pe_checker *checker, const pe_warp *w, const pe_memory
 }
 
 static void tell(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t lane, bool aligned) {
-  pe_finding finding = {.check = PE_CHECK_MEMORY, .pos = event->pos};
+  pe_finding finding = {.check = PE_CHECK_MEMORY, .pos = event->pos, .other_pos = PE_NO_POS};
   pe_text t = pe_text_in(finding.text, sizeof finding.text);
   pe_add(&t, "%" PRIu64 "-byte %s ", event->size, kind_of(event->kind));
   if (aligned) {

@@ -51,6 +51,7 @@ typedef struct pe_warp {
   uint32_t warp_stride; /* bytes from one warp to the next */
   void **running;       /* where it says which warp runs */
   uint32_t watched;     /* nonzero: somebody is to be told of barriers */
+  uint64_t watch;       /* what its observer knows of the CTA */
   uint64_t ranges;      /* of an observed launch: address of its worker's pe_range[PE_RANGES] */
 } pe_warp;
 

@@ -144,4 +144,8 @@ void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
   cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;
   pe_barriers_reset(cta);
   pe_cta_progress(cta);
+  const pe_observer *observer = launch->observer;
+  if (!observer || !observer->block) return;
+  uint64_t watch = observer->block(observer->context, &cta->warps[0].warp);
+  for (uint32_t i = 0; i < launch->warps; i++) cta->warps[i].warp.watch = watch;
 }

@@ -207,7 +207,9 @@ void pe_lanes_store(pe_warp *w, uint32_t pos, uint32_t space, uint32_t element, 
   }
 }
 
-void pe_lanes_arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) { pe_tell_barrier(w, pos, id, mask); }
+void pe_lanes_arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
+  pe_tell_barrier(w, pos, id, mask, PE_BARRIER_LANES);
+}
 
 void pe_lanes_fault(pe_warp *w, uint32_t kind, uint32_t pos, int32_t lane, uint32_t space, uint64_t address, uint32_t size,
                     const char *note) {

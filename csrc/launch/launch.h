@@ -59,9 +59,9 @@ static inline uint32_t pe_launch_windows_of_warps(const pe_launch *launch) {
 }
 
 /* Tell the observer that lanes arrive at a barrier. */
-static inline void pe_tell_barrier(const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
+static inline void pe_tell_barrier(const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how) {
   const pe_observer *observer = w->launch->observer;
-  if (observer && observer->barrier) observer->barrier(observer->context, w, pos, id, mask);
+  if (observer && observer->barrier) observer->barrier(observer->context, w, pos, id, mask, how);
 }
 
 /* The context given at launch (a pe_su_context), or NULL. */

@@ -9,6 +9,16 @@
 /* An access of memory; an update is both. */
 enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 
+/* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); and what came
+ * before it in the thread is released by it. */
+enum { PE_STRONG = 4, PE_RELEASE = 8 };
+
+/* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync. */
+enum { PE_FENCE_CTA, PE_FENCE, PE_WARP_SYNC };
+
+/* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp. */
+enum { PE_BARRIER_WHOLE = 1, PE_BARRIER_ARRIVES = 2, PE_BARRIER_LANES = 4 };
+
 /* The space of texels of surfaces and textures: the addresses are where they lie in device memory.  Of a texture, each texel
  * that goes into a result is told. */
 enum { PE_TEXEL = 6 };
@@ -20,11 +30,13 @@ enum { PE_BARRIER_CLUSTER = 16, PE_BARRIER_GRID = 17 };
 typedef struct pe_memory_event {
   uint32_t pos;
   uint32_t kind;  /* PE_READ ... */
+  uint32_t order; /* PE_STRONG ..., or'ed */
   uint32_t space; /* PE_GENERIC ... PE_TEXEL */
   uint32_t mask;
   uint32_t align; /* what the instruction asks of addresses */
   uint64_t size;
   const uint64_t *address;
+  const void *values; /* of a store of one element for each lane: 32 of them; or NULL */
 } pe_memory_event;
 
 /* Memory in which an access of an instruction was: code that tells only of strays does not tell of what else lies there. */
@@ -47,7 +59,11 @@ typedef struct pe_observer {
   void (*allocated)(void *context, uint64_t address, uint64_t size);               /* by the host, or by a kernel's malloc */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */
   void (*freed)(void *context, uint64_t address);                                  /* what the host has allocated: soon */
-  void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask); /* lanes arrive */
+  void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask,
+                  uint32_t how); /* lanes arrive */
+  void (*order)(void *context, const pe_warp *w, uint32_t pos, uint32_t what,
+                uint32_t mask);                       /* PE_FENCE ..., if all is told */
+  uint64_t (*block)(void *context, const pe_warp *w); /* a CTA begins, w is its first warp: the `watch` of all its warps */
   void (*begun)(void *context, const pe_config *config);
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
 } pe_observer;
@@ -58,7 +74,8 @@ void pe_arena_observe(pe_arena *arena, const pe_observer *observer);
 
 /* Called by compiled code that is to be observed, before each access of its own, or before its strays.  The lanes that go on. */
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
-                    const uint64_t *addr);
+                    const uint64_t *addr, const void *values);
+void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 /* CDEF END */
 #pragma GCC visibility pop
 

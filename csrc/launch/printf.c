@@ -52,7 +52,7 @@ static void advance(printer *p, int written) {
 }
 
 static pe_access access_of(const printer *p, uint32_t align) {
-  return (pe_access){p->pos, PE_GENERIC, PE_ANYWHERE, PE_READ, align};
+  return (pe_access){p->pos, PE_GENERIC, PE_ANYWHERE, PE_READ, align, NULL};
 }
 
 static uint64_t next_argument(printer *p, uint32_t size) {

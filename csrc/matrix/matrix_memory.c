@@ -27,7 +27,7 @@ static lines lines_of(pe_warp *w, const pe_wmma_site *site, uint16_t kind, uint6
   uint32_t fragment = site->registers * (site->bits == 64 ? 8 : 4);
   lines all = {.count = site->across ? site->columns : site->rows, .bytes = elements * site->bits / 8};
   uint64_t step = (uint64_t)stride * site->bits / 8;
-  pe_access access = {site->pos, site->space, PE_ANYWHERE, kind, fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED};
+  pe_access access = {site->pos, site->space, PE_ANYWHERE, kind, fragment < MOST_ALIGNED ? fragment : MOST_ALIGNED, NULL};
   for (uint32_t i = 0; i < all.count; i++) all.at[i] = pe_host(w, &access, 0, pe_sum(address, i * step), all.bytes);
   return all;
 }
@@ -122,7 +122,7 @@ static matrix transposed(const matrix *from) {
 static void host_rows(pe_warp *w, uint32_t pos, uint16_t kind, uint32_t space, uint32_t count, const uint64_t *address,
                       uint64_t row[PE_WARP_LANES]) {
   uint32_t size = sizeof(uint16_t) * TILE, mask = (uint32_t)((1ull << count * TILE) - 1);
-  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, kind, size};
+  pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, kind, size, NULL};
   uint32_t stopped = mask & ~pe_tell(w, &access, mask, address, size);
   pe_verdict v = pe_locate_lanes(w, &access, mask, address, size, row);
   if (v.lane >= 0) pe_refuse(w, &access, v.kind, (uint32_t)v.lane, address[v.lane], size);

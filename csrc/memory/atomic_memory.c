@@ -9,7 +9,8 @@
 /* What an atomic asks of memory: no window of one thread or of constants; vectors are for global memory. */
 static pe_access access_of(uint32_t pos, uint32_t space, uint32_t size, uint32_t count) {
   bool shared = space == PE_SHARED || (space == PE_GENERIC && count == 1);
-  return (pe_access){pos, (uint16_t)space, shared ? PE_IN_GLOBAL | PE_IN_SHARED : PE_IN_GLOBAL, PE_UPDATE, size};
+  return (pe_access){pos, (uint16_t)space, shared ? PE_IN_GLOBAL | PE_IN_SHARED : PE_IN_GLOBAL, PE_UPDATE | PE_STRONG, size,
+                     NULL};
 }
 
 /* f32 sums flush subnormals in global memory and keep them in shared memory. */

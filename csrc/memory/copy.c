@@ -15,11 +15,11 @@
 
 /* The two sides of a copy. */
 static pe_access target_of(const pe_copy_site *site, uint32_t align) {
-  return (pe_access){site->pos, site->target, PE_ANYWHERE, PE_WRITE, align};
+  return (pe_access){site->pos, site->target, PE_ANYWHERE, PE_WRITE, align, NULL};
 }
 
 static pe_access source_of(const pe_copy_site *site, uint32_t align) {
-  return (pe_access){site->pos, site->source, PE_ANYWHERE, PE_READ, align};
+  return (pe_access){site->pos, site->source, PE_ANYWHERE, PE_READ, align, NULL};
 }
 
 /* For the handler of accesses to unmapped pages, which shared memory does not have. */
@@ -103,14 +103,14 @@ void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const u
   note(w, site);
   PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
-    locate_bulk(w, site, PE_UPDATE, lane, target[lane], source[lane], size[lane], &to, &from);
+    locate_bulk(w, site, PE_UPDATE | PE_STRONG, lane, target[lane], source[lane], size[lane], &to, &from);
     for (uint32_t i = 0; i < size[lane]; i += element)
       pe_atom_update(to + i, site->op, site->type, flags, from + i, NULL, NULL, site->target != PE_SHARED);
   }
 }
 
 void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *size) {
-  pe_access written = {site->pos, site->target, PE_IN_SHARED, PE_WRITE, 8};
+  pe_access written = {site->pos, site->target, PE_IN_SHARED, PE_WRITE, 8, NULL};
   PE_FOR_LANES(lane, mask) {
     if (size[lane] % 8)
       pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target[lane], 0,

@@ -106,9 +106,14 @@ void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t 
 }
 
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
-                    const uint64_t *addr) {
-  pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind, .align = size};
+                    const uint64_t *addr, const void *values) {
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind, .align = size, .values = values};
   return pe_tell(w, &access, mask, addr, size);
+}
+
+void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
+  const pe_observer *observer = w->launch->observer;
+  if (mask && observer && observer->order) observer->order(observer->context, w, pos, what, mask);
 }
 
 /* ---- a warp ------------------------------------------------------------------------------------------------------- */

@@ -17,8 +17,9 @@ typedef struct pe_access {
   uint32_t pos;    /* source offset */
   uint16_t space;  /* PE_GENERIC ... */
   uint16_t within; /* PE_ANYWHERE, or fewer: an address elsewhere is a fault, and the shared window ends at its last byte */
-  uint16_t kind;   /* PE_READ ... */
+  uint16_t kind;   /* PE_READ ..., or'ed with PE_STRONG ... */
   uint32_t align;  /* a power of two */
+  const void *values; /* those of pe_memory_event */
 } pe_access;
 
 /* Where an access of a lane goes. */
@@ -70,7 +71,9 @@ static inline uint32_t pe_tell(const pe_warp *w, const pe_access *access, uint32
                                uint64_t size) {
   if (!mask || !pe_observed(w)) return mask;
   const pe_observer *observer = w->launch->observer;
-  pe_memory_event event = {access->pos, access->kind, access->space, mask, access->align, size, address};
+  pe_memory_event event = {
+    access->pos,   access->kind & PE_UPDATE, access->kind & ~PE_UPDATE, access->space, mask, access->align, size, address,
+    access->values};
   return observer->memory(observer->context, w, &event) & mask;
 }
 

@@ -151,12 +151,17 @@ static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_s
   pe_suspend(w);
 }
 
+/* What observers are told of an arrival. */
+static uint32_t how_of(uint32_t count, bool waits, bool per_thread) {
+  return (count ? 0 : PE_BARRIER_WHOLE) | (waits ? 0 : PE_BARRIER_ARRIVES) | (per_thread ? PE_BARRIER_LANES : 0);
+}
+
 void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t arrive_only) {
   bool per_thread = arrive_only & PE_BARRIER_PER_THREAD;
   bool waits = !(arrive_only & ~(uint32_t)PE_BARRIER_PER_THREAD);
   if (!waits && count == 0) misuse(w, pos, id, COUNTLESS);
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
-  pe_tell_barrier(w, pos, id, mask);
+  pe_tell_barrier(w, pos, id, mask, how_of(count, waits, per_thread));
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_SYNC);
   if (waits)
     wait_or_complete(w, pos, id, barrier);
@@ -167,7 +172,7 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
 uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t mask, uint32_t op, uint32_t pred) {
   bool per_thread = op & PE_BARRIER_PER_THREAD;
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
-  pe_tell_barrier(w, pos, id, mask);
+  pe_tell_barrier(w, pos, id, mask, how_of(count, true, per_thread));
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_RED);
   combine(barrier, mask, pred);
   state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
@@ -175,7 +180,9 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   return state_of(w)->result;
 }
 
-void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) { pe_tell_barrier(w, pos, id, mask); }
+void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
+  pe_tell_barrier(w, pos, id, mask, PE_BARRIER_WHOLE);
+}
 
 /* ---- lanes that progress independently ---- */
 
@@ -203,7 +210,7 @@ void pe_barrier_lanes(pe_warp *w, uint32_t pos, const uint32_t *id, const uint32
       int lane = __builtin_ctz(rest);
       if (id[lane] == id[first] && count[lane] == count[first]) same |= 1u << lane;
     }
-    pe_tell_barrier(w, pos, id[first], same);
+    pe_tell_barrier(w, pos, id[first], same, how_of(count[first], action != PE_LANES_ARRIVE, true));
     join(w, pos, id[first], count[first], same, action, pred);
     mask &= ~same;
   }
@@ -256,7 +263,7 @@ void pe_grid_sync(pe_warp *w, uint32_t pos, uint32_t mask) {
   pe_launch *launch = w->launch;
   if (!launch->config.cooperative)
     pe_fault_note(w, PE_BARRIER_MISUSE, pos, -1, PE_GENERIC, 0, 0, "grid synchronization needs a cooperative launch");
-  pe_tell_barrier(w, pos, PE_BARRIER_GRID, mask);
+  pe_tell_barrier(w, pos, PE_BARRIER_GRID, mask, PE_BARRIER_LANES);
   uint64_t threads = (uint64_t)__builtin_popcount(mask), all = launch->ctas * launch->threads;
   uint64_t phase = atomic_load(&launch->grid_phase);
   if (atomic_fetch_add(&launch->grid_arrived, threads) + threads == all) {

@@ -39,7 +39,7 @@ void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask) {
   pe_warp_state *state = (pe_warp_state *)w;
   uint32_t again = mask & (state->cluster_arrived | state->cluster_passes);
   if (again) misuse(w, pos, again, "barrier.cluster: a thread arrives twice without waiting");
-  pe_tell_barrier(w, pos, PE_BARRIER_CLUSTER, mask);
+  pe_tell_barrier(w, pos, PE_BARRIER_CLUSTER, mask, PE_BARRIER_LANES | PE_BARRIER_ARRIVES);
   state->cluster_arrived |= mask;
   pe_self->cta->cluster_arrivals |= mask != 0;
   pe_cluster_complete(pe_self->cta);

@@ -59,11 +59,12 @@ static uint64_t pack(object o) {
 
 static uint16_t kind_of(uint32_t op) {
   if (op == PE_MBARRIER_INIT || op == PE_MBARRIER_INVAL) return PE_WRITE;
-  return op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT ? PE_READ : PE_UPDATE;
+  bool waits = op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT;
+  return PE_STRONG | (waits ? PE_READ : PE_UPDATE | PE_RELEASE);
 }
 
 static uint64_t *locate(const use *u) {
-  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, kind_of(u->site->op), 8};
+  pe_access access = {u->site->pos, u->site->space, PE_IN_SHARED, kind_of(u->site->op), 8, NULL};
   pe_place at;
   uint32_t status = pe_locate(u->w, &access, (uint32_t)u->lane, u->address, 8, &at);
   if (status == PE_INVALID_ADDRESS_SPACE) misuse(u, "an mbarrier object lies in the shared memory of its CTA");

@@ -7,10 +7,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.checkers.findings import Finding, grouped, summary
+from ptxemu.checkers.findings import Finding, Other, grouped, summary
 from ptxemu.checkers.kinds import KINDS, NAMES, observed_of
-from ptxemu.checkers.lines import ProgramLines
+from ptxemu.checkers.lines import Line, ProgramLines
 from ptxemu.ir.observed import Observed
+from ptxemu.text.errors import Dim3
 from ptxemu.text.source import SourceFile
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Checks:
         """What was checked, and how much was found, in one line."""
         found, counts = self.findings, ffi.new("pe_checked *")
         lib.pe_checker_counts(self._checker, counts)
-        return summary(self.names, counts.launches, found, counts.dropped)
+        return summary(self.names, counts.launches, found, counts.dropped, counts.lost)
 
     def clear(self) -> None:
         """Forget what was found."""
@@ -78,15 +79,24 @@ class Checks:
             self._found.append(self._finding(raw))
 
     def _finding(self, raw: CData) -> Finding:
-        kernel, lines = self._programs.get(raw.kernel, ("?", None))
-        places = () if lines is None or raw.pos == lib.PE_NO_POS else (*lines.cuda(raw.pos), lines.ptx(raw.pos))
+        kernel, program = self._programs.get(raw.kernel, ("?", None))
+        other = None if raw.other_pos == lib.PE_NO_POS else Other(_lines(program, raw.other_pos), *_place(raw.other))
         return Finding(
             NAMES[raw.check],
             ffi.string(raw.text).decode("utf-8", "replace"),
             kernel,
-            places,
-            tuple(raw.thread.ctaid),
-            tuple(raw.thread.tid),
-            raw.thread.warp,
+            _lines(program, raw.pos),
+            *_place(raw.thread),
             raw.count,
+            other,
         )
+
+
+def _lines(program: ProgramLines | None, pos: int) -> tuple[Line, ...]:
+    return () if program is None or pos == lib.PE_NO_POS else (*program.cuda(pos), program.ptx(pos))
+
+
+def _place(raw: CData) -> tuple[Dim3, Dim3, int]:
+    """Block, thread and warp."""
+    block, thread = raw.ctaid, raw.tid
+    return (block[0], block[1], block[2]), (thread[0], thread[1], thread[2]), raw.warp

@@ -15,6 +15,16 @@ FINDINGS_EXIT = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """The other access that takes part in a finding: where it is, and the thread that made it."""
+
+    lines: tuple[Line, ...]
+    block: Dim3
+    thread: Dim3
+    warp: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What one place of a program did wrong, ``count`` times in all launches.
 
@@ -31,31 +41,35 @@ class Finding:
     thread: Dim3
     warp: int
     count: int
+    other: Other | None = None
 
     def __str__(self) -> str:
         who = f"in `{plain_name(self.kernel)}`: block {_dim(self.block)}, thread {_dim(self.thread)}"
         times = f"; {self.count:,} times" if self.count > 1 else ""
-        return "\n".join(
-            map(printable, [f"{self.check}: {self.message}", *(f"  {line}" for line in self.lines), f"  {who}{times}"])
-        )
+        found = [f"{self.check}: {self.message}", *(f"  {line}" for line in self.lines), f"  {who}{times}"]
+        if (other := self.other) is not None:
+            found += [*(f"  {line}" for line in other.lines), f"  by block {_dim(other.block)}, thread {_dim(other.thread)}"]
+        return "\n".join(map(printable, found))
 
     @property
     def place(self) -> tuple[object, ...]:
         """What findings of one place have in common."""
-        return self.check, self.kernel, self.lines, self.message.partition(" ")[2].partition(" ")[0]
+        other = None if self.other is None else self.other.lines
+        return self.check, self.kernel, self.lines, other, self.message.partition(" ")[2].partition(" ")[0]
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON."""
-        lines = [{"file": line.location.file, "line": line.location.line, "text": line.text} for line in self.lines]
+        other = self.other
         return {
             "check": self.check,
             "message": self.message,
             "kernel": self.kernel,
-            "lines": lines,
+            "lines": _plain(self.lines),
             "block": self.block,
             "thread": self.thread,
             "warp": self.warp,
             "count": self.count,
+            **({} if other is None else {"other": {"lines": _plain(other.lines), "block": other.block, "thread": other.thread}}),
         }
 
 
@@ -68,11 +82,16 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
     return list(found.values())
 
 
-def summary(checks: Sequence[str], launches: int, found: Sequence[Finding], dropped: int = 0) -> str:
+def summary(checks: Sequence[str], launches: int, found: Sequence[Finding], dropped: int = 0, lost: int = 0) -> str:
     """``checked memory, race in 3 launches: 2 findings``."""
     result = "nothing found" if not found else f"{len(found)} finding{'s' * (len(found) != 1)}"
     more = f", and {dropped:,} at further places" if dropped else ""
+    more += f"; no memory to check {lost:,} accesses" if lost else ""
     return f"checked {', '.join(checks)} in {launches:,} launch{'es' * (launches != 1)}: {result}{more}"
+
+
+def _plain(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    return [{"file": line.location.file, "line": line.location.line, "text": line.text} for line in lines]
 
 
 def _dim(values: Dim3) -> str:

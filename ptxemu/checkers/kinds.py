@@ -21,6 +21,8 @@ class Kind:
 
 KINDS = {
     "memory": Kind(lib.PE_CHECK_MEMORY, "strays"),
+    "sync": Kind(lib.PE_CHECK_SYNC, ""),
+    "race": Kind(lib.PE_CHECK_RACE, "all"),
 }
 NAMES = {kind.code: name for name, kind in KINDS.items()}
 ALL = "all"
@@ -40,4 +42,4 @@ def parse_checks(text: str | Iterable[str]) -> tuple[str, ...]:
 def observed_of(checks: Iterable[str]) -> Observed:
     """Which accesses code tells of that runs under these checkers."""
     wanted = {KINDS[name].observed for name in checks}
-    return "all" if "all" in wanted else "strays" if wanted else ""
+    return "all" if "all" in wanted else "strays" if "strays" in wanted else ""

@@ -129,6 +129,8 @@ class Device:
         names = parse_checks(check)
         if names and self.host_memory:
             raise InputError("memory of the host cannot be checked: give either check or host_memory")
+        if self.engine != "jit" and set(names) - {"memory"}:
+            raise InputError("the interpreter has the checker memory alone: use the engine jit")
         return Checks(names, self.arena.handle) if names else None
 
     @property

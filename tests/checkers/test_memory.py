@@ -134,9 +134,13 @@ def test_looped_and_threaded_code(arrays: tuple[Buffer, Buffer]) -> None:
             assert [one.count for one in device.checks.findings] == [2 * 34, 128]
 
 
-@pytest.mark.parametrize(("names", "message"), [("memroy", "memory"), (["race?"], "they are memory"), ([3], "no checker 3")])
+@pytest.mark.parametrize(
+    ("names", "message"), [("memroy", "memory"), (["sinc"], "sync"), (["??"], "they are memory"), ([3], "no checker 3")]
+)
 def test_names(names: object, message: str) -> None:
     with pytest.raises(ptxemu.InputError, match=message):
         ptxemu.Device(memory="1 MiB", check=names)  # type: ignore[arg-type]
     with pytest.raises(ptxemu.InputError, match="host_memory"):
         ptxemu.Device(memory="1 MiB", check="memory", host_memory=True)
+    with pytest.raises(ptxemu.InputError, match="jit"):
+        ptxemu.Device(memory="1 MiB", check="all", engine="interpreter")

@@ -47,7 +47,7 @@ class Watcher:
             "memory": ffi.callback("uint32_t(void *, const pe_warp *, const pe_memory_event *)", self.memory),
             "allocated": ffi.callback("void(void *, uint64_t, uint64_t)", self.allocated),
             "freed": ffi.callback("void(void *, uint64_t)", self.freed),
-            "barrier": ffi.callback("void(void *, const pe_warp *, uint32_t, uint32_t, uint32_t)", self.barrier),
+            "barrier": ffi.callback("void(void *, const pe_warp *, uint32_t, uint32_t, uint32_t, uint32_t)", self.barrier),
             "begun": ffi.callback("void(void *, const pe_config *)", lambda context, config: self.events.append("begun")),
             "ended": ffi.callback(ended, lambda context, config, record: self.events.append(f"ended {record.kind}")),
         }
@@ -61,7 +61,7 @@ class Watcher:
             self.addresses.setdefault(kind, []).extend(event.address[lane] for lane in lanes)
         return int(event.mask)
 
-    def barrier(self, context: Any, warp: Any, pos: int, number: int, mask: int) -> None:
+    def barrier(self, context: Any, warp: Any, pos: int, number: int, mask: int, how: int) -> None:
         self.barriers[number] += mask.bit_count()
 
     def allocated(self, context: Any, address: int, size: int) -> None:

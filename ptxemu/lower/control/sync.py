@@ -7,6 +7,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import counts_threads
 from ptxemu.ir.ops import Op, Operand
 from ptxemu.ir.types import PRED, U32
+from ptxemu.lower.core.access import tell_fence, tell_order
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 
@@ -103,12 +104,14 @@ def barrier_leave(ctx: Context, op: Op) -> None:
 @effect("bar_warp_sync", size=10)
 def bar_warp_sync(ctx: Context, op: Op) -> None:
     """bar.warp.sync: the lanes of a warp run in step, so that only memory has to be ordered."""
+    tell_order(ctx, op, lib.PE_WARP_SYNC)
     ctx.stmt("fence acq_rel")
 
 
 @effect("fence")
 def fence(ctx: Context, op: Op) -> None:
     """membar, fence (PTX ISA "membar, fence"): a full fence serves every level and scope."""
+    tell_fence(ctx, op)
     ctx.stmt("fence seq_cst")
 
 

@@ -24,6 +24,7 @@ SPACES = {
 }  # fmt: skip
 KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
+RELEASING = {"release", "acq_rel", "sc"}
 RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = -1640531527  # 2**32 / the golden ratio, as an i32: neighbouring positions get ranges of their own
 
@@ -286,29 +287,51 @@ def assure(ctx: Context, found: Access) -> None:
     ctx.when(bad, fail, None, [], likely=False)
 
 
-def admit(ctx: Context, found: Access) -> None:
+def admit(ctx: Context, found: Access, values: str = "null") -> None:
     """Tell the runtime of an access that is about to happen, in code that is compiled for that: the lanes that go on stay in
-    its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on."""
+    its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on.
+    ``values``: the address of the elements that are stored, one for each lane."""
     known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
     if not ctx.unit.observed or (ctx.unit.observed == "strays" and known):
         return
     if ctx.unit.observed == "all":
-        bits = _told(ctx, found)
+        bits = _told(ctx, found, values)
     else:
         usual = _is_usual(ctx, found)
         (bits,) = ctx.when(
-            usual, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found)], [f"i{LANES}"], likely=True
+            usual, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True
         )  # fmt: skip
     found.mask = ctx.mask_from_bits(bits)
 
 
-def _told(ctx: Context, found: Access) -> str:
+def _told(ctx: Context, found: Access, values: str) -> str:
     """The lanes that go on, as the runtime says."""
+    kind = found.kind | (lib.PE_STRONG if found.strong else 0)
     return ctx.call(
-        f"i{LANES}", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.kind)),
+        f"i{LANES}", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(kind)),
         ("i32", str(found.space_code)), ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)),
-        ("ptr", _stored_addresses(ctx, found)),
+        ("ptr", _stored_addresses(ctx, found)), ("ptr", values),
     )  # fmt: skip
+
+
+def tell_order(ctx: Context, op: Op, what: int, mask: str = "") -> None:
+    """Tell the runtime of what orders the accesses of a warp (PE_FENCE ...), in code that tells of all accesses."""
+    if ctx.unit.observed == "all":
+        ctx.call(
+            "void", "pe_observe_order", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(what)),
+            ("i32", ctx.bits_of(mask or ctx.mask_of(op))),
+        )  # fmt: skip
+
+
+def tell_fence(ctx: Context, op: Op, mask: str = "") -> None:
+    """The same of a fence, whose scope is a modifier of the instruction."""
+    tell_order(ctx, op, lib.PE_FENCE_CTA if "cta" in op.mods.values() else lib.PE_FENCE, mask)
+
+
+def tell_release(ctx: Context, found: Access) -> None:
+    """The same of an access that releases what came before it: it is a fence, and then a strong access."""
+    if not RELEASING.isdisjoint(found.op.mods.values()):
+        tell_fence(ctx, found.op, found.mask)
 
 
 def _is_usual(ctx: Context, found: Access) -> str:

@@ -13,7 +13,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, vector_addresses
+from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, tell_release, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.memory import consecutive
@@ -69,6 +69,7 @@ def atomic(ctx: Context, op: Op) -> None:
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count
     )
     note_position(ctx, op, found.space)
+    tell_release(ctx, found)
     addresses = vector_addresses(ctx, found)
     data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
     wanted = any(dst is not None for dst in op.dsts)

@@ -23,6 +23,7 @@ from ptxemu.lower.core.access import (
     host_pointer,
     note_position,
     pattern_test,
+    tell_release,
     tested_lanes,
 )
 from ptxemu.lower.core.context import Context
@@ -193,7 +194,9 @@ def store(ctx: Context, op: Op) -> None:
         ctx.stmt("fence release")
     if found.space in ("generic", "global"):
         note_position(ctx, op, found.space)
-    admit(ctx, found)
+    tell_release(ctx, found)
+    told = ctx.unit.observed == "all" and len(items) == 1
+    admit(ctx, found, ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if told else "null")
 
     def run() -> list[str]:
         if found.shape is not None and found.shape.uniform and found.space != "local":
@@ -210,6 +213,11 @@ def store(ctx: Context, op: Op) -> None:
         ctx.when(ctx.any(found.mask), run, None, [])
 
 
+def _stored_bits(ctx: Context, item: Operand, kind: ScalarType) -> str:
+    """What all lanes store, as a vector of integers."""
+    return ctx.convert(ctx.vector_of(item, kind), kind.llvm, f"i{kind.bits}", True)
+
+
 def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
     bits = f"i{kind.bits}"
     keyword, order = ordering(bits, found.strong)
@@ -223,7 +231,7 @@ def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequenc
             if not last:
                 leading = ctx.scalar.intrinsic("ctlz", f"i{LANES}", ctx.bits_of(found.mask), extra="i1 true")
                 last = ctx.scalar.bin("sub", "i32", str(LANES - 1), leading)
-            whole = ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True)
+            whole = _stored_bits(ctx, item, kind)
             value = ctx.inst(f"extractelement <{LANES} x {bits}> {whole}, i32 {last}")
         at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
         ctx.stmt(f"store {keyword}{bits} {value}, ptr {at}{order}, align {kind.bytes}")
@@ -231,7 +239,7 @@ def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequenc
 
 def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
     bits, mask, count = f"i{kind.bits}", found.mask, len(items)
-    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items]
+    values = [_stored_bits(ctx, item, kind) for item in items]
 
     def lanes(rare: bool = True) -> list[str]:
         if rare and found.space != "local":

@@ -1,0 +1,121 @@
+"""The checker ``race``: accesses of shared and global memory that nothing puts in an order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu.checkers.findings import Finding
+from tests.checkers.planted import found, program
+
+SHARED = ".shared .align 8 .b8 s[512];\n.shared .align 8 .b64 bar;\n"
+OWN = "cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], %r1;"  # each thread writes its word
+NEXT = "ld.shared.u32 %r4, [%r3+128]"  # and reads that of a thread of the next warp
+NEIGHBOUR = "ld.shared.u32 %r4, [%r3+4]"
+NONE = "mov.u32 %r7, 0"
+PUBLISH = """setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r2, 0; @%p1 bra DONE; @%p2 bra WAIT; st.global.u32 [%rd3], 7; {fence};
+{store} [%rd1], 1; bra DONE; WAIT: {load} %r4, [%rd1]; setp.eq.u32 %p3, %r4, 0; @%p3 bra WAIT; {after};
+ld.global.u32 %r5, [%rd3]; DONE: mov.u32 %r6, 0"""
+LAST = """setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; mul.wide.u32 %rd4, %r2, 4; add.u64 %rd4, %rd3, %rd4; st.global.u32 [%rd4], %r2;
+{fence}; atom.global.add.u32 %r4, [%rd1], 1; setp.ne.u32 %p2, %r4, 3; @%p2 bra DONE;
+ld.global.v4.u32 {{%r5, %r6, %r7, %r8}}, [%rd3];
+DONE: mov.u32 %r9, 0"""
+LOCK = """setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; TAKE: atom.global.cas.b32 %r4, [%rd1], 0, 1;
+setp.ne.u32 %p2, %r4, 0; @%p2 bra TAKE;
+ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1; st.global.u32 [%rd3], %r5; {fence};
+atom.global.exch.b32 %r6, [%rd1], 0; DONE: mov.u32 %r7, 0"""
+RACES = {
+    f"{OWN} {NEXT}": ("shared memory", "read", "write"),
+    f"{OWN} bar.sync 0; {NEXT}; st.shared.u32 [%r3], %r4": ("shared memory", "read", "write"),
+    f"{OWN} {NEIGHBOUR}": ("shared memory", "read", "write"),
+    f"{OWN} bar.sync 1, 64; st.shared.u32 [%r3], 0; {NEXT}": ("shared memory", "read", "write"),
+    "st.shared.u32 [s], %r1": ("shared memory", "write", "write"),
+    "st.global.u32 [%rd1], %r1": ("`x`[0x0]", "write", "write"),
+    "atom.global.add.u32 %r3, [%rd1], 1; ld.global.u32 %r4, [%rd1]": ("`x`[0x0]", "atomic update", "read"),
+    "mul.wide.u32 %rd4, %r2, 4; add.u64 %rd4, %rd1, %rd4; st.global.u32 [%rd4], 1; ld.global.u32 %r4, [%rd1+4]":
+        ("`x`[0x4]", "read", "write"),
+    PUBLISH.format(fence=NONE, store="st.volatile.global.u32", load="ld.volatile.global.u32", after="membar.gl"):
+        ("`y`[0x0]", "read", "write"),
+    PUBLISH.format(fence="membar.cta", store="st.global.u32", load="ld.volatile.global.u32", after="membar.gl"):
+        ("", "read", "write"),
+    LAST.format(fence=NONE): ("`y`", "read", "write"),
+    LOCK.format(fence=NONE): ("`y`[0x0]", "", ""),
+}  # fmt: skip
+ORDERED = [
+    f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [%r3], %r4",
+    f"{OWN} bar.warp.sync 0xffffffff; {NEIGHBOUR.replace('+4', '')}",
+    f"{OWN} barrier.sync 3; {NEXT}",
+    f"{OWN} bar.arrive 2, 128; bar.sync 2, 128; {NEXT}",
+    f"{OWN} bar.red.popc.u32 %r5, 0, %p1; {NEXT}",
+    "mov.u32 %r5, 7; st.global.u32 [%rd1], %r5; st.shared.u32 [s], %r5",
+    "atom.global.add.u32 %r3, [%rd1], 1; red.global.add.u32 [%rd1], 1; atom.shared.add.u32 %r4, [s], 1",
+    "ld.volatile.global.u32 %r3, [%rd1]; st.volatile.global.u32 [%rd1], %r1",
+    PUBLISH.format(fence="membar.gl", store="st.volatile.global.u32", load="ld.volatile.global.u32", after="membar.gl"),
+    PUBLISH.format(fence=NONE, store="st.release.gpu.global.u32", load="ld.acquire.gpu.global.u32", after=NONE),
+    LAST.format(fence="membar.gl"),
+    LOCK.format(fence="membar.gl"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[ptxemu.Device]:
+    with ptxemu.Device(memory="64 MiB", check="race", workers=2) as made:
+        yield made
+
+
+def races(device: ptxemu.Device, body: str) -> list[Finding]:
+    x, y = device.empty(64, np.uint32, "x"), device.empty(64, np.uint32, "y")
+    text = program(body, SHARED).replace(";WAIT", ";\nWAIT")
+    return found(device, text, x, y, grid=4, block=64)
+
+
+@pytest.mark.parametrize("body", RACES)
+def test_races(device: ptxemu.Device, body: str) -> None:
+    """Either access may come second."""
+    place, one, other = RACES[body]
+    seen = races(device, body)
+    assert seen
+    for finding in seen:
+        assert finding.other is not None and finding.check == "race" and place in finding.message
+        assert one in finding.message and other in finding.message
+        assert (finding.block, finding.thread) != (finding.other.block, finding.other.thread)
+
+
+@pytest.mark.parametrize("body", ORDERED)
+def test_no_races(device: ptxemu.Device, body: str) -> None:
+    assert [str(finding) for finding in races(device, body)] == []
+
+
+def test_report(device: ptxemu.Device) -> None:
+    assert [str(finding) for finding in races(device, f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [s+4], %r1")] == [
+        "race: 4-byte write of shared memory at 0x4, in no order with a write\n"
+        "  test.ptx:17: st.shared.u32 [s+4], %r1;\n"
+        "  in `k`: block (0,0,0), thread (1,0,0); 252 times\n"
+        "  test.ptx:17: st.shared.u32 [s+4], %r1;\n"
+        "  by block (0,0,0), thread (0,0,0)"
+    ]
+
+
+def test_launches_are_in_an_order(device: ptxemu.Device) -> None:
+    x = device.empty(64, np.uint32, "x")
+    assert device.checks is not None
+    device.checks.clear()
+    module = ptxemu.loads(
+        program("add.u64 %rd4, %rd1, %rd2; ld.global.u32 %r4, [%rd4]; st.global.u32 [%rd4], %r4"), device=device, opt=0
+    )
+    for block in (64, 32, 64):
+        module["k"][1, block](x, 0)
+    assert device.checks.findings == []
+
+
+def test_memory_for_it_is_bounded() -> None:
+    """What the checker keeps counts as memory of the device; what it has no room for is told."""
+    with ptxemu.Device(memory="2 MiB", check="race") as device:
+        x = device.empty(200_000, np.uint32, "x")
+        text = program("mov.u32 %r3, %ntid.x; mad.lo.u32 %r3, %r2, %r3, %r1; mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4;"
+                       " st.global.u32 [%rd4], 1")  # fmt: skip
+        assert found(device, text, x, 0, grid=100, block=512) == []
+        assert device.checks is not None and "no memory to check" in device.checks.summary
