@@ -37,7 +37,7 @@ format: $(READY)
 
 # The site, into build/site; a link that leads nowhere is an error.
 docs: generated $(SITE)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # What is written from the sources and kept with them: the list of instructions, and what type checkers know of the runtime.
 generated: $(READY)
