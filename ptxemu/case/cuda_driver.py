@@ -37,15 +37,14 @@ class CudaDriver:
             self._library = ctypes.CDLL(self._name)
         except OSError as error:
             raise InputError(f"no CUDA driver: {error}") from None
-        self._pointers: list[Address] = []
-        self._modules: list[Pointer] = []
+        self._at_exit: list[tuple[str, Any]] = []
         self._abandoned = False
         self._device = ctypes.c_int()
-        self._call("cuInit", 0)
-        self._call("cuDeviceGet", ctypes.byref(self._device), 0)
+        self.call("cuInit", 0)
+        self.call("cuDeviceGet", ctypes.byref(self._device), 0)
         context = Pointer()
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
-        self._call("cuCtxSetCurrent", context)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
+        self.call("cuCtxSetCurrent", context)
 
     def __enter__(self) -> CudaDriver:
         return self
@@ -53,18 +52,20 @@ class CudaDriver:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._abandoned:  # each of these would wait for the kernel; the driver frees what a process has when it ends
             return
-        for pointer in self._pointers:
-            self._library.cuMemFree_v2(pointer)
-        for module in self._modules:
-            self._library.cuModuleUnload(module)
+        for function, handle in reversed(self._at_exit):
+            getattr(self._library, function)(handle)
         self._library.cuDevicePrimaryCtxRelease_v2(self._device)
+
+    def at_exit(self, function: str, handle: Any) -> None:
+        """Have something undone at the end, before what was made earlier."""
+        self._at_exit.append((function, handle))
 
     def about(self) -> dict[str, str]:
         """What the driver says of itself: the device's name and compute capability, and the driver's version of CUDA."""
         name = ctypes.create_string_buffer(256)
-        self._call("cuDeviceGetName", name, len(name), self._device)
+        self.call("cuDeviceGetName", name, len(name), self._device)
         version = ctypes.c_int()
-        self._call("cuDriverGetVersion", ctypes.byref(version))
+        self.call("cuDriverGetVersion", ctypes.byref(version))
         major, minor = (self._attribute(number) for number in CAPABILITY)
         return {
             "device": name.value.decode(errors="replace"),
@@ -75,17 +76,17 @@ class CudaDriver:
     def to_device(self, array: Array) -> int:
         """The address of a copy of an array."""
         pointer = Address()
-        self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(1, array.nbytes)))
-        self._pointers.append(pointer)
+        self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(1, array.nbytes)))
+        self.at_exit("cuMemFree_v2", pointer)
         if array.nbytes:
-            self._call("cuMemcpyHtoD_v2", pointer, Pointer(array.ctypes.data), ctypes.c_size_t(array.nbytes))
+            self.call("cuMemcpyHtoD_v2", pointer, Pointer(array.ctypes.data), ctypes.c_size_t(array.nbytes))
         return pointer.value
 
     def to_host(self, address: int, like: Array) -> Array:
         """The array at an address, of the shape and type of another."""
         found = np.empty_like(like, order="C")
         if found.nbytes:
-            self._call("cuMemcpyDtoH_v2", Pointer(found.ctypes.data), Address(address), ctypes.c_size_t(found.nbytes))
+            self.call("cuMemcpyDtoH_v2", Pointer(found.ctypes.data), Address(address), ctypes.c_size_t(found.nbytes))
         return found
 
     def load(self, texts: Sequence[tuple[Path, bytes]]) -> Pointer:
@@ -96,13 +97,13 @@ class CudaDriver:
         values = (Pointer * 2)(ctypes.addressof(log), MAX_LOG)
         try:
             if len(texts) == 1:
-                self._call("cuModuleLoadDataEx", ctypes.byref(module), texts[0][1] + b"\0", 2, options, values)
+                self.call("cuModuleLoadDataEx", ctypes.byref(module), texts[0][1] + b"\0", 2, options, values)
             else:
                 self._link(module, texts, options, values)
         except InputError as error:
             said = log.value.decode(errors="replace").strip()
             raise InputError(f"{error}: {said}" if said else str(error)) from None
-        self._modules.append(module)
+        self.at_exit("cuModuleUnload", module)
         return module
 
     def launch(
@@ -120,22 +121,22 @@ class CudaDriver:
         Raises LaunchTimeout; the kernel runs on then, until the process ends.
         """
         function = Pointer()
-        self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
         if shared:
-            self._call("cuFuncSetAttribute", function, DYNAMIC_SHARED, ctypes.c_int(shared))
+            self.call("cuFuncSetAttribute", function, DYNAMIC_SHARED, ctypes.c_int(shared))
         held = [ctypes.create_string_buffer(data, max(1, len(data))) for data in params]
         table = (Pointer * max(1, len(held)))(*map(ctypes.addressof, held))
         extents = [ctypes.c_uint(extent) for extent in (*shape.grid, *shape.block, shared)]
         if cooperative:
-            self._call("cuLaunchCooperativeKernel", function, *extents, None, table)
+            self.call("cuLaunchCooperativeKernel", function, *extents, None, table)
         else:
-            self._call("cuLaunchKernel", function, *extents, None, table, None)
+            self.call("cuLaunchKernel", function, *extents, None, table, None)
         try:
             self._wait(kernel, None if timeout is None else time.monotonic() + timeout)
         except (LaunchTimeout, KeyboardInterrupt):
             self._abandoned = True
             raise
-        self._call("cuCtxSynchronize")
+        self.call("cuCtxSynchronize")
 
     def _wait(self, kernel: str, deadline: float | None) -> None:
         pause = 0.0
@@ -147,19 +148,19 @@ class CudaDriver:
 
     def _link(self, module: Pointer, texts: Sequence[tuple[Path, bytes]], options: Any, values: Any) -> None:
         state, image, size = Pointer(), Pointer(), ctypes.c_size_t()
-        self._call("cuLinkCreate_v2", 2, options, values, ctypes.byref(state))
+        self.call("cuLinkCreate_v2", 2, options, values, ctypes.byref(state))
         try:
             for path, text in texts:
                 length = ctypes.c_size_t(len(text) + 1)
-                self._call("cuLinkAddData_v2", state, INPUT_PTX, text + b"\0", length, path.name.encode(), 0, None, None)
-            self._call("cuLinkComplete", state, ctypes.byref(image), ctypes.byref(size))
-            self._call("cuModuleLoadData", ctypes.byref(module), image)
+                self.call("cuLinkAddData_v2", state, INPUT_PTX, text + b"\0", length, path.name.encode(), 0, None, None)
+            self.call("cuLinkComplete", state, ctypes.byref(image), ctypes.byref(size))
+            self.call("cuModuleLoadData", ctypes.byref(module), image)
         finally:
             self._library.cuLinkDestroy(state)
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()
-        self._call("cuDeviceGetAttribute", ctypes.byref(value), number, self._device)
+        self.call("cuDeviceGetAttribute", ctypes.byref(value), number, self._device)
         return value.value
 
     def _function(self, name: str) -> Any:
@@ -168,7 +169,8 @@ class CudaDriver:
         except AttributeError:
             raise InputError(f"{self._name} has no {name}: it is no CUDA driver, or one that is too old") from None
 
-    def _call(self, function: str, *arguments: Any) -> None:
+    def call(self, function: str, *arguments: Any) -> None:
+        """Call a function of the API; its failure is an InputError."""
         code = self._function(function)(*arguments)
         if code:
             text = ctypes.c_char_p()

@@ -98,9 +98,14 @@ class Texture:
         target.srgb, target.samples = bool(srgb), samples
         target.memory = surface.descriptor[0]
         state.fill(target.sampler)
-        if target.kind in (lib.PE_KIND_UINT, lib.PE_KIND_SINT) and any(state.border):
+        if self.reads_integers and any(state.border):
             raise InputError("a border colour needs texels that read as floats")
         _check(lib.pe_texture_check(target), f"{self.geometry} texture of {surface.format}")
+
+    @property
+    def reads_integers(self) -> bool:
+        """Whether texels read as the integers that they are, and not as fractions or floats."""
+        return self.descriptor.kind in (lib.PE_KIND_UINT, lib.PE_KIND_SINT)
 
 
 class Sampler:

@@ -291,7 +291,6 @@ def test_a_kernel_that_does_not_end_on_a_gpu_is_left_behind() -> None:
         ("", "libm.so.6", "libm.so.6 has no cuInit: it is no CUDA driver"),
         ("", "/none.so", "no CUDA driver: /none.so"),
         ("[options]\nout_of_range = 'zero'\n", "libm.so.6", "options.out_of_range: is for the emulator"),
-        ("[surfaces.s]\nformat = 'R8_UINT'\nwidth = 4\nheight = 4\n", "libm.so.6", "surfaces: cannot be given to a GPU yet"),
     ],
 )
 def test_what_no_driver_makes(more: str, library: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
