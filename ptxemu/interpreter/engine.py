@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,6 +17,7 @@ from ptxemu.driver.program import Program
 from ptxemu.interpreter.image import Image, image_of
 from ptxemu.interpreter.lane import Stopped
 from ptxemu.interpreter.machine import Grid
+from ptxemu.interpreter.observer import Tap, Watch, current
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.text.errors import InputError
 
@@ -52,8 +54,14 @@ class InterpretedRun(Run):
         super().__init__(*arguments)
         self.image = image
         self.polled = 0.0
+        observer = current()
+        self.watch = None if observer is None else Watch(observer, Tap(self.arena.handle))
 
     def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
+        with nullcontext() if self.watch is None else self.watch.tap.open():
+            return self._execute(config, timeout)
+
+    def _execute(self, config: Any, timeout: float | None) -> LaunchResult:
         started = time.monotonic()
         deadline = None if timeout is None else started + timeout
         session = ffi.new("pe_session **")
@@ -83,9 +91,21 @@ class InterpretedRun(Run):
                 raise Stopped
 
         try:
-            Grid(session, config, self.image.code, poll).run()
-        except Stopped:
-            pass
+            self._run(Grid(session, config, self.image, poll, self.watch))
         except MemoryError:
             raise InputError(f"out of device memory for the blocks of `{self.kernel_name}`") from None
         return not late
+
+    def _run(self, grid: Grid) -> None:
+        """Run all blocks, or until something else comes first."""
+        if self.watch is None:
+            with suppress(Stopped):
+                grid.run()
+            return
+        stopped = False
+        self.watch.observer.begins(grid)
+        try:
+            grid.run()
+        except Stopped:
+            stopped = True
+        self.watch.observer.ends(grid, stopped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -25,10 +25,15 @@ CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
-    """``code`` is the kernel's. Sizes are in bytes: of shared memory, and of the local memory of a thread, which beyond that
-    takes more as it goes if it is ``stacked``."""
+    """A kernel of ``module``. ``code`` is its own, ``codes`` has those of the functions that it reaches, too.
 
+    Sizes are in bytes: of shared memory, and of the local memory of a thread, which beyond that takes more as it goes if it is
+    ``stacked``.
+    """
+
+    module: Module
     code: Code
+    codes: Mapping[Function, Code]
     static_shared: int
     local_bytes: int
     stacked: bool
@@ -69,7 +74,7 @@ def image_of(module: Module, entry: str) -> Image:
     calls = any(op.call is not None and op.call.real for function in functions for op in function.ops)
     stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in function.ops)
     frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes
-    return Image(codes[kernel], layout.static_shared, frames, stacked)
+    return Image(module, codes[kernel], codes, layout.static_shared, frames, stacked)
 
 
 def translate(module: Module, t: Translator) -> None:

@@ -1,7 +1,8 @@
 """The machine: blocks, warps and lanes, and whose turn it is.
 
 Every lane has a program counter and frames of its own.  Lanes of a warp that are at the same place go on together, those that
-are behind first, so that they catch up; a group that takes long gives the others a turn, so that every lane makes progress.
+are behind first, so that they catch up; a group that takes long gives the others a turn, so that every lane makes progress
+(:mod:`ptxemu.interpreter.schedule`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from ptxemu.device.launch import blocks_of
 from ptxemu.interpreter.barriers import Barriers
 from ptxemu.interpreter.lane import EXITED, READY, SPLIT, WAITING, YIELD, Lane, Stopped
 from ptxemu.interpreter.meetings import Meetings
+from ptxemu.interpreter.schedule import Schedule
 from ptxemu.interpreter.transfer import Transfer
 from ptxemu.ir.block_shape import LANES
 
 if TYPE_CHECKING:
+    from ptxemu.interpreter.image import Image
+    from ptxemu.interpreter.observer import Watch
     from ptxemu.interpreter.translate import Code
 
-BUDGET = 100  # instructions of a warp's turn, few, so that a warp that spins does not keep the others from what it waits for
 PATIENCE = 40  # turns of a block before the next one is begun beside it
 MAX_RESIDENT = 64
 STUCK = 2000  # rounds in which all that can run has only waited for mbarriers
@@ -36,6 +39,7 @@ class Warp:
         self.lanes = [Lane(self, lane, code) for lane in range(LANES) if self.w.active >> lane & 1]
         self.meetings = Meetings(self)
         self.clock = 0
+        self.turns = 0
         self.fair = False  # who has waited longest goes first, for once
         self.polling = False  # its last wait for an mbarrier failed
         self.local: Any = None
@@ -48,15 +52,16 @@ class Warp:
         return sum(lane.bit for lane in self.lanes if lane.state != EXITED)
 
     def turn(self) -> bool:
-        """Up to BUDGET instructions. False: no lane can run."""
-        budget = BUDGET
+        """Some instructions. False: no lane can run."""
+        given = budget = self.grid.schedule.turn()
         while budget > 0:
             ready = [lane for lane in self.lanes if lane.state == READY]
             if not ready:
-                return budget < BUDGET
+                return budget < given
             budget = self._run(*self._choose(ready), budget)
         self.grid.poll(self)
-        self.fair = True
+        self.turns += 1
+        self.fair = self.turns % self.grid.schedule.patience == 0
         return True
 
     def _choose(self, ready: list[Lane]) -> tuple[list[Lane], float]:
@@ -81,7 +86,8 @@ class Warp:
 
     def _run(self, group: list[Lane], stop: float, budget: int) -> int:
         """Go on with a group; what is left of the budget."""
-        steps, pc = group[0].code.steps, group[0].pc
+        code, pc, watch = group[0].code, group[0].pc, self.grid.watch
+        steps = code.steps if watch is None else watch.steps(code)
         while pc < stop and budget > 0:
             budget -= 1
             result = steps[pc](self, group)
@@ -138,7 +144,7 @@ class Block:
     def round(self) -> None:
         """A turn for every warp. Lanes that wait for what cannot come are a fault."""
         self.turns += 1
-        ran = [warp for warp in self.warps if warp.turn()]
+        ran = [warp for warp in self.grid.schedule.order(self.warps) if warp.turn()]
         if ran:
             self.stuck = self.stuck + 1 if all(warp.polling for warp in ran) else 0
         elif not self.done and not self.grid.waits_elsewhere(self) and not self._give_up():
@@ -152,8 +158,11 @@ class Block:
 class Grid:
     """A launch in progress: what its blocks share."""
 
-    def __init__(self, session: Any, config: Any, code: Code, poll: Callable[[Warp], None]) -> None:
-        self.session, self.config, self.code, self.poll = session, config, code, poll
+    def __init__(self, session: Any, config: Any, image: Image, poll: Callable[[Warp], None], watch: Watch | None = None) -> None:
+        self.session, self.config, self.image, self.poll, self.watch = session, config, image, poll, watch
+        self.code = image.code
+        self.schedule = Schedule() if watch is None else watch.observer.schedule
+        self.schedule.begin()
         threads = config.block[0] * config.block[1] * config.block[2]
         self.threads, self.warps = threads, -(-threads // LANES)
         self.blocks = blocks_of(config)

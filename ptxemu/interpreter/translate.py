@@ -50,13 +50,16 @@ class Code:
     ``template`` are the registers and constants of a new frame, ``offsets`` the places of the variables in it, ``parameters``
     and ``results`` those of the formals.  ``frame_bytes`` is its size in local memory, ``align`` what it is aligned to,
     ``host_bytes`` roughly what it takes of the host's.  An open array parameter lies behind the frame, as long as what a call
-    passes.  ``returning`` are the moves of results by where calls return to.
+    passes.  ``returning`` are the moves of results by where calls return to; ``ops`` the instructions of the steps, and ``slots``
+    where registers are, for those who watch.
     """
 
     def __init__(self, function: Function, number: int) -> None:
         self.function = function
         self.number = number
         self.steps: list[Step] = []
+        self.ops: list[Op] = []
+        self.slots: dict[Reg, int] = {}
         self.template: list[int] = []
         formals = [] if function.kind == "entry" else [*(param.variable for param in function.params), *function.returns]
         own = [variable for variable in function.variables if variable.space in ("local", "param")]
@@ -84,7 +87,7 @@ class Translator:
     def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code], numerics: Numerics) -> None:
         self.code, self.layout, self.codes, self.numerics = code, layout, codes, numerics
         self.labels: dict[str, int] = {}
-        self.slots: dict[Reg, int] = {}
+        self.slots = code.slots
         self.constants: dict[int, int] = {}
         self.pos = code.function.pos  # of the instruction that is being translated
 
@@ -95,8 +98,13 @@ class Translator:
                 self.labels[item.name] = len(self.code.steps)
             else:
                 self.pos = item.pos
-                self.code.steps.append(self._step(item))
-        self.code.steps.append(METHODS["ret"](self, _end_of(self.code.function)))
+                self._add(item, self._step(item))
+        end = _end_of(self.code.function)
+        self._add(end, METHODS["ret"](self, end))
+
+    def _add(self, op: Op, step: Step) -> None:
+        self.code.steps.append(step)
+        self.code.ops.append(op)
 
     @property
     def after(self) -> int:
