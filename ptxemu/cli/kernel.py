@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ptxemu.cli.programs import read_programs
 from ptxemu.cli.progress import Stages
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.device import Device
+from ptxemu.device.launch import LaunchResult
 from ptxemu.process.locks import importing
 from ptxemu.process.stages import COMPILE, INPUTS, LOAD, RUN, stage
 from ptxemu.text.errors import Fault, InputError, shown
@@ -31,41 +32,72 @@ if TYPE_CHECKING:
     from ptxemu.cli.fidelity import Fidelity
 
 
+class GivenKernel:
+    """Programs and what the options of a command give to a kernel of theirs. Reads all that they name."""
+
+    def __init__(self, paths: Sequence[Path], options: KernelOptions) -> None:
+        self.options, self.title = options, str(paths[-1])
+        self.sources = read_programs(paths)
+        if options.grid is None or options.block is None:
+            raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
+        self.grid, self.block = options.grid, options.block
+        with stage(INPUTS):
+            self.inputs = read_inputs(options)
+
+    def on(self, device: Device) -> LoadedKernel:
+        """The kernel on a device, with arrays of its own."""
+        return LoadedKernel(self, device)
+
+    def run(self, device: Device, timeout: float | None, printf: Callable[[str], None] | None) -> list[str]:
+        """Launch it once, in another way than to see its results; warnings."""
+        loaded = self.on(device)
+        return loaded.launch(timeout, printf).warnings
+
+
+class LoadedKernel:
+    def __init__(self, given: GivenKernel, device: Device) -> None:
+        self._given = given
+        texts, names = [item.text for item in given.sources], [item.name for item in given.sources]
+        with stage(LOAD):
+            module = loads(texts, filename=names, device=device, strict=bool(given.options.strict))
+        self.doubts: list[str] = []
+        module.warn = partial(_warn, self.doubts)
+        self.kernel = module[the_symbol(given.options.entry, module, module.name)]
+        with stage(INPUTS):
+            self.resources = Resources(given.inputs, device)
+            _bind(module, given.options.bind, self.resources)
+            self._values = _values(self.kernel, given.inputs, self.resources)
+        self.launcher = self.kernel[parse_extent(given.grid, "--grid"), parse_extent(given.block, "--block")]
+
+    def launch(self, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
+        options = self._given.options
+        shared, cooperative = options.shared or 0, bool(options.cooperative)
+        with stage(RUN):
+            return self.launcher(*self._values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
+
+
 def run_kernel(
     paths: Sequence[Path], options: KernelOptions, timeout: float | None, device: Device, style: str, stages: Stages
 ) -> int:
     """Run a kernel and show what came of it, as ``text``, ``verbose`` text or ``json``; the exit code."""
-    sources = read_programs(paths)
-    if options.grid is None or options.block is None:
-        raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
+    given = GivenKernel(paths, options)
+    inputs = given.inputs
     with stage(INPUTS):
-        inputs = read_inputs(options)
         wanted = read_wanted(options, [*inputs.buffers, *inputs.surfaces])
-    texts, names = [item.text for item in sources], [item.name for item in sources]
-    with stage(LOAD):
-        module = loads(texts, filename=names, device=device, strict=bool(options.strict))
-    doubts: list[str] = []
-    module.warn = partial(_warn, doubts)
-    kernel = module[the_symbol(options.entry, module, module.name)]
-    with stage(INPUTS):
-        resources = Resources(inputs, device)
-        _bind(module, options.bind, resources)
-        values = _values(kernel, inputs, resources)
-    launcher = kernel[parse_extent(options.grid, "--grid"), parse_extent(options.block, "--block")]
+    loaded = given.on(device)
+    resources, kernel = loaded.resources, loaded.kernel
     arrays = {name: np.asarray(resources.inputs[name]) for name in (*inputs.buffers, *inputs.surfaces)}
     for text in options.print:
         results.select(text, arrays, "--print")
     with stage(COMPILE):
-        launcher.compile()
+        loaded.launcher.compile()
     printed: list[str] = []
     printf = printed.append if style == "json" else None  # whose object is all of the output
-    shared, cooperative = options.shared or 0, bool(options.cooperative)
-    with stage(RUN):
-        done = launcher(*values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
+    done = loaded.launch(timeout, printf)
     outcome = Outcome(kernel.name, done, resources, wanted, options.print, _fidelity(kernel) if options.fidelity else None)
     outcome.save()
     if style == "json":
-        outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *doubts], checked.facts(device))
+        outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *loaded.doubts], checked.facts(device))
     else:
         outcome.show(stages.seconds if style == "verbose" else {})
     for text in done.warnings:

@@ -10,9 +10,13 @@ from typing import Any
 
 import click
 
+from ptxemu.cli.inputs import KernelOptions
 from ptxemu.device.device import ENGINES, Device, default_device
 
 Command = Callable[..., Any]
+LAUNCH_OPTIONS = (
+    "entry", "grid", "block", "arg", "buffer", "surface", "texture", "sampler", "bind", "shared", "cooperative", "strict",
+)  # fmt: skip
 PROCESSES = click.IntRange(1, 256)
 
 
@@ -60,3 +64,26 @@ def device_options(command: Command) -> Command:
 timeout_option = click.option(
     "--timeout", type=float, default=60.0, show_default=True, help="Seconds, for launches that state none."
 )
+
+
+def launch_options(command: Command) -> Command:
+    """Give a command the options of a launch, as the argument ``launch``, a :class:`KernelOptions`."""
+
+    @click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
+    @click.option("--grid", metavar="X[xYxZ]", help="Blocks of the grid.")
+    @click.option("--block", metavar="X[xYxZ]", help="Threads of a block.")
+    @click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument: a number, @x.npy, zeros:f32:1024 ...")
+    @click.option("--buffer", multiple=True, metavar="NAME=VALUE", help="An array that arguments and textures name.")
+    @click.option("--surface", multiple=True, metavar="NAME=TEXELS:FORMAT...", help="A surface: @in.png:R8G8B8A8_UNORM ...")
+    @click.option("--texture", multiple=True, metavar="NAME=TEXELS:...", help="A texture: @photo.png:linear:wrap:normalized ...")
+    @click.option("--sampler", multiple=True, metavar="NAME=...", help="A sampler: linear:wrap ...")
+    @click.option("--bind", multiple=True, metavar="VARIABLE=NAME", help="What a .surfref, .texref or .samplerref refers to.")
+    @click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
+    @click.option("--cooperative", is_flag=True, default=None, help="All blocks are resident and may wait for each other.")
+    @click.option("--strict", is_flag=True, default=None, help="Check version and target; doubtful arguments are errors.")
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> Any:
+        taken = {name: given.pop(name) for name in LAUNCH_OPTIONS}
+        return command(launch=KernelOptions(**taken), **given)
+
+    return wrapped

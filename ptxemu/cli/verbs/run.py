@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ptxemu.case import Case, CaseResult, read_case, run_case
-from ptxemu.case.matrix import split_point
+from ptxemu.case import Case, CaseResult, run_case
 from ptxemu.cli import checked, results
 from ptxemu.cli.checked import check_option
 from ptxemu.cli.colours import say
@@ -20,9 +19,10 @@ from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.json_text import json_text
 from ptxemu.cli.kernel import run_kernel
-from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options
+from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options, launch_options
 from ptxemu.cli.outcome import duration, show_array, show_stages, verdict
 from ptxemu.cli.progress import Stages, watched
+from ptxemu.cli.subject import given_case, is_case
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
 
@@ -32,22 +32,11 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--entry", metavar="NAME", help="The kernel; needed if the file has several.")
-@click.option("--grid", metavar="X[xYxZ]", help="Blocks of the grid.")
-@click.option("--block", metavar="X[xYxZ]", help="Threads of a block.")
-@click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument: a number, @x.npy, zeros:f32:1024 ...")
-@click.option("--buffer", multiple=True, metavar="NAME=VALUE", help="An array that arguments and textures name.")
-@click.option("--surface", multiple=True, metavar="NAME=TEXELS:FORMAT...", help="A surface: @in.png:R8G8B8A8_UNORM ...")
-@click.option("--texture", multiple=True, metavar="NAME=TEXELS:...", help="A texture: @photo.png:linear:wrap:normalized ...")
-@click.option("--sampler", multiple=True, metavar="NAME=...", help="A sampler: linear:wrap ...")
-@click.option("--bind", multiple=True, metavar="VARIABLE=NAME", help="What a .surfref, .texref or .samplerref refers to.")
+@launch_options
 @click.option("--out", multiple=True, metavar="NAME=FILE", help="Save an array or a surface as .npy or .png afterwards.")
 @click.option("--print", "print_", multiple=True, metavar="NAME[INDEX]", help="Show an array or a surface, or a part of it.")
 @click.option("--expect", multiple=True, metavar="NAME=VALUE", help="What an array or a surface must be afterwards.")
 @click.option("--tolerance", metavar="LIMITS", help="How far floats may be off: abs=1e-6,rel=1e-5,ulp=2.")
-@click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
-@click.option("--cooperative", is_flag=True, default=None, help="All blocks are resident and may wait for each other.")
-@click.option("--strict", is_flag=True, default=None, help="Check version and target; doubtful arguments are errors.")
 @click.option("--fidelity", is_flag=True, default=None, help="Say what is known of the bits of results, by instructions.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
@@ -69,8 +58,9 @@ def command(
     dask: str | None,
     jobs: int,
     device: DeviceChoice,
+    launch: KernelOptions,
     print_: tuple[str, ...],
-    **kernel: Any,
+    **wanted: Any,
 ) -> int:
     """Run a kernel of a program, or a case (a .toml file, or a folder with one), or a program as a case says.
 
@@ -90,21 +80,18 @@ def command(
           --surface in=@in.png:R8G8B8A8_UNORM --surface out=zeros:640x480:R8G8B8A8_UNORM \\
           --texture t=@photo.png:linear:wrap:normalized --out out=result.png
     """
-    options = KernelOptions(**kernel, print=print_)
+    options = replace(launch, print=print_, **wanted)
     style = "json" if as_json else "verbose" if verbose else "text"
     *programs, last = paths
-    file, _ = split_point(last)
     made = device.make()
     if sarif is not None and made.checks is None:
         raise InputError("--sarif writes what --check finds: give that, too")
     with watched() as stages, ExitStack() as held, checked.reported(made, sarif):
-        if not file.is_dir() and file.suffix != ".toml":
+        if not is_case(last):
             if dask is not None:
                 raise InputError("--dask spreads the launches of a case: describe the launch in a .toml file")
             return checked.exit_code(made, run_kernel(paths, options, timeout, made, style, stages))
-        _refuse_kernel_options(options)
-        case = read_case(last)
-        case = replace(case, programs=tuple(programs)) if programs else case
+        case = given_case(paths, options)
         if dask is not None and (programs or is_isolated()):
             raise InputError("--dask runs the program that the case names, and not with --isolate")
         if dask is not None and made.checks is not None:
@@ -186,9 +173,3 @@ def _verdict(result: CaseResult) -> str:
     if not result.comparisons:
         return "ran (nothing to compare)"
     return "passed" if result.passed else "FAILED"
-
-
-def _refuse_kernel_options(options: KernelOptions) -> None:
-    for name, value in asdict(replace(options, print=())).items():
-        if value not in (None, ()):
-            raise InputError(f"--{name} cannot be given with a case file, which sets it")
