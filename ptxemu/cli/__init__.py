@@ -22,7 +22,21 @@ from ptxemu.cli.streams import complain, finish, prepare
 from ptxemu.process.interruptible import any_left
 from ptxemu.text.errors import Error, InputError, InternalError, printable_lines
 
-COMMANDS = ("run", "test", "record", "shrink", "diff", "lint", "info", "compile", "assemble", "disassemble", "cuda", "doctor")
+COMMANDS = (
+    "run",
+    "test",
+    "profile",
+    "record",
+    "shrink",
+    "diff",
+    "lint",
+    "info",
+    "compile",
+    "assemble",
+    "disassemble",
+    "cuda",
+    "doctor",
+)
 INTERRUPTED = 130
 COMPLETION = "_PTXEMU_COMPLETE"  # what shells set, which click obeys
 CUT_OFF = 141  # what a shell makes of SIGPIPE

@@ -85,6 +85,10 @@ class SourceFile:
         """``file:line``."""
         return str(self.location(pos))
 
+    def text_at(self, pos: int) -> str:
+        """The text of the line that a position is in."""
+        return self.line_text(bisect_right(self.starts, pos))
+
     def line_text(self, line: int) -> str:
         start = self.starts[line - 1]
         end = self.text.find("\n", start)

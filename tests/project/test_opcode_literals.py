@@ -68,6 +68,8 @@ HOMONYMS = {
     "lower/control/sync.py": ("and or popc red", "modifiers"),
     "lower/values/video.py": ("add", "a modifier"),
     "lower/control/warp.py": ("abs add and max min or xor", "modifiers and instructions of LLVM"),
+    "profiler/counters.py": ("atom ld red st", "parts of names of metrics"),
+    "profiler/metrics.py": ("atom ld red st", "parts of names of metrics"),
     "pytest_plugin.py": ("call", "a phase of a test"),
     "ir/operations.py": ("add and max min or xor", "operations on memory"),
     "passes/build.py": ("exit", "a block"),

@@ -1,0 +1,1 @@
+"""What ``ptxemu profile`` shows: text, JSON and a page."""

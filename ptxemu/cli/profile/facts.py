@@ -1,0 +1,42 @@
+"""Profiles as data of JSON, which the text and the page show too."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ptxemu.profiler.profile import Line, Profile
+from ptxemu.text.listings import Listings
+
+NOTE = "modelled, not timed: PTX instructions, as an interpreter ran them"
+
+
+def facts_of(profile: Profile, listings: Listings) -> dict[str, Any]:
+    """One launch."""
+    occupancy, device, work = profile.occupancy, profile.multiprocessor, profile.work
+    return {
+        "kernel": profile.kernel,
+        "grid": profile.grid,
+        "block": profile.block,
+        "stopped": profile.stopped,
+        "metrics": profile.metrics,
+        "classes": profile.classes,
+        "opcodes": profile.opcodes,
+        "occupancy": {
+            "architecture": f"sm_{device.sm}", "registers": profile.registers, "registers_are_estimated": profile.estimated,
+            "shared": profile.counts.shared, "blocks": occupancy.blocks, "warps": occupancy.warps, "most_warps": occupancy.most,
+            "percent": occupancy.percent, "limited_by": occupancy.limited_by,
+        },
+        "roofline": {
+            "operations": {**work.operations, "matrix": work.matrix}, "bytes_moved": work.moved, "bytes_touched": work.touched,
+            "intensity": work.flops / work.touched if work.touched else None,
+            "gpu": device.gpu, "balance": device.flops / device.bandwidth,
+        },
+        "atomics": [{"place": place, "updates": times} for place, times in profile.counts.hottest],
+        "cuda": [_line(line) for line in profile.cuda_lines(listings)],
+        "ptx": [_line(line) for line in profile.ptx_lines()],
+    }  # fmt: skip
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {**asdict(line.place), "text": line.text, "metrics": dict(line.sums)}

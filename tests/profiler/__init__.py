@@ -1,0 +1,1 @@
+"""What the profiler counts, against numbers worked out by hand."""
