@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,7 +19,7 @@ from ptxemu.interpreter.lane import Stopped
 from ptxemu.interpreter.machine import Grid
 from ptxemu.interpreter.observer import Tap, Watch, current
 from ptxemu.ir.block_shape import variant_of
-from ptxemu.text.errors import InputError
+from ptxemu.text.errors import Error, InputError
 
 POLL_SECONDS = 0.05
 
@@ -65,17 +65,6 @@ class InterpretedRun(Run):
         started = time.monotonic()
         deadline = None if timeout is None else started + timeout
         session = ffi.new("pe_session **")
-        try:
-            self.refuse(lib.pe_session_start(self.arena.handle, config, session), config)
-            handle = lib.pe_session_launch(session[0])
-            late = not self._interpret(session[0], handle, config, deadline)
-            self.drain(handle, final=True)
-            return self.result(handle, config, time.monotonic() - started, timeout if late else None)
-        finally:
-            lib.pe_session_end(session)
-
-    def _interpret(self, session: Any, handle: Any, config: Any, deadline: float | None) -> bool:
-        """Run all blocks. False: something else came first."""
         late = False
 
         def poll(warp: Any) -> None:
@@ -87,25 +76,40 @@ class InterpretedRun(Run):
             self.report(handle, config)
             if self.must_end(deadline):
                 late = True
-                lib.pe_session_stop(session, warp.w)
+                lib.pe_session_stop(session[0], warp.w)
                 raise Stopped
 
         try:
-            self._run(Grid(session, config, self.image, poll, self.watch))
-        except MemoryError:
-            raise InputError(f"out of device memory for the blocks of `{self.kernel_name}`") from None
-        return not late
+            self.refuse(lib.pe_session_start(self.arena.handle, config, session), config)
+            handle = lib.pe_session_launch(session[0])
+            grid = Grid(session[0], config, self.image, poll, self.watch)
+            with self._told(grid):
+                self._interpret(grid)
+                self.drain(handle, final=True)
+                return self.result(handle, config, time.monotonic() - started, timeout if late else None)
+        finally:
+            lib.pe_session_end(session)
 
-    def _run(self, grid: Grid) -> None:
+    def _interpret(self, grid: Grid) -> None:
         """Run all blocks, or until something else comes first."""
-        if self.watch is None:
-            with suppress(Stopped):
-                grid.run()
-            return
-        stopped = False
-        self.watch.observer.begins(grid)
         try:
             grid.run()
         except Stopped:
-            stopped = True
-        self.watch.observer.ends(grid, stopped)
+            pass
+        except MemoryError:
+            raise InputError(f"out of device memory for the blocks of `{self.kernel_name}`") from None
+
+    @contextmanager
+    def _told(self, grid: Grid) -> Iterator[None]:
+        """The observer is told of the beginning and the end of what is done within."""
+        if self.watch is None:
+            yield
+            return
+        observer = self.watch.observer
+        observer.begins(grid)
+        try:
+            yield
+        except Error as error:
+            observer.ends(grid, error)
+            raise
+        observer.ends(grid, None)

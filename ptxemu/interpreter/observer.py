@@ -50,8 +50,8 @@ class Observer:
     def executed(self, warp: Warp, group: list[Lane], code: Code, pc: int, accesses: list[Access]) -> None:
         """They have executed it, or wait for others to do so with them. It is not told of one that has faulted."""
 
-    def ends(self, grid: Grid, stopped: bool) -> None:
-        """The launch ends, ``stopped`` by a fault or for its time; all of its state can still be seen."""
+    def ends(self, grid: Grid, error: Exception | None) -> None:
+        """The launch ends, with a fault or for its time if there is an error; all of its state can still be seen."""
 
 
 _observer: ContextVar[Observer | None] = ContextVar("ptxemu_observer", default=None)

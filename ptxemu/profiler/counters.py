@@ -88,9 +88,9 @@ class Profiler(Observer):
         for access in accesses:
             self._access(warp, op, access)
 
-    def ends(self, grid: Grid, stopped: bool) -> None:
+    def ends(self, grid: Grid, error: Exception | None) -> None:
         launch = self.launches[-1]
-        launch.stopped = stopped
+        launch.stopped = error is not None
         for (space, address), times in launch.updates.most_common(HOTTEST):
             place = self._describe(address) if space == "global" else f"byte {address} of {space} memory"
             launch.hottest.append((place, times))
