@@ -26,6 +26,7 @@ COMMANDS = (
     "run",
     "test",
     "profile",
+    "debug",
     "record",
     "shrink",
     "diff",

@@ -37,6 +37,7 @@ class GivenKernel:
 
     def __init__(self, paths: Sequence[Path], options: KernelOptions) -> None:
         self.options, self.title = options, str(paths[-1])
+        self.resources: Resources | None = None
         self.sources = read_programs(paths)
         if options.grid is None or options.block is None:
             raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
@@ -51,6 +52,7 @@ class GivenKernel:
     def run(self, device: Device, timeout: float | None, printf: Callable[[str], None] | None) -> list[str]:
         """Launch it once, in another way than to see its results; warnings."""
         loaded = self.on(device)
+        self.resources = loaded.resources
         return loaded.launch(timeout, printf).warnings
 
 

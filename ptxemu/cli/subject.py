@@ -9,10 +9,13 @@ from typing import Protocol
 
 from ptxemu.case import Case, read_case, run_case
 from ptxemu.case.matrix import split_point
+from ptxemu.case.resources import Resources
+from ptxemu.case.runner import CaseRun
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated
 from ptxemu.cli.kernel import GivenKernel
 from ptxemu.device.device import Device
+from ptxemu.device.launch import LaunchResult
 from ptxemu.text.errors import InputError
 
 
@@ -20,6 +23,8 @@ class Subject(Protocol):
     """What can be run again and again, each time from the start."""
 
     title: str
+    resources: Resources | None
+    """What the launches work on, once they have begun."""
 
     def run(self, device: Device, timeout: float | None, printf: Callable[[str], None] | None) -> list[str]:
         """Do its launches, and tell of nothing but the warnings."""
@@ -55,7 +60,11 @@ class GivenCase:
 
     def __init__(self, case: Case) -> None:
         self.case, self.title = case, str(case.path)
+        self.resources: Resources | None = None
 
     def run(self, device: Device, timeout: float | None, printf: Callable[[str], None] | None) -> list[str]:
-        done = run_case(self.case, device=device, timeout=timeout, printf=printf, checks=False, python=not is_isolated())
-        return done.warnings
+        def launch(run: CaseRun, number: int) -> LaunchResult:
+            self.resources = run.resources
+            return run.launch(self.case.launches[number], timeout, printf)
+
+        return run_case(self.case, device=device, checks=False, python=not is_isolated(), launch=launch).warnings

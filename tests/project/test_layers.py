@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"engine", "serve"},
     {"api"},
     {"case"},
-    {"spread", "profiler"},
+    {"spread", "profiler", "debugger"},
     {"cli", "cuda"},
     {"__main__", "notebook", "pytest_plugin"},
 ]

@@ -1,0 +1,104 @@
+"""What a launch that stands still looks like, as text: for every front end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptxemu.debugger import inspect
+from ptxemu.debugger.engine import Debugger, Stop
+from ptxemu.debugger.places import Places
+from ptxemu.interpreter.lane import EXITED, READY, Lane
+from ptxemu.ir.ops import Op
+from ptxemu.text.errors import printable
+from ptxemu.text.listings import Listings
+from ptxemu.text.symbols import plain_name
+
+CONTEXT = 5  # lines around one that is listed
+STATES = {READY: "can run", EXITED: "exited"}
+
+
+def focus_line(lane: Lane) -> str:
+    """``block (0,0,0), thread (5,0,0), warp 0, lane 5``."""
+    block = "({},{},{})".format(*inspect.block_of(lane.warp.block))
+    return f"block {block}, thread {inspect.thread_of(lane)}, warp {lane.warp.index}, lane {lane.index}"
+
+
+def at(places: Places, op: Op, listings: Listings) -> Iterator[str]:
+    """The line of the source, if there is one, and the instruction."""
+    for place in places.chain(op)[:1]:
+        yield f"{place.line}\t{printable(listings.line(place) or f'{place} (its text cannot be read)')}"
+    yield f"{printable(str(places.ptx(op)))}\t{printable(places.text(op))}"
+
+
+def told(stop: Stop, debugger: Debugger, listings: Listings) -> Iterator[str]:
+    """A stop."""
+    lane, places = debugger.lane(), debugger.places
+    assert places is not None
+    op = inspect.op_at(lane) if not debugger.after or debugger.op is None else debugger.op
+    where = plain_name(lane.code.function.name)
+    line = places.line(op)
+    reason = {"step": "", "goto": "", "fault": "fault, "}.get(stop.reason, f"{stop.text}, ")
+    yield f"{reason}{printable(where)} at {printable(str(line))}, step {debugger.now}"
+    if stop.reason in ("fault", "step", "goto") and stop.text:
+        yield printable(stop.text)
+    yield from at(places, op, listings)
+
+
+def warps(debugger: Debugger) -> Iterator[str]:
+    """Where every warp of the blocks that have begun is, and what it waits for."""
+    if debugger.grid is None or debugger.places is None:
+        yield "nothing runs"
+        return
+    for stand in inspect.stands(debugger.grid):
+        lane = stand.lanes[0]
+        mark = "*" if debugger.focus in stand.lanes else " "
+        block = "({},{},{})".format(*inspect.block_of(lane.warp.block))
+        state = f"waits for {stand.waits}" if stand.waits else STATES.get(lane.state, "waits")
+        place = "" if stand.op is None else f"{debugger.places.line(stand.op)}: {debugger.places.text(stand.op)}"
+        yield f"{mark} block {block} warp {stand.warp.index:3} lanes 0x{stand.mask:08x} {state}  {printable(place)}".rstrip()
+
+
+def stack(debugger: Debugger) -> Iterator[str]:
+    """The functions that the thread in focus is in, the innermost first, with those that were inlined."""
+    lane, places = debugger.lane(), debugger.places
+    assert places is not None
+    frames = [(lane.code, inspect.op_at(lane))]
+    frames += [(code, code.ops[after - 1]) for code, _, after, *_ in reversed(lane.frames)]
+    number = 0
+    for code, op in frames:
+        for depth, line in enumerate(places.chain(op) or (places.ptx(op),)):
+            inlined = ", inlined" if depth + 1 < len(places.chain(op)) else ""
+            yield f"#{number} {printable(plain_name(code.function.name))} at {printable(str(line))}{inlined}"
+            number += 1
+
+
+def registers(lane: Lane, names: list[str]) -> Iterator[str]:
+    known = inspect.registers_of(lane.code)
+    for name in names or known:
+        if name in known:
+            yield f"{name:12} .{known[name].type}  {inspect.shown_value(inspect.register(lane, known[name]), known[name].type)}"
+        else:
+            yield f"there is no register {printable(name)} in this function"
+
+
+def variables(lane: Lane) -> Iterator[str]:
+    """Parameters of the kernel, and variables of its function in shared and local memory."""
+    for name, data, kind in inspect.parameters_of(lane):
+        small = len(data) == kind.bits // 8
+        yield f"{name} = {inspect.shown_value(int.from_bytes(data, 'little'), kind) if small else '0x' + data.hex()}"
+    for variable in lane.code.function.variables:
+        if variable.space in ("shared", "local"):
+            yield f"{variable.name}: {variable.size} bytes of {variable.space} memory"
+    yield "locals of CUDA C++ are not known: DWARF of the PTX (nvcc -G) is not read; info registers shows what instructions hold"
+
+
+def listing(debugger: Debugger, listings: Listings) -> Iterator[str]:
+    """The lines around the thread in focus."""
+    lane, places = debugger.lane(), debugger.places
+    assert places is not None
+    op = inspect.op_at(lane)
+    here = places.line(op)
+    texts = listings.lines(here.file) or places.image.module.source.text.splitlines()
+    first = max(1, here.line - CONTEXT)
+    for number, text in enumerate(texts[first - 1 : here.line + CONTEXT], first):
+        yield f"{'>' if number == here.line else ' '}{number}\t{printable(text)}"

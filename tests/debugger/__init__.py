@@ -1,0 +1,1 @@
+"""The debugger: stops, steps, what can be seen, and time travel."""
