@@ -70,6 +70,7 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
 	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.pycuda_suite $(PYCUDA_TESTS))
 	$(BIN)/python -m tests.clients.report_in_browser
+	$(BIN)/python -m tests.clients.debug_adapter
 	$(BIN)/python -m tests.clients.suite_on_dask
 	$(BIN)/python -m tests.clients.launch_on_dask
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))

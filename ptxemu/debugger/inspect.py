@@ -39,6 +39,13 @@ def op_at(lane: Lane) -> Op:
     return lane.code.ops[position(lane)]
 
 
+def frames_of(lane: Lane) -> Iterator[tuple[Code, Op]]:
+    """The functions that a lane is in, the innermost first, and where."""
+    yield lane.code, op_at(lane)
+    for code, _, after, *_ in reversed(lane.frames):
+        yield code, code.ops[after - 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Stand:
     """Lanes of a warp that are at the same place: ``waits`` says for what, if they do."""

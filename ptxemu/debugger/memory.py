@@ -37,6 +37,14 @@ def spot_of(text: str, debugger: Debugger, resources: Resources | None, size: in
     return Spot(space, _number(rest, debugger), size)
 
 
+def names_in(text: str, debugger: Debugger, resources: Resources | None) -> dict[str, Any]:
+    """What an expression may name: registers of the thread in focus, and arrays, as they are now."""
+    names: dict[str, Any] = {} if debugger.focus is None else debugger.names(debugger.focus)
+    if resources is not None:
+        names |= {name: resources.buffer(name).array for name in resources.hosts if name in text}
+    return names
+
+
 def _number(text: str, debugger: Debugger) -> int:
     names = {} if debugger.focus is None else debugger.names(debugger.focus)
     found = value(text, names)

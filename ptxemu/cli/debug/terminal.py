@@ -21,7 +21,7 @@ from ptxemu.debugger import inspect
 from ptxemu.debugger.engine import Again, Debugger, Leave, Stop, key_of
 from ptxemu.debugger.expressions import value
 from ptxemu.debugger.inspect import Spot
-from ptxemu.debugger.memory import spot_of
+from ptxemu.debugger.memory import names_in, spot_of
 from ptxemu.interpreter.lane import EXITED, Lane
 from ptxemu.text.errors import InputError, printable, shown
 from ptxemu.text.listings import Listings
@@ -55,8 +55,16 @@ def command(*names: str) -> Callable[[Command], Command]:
 class Terminal:
     """Reads commands from ``lines``; ``resources`` are those of the program, once it runs."""
 
-    def __init__(self, debugger: Debugger, lines: Iterator[str], resources: Callable[[], Resources | None], folder: Path) -> None:
+    def __init__(
+        self,
+        debugger: Debugger,
+        lines: Iterator[str],
+        resources: Callable[[], Resources | None],
+        folder: Path,
+        show: Callable[[str], object] = click.echo,
+    ) -> None:
         self.debugger, self.listings, self._resources = debugger, Listings(folder), resources
+        self._show = show
         self._lines = lines
         self._last = ""
         self._again: Callable[[], object] | None = None  # steps that are left of a command
@@ -94,7 +102,7 @@ class Terminal:
 
     def say(self, *lines: str) -> None:
         for line in lines:
-            click.echo(line)
+            self._show(line)
 
     def show_focus(self) -> None:
         """Say which thread is in focus, if that has changed."""
@@ -107,11 +115,12 @@ class Terminal:
         """Commands, until one lets the program go on."""
         for line in self._lines:
             with suppress(InputError):
-                if self._do(line.strip()):
+                if self.command(line.strip()):
                     return
         raise Leave
 
-    def _do(self, line: str) -> bool:
+    def command(self, line: str) -> bool:
+        """Do a command. Whether the program goes on. Raises InputError, which has been said."""
         line = self._last if not line and sys.stdin.isatty() else line
         if not line or line.startswith("#"):
             return False
@@ -355,10 +364,7 @@ def print_(t: Terminal, text: str) -> bool:
     """print EXPRESSION: over registers, special registers and arrays: %r1 + 1, threadIdx.x, x[3:8], y.max(). print/x: in hex."""
     found = re.match(r"/([xd])\s+", text)
     text = text[found.end() :] if found else text
-    names: dict[str, object] = {} if t.debugger.focus is None else dict(t.debugger.names(t.debugger.focus))
-    if (resources := t.resources) is not None:
-        names |= {name: resources.buffer(name).array for name in resources.hosts if name in text}
-    result = value(text, names)
+    result = value(text, names_in(text, t.debugger, t.resources))
     in_hex = found is not None and found[1] == "x" and isinstance(result, int | np.integer)
     t.say(printable(hex(result) if in_hex else str(result)))
     return False

@@ -62,10 +62,8 @@ def stack(debugger: Debugger) -> Iterator[str]:
     """The functions that the thread in focus is in, the innermost first, with those that were inlined."""
     lane, places = debugger.lane(), debugger.places
     assert places is not None
-    frames = [(lane.code, inspect.op_at(lane))]
-    frames += [(code, code.ops[after - 1]) for code, _, after, *_ in reversed(lane.frames)]
     number = 0
-    for code, op in frames:
+    for code, op in inspect.frames_of(lane):
         for depth, line in enumerate(places.chain(op) or (places.ptx(op),)):
             inlined = ", inlined" if depth + 1 < len(places.chain(op)) else ""
             yield f"#{number} {printable(plain_name(code.function.name))} at {printable(str(line))}{inlined}"
@@ -81,11 +79,22 @@ def registers(lane: Lane, names: list[str]) -> Iterator[str]:
             yield f"there is no register {printable(name)} in this function"
 
 
-def variables(lane: Lane) -> Iterator[str]:
-    """Parameters of the kernel, and variables of its function in shared and local memory."""
+def registers_shown(lane: Lane) -> Iterator[tuple[str, str]]:
+    """Registers with their values."""
+    for name, reg in inspect.registers_of(lane.code).items():
+        yield name, inspect.shown_value(inspect.register(lane, reg), reg.type)
+
+
+def parameters(lane: Lane) -> Iterator[tuple[str, str]]:
+    """The kernel's parameters with their values."""
     for name, data, kind in inspect.parameters_of(lane):
         small = len(data) == kind.bits // 8
-        yield f"{name} = {inspect.shown_value(int.from_bytes(data, 'little'), kind) if small else '0x' + data.hex()}"
+        yield name, inspect.shown_value(int.from_bytes(data, "little"), kind) if small else "0x" + data.hex()
+
+
+def variables(lane: Lane) -> Iterator[str]:
+    """Parameters of the kernel, and variables of its function in shared and local memory."""
+    yield from (f"{name} = {found}" for name, found in parameters(lane))
     for variable in lane.code.function.variables:
         if variable.space in ("shared", "local"):
             yield f"{variable.name}: {variable.size} bytes of {variable.space} memory"
