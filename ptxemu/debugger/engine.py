@@ -18,6 +18,7 @@ from ptxemu.interpreter.lane import EXITED, Lane
 from ptxemu.interpreter.machine import Grid, Warp
 from ptxemu.interpreter.observer import Access, Observer
 from ptxemu.interpreter.schedule import Schedule
+from ptxemu.interpreter.standing import op_at
 from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import Op
 from ptxemu.text.errors import InputError
@@ -187,7 +188,7 @@ class Debugger(Observer):
 
     def _other_line(self, key: Key, depth: int, over: bool) -> Wanted:
         assert self.places is not None and self.op is not None
-        places, begun = self.places, self.places.line(inspect.op_at(self.lane()))
+        places, begun = self.places, self.places.line(op_at(self.lane()))
         same = _thread(key)
 
         def other(warp: Warp, group: list[Lane], op: Op) -> Lane | None:
@@ -313,7 +314,7 @@ class Debugger(Observer):
             self.target = 0
             lanes = [lane for block in self.resident() for warp in block.warps for lane in warp.lanes]
             at = getattr(getattr(error, "details", None), "pos", None)
-            here = [lane for lane in lanes if at is not None and lane.state != EXITED and inspect.op_at(lane).pos == at]
+            here = [lane for lane in lanes if at is not None and lane.state != EXITED and op_at(lane).pos == at]
             self.focus = next(iter(here or lanes), None)
             if self.focus is not None:
                 self._tell(Stop("fault", str(error)))

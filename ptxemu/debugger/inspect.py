@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ptxemu._runtime import ffi
 from ptxemu.device.arena import Arena
-from ptxemu.interpreter.lane import EXITED, WAITING, Lane
-from ptxemu.interpreter.machine import Block, Grid, Warp
+from ptxemu.interpreter.lane import Lane
+from ptxemu.interpreter.standing import op_at
 from ptxemu.interpreter.translate import CARRY, Code
 from ptxemu.ir.ops import Op, Reg, SReg
 from ptxemu.ir.types import PRED, ScalarType
@@ -30,15 +29,6 @@ class Spot:
     size: int
 
 
-def position(lane: Lane) -> int:
-    """The instruction that a lane is at: one that waits has not left its own."""
-    return lane.pc - 1 if lane.state == WAITING else lane.pc
-
-
-def op_at(lane: Lane) -> Op:
-    return lane.code.ops[position(lane)]
-
-
 def frames_of(lane: Lane) -> Iterator[tuple[Code, Op]]:
     """The functions that a lane is in, the innermost first, and where."""
     yield lane.code, op_at(lane)
@@ -46,63 +36,8 @@ def frames_of(lane: Lane) -> Iterator[tuple[Code, Op]]:
         yield code, code.ops[after - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """Lanes of a warp that are at the same place: ``waits`` says for what, if they do."""
-
-    warp: Warp
-    lanes: tuple[Lane, ...]
-    op: Op | None
-    waits: str
-
-    @property
-    def mask(self) -> int:
-        return sum(lane.bit for lane in self.lanes)
-
-
-def stands(grid: Grid) -> Iterator[Stand]:
-    """Where all warps of all blocks are that have begun and not ended."""
-    for block in sorted(grid.resident, key=lambda block: block.number):
-        for warp in block.warps:
-            yield from stands_of(warp)
-
-
-def stands_of(warp: Warp) -> Iterator[Stand]:
-    found: dict[tuple[Any, ...], list[Lane]] = {}
-    for lane in warp.lanes:
-        place = (None, 0) if lane.state == EXITED else (lane.code, position(lane))
-        found.setdefault((*place, lane.state, waits_for(lane)), []).append(lane)
-    for (code, pc, _, waits), lanes in found.items():
-        yield Stand(warp, tuple(lanes), None if code is None else code.ops[pc], waits)
-
-
-def waits_for(lane: Lane) -> str:
-    """What a lane waits for, in words; empty if it can go on."""
-    if lane.state != WAITING:
-        return "an mbarrier, again and again" if lane.warp.polling and lane.state != EXITED else ""
-    if lane.meeting is not None:
-        missing = lane.meeting.mask & lane.warp.live & ~sum(
-            other.bit for other in lane.warp.meetings.waiting
-            if other.meeting is not None and (other.meeting.key, other.meeting.mask) == (lane.meeting.key, lane.meeting.mask)
-        )  # fmt: skip
-        return f"lanes 0x{missing:08x} of its membermask 0x{lane.meeting.mask:08x}"
-    barriers = lane.warp.block.barriers
-    for number, barrier in barriers.active.items():
-        if any(other is lane for other, _ in barrier.waiting):
-            threads = sum(1 for warp in lane.warp.block.warps for other in warp.lanes if other.state != EXITED)
-            return f"barrier {number}: {barrier.arrived} of {barrier.count or threads} threads have arrived"
-    if lane in barriers.cluster.waiting:
-        return "barrier.cluster"
-    return "the barrier of the grid" if lane in lane.warp.grid.arrived else "others"
-
-
 def thread_of(lane: Lane) -> str:
     return "({},{},{})".format(*lane.tid)
-
-
-def block_of(block: Block) -> tuple[int, int, int]:
-    x, y, z = block.warps[0].w.ctaid
-    return int(x), int(y), int(z)
 
 
 # ---------------------------------------------------------------- registers

@@ -18,10 +18,13 @@ from ptxemu.interpreter.image import Image, image_of
 from ptxemu.interpreter.lane import Stopped
 from ptxemu.interpreter.machine import Grid
 from ptxemu.interpreter.observer import Tap, Watch, current
+from ptxemu.interpreter.standing import stuck
 from ptxemu.ir.block_shape import variant_of
-from ptxemu.text.errors import Error, InputError
+from ptxemu.ir.source_lines import SourceLines
+from ptxemu.text.errors import Error, Fault, InputError, LaunchTimeout
 
 POLL_SECONDS = 0.05
+DEADLOCK = ffi.string(lib.pe_fault_name(lib.PE_DEADLOCK)).decode()
 
 _images: WeakKeyDictionary[Program, dict[str, Image]] = WeakKeyDictionary()
 
@@ -86,7 +89,8 @@ class InterpretedRun(Run):
             with self._told(grid):
                 self._interpret(grid)
                 self.drain(handle, final=True)
-                return self.result(handle, config, time.monotonic() - started, timeout if late else None)
+                with self._standing(grid):
+                    return self.result(handle, config, time.monotonic() - started, timeout if late else None)
         finally:
             lib.pe_session_end(session)
 
@@ -113,3 +117,15 @@ class InterpretedRun(Run):
             observer.ends(grid, error)
             raise
         observer.ends(grid, None)
+
+    @contextmanager
+    def _standing(self, grid: Grid) -> Iterator[None]:
+        """What is stuck, or was stopped for its time, tells where its warps stand."""
+        try:
+            yield
+        except (Fault, LaunchTimeout) as error:
+            if isinstance(error, Fault) and error.details.kind != DEADLOCK:
+                raise
+            lines = SourceLines(self.image.module)
+            text = str(error) + stuck(grid, lambda op: str(next(iter(lines.of(op)), self.origin.locate(op.pos))))
+            raise (Fault(text, error.details) if isinstance(error, Fault) else LaunchTimeout(text)) from None

@@ -21,6 +21,7 @@ from ptxemu.debugger.expressions import value
 from ptxemu.debugger.memory import names_in
 from ptxemu.interpreter.lane import EXITED, Lane
 from ptxemu.interpreter.machine import Warp
+from ptxemu.interpreter.standing import block_of, stands_of
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.text.errors import Error, InputError, shown
@@ -339,8 +340,8 @@ def threads(a: Adapter, arguments: dict[str, Any]) -> Any:
 
 
 def _name(warp: Warp) -> str:
-    waits = {stand.waits for stand in inspect.stands_of(warp) if stand.waits}
-    block = "({},{},{})".format(*inspect.block_of(warp.block))
+    waits = {stand.waits for stand in stands_of(warp) if stand.waits}
+    block = "({},{},{})".format(*block_of(warp.block))
     return f"block {block} warp {warp.index}" + (f", waits for {', '.join(sorted(waits))}" if waits else "")
 
 

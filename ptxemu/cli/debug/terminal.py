@@ -23,6 +23,7 @@ from ptxemu.debugger.expressions import value
 from ptxemu.debugger.inspect import Spot
 from ptxemu.debugger.memory import names_in, spot_of
 from ptxemu.interpreter.lane import EXITED, Lane
+from ptxemu.interpreter.standing import STATES, block_of, op_at, waits_for
 from ptxemu.text.errors import InputError, printable, shown
 from ptxemu.text.listings import Listings
 
@@ -434,9 +435,9 @@ def _threads(debugger: Debugger) -> Iterator[str]:
     lane = debugger.lane()
     assert debugger.places is not None
     for other in lane.warp.lanes:
-        waits = inspect.waits_for(other)
-        state = f"waits for {waits}" if waits else words.STATES.get(other.state, "waits")
-        place = "" if other.state == EXITED else f"{debugger.places.line(inspect.op_at(other))}"
+        waits = waits_for(other)
+        state = f"waits for {waits}" if waits else STATES[other.state]
+        place = "" if other.state == EXITED else f"{debugger.places.line(op_at(other))}"
         mark = "*" if other is lane else " "
         yield f"{mark} thread {inspect.thread_of(other)} lane {other.index:2} {state}  {printable(place)}"
 
@@ -445,7 +446,7 @@ def _blocks(debugger: Debugger) -> Iterator[str]:
     for block in debugger.resident():
         lanes = [lane for warp in block.warps for lane in warp.lanes]
         ended = sum(lane.state == EXITED for lane in lanes)
-        x, y, z = inspect.block_of(block)
+        x, y, z = block_of(block)
         yield f"block ({x},{y},{z}): {len(lanes)} threads, {ended} exited"
 
 
@@ -465,13 +466,13 @@ def cuda(t: Terminal, text: str) -> bool:
     if not chosen:
         t.say(words.focus_line(current))
         return False
-    chosen.setdefault("block", inspect.block_of(current.warp.block))
+    chosen.setdefault("block", block_of(current.warp.block))
     if "thread" not in chosen:
         chosen.setdefault("warp", (current.warp.index, 0, 0))
 
     def wanted(lane: Lane) -> bool:
         facts = {
-            "block": inspect.block_of(lane.warp.block), "thread": lane.tid,
+            "block": block_of(lane.warp.block), "thread": lane.tid,
             "warp": (lane.warp.index, 0, 0), "lane": (lane.index, 0, 0),
         }  # fmt: skip
         return all(facts[name] == numbers for name, numbers in chosen.items())
@@ -480,7 +481,7 @@ def cuda(t: Terminal, text: str) -> bool:
     t.show_focus()
     assert t.debugger.places is not None
     if lane.state != EXITED:
-        t.say(*words.at(t.debugger.places, inspect.op_at(lane), t.listings))
+        t.say(*words.at(t.debugger.places, op_at(lane), t.listings))
     return False
 
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from ptxemu.debugger import inspect
 from ptxemu.debugger.engine import Debugger, Stop
 from ptxemu.debugger.places import Places
-from ptxemu.interpreter.lane import EXITED, READY, Lane
+from ptxemu.interpreter.lane import Lane
+from ptxemu.interpreter.standing import block_of, in_words, op_at, stands
 from ptxemu.ir.ops import Op
 from ptxemu.text.errors import printable
 from ptxemu.text.listings import Listings
 from ptxemu.text.symbols import plain_name
 
 CONTEXT = 5  # lines around one that is listed
-STATES = {READY: "can run", EXITED: "exited"}
 
 
 def focus_line(lane: Lane) -> str:
     """``block (0,0,0), thread (5,0,0), warp 0, lane 5``."""
-    block = "({},{},{})".format(*inspect.block_of(lane.warp.block))
+    block = "({},{},{})".format(*block_of(lane.warp.block))
     return f"block {block}, thread {inspect.thread_of(lane)}, warp {lane.warp.index}, lane {lane.index}"
 
 
@@ -34,7 +34,7 @@ def told(stop: Stop, debugger: Debugger, listings: Listings) -> Iterator[str]:
     """A stop."""
     lane, places = debugger.lane(), debugger.places
     assert places is not None
-    op = inspect.op_at(lane) if not debugger.after or debugger.op is None else debugger.op
+    op = op_at(lane) if not debugger.after or debugger.op is None else debugger.op
     where = plain_name(lane.code.function.name)
     line = places.line(op)
     reason = {"step": "", "goto": "", "fault": "fault, "}.get(stop.reason, f"{stop.text}, ")
@@ -49,13 +49,10 @@ def warps(debugger: Debugger) -> Iterator[str]:
     if debugger.grid is None or debugger.places is None:
         yield "nothing runs"
         return
-    for stand in inspect.stands(debugger.grid):
-        lane = stand.lanes[0]
+    places = debugger.places
+    for stand in stands(debugger.grid):
         mark = "*" if debugger.focus in stand.lanes else " "
-        block = "({},{},{})".format(*inspect.block_of(lane.warp.block))
-        state = f"waits for {stand.waits}" if stand.waits else STATES.get(lane.state, "waits")
-        place = "" if stand.op is None else f"{debugger.places.line(stand.op)}: {debugger.places.text(stand.op)}"
-        yield f"{mark} block {block} warp {stand.warp.index:3} lanes 0x{stand.mask:08x} {state}  {printable(place)}".rstrip()
+        yield f"{mark} {printable(in_words(stand, lambda op: f'{places.line(op)}: {places.text(op)}'))}"
 
 
 def stack(debugger: Debugger) -> Iterator[str]:
@@ -105,7 +102,7 @@ def listing(debugger: Debugger, listings: Listings) -> Iterator[str]:
     """The lines around the thread in focus."""
     lane, places = debugger.lane(), debugger.places
     assert places is not None
-    op = inspect.op_at(lane)
+    op = op_at(lane)
     here = places.line(op)
     texts = listings.lines(here.file) or places.image.module.source.text.splitlines()
     first = max(1, here.line - CONTEXT)

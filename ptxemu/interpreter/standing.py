@@ -1,0 +1,94 @@
+"""Where the warps of a launch stand, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
+from ptxemu.interpreter.machine import Block, Grid, Warp
+from ptxemu.ir.ops import Op
+
+MOST_SHOWN = 16  # lines of a message
+STATES = {READY: "can run", EXITED: "exited", WAITING: "waits"}
+
+
+def position(lane: Lane) -> int:
+    """The instruction that a lane is at: one that waits has not left its own."""
+    return lane.pc - 1 if lane.state == WAITING else lane.pc
+
+
+def op_at(lane: Lane) -> Op:
+    return lane.code.ops[position(lane)]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Lanes of a warp that are at the same place: ``waits`` says for what, if they do."""
+
+    warp: Warp
+    lanes: tuple[Lane, ...]
+    op: Op | None
+    waits: str
+
+    @property
+    def mask(self) -> int:
+        return sum(lane.bit for lane in self.lanes)
+
+
+def stands(grid: Grid) -> Iterator[Stand]:
+    """Where all warps of all blocks are that have begun and not ended."""
+    for block in sorted(grid.resident, key=lambda block: block.number):
+        for warp in block.warps:
+            yield from stands_of(warp)
+
+
+def stands_of(warp: Warp) -> Iterator[Stand]:
+    found: dict[tuple[Any, ...], list[Lane]] = {}
+    for lane in warp.lanes:
+        place = (None, 0) if lane.state == EXITED else (lane.code, position(lane))
+        found.setdefault((*place, lane.state, waits_for(lane)), []).append(lane)
+    for (code, pc, _, waits), lanes in found.items():
+        yield Stand(warp, tuple(lanes), None if code is None else code.ops[pc], waits)
+
+
+def waits_for(lane: Lane) -> str:
+    """What a lane waits for, in words; empty if it can go on."""
+    if lane.state != WAITING:
+        return "an mbarrier, again and again" if lane.warp.polling and lane.state != EXITED else ""
+    if lane.meeting is not None:
+        missing = lane.meeting.mask & lane.warp.live & ~sum(
+            other.bit for other in lane.warp.meetings.waiting
+            if other.meeting is not None and (other.meeting.key, other.meeting.mask) == (lane.meeting.key, lane.meeting.mask)
+        )  # fmt: skip
+        return f"lanes 0x{missing:08x} of its membermask 0x{lane.meeting.mask:08x}"
+    barriers = lane.warp.block.barriers
+    for number, barrier in barriers.active.items():
+        if any(other is lane for other, _ in barrier.waiting):
+            threads = sum(1 for warp in lane.warp.block.warps for other in warp.lanes if other.state != EXITED)
+            return f"barrier {number}: {barrier.arrived} of {barrier.count or threads} threads have arrived"
+    if lane in barriers.cluster.waiting:
+        return "barrier.cluster"
+    return "the barrier of the grid" if lane in lane.warp.grid.arrived else "others"
+
+
+def block_of(block: Block) -> tuple[int, int, int]:
+    x, y, z = block.warps[0].w.ctaid
+    return int(x), int(y), int(z)
+
+
+def in_words(stand: Stand, where: Callable[[Op], str]) -> str:
+    """``block (0,0,0) warp 1 lanes 0xffffffff waits for barrier 0 ...  k.cu:3``; ``where`` says where an instruction is."""
+    lane = stand.lanes[0]
+    block = "({},{},{})".format(*block_of(stand.warp.block))
+    state = f"waits for {stand.waits}" if stand.waits else STATES[lane.state]
+    place = "" if stand.op is None else f"  {where(stand.op)}"
+    return f"block {block} warp {stand.warp.index:3} lanes 0x{stand.mask:08x} {state}{place}"
+
+
+def stuck(grid: Grid, where: Callable[[Op], str]) -> str:
+    """Where all lanes are that have not exited, a line for each place of a warp."""
+    lines = [in_words(stand, where) for stand in stands(grid) if stand.op is not None]
+    more = [f"... and {len(lines) - MOST_SHOWN} more"] if len(lines) > MOST_SHOWN else []
+    return "".join(f"\n  {line}" for line in [*lines[:MOST_SHOWN], *more])
