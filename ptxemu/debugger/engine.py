@@ -14,6 +14,7 @@ from ptxemu.debugger.expressions import holds
 from ptxemu.debugger.inspect import Spot
 from ptxemu.debugger.places import Places, checked_spot
 from ptxemu.device.arena import Arena
+from ptxemu.interpreter.births import Births
 from ptxemu.interpreter.lane import EXITED, Lane
 from ptxemu.interpreter.machine import Grid, Warp
 from ptxemu.interpreter.observer import Access, Observer
@@ -71,7 +72,7 @@ class Watchpoint:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why the program stands still: ``reason`` is breakpoint, watchpoint, step, fault, goto, start, interrupt or entry."""
+    """Why the program stands still: ``reason`` is breakpoint, watchpoint, birth, step, fault or goto."""
 
     reason: str
     text: str
@@ -98,6 +99,8 @@ class Debugger(Observer):
         self.breakpoints: dict[int, Breakpoint] = {}
         self.watchpoints: dict[int, Watchpoint] = {}
         self._numbers = count(1)
+        self.caught: set[str] = set()  # kinds of numbers whose births stop it
+        self._births = Births()
         self.attention = False  # ``attend`` of the front is to be called
         self.target = 0  # the step to run up to without a stop
         self._search: tuple[Wanted, int, int] | None = None  # going back: what for, where it began, what was found last
@@ -269,6 +272,8 @@ class Debugger(Observer):
         if self.attention:
             self.attention = False
             self.front.attend()
+        if self.caught:
+            self._births.before(group, code, op)
         if self.target:
             self._replay(warp, group, op)
             return
@@ -306,7 +311,11 @@ class Debugger(Observer):
         self.after = True
         for watch in self.watchpoints.values():
             for access in accesses:
-                self._look(watch, warp, access, code.ops[pc])
+                self._look(watch, warp, access)
+        born = [birth for birth in self._births.after(code.ops[pc]) if birth.kind in self.caught] if self.caught else []
+        if born and not self.target:
+            self.focus = born[0].lane
+            self._tell(Stop("birth", f"{born[0].kind} is made"))
 
     def ends(self, grid: Grid, error: Exception | None) -> None:
         self.fault = error
@@ -378,7 +387,7 @@ class Debugger(Observer):
             for op in one.ops:
                 self._at.setdefault(op, []).append(one)
 
-    def _look(self, watch: Watchpoint, warp: Warp, access: Access, op: Op) -> None:
+    def _look(self, watch: Watchpoint, warp: Warp, access: Access) -> None:
         lanes = [lane for lane, address in zip(access.lanes, access.addresses, strict=True)
                  if self._touches(watch, warp, access, address)]  # fmt: skip
         if not lanes or not watch.enabled:

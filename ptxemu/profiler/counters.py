@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptxemu._runtime import lib
+from ptxemu.interpreter.births import Birth, Births
 from ptxemu.interpreter.lane import Lane
 from ptxemu.interpreter.machine import Grid, Warp
 from ptxemu.interpreter.observer import Access, Observer
 from ptxemu.interpreter.schedule import Schedule
+from ptxemu.interpreter.standing import block_of
 from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import Op
 from ptxemu.isa.work import ATOMIC, class_of
@@ -40,6 +42,18 @@ class Counts:
     traffic: dict[tuple[str, str], Traffic] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class FirstBirth:
+    """The first NaN, infinity or subnormal number that an instruction made: its block and thread, the bits of the operands and of
+    the result; and how often threads made one."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, ...]
+    operands: tuple[int, ...]
+    result: int
+    times: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class LaunchCounts:
     """Of a launch, by instruction. ``updates`` counts those of each address by atomics; ``sectors`` are those of global memory
@@ -53,14 +67,19 @@ class LaunchCounts:
     updates: Counter[tuple[str, int]] = field(default_factory=Counter)
     sectors: set[int] = field(default_factory=set)
     hottest: list[tuple[str, int]] = field(default_factory=list)
+    births: dict[tuple[Op, str], FirstBirth] = field(default_factory=dict)
     stopped: bool = False
 
 
 class Profiler(Observer):
-    """Counts what launches do; ``launches`` has those that have begun. ``describe`` says where a global address lies."""
+    """Counts what launches do; ``launches`` has those that have begun. ``describe`` says where a global address lies.
 
-    def __init__(self, describe: Callable[[int], str]) -> None:
+    ``births``: also which instructions make NaNs, infinities and subnormal numbers.
+    """
+
+    def __init__(self, describe: Callable[[int], str], births: bool = False) -> None:
         self._describe = describe
+        self._births = Births() if births else None
         self.schedule = Schedule(patience=PATIENCE)
         self.launches: list[LaunchCounts] = []
 
@@ -80,6 +99,8 @@ class Profiler(Observer):
         else:
             slot, negated = code.slots[op.guard[0]], op.guard[1]
             counts.active += sum(bool(lane.r[slot]) != negated for lane in group)
+        if self._births is not None:
+            self._births.before(group, code, op)
 
     def executed(self, warp: Warp, group: list[Lane], code: Code, pc: int, accesses: list[Access]) -> None:
         op = code.ops[pc]
@@ -87,6 +108,15 @@ class Profiler(Observer):
             self.launches[-1].counts[op].divergent += 1
         for access in accesses:
             self._access(warp, op, access)
+        if self._births is not None:
+            for birth in self._births.after(op):
+                self._note(op, birth)
+
+    def _note(self, op: Op, birth: Birth) -> None:
+        known, key = self.launches[-1].births, (op, birth.kind)
+        if key not in known:
+            known[key] = FirstBirth(block_of(birth.lane.warp.block), birth.lane.tid, birth.operands, birth.result)
+        known[key].times += 1
 
     def ends(self, grid: Grid, error: Exception | None) -> None:
         launch = self.launches[-1]

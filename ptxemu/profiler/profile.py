@@ -12,7 +12,7 @@ from ptxemu.ir.ops import Module, Op
 from ptxemu.ir.source_lines import SourceLines
 from ptxemu.isa.work import class_of
 from ptxemu.process.lazy import lazy_property
-from ptxemu.profiler.counters import LaunchCounts
+from ptxemu.profiler.counters import FirstBirth, LaunchCounts
 from ptxemu.profiler.metrics import FIRST_TOUCHED, INSTRUCTIONS, Work, contributions, derived, total, work_of
 from ptxemu.profiler.occupancy import Multiprocessor, Occupancy, multiprocessor_of, occupancy
 from ptxemu.profiler.registers import registers_of
@@ -112,6 +112,17 @@ class Profile:
         grouped = self._grouped(lambda op: (lines.of(op) or (None,))[0])
         found = [Line(place, listings.line(place), sums) for place, sums in grouped.items() if place is not None]
         return sorted(found, key=lambda line: (line.place.file, line.place.line))
+
+    def births(self, listings: Listings) -> list[tuple[str, Location, str, FirstBirth]]:
+        """What instructions made of which kind, in the order in which they did first; their lines and texts."""
+        lines, source = SourceLines(self.module), self.module.source
+        found = []
+        for (op, kind), first in self.counts.births.items():
+            place = next(iter(lines.of(op)), source.location(op.pos))
+            text = listings.line(place) if lines.of(op) else None
+            instruction = " ".join(source.text[op.pos : op.end].split())
+            found.append((kind, place, f"{text.strip()}  [{instruction}]" if text else instruction, first))
+        return found
 
     def _grouped(self, key: Callable[[Op], Any]) -> dict[Any, Counter[str]]:
         found: dict[Any, Counter[str]] = {}

@@ -136,8 +136,9 @@ def test_a_fault_can_be_gone_back_from(session: Session) -> None:
 
 def test_stuck_warps_say_what_they_wait_for(session: Session) -> None:
     out = session(kernel(HALF_BARRIER, ""), "run", "info warps", "info threads", "reverse-stepi", arguments=())
-    [waiting] = [line for line in out if "warp   1" in line]
-    assert "lanes 0xffffffff waits for barrier 3: 32 of 96 threads have arrived" in waiting
+    told, waiting = [line for line in out if "warp   1" in line]  # with the fault, and where it is asked for
+    waits = "lanes 0xffffffff waits for barrier 3: 32 of 96 threads have arrived"
+    assert waits in told and waits in waiting
     assert any("warp   0 lanes 0xffffffff exited" in line for line in out)
 
 
@@ -197,3 +198,10 @@ def test_wrong_commands_are_said(session: Session) -> None:
 def test_wrong_input_is_said(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["debug", *arguments]) == 2
     assert message in capsys.readouterr().err.lower()
+
+
+def test_births_of_nans_stop(session: Session) -> None:
+    body = "mov.f32 %f1, 0f00000000;\n.loc 1 3 1\ndiv.rn.f32 %f2, %f1, %f1;\n.loc 1 4 1\nadd.f32 %f3, %f2, %f2; ret;"
+    out = session(kernel(body, ""), "start", "catch nonsense", "catch nan", "continue", "print %f2", "catch", "c", arguments=())
+    assert "NaN is made, k at k.cu:3, step 2" in out and "nan" in out
+    assert "'nonsense' is none of NaN, infinity, subnormal" in out

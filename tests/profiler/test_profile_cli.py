@@ -79,3 +79,16 @@ def test_wrong_input_is_said(arguments: list[str], message: str, capsys: pytest.
 def test_a_page_that_cannot_be_written(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["profile", str(program), *ARGUMENTS, "--html", "/nowhere/at/all.html"]) == 2
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_births_in_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "n.ptx"
+    path.write_text(kernel("mov.f32 %f1, 0f00000000;\n.loc 1 9 1\ndiv.rn.f32 %f2, %f1, %f1; ret;", "") + '.file 1 "n.cu"\n')
+    given = ["profile", str(path), "--grid", "1", "--block", "32", "--births"]
+    assert run(given) == 0
+    out = capsys.readouterr().out
+    assert "NaN 32 times at n.cu:9: div.rn.f32 %f2, %f1, %f1;" in out
+    assert "first in block (0,0,0), thread (0,0,0): 0x7fffffff of 0x0, 0x0" in out
+    assert run([*given, "--json"]) == 0
+    [birth] = json.loads(capsys.readouterr().out)["launches"][0]["births"]
+    assert (birth["kind"], birth["file"], birth["line"], birth["times"]) == ("NaN", "n.cu", 9, 32)

@@ -98,3 +98,20 @@ def test_a_seed_gives_an_order_that_comes_again(device: ptxemu.Device) -> None:
 
     assert order(1) == order(1)
     assert len({str(order(seed)) for seed in range(8)}) > 1
+
+
+def test_what_is_stuck_says_where_its_warps_stand(device: ptxemu.Device) -> None:
+    half = "setp.lt.u32 %p1, %r1, 32; mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 40; @%p1 bra end; bar.sync 3, 96; end: ret;"
+    with pytest.raises(ptxemu.Fault, match="deadlock") as found:
+        ptxemu.loads(kernel(half, ""), filename="k.ptx", device=device)["k"][1, 64]()
+    lines = str(found.value).splitlines()[1:]
+    assert lines == [
+        "  block (0,0,0) warp   0 lanes 0xffffffff waits for barrier 3: 64 of 96 threads have arrived  k.ptx:8",
+        "  block (0,0,0) warp   1 lanes 0x000000ff waits for barrier 3: 64 of 96 threads have arrived  k.ptx:8",
+    ]
+
+
+def test_what_ran_over_its_time_says_where_its_warps_stand(device: ptxemu.Device) -> None:
+    with pytest.raises(ptxemu.LaunchTimeout) as found:
+        ptxemu.loads(kernel("L: bra L;", ""), filename="k.ptx", device=device)["k"][1, 32](timeout=0.05)
+    assert str(found.value).splitlines()[1:] == ["  block (0,0,0) warp   0 lanes 0xffffffff can run  k.ptx:8"]

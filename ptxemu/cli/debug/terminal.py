@@ -22,6 +22,7 @@ from ptxemu.debugger.engine import Again, Debugger, Leave, Stop, key_of
 from ptxemu.debugger.expressions import value
 from ptxemu.debugger.inspect import Spot
 from ptxemu.debugger.memory import names_in, spot_of
+from ptxemu.interpreter import births
 from ptxemu.interpreter.lane import EXITED, Lane
 from ptxemu.interpreter.standing import STATES, block_of, op_at, waits_for
 from ptxemu.text.errors import InputError, printable, shown
@@ -333,6 +334,17 @@ def _watch(t: Terminal, text: str, kinds: int) -> bool:
     made = t.debugger.add_watchpoint(text, kinds, lambda: t.spot(text))
     spot = made.spot
     t.say(f"watchpoint {made.number}: {printable(text)}, {spot.size} bytes of {spot.space} memory at 0x{spot.address:x}")
+    return False
+
+
+@command("catch")
+def catch(t: Terminal, text: str) -> bool:
+    """catch [nan|infinity|subnormal ...]: stop where one is made of operands that are none; without words, no more."""
+    found = {word.lower(): [kind for kind in births.KINDS if kind.lower().startswith(word.lower())] for word in text.split()}
+    for word, kinds in found.items():
+        if len(kinds) != 1:
+            raise InputError(f"{shown(word)} is none of {', '.join(births.KINDS)}")
+    t.debugger.caught = {kind for kinds in found.values() for kind in kinds}
     return False
 
 

@@ -33,6 +33,10 @@ def facts_of(profile: Profile, listings: Listings) -> dict[str, Any]:
             "gpu": device.gpu, "balance": device.flops / device.bandwidth,
         },
         "atomics": [{"place": place, "updates": times} for place, times in profile.counts.hottest],
+        "births": [
+            {"kind": kind, **asdict(place), "text": text, **asdict(first)}
+            for kind, place, text, first in profile.births(listings)
+        ],
         "cuda": [_line(line) for line in profile.cuda_lines(listings)],
         "ptx": [_line(line) for line in profile.ptx_lines()],
     }  # fmt: skip

@@ -36,6 +36,7 @@ def _launch(profile: Profile, listings: Listings) -> Iterator[str]:
     if profile.counts.hottest:
         yield "  most updated by atomics"
         yield from (f"    {times:>12,} times {printable(place)}" for place, times in profile.counts.hottest)
+    yield from _births(profile, listings)
     cuda = profile.cuda_lines(listings)
     yield from _lines("lines of the source (.loc)", cuda)
     if not cuda:
@@ -80,6 +81,17 @@ def _roofline(profile: Profile) -> Iterator[str]:
         intensity, balance = work.flops / work.touched, device.flops / device.bandwidth
         bound = "memory" if intensity < balance else "arithmetic"
         yield f"    {intensity:.3g} operations a byte: bound by {bound} on {device.gpu}, whose balance is {balance:.3g} (fp32)"
+
+
+def _births(profile: Profile, listings: Listings) -> Iterator[str]:
+    found = profile.births(listings)
+    if found:
+        yield "  made of operands that are none, by the order of the first"
+    for kind, place, text, first in found:
+        block, thread = ("({},{},{})".format(*extent) for extent in (first.block, first.thread))
+        operands = ", ".join(f"0x{bits:x}" for bits in first.operands)
+        yield f"    {kind} {first.times:,} times at {printable(str(place))}: {printable(text)}"
+        yield f"      first in block {block}, thread {thread}: 0x{first.result:x} of {operands or 'no floats'}"
 
 
 def _lines(title: str, lines: Sequence[Line]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ptxemu.cli.profile.page import page
 from ptxemu.cli.profile.text import render
 from ptxemu.cli.progress import watched
 from ptxemu.cli.subject import Subject, subject_of
+from ptxemu.device.device import Device
 from ptxemu.interpreter.observer import observing
 from ptxemu.profiler.counters import Profiler
 from ptxemu.profiler.occupancy import MOST_REGISTERS
@@ -33,6 +34,7 @@ ENGINE = "interpreter"
 @click.option("--registers", type=click.IntRange(1, MOST_REGISTERS), metavar="N", help="Of a thread, as ptxas -v says.")
 @click.option("--memory", metavar="SIZE", help="Device memory, such as '4 GiB'.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
+@click.option("--births", is_flag=True, help="Also say what made NaNs, infinities and subnormal numbers.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with source beside heat.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @isolable
@@ -42,6 +44,7 @@ def command(
     registers: int | None,
     memory: str | None,
     timeout: float | None,
+    births: bool,
     html: Path | None,
     as_json: bool,
 ) -> int:
@@ -57,8 +60,10 @@ def command(
     """
     subject = subject_of(paths, launch)
     with watched():
-        counts, code = _profiler(subject, DeviceChoice(memory=memory, engine=ENGINE), timeout, as_json)
-    profiles = [Profile(one, registers) for one in counts.launches]
+        device = DeviceChoice(memory=memory, engine=ENGINE).make()
+        profiler = Profiler(device.arena.describe, births)
+        code = _run(subject, device, profiler, timeout, as_json)
+    profiles = [Profile(one, registers) for one in profiler.launches]
     listings = Listings(paths[-1] if paths[-1].is_dir() else paths[-1].parent)
     if html is not None:
         write_text(html, page(subject.title, profiles, listings))
@@ -69,19 +74,17 @@ def command(
     return code
 
 
-def _profiler(subject: Subject, device: DeviceChoice, timeout: float | None, as_json: bool) -> tuple[Profiler, int]:
-    """What was counted, and the exit code: a fault ends the launches, but what came before it is of use."""
-    made = device.make()
-    profiler = Profiler(made.arena.describe)
+def _run(subject: Subject, device: Device, profiler: Profiler, timeout: float | None, as_json: bool) -> int:
+    """The exit code: a fault ends the launches, but what was counted before it is of use."""
     printf = _nothing if as_json else None
     try:
         with observing(profiler):
-            for text in subject.run(made, timeout, printf):
+            for text in subject.run(device, timeout, printf):
                 say(f"warning: {text}", err=True)
     except (Fault, LaunchTimeout) as error:
         say(f"ptxemu: error: {error}", err=True)
-        return profiler, error.exit_code
-    return profiler, 0
+        return error.exit_code
+    return 0
 
 
 def _nothing(text: str) -> None:
