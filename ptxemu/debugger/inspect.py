@@ -15,7 +15,7 @@ from ptxemu.ir.ops import Op, Reg, SReg
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.text.errors import InputError
 
-FLOATS = {16: "e", 32: "f", 64: "d"}
+FLOATS = {"f16": "e", "f32": "f", "f64": "d"}
 MOST_BYTES = 1 << 20  # of memory that is shown at once
 GLOBAL = "global"
 
@@ -55,8 +55,8 @@ def register(lane: Lane, reg: Reg) -> int:
 
 def value_of(bits: int, kind: ScalarType) -> int | float:
     """What bits mean as a type: those of ``.b32`` are an unsigned integer."""
-    if kind.is_float and kind.bits in FLOATS and not kind.name.startswith("bf"):
-        return float(struct.unpack(f"<{FLOATS[kind.bits]}", bits.to_bytes(kind.bits // 8, "little"))[0])
+    if kind.name in FLOATS:
+        return float(struct.unpack(f"<{FLOATS[kind.name]}", bits.to_bytes(kind.bits // 8, "little"))[0])
     if kind.name == "bf16":
         return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
     if kind.is_signed and bits >> (kind.bits - 1):
