@@ -214,7 +214,9 @@ enum {
   cudaGraphNodeTypeGraph,
   cudaGraphNodeTypeEmpty,
   cudaGraphNodeTypeWaitEvent,
-  cudaGraphNodeTypeEventRecord
+  cudaGraphNodeTypeEventRecord,
+  cudaGraphNodeTypeMemAlloc = 10,
+  cudaGraphNodeTypeMemFree
 };
 
 typedef struct cudaGraphEdgeData {
@@ -247,6 +249,31 @@ typedef struct cudaHostNodeParams {
   void *userData;
 } cudaHostNodeParams;
 
+typedef struct cudaMemPoolProps {
+  int allocType, handleTypes;
+  cudaMemLocation location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+} cudaMemPoolProps;
+
+typedef struct cudaMemAccessDesc {
+  cudaMemLocation location;
+  int flags;
+} cudaMemAccessDesc;
+
+typedef struct cudaMemAllocNodeParams {
+  cudaMemPoolProps poolProps;
+  const cudaMemAccessDesc *accessDescs;
+  size_t accessDescCount, bytesize;
+  void *dptr; /* written */
+} cudaMemAllocNodeParams;
+
+typedef struct cudaMemFreeNodeParams {
+  void *dptr;
+} cudaMemFreeNodeParams;
+
 typedef struct cudaGraphNodeParams {
   int type;
   int reserved0[3];
@@ -258,6 +285,8 @@ typedef struct cudaGraphNodeParams {
     cudaHostNodeParams host;
     cudaGraph_t graph;
     cudaEvent_t event;
+    cudaMemAllocNodeParams alloc;
+    cudaMemFreeNodeParams free;
   };
   long long reserved2;
 } cudaGraphNodeParams;
@@ -273,7 +302,8 @@ enum {
   cudaGraphExecUpdateSuccess,
   cudaGraphExecUpdateError,
   cudaGraphExecUpdateErrorTopologyChanged,
-  cudaGraphExecUpdateErrorNodeTypeChanged
+  cudaGraphExecUpdateErrorNodeTypeChanged,
+  cudaGraphExecUpdateErrorNotSupported = 6
 };
 
 typedef struct cudaGraphExecUpdateResultInfo {

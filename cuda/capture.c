@@ -64,6 +64,8 @@ static int type_of(const px_work *work) {
     case PX_HOST: return cudaGraphNodeTypeHost;
     case PX_RECORD: return cudaGraphNodeTypeEventRecord;
     case PX_WAIT: return cudaGraphNodeTypeWaitEvent;
+    case PX_TAKE: return cudaGraphNodeTypeMemAlloc;
+    case PX_GIVE: return cudaGraphNodeTypeMemFree;
     case PX_NOTHING: break;
   }
   return cudaGraphNodeTypeEmpty;

@@ -179,6 +179,52 @@ static cudaError_t flatten(const struct px_graph *graph, flat *all) {
   return error;
 }
 
+/* ---- memory: each step that allocates has a block of its own, which is taken by a launch ---- */
+
+static px_block *allocated_by(const step *at) { return at->type == cudaGraphNodeTypeMemAlloc ? at->work->block : NULL; }
+
+static px_block *freed_by(const step *at) { return at->type == cudaGraphNodeTypeMemFree ? at->work->block : NULL; }
+
+/* A block can be used by one executable graph at a time. */
+static void disclaim(const flat *all, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (allocated_by(&all->step[i])) px_block_disclaim(allocated_by(&all->step[i]));
+}
+
+static bool claim(const flat *all) {
+  for (size_t i = 0; i < all->count; i++) {
+    px_block *block = allocated_by(&all->step[i]);
+    if (!block || px_block_claim(block)) continue;
+    disclaim(all, i);
+    return false;
+  }
+  return true;
+}
+
+/* Undo the first steps of take_memory. */
+static void untake_memory(const flat *all, size_t count) {
+  while (count--) {
+    const step *at = &all->step[count];
+    if (allocated_by(at)) px_block_give(allocated_by(at));
+    if (freed_by(at)) px_block_take(freed_by(at));
+  }
+}
+
+/* What a launch takes and gives, in the order of its steps; false: something is taken already, or was not. `again`: what an earlier launch
+ * has left is free. */
+static bool take_memory(const flat *all, bool again) {
+  for (size_t i = 0; again && i < all->count; i++)
+    if (allocated_by(&all->step[i])) px_block_give(allocated_by(&all->step[i]));
+  for (size_t i = 0; i < all->count; i++) {
+    const step *at = &all->step[i];
+    bool fits = allocated_by(at) ? px_block_take(allocated_by(at)) : !freed_by(at) || px_block_give(freed_by(at));
+    if (fits) continue;
+    untake_memory(all, i);
+    return false;
+  }
+  return true;
+}
+
 /* ---- instantiation ---- */
 
 static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
@@ -188,9 +234,11 @@ static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned
   if (!exec) return cudaErrorMemoryAllocation;
   exec->flags = flags;
   cudaError_t error = flatten(graph, &exec->all);
-  if (!error && !px_live_add(exec, PX_EXEC)) {
-    release(&exec->all);
-    error = cudaErrorMemoryAllocation;
+  if (!error) {
+    bool claimed = claim(&exec->all), added = claimed && px_live_add(exec, PX_EXEC);
+    if (claimed && !added) disclaim(&exec->all, exec->all.count);
+    if (!added) release(&exec->all);
+    error = added ? cudaSuccess : claimed ? cudaErrorMemoryAllocation : cudaErrorNotSupported;
   }
   if (error) free(exec);
   *out = error ? NULL : exec;
@@ -233,6 +281,7 @@ static void end_exec(px_mortal *object) {
 /* A launch on another thread may be about to take the place of the last one. */
 PX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   ENTER_GRAPH(px_live_remove(exec, PX_EXEC));
+  disclaim(&exec->all, exec->all.count);
   px_end_later(&exec->mortal, end_exec);
   LEAVE(cudaSuccess);
 }
@@ -266,7 +315,9 @@ PX_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   PX_REQUIRE(!error, error);
   px_graph_lock();
   if (!is_exec(exec)) LEAVE(cudaErrorInvalidValue);
+  if (!take_memory(&exec->all, exec->flags & FREE_ON_LAUNCH)) LEAVE(cudaErrorInvalidValue);
   bool made = make_plan(&exec->all, &plan);
+  if (!made) untake_memory(&exec->all, exec->all.count);
   px_graph_unlock();
   error = made ? px_submit_graph(stream, &plan, &exec->last) : cudaErrorMemoryAllocation;
   end_plan(&plan);
@@ -307,7 +358,7 @@ static void replace(step *at, px_work *work) {
 cudaError_t px_exec_set(cudaGraphExec_t exec, cudaGraphNode_t node, px_content content) {
   px_graph_lock();
   step *at = step_in(exec, node);
-  bool fits = at && at->type == content.type;
+  bool fits = at && at->type == content.type && px_type_can_change(content.type);
   if (fits) replace(at, content.work);
   px_graph_unlock();
   if (!fits) px_work_release(content.work);
@@ -337,6 +388,8 @@ static int compare_edges(const flat *old, const flat *new, cudaGraphExecUpdateRe
 }
 
 static int compare_all(const flat *old, const flat *new, cudaGraphExecUpdateResultInfo *info) {
+  for (size_t i = 0; i < new->count; i++)
+    if (!px_type_can_change(new->step[i].type)) return cudaGraphExecUpdateErrorNotSupported;
   if (old->count != new->count) return cudaGraphExecUpdateErrorTopologyChanged;
   int result = compare_edges(old, new, info);
   return result ? result : compare_steps(old, new, info);

@@ -172,8 +172,16 @@ PX_API cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   LEAVE(cudaSuccess);
 }
 
+bool px_graph_is_single(const struct px_graph *graph) {
+  bool single = false;
+  for (const struct px_node *node = graph->first; !single && node; node = node->next)
+    single = !px_type_can_change(node->type);
+  return single;
+}
+
 PX_API cudaError_t cudaGraphClone(cudaGraph_t *out, cudaGraph_t graph) {
   ENTER_GRAPH(out && px_is_graph(graph));
+  if (px_graph_is_single(graph)) LEAVE(cudaErrorNotSupported);
   *out = px_graph_copy(graph);
   LEAVE(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
@@ -194,10 +202,19 @@ static bool are_of(const cudaGraphNode_t *nodes, size_t count, const struct px_g
   return true;
 }
 
+/* Whether a graph frees the same already. */
+static bool is_freed(const struct px_graph *graph, const px_work *work) {
+  const struct px_node *node = graph->first;
+  while (node && !(node->type == cudaGraphNodeTypeMemFree && node->work->block == work->block)) node = node->next;
+  return node != NULL;
+}
+
 static cudaError_t add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
                        px_content content) {
   if (!out || !px_is_graph(graph) || !are_of(before, count, graph)) return cudaErrorInvalidValue;
   if (content.child && !px_is_graph(content.child)) return cudaErrorInvalidValue;
+  if (content.child && px_graph_is_single(content.child)) return cudaErrorNotSupported;
+  if (content.type == cudaGraphNodeTypeMemFree && is_freed(graph, content.work)) return cudaErrorInvalidValue;
   struct px_graph *child = content.child ? px_graph_copy(content.child) : NULL;
   bool fits = child || !content.child;
   struct px_node *made = fits ? px_node_new(graph, content.type, content.work, child) : NULL;
@@ -228,7 +245,7 @@ cudaError_t px_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGrap
 
 cudaError_t px_node_set(cudaGraphNode_t node, px_content content) {
   px_graph_lock();
-  bool fits = px_is_node(node) && node->type == content.type && !content.child;
+  bool fits = px_is_node(node) && node->type == content.type && !content.child && px_type_can_change(content.type);
   if (fits) {
     empty(node);
     node->work = content.work;
@@ -248,6 +265,7 @@ cudaError_t px_node_work(cudaGraphNode_t node, int type, px_work **out) {
 
 PX_API cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   ENTER_GRAPH(px_is_node(node) && !node->graph->captured);
+  if (!px_type_can_change(node->type)) LEAVE(cudaErrorNotSupported);
   remove_node(node);
   LEAVE(cudaSuccess);
 }

@@ -56,12 +56,21 @@ static cudaError_t allocate(void **pointer, size_t size, const char *kind) {
   return px_report(address || !size ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
+/* What a graph has allocated, and not freed. */
+static cudaError_t release_of_graph(const void *pointer) {
+  px_block *block = px_block_at(pointer);
+  bool given = block && px_block_give(block);
+  px_block_release(block);
+  return px_report(given ? cudaSuccess : cudaErrorInvalidValue);
+}
+
 static cudaError_t release(void *pointer, bool host) {
   pe_allocation found;
   ENTER_UNSAFE();
   if (!pointer) return px_report(cudaSuccess);
   PX_SETTLE();
   PX_REQUIRE(px_find(pointer, &found) && found.address == (uint64_t)(uintptr_t)pointer, cudaErrorInvalidValue);
+  if (!host && px_is_of_kind(&found, px_memory_graph)) return release_of_graph(pointer);
   bool fits = host ? px_is_of_kind(&found, px_memory_host)
                    : px_is_of_kind(&found, px_memory_device) || px_is_of_kind(&found, px_memory_managed);
   PX_REQUIRE(fits && !pe_arena_free(px_device_get()->parts.arena, found.address), cudaErrorInvalidValue);
@@ -111,21 +120,33 @@ PX_API cudaError_t cudaMalloc3D(cudaPitchedPtr *out, cudaExtent extent) {
   return allocate_rows(&out->ptr, &out->pitch, extent.width, extent.height, extent.depth);
 }
 
-/* ---- in the order of a stream: memory is there at once, and goes when all is done that may use it. Graphs have no such nodes ---- */
+/* ---- in the order of a stream: memory is there at once, and goes when all is done that may use it. In a capture, they are nodes ---- */
+
+static cudaError_t capture_allocation(void **pointer, size_t size, cudaStream_t stream) {
+  PX_REQUIRE(pointer && size, cudaErrorInvalidValue);
+  px_block *block = px_block_new(size);
+  PX_REQUIRE(block, cudaErrorMemoryAllocation);
+  void *address = (void *)(uintptr_t)px_block_address(block);
+  cudaError_t error = px_submit(stream, px_work_block(PX_TAKE, block));
+  if (!error) *pointer = address;
+  return px_report(error);
+}
 
 PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
   PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!px_is_captured(stream), cudaErrorNotSupported);
+  if (px_is_captured(stream)) return capture_allocation(pointer, size, stream);
   return allocate(pointer, size, px_memory_device);
 }
 
 PX_API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
   PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(!px_is_captured(stream), cudaErrorNotSupported);
   PX_REQUIRE(pointer, cudaErrorInvalidValue);
-  return release(pointer, false);
+  if (!px_is_captured(stream)) return release(pointer, false);
+  px_block *block = px_block_at(pointer);
+  PX_REQUIRE(block, cudaErrorInvalidValue);
+  return px_report(px_submit(stream, px_work_block(PX_GIVE, block)));
 }
 
 /* ---- questions ---- */

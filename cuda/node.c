@@ -348,7 +348,7 @@ PX_API cudaError_t cudaGraphAddChildGraphNode(NEW_NODE, cudaGraph_t child) {
 
 /* ---- nodes of any type ---- */
 
-static cudaError_t any_content(const cudaGraphNodeParams *what, px_content *out) {
+static cudaError_t any_content(cudaGraphNodeParams *what, px_content *out) {
   if (!what) return cudaErrorInvalidValue;
   switch (what->type) {
     case cudaGraphNodeTypeKernel: return kernel_content(&what->kernel, out);
@@ -361,6 +361,8 @@ static cudaError_t any_content(const cudaGraphNodeParams *what, px_content *out)
       *out = (px_content){.type = what->type, .child = what->graph};
       return what->graph ? cudaSuccess : cudaErrorInvalidValue;
     case cudaGraphNodeTypeEmpty: *out = (px_content){.type = what->type}; return cudaSuccess;
+    case cudaGraphNodeTypeMemAlloc: return px_alloc_content(&what->alloc, out);
+    case cudaGraphNodeTypeMemFree: return px_free_content(what->free.dptr, out);
     default: return cudaErrorNotSupported;
   }
 }

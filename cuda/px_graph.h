@@ -75,6 +75,12 @@ cudaError_t px_exec_set(cudaGraphExec_t exec, cudaGraphNode_t node, px_content c
 /* The work of a node of a type, with an owner; an error: it is no such node. */
 cudaError_t px_node_work(cudaGraphNode_t node, int type, px_work **out);
 
+/* Whether nodes of a type can be given other parameters: those that own memory cannot. */
+static inline bool px_type_can_change(int type) { return type < cudaGraphNodeTypeMemAlloc; }
+
+/* Whether a graph has nodes that there can be but once, as those that allocate: it cannot be copied. With the lock held. */
+bool px_graph_is_single(const struct px_graph *graph);
+
 /* Edges carry nothing here. */
 bool px_plain_edges(const cudaGraphEdgeData *data, size_t count);
 
@@ -88,6 +94,12 @@ cudaError_t px_event_content(cudaEvent_t event, int type, px_content *out);
 
 /* Where the arguments of a kernel node lie; the node owns the array. */
 cudaError_t px_node_places(cudaGraphNode_t node, void ***out);
+
+/* ---- memory_node.c ---- */
+
+/* A node that allocates memory, or frees what one has allocated. */
+cudaError_t px_alloc_content(cudaMemAllocNodeParams *what, px_content *out);
+cudaError_t px_free_content(const void *address, px_content *out);
 
 /* ---- capture.c: streams whose work goes to a graph ---- */
 

@@ -65,6 +65,18 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, int *type);
 cudaError_t cudaGraphRemoveDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                            const cudaGraphEdgeData *data, size_t count);
 
+/* ---- block.c, memory_node.c ---- */
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int number, int attribute, void *value);
+cudaError_t cudaDeviceGraphMemTrim(int number);
+cudaError_t cudaDeviceSetGraphMemAttribute(int number, int attribute, void *value);
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+                                     cudaMemAllocNodeParams *what);
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+                                    void *address);
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *what);
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *out);
+
 /* ---- memory.c ---- */
 
 cudaError_t cudaFree(void *pointer);

@@ -4,11 +4,12 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "core.h"
+#include "px_block.h"
 #include "start.h"
 
 /* ---- work.c: what is to be done ---- */
 
-typedef enum px_kind { PX_NOTHING, PX_LAUNCH, PX_COPY, PX_SET, PX_HOST, PX_RECORD, PX_WAIT } px_kind;
+typedef enum px_kind { PX_NOTHING, PX_LAUNCH, PX_COPY, PX_SET, PX_HOST, PX_RECORD, PX_WAIT, PX_TAKE, PX_GIVE } px_kind;
 
 /* A box of bytes, for copies and sets. */
 typedef struct px_box {
@@ -32,6 +33,7 @@ typedef struct px_work {
   cudaStream_t stream; /* for the callback */
   void *data;
   cudaEvent_t event; /* that is recorded, or waited for; it is owned */
+  px_block *block;   /* of a graph's memory, that is taken or given back; it is owned */
   uint8_t params[];  /* of a launch */
 } px_work;
 
@@ -40,6 +42,7 @@ px_work *px_work_new(px_kind kind);
 px_work *px_work_launch(const pe_start *start, const void *handle);
 px_work *px_host_work(cudaHostFn_t function, void *data);
 px_work *px_work_event(px_kind kind, cudaEvent_t event);
+px_work *px_work_block(px_kind kind, px_block *block); /* which it owns then, also if there is no memory */
 px_work *px_work_keep(px_work *work);
 void px_work_release(px_work *work);
 

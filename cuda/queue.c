@@ -344,7 +344,9 @@ static bool perform(px_item *item) {
       return true;
     case PX_WAIT: return await(item);
     case PX_NOTHING:
-    case PX_RECORD: return true;
+    case PX_RECORD:
+    case PX_TAKE: /* both were done when the graph was launched: order is all that is left */
+    case PX_GIVE: return true;
   }
   return true;
 }

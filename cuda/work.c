@@ -34,6 +34,15 @@ px_work *px_work_event(px_kind kind, cudaEvent_t event) {
   return work;
 }
 
+px_work *px_work_block(px_kind kind, px_block *block) {
+  px_work *work = px_work_new(kind);
+  if (work)
+    work->block = block;
+  else
+    px_block_release(block);
+  return work;
+}
+
 px_work *px_work_keep(px_work *work) {
   atomic_fetch_add(&work->owners, 1);
   return work;
@@ -48,6 +57,7 @@ void px_work_release(px_work *work) {
     px_handles_unlock();
   }
   if (work->event) px_event_release(work->event);
+  px_block_release(work->block);
   free(work);
 }
 

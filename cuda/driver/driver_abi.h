@@ -213,6 +213,8 @@ typedef struct CUgraphNodeParams {
     cudaHostNodeParams host;
     CUgraph graph;
     CUevent event;
+    cudaMemAllocNodeParams alloc;
+    cudaMemFreeNodeParams free;
   };
   long long reserved2;
 } CUgraphNodeParams;

@@ -103,6 +103,23 @@ PX_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *va
   return cu_result(cudaMemPoolGetAttribute(pool, attribute, value));
 }
 
+/* ---- what graphs own ---- */
+
+PX_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value) {
+  CU_ENTER_ANY();
+  return cu_result(cudaDeviceGetGraphMemAttribute(device, attribute, value));
+}
+
+PX_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, int attribute, void *value) {
+  CU_ENTER_ANY();
+  return cu_result(cudaDeviceSetGraphMemAttribute(device, attribute, value));
+}
+
+PX_API CUresult cuDeviceGraphMemTrim(CUdevice device) {
+  CU_ENTER_ANY();
+  return cu_result(cudaDeviceGraphMemTrim(device));
+}
+
 /* ---- other processes ---- */
 
 PX_API CUresult cuIpcGetMemHandle(cudaIpcMemHandle_t *out, CUdeviceptr pointer) {

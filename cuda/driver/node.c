@@ -156,9 +156,25 @@ PX_API CUresult cuGraphHostNodeGetParams(CUgraphNode node, cudaHostNodeParams *w
   GET(cu_result(cudaGraphHostNodeGetParams(node, what)));
 }
 
+PX_API CUresult cuGraphAddMemAllocNode(NEW_NODE, cudaMemAllocNodeParams *what) {
+  CU_ENTER();
+  return cu_result(cudaGraphAddMemAllocNode(out, graph, before, count, what));
+}
+PX_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, cudaMemAllocNodeParams *what) {
+  GET(cu_result(cudaGraphMemAllocNodeGetParams(node, what)));
+}
+
+PX_API CUresult cuGraphAddMemFreeNode(NEW_NODE, CUdeviceptr address) {
+  CU_ENTER();
+  return cu_result(cudaGraphAddMemFreeNode(out, graph, before, count, (void *)(uintptr_t)address));
+}
+PX_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *what) {
+  GET(cu_result(cudaGraphMemFreeNodeGetParams(node, what)));
+}
+
 /* ---- nodes of any type ---- */
 
-static CUresult any_content(const CUgraphNodeParams *what, px_content *out) {
+static CUresult any_content(CUgraphNodeParams *what, px_content *out) {
   CU_REQUIRE(what, CUDA_ERROR_INVALID_VALUE);
   switch (what->type) {
     case cudaGraphNodeTypeKernel: return kernel_content(&what->kernel, false, out);
@@ -171,6 +187,8 @@ static CUresult any_content(const CUgraphNodeParams *what, px_content *out) {
       *out = (px_content){.type = what->type, .child = what->graph};
       return what->graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case cudaGraphNodeTypeEmpty: *out = (px_content){.type = what->type}; return CUDA_SUCCESS;
+    case cudaGraphNodeTypeMemAlloc: return cu_result(px_alloc_content(&what->alloc, out));
+    case cudaGraphNodeTypeMemFree: return cu_result(px_free_content(what->free.dptr, out));
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }

@@ -185,7 +185,7 @@ def test_what_cannot_be_captured_makes_a_capture_invalid(program, image):
         *["cudaErrorStreamCaptureMerge", *["cudaErrorStreamCaptureInvalidated"] * 2],
         *["cudaErrorStreamCaptureImplicit", "cudaErrorStreamCaptureInvalidated"],
         *["cudaErrorStreamCaptureUnsupported", "cudaErrorStreamCaptureInvalidated"],
-        *["cudaErrorNotSupported", "cudaErrorStreamCaptureWrongThread", "cudaSuccess"],
+        *["cudaErrorStreamCaptureWrongThread", "cudaSuccess"],
         "6",
     ]
 
@@ -236,6 +236,23 @@ WRONG_HANDLE = [  # what each function of handles.c answers, by the kinds of han
     ["cudaErrorInvalidResourceHandle"] * 2,
     ["cudaErrorInvalidValue"],
 ]
+
+
+def test_nodes_allocate_and_free_memory(program, image):
+    assert said(program, image, "graph memory") == [
+        "10 freed",
+        *["cudaErrorNotSupported"] * 2,
+        *["cudaErrorInvalidValue"] * 2,
+        "cudaErrorNotSupported",
+        "3030303 0 4",
+        "cudaErrorInvalidValue",
+        "0",
+    ]
+
+
+def test_memory_of_a_graph_may_outlive_it(program, image):
+    errors = ["cudaErrorInvalidValue", "cudaSuccess", "cudaErrorInvalidValue", "cudaSuccess", "cudaSuccess"]
+    assert said(program, image, "graph memory left") == [*errors, "3030303 4", "0"]
 
 
 def test_wild_handles_are_errors(program, image):
