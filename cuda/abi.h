@@ -216,8 +216,19 @@ enum {
   cudaGraphNodeTypeWaitEvent,
   cudaGraphNodeTypeEventRecord,
   cudaGraphNodeTypeMemAlloc = 10,
-  cudaGraphNodeTypeMemFree
+  cudaGraphNodeTypeMemFree,
+  cudaGraphNodeTypeConditional = 13
 };
+
+typedef unsigned long long cudaGraphConditionalHandle;
+enum { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
+
+typedef struct cudaConditionalNodeParams {
+  cudaGraphConditionalHandle handle;
+  int type;
+  unsigned size;            /* graphs */
+  cudaGraph_t *phGraph_out; /* written */
+} cudaConditionalNodeParams;
 
 typedef struct cudaGraphEdgeData {
   unsigned char from_port, to_port, type;
@@ -287,6 +298,7 @@ typedef struct cudaGraphNodeParams {
     cudaEvent_t event;
     cudaMemAllocNodeParams alloc;
     cudaMemFreeNodeParams free;
+    cudaConditionalNodeParams conditional;
   };
   long long reserved2;
 } cudaGraphNodeParams;

@@ -92,9 +92,11 @@ struct px_node *px_node_new(struct px_graph *graph, int type, px_work *work, str
 static void empty(struct px_node *node) {
   px_work_release(node->work);
   if (node->child) px_graph_free(node->child);
+  px_choice_free(node->choice);
   free(node->places);
   node->work = NULL;
   node->child = NULL;
+  node->choice = NULL;
   node->places = NULL;
 }
 
@@ -122,6 +124,7 @@ void px_graph_free(struct px_graph *graph) {
     next = node->next;
     free_node(node);
   }
+  px_conditions_free(graph->conditions);
   free(graph);
 }
 
@@ -194,8 +197,7 @@ PX_API cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *out, cudaGraphNode_
   LEAVE(at ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-/* Whether nodes are of a graph, each once. */
-static bool are_of(const cudaGraphNode_t *nodes, size_t count, const struct px_graph *graph) {
+bool px_nodes_are_of(const cudaGraphNode_t *nodes, size_t count, const struct px_graph *graph) {
   if (count && !nodes) return false;
   for (size_t i = 0; i < count; i++)
     if (!px_is_node(nodes[i]) || nodes[i]->graph != graph) return false;
@@ -211,7 +213,7 @@ static bool is_freed(const struct px_graph *graph, const px_work *work) {
 
 static cudaError_t add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
                        px_content content) {
-  if (!out || !px_is_graph(graph) || !are_of(before, count, graph)) return cudaErrorInvalidValue;
+  if (!out || !px_is_graph(graph) || !px_nodes_are_of(before, count, graph)) return cudaErrorInvalidValue;
   if (content.child && !px_is_graph(content.child)) return cudaErrorInvalidValue;
   if (content.child && px_graph_is_single(content.child)) return cudaErrorNotSupported;
   if (content.type == cudaGraphNodeTypeMemFree && is_freed(graph, content.work)) return cudaErrorInvalidValue;
@@ -281,7 +283,7 @@ bool px_plain_edges(const cudaGraphEdgeData *data, size_t count) {
 
 PX_API cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                                const cudaGraphEdgeData *data, size_t count) {
-  ENTER_GRAPH(px_is_graph(graph) && are_of(from, count, graph) && are_of(to, count, graph));
+  ENTER_GRAPH(px_is_graph(graph) && px_nodes_are_of(from, count, graph) && px_nodes_are_of(to, count, graph));
   if (!px_plain_edges(data, count)) LEAVE(cudaErrorNotSupported);
   for (size_t i = 0; i < count; i++) {
     if (from[i] == to[i] || follows(to[i], from[i])) LEAVE(cudaErrorInvalidValue);
@@ -292,7 +294,7 @@ PX_API cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, const cudaGrap
 
 PX_API cudaError_t cudaGraphRemoveDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                                   const cudaGraphEdgeData *data, size_t count) {
-  ENTER_GRAPH(px_is_graph(graph) && are_of(from, count, graph) && are_of(to, count, graph));
+  ENTER_GRAPH(px_is_graph(graph) && px_nodes_are_of(from, count, graph) && px_nodes_are_of(to, count, graph));
   if (!px_plain_edges(data, count)) LEAVE(cudaErrorNotSupported);
   for (size_t i = 0; i < count; i++)
     if (!follows(to[i], from[i])) LEAVE(cudaErrorInvalidValue);

@@ -370,6 +370,10 @@ static cudaError_t any_content(cudaGraphNodeParams *what, px_content *out) {
 PX_API cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before,
                                        const cudaGraphEdgeData *data, size_t count, cudaGraphNodeParams *what) {
   PX_REQUIRE(px_plain_edges(data, count), cudaErrorNotSupported);
+  if (what && what->type == cudaGraphNodeTypeConditional) {
+    PX_ENTER();
+    return px_report(px_add_conditional(out, graph, before, count, &what->conditional));
+  }
   ADD(any_content(what, &content));
 }
 

@@ -16,7 +16,8 @@ struct px_node {
   struct px_graph *graph;
   struct px_node *next, *previous; /* in the order in which they were made */
   px_work *work;                   /* NULL: none, or ... */
-  struct px_graph *child;          /* ... what is done is a graph, which is owned */
+  struct px_graph *child;          /* ... what is done is a graph, which is owned, ... */
+  struct px_choice *choice;        /* ... or one of several, which are owned */
   void **places;                   /* of the arguments in the work, once somebody has asked */
   px_nodes before, behind;
   size_t number, end; /* of use to a function that holds the lock */
@@ -25,7 +26,9 @@ struct px_node {
 struct px_graph {
   struct px_node *first, *last;
   size_t count;
-  bool child;    /* a node owns it */
+  bool child;             /* a node owns it */
+  struct px_node *within; /* of which it is a choice, or NULL */
+  struct px_condition *conditions;
   bool captured; /* a capture goes on */
 };
 
@@ -66,6 +69,9 @@ typedef struct px_content {
   struct px_graph *child; /* copied, not owned */
 } px_content;
 
+/* Whether nodes are of a graph. With the lock held. */
+bool px_nodes_are_of(const cudaGraphNode_t *nodes, size_t count, const struct px_graph *graph);
+
 /* Put work into a new node, into one that is there, or into what was instantiated of it. The work is owned by then, or released. */
 cudaError_t px_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
                          px_content content);
@@ -100,6 +106,31 @@ cudaError_t px_node_places(cudaGraphNode_t node, void ***out);
 /* A node that allocates memory, or frees what one has allocated. */
 cudaError_t px_alloc_content(cudaMemAllocNodeParams *what, px_content *out);
 cudaError_t px_free_content(const void *address, px_content *out);
+
+/* ---- condition.c: nodes whose graphs run as a value says that kernels set ---- */
+
+/* A value, which belongs to the graph that it was made for, and to what is instantiated of that. Its handle is where it lies. */
+typedef struct px_condition {
+  struct px_condition *next; /* of the same graph */
+  px_block *block;
+  uint32_t start; /* the value at the begin of a launch, if ... */
+  bool starts;    /* ... this says so */
+} px_condition;
+
+/* The graphs of a node. */
+typedef struct px_choice {
+  px_block *value; /* owned */
+  int kind;        /* cudaGraphCondType* */
+  unsigned count;
+  struct px_graph *graph[];
+} px_choice;
+
+cudaError_t px_add_conditional(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+                               cudaConditionalNodeParams *what);
+
+/* With the lock held. */
+void px_choice_free(px_choice *choice); /* NULL: nothing */
+void px_conditions_free(px_condition *conditions);
 
 /* ---- capture.c: streams whose work goes to a graph ---- */
 

@@ -77,6 +77,11 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *out, cudaGraph_t graph, con
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *what);
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *out);
 
+/* ---- condition.c ---- */
+
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned value,
+                                             unsigned flags);
+
 /* ---- memory.c ---- */
 
 cudaError_t cudaFree(void *pointer);

@@ -61,8 +61,11 @@ typedef struct px_item {
   struct timespec at; /* when it was done */
   px_work *work;
   px_context *context;
-  bool over;       /* its launch has ended */
-  uint64_t record; /* of a shared event: its number */
+  bool over;                      /* its launch has ended */
+  uint64_t record;                /* of a shared event: its number */
+  struct px_plan *plan;           /* of a graph: the item is its begin, or ... */
+  const struct px_branch *branch; /* ... chooses one of several, once that ... */
+  bool chosen;                    /* ... has been asked already */
   pe_launch *running;
   struct px_item **after; /* which wait for this one */
   size_t count, room;
@@ -120,16 +123,38 @@ void px_stream_remove(struct px_stream *stream);
 /* Submit work, which the call then owns, to a stream, or to the graph that it is captured in. What can be done at once is. */
 cudaError_t px_submit(cudaStream_t stream, px_work *work);
 
-/* What a graph does: the work of nodes, which stand behind those that they wait for. */
+/* What a graph does: the work of nodes, which stand behind those that they wait for. It does not change. */
 typedef struct px_plan {
-  px_work **work; /* NULL: nothing */
+  _Atomic unsigned owners;
+  px_work **work;            /* NULL: nothing, or ... */
+  struct px_branch **branch; /* ... one of several graphs */
   size_t count;
   size_t (*edge)[2]; /* numbers of nodes: before, behind */
   size_t edges;
+  struct px_start *start;
+  size_t starts;
 } px_plan;
 
+/* A value that is set before anything is done. */
+typedef struct px_start {
+  px_block *value; /* owned */
+  uint32_t word;
+} px_start;
+
+/* The graphs of a node that chooses by a value. */
+typedef struct px_branch {
+  _Atomic unsigned owners;
+  px_block *value; /* owned */
+  int kind;        /* cudaGraphCondType* */
+  unsigned count;
+  px_plan *plan[];
+} px_branch;
+
+px_plan *px_plan_keep(px_plan *plan);
+void px_plan_release(px_plan *plan); /* NULL: nothing */
+
 /* Submit all of a plan behind `*last`, which then is the item that is done when all of it is. */
-cudaError_t px_submit_graph(cudaStream_t stream, const px_plan *plan, px_item **last);
+cudaError_t px_submit_graph(cudaStream_t stream, px_plan *plan, px_item **last);
 
 /* The last record of an event, which the caller then owns; NULL: there is none. */
 px_item *px_event_item(cudaEvent_t event);

@@ -48,10 +48,10 @@ void px_item_release(px_item *item) {
 }
 
 /* Owned by the queue until it is done. */
-static px_item *new_item(px_work *work) {
+static px_item *new_item(px_work *work, px_context *context) {
   px_item *item = calloc(1, sizeof *item);
   if (!item) return NULL;
-  *item = (px_item){.owners = 1, .work = work, .context = px_context_keep(px_context_own())};
+  *item = (px_item){.owners = 1, .work = work, .context = px_context_keep(context)};
   return item;
 }
 
@@ -142,7 +142,7 @@ static bool is_dropped(const px_item *item) {
   pthread_mutex_lock(&lock);
   bool dropped = stopping;
   pthread_mutex_unlock(&lock);
-  return dropped || (px_context_error(item->context) && item->work->kind != PX_HOST);
+  return dropped || (px_context_error(item->context) && !(item->work && item->work->kind == PX_HOST));
 }
 
 /* Other processes need not wait any more for the record of an event. */
@@ -154,8 +154,10 @@ static void end_record(const px_item *item) {
 static px_item *finish(px_item *item, px_item *rest) {
   end_record(item);
   px_work_release(item->work);
+  px_plan_release(item->plan);
   pthread_mutex_lock(&lock);
   item->work = NULL;
+  item->plan = NULL;
   clock_gettime(CLOCK_MONOTONIC, &item->at);
   item->done = true;
   for (size_t i = 0; i < item->count; i++) {
@@ -258,8 +260,8 @@ static bool launch(px_item *item) {
   return true;
 }
 
-/* Do work, or begin it; false: it goes on, and whoever ends it calls `finish`. */
-static bool perform(px_item *item);
+/* Do work, or begin it; false: it goes on, and whoever ends it calls `finish`. What can be begun by that goes before `*ready`. */
+static bool perform(px_item *item, px_item **ready);
 
 /* Do items, and those that come to be ready by that. */
 static void run_all(px_item *ready) {
@@ -267,7 +269,7 @@ static void run_all(px_item *ready) {
     px_item *item = ready;
     ready = item->next;
     item->next = NULL;
-    if (perform(item)) ready = finish(item, ready);
+    if (perform(item, &ready)) ready = finish(item, ready);
   }
 }
 
@@ -333,8 +335,123 @@ static bool await(px_item *item) {
   return true;
 }
 
-static bool perform(px_item *item) {
-  if (!item->work || is_dropped(item)) return true;
+/* ---- graphs ---- */
+
+/* An item for which no memory was left to wait properly does nothing. */
+static void give_up(px_item *item) {
+  end_record(item);
+  px_work_release(item->work);
+  px_plan_release(item->plan);
+  item->work = NULL;
+  item->plan = NULL;
+  item->branch = NULL;
+  item->error = cudaErrorMemoryAllocation;
+}
+
+/* What work on events means for the order of items; false: there is no memory. With the lock held. */
+static bool heed_event(px_item *item) {
+  struct px_event *event = item->work ? item->work->event : NULL;
+  if (!event) return true;
+  bool waits = item->work->kind == PX_WAIT;
+  if (event->shared) item->record = waits ? px_shared_last(event->shared) : px_shared_record(event->shared);
+  if (waits) return follow(item, event->item);
+  disown(event->item);
+  item->owners++;
+  event->item = item;
+  return true;
+}
+
+/* The item of a plan's node. */
+static void fill(px_item *item, px_plan *plan, size_t number) {
+  if (plan->work[number]) item->work = px_work_keep(plan->work[number]);
+  item->branch = plan->branch[number];
+  if (item->branch) item->plan = px_plan_keep(plan);
+}
+
+/* Items for a plan, between one before and one behind all of them; NULL: there is no memory. */
+static px_item **new_items(px_plan *plan, px_context *context) {
+  size_t count = plan->count + 2, made = 0;
+  px_item **items = calloc(count, sizeof *items);
+  if (!items) return NULL;
+  while (made < count && (items[made] = new_item(NULL, context))) made++;
+  for (size_t i = 0; made == count && i < plan->count; i++) fill(items[i + 1], plan, i);
+  if (made == count) return items;
+  while (made--) px_item_release(items[made]);
+  free(items);
+  return NULL;
+}
+
+/* Let the items of a plan wait for each other. With the lock held. */
+static bool follow_plan(const px_plan *plan, px_item **items) {
+  px_item *begin = items[0], *end = items[plan->count + 1];
+  bool fits = true;
+  for (size_t i = 0; i < plan->edges; i++) fits = fits && follow(items[plan->edge[i][1] + 1], items[plan->edge[i][0] + 1]);
+  for (size_t i = 1; i <= plan->count; i++) {
+    if (!items[i]->missing) fits = fits && follow(items[i], begin);
+    fits = fits && follow(end, items[i]);
+  }
+  if (!plan->count) fits = fits && follow(end, begin);
+  for (size_t i = 1; i <= plan->count; i++) fits = fits && heed_event(items[i]);
+  return fits;
+}
+
+/* The items of a plan are under way: those that can be begun, before `rest`. With the lock held. */
+static px_item *enqueue(const px_plan *plan, px_item **items, bool fits, px_item *rest) {
+  for (size_t i = 0; !fits && i < plan->count + 2; i++) give_up(items[i]);
+  pending += plan->count + 2;
+  for (size_t i = plan->count + 2; i-- > 0;) {
+    if (items[i]->missing) continue;
+    items[i]->next = rest;
+    rest = items[i];
+  }
+  return rest;
+}
+
+/* ---- graphs that a value chooses ---- */
+
+static void set_values(const px_plan *plan) {
+  for (size_t i = 0; i < plan->starts; i++) px_block_set_value(plan->start[i].value, plan->start[i].word);
+  for (size_t i = 0; i < plan->count; i++)
+    for (unsigned k = 0; plan->branch[i] && k < plan->branch[i]->count; k++) set_values(plan->branch[i]->plan[k]);
+}
+
+/* What is to be done, for the first time or again; NULL: nothing more. */
+static px_plan *chosen_plan(const px_branch *branch, bool again) {
+  uint32_t value = px_block_value(branch->value);
+  switch (branch->kind) {
+    case cudaGraphCondTypeWhile: return value ? branch->plan[0] : NULL;
+    case cudaGraphCondTypeIf:
+      if (again) return NULL;
+      return value ? branch->plan[0] : branch->count > 1 ? branch->plan[1] : NULL;
+    default: return !again && value < branch->count ? branch->plan[value] : NULL;
+  }
+}
+
+/* Begin the graph that an item chooses, behind which the item comes again; true: there is none, or none any more. */
+static bool choose(px_item *item, px_item **ready) {
+  px_plan *plan = chosen_plan(item->branch, item->chosen);
+  item->chosen = true;
+  if (!plan) return true;
+  px_item **items = new_items(plan, item->context);
+  bool fits = items != NULL, goes_on = false;
+  if (fits) {
+    pthread_mutex_lock(&lock);
+    px_item *end = items[plan->count + 1];
+    goes_on = follow(item, end);
+    fits = goes_on && follow_plan(plan, items);
+    *ready = enqueue(plan, items, fits, *ready);
+    pthread_mutex_unlock(&lock);
+    free(items);
+  }
+  if (!fits) px_stay_in(item->context, cudaErrorMemoryAllocation);
+  return !goes_on;
+}
+
+static bool perform(px_item *item, px_item **ready) {
+  if (is_dropped(item)) return true;
+  if (item->branch) return choose(item, ready);
+  if (item->plan) set_values(item->plan);
+  if (!item->work) return true;
   switch (item->work->kind) {
     case PX_LAUNCH: return launch(item);
     case PX_HOST: return call(item);
@@ -353,29 +470,8 @@ static bool perform(px_item *item) {
 
 /* ---- submission ---- */
 
-/* An item for which no memory was left to wait properly does nothing. */
-static void give_up(px_item *item) {
-  end_record(item);
-  px_work_release(item->work);
-  item->work = NULL;
-  item->error = cudaErrorMemoryAllocation;
-}
-
-/* What work on events means for the order of items; false: there is no memory. With the lock held. */
-static bool heed_event(px_item *item) {
-  struct px_event *event = item->work ? item->work->event : NULL;
-  if (!event) return true;
-  bool waits = item->work->kind == PX_WAIT;
-  if (event->shared) item->record = waits ? px_shared_last(event->shared) : px_shared_record(event->shared);
-  if (waits) return follow(item, event->item);
-  disown(event->item);
-  item->owners++;
-  event->item = item;
-  return true;
-}
-
 static cudaError_t submit(struct px_stream *stream, px_work *work, px_item **out) {
-  px_item *item = new_item(work);
+  px_item *item = new_item(work, px_context_own());
   if (!item) {
     px_work_release(work);
     return cudaErrorMemoryAllocation;
@@ -405,60 +501,20 @@ cudaError_t px_submit(cudaStream_t handle, px_work *work) {
   return submit(stream, work, NULL);
 }
 
-/* Items for a plan, between one before and one behind all of them; NULL: there is no memory. */
-static px_item **new_items(const px_plan *plan) {
-  size_t count = plan->count + 2;
-  px_item **items = calloc(count, sizeof *items);
-  bool fits = items != NULL;
-  for (size_t i = 0; fits && i < count; i++) {
-    px_work *work = i && i <= plan->count ? plan->work[i - 1] : NULL;
-    items[i] = new_item(work);
-    fits = items[i] != NULL;
-    if (fits && work) px_work_keep(work);
-  }
-  if (fits) return items;
-  for (size_t i = 0; items && i < count && items[i]; i++) {
-    px_work_release(items[i]->work);
-    px_item_release(items[i]);
-  }
-  free(items);
-  return NULL;
-}
-
-/* Let the items of a plan wait for each other, and all of them for the stream. With the lock held. */
-static bool follow_plan(struct px_stream *stream, const px_plan *plan, px_item **items, px_item *before) {
-  px_item *begin = items[0], *end = items[plan->count + 1];
-  bool fits = visit(stream, follow, begin) && follow(begin, before);
-  for (size_t i = 0; i < plan->edges; i++) fits = fits && follow(items[plan->edge[i][1] + 1], items[plan->edge[i][0] + 1]);
-  for (size_t i = 1; i <= plan->count; i++) {
-    if (!items[i]->missing) fits = fits && follow(items[i], begin);
-    fits = fits && follow(end, items[i]);
-  }
-  if (!plan->count) fits = fits && follow(end, begin);
-  for (size_t i = 1; i <= plan->count; i++) fits = fits && heed_event(items[i]);
-  return fits;
-}
-
-cudaError_t px_submit_graph(cudaStream_t handle, const px_plan *plan, px_item **last) {
+cudaError_t px_submit_graph(cudaStream_t handle, px_plan *plan, px_item **last) {
   struct px_stream *stream = px_stream_of(handle);
-  px_item **items = new_items(plan);
+  px_item **items = new_items(plan, px_context_own());
   if (!items) return cudaErrorMemoryAllocation;
   px_item *end = items[plan->count + 1];
+  items[0]->plan = px_plan_keep(plan);
   pthread_mutex_lock(&lock);
   bury();
-  bool fits = follow_plan(stream, plan, items, *last);
-  for (size_t i = 0; !fits && i < plan->count + 2; i++) give_up(items[i]);
+  bool fits = visit(stream, follow, items[0]) && follow(items[0], *last) && follow_plan(plan, items);
   set_last(stream, end);
   disown(*last);
   end->owners++;
   *last = end;
-  pending += plan->count + 2;
-  px_item *ready = NULL;
-  for (size_t i = plan->count + 2; i-- > 0;) {
-    if (items[i]->missing) continue;
-    items[i]->next = ready;
-    ready = items[i];
-  }
+  px_item *ready = enqueue(plan, items, fits, NULL);
   pthread_mutex_unlock(&lock);
   run_all(ready);
   free(items);

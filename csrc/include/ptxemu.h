@@ -147,6 +147,9 @@ void pe_assertfail(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *mess
 void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result);
 void pe_free(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *pointer);
 
+/* cudaGraphSetConditional: a handle is the address of a word in global memory. */
+void pe_set_condition(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *handle, const uint32_t *value);
+
 /* A step of a loop that spins on memory: let other warps run, and other CTAs when all warps of this one spin. */
 void pe_yield(pe_warp *w);
 

@@ -59,6 +59,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_assertfail),
   SYMBOL(pe_malloc),
   SYMBOL(pe_free),
+  SYMBOL(pe_set_condition),
   SYMBOL(pe_clock),
   SYMBOL(pe_globaltimer),
   SYMBOL(pe_atomic),

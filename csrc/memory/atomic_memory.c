@@ -148,3 +148,9 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     fault.others += locate_own(w, site, &access, addr[i], &region, &(uint64_t){0}) != PE_OK;
   pe_fault_at(w, &fault);
 }
+
+void pe_set_condition(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *handle, const uint32_t *value) {
+  const pe_atom_site site = {.pos = pos, .space = PE_GLOBAL, .op = PE_ATOM_XCHG, .type = PE_TYPE_U32, .count = 1};
+  uint32_t old[PE_WARP_LANES];
+  pe_atomic(w, &site, mask, handle, value, NULL, old);
+}

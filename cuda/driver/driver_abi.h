@@ -215,6 +215,7 @@ typedef struct CUgraphNodeParams {
     CUevent event;
     cudaMemAllocNodeParams alloc;
     cudaMemFreeNodeParams free;
+    cudaConditionalNodeParams conditional;
   };
   long long reserved2;
 } CUgraphNodeParams;

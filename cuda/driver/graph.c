@@ -31,6 +31,13 @@ PX_API CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph, const 
   return cu_result(cudaGraphAddChildGraphNode(out, graph, before, count, child));
 }
 
+PX_API CUresult cuGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, CUgraph graph, CUcontext context,
+                                               unsigned value, unsigned flags) {
+  (void)context; /* graphs run in that of their launch */
+  CU_ENTER();
+  return cu_result(cudaGraphConditionalHandleCreate(handle, graph, value, flags));
+}
+
 PX_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                           const CUgraphEdgeData *data, size_t count) {
   CU_ENTER();

@@ -196,6 +196,10 @@ static CUresult any_content(CUgraphNodeParams *what, px_content *out) {
 PX_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *data,
                                   size_t count, CUgraphNodeParams *what) {
   CU_REQUIRE(px_plain_edges(data, count), CUDA_ERROR_NOT_SUPPORTED);
+  if (what && what->type == cudaGraphNodeTypeConditional) {
+    CU_ENTER();
+    return cu_result(px_add_conditional(out, graph, before, count, &what->conditional));
+  }
   ADD(any_content(what, &content));
 }
 

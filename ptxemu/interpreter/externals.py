@@ -56,11 +56,15 @@ def external_call(t: Translator, op: Op) -> Step:
     def free(warp: Any, group: list[Lane]) -> None:
         warp.grid.call("pe_free", warp, pos, *prepared(warp, group))
 
+    def set_condition(warp: Any, group: list[Lane]) -> None:
+        warp.grid.call("pe_set_condition", warp, pos, *prepared(warp, group))
+
     def fail(warp: Any, group: list[Lane]) -> None:
         warp.grid.call("pe_assertfail", warp, pos, *prepared(warp, group)[:5])
 
     steps: dict[str, Step] = {
         "vprintf": returning("pe_vprintf", pos), "malloc": returning("pe_malloc"), "free": free, "__assertfail": fail,
+        "cudaGraphSetConditional": set_condition,
         "cudaCGGetIntrinsicHandle": handle, "cudaCGSynchronize": synchronize, "cudaCGSynchronizeGrid": synchronize,
     }  # fmt: skip
     return steps[name]

@@ -11,6 +11,7 @@ SIGNATURES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "__assertfail": ((), (64, 64, 32, 64, 64)),  # message, file, line, function, size of a character
     "malloc": ((64,), (64,)),
     "free": ((), (64,)),
+    "cudaGraphSetConditional": ((), (64, 32)),  # a handle, a value
     "cudaCGGetIntrinsicHandle": ((64,), (32,)),  # of a scope
     "cudaCGSynchronize": ((32,), (64, 32)),  # a handle, flags
     "cudaCGSynchronizeGrid": ((32,), (64, 32)),

@@ -238,6 +238,21 @@ WRONG_HANDLE = [  # what each function of handles.c answers, by the kinds of han
 ]
 
 
+def test_a_node_repeats_a_graph_as_long_as_a_kernel_says(program, image):
+    many = (int("1" * 4000 + "171615") + 2**63) % 2**64 - 2**63  # the digits that 64 bits keep
+    assert said(program, image, "loop") == [f"15 1615 171615 1171615 {many} 0"]
+
+
+def test_a_node_chooses_between_graphs(program, image):
+    assert said(program, image, "branches") == ["0 4 3 3 3 3 "]
+
+
+def test_wrong_choices_are_errors(program, image):
+    done = run(program, image, "choice errors")
+    wanted = [*["cudaErrorInvalidValue"] * 7, *["cudaErrorNotSupported"] * 2, "cudaErrorInvalidValue"]
+    assert done.stdout.splitlines() == [*wanted, "cudaErrorIllegalAddress"]
+
+
 def test_nodes_allocate_and_free_memory(program, image):
     assert said(program, image, "graph memory") == [
         "10 freed",

@@ -59,7 +59,7 @@ def test_every_name_is_exported_and_nothing_else():
 
 def test_what_is_not_there_says_so():
     with fails("NOT_SUPPORTED"):
-        call("cuGraphConditionalHandleCreate", None, None, 0, 0)
+        call("cuImportExternalMemory", None, None)
 
 
 @pytest.mark.parametrize("image", ["text", "fat", "wrapped"])

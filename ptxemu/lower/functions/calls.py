@@ -31,6 +31,8 @@ def call(ctx: Context, op: Op) -> None:
         _returning(ctx, op, "i64", "pe_malloc", warp, mask, *arguments)
     elif name == "free":
         ctx.call("void", "pe_free", warp, pos, mask, *arguments)
+    elif name == "cudaGraphSetConditional":
+        ctx.call("void", "pe_set_condition", warp, pos, mask, *arguments)
     elif name == "cudaCGGetIntrinsicHandle":
         _grid_handle(ctx, op)
     elif name.startswith("cudaCGSynchronize"):

@@ -1,80 +1,6 @@
 /* graphs.c: graphs that are captured, and graphs that are made node by node. */
 #include "program.h"
 
-/* ---- memory of graphs ---- */
-
-/* A graph whose nodes allocate memory: digits of which are set in it, and copied; the last one stays, or is freed. */
-static cudaGraph_t graph_with_memory(board *b, void **memory, int frees) {
-  cudaStream_t stream;
-  cudaGraph_t graph;
-  MUST(cudaStreamCreateWithFlags(&stream, 1));
-  MUST(cudaStreamBeginCapture(stream, 0));
-  MUST(cudaMallocAsync(memory, sizeof(int), stream));
-  MUST(cudaMemsetAsync(*memory, 3, sizeof(int), stream));
-  MUST(cudaMemcpyAsync(&b->copied, *memory, sizeof(int), cudaMemcpyDeviceToHost, stream));
-  if (frees) MUST(cudaFreeAsync(*memory, stream));
-  MUST(cudaStreamEndCapture(stream, &graph));
-  MUST(cudaStreamDestroy(stream));
-  return graph;
-}
-
-static unsigned long long graph_memory(int attribute) {
-  unsigned long long bytes;
-  MUST(cudaDeviceGetGraphMemAttribute(0, attribute, &bytes));
-  return bytes;
-}
-
-static void do_graph_memory(void) {
-  board *b = new_board();
-  cudaGraphExec_t exec, second;
-  cudaGraph_t other;
-  cudaGraphNode_t nodes[4];
-  size_t count = 4;
-  int type;
-  void *memory, *first;
-  cudaGraph_t graph = graph_with_memory(b, &memory, 1);
-  MUST(cudaGraphGetNodes(graph, nodes, &count));
-  MUST(cudaGraphNodeGetType(nodes[0], &type));
-  MUST(cudaGraphMemFreeNodeGetParams(nodes[3], &first));
-  printf("%d %s\n", type, first == memory ? "freed" : "another");
-  SAY(cudaGraphClone(&other, graph));
-  SAY(cudaGraphDestroyNode(nodes[0]));
-  SAY(cudaGraphAddMemFreeNode(&nodes[0], graph, NULL, 0, memory));
-  SAY(cudaGraphAddMemFreeNode(&nodes[0], graph, NULL, 0, b));
-  MUST(cudaGraphInstantiate(&exec, graph, 0));
-  SAY(cudaGraphInstantiate(&second, graph, 0));
-  for (int i = 0; i < 2; i++) MUST(cudaGraphLaunch(exec, NULL));
-  MUST(cudaDeviceSynchronize());
-  printf("%x %llu %llu\n", b->copied, graph_memory(0), graph_memory(1));
-  SAY(cudaFree(memory)); /* the graph has freed it */
-  MUST(cudaGraphExecDestroy(exec));
-  MUST(cudaGraphDestroy(graph));
-  printf("%llu\n", graph_memory(2));
-}
-
-/* What a graph leaves is freed by the program, or by its next launch. */
-static void do_graph_memory_left(void) {
-  board *b = new_board();
-  cudaGraphExec_t exec;
-  void *memory;
-  cudaGraph_t graph = graph_with_memory(b, &memory, 0);
-  MUST(cudaGraphInstantiate(&exec, graph, 0));
-  MUST(cudaGraphLaunch(exec, NULL));
-  SAY(cudaGraphLaunch(exec, NULL));
-  MUST(cudaMemcpy(&b->set, memory, sizeof(int), cudaMemcpyDeviceToHost));
-  SAY(cudaFreeAsync(memory, NULL));
-  SAY(cudaFreeAsync(memory, NULL));
-  SAY(cudaGraphLaunch(exec, NULL));
-  MUST(cudaGraphExecDestroy(exec));
-  MUST(cudaGraphInstantiate(&exec, graph, 1));
-  SAY(cudaGraphLaunch(exec, NULL));
-  MUST(cudaGraphExecDestroy(exec));
-  MUST(cudaGraphDestroy(graph));
-  printf("%x %llu\n", b->set, graph_memory(2));
-  MUST(cudaFree(memory)); /* it has outlived its graph */
-  printf("%llu\n", graph_memory(2));
-}
-
 /* ---- capture ---- */
 
 static void capture_chain(board *b, cudaStream_t stream, cudaStream_t side) {
@@ -422,6 +348,4 @@ const action graph_actions[] = {{"graph", do_graph},
                                 {"nodes", do_nodes},
                                 {"children", do_children},
                                 {"graph errors", do_graph_errors},
-                                {"graph memory", do_graph_memory},
-                                {"graph memory left", do_graph_memory_left},
                                 {NULL, NULL}};

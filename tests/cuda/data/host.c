@@ -6,7 +6,7 @@
 
 enum { N = 1000 };
 
-char add, scale, count, empty, hello, store, limited, await, append, tally, fetch, transpose, apply, absent, counter, factors;
+char add, scale, count, empty, hello, store, limited, await, append, tally, count_down, choose, fetch, transpose, apply, absent, counter, factors;
 static int number;
 
 void must(cudaError_t error, const char *what) {
@@ -97,10 +97,9 @@ static void do_slack(void) {
 
 static void do_errors(void) {
   char bytes[64] = {0};
-  unsigned long long handle;
   void *memory;
   MUST(cudaMalloc(&memory, 64));
-  SAY(cudaGraphConditionalHandleCreate(&handle, NULL, 0, 0));
+  SAY(cudaImportExternalMemory(&memory, bytes));
   SAY(cudaGetLastError());
   SAY(cudaGetLastError());
   SAY(cudaLaunchKernel(&absent, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, NULL));
@@ -336,7 +335,7 @@ int main(int argc, char **argv) {
     const char *name;
   } kernels[] = {{&add, "add"},       {&scale, "scale"}, {&count, "count"},         {&empty, "empty"},
                  {&hello, "hello"},   {&store, "store"}, {&limited, "limited"},     {&await, "await"},
-                 {&append, "append"}, {&tally, "tally"}, {&fetch, "fetch"}, {&transpose, "transpose"}, {&apply, "apply"}};
+                 {&append, "append"}, {&tally, "tally"}, {&count_down, "count_down"}, {&choose, "choose"}, {&fetch, "fetch"}, {&transpose, "transpose"}, {&apply, "apply"}};
   if (argc < 3) return 2;
   px_fat_wrapper wrapper = wrapper_of(contents(argv[1]));
   void **handle = __cudaRegisterFatBinary(&wrapper);
@@ -352,6 +351,7 @@ int main(int argc, char **argv) {
   perform(handle_actions, argv[2]);
   perform(mixed_actions, argv[2]);
   perform(ipc_actions, argv[2]);
+  perform(choice_actions, argv[2]);
   __cudaUnregisterFatBinary(handle);
   return 0;
 }

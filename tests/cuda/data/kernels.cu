@@ -34,6 +34,11 @@ __global__ void tally(int *sum, int times) {
   for (int i = 0; i < times; i++) atomicAdd(sum, 1);
 }
 
+/* For nodes that choose: n, n - 1, and so on; a number. */
+__global__ void count_down(int *n, cudaGraphConditionalHandle handle) { cudaGraphSetConditional(handle, --*n); }
+
+__global__ void choose(cudaGraphConditionalHandle handle, int number) { cudaGraphSetConditional(handle, number); }
+
 __global__ void fetch(cudaTextureObject_t texture, float *out) {
   out[threadIdx.y * blockDim.x + threadIdx.x] = tex2D<float>(texture, threadIdx.x + 0.5f, threadIdx.y + 0.5f);
 }

@@ -27,8 +27,8 @@ cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_t from, size
 cudaError_t cudaMallocArray(cudaArray_t *out, const cudaChannelFormatDesc *format, size_t width, size_t height,
                             unsigned flags);
 cudaError_t cudaDeviceReset(void);
-cudaError_t cudaGraphConditionalHandleCreate(unsigned long long *handle, cudaGraph_t graph, unsigned value, unsigned flags);
 cudaError_t cudaGetLastError(void);
+cudaError_t cudaImportExternalMemory(void **out, const void *what);
 cudaError_t cudaStreamCreate(cudaStream_t *out);
 cudaError_t cudaEventCreate(cudaEvent_t *out);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream);
@@ -37,7 +37,7 @@ const char *cudaGetErrorString(cudaError_t error);
 const char *ptxemu_last_fault(void);
 
 /* Their addresses are what the program knows kernels and variables by. */
-extern char add, scale, count, empty, hello, store, limited, await, append, tally, fetch, transpose, apply, absent, counter,
+extern char add, scale, count, empty, hello, store, limited, await, append, tally, count_down, choose, fetch, transpose, apply, absent, counter,
     factors;
 
 /* What the program can be asked to do. */
@@ -46,7 +46,7 @@ typedef struct action {
   void (*run)(void);
 } action;
 
-extern const action stream_actions[], graph_actions[], handle_actions[], mixed_actions[], ipc_actions[]; /* end with a NULL name */
+extern const action stream_actions[], graph_actions[], handle_actions[], mixed_actions[], ipc_actions[], choice_actions[]; /* end with a NULL name */
 
 /* End the program if a call fails. */
 void must(cudaError_t error, const char *what);
