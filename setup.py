@@ -51,6 +51,15 @@ class BuildExt(build_ext):
             item.library_dirs += [str(Path(self.get_ext_fullpath(name)).parent) for name in linked_to]
         super().build_extensions()
 
+    def build_extension(self, ext: Extension) -> None:
+        """Links again, too, what is to be linked in another way: setuptools looks at the times of files alone."""
+        told = repr((self.compiler.linker_so, ext.libraries, ext.library_dirs, ext.extra_link_args))
+        record = Path(self.build_temp, f"{ext.name}.link")
+        if not record.exists() or record.read_text() != told:
+            Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+        super().build_extension(ext)
+        record.write_text(told)
+
     def copy_extensions_to_source(self) -> None:
         """For builds in place, whose CUDA libraries start this Python to compile."""
         Path(cuda.FOLDER).mkdir(parents=True, exist_ok=True)

@@ -231,6 +231,16 @@ def test_make_compiles_what_changed_and_nothing_else(made):
     assert "up to date" in call("make", ".venv/ready", cwd=tree)
 
 
+def test_make_links_anew_what_is_linked_in_another_way(made):
+    tree, _ = made
+    library, objects = tree / "ptxemu" / "libptxemu.so", tree.glob("build/objects/csrc/**/*.o")
+    before, times = library.stat().st_mtime_ns, {path: path.stat().st_mtime_ns for path in objects}
+    (tree / "setup.py").touch()
+    call("make", ".venv/ready", cwd=tree, LDFLAGS="-Wl,-O1")
+    assert library.stat().st_mtime_ns > before
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
 @pytest.mark.parametrize("name", ["grammar", "values", "symbols", "words"])
 def test_make_generates_the_tables_when_the_grammar_changes(made, name):
     tree, _ = made
