@@ -17,8 +17,8 @@ PROGRAMS = TESTS / "clients" / "programs"
 CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-nvrtc"]
 TRITON = ["numpy", "setuptools", "triton==3.9.0"]
 TORCH = [*TRITON, "torch==2.13.0"]
-REFERENCES = TESTS / "cuda" / "data" / "references.ptx"
-"""A module with references to surfaces and textures, for the clients that have them."""
+MODULES = [TESTS / "cuda" / "data" / name for name in ("references.ptx", "kernels.ptx")]
+"""Modules for the clients that load PTX: with references to surfaces and textures, and with simple kernels."""
 SECONDS = 300
 
 
@@ -37,6 +37,7 @@ CLIENTS = {
     "cuda_core": cuda_core,
     "triton": partial(triton, "triton", TRITON),
     "triton_torch": partial(triton, "torch", TORCH),
+    "torch_first": partial(triton, "torch", TORCH),
 }
 
 
@@ -46,7 +47,7 @@ def main() -> int:
     failed = 0
     for name in parser.parse_args().names or CLIENTS:
         python, environment = CLIENTS[name]()
-        command = [python, PROGRAMS / f"{name}_program.py", REFERENCES]
+        command = [python, PROGRAMS / f"{name}_program.py", *MODULES]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
         right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
         failed += not right
