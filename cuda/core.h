@@ -33,12 +33,18 @@ typedef struct px_settings {
   uint64_t capacity, slack;
   unsigned arch, workers;
   bool host_memory, quiet;
+  const char *like; /* or NULL */
 } px_settings;
 
 bool px_is_arch(long arch);
 
-/* PTXEMU_LIKE: whose results programs get where PTX leaves bits open (ptxemu/ir/numerics.py); an empty text if it is not set. */
+/* Whose results programs get where PTX leaves bits open (ptxemu/ir/numerics.py): what the device was started with, else PTXEMU_LIKE; an
+ * empty text if that is not set. */
 const char *px_like(void);
+
+/* Whether there are results of that name; the compute capability of an architecture, or 0. */
+bool px_is_like(const char *like);
+unsigned px_arch_of(const char *like);
 
 /* Start the device so; false: it runs already, or cannot be started. */
 bool px_device_start(const px_settings *settings);

@@ -9,7 +9,14 @@
 #include "px_stream.h"
 #include "registry.h"
 
-enum { OLDEST_ARCH = 75, NEWEST_ARCH = 90, DEFAULT_ARCH = 80, DEFAULT_STACK = 16 << 10, HOST_STACK_RATIO = 8 };
+enum {
+  OLDEST_ARCH = 75,
+  NEWEST_ARCH = 90,
+  DEFAULT_ARCH = 80,
+  DEFAULT_STACK = 16 << 10,
+  HOST_STACK_RATIO = 8,
+  LONGEST_LIKE = 15
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static px_device device;
@@ -27,15 +34,30 @@ static unsigned processors(void) {
 
 bool px_is_arch(long arch) { return arch >= OLDEST_ARCH && arch <= NEWEST_ARCH; }
 
+static char started_like[LONGEST_LIKE + 1];
+
 const char *px_like(void) {
   const char *given = getenv("PTXEMU_LIKE");
-  return given ? given : "";
+  return started_like[0] ? started_like : given ? given : "";
+}
+
+bool px_is_like(const char *like) {
+  size_t size = strlen(like);
+  if (strcmp(like, "exact") == 0) return true;
+  if (size > LONGEST_LIKE || strncmp(like, "sm_", 3)) return false;
+  size_t digits = strspn(like + 3, "0123456789");
+  return digits >= 2 && digits <= 3 && digits == strcspn(like + 3, "af") && size - 3 - digits <= 1;
+}
+
+unsigned px_arch_of(const char *like) {
+  long arch = strncmp(like, "sm_", 3) ? 0 : strtol(like + 3, NULL, 10);
+  return px_is_arch(arch) ? (unsigned)arch : 0;
 }
 
 /* PTXEMU_ARCH: 75 to 90; or the architecture that PTXEMU_LIKE names, such as sm_89. */
 static unsigned arch_of_environment(void) {
-  const char *given = getenv("PTXEMU_ARCH"), *like = px_like();
-  long arch = strtol(given ? given : strncmp(like, "sm_", 3) ? "" : like + 3, NULL, 10);
+  const char *given = getenv("PTXEMU_ARCH");
+  long arch = given ? strtol(given, NULL, 10) : px_arch_of(px_like());
   return px_is_arch(arch) ? (unsigned)arch : DEFAULT_ARCH;
 }
 
@@ -58,6 +80,7 @@ static void start(const px_settings *settings) {
   device.arch = settings->arch ? settings->arch : DEFAULT_ARCH;
   device.processors = processors();
   device.quiet = settings->quiet;
+  if (settings->like) strncpy(started_like, settings->like, LONGEST_LIKE);
   pe_device *parts = &device.parts;
   *parts = (pe_device){.surfaces = pe_surface_table_new(),
                        .textures = pe_texture_table_new(),

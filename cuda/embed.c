@@ -57,10 +57,13 @@ static ptxemu_status made(cudaError_t error) {
 
 static px_settings settings_of(const ptxemu_options *o) {
   return (px_settings){.capacity = o->memory,
-                       .arch = o->arch,
+                       .arch = o->arch   ? o->arch
+                               : o->like ? px_arch_of(o->like)
+                                         : 0,
                        .workers = o->workers,
                        .slack = o->cuda_guard ? PE_CUDA_SLACK : 0,
                        .host_memory = o->host_memory != 0,
+                       .like = o->like,
                        .quiet = true};
 }
 
@@ -81,12 +84,18 @@ static ptxemu_status begin(void) {
   return start(NULL);
 }
 
-ptxemu_status ptxemu_open(const ptxemu_options *options) {
+/* A program that was built before there were the last fields gives none of them. */
+static bool is_size(size_t size) { return size == sizeof(ptxemu_options) || size == offsetof(ptxemu_options, like); }
+
+ptxemu_status ptxemu_open(const ptxemu_options *given) {
+  ptxemu_options options = {0};
   problem[0] = 0;
-  if (!options || options->size != sizeof *options) return fail(PTXEMU_INVALID, "size is not that of ptxemu_options");
-  if (options->arch && !px_is_arch(options->arch))
-    return fail(PTXEMU_INVALID, "arch must be 75 to 90, not %u", options->arch);
-  return start(options);
+  if (!given || !is_size(given->size)) return fail(PTXEMU_INVALID, "size is not that of ptxemu_options");
+  memcpy(&options, given, given->size);
+  if (options.arch && !px_is_arch(options.arch)) return fail(PTXEMU_INVALID, "arch must be 75 to 90, not %u", options.arch);
+  if (options.like && !px_is_like(options.like))
+    return fail(PTXEMU_INVALID, "like must be an architecture such as sm_89 or exact, not %.20s", options.like);
+  return start(&options);
 }
 
 void *ptxemu_alloc(size_t bytes) {

@@ -14,10 +14,18 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "core.h"
 #include "python.h"
 #include "server.h"
 
-enum { SERVER_FD = 3, MOST_FIELDS = 6, ANSWER_FIELDS = 2, MOST_TEXT = 1 << 20, MAGIC = 0x31534550 /* "PES1" */ };
+enum {
+  SERVER_FD = 3,
+  MOST_FIELDS = 6,
+  ANSWER_FIELDS = 2,
+  LONGEST_VARIABLE = 256,
+  MOST_TEXT = 1 << 20,
+  MAGIC = 0x31534550 /* "PES1" */
+};
 enum { START_MS = 60000, GRACE_MS = 30000, DEFAULT_DEADLINE = 120 };
 
 extern char **environ;
@@ -108,15 +116,19 @@ static void stop(void) {
   server = 0;
 }
 
-/* The program's environment without LD_PRELOAD, which is meant for the program. The strings are not copied. */
+/* The program's environment without LD_PRELOAD, which is meant for the program, and with what the device is like. The strings are not
+ * copied. */
 static char **environment(void) {
+  static char like[LONGEST_VARIABLE];
+  char *none[] = {NULL}, **given = environ ? environ : none;
   size_t count = 0, kept = 0;
-  if (!environ) return calloc(1, sizeof(char *));
-  while (environ[count]) count++;
-  char **out = calloc(count + 1, sizeof *out);
+  while (given[count]) count++;
+  char **out = calloc(count + 2, sizeof *out);
   if (!out) return NULL;
   for (size_t i = 0; i < count; i++)
-    if (strncmp(environ[i], "LD_PRELOAD=", 11)) out[kept++] = environ[i];
+    if (strncmp(given[i], "LD_PRELOAD=", 11) && strncmp(given[i], "PTXEMU_LIKE=", 12)) out[kept++] = given[i];
+  snprintf(like, sizeof like, "PTXEMU_LIKE=%s", px_like());
+  out[kept] = like;
   return out;
 }
 

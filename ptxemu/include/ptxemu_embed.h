@@ -44,6 +44,9 @@ typedef struct ptxemu_options {
   void (*print)(void *context, const char *text,
                 size_t bytes); /* what kernels print; NULL: to stdout. Called by ptxemu_launch */
   void *context;
+  const char *
+      like; /* whose results kernels get where PTX leaves bits open: "sm_89" and so on, or "exact"; NULL: those of each text's
+                     * .target. Without `arch`, an architecture is the compute capability, too. Later than the fields before it */
 } ptxemu_options;
 
 /* Start the device with options other than the defaults. PTXEMU_INVALID if it has been started, as any other function does. */

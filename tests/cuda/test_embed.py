@@ -85,7 +85,7 @@ def compiled(source: Path, folder: Path) -> Path:
     return made
 
 
-def said(program: Path, *arguments: Path) -> list[str]:
+def said(program: Path, *arguments: Path | str) -> list[str]:
     variables = {**os.environ, "PTXEMU_PYTHON": sys.executable}
     done = subprocess.run([program, *arguments], env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
@@ -109,6 +109,20 @@ def test_options(tmp_path):
         f"{OK}",
     ]  # fmt: skip
     assert [first, second, third] == [f"hello {number} of 3" for number in range(3)]
+
+
+SINE = kernel("ld.param.u64 %rd1, [out]; sin.approx.f32 %f1, 0f3DCCCCCD; st.global.f32 [%rd1], %f1; ret;")
+
+
+@pytest.mark.parametrize(
+    ("like", "target", "bits"),
+    [("sm_89", "sm_89", "0x3dcc7566"), ("exact", "sm_80", "0x3dcc7576"), ("an older program", "sm_89", "0x3dcc7576")],
+)
+def test_a_device_is_like_an_architecture(tmp_path, like, target, bits):
+    (tmp_path / "kernel.ptx").write_text(SINE.replace("sm_80", target))
+    unknown = f"{INVALID} like must be an architecture such as sm_89 or exact, not sm_8x"
+    program = compiled(TESTS / "cuda" / "programs" / "embed_like.c", tmp_path)
+    assert said(program, tmp_path / "kernel.ptx", like) == [unknown, f"{OK}", bits]
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
