@@ -7,7 +7,6 @@
 #include "half.h"
 #include "internal.h"
 #include "lanes.h"
-#include "mufu.h"
 #include "steps.h"
 
 /* What LLVM calls for 128-bit division; part of every compiler's support library. */
@@ -77,7 +76,6 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_is_texture),
   SYMBOL(pe_round),
   SYMBOL(pe_round_convert),
-  SYMBOL(pe_mufu),
   SYMBOL(pe_mma),
   SYMBOL(pe_wmma_load),
   SYMBOL(pe_wmma_store),

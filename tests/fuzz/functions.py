@@ -1,13 +1,14 @@
 """Approximate functions of all 2**32 operands against a library of bcarlet/ptx-math.
 
-    python -m tests.fuzz.functions libptxm.so [FUNCTION ...]
+    python -m tests.fuzz.functions [--every N] libptxm.so [FUNCTION ...]
 
 The library is that project's, built as shared (``-DBUILD_SHARED_LIBS=ON``).  Takes some minutes for each function; the exit code
-is 1 if a word differs.
+is 1 if a word differs.  ``--every``: only so many operands, evenly spaced.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import subprocess
 import sys
@@ -33,12 +34,12 @@ def loop(folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "loop.so"))
 
 
-def differing(library: ctypes.CDLL, loops: ctypes.CDLL, name: str) -> int:
+def differing(library: ctypes.CDLL, loops: ctypes.CDLL, name: str, every: int) -> int:
     """How many words differ."""
     function = getattr(library, f"ptxm_{name}_{SUFFIXES.get(name, 'sm5x')}")
     count = 0
-    for start in range(0, 1 << 32, CHUNK):
-        operands = np.arange(start, start + CHUNK, dtype=np.uint64).astype(np.uint32)
+    for start in range(0, 1 << 32, CHUNK * every):
+        operands = (start + every * np.arange(CHUNK, dtype=np.uint64)).astype(np.uint32)
         want = np.zeros(CHUNK, np.float32)
         pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (operands, want))
         loops.all(function, ctypes.c_uint32(CHUNK), *pointers)
@@ -48,13 +49,17 @@ def differing(library: ctypes.CDLL, loops: ctypes.CDLL, name: str) -> int:
 
 
 def main() -> int:
-    library, names = ctypes.CDLL(sys.argv[1]), sys.argv[2:] or FUNCTIONS
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", type=ctypes.CDLL)
+    parser.add_argument("names", nargs="*", default=FUNCTIONS)
+    parser.add_argument("--every", type=int, default=1)
+    options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         loops = loop(Path(folder))
-        for name in names:
-            found = differing(library, loops, name)
-            print(f"{name}: {found} of 2**32 words differ", flush=True)
+        for name in options.names:
+            found = differing(options.library, loops, name, options.every)
+            print(f"{name}: {found} of {(1 << 32) // options.every} words differ", flush=True)
             wrong += found
     return 1 if wrong else 0
 

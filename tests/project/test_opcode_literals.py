@@ -62,6 +62,7 @@ HOMONYMS = {
     "lower/values/float.py": ("abs add div fma mul neg rcp sqrt sub", "operations of LLVM and of the runtime"),
     "lower/values/half.py": ("fma mul", "operations of LLVM"),
     "lower/values/mufu.py": ("cos ex2 lg2 rcp rsqrt sin sqrt", "functions of MUFU"),
+    "lower/values/mufu_unit.py": ("cos ex2 lg2 rcp rsqrt sin sqrt", "functions of MUFU"),
     "lower/values/logic.py": ("shl", "an instruction of LLVM"),
     "lower/core/registry.py": ("copy mbarrier video", "modules"),
     "lower/memory/surfaces.py": ("trap", "a clamp mode"),

@@ -38,6 +38,7 @@ class LaneEmitter(Emitter):
         self.kernel = kernel
         self.daz = kernel.unit.daz
         self.numerics = kernel.unit.numerics
+        self.target = kernel.unit.target
         self.declarations = kernel.declarations
 
     def fresh(self) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from ptxemu.ir.numerics import numerics_of
 from ptxemu.ir.ops import Op
+from ptxemu.lower.core.target import Target
 
 # LLVM aborts the process on an intrinsic it cannot select: only these may be emitted.
 # (name stem without type suffix); every one is selectable for x86-64-v2, x86-64-v3/v4 and aarch64 at every width used.
@@ -66,6 +67,8 @@ ALLOWED_INTRINSICS = {
 }
 
 
+Words = tuple[int, ...]
+
 # LLVM keeps a value of type bfloat in registers of f32, and some processors lose subnormals on the way back: no instruction
 # of ours computes in that type, so it is written as what it holds.
 SPELLED = {"bfloat": "i16"}
@@ -75,6 +78,7 @@ class Emitter(ABC):
     """Appends LLVM instructions to ``lines``; names are ``%v<n>``, unique within the function."""
 
     numerics = numerics_of("", ())
+    target = Target(frozenset())
     raw_nan = False  # the caller makes f32 NaNs canonical where their bits are observed (analysis/nans.py)
     daz = False  # the processor reads subnormals as zeros, and the caller flushes results as it does NaNs (denormals.py)
 
@@ -183,6 +187,31 @@ class Emitter(ABC):
         self.declare(function, f"declare void @{function}({', '.join(types)})")
         self.stmt(f"call void @{function}({', '.join(leading + pointers)})")
         return self.inst(f"load {self.ty(result)}, ptr {out}, align 64") if result and out else ""
+
+    def outlined(self, name: str, build: Callable[[Emitter, str], str], t: str, x: str, result: str) -> str:
+        """``build`` of a value of scalar type ``t``, as a function of its own, which the module has once for each width."""
+        function, width = f"{name}.{self.lanes}", self.ty(result)
+        if function not in self.declarations:
+            body = FunctionEmitter(self.lanes)
+            body.target, body.declarations = self.target, self.declarations
+            value = build(body, "%x")
+            lines = "\n".join([*body.lines, f"  ret {width} {value}"])
+            self.declare(function, f"define internal {width} @{function}({self.ty(t)} %x) noinline nounwind {{\n{lines}\n}}")
+        return self.inst(f"call {width} @{function}({self.ty(t)} {x})")
+
+    def element_of(self, name: str, words: Words, index: str) -> str:
+        """The element of a constant table of i32 at an i32, which must be inside."""
+        table = f"[{len(words)} x i32]"
+        self.declare(name, f"@{name} = internal constant {table} [{', '.join(f'i32 {word}' for word in words)}], align 64")
+        place = f"getelementptr {table}, ptr @{name}, i64 0, {self.ty('i32')} {index}"
+        if not self.lanes:
+            return self.inst(f"load i32, ptr {self.inst(place)}, align 4")
+        words_type, pointers, mask = self.ty("i32"), self.ty("ptr"), self.ty("i1")
+        gather = f"llvm.masked.gather.{mangle(words_type)}.{mangle(pointers)}"
+        self.declare(gather, f"declare {words_type} @{gather}({pointers}, {mask}, {words_type})")
+        return self.inst(
+            f"call {words_type} @{gather}({pointers} align 4 {self.inst(place)}, {mask} splat (i1 true), {words_type} poison)"
+        )
 
     @abstractmethod
     def temporary(self, type: str) -> str:

@@ -6,9 +6,9 @@ operands and results are scaled by powers of two; read from machine code for sm_
 
 from __future__ import annotations
 
-from ptxemu._runtime import lib
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter
+from ptxemu.lower.values.mufu_unit import FUNCTIONS
 
 LEAST_NORMAL = 2.0**-126
 HUGE = 2.0**126  # whose reciprocals are subnormal
@@ -19,8 +19,8 @@ DOWN = 0.25
 
 def unit(e: Emitter, function: str, x: str) -> str:
     """MUFU of f32 values."""
-    code = int(getattr(lib, f"PE_MUFU_{function.upper()}"))
-    return e.lanes_call("pe_mufu", [f"i32 {code}", f"i32 {max(e.lanes, 1)}"], "float", ("float", x))
+    bits = e.outlined(f"mufu.{function}", FUNCTIONS[function], "float", x, "i32")
+    return e.cast("bitcast", "i32", bits, "float")
 
 
 def function(e: Emitter, op: Op, x: str) -> str:
