@@ -96,7 +96,7 @@ def run_kernel(
     printed: list[str] = []
     printf = printed.append if style == "json" else None  # whose object is all of the output
     done = loaded.launch(timeout, printf)
-    outcome = Outcome(kernel.name, done, resources, wanted, options.print, _fidelity(kernel) if options.fidelity else None)
+    outcome = Outcome(kernel.name, done, resources, wanted, options.print, fidelity_of(kernel) if options.fidelity else None)
     outcome.save()
     if style == "json":
         outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *loaded.doubts], checked.facts(device))
@@ -107,7 +107,8 @@ def run_kernel(
     return 0 if outcome.passed else Fault.exit_code
 
 
-def _fidelity(kernel: Kernel) -> Fidelity:
+def fidelity_of(kernel: Kernel) -> Fidelity:
+    """What is known of the bits of its results."""
     with importing:
         from ptxemu.cli.fidelity import fidelity_of_kernel
 

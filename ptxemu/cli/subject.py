@@ -50,7 +50,7 @@ def given_case(paths: Sequence[Path], options: KernelOptions) -> Case:
 
 
 def _refuse_kernel_options(options: KernelOptions) -> None:
-    for name, value in asdict(replace(options, print=())).items():
+    for name, value in asdict(replace(options, print=(), fidelity=None)).items():
         if value not in (None, ()):
             raise InputError(f"--{name} cannot be given with a case file, which sets it")
 

@@ -55,6 +55,17 @@ def test_a_run_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"1  {IN_WORDS[kind]}\n" in capsys.readouterr().out
 
 
+def test_a_case_says_it_of_each_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.ptx").write_text(TEXT)
+    launch = '[[launch]]\nentry = "k"\ngrid = 1\nblock = 1\nargs = { d = "d" }\n'
+    buffers = '[buffers]\nd = { zeros = { dtype = "f32", shape = 1 } }\n'
+    (tmp_path / "case.toml").write_text(f'ptx = "k.ptx"\n{buffers}{2 * launch}')
+    assert run(["run", str(tmp_path / "case.toml"), "--fidelity"]) == 0
+    assert capsys.readouterr().out.count(f"  k: instructions: 4 defined by PTX, 1 {IN_WORDS[BOUND]} (ex2.approx.f32)\n") == 1
+    assert run(["run", str(tmp_path / "case.toml"), "--fidelity", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fidelity"]["k"][BOUND] == {"ex2.approx.f32": 1}
+
+
 def test_approximate_rows_are_not_called_defined() -> None:
     for forms in isa.rows().values():
         for row in forms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -18,16 +18,22 @@ from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
 from ptxemu.cli.json_text import json_text
-from ptxemu.cli.kernel import run_kernel
+from ptxemu.cli.kernel import fidelity_of, run_kernel
 from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options, launch_options
 from ptxemu.cli.outcome import duration, show_array, show_stages, verdict
 from ptxemu.cli.progress import Stages, watched
 from ptxemu.cli.subject import given_case, is_case
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
+from ptxemu.text.symbols import plain_name
 
 if TYPE_CHECKING:
+    from ptxemu.api import Kernel
+    from ptxemu.case.runner import CaseRun
     from ptxemu.cli.suite.spread import Spread
+    from ptxemu.device.launch import LaunchResult
+
+    Launch = Callable[[CaseRun, int], LaunchResult]
 
 
 @click.command("run")
@@ -97,7 +103,7 @@ def command(
         if dask is not None and made.checks is not None:
             raise InputError("--check watches launches of one process, not those of --dask")
         spread = None if dask is None else _spread(last, device, dask, jobs, timeout, held)
-        return checked.exit_code(made, _run_case(case, timeout, output_dir, made, print_, style, stages, spread))
+        return checked.exit_code(made, _run_case(case, timeout, output_dir, made, options, style, stages, spread))
 
 
 def _spread(path: Path, device: DeviceChoice, dask: str, jobs: int, timeout: float | None, held: ExitStack) -> Spread:
@@ -111,17 +117,21 @@ def _run_case(
     timeout: float | None,
     output: Path,
     device: Device,
-    printed: tuple[str, ...],
+    options: KernelOptions,
     style: str,
     stages: Stages,
     spread: Spread | None,
 ) -> int:
     said: list[str] = []
     printf = said.append if style == "json" else None  # whose object is all of the output
-    launch = None if spread is None else partial(spread.launch, printf=printf or partial(click.echo, nl=False))
+    launch: Launch | None = None if spread is None else partial(spread.launch, printf=printf or partial(click.echo, nl=False))
+    kernels: dict[str, Kernel] = {}
+    if options.fidelity:
+        launch = _noting(kernels, launch or (lambda run, number: run.launch(case.launches[number], timeout, printf)))
     result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated(), printf=printf, launch=launch)
     parts = spread.times if spread is not None else []
-    selected = [results.select(text, result.arrays, "--print") for text in printed]
+    selected = [results.select(text, result.arrays, "--print") for text in options.print]
+    fidelity = {plain_name(name): fidelity_of(kernel) for name, kernel in kernels.items()}
     if style == "json":
         facts = {
             **_facts(result),
@@ -129,11 +139,14 @@ def _run_case(
             "parts": list(map(asdict, parts)),
             "output": "".join(said),
             "printed": {name: array.tolist() for name, array in selected},
+            **({"fidelity": {name: known.counts for name, known in fidelity.items()}} if options.fidelity else {}),
             **checked.facts(device),
         }
         click.echo(json_text(facts))
     else:
         _show(result, stages.seconds if style == "verbose" else {})
+        for name, known in fidelity.items():
+            click.echo(f"  {name}: {known.line}")
         for part in parts:
             times = f"{duration(part.seconds)} in the kernel, {duration(part.wall_seconds)} in all"
             click.echo(f"  launch {part.launch}, blocks {part.first} to {part.end - 1} on {part.worker}: {times}")
@@ -142,6 +155,17 @@ def _run_case(
     for text in result.warnings:
         say(f"warning: {text}", err=True)
     return 0 if result.passed else Fault.exit_code
+
+
+def _noting(kernels: dict[str, Kernel], launch: Launch) -> Launch:
+    """``launch`` that adds what it launches."""
+
+    def noted(run: CaseRun, number: int) -> LaunchResult:
+        kernel = run.launcher(run.case.launches[number]).kernel
+        kernels[kernel.name] = kernel
+        return launch(run, number)
+
+    return noted
 
 
 def _show(result: CaseResult, stages: Mapping[str, float]) -> None:
