@@ -232,9 +232,10 @@ typedef struct pe_surface_pattern {
   uint32_t x[32], y[32], z[32], layer[32];
 } pe_surface_pattern;
 
-/* pe_surface for all lanes on one surface; coordinates that the geometry lacks are zero. */
+/* pe_surface for all lanes on one surface, whose view is known; coordinates that the geometry lacks are zero. */
 void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
-                      const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data);
+                      const struct pe_surface_view *view, const pe_surface_pattern *pattern, uint32_t x, uint32_t y,
+                      uint32_t z, uint32_t layer, void *data);
 
 /* A typed atomic update of one texel a lane (PE_SU_TYPED): all coordinates are unsigned, b is the second operand, old takes
  * the results (zero where there is no texel); those that the instruction lacks may be NULL. */

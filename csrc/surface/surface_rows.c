@@ -1,5 +1,7 @@
 /* surface_rows.c: surface accesses of warps whose texels form rows of neighbours, of which compiled code does the most by itself:
  * what it knows of a surface, and what it leaves to the runtime. */
+#include <stddef.h>
+#include <string.h>
 #include "layout.h"
 #include "place.h"
 #include "surface_access.h"
@@ -18,10 +20,17 @@ static const pe_surface_desc *plain_surface(const pe_warp *w, uint64_t handle, u
   return ctx->policy.layer_16bit && desc->layers > 1u << 16 ? NULL : desc;
 }
 
+static const pe_surface_desc NOWHERE;
+
 const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
-  static const pe_surface_view nowhere;
   const pe_surface_desc *desc = plain_surface(w, handle, geom);
-  return desc ? &desc->view : &nowhere;
+  return desc ? &desc->view : &NOWHERE.view;
+}
+
+/* The surface of a view, NULL if it has none. */
+static const pe_surface_desc *surface_of(const pe_surface_view *view) {
+  if (view == &NOWHERE.view) return NULL;
+  return (const pe_surface_desc *)((const char *)view - offsetof(pe_surface_desc, view));
 }
 
 /* ---- block linear: 16 bytes lie together in either GOB order --------------------------------------------------------- */
@@ -68,12 +77,11 @@ static bool find_rows(const pe_surface_desc *desc, const pe_surface_pattern *pat
 }
 
 /* Move the lanes group by group; false: not such an access. */
-static bool move_groups(const pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
+static bool move_groups(const pe_surface_site *site, uint32_t mask, const pe_surface_desc *desc,
                         const pe_surface_pattern *pattern, const uint32_t at[4], uint8_t *data) {
   uint32_t size = (uint32_t)site->element * site->count, bytes = 32 / pattern->groups * size;
-  const pe_surface_desc *desc = plain_surface(w, handle, site->geom);
   row rows[4];
-  if (!desc || desc->layout != PE_LAYOUT_BLOCK_LINEAR) return false;
+  if (desc->layout != PE_LAYOUT_BLOCK_LINEAR) return false;
   if ((mask != ~0u && site->kind != PE_SULD_B) || !find_rows(desc, pattern, at, size, rows)) return false;
   for (uint32_t i = 0; i < pattern->groups; i++, data += bytes)
     move_row(desc, &rows[i], data, bytes, size, site->kind != PE_SULD_B);
@@ -90,19 +98,19 @@ static inline uint32_t nearest(uint32_t coordinate, uint32_t extent) {
 /* Load `lanes` texels of `size` bytes from x on; beyond the ends of the row its ends repeat. */
 static inline void load_clamped(const uint8_t *start, int64_t x, int64_t row_bytes, uint8_t *data, uint32_t lanes,
                                 uint32_t size) {
-  for (uint32_t i = 0; i < lanes; i++, x += size, data += size) {
-    int64_t at = x < 0 ? 0 : x < row_bytes ? x : row_bytes - size;
-    pe_move(data, start + at, size);
-  }
+  int64_t end = x + (int64_t)lanes * size, first = x < 0 ? 0 : x, last = end < row_bytes ? end : row_bytes;
+  if (first < last) memcpy(data + (first - x), start + first, (size_t)(last - first));
+  for (; x < end && x < 0; x += size, data += size) pe_move(data, start, size);
+  if (x < last) data += last - x, x = last;
+  for (; x < end; x += size, data += size) pe_move(data, start + row_bytes - size, size);
 }
 
 /* Load lanes of a pitch surface of which some are beyond an edge that repeats, group by group; false: not such an access. */
-static bool load_edges(const pe_warp *w, const pe_surface_site *site, uint64_t handle, const pe_surface_pattern *pattern,
+static bool load_edges(const pe_surface_site *site, const pe_surface_desc *desc, const pe_surface_pattern *pattern,
                        const uint32_t at[4], uint8_t *data) {
   uint32_t size = (uint32_t)site->element * site->count, lanes = 32 / pattern->groups;
   if (site->kind != PE_SULD_B || site->clamp != PE_CLAMP_NEAREST || site->flags & PE_SITE_UNSIGNED_X) return false;
-  const pe_surface_desc *desc = plain_surface(w, handle, site->geom);
-  if (!desc || desc->layout == PE_LAYOUT_BLOCK_LINEAR) return false;
+  if (desc->layout == PE_LAYOUT_BLOCK_LINEAR) return false;
   const pe_surface_level *level = &desc->level[0];
   if (level->row_bytes < size || level->row_bytes % size || level->row_bytes > INT32_MAX) return false;
   if (level->height > INT32_MAX || level->depth > INT32_MAX) return false;
@@ -119,14 +127,15 @@ static bool load_edges(const pe_warp *w, const pe_surface_site *site, uint64_t h
   return true;
 }
 
-void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle,
+void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, uint64_t handle, const pe_surface_view *view,
                       const pe_surface_pattern *pattern, uint32_t x, uint32_t y, uint32_t z, uint32_t layer, void *data) {
+  const pe_surface_desc *desc = surface_of(view);
   const uint32_t at[4] = {x, y, z, layer};
   int32_t lanes[3][32];
   uint32_t layers[32];
   uint64_t handles[32];
-  if (!mask || move_groups(w, site, mask, handle, pattern, at, data)) return;
-  if (load_edges(w, site, handle, pattern, at, data)) return;
+  if (!mask || (desc && (move_groups(site, mask, desc, pattern, at, data) || load_edges(site, desc, pattern, at, data))))
+    return;
   for (uint32_t i = 0; i < 32; i++) {
     lanes[0][i] = (int32_t)(x + pattern->x[i]);
     lanes[1][i] = (int32_t)(y + pattern->y[i]);

@@ -316,7 +316,7 @@ class LoopedBuilder(FunctionBuilder):
         running, warps, stride = (ctx.field(name) for name in ("running", "warps", "warp_stride"))
         parts += [*ctx.head, *self._bounds(warps, stride), "  br label %turn", "turn:"]
         parts += [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
-        parts += [f"  store volatile ptr %w, ptr {running}, align 8"]
+        parts += [f"  store atomic ptr %w, ptr {running} monotonic, align 8"]
         parts += [*self._place(), *ctx.prologue, *self._nothing_known(), *self._dispatch(), *self.beginning]
         parts += [f"  br label %{first}", *ctx.lines]
         return "\n".join([*parts, "}"])

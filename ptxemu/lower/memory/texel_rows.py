@@ -92,7 +92,7 @@ def _view(ctx: Context, rows: Rows) -> str:
     arguments = (("ptr", ctx.any_warp), ("i64", rows.handle), ("i32", geometry))
     return ctx.kept(
         f"view {rows.handle} {geometry}",
-        lambda: ctx.call("ptr", "pe_surface_view_of", *arguments, attributes="nounwind willreturn memory(none)"),
+        lambda: ctx.call("ptr", "pe_surface_view_of", *arguments, attributes="nounwind willreturn speculatable memory(none)"),
     )
 
 
@@ -195,7 +195,7 @@ def call(ctx: Context, op: Op, rows: Rows, site: str, data: str) -> None:
     bases = [("i32", at.base if at else "0") for at in given]
     ctx.call(
         "void", "pe_surface_lanes", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(ctx.mask_of(op))),
-        ("i64", rows.handle), ("ptr", _pattern(ctx, rows, given)), *bases, ("ptr", data),
+        ("i64", rows.handle), ("ptr", _view(ctx, rows)), ("ptr", _pattern(ctx, rows, given)), *bases, ("ptr", data),
     )  # fmt: skip
 
 
