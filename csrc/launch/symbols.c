@@ -17,7 +17,8 @@ unsigned __int128 __umodti3(unsigned __int128 a, unsigned __int128 b);
 
 #define NAMED(name, function) {name, (void (*)(void))(function)}
 #define SYMBOL(function) NAMED(#function, function)
-#define LANE_UPDATES(size) SYMBOL(pe_add_##size), SYMBOL(pe_and_##size), SYMBOL(pe_or_##size), SYMBOL(pe_xor_##size)
+#define LANE_UPDATE(name, size) SYMBOL(pe_##name##_##size), SYMBOL(pe_##name##_same_##size)
+#define LANE_UPDATES(size) LANE_UPDATE(add, size), LANE_UPDATE(and, size), LANE_UPDATE(or, size), LANE_UPDATE(xor, size)
 #define LANE_ACCESSES(size) SYMBOL(pe_gather_##size), SYMBOL(pe_scatter_##size)
 
 static const pe_symbol SYMBOLS[] = {

@@ -70,6 +70,12 @@ LANE_ACCESSES(strong_128, unsigned __int128, VOLATILE_READ, VOLATILE_WRITE)
       uint##size##_t *word = (uint##size##_t *)(uintptr_t)(base + offsets[i]);                   \
       *word operator words[i];                                                                   \
     }                                                                                            \
+  }                                                                                              \
+  void pe_##name##_same_##size(uint64_t base, const uint32_t *offsets, uint##size##_t value) {   \
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) {                                               \
+      uint##size##_t *word = (uint##size##_t *)(uintptr_t)(base + offsets[i]);                   \
+      *word operator value;                                                                      \
+    }                                                                                            \
   }
 #define LANE_UPDATES(size)   \
   LANE_UPDATE(add, size, +=) \

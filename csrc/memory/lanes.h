@@ -35,14 +35,19 @@ PE_LANE_ACCESSES(strong_64)
 PE_LANE_ACCESSES(strong_128)
 #undef PE_LANE_ACCESSES
 
-/* Update the words of so many bits at base + offsets[i], of all lanes in order. No other thread touches that memory. */
-#define PE_LANE_UPDATES(size)                                                              \
-  void pe_add_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words); \
-  void pe_and_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words); \
-  void pe_or_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words);  \
-  void pe_xor_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words);
-PE_LANE_UPDATES(32)
-PE_LANE_UPDATES(64)
-#undef PE_LANE_UPDATES
+/* Update the words of so many bits at base + offsets[i], of all lanes in order, with a word of each or the same value. No other
+ * thread touches that memory. */
+#define PE_LANE_UPDATE(name, size)                                                              \
+  void pe_##name##_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words); \
+  void pe_##name##_same_##size(uint64_t base, const uint32_t *offsets, uint##size##_t value);
+PE_LANE_UPDATE(add, 32)
+PE_LANE_UPDATE(and, 32)
+PE_LANE_UPDATE(or, 32)
+PE_LANE_UPDATE(xor, 32)
+PE_LANE_UPDATE(add, 64)
+PE_LANE_UPDATE(and, 64)
+PE_LANE_UPDATE(or, 64)
+PE_LANE_UPDATE(xor, 64)
+#undef PE_LANE_UPDATE
 
 #endif

@@ -72,6 +72,19 @@ def test_sums_of_64_bits() -> None:
     np.testing.assert_array_equal(found.view("u8"), table)
 
 
+@pytest.mark.parametrize("word", ["add.u32", "and.b32", "or.b32", "xor.b32", "add.u64", "and.b64", "or.b64", "xor.b64"])
+def test_all_lanes_have_one_value(word: str) -> None:
+    places = [8 * (lane * lane % 5) for lane in range(64)]
+    wide = word.endswith("64")
+    instruction = f"mov.u32 %r11, 21; mov.u64 %rd5, 90194313237; red.shared.{word} [%r8], {'%rd5' if wide else '%r11'};"
+    table = np.full(128, 7, "u4").view("u8" if wide else "u4")
+    update = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[word[:-4]]
+    for place in places:
+        at = place // table.itemsize
+        table[at] = update(table[at], table.dtype.type(90194313237 if wide else 21))
+    np.testing.assert_array_equal(launch(instruction, places)[0], table.view("u4"))
+
+
 @pytest.mark.parametrize(("place", "message"), [(512, "illegal address"), (0xFFFFFFFC, "illegal address"), (2, "misaligned")])
 @pytest.mark.parametrize("instruction", ["red.shared.max.u32 [%r8], 9;", "atom.shared.cas.b32 %r9, [%r8], 7, 8;"])
 def test_lanes_before_the_one_that_faults(instruction: str, place: int, message: str) -> None:

@@ -71,11 +71,11 @@ def atomic(ctx: Context, op: Op) -> None:
     note_position(ctx, op, found.space)
     tell_release(ctx, found)
     addresses = vector_addresses(ctx, found)
-    data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
     wanted = any(dst is not None for dst in op.dsts)
     old = ctx.temporary(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
 
     def call(name: str, place: str) -> list[str]:
+        data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
         ctx.call(
             "void", name, ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(found.mask)),
             ("ptr", ctx.in_memory("i64", place)), ("ptr", data[0]), ("ptr", data[1]), ("ptr", old),
@@ -86,8 +86,13 @@ def atomic(ctx: Context, op: Op) -> None:
         return call("pe_atomic_shared", physical_lanes(ctx, found, addresses))
 
     def apart() -> list[str]:
-        name = f"pe_{op.mods['op']}_{kind.bits}"
-        ctx.call("void", name, ("i64", ctx.field("shared_base")), ("ptr", ctx.in_memory("i32", found.narrow)), ("ptr", data[0]))
+        name, bits = f"pe_{op.mods['op']}", f"i{kind.bits}"
+        if ctx.is_uniform(operands[0]):
+            name, words = name + "_same", (bits, ctx.convert(ctx.scalar_of(operands[0], kind), kind.llvm, bits, False))
+        else:
+            words = "ptr", lane_data(ctx, operands[0], kind)
+        places = ctx.in_memory("i32", found.narrow)
+        ctx.call("void", f"{name}_{kind.bits}", ("i64", ctx.field("shared_base")), ("ptr", places), words)
         return []
 
     def served() -> list[str]:
