@@ -1,4 +1,4 @@
-"""Code asks for what the next CTA will read, outside of loops, and what is not there does no harm."""
+"""Code asks for what the next CTA will read, or a later trip of a loop with strides, and what is not there does no harm."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ AT = "ld.param.u64 %rd1, [out]; mul.wide.s32 %rd2, %r0, 4; add.s64 %rd1, %rd1, %
 ONCE = "ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+8]; add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"
 LOOP = "L: ld.global.u32 %r1, [%rd1]; add.u64 %rd1, %rd1, 512; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;"
 
+STRIDES = """
+mov.u32 %r4, %nctaid.x; mul.wide.u32 %rd5, %r4, 128; mov.u32 %r5, 0;
+L: ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; add.u64 %rd1, %rd1, %rd5; add.u32 %r5, %r5, %r2;
+setp.lt.u32 %p1, %r5, %r1; @%p1 bra L;"""
 
-@pytest.mark.parametrize(("body", "count"), [(ONCE, 2), (LOOP, 0)])
+
+@pytest.mark.parametrize(("body", "count"), [(ONCE, 2), (LOOP, 0), (STRIDES, 2)])
 def test_code(body: str, count: int) -> None:
     """Two lines for two loads off one base."""
     text = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + AT + body)), "k", compile.Options(), "llvm"))

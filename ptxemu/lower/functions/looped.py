@@ -202,6 +202,10 @@ class LoopedBuilder(FunctionBuilder):
         self.record = -(-len(self.ctx.widenings) * bytes_of("i64") // records.ALIGN) * records.ALIGN
         return self.ctx.once("corrections", records.at(0))
 
+    def _begin(self, block: Block) -> None:
+        super()._begin(block)
+        self.ctx.in_strides = any(block in loop.blocks for loop in self.survivors.loops.values())
+
     # -- barriers
 
     def _segment(self, segment: Segment) -> None:

@@ -1,4 +1,4 @@
-"""Prefetching for the next CTA.
+"""Prefetching for the next CTA, and for later trips of a loop with strides.
 
 A CTA of 32x8 threads goes through a piece of each of eight rows, and the next one through the pieces to the right of them.  Such
 pieces are too short for the processor to see a stream in any row.  So each warp asks for what lies behind its own piece.
@@ -10,29 +10,50 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import Context
 
 LINE = 64  # bytes of the cache
+TRIPS = 8  # of a loop with strides: how far ahead to ask
 MOST = 256  # bytes behind which the processor has seen the stream
 
 
 def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     """Ask for as many bytes as the warp accesses from ``pointer`` on, behind them; once in a block for accesses of one ``key``.
 
-    In loops it is not known what comes next, and in wider blocks the processor sees the stream.
+    In wider blocks the processor sees the stream. In loops it is not known what comes next but in those with strides, where it is
+    for a later trip.
     """
-    if ctx.in_loop or bytes > MOST:
+    if bytes > MOST or (ctx.in_loop and not ctx.in_strides):
         return
 
     def ask() -> list[str]:
-        ctx.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        for offset in range(bytes, 2 * bytes, LINE):
-            at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-            ctx.stmt(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+        _ask(ctx, pointer, bytes, bytes)
         return []
 
     def emit() -> str:
-        ctx.when(_narrow(ctx), ask, None, [])
+        if ctx.in_strides:
+            _ask(ctx, _later(ctx, pointer), 0, bytes)
+        else:
+            ctx.when(_narrow(ctx), ask, None, [])
         return "done"
 
     ctx.kept(f"ahead {key}", emit)
+
+
+def _ask(ctx: Context, pointer: str, start: int, bytes: int) -> None:
+    """Ask for so many bytes, from ``start`` bytes behind a pointer on."""
+    ctx.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    for offset in range(start, start + bytes, LINE):
+        at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        ctx.stmt(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+
+
+def _later(ctx: Context, pointer: str) -> str:
+    """Where a pointer will be some trips later, if it goes on as from the trip before to this one."""
+    slot, at = ctx.alloca("i64"), ctx.inst(f"ptrtoint ptr {pointer} to i64")
+    ctx.prologue.append(f"  store i64 0, ptr {slot}, align 8")
+    before = ctx.inst(f"load i64, ptr {slot}, align 8")
+    ctx.stmt(f"store i64 {at}, ptr {slot}, align 8")
+    step = ctx.scalar.bin("mul", "i64", ctx.scalar.bin("sub", "i64", at, before), str(TRIPS))
+    first = ctx.scalar.icmp("eq", "i64", before, "0")  # since the turn of the warp began
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {ctx.scalar.select(first, 'i64', '0', step)}")
 
 
 def _narrow(ctx: Context) -> str:
