@@ -47,6 +47,7 @@ bench: $(READY)
 	mkdir -p out && $(BIN)/python bench/run.py --json out/bench.json && $(BIN)/python bench/front.py
 	$(BIN)/python bench/compile.py --json out/compile.json
 	$(if $(shell command -v nvcc),$(BIN)/python bench/launch.py --json out/launch.json)
+	$(BIN)/python bench/checkers.py --json out/checkers.json && $(BIN)/python bench/seeded.py --json out/seeded.json
 
 # What is right, under all checkers.
 SILENT := tests/kernels/test_corpus.py tests/kernels/test_modules.py tests/kernels/test_modules_async.py \

@@ -10,6 +10,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.checkers.findings import Finding, Other, grouped, summary
 from ptxemu.checkers.kinds import KINDS, NAMES, observed_of
 from ptxemu.checkers.lines import Line, ProgramLines
+from ptxemu.checkers.suppressions import Suppression
 from ptxemu.ir.observed import Observed
 from ptxemu.text.errors import Dim3
 from ptxemu.text.source import SourceFile
@@ -29,6 +30,7 @@ class Checks:
         self._lock = Lock()
         self._programs: dict[int, tuple[str, ProgramLines]] = {}
         self._found: list[Finding] = []
+        self._suppressions: list[Suppression] = []
         codes = 0
         for name in names:
             codes |= KINDS[name].code
@@ -50,17 +52,28 @@ class Checks:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found up to now, one finding for each place."""
+        """What was found up to now and is not suppressed, one finding for each place."""
         with self._lock:
             self._collect()
-            return grouped(self._found)
+            return [one for one in grouped(self._found) if not self._is_suppressed(one)]
+
+    def suppress(self, *texts: str) -> None:
+        """Leave out findings: ``race:kernel=reduce:file=sum.cu:line=10-12`` (docs/checkers.md). Raises InputError."""
+        with self._lock:
+            self._suppressions += map(Suppression.parse, texts)
+
+    def _is_suppressed(self, finding: Finding) -> bool:
+        return any(item.matches(finding) for item in self._suppressions)
 
     @property
     def summary(self) -> str:
         """What was checked, and how much was found, in one line."""
         found, counts = self.findings, ffi.new("pe_checked *")
         lib.pe_checker_counts(self._checker, counts)
-        return summary(self.names, counts.launches, found, counts.dropped, counts.lost)
+        with self._lock:
+            known = sum(map(self._is_suppressed, grouped(self._found)))
+        told = summary(self.names, counts.launches, found, counts.dropped, counts.lost)
+        return told + (f", {known} suppressed" if known else "")
 
     def clear(self) -> None:
         """Forget what was found."""

@@ -24,12 +24,15 @@ Command = Callable[..., Any]
 
 
 def check_option(command: Command) -> Command:
-    """Give a command ``--check`` as a part of its argument ``device``: below :func:`device_options`."""
+    """Give a command ``--check`` and ``--suppress`` as parts of its argument ``device``: below :func:`device_options`."""
 
     @click.option("--check", metavar="NAMES", help="Look for errors: memory ... or all, with commas (docs/checkers.md).")
+    @click.option(
+        "--suppress", multiple=True, metavar="FINDINGS", help="Leave out: race:kernel=reduce:file=sum.cu:line=10-12 ..."
+    )
     @functools.wraps(command)
-    def wrapped(check: str | None, device: DeviceChoice, **others: Any) -> Any:
-        return command(device=replace(device, check=check), **others)
+    def wrapped(check: str | None, suppress: tuple[str, ...], device: DeviceChoice, **others: Any) -> Any:
+        return command(device=replace(device, check=check, suppress=suppress), **others)
 
     return wrapped
 

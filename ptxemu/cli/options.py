@@ -12,6 +12,7 @@ import click
 
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.device.device import ENGINES, Device, default_device
+from ptxemu.text.errors import InputError
 
 Command = Callable[..., Any]
 LAUNCH_OPTIONS = (
@@ -29,12 +30,18 @@ class DeviceChoice:
     engine: str | None = None
     like: str | None = None
     check: str | None = None
+    suppress: tuple[str, ...] = ()
 
     def make(self) -> Device:
         """The device that is asked for: the default one, if nothing is said."""
         if self == DeviceChoice():
             return default_device()
-        return Device(self.memory, self.workers, engine=self.engine or ENGINES[0], like=self.like or "", check=self.check or "")
+        made = Device(self.memory, self.workers, engine=self.engine or ENGINES[0], like=self.like or "", check=self.check or "")
+        if self.suppress:
+            if made.checks is None:
+                raise InputError("--suppress leaves out what --check finds: give that, too")
+            made.checks.suppress(*self.suppress)
+        return made
 
     def share_of(self, count: int) -> DeviceChoice:
         """The choice of one of several processes that share the processors of this machine."""
@@ -43,7 +50,7 @@ class DeviceChoice:
     def arguments(self) -> list[str]:
         """The options that say the same."""
         options = {"--memory": self.memory, "--workers": self.workers, "--engine": self.engine, "--like": self.like}
-        given = {**options, "--check": self.check}.items()
+        given = [*options.items(), ("--check", self.check), *(("--suppress", text) for text in self.suppress)]
         return [text for name, value in given if value is not None for text in (name, str(value))]
 
 

@@ -1,0 +1,87 @@
+"""Errors that are planted in right programs, and how many of them the checkers find.
+
+    python bench/seeded.py [--json FILE] [NAME ...]
+
+In the kernels of the bench, at small sizes: each barrier and each fence is taken out, one at a time, and each array is made one
+byte shorter. A mutant counts as found if there is any finding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cases import CASES, Case, make
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from sides import KERNELS, Emulated
+
+import ptxemu
+from ptxemu.text.errors import Fault, LaunchTimeout
+
+ORDERING = re.compile(r"^\s*(bar\.sync|barrier\.sync|bar\.warp\.sync|membar|fence)\b[^;\n]*;", re.MULTILINE)
+KINDS = {"bar": "barrier", "barrier": "barrier", "membar": "fence", "fence": "fence"}
+SHORTER = "shorter array"
+
+
+def mutants(text: str, case: Case) -> Iterator[tuple[str, str, int]]:
+    """What kind of error, the text with it, and the argument that is made shorter, or -1."""
+    for match in ORDERING.finditer(text):
+        yield KINDS[match[1].partition(".")[0]], text[: match.start()] + text[match.end() :], -1
+    for index, argument in enumerate(case.arguments):
+        if isinstance(argument, np.ndarray):
+            yield SHORTER, text, index
+
+
+def is_found(name: str, text: str, case: Case, shorter: int) -> bool:
+    with ptxemu.Device(memory="1 GiB", check="all") as device:
+        items: list[Any] = [Emulated._item(device, argument) for argument in case.arguments]
+        if shorter >= 0:
+            array = case.arguments[shorter]
+            assert isinstance(array, np.ndarray)
+            items[shorter] = device.to_device(array.reshape(-1).view(np.uint8)[:-1])
+        module = ptxemu.loads(text, device=device)
+        try:
+            module[name][case.grid, case.block](*items, shared=case.shared, timeout=30)
+        except (Fault, LaunchTimeout):
+            return True
+        return device.checks is not None and bool(device.checks.findings)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    planted: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    missed = []
+    for name in given.names or CASES:
+        case, text = make(name, small=True), (KERNELS / f"{name}.ptx").read_text()
+        for number, (kind, mutant, shorter) in enumerate(mutants(text, case)):
+            planted[kind] += 1
+            if is_found(name, mutant, case, shorter):
+                seen[kind] += 1
+            else:
+                missed.append(f"{name}, number {number}: {kind}")
+    table = Table("planted", "mutants", "found", box=SIMPLE_HEAD)
+    for kind, count in planted.items():
+        table.add_row(kind, str(count), str(seen[kind]))
+    Console().print(table)
+    for text in missed:
+        print(f"missed: {text}")
+    if given.json is not None:
+        given.json.write_text(json.dumps({kind: [seen[kind], count] for kind, count in planted.items()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
