@@ -137,6 +137,7 @@ static pe_extent variable_near(const pe_extents *extents, const pe_extent *all, 
 }
 
 static void forget_variables(pe_extents *extents, const pe_extent *all) {
+  if (!extents->variable_count) return;
   size_t first = variables_up_to(extents, all->address - 1), end = variables_up_to(extents, all->address + all->size - 1);
   memmove(&extents->variables[first], &extents->variables[end],
           (extents->variable_count - end) * sizeof *extents->variables);
