@@ -121,7 +121,7 @@ class Uniformity:
         for block in self.structure.order:
             self._phis(block)
             for op in block.ops:
-                if len(op.dsts) == 1 and op.dsts[0] in varying:
+                if len(op.dsts) == 1 and varying.issuperset(op.dsts):
                     continue
                 results = self.results(op)
                 for dst in op.dsts:

@@ -23,8 +23,16 @@ from ptxemu.text.suggestions import closest
 __all__ = ["check"]
 
 PARAMETERS_END = re.compile(r"[\s(]*\)")
-SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-"""Functions that the driver provides."""
+GRAPH_CALLS = (
+    "Launch",
+    "SetConditional",
+    "KernelNodeSetEnabled",
+    "KernelNodeSetParam",
+    "KernelNodeSetGridDim",
+    "KernelNodeUpdatesApply",
+)
+SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail", *(f"cudaGraph{name}" for name in GRAPH_CALLS)})
+"""Functions that the driver provides, so that ptxas 13.0 does not ask for their definitions."""
 
 
 def check(tree: ast.Module, source: SourceFile, diagnostics: Diagnostics) -> Module:

@@ -87,7 +87,7 @@ def test_tools_of_cuda(tmp_path, monkeypatch, capsys):
     assert facts(capsys)["tools"]["nvcc"]["version"] == "unknown"
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"record", "shrink", "diff"}))
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"record", "shrink", "diff", "debug"}))
 def test_verbs_have_json(command, capsys):
     assert run([command, "--help"]) == 0
     assert "--json" in capsys.readouterr().out
