@@ -89,7 +89,7 @@ def test_each_case_has_its_own_process(folder, capfd):
     for name, text in {"good": "y", "bad": "y + 1", "wrong": "y +"}.items():
         Path(f"{name}.toml").write_text(CASE.format(name="hello", expect=f'outputs.y.expression = "{text}"'))
     Path("slow.toml").write_text(CASE.format(name="endless", expect='outputs.y.expression = "y"'))
-    assert run(["test", ".", "--isolate", "--max-seconds", "10", "--json", "results.json"]) == 4
+    assert run(["test", ".", "--isolate", "--max-seconds", "6", "--json", "results.json"]) == 4
     cases = {case["title"]: case for case in json.loads(Path("results.json").read_text())["cases"]}
     statuses = {Path(title).stem: case["status"] for title, case in cases.items()}
     assert statuses == {"good": "passed", "bad": "failed", "wrong": "error", "slow": "killed"}

@@ -85,7 +85,7 @@ threads = [threading.Thread(target=compile_on, args=[number]) for number in rang
 for thread in threads:
     thread.start()
 codes = []
-for child in range(15):
+for child in range(7):
     pid = os.fork()
     if not pid:
         try:

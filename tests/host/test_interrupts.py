@@ -62,7 +62,7 @@ print("raised" if raised > 20 else "no interrupt came")
 
 @pytest.mark.parametrize("place", ["launch", "wait"])
 def test_a_storm_of_signals(place):
-    command = [sys.executable, "-c", STORM, place, "100"]
+    command = [sys.executable, "-c", STORM, place, "50"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=ROOT)
     assert (done.returncode, done.stdout) == (0, "raised\n"), done.stderr
 

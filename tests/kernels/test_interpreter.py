@@ -25,6 +25,9 @@ SMALLER = {
     "mandelbrot": {"[19, 57]": "[2, 3]", "600": "60", "450": "20", "0.005": "0.05"},
     "matmul": {"[13, 10]": "[3, 2]", "150": "30", "200": "40", "170": "34"},
     "saxpy": {"4096": "16", "1048576": "4090"},
+    "histogram": {"grid = 24": "grid = 3", "1000003": "50003"},
+    "rotate": {"[13, 15]": "[3, 4]", "200": "40", "120": "30"},
+    "picture": {"[13, 25]": "[3, 5]", "200": "40"},
 }
 """What is changed in the cases of samples that would take minutes, one lane after another."""
 

@@ -219,7 +219,7 @@ def check_straight(steps: list[Step], block: Extent, words: tuple[int, int], wid
     np.testing.assert_array_equal(out, np.array(expected, dtype=np.uint64), err_msg=ptx)
 
 
-@settings(SETTINGS, max_examples=40)
+@settings(SETTINGS, max_examples=25)
 @given(*ARGUMENTS)
 def test_every_lane_is_exact(steps: list[Step], block: Extent, words: tuple[int, int], wide: int) -> None:
     check_straight(steps, block, words, wide)

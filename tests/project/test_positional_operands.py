@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 
 from tests.support.places import PACKAGE
 
@@ -34,6 +35,7 @@ def positions(tree: ast.Module) -> int:
     )
 
 
+@cache
 def found() -> Counter[str]:
     places = {path.relative_to(PACKAGE): path for path in sorted(PACKAGE.rglob("*.py"))}
     texts = {place.as_posix(): path for place, path in places.items() if place.parts[0] not in ROOMS}
