@@ -4,6 +4,7 @@
 #include "px_flat.h"
 #include "px_graph.h"
 #include "px_runtime.h"
+#include "bisect.h"
 
 enum { FREE_ON_LAUNCH = 1, UPLOAD = 2, USE_PRIORITY = 8 };
 
@@ -152,14 +153,7 @@ PX_API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
 
 /* The step of a node; NULL: the graph that was instantiated has had no such node. */
 static px_step *step_of(const px_flat *all, unsigned long long id) {
-  size_t low = 0, high = all->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (all->index[middle][0] < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = PE_FIRST_NOT(middle, all->count, all->index[middle][0] < id);
   return low < all->count && all->index[low][0] == id ? &all->step[all->index[low][1]] : NULL;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "px_graph.h"
+#include "bisect.h"
 
 /* ---- plans ---- */
 
@@ -187,15 +188,8 @@ static size_t find_places(const px_flat *all, size_t *place, size_t *waits, size
   for (size_t i = 0; i < all->count; i++)
     if (!waits[i]) queue[queued++] = i;
   for (size_t at = 0; at < queued; at++) {
-    size_t low = 0, high = all->edges;
     place[queue[at]] = at;
-    while (low < high) {
-      size_t middle = low + (high - low) / 2;
-      if (all->edge[middle][0] < queue[at])
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    size_t low = PE_FIRST_NOT(middle, all->edges, all->edge[middle][0] < queue[at]);
     for (; low < all->edges && all->edge[low][0] == queue[at]; low++)
       if (!--waits[all->edge[low][1]]) queue[queued++] = all->edge[low][1];
   }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include "extents.h"
 #include "internal.h"
+#include "bisect.h"
 
 #define GRANULE 16ull /* of the heap */
 #define FREED 0x80000000u
@@ -97,15 +98,7 @@ static bool near_heap_block(const pe_extents *extents, uint64_t address, uint64_
 
 /* How many variables begin at or before an address. */
 static size_t variables_up_to(const pe_extents *extents, uint64_t address) {
-  size_t low = 0, high = extents->variable_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (extents->variables[middle].address <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return PE_FIRST_NOT(middle, extents->variable_count, extents->variables[middle].address <= address);
 }
 
 void pe_extents_named(pe_extents *extents, uint64_t address, uint64_t size, const char *name) {

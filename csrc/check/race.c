@@ -175,14 +175,7 @@ void pe_race_ended(pe_checker *checker, const pe_config *config) {
 }
 
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size) {
-  pe_shadow *shadow = &checker->race.shadow;
-  for (uint64_t word = address & ~3ull; word < pe_sum(address, size); word += 4) {
-    pe_chunk *chunk = pe_shadow_chunk(shadow, word);
-    if (!chunk) return;
-    pe_chunk_lock(chunk);
-    memset(pe_shadow_cell(shadow, chunk, word), 0, sizeof(cell));
-    pe_chunk_unlock(chunk);
-  }
+  pe_shadow_clear(&checker->race.shadow, address, size);
 }
 
 /* ---- what puts accesses in an order ---- */

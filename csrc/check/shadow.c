@@ -1,8 +1,10 @@
 /* shadow.c: memory beside device memory, for checkers. */
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include "shadow.h"
 #include "arena.h"
+#include "checked.h"
 #include "internal.h"
 
 bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, size_t cell) {
@@ -31,6 +33,20 @@ pe_chunk *pe_shadow_chunk(pe_shadow *shadow, uint64_t address) {
   free(made);
   if (!chunk) shadow->lost++;
   return chunk;
+}
+
+void pe_shadow_clear(pe_shadow *shadow, uint64_t address, uint64_t size) {
+  uint64_t first = (address - shadow->base) / 4, end = (pe_round_up(pe_sum(address - shadow->base, size), 4)) / 4;
+  for (uint64_t next; first < end; first = next) {
+    uint64_t number = first / PE_SHADOW_WORDS, begin = first % PE_SHADOW_WORDS;
+    next = (number + 1) * PE_SHADOW_WORDS < end ? (number + 1) * PE_SHADOW_WORDS : end;
+    if (number >= shadow->chunks) return;
+    pe_chunk *chunk = atomic_load_explicit(&shadow->chunk[number], memory_order_acquire);
+    if (!chunk) continue;
+    pe_chunk_lock(chunk);
+    memset(chunk->cells + begin * shadow->cell, 0, (next - first) * shadow->cell);
+    pe_chunk_unlock(chunk);
+  }
 }
 
 void pe_chunk_lock(pe_chunk *chunk) {

@@ -27,6 +27,9 @@ void pe_shadow_end(pe_shadow *shadow);
 /* The chunk of an address, made of zeros at the first use and counted as memory of the device; NULL: there is none. */
 pe_chunk *pe_shadow_chunk(pe_shadow *shadow, uint64_t address);
 
+/* Nothing is known any more of the words of some bytes. Where nothing was kept, nothing is made. */
+void pe_shadow_clear(pe_shadow *shadow, uint64_t address, uint64_t size);
+
 static inline void *pe_shadow_cell(const pe_shadow *shadow, pe_chunk *chunk, uint64_t address) {
   return chunk->cells + (address - shadow->base) / 4 % PE_SHADOW_WORDS * shadow->cell;
 }

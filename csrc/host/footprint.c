@@ -1,34 +1,21 @@
 /* footprint.c: which CTA of a launch has written, updated or read which bytes of some allocations. */
 #include "footprint.h"
 #include <stdbool.h>
+#include "bisect.h"
 
 /* Workers note what they do at the same time; which of them is kept for a byte that several touch does not matter. */
 #define GET(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #define SET(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELAXED)
 
 static const pe_footprint_area *area_at(const pe_footprint *footprint, uint64_t address) {
-  uint64_t low = 0, high = footprint->area_count;
-  while (low < high) {
-    uint64_t middle = low + (high - low) / 2;
-    if (footprint->areas[middle].address <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = PE_FIRST_NOT(middle, footprint->area_count, footprint->areas[middle].address <= address);
   const pe_footprint_area *found = low ? &footprint->areas[low - 1] : NULL;
   return found && address - found->address < found->size ? found : NULL;
 }
 
 /* The code of the update at a position, or 0: its order matters. */
 static uint32_t update_at(const pe_footprint *footprint, uint32_t pos) {
-  uint64_t low = 0, high = footprint->update_count;
-  while (low < high) {
-    uint64_t middle = low + (high - low) / 2;
-    if (footprint->updates[middle].pos < pos)
-      low = middle + 1;
-    else
-      high = middle;
-  }
+  size_t low = PE_FIRST_NOT(middle, footprint->update_count, footprint->updates[middle].pos < pos);
   return low < footprint->update_count && footprint->updates[low].pos == pos ? footprint->updates[low].code : 0;
 }
 

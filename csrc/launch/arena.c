@@ -13,6 +13,7 @@
 #include "exclusive.h"
 #include "internal.h"
 #include "runtime.h"
+#include "bisect.h"
 
 #define ALIGNMENT 256ull
 #define HUGE_PAGE (2ull << 20)
@@ -107,15 +108,8 @@ static bool decommit(uint64_t start, uint64_t length) {
 
 /* Index of the block that contains the address; 0 or the last for addresses outside the arena. */
 static size_t find_block(const pe_arena *arena, uint64_t address) {
-  size_t low = 0, high = arena->count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (arena->blocks[middle].start <= address)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  size_t above = PE_FIRST_NOT(middle, arena->count, arena->blocks[middle].start <= address);
+  return above ? above - 1 : 0;
 }
 
 static bool grow(pe_arena *arena, size_t extra) {

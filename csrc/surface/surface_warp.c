@@ -9,6 +9,7 @@
 #include "internal.h"
 #include "launch.h"
 #include "place.h"
+#include "bisect.h"
 #include "surface_grid.h"
 
 /* One instruction. */
@@ -388,16 +389,8 @@ void pe_typed_atomic(pe_warp *w, const pe_surface_site *site, uint32_t mask, con
 /* The entry of a header in its pool, or NULL. */
 static const uint32_t *find_header(const uint32_t *pool, uint32_t index) {
   const uint32_t *entries = pool + 1;
-  uint32_t low = 0, high = pool[0];
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (entries[2 * middle] == index) return &entries[2 * middle];
-    if (entries[2 * middle] < index)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return NULL;
+  size_t found = PE_FIRST_NOT(middle, pool[0], entries[2 * middle] < index);
+  return found < pool[0] && entries[2 * found] == index ? &entries[2 * found] : NULL;
 }
 
 void pe_headers(pe_warp *w, const uint32_t *pool, uint32_t n, const uint32_t *word, uint64_t *handle) {
