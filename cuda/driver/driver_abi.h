@@ -164,14 +164,7 @@ typedef struct CUlaunchConfig {
   unsigned numAttrs;
 } CUlaunchConfig;
 
-typedef struct CUmemPoolProps {
-  int allocType, handleTypes;
-  cudaMemLocation location;
-  void *win32SecurityAttributes;
-  size_t maxSize;
-  unsigned short usage;
-  unsigned char reserved[54];
-} CUmemPoolProps;
+typedef cudaMemPoolProps CUmemPoolProps;
 
 /* ---- graphs ---- */
 

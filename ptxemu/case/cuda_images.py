@@ -118,9 +118,11 @@ class CudaImages:
         return {name: self._texels(item) for name, item in surfaces.items()}
 
     def _texels(self, item: SurfaceObject) -> Array:
-        found = np.ascontiguousarray(item.copy_to_host())
-        if id(item.surface) in self._arrays:
-            self._copy(item.surface, self._arrays[id(item.surface)], found, to_array=False)
+        array = self._arrays.get(id(item.surface))
+        if array is None:
+            return item.copy_to_host()
+        found = np.empty(item.shape, item.dtype)
+        self._copy(item.surface, array, found, to_array=False)
         return found
 
     def _resource(self, name: str) -> Resource:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptxemu._runtime import lib
+from ptxemu.device.launch_limits import Shape
 from ptxemu.interpreter.births import Birth, Births
 from ptxemu.interpreter.lane import Lane
 from ptxemu.interpreter.machine import Grid, Warp
@@ -60,8 +61,7 @@ class LaunchCounts:
     that it touches at all; ``hottest`` are the addresses with the most updates, in words."""
 
     image: Any
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    shape: Shape
     shared: int
     counts: dict[Op, Counts] = field(default_factory=dict)
     updates: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -85,9 +85,9 @@ class Profiler(Observer):
 
     def begins(self, grid: Grid) -> None:
         config = grid.config
-        shape, block = tuple(config.grid), tuple(config.block)
+        shape = Shape(tuple(config.grid), tuple(config.block))
         shared = grid.image.static_shared + config.dynamic_shared
-        self.launches.append(LaunchCounts(grid.image, shape, block, shared))
+        self.launches.append(LaunchCounts(grid.image, shape, shared))
 
     def executes(self, warp: Warp, group: list[Lane], code: Code, pc: int) -> None:
         op, found = code.ops[pc], self.launches[-1].counts

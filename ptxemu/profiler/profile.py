@@ -40,19 +40,10 @@ class Profile:
         self.counts = counts
         self.module: Module = counts.image.module
         self.kernel = plain_name(counts.image.code.function.name)
-        self.grid, self.block, self.stopped = counts.grid, counts.block, counts.stopped
+        self.shape, self.stopped = counts.shape, counts.stopped
         self.estimated = registers is None
         self.registers = registers_of(list(counts.image.codes)) if registers is None else registers
         self._parts = {op: contributions(op, found) for op, found in counts.counts.items()}
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return self.block[0] * self.block[1] * self.block[2]
-
-    @property
-    def blocks(self) -> int:
-        return self.grid[0] * self.grid[1] * self.grid[2]
 
     @lazy_property
     def sums(self) -> Counter[str]:
@@ -65,7 +56,7 @@ class Profile:
 
     @lazy_property
     def occupancy(self) -> Occupancy:
-        return occupancy(self.multiprocessor, self.threads, self.registers, self.counts.shared)
+        return occupancy(self.multiprocessor, self.shape.threads, self.registers, self.counts.shared)
 
     @lazy_property
     def work(self) -> Work:
@@ -75,8 +66,8 @@ class Profile:
     def metrics(self) -> dict[str, float]:
         """All of them, by name: sums, ratios and facts of the launch."""
         launch: dict[str, float] = {
-            "launch__grid_size": self.blocks,
-            "launch__block_size": self.threads,
+            "launch__grid_size": self.shape.blocks,
+            "launch__block_size": self.shape.threads,
             "launch__registers_per_thread": self.registers,
             "launch__shared_mem_per_block": self.counts.shared,
             "sm__maximum_warps_per_active_cycle_pct": self.occupancy.percent,

@@ -174,16 +174,17 @@ def _count(text: str) -> int:
 @command("run")
 def run(t: Terminal, text: str) -> bool:
     """run: start the program, or start it again."""
-    t.debugger.target = 0
-    if t.debugger.grid is not None:
-        raise Again
-    return True
+    return _begin(t, 0)
 
 
 @command("start")
 def start(t: Terminal, text: str) -> bool:
     """start: run up to the first instruction."""
-    t.debugger.target = 1
+    return _begin(t, 1)
+
+
+def _begin(t: Terminal, target: int) -> bool:
+    t.debugger.target = target
     if t.debugger.grid is not None:
         raise Again
     return True

@@ -16,8 +16,8 @@ def facts_of(profile: Profile, listings: Listings) -> dict[str, Any]:
     occupancy, device, work = profile.occupancy, profile.multiprocessor, profile.work
     return {
         "kernel": profile.kernel,
-        "grid": profile.grid,
-        "block": profile.block,
+        "grid": profile.shape.grid,
+        "block": profile.shape.block,
         "stopped": profile.stopped,
         "metrics": profile.metrics,
         "classes": profile.classes,

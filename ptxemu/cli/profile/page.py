@@ -49,7 +49,7 @@ def page(title: str, profiles: Sequence[Profile], listings: Listings) -> str:
 
 
 def _launch(body: Element, profile: Profile, listings: Listings) -> None:
-    add(body, "h2", f"{profile.kernel}, {profile.blocks} blocks of {profile.threads} threads")
+    add(body, "h2", f"{profile.kernel}, {profile.shape.blocks} blocks of {profile.shape.threads} threads")
     details = add(body, "details")
     add(details, "summary", "Totals")
     add(details, "pre", "\n".join(list(render("", [profile], listings))[2:]))

@@ -26,7 +26,7 @@ def render(title: str, profiles: Sequence[Profile], listings: Listings) -> Itera
 
 def _launch(profile: Profile, listings: Listings) -> Iterator[str]:
     extent = "x".join
-    grid, block = (extent(map(str, shape)) for shape in (profile.grid, profile.block))
+    grid, block = (extent(map(str, extents)) for extents in (profile.shape.grid, profile.shape.block))
     ended = ", up to where it was stopped" if profile.stopped else ""
     yield f"{printable(profile.kernel)}, grid {grid}, block {block}{ended}"
     yield from _mix(profile)
