@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ptxemu.process.locks import importing
+from ptxemu.text.version import VERSION
 
 if TYPE_CHECKING:
     from ptxemu.api import Kernel, Module, load, loads
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     )
     from ptxemu.text.source import Location
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Buffer",

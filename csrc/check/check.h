@@ -10,6 +10,20 @@ typedef struct pe_checker pe_checker;
 /* The checkers, as a set. */
 enum { PE_CHECK_MEMORY = 1, PE_CHECK_RACE = 2, PE_CHECK_SYNC = 4 };
 
+/* What users call them, in the order in which they are told. */
+typedef struct pe_check_kind {
+  const char *name;
+  uint32_t code;
+  const char *observed; /* what compiled code must tell for it: "", "strays" or "all" (ptxemu/ir/observed.py) */
+} pe_check_kind;
+const pe_check_kind *pe_check_kinds(uint32_t *count);
+
+/* What code must tell of its accesses that runs under a set of them. */
+const char *pe_checks_observed(uint32_t checks);
+
+/* The set of a list of names with commas between them; "all" are all of them. NULL, or the name that there is not, `size` bytes long. */
+const char *pe_checks_parse(const char *names, uint32_t *checks, size_t *size);
+
 /* A thread of a launch. */
 typedef struct pe_thread_place {
   uint32_t ctaid[3], tid[3];

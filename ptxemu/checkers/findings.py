@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,14 +80,6 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
         known = found.get(finding.place)
         found[finding.place] = finding if known is None else replace(known, count=known.count + finding.count)
     return list(found.values())
-
-
-def summary(checks: Sequence[str], launches: int, found: Sequence[Finding], dropped: int = 0, lost: int = 0) -> str:
-    """``checked memory, race in 3 launches: 2 findings``."""
-    result = "nothing found" if not found else f"{len(found)} finding{'s' * (len(found) != 1)}"
-    more = f", and {dropped:,} at further places" if dropped else ""
-    more += f"; no memory to check {lost:,} accesses" if lost else ""
-    return f"checked {', '.join(checks)} in {launches:,} launch{'es' * (launches != 1)}: {result}{more}"
 
 
 def _plain(lines: Iterable[Line]) -> list[dict[str, Any]]:

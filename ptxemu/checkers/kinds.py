@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, cast
 
-from ptxemu._runtime import lib
+from ptxemu._runtime import ffi, lib
 from ptxemu.ir.observed import Observed
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.suggestions import closest
+
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +25,18 @@ class Kind:
     observed: Observed
 
 
-KINDS = {
-    "memory": Kind(lib.PE_CHECK_MEMORY, "strays"),
-    "sync": Kind(lib.PE_CHECK_SYNC, ""),
-    "race": Kind(lib.PE_CHECK_RACE, "all"),
-}
+def _kinds() -> Iterator[tuple[str, Kind]]:
+    count = ffi.new("uint32_t *")
+    kinds = lib.pe_check_kinds(count)
+    for kind in ffi.unpack(kinds, count[0]):
+        yield ffi.string(kind.name).decode(), Kind(kind.code, _observed(kind.observed))
+
+
+def _observed(name: CData) -> Observed:
+    return cast("Observed", ffi.string(name).decode())
+
+
+KINDS = dict(_kinds())
 NAMES = {kind.code: name for name, kind in KINDS.items()}
 ALL = "all"
 
@@ -39,7 +52,11 @@ def parse_checks(text: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in KINDS if name in names or ALL in names)
 
 
+def codes_of(checks: Iterable[str]) -> int:
+    """The set of checkers as the runtime knows it."""
+    return reduce(or_, (KINDS[name].code for name in checks), 0)
+
+
 def observed_of(checks: Iterable[str]) -> Observed:
     """Which accesses code tells of that runs under these checkers."""
-    wanted = {KINDS[name].observed for name in checks}
-    return "all" if "all" in wanted else "strays" if "strays" in wanted else ""
+    return _observed(lib.pe_checks_observed(codes_of(checks)))

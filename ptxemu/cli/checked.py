@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ptxemu.cli.colours import say
 from ptxemu.cli.options import DeviceChoice
-from ptxemu.cli.sarif import SarifResult, sarif_text
 from ptxemu.device.device import Device
 from ptxemu.text.files import write_text
-
-if TYPE_CHECKING:
-    from ptxemu.checkers.findings import Finding
 
 Command = Callable[..., Any]
 
@@ -48,7 +44,9 @@ def reported(device: Device, sarif: Path | None) -> Iterator[None]:
                 say(str(finding), err=True)
             say(device.checks.summary, err=True)
             if sarif is not None:
-                write_text(sarif, sarif_text(sarif_results(device.checks.findings)))
+                from ptxemu.checkers.report import sarif_of
+
+                write_text(sarif, sarif_of(device.checks.findings))
 
 
 def exit_code(device: Device, code: int) -> int:
@@ -65,14 +63,3 @@ def facts(device: Device) -> dict[str, Any]:
     if device.checks is None:
         return {}
     return {"checked": list(device.checks.names), "findings": [finding.to_json() for finding in device.checks.findings]}
-
-
-def sarif_results(findings: Sequence[Finding]) -> list[SarifResult]:
-    """Findings as results of SARIF, at the lines of CUDA C++ where these are known."""
-    return [
-        SarifResult(
-            "error", finding.message, [(line.location.file, {"startLine": line.location.line}) for line in finding.lines],
-            f"ptxemu.{finding.check}",
-        )
-        for finding in findings
-    ]  # fmt: skip

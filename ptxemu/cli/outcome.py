@@ -14,8 +14,8 @@ from ptxemu.case.compare import Comparison, compare
 from ptxemu.case.resources import Resources
 from ptxemu.cli import results
 from ptxemu.cli.inputs import Wanted
-from ptxemu.cli.json_text import json_text
 from ptxemu.device.launch import LaunchResult
+from ptxemu.text.json_text import json_text
 from ptxemu.text.symbols import plain_name
 
 if TYPE_CHECKING:

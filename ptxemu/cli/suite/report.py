@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 from msgspec import ValidationError, convert
 
 from ptxemu.case.matrix import split_point
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import read_text, write_text
+from ptxemu.text.json_text import json_text
 
 MAX_REPORT = 64 << 20  # bytes
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

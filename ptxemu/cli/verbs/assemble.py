@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from ptxemu.cli.json_text import json_text
 from ptxemu.dialects import of_file
 from ptxemu.dialects.sass.ast import Instruction
 from ptxemu.dialects.sass.listing import assemble
 from ptxemu.driver.front import read_ptx
 from ptxemu.text.errors import Diagnostics, InputError
+from ptxemu.text.json_text import json_text
 from ptxemu.text.source import SourceFile
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.programs import read_program
 from ptxemu.cli.values import parse_extent
@@ -24,6 +23,7 @@ from ptxemu.ir.numerics import checked_like
 from ptxemu.ir.ops import Module
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import inside, make_folder, write_bytes
+from ptxemu.text.json_text import json_text
 from ptxemu.text.symbols import plain_name, symbol_of
 
 SUFFIXES = {"ir": ".ir", "llvm": ".ll", "asm": ".s", "obj": ".o"}

@@ -8,9 +8,9 @@ import sys
 
 import click
 
-from ptxemu.cli.json_text import json_text
 from ptxemu.process.cuda import assembler, environment, include_path, library_path
 from ptxemu.text.errors import InputError, shown
+from ptxemu.text.json_text import json_text
 
 PLACES = {"path": library_path, "include": include_path, "ptxas": assembler}
 

@@ -12,12 +12,12 @@ from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.compare import Comparison
 from ptxemu.case.failing import differences
 from ptxemu.cli.inputs import parse_tolerance
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.cli.outcome import duration
 from ptxemu.cli.results import summary
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, LaunchTimeout, printable, printable_lines
+from ptxemu.text.json_text import json_text
 
 
 @click.command("diff")

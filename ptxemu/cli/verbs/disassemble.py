@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ptxemu.cli.json_text import json_text
 from ptxemu.dialects.sass.encoding import decode
 from ptxemu.text.errors import InputError
+from ptxemu.text.json_text import json_text
 
 
 @click.command("disassemble")

@@ -17,10 +17,10 @@ import click
 import ptxemu
 from ptxemu.cache import Cache
 from ptxemu.check.header import LAST_MINOR, TARGETS
-from ptxemu.cli.json_text import json_text
 from ptxemu.device.device import machine_memory
 from ptxemu.process.private import objection
 from ptxemu.text.errors import Error, Fault
+from ptxemu.text.json_text import json_text
 
 LIBRARIES = ("llvmlite", "numpy", "ml_dtypes", "cffi", "msgspec", "pillow")
 TOOLS = ("nvcc", "ptxas")

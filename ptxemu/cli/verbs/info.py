@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ptxemu.cli.isolation import isolable
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.programs import read_programs
 from ptxemu.device.module_info import KernelInfo, ModuleInfo, Parameter, Use
 from ptxemu.device.uses import in_words
@@ -27,6 +26,7 @@ from ptxemu.isa.fidelity import DEFINED, IN_WORDS, fidelity_of
 from ptxemu.isa.texture import CHAPTER as TEXTURES
 from ptxemu.lower.core.layout import place
 from ptxemu.text.errors import InputError
+from ptxemu.text.json_text import json_text
 from ptxemu.text.source import SourceFile, join
 from ptxemu.text.symbols import plain_name
 

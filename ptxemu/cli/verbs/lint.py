@@ -11,11 +11,11 @@ import click
 
 from ptxemu.cli.colours import say
 from ptxemu.cli.isolation import isolable
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.programs import name_of, read_program
-from ptxemu.cli.sarif import SarifResult, sarif_text
 from ptxemu.driver.front import lint
 from ptxemu.text.errors import Diagnostic, InputError
+from ptxemu.text.json_text import json_text
+from ptxemu.text.sarif import SarifResult, sarif_text
 
 WRONG = 2
 

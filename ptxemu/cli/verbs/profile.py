@@ -9,7 +9,6 @@ import click
 from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import isolable
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, launch_options
 from ptxemu.cli.profile.facts import NOTE, facts_of
 from ptxemu.cli.profile.page import page
@@ -23,6 +22,7 @@ from ptxemu.profiler.occupancy import MOST_REGISTERS
 from ptxemu.profiler.profile import Profile
 from ptxemu.text.errors import Fault, LaunchTimeout
 from ptxemu.text.files import write_text
+from ptxemu.text.json_text import json_text
 from ptxemu.text.listings import Listings
 
 ENGINE = "interpreter"

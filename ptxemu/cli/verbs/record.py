@@ -17,11 +17,11 @@ from ptxemu.case.gpu import run_on_gpu
 from ptxemu.case.recording import Recorded, changed, expect_files, provenance, record, recorded, told
 from ptxemu.case.sources import ArraySpec
 from ptxemu.case.tolerance import Tolerance
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, device_options
 from ptxemu.cli.suite.update import made_here
 from ptxemu.device.device import Device
 from ptxemu.text.errors import InputError, printable
+from ptxemu.text.json_text import json_text
 
 EMULATOR, CUDA = "emulator", "cuda"
 Made = tuple[dict[str, Array], dict[str, str]]

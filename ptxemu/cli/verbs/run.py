@@ -17,7 +17,6 @@ from ptxemu.cli.checked import check_option
 from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated, isolable
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.kernel import fidelity_of, run_kernel
 from ptxemu.cli.options import PROCESSES, DeviceChoice, device_options, launch_options
 from ptxemu.cli.outcome import duration, show_array, show_stages, verdict
@@ -25,6 +24,7 @@ from ptxemu.cli.progress import Stages, watched
 from ptxemu.cli.subject import given_case, is_case
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, InputError, printable
+from ptxemu.text.json_text import json_text
 from ptxemu.text.symbols import plain_name
 
 if TYPE_CHECKING:

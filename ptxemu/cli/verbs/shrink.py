@@ -15,9 +15,9 @@ from ptxemu.case.matrix import at_point, split_point
 from ptxemu.case.shrinking import Shrinker
 from ptxemu.case.standalone import CASE, write_case
 from ptxemu.case.table import read_toml
-from ptxemu.cli.json_text import json_text
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.text.errors import InputError, printable, printable_lines
+from ptxemu.text.json_text import json_text
 
 
 @click.command("shrink")

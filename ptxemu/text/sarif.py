@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import ptxemu
-from ptxemu.cli.json_text import json_text
+from ptxemu.text.json_text import json_text
+from ptxemu.text.version import VERSION
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -38,7 +38,7 @@ class SarifResult:
 def sarif_text(results: Sequence[SarifResult]) -> str:
     """The text of a file of SARIF."""
     rules = [{"id": rule} for rule in sorted({result.rule for result in results} - {""})]
-    driver = {"name": "ptxemu", "version": ptxemu.__version__, "rules": rules}
+    driver = {"name": "ptxemu", "version": VERSION, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [item.to_json() for item in results]}
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 

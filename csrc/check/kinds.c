@@ -1,0 +1,59 @@
+/* kinds.c: the checkers by name. */
+#include <stdbool.h>
+#include <string.h>
+#include "check.h"
+
+static const pe_check_kind kinds[] = {
+  {"memory", PE_CHECK_MEMORY, "strays"},
+  {"sync", PE_CHECK_SYNC, ""},
+  {"race", PE_CHECK_RACE, "all"},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* From the least to the most. */
+static const char *const observed[] = {"", "strays", "all"};
+
+const pe_check_kind *pe_check_kinds(uint32_t *count) {
+  *count = KINDS;
+  return kinds;
+}
+
+static uint32_t rank_of(const char *name) {
+  uint32_t rank = 0;
+  while (strcmp(observed[rank], name)) rank++;
+  return rank;
+}
+
+const char *pe_checks_observed(uint32_t checks) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < KINDS; i++)
+    if (checks & kinds[i].code && rank_of(kinds[i].observed) > most) most = rank_of(kinds[i].observed);
+  return observed[most];
+}
+
+static bool is_named(const char *name, const char *given, size_t size) {
+  return strlen(name) == size && !strncmp(name, given, size);
+}
+
+/* The checkers that a name stands for, 0: none. */
+static uint32_t checks_named(const char *given, size_t size) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < KINDS; i++)
+    if (is_named(kinds[i].name, given, size) || is_named("all", given, size)) found |= kinds[i].code;
+  return found;
+}
+
+const char *pe_checks_parse(const char *names, uint32_t *checks, size_t *size) {
+  *checks = 0;
+  for (const char *at = names;; at += *size + 1) {
+    at += strspn(at, " ");
+    *size = strcspn(at, ",");
+    size_t length = *size;
+    while (length && at[length - 1] == ' ') length--;
+    uint32_t found = checks_named(at, length);
+    *checks |= found;
+    if (length && !found) return *size = length, at;
+    if (!at[*size]) return NULL;
+  }
+}

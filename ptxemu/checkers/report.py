@@ -1,0 +1,54 @@
+"""What to tell of what was found: one finding for each place, without those that the user knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ptxemu.checkers.findings import Finding, grouped
+from ptxemu.checkers.suppressions import Suppression
+from ptxemu.text.sarif import SarifResult, sarif_text
+
+if TYPE_CHECKING:
+    from ptxemu._runtime import CData
+
+
+class Report:
+    """Findings of the checkers ``names`` as they come, and suppressions."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.found: list[Finding] = []
+        self._suppressions: list[Suppression] = []
+
+    def suppress(self, *texts: str) -> None:
+        """Leave out findings: ``race:kernel=reduce:file=sum.cu:line=10-12`` (docs/checkers.md). Raises InputError."""
+        self._suppressions += map(Suppression.parse, texts)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Those to tell."""
+        return [one for one in grouped(self.found) if not self._is_suppressed(one)]
+
+    def summary(self, counts: CData) -> str:
+        """``checked memory, race in 3 launches: 2 findings``; ``counts`` is a ``pe_checked``."""
+        told, suppressed = self.findings, sum(map(self._is_suppressed, grouped(self.found)))
+        launches, result = counts.launches, f"{len(told)} finding{'s' * (len(told) != 1)}" if told else "nothing found"
+        more = f", and {counts.dropped:,} at further places" if counts.dropped else ""
+        more += f"; no memory to check {counts.lost:,} accesses" if counts.lost else ""
+        more += f", {suppressed} suppressed" if suppressed else ""
+        return f"checked {', '.join(self.names)} in {launches:,} launch{'es' * (launches != 1)}: {result}{more}"
+
+    def _is_suppressed(self, finding: Finding) -> bool:
+        return any(item.matches(finding) for item in self._suppressions)
+
+
+def sarif_of(findings: Iterable[Finding]) -> str:
+    """Findings as a text of SARIF, at the lines of CUDA C++ where these are known."""
+    return sarif_text([
+        SarifResult(
+            "error", finding.message, [(line.location.file, {"startLine": line.location.line}) for line in finding.lines],
+            f"ptxemu.{finding.check}",
+        )
+        for finding in findings
+    ])  # fmt: skip

@@ -1,0 +1,3 @@
+"""The version of ptxemu."""
+
+VERSION = "0.1.0"
