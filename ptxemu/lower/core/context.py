@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ptxemu.analysis.runs import Expected, Runs
 from ptxemu.analysis.shape import Shape
@@ -28,6 +29,16 @@ from ptxemu.lower.core.site import Value, site_literal, site_type
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
 Memory = tuple[int, str]  # a mark of the journal, and the mask's bits
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Ops that are lowered together (lower/memory/pairs.py): the second of each first and the first of each second, and what
+    loads of the second kind have got already."""
+
+    second: dict[Op, Op] = field(default_factory=dict)
+    first: dict[Op, Op] = field(default_factory=dict)
+    loaded: dict[Op, str] = field(default_factory=dict)
 
 
 class LaneEmitter(Emitter):
@@ -91,6 +102,7 @@ class Context:
         self.widenings: dict[Op, int] = {}  # the numbers of their slots
         self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
+        self.pairs = Pairs()
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)
         self.canonical: Noted[tuple[Reg, bool], str] = self.journal.dictionary()

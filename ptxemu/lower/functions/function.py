@@ -24,6 +24,7 @@ from ptxemu.lower.core.special import special_value, symbol_value
 from ptxemu.lower.functions import computed
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
+from ptxemu.lower.memory.memory import pairs_of
 from ptxemu.passes.internal import RESULTS
 
 LARGE_BLOCK = 1000  # lines of LLVM IR, beyond which a block is cut: LLVM's time for one is not linear
@@ -232,15 +233,16 @@ class FunctionBuilder:
     def _segment(self, segment: Segment) -> None:
         """The ops of a segment: as they are, or in a version without tests and one with the runtime's checks."""
         ctx = self.ctx
-        if not segment.versioned:
-            for op in segment.ops:
-                lower(ctx, op)
-            return
 
         def version() -> list[str]:
+            ctx.pairs = pairs_of(ctx, segment.ops)
             for op in segment.ops:
                 lower(ctx, op)
             return []
+
+        if not segment.versioned:
+            version()
+            return
 
         def trusted() -> list[str]:
             ctx.trusted = segment.trusted

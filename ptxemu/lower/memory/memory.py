@@ -26,12 +26,17 @@ from ptxemu.lower.core.access import (
     tell_release,
     tested_lanes,
 )
-from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.context import Context, Pairs
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
-from ptxemu.lower.memory import ahead, consecutive, runs, windows
+from ptxemu.lower.memory import ahead, consecutive, pairs, runs, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
+
+
+def pairs_of(ctx: Context, ops: Sequence[Op]) -> Pairs:
+    """The loads and stores among some ops, lowered one after another, that are lowered in pairs."""
+    return pairs.pairs_of(ctx, ops, {load, store})
 
 
 # ---------------------------------------------------------------- loads
@@ -40,6 +45,8 @@ Load = Callable[[], list[str]]  # emits it and returns the values loaded
 @effect("ld", size=40)
 def load(ctx: Context, op: Op) -> None:
     """ld, ldu (PTX ISA "ld"): scalar and vector loads; no order is implied but that of acquire."""
+    if pairs.load(ctx, op):
+        return
     kind = op.dst_types[0]
     count = len(op.dsts)
     found = access(ctx, op, "a")
@@ -187,6 +194,8 @@ def _full(ctx: Context, mask: str) -> str:
 @effect("st", size=30)
 def store(ctx: Context, op: Op) -> None:
     """st (PTX ISA "st"): lanes that store to one place leave the value of the highest lane."""
+    if pairs.store(ctx, op):
+        return
     kind, items = op.type_of("v"), items_of(op["v"])
     assert kind is not None
     found = access(ctx, op, "a")
@@ -263,7 +272,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     def pattern() -> list[str]:
         if formed is not None:
             return in_runs(formed, runs.pattern_pointers(ctx, found, formed))
-        windows.store(ctx, found, bits, kind.bytes, values[0])
+        windows.store(ctx, [found], bits, kind.bytes, values)
         return []
 
     all_or_none = _all_or_none(ctx, found, kind, count)

@@ -1,0 +1,156 @@
+"""Two accesses to shared memory that fill each other's gaps, such as both keys of each comparison in a sorting network.
+
+They are one access to a window (:mod:`ptxemu.lower.memory.windows`).  One by one, vector instructions would go twice through the
+same lines of the cache, at odd addresses, and what reads them next would wait for both.  The second of two loads is made with
+the first one, the first of two stores with the second one; so nothing that touches memory may lie between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ptxemu.analysis.runs import runs_of
+from ptxemu.analysis.shape import Shape
+from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import STRONG, Addr, Op, Reg
+from ptxemu.ir.types import ScalarType
+from ptxemu.lower.core.access import Access, Span, access, checked_lanes, pattern_test
+from ptxemu.lower.core.context import Context, Pairs
+from ptxemu.lower.core.effects import EFFECTS, Effect
+from ptxemu.lower.core.gather import gather_stored, scatter_stored
+from ptxemu.lower.memory import windows
+
+Key = tuple[bool, Reg, int]  # whether it writes, base and size
+
+
+def pairs_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> Pairs:
+    """The pairs of some ops that are lowered one after another; what ``moving`` lowers asks :func:`load` or :func:`store`."""
+    found = Pairs()
+    if ctx.unit.observed or ctx.checking or ctx.in_one_lane:
+        return found
+    waiting: dict[Key, Op] = {}
+    for op in ops:
+        lowering = EFFECTS.get(op.row.lower)
+        if lowering is None:
+            continue
+        key = _key(ctx, op) if lowering in moving else None
+        if key is None:
+            waiting = {}
+            continue
+        first = waiting.pop(key, None)
+        waiting = {} if key[0] else {other: load for other, load in waiting.items() if not other[0]}
+        if first is not None and _fill(ctx, first, op):
+            found.second[first], found.first[op] = op, first
+        else:
+            waiting[key] = op
+    return found
+
+
+def _key(ctx: Context, op: Op) -> Key | None:
+    """What two ops of a pair have in common; None for an op that is in none."""
+    if op.guard is not None or not STRONG.isdisjoint(op.mods.values()):
+        return None
+    stated = op.access
+    if stated.space != "shared" or not isinstance(stated.address, Addr) or not isinstance(stated.address.base, Reg):
+        return None
+    kind, writes = _kind(op), stated.stated.writes
+    if stated.bytes != kind.bytes or kind.bits > 64 or (writes and not ctx.target.avx512):
+        return None
+    shape = ctx.shape(stated.address)
+    if shape is None or not windows.is_short(shape, kind.bytes) or _in_registers(ctx, shape, kind.bytes):
+        return None
+    return writes, stated.address.base, kind.bytes
+
+
+def _kind(op: Op) -> ScalarType:
+    kind = op.dst_types[0] if op.dsts else op.type_of("v")
+    assert kind is not None
+    return kind
+
+
+def _in_registers(ctx: Context, shape: Shape, size: int) -> bool:
+    """Whether the lanes lie side by side in groups that fill registers, as they are."""
+    formed = runs_of(shape.offsets, size)
+    return formed is not None and (not formed.step or formed.width * size >= ctx.target.vector_bytes)
+
+
+def _fill(ctx: Context, first: Op, second: Op) -> bool:
+    """Whether two accesses fill a window, with a place for each."""
+    size = _kind(first).bytes
+    offsets = _offsets(ctx, first, second)
+    return sorted(offsets) == list(range(min(offsets), min(offsets) + 2 * LANES * size, size))
+
+
+def _offsets(ctx: Context, first: Op, second: Op) -> list[int]:
+    """Of all lanes in both accesses, from the base of the first."""
+    addresses = [op.access.address for op in (first, second)]
+    shape = ctx.shape(addresses[0])
+    assert shape is not None
+    return [offset for own in windows.offsets_of(addresses, shape) for offset in own]
+
+
+# ---------------------------------------------------------------- lowering
+
+
+def load(ctx: Context, op: Op) -> bool:
+    """Lower a load of a pair; False if it is in none."""
+    if op in ctx.pairs.loaded:
+        ctx.define(op, 0, ctx.pairs.loaded[op])
+    elif op in ctx.pairs.second:
+        second = ctx.pairs.second[op]
+        value, ctx.pairs.loaded[second] = _load_both(ctx, [access(ctx, op, "a"), access(ctx, second, "a")], _kind(op))
+        ctx.define(op, 0, value)
+    else:
+        return False
+    return True
+
+
+def _load_both(ctx: Context, found: Sequence[Access], kind: ScalarType) -> list[str]:
+    bits = f"i{kind.bits}"
+
+    def lane_by_lane() -> list[str]:
+        return [gather_stored(ctx, bits, *checked_lanes(ctx, item), item.mask, strong=False) for item in found]
+
+    def together() -> list[str]:
+        return windows.load_both(ctx, found, bits, kind.bytes)
+
+    ready = _ready(ctx, found)
+    values = ctx.when(ready, together, lane_by_lane, [f"<{LANES} x {bits}>"] * 2, likely=True) if ready else together()
+    return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+
+
+def store(ctx: Context, op: Op) -> bool:
+    """Lower a store of a pair; False if it is in none."""
+    if op in ctx.pairs.first:
+        ops = [ctx.pairs.first[op], op]
+        _store_both(ctx, [access(ctx, item, "a") for item in ops], ops, _kind(op))
+    return op in ctx.pairs.first or op in ctx.pairs.second
+
+
+def _store_both(ctx: Context, found: Sequence[Access], ops: Sequence[Op], kind: ScalarType) -> None:
+    bits = f"i{kind.bits}"
+    values = [ctx.convert(ctx.vector_of(op["v"], kind), kind.llvm, bits, True) for op in ops]
+
+    def lane_by_lane() -> list[str]:
+        for item, value in zip(found, values):
+            scatter_stored(ctx, bits, *checked_lanes(ctx, item), value, item.mask, strong=False)
+        return []
+
+    def together() -> list[str]:
+        windows.store(ctx, found, bits, kind.bytes, values)
+        return []
+
+    if ready := _ready(ctx, found):
+        ctx.when(ready, together, lane_by_lane, [], likely=True)
+    else:
+        together()
+
+
+def _ready(ctx: Context, found: Sequence[Access]) -> str:
+    """i1: both accesses are aligned and in range; "" if they always are."""
+    if all(item.safe for item in found):
+        return ""
+    first, second = found
+    assert first.shape is not None
+    both = Shape(tuple(_offsets(ctx, first.op, second.op)), widenings=first.shape.widenings)
+    return pattern_test(ctx, Span("shared", first.base, both, first.size))
