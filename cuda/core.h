@@ -32,6 +32,7 @@ typedef struct px_device {
 typedef struct px_settings {
   uint64_t capacity, slack;
   unsigned arch, workers;
+  uint32_t checks; /* checkers that watch it (px_check.h) */
   bool host_memory, quiet;
   const char *like; /* or NULL */
 } px_settings;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "core.h"
 #include "properties.h"
+#include "px_check.h"
 #include "px_stream.h"
 #include "registry.h"
 
@@ -66,10 +67,12 @@ static bool environment_says(const char *name, const char *value) {
   return given && strcmp(given, value) == 0;
 }
 
-static px_settings settings_of_environment(void) {
-  return (px_settings){.arch = arch_of_environment(),
+/* false: they say what cannot be. */
+static bool settings_of_environment(px_settings *out) {
+  *out = (px_settings){.arch = arch_of_environment(),
                        .slack = environment_says("PTXEMU_GUARD", "strict") ? 0 : PE_CUDA_SLACK,
                        .host_memory = environment_says("PTXEMU_HOST_MEMORY", "1")};
+  return px_checks_wanted(out->host_memory, &out->checks);
 }
 
 /* Half of the machine's memory. */
@@ -91,6 +94,7 @@ static void start(const px_settings *settings) {
   parts->arena = parts->surfaces && parts->textures ? pe_arena_create(device.capacity) : NULL;
   if (!parts->arena) return;
   pe_arena_set_slack(parts->arena, settings->slack);
+  if (!px_check_begin(parts->arena, settings->checks)) return;
   __atomic_store_n(&ready, &device, __ATOMIC_RELEASE);
 }
 
@@ -107,8 +111,8 @@ bool px_device_start(const px_settings *settings) {
 
 px_device *px_device_get(void) {
   if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
-    const px_settings settings = settings_of_environment();
-    if (px_device_start(&settings)) px_registry_prepare();
+    px_settings settings;
+    if (settings_of_environment(&settings) && px_device_start(&settings)) px_registry_prepare();
   }
   return forked ? NULL : __atomic_load_n(&ready, __ATOMIC_ACQUIRE);
 }
@@ -352,6 +356,7 @@ cudaError_t px_device_reset(void) {
   pthread_mutex_lock(&lock);
   if (ready && !forked) {
     __atomic_store_n(&ready, NULL, __ATOMIC_RELEASE);
+    px_check_end();
     pe_arena_destroy(device.parts.arena);
     pe_surface_table_free(device.parts.surfaces);
     pe_texture_table_free(device.parts.textures);

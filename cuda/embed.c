@@ -109,7 +109,7 @@ ptxemu_status ptxemu_free(void *memory) {
   pe_allocation found;
   ptxemu_status status = begin();
   if (status || !memory) return status;
-  bool ours = px_find(memory, &found) && strcmp(found.name, px_memory_device) == 0;
+  bool ours = px_find(memory, &found) && px_is_of_kind(&found, px_memory_device);
   if (ours && !pe_arena_free(px_device_get()->parts.arena, (uint64_t)(uintptr_t)memory)) return PTXEMU_OK;
   return fail(PTXEMU_INVALID, "%p is not the address of an allocation", memory);
 }

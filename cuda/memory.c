@@ -1,4 +1,5 @@
 /* memory.c: memory of all kinds. It all lies in the arena, at the addresses that the host has for it, too. */
+#include <stdio.h>
 #include <string.h>
 #include "checked.h"
 #include "core.h"
@@ -10,8 +11,17 @@ const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost
 
 enum { PITCH = 512 };
 
+/* What is counted; the last of them stands for all others. */
+static const char *const kinds[] = {px_memory_device, px_memory_host, px_memory_managed, px_memory_array, px_memory_graph};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 uint64_t px_allocate(uint64_t size, const char *kind) {
-  return pe_arena_alloc(px_device_get()->parts.arena, size, PITCH, kind);
+  static _Atomic unsigned long long last[KINDS];
+  char name[sizeof((pe_allocation *)0)->name];
+  unsigned index = 0;
+  while (index < KINDS - 1 && kinds[index] != kind) index++;
+  snprintf(name, sizeof name, "allocation %llu of %s", ++last[index], kind);
+  return pe_arena_alloc(px_device_get()->parts.arena, size, PITCH, name);
 }
 
 static bool in_arena(const void *address) {
@@ -38,7 +48,10 @@ bool px_is_device(const void *address, uint64_t size) {
   return px_device_get()->parts.host_memory ? px_is_any(address, size) : px_is_known(address, size);
 }
 
-bool px_is_of_kind(const pe_allocation *found, const char *kind) { return strcmp(found->name, kind) == 0; }
+bool px_is_of_kind(const pe_allocation *found, const char *kind) {
+  const char *of = strstr(found->name, " of ");
+  return of && strcmp(of + strlen(" of "), kind) == 0;
+}
 
 /* ---- allocation ---- */
 

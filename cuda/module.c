@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "px_check.h"
 #include "px_module.h"
 
 enum { DEFAULT_DYNAMIC_SHARED = 48 << 10 };
 
-enum { LONGEST = 1 << 14 };
+enum { LONGEST = 1 << 14, LONGEST_TIER = 32 };
 static _Thread_local char problem_text[LONGEST];
 
 const char *px_module_problem(void) { return problem_text; }
@@ -193,7 +194,10 @@ cudaError_t px_module_open(const void *data, size_t size, px_module **out) {
   if (!module) return cudaErrorMemoryAllocation;
   cudaError_t error = describe(module, &entry);
   if (!error) error = make(module, entry);
-  if (error) px_module_close(module);
+  if (error)
+    px_module_close(module);
+  else
+    px_check_opened(module);
   *out = error ? NULL : module;
   return error;
 }
@@ -213,6 +217,7 @@ static void end_module(px_mortal *object) {
 }
 
 void px_module_close(px_module *module) {
+  px_check_closing(module);
   for (uint64_t i = 0; module->kernels && i < module->count; i++) px_live_remove(&module->kernels[i], PX_KERNEL);
   px_end_later(&module->mortal, end_module);
 }
@@ -232,7 +237,9 @@ static bool load(const px_kernel *kernel, const char *variant, pe_code **out) {
   const char *problem;
   pe_entry *entry;
   for (unsigned i = 0; i < sizeof tiers / sizeof *tiers; i++) {
-    const char *const parts[] = {"kernel", kernel->module->identity, tiers[i], kernel->name, variant, pe_machine_identity()};
+    char tier[LONGEST_TIER];
+    px_check_tier(tiers[i], tier, sizeof tier);
+    const char *const parts[] = {"kernel", kernel->module->identity, tier, kernel->name, variant, pe_machine_identity()};
     pe_key_of_texts(parts, sizeof parts / sizeof *parts, key);
     if (!read_entry(key, PE_ENTRY_KERNEL, &entry)) continue;
     bool linked = !pe_code_load(entry, out, &problem);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "px_check.h"
 #include "px_launch.h"
 #include "px_stream.h"
 
@@ -58,6 +59,7 @@ static px_module *module_of(const char *text) {
 PX_API void ptx_run(const char *text, int count, void *arguments[], int block_x, int block_y, int block_z, int grid_x,
                     int grid_y, int grid_z, int shared) {
   if (!px_device_get()) give_up("there is no memory for the device");
+  if (*px_checks_named()) give_up("nothing is known of the host's memory, on which it works: there can be no PTXEMU_CHECK");
   px_module *module = module_of(text);
   if (module->count != 1) give_up("the text must have one kernel");
   px_kernel *kernel = module->kernels;

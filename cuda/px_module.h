@@ -38,6 +38,8 @@ struct px_module {
   pe_module *resident;
   px_kernel *kernels;
   uint64_t count;
+  bool checked;    /* it is in the list of the checkers (check.c) ... */
+  px_module *next; /* ... before this one */
 };
 
 /* Load an image, which must stay where it is. What is wrong is said on stderr. Kernels are handles until the module is closed, and it ends

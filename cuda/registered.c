@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "checked.h"
 #include "core.h"
+#include "px_check.h"
 #include "px_stream.h"
 
 typedef struct range {
@@ -52,7 +53,10 @@ PX_API cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned flags) 
     __atomic_store_n(&ranges, made, __ATOMIC_RELEASE);
   }
   pthread_mutex_unlock(&lock);
-  if (taken) free(made);
+  if (taken)
+    free(made);
+  else
+    px_check_registered(start, size);
   return px_report(taken ? cudaErrorHostMemoryAlreadyRegistered : cudaSuccess);
 }
 
@@ -65,6 +69,7 @@ PX_API cudaError_t cudaHostUnregister(void *pointer) {
   bool starts = found && found->start == (uint64_t)(uintptr_t)pointer;
   if (starts) *at = found->next;
   pthread_mutex_unlock(&lock);
+  if (starts) px_check_unregistered(found->start);
   if (starts) free(found);
   return px_report(starts ? cudaSuccess : NOT_REGISTERED);
 }

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core.h"
+#include "px_check.h"
 #include "python.h"
 #include "server.h"
 
@@ -116,19 +117,28 @@ static void stop(void) {
   server = 0;
 }
 
-/* The program's environment without LD_PRELOAD, which is meant for the program, and with what the device is like. The strings are not
- * copied. */
+/* Whether the server gets a variable from the program: not LD_PRELOAD, which is meant for the program, nor what it is told of the device. */
+static bool is_passed_on(const char *variable) {
+  static const char *const others[] = {"LD_PRELOAD=", "PTXEMU_LIKE=", "PTXEMU_CHECK="};
+  bool passed = true;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) passed &= strncmp(variable, others[i], strlen(others[i])) != 0;
+  return passed;
+}
+
+/* The program's environment, and with what the device is like. The strings are not copied. */
 static char **environment(void) {
-  static char like[LONGEST_VARIABLE];
+  static char like[LONGEST_VARIABLE], check[LONGEST_VARIABLE];
   char *none[] = {NULL}, **given = environ ? environ : none;
   size_t count = 0, kept = 0;
   while (given[count]) count++;
-  char **out = calloc(count + 2, sizeof *out);
+  char **out = calloc(count + 3, sizeof *out);
   if (!out) return NULL;
   for (size_t i = 0; i < count; i++)
-    if (strncmp(given[i], "LD_PRELOAD=", 11) && strncmp(given[i], "PTXEMU_LIKE=", 12)) out[kept++] = given[i];
+    if (is_passed_on(given[i])) out[kept++] = given[i];
   snprintf(like, sizeof like, "PTXEMU_LIKE=%s", px_like());
-  out[kept] = like;
+  snprintf(check, sizeof check, "PTXEMU_CHECK=%s", px_checks_named());
+  out[kept++] = like;
+  out[kept] = check;
   return out;
 }
 
@@ -206,15 +216,24 @@ static char *start(void) {
 
 /* ---- requests ---- */
 
-static bool request(const px_image *image, const char *kernel, const uint32_t block[3]) {
-  char arch[16], shape[48] = "";
-  struct iovec fields[MOST_FIELDS] = {
-    {kernel ? "code" : "load", 4}, {arch, 0}, {(void *)image->data, image->size}, {(void *)image->key, strlen(image->key)}};
-  fields[1].iov_len = (size_t)snprintf(arch, sizeof arch, "%u", image->arch);
+static struct iovec field(const char *text) { return (struct iovec){(void *)text, strlen(text)}; }
+
+/* Ask for something about an image; `kernel` may be NULL, then `more` is nothing. */
+static bool request_of(const char *verb, const px_image *image, const char *kernel, struct iovec more) {
+  char arch[16];
+  snprintf(arch, sizeof arch, "%u", image->arch);
+  struct iovec fields[MOST_FIELDS] = {field(verb), field(arch), {(void *)image->data, image->size}, field(image->key)};
   if (!kernel) return send_message(fields, MOST_FIELDS - 2);
-  fields[4] = (struct iovec){(void *)kernel, strlen(kernel)};
-  fields[5] = (struct iovec){shape, (size_t)snprintf(shape, sizeof shape, "%u,%u,%u", block[0], block[1], block[2])};
+  fields[4] = field(kernel);
+  fields[5] = more;
   return send_message(fields, MOST_FIELDS);
+}
+
+static bool request(const px_image *image, const char *kernel, const uint32_t block[3]) {
+  char shape[48];
+  if (!kernel) return request_of("load", image, NULL, (struct iovec){0});
+  snprintf(shape, sizeof shape, "%u,%u,%u", block[0], block[1], block[2]);
+  return request_of("code", image, kernel, field(shape));
 }
 
 /* When to give up on an answer: after the server's own deadline. */
@@ -278,6 +297,45 @@ int px_compile(const px_image *image, const char *kernel, const uint32_t block[3
   }
   pthread_mutex_unlock(&lock);
   return status;
+}
+
+/* ---- what checkers have found ---- */
+
+/* Begin a request that is no compilation, with the lock held; false: there is no server, which is said. */
+static bool ready(void) {
+  char *problem = start();
+  if (problem) fprintf(stderr, "ptxemu: findings have no lines: %s\n", problem);
+  free(problem);
+  return channel >= 0 && drop_awaited();
+}
+
+/* The end of it: whether the answer is "ok". */
+static bool settle(bool sent, char **text) {
+  *text = NULL;
+  int status = sent ? answer(text) : -1;
+  if (status < 0) stop();
+  if (status > PX_COMPILED && *text) fprintf(stderr, "ptxemu: %s\n", *text);
+  return status == PX_COMPILED;
+}
+
+bool px_server_found(const px_image *image, const char *kernel, const void *findings, size_t size) {
+  char *text;
+  pthread_mutex_lock(&lock);
+  bool taken = settle(ready() && request_of("found", image, kernel, (struct iovec){(void *)findings, size}), &text);
+  pthread_mutex_unlock(&lock);
+  free(text);
+  return taken;
+}
+
+int px_server_report(const void *counts, size_t size) {
+  char *text;
+  const struct iovec fields[] = {field("report"), {(void *)counts, size}};
+  pthread_mutex_lock(&lock);
+  bool told = settle(ready() && send_message(fields, 2), &text);
+  int findings = told && text ? (int)strtol(text, NULL, 10) : -1;
+  pthread_mutex_unlock(&lock);
+  free(text);
+  return findings;
 }
 
 void px_server_stop(void) {

@@ -1,6 +1,7 @@
 /* server.h: the compile server, seen by the program (ptxemu/serve). */
 #ifndef PTXEMU_CUDA_SERVER_H
 #define PTXEMU_CUDA_SERVER_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,12 @@ void px_server_prepare(const px_image *image);
 /* Have an image described (kernel NULL), or a kernel of it compiled for a shape of blocks: what is made lies in the cache.
  * PX_*; `text` then says what is wrong. The caller frees it; it is never NULL unless memory is short. */
 int px_compile(const px_image *image, const char *kernel, const uint32_t block[3], char **text);
+
+/* Findings in a kernel of an image: `size` bytes of pe_finding; false: the server cannot take them. */
+bool px_server_found(const px_image *image, const char *kernel, const void *findings, size_t size);
+
+/* Have all that was found told, and what was checked, a pe_checked: the number of findings that were told, or -1. */
+int px_server_report(const void *counts, size_t size);
 
 /* Have the server end, if there is one. */
 void px_server_stop(void);

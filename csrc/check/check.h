@@ -59,6 +59,10 @@ enum { PE_MAX_PLACES = 1000 };
 pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks);
 void pe_checker_destroy(pe_checker *checker);
 
+/* Memory outside of the arena that kernels may touch, and may touch no more: its first address. */
+void pe_checker_allow(pe_checker *checker, uint64_t address, uint64_t size, const char *name);
+void pe_checker_forbid(pe_checker *checker, uint64_t address);
+
 /* Take the oldest finding. 0: there is none. */
 int pe_checker_take(pe_checker *checker, pe_finding *out);
 void pe_checker_counts(pe_checker *checker, pe_checked *out);

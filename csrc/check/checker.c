@@ -104,6 +104,12 @@ static void named(void *context, uint64_t address, uint64_t size, const char *na
   pe_extents_named(&checker->extents, address, size, name);
 }
 
+void pe_checker_allow(pe_checker *checker, uint64_t address, uint64_t size, const char *name) {
+  pe_extents_named(&checker->extents, address, size, name);
+}
+
+void pe_checker_forbid(pe_checker *checker, uint64_t address) { pe_extents_unnamed(&checker->extents, address); }
+
 static void freed(void *context, uint64_t address) {
   pe_checker *checker = context;
   pe_extents_freed(&checker->extents, address);

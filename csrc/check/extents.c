@@ -129,6 +129,22 @@ static pe_extent variable_near(const pe_extents *extents, const pe_extent *all, 
   return above && distance(above, address) < distance(below, address) ? *above : *below;
 }
 
+void pe_extents_unnamed(pe_extents *extents, uint64_t address) {
+  pthread_rwlock_wrlock(&extents->lock);
+  size_t end = variables_up_to(extents, address);
+  bool known = end && extents->variables[end - 1].address == address;
+  pe_extent *gone = &extents->variables[end - known];
+  if (known) memmove(gone, gone + 1, (extents->variable_count-- - end) * sizeof *gone);
+  pthread_rwlock_unlock(&extents->lock);
+}
+
+/* What lies outside of the arena.  With the lock held. */
+static bool outside_at(const pe_extents *extents, uint64_t address, pe_extent *out) {
+  size_t end = variables_up_to(extents, address);
+  if (end) *out = extents->variables[end - 1];
+  return end && contains(out, address);
+}
+
 static void forget_variables(pe_extents *extents, const pe_extent *all) {
   if (!extents->variable_count) return;
   size_t first = variables_up_to(extents, all->address - 1), end = variables_up_to(extents, all->address + all->size - 1);
@@ -180,12 +196,13 @@ bool pe_extents_at(pe_extents *extents, uint64_t address, pe_extent *out) {
   uint64_t granule;
   if (granule_of(extents, address, &granule))
     return heap_block(extents, granule, out) && !out->freed && contains(out, address);
-  if (!pe_arena_find(extents->arena, address, &hosts)) return false;
-  pe_extent all = extent_of(&hosts);
+  bool inside = pe_arena_find(extents->arena, address, &hosts) != 0;
+  pe_extent all = inside ? extent_of(&hosts) : (pe_extent){0};
   pthread_rwlock_rdlock(&extents->lock);
-  *out = variable_near(extents, &all, address);
+  if (inside) *out = variable_near(extents, &all, address);
+  bool found = inside ? contains(out, address) : outside_at(extents, address, out);
   pthread_rwlock_unlock(&extents->lock);
-  return contains(out, address);
+  return found;
 }
 
 /* With the lock held. */

@@ -39,8 +39,9 @@ void pe_extents_end(pe_extents *extents);
 /* The host, or a kernel, has allocated something, or is about to free it. */
 void pe_extents_allocated(pe_extents *extents, uint64_t address, uint64_t size);
 void pe_extents_freed(pe_extents *extents, uint64_t address);
-/* A variable of a module lies in an allocation. */
+/* A variable of a module lies in an allocation; or there is memory outside of the arena, until it is unnamed. */
 void pe_extents_named(pe_extents *extents, uint64_t address, uint64_t size, const char *name);
+void pe_extents_unnamed(pe_extents *extents, uint64_t address);
 
 /* Whether an address lies in the heap of kernels. */
 bool pe_extents_in_heap(const pe_extents *extents, uint64_t address);

@@ -74,13 +74,8 @@ static bool holds(const ground *g, uint32_t lane, uint64_t address, uint64_t siz
 /* ---- what is told ---- */
 
 static void add_extent(pe_text *t, const pe_extent *extent) {
-  bool is_window = extent->name[0] == 't' && extent->name[1] == 'h' && extent->name[2] == 'e' && extent->name[3] == ' ';
-  if (is_window)
-    pe_add(t, "%s (", extent->name);
-  else if (extent->name[0])
-    pe_add(t, "`%s` (", extent->name);
-  else
-    pe_add(t, "an allocation (");
+  pe_add_name(t, extent->name);
+  pe_add(t, " (");
   pe_add_bytes(t, extent->size);
   pe_add(t, ")");
 }

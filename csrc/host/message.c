@@ -63,10 +63,7 @@ int pe_fault_in_memory(const pe_record *record) {
 
 static void add_distance(pe_text *t, uint64_t bytes, const char *where, const pe_allocation *found) {
   pe_add(t, "%" PRIu64 " byte%s %s ", bytes, pe_plural(bytes), where);
-  if (found->name[0])
-    pe_add(t, "`%s`", found->name);
-  else
-    pe_add(t, "an allocation");
+  pe_add_name(t, found->name);
   pe_add(t, " (%" PRIu64 " bytes at 0x%" PRIx64 ")", found->size, found->address);
 }
 

@@ -17,6 +17,9 @@ __attribute__((format(printf, 2, 3))) void pe_add(pe_text *t, const char *format
 /* `1,024 bytes`, with commas at the thousands. */
 void pe_add_bytes(pe_text *t, uint64_t count);
 
+/* What an allocation is called: a name in quotes; what is no name but a description, which has blanks, as it is. */
+void pe_add_name(pe_text *t, const char *name);
+
 static inline const char *pe_plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
 #endif

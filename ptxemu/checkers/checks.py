@@ -58,6 +58,12 @@ class Checks:
         with self._lock:
             self._report.suppress(*texts)
 
+    def to_json(self) -> dict[str, Any]:
+        """What was checked and found, as data of JSON."""
+        with self._lock:
+            self._collect()
+            return self._report.to_json()
+
     @property
     def summary(self) -> str:
         """What was checked, and how much was found, in one line."""

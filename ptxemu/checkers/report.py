@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxemu.checkers.findings import Finding, grouped
 from ptxemu.checkers.suppressions import Suppression
@@ -38,6 +38,10 @@ class Report:
         more += f"; no memory to check {counts.lost:,} accesses" if counts.lost else ""
         more += f", {suppressed} suppressed" if suppressed else ""
         return f"checked {', '.join(self.names)} in {launches:,} launch{'es' * (launches != 1)}: {result}{more}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As data of JSON."""
+        return {"checked": list(self.names), "findings": [finding.to_json() for finding in self.findings]}
 
     def _is_suppressed(self, finding: Finding) -> bool:
         return any(item.matches(finding) for item in self._suppressions)

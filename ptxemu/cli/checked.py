@@ -60,6 +60,4 @@ def exit_code(device: Device, code: int) -> int:
 
 def facts(device: Device) -> dict[str, Any]:
     """What ``--json`` says of it: nothing without checkers."""
-    if device.checks is None:
-        return {}
-    return {"checked": list(device.checks.names), "findings": [finding.to_json() for finding in device.checks.findings]}
+    return {} if device.checks is None else device.checks.to_json()

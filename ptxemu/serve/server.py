@@ -13,15 +13,17 @@ from select import select
 
 from ptxemu.cache import Cache
 from ptxemu.serve.child import Child
+from ptxemu.serve.found import Found
 from ptxemu.serve.protocol import Channel, ProtocolError
-from ptxemu.serve.worker import FAILED, INVALID, Answer, Worker, guarded
+from ptxemu.serve.worker import FAILED, INVALID, OK, Answer, Worker, guarded
 
 DEADLINE = 120.0  # seconds
 DEADLINE_VARIABLE = "PTXEMU_COMPILE_TIMEOUT"
 MOST_WORKERS = 8
 MAX_BLOCK = 1024
-FIELDS = {b"load": 4, b"code": 6}
-"""Of a request: the verb, the architecture, the image, the key of the image's entry; and a kernel and its block."""
+FIELDS = {b"load": 4, b"code": 6, b"found": 6, b"report": 2}
+"""Of a request: the verb, the architecture, the image, the key of the image's entry; and a kernel and its block, or what was
+found in it. Of the last one: what was checked."""
 KEY = re.compile(rb"[0-9a-f]{64}")
 
 
@@ -37,6 +39,7 @@ class Server:
         self.cache = cache
         self.deadline = deadline
         self.workers: dict[bytes, Child] = {}  # the one that was used last is the last
+        self.found: list[Found] = []
 
     def run(self) -> None:
         """Until the program ends, or sends something that is not a message."""
@@ -49,7 +52,12 @@ class Server:
     def answer(self, request: list[bytes]) -> Answer:
         if problem := wrong(request):
             return [INVALID, problem.encode()]
+        if request[0] == b"report":
+            return self._report(request[1])
         verb, arch, image, entry, *rest = request
+        if verb == b"found":
+            self.found.append(Found(image, int(arch), rest[0].decode("utf-8", "replace"), rest[1]))
+            return [OK, b""]
         key = hashlib.sha256(b"\0".join((arch, entry, image))).digest()
         child = self.workers.pop(key, None) or self._forked(image, int(arch), entry.decode())
         self.workers[key] = child
@@ -61,6 +69,20 @@ class Server:
         if answer is None:
             answer = [FAILED, f"the compiler of the module {self.workers.pop(key).died()}".encode()]
         return answer
+
+    def _report(self, checked: bytes) -> Answer:
+        """Tell what was found, in a process of its own, as the programs may be anything."""
+
+        program = os.getppid()
+
+        def told(channel: Channel) -> None:
+            from ptxemu.serve.findings import tell
+
+            channel.send(guarded(lambda: [OK, b"%d" % tell(self.found, checked, os.environ, program)]))
+
+        child = Child(told)
+        answer = self._awaited(child)
+        return answer or [FAILED, f"the process that tells of findings {child.died()}".encode()]
 
     def _forked(self, image: bytes, arch: int, entry: str) -> Child:
         while len(self.workers) >= MOST_WORKERS:
@@ -108,6 +130,8 @@ def wrong(request: list[bytes]) -> str:
     verb = request[0] if request else b""
     if len(request) != FIELDS.get(verb, -1):
         return f"no request is '{verb[:16].decode('ascii', 'replace')}' with {len(request)} fields"
+    if verb == b"report":
+        return ""
     if not (request[1].isdigit() and len(request[1]) <= 3):
         return "an architecture is a number such as 80"
     if not KEY.fullmatch(request[3]):

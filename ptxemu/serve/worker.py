@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ptxemu._runtime import lib
 from ptxemu.cache import Cache
+from ptxemu.checkers.kinds import observed_of, parse_checks
 from ptxemu.device.launch_limits import Extent
 from ptxemu.driver.program import Program, Settings
 from ptxemu.ir.block_shape import variant_of
@@ -28,6 +29,8 @@ MOST_AHEAD = 32  # kernels; a module that has more is a library, of which a prog
 BACKGROUND = 10  # niceness
 LIKE = "PTXEMU_LIKE"
 """What programs compute where PTX leaves bits open, as ``Device(like=...)`` says it."""
+CHECK = "PTXEMU_CHECK"
+"""The names of the checkers that watch the program."""
 
 
 class Wanted(NamedTuple):
@@ -69,7 +72,8 @@ class Worker:
         self.cache = cache
         texts, self.left_out = texts_of(image, arch)
         self.source = join([SourceFile(name, text) for name, text in texts.items()])
-        self.program = Program(self.source, Settings(like=checked_like(os.environ.get(LIKE, ""))), cache)
+        like, checks = os.environ.get(LIKE, ""), parse_checks(os.environ.get(CHECK, ""))
+        self.program = Program(self.source, Settings(like=checked_like(like), observed=observed_of(checks)), cache)
         self.waiting: tuple[str, str, bool] | None = None
         self.running: dict[tuple[str, str, bool], Child] = {}
         self.queue: deque[Wanted] = deque()
