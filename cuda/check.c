@@ -107,7 +107,19 @@ static void tell_kernel(const px_kernel *kernel) {
   untold_count += count;
 }
 
+/* What a kernel has left, which is found with other things. */
+static void find_leaks(const px_kernel *kernel) {
+  for (unsigned i = 0; i < PX_VARIANTS; i++) {
+    if (!kernel->codes[i]) continue;
+    uint64_t address = pe_code_address(kernel->codes[i]);
+    pe_checker_find_leaks(checker, address);
+    take();
+    pe_checker_forget_leaks(checker, address);
+  }
+}
+
 static void tell_module(const px_module *module) {
+  for (uint64_t i = 0; checker && i < module->count; i++) find_leaks(&module->kernels[i]);
   take();
   for (uint64_t i = 0; untold_count && i < module->count; i++) tell_kernel(&module->kernels[i]);
 }
@@ -150,7 +162,9 @@ static int exit_code(void) {
 
 static void add_counts(void) {
   pe_checked counts;
+  const char *kind;
   if (!checker) return;
+  for (unsigned i = 0; (kind = px_memory_kind(i)); i++) pe_checker_find_kept(checker, kind);
   take();
   pe_checker_counts(checker, &counts);
   total.launches += counts.launches;
@@ -163,15 +177,20 @@ static void say_untold(void) {
   for (size_t i = 0; i < untold_count; i++) fprintf(stderr, "ptxemu: %s\n", untold[i].text);
 }
 
+/* Give the server the rest: whether anything was told. */
+static bool tell_rest(void) {
+  int told = px_server_report(&total, sizeof total, untold, untold_count * sizeof *untold);
+  if (told < 0) say_untold();
+  return told < 0 ? untold_count != 0 : told != 0;
+}
+
 __attribute__((destructor)) static void report(void) {
   if (!checks || owner != getpid()) return;
   pthread_mutex_lock(&lock);
   add_counts();
   for (const px_module *module = modules; module; module = module->next) tell_module(module);
   fflush(stdout);
-  say_untold();
-  int found = px_server_report(&total, sizeof total);
-  bool any = found > 0 || untold_count;
+  bool any = tell_rest();
   pthread_mutex_unlock(&lock);
   if (!any || status || !exit_code()) return;
   fflush(NULL);

@@ -92,6 +92,9 @@ int px_not_supported(void);
 /* What an allocation was made as; its name in messages. */
 extern const char px_memory_device[], px_memory_host[], px_memory_managed[], px_memory_array[];
 
+/* All kinds that programs free, by a number from 0 on; NULL behind the last. */
+const char *px_memory_kind(unsigned number);
+
 bool px_is_of_kind(const pe_allocation *found, const char *kind);
 
 /* Memory of a kind, or 0. */

@@ -15,6 +15,8 @@ enum { PITCH = 512 };
 static const char *const kinds[] = {px_memory_device, px_memory_host, px_memory_managed, px_memory_array, px_memory_graph};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+const char *px_memory_kind(unsigned number) { return number < KINDS ? kinds[number] : NULL; }
+
 uint64_t px_allocate(uint64_t size, const char *kind) {
   static _Atomic unsigned long long last[KINDS];
   char name[sizeof((pe_allocation *)0)->name];

@@ -327,15 +327,15 @@ bool px_server_found(const px_image *image, const char *kernel, const void *find
   return taken;
 }
 
-int px_server_report(const void *counts, size_t size) {
+int px_server_report(const void *counts, size_t size, const void *findings, size_t findings_size) {
   char *text;
-  const struct iovec fields[] = {field("report"), {(void *)counts, size}};
+  const struct iovec fields[] = {field("report"), {(void *)counts, size}, {(void *)findings, findings_size}};
   pthread_mutex_lock(&lock);
-  bool told = settle(ready() && send_message(fields, 2), &text);
-  int findings = told && text ? (int)strtol(text, NULL, 10) : -1;
+  bool told = settle(ready() && send_message(fields, sizeof fields / sizeof *fields), &text);
+  int count = told && text ? (int)strtol(text, NULL, 10) : -1;
   pthread_mutex_unlock(&lock);
   free(text);
-  return findings;
+  return count;
 }
 
 void px_server_stop(void) {

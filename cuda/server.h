@@ -24,8 +24,8 @@ int px_compile(const px_image *image, const char *kernel, const uint32_t block[3
 /* Findings in a kernel of an image: `size` bytes of pe_finding; false: the server cannot take them. */
 bool px_server_found(const px_image *image, const char *kernel, const void *findings, size_t size);
 
-/* Have all that was found told, and what was checked, a pe_checked: the number of findings that were told, or -1. */
-int px_server_report(const void *counts, size_t size);
+/* Have all that was found told, with more findings that are in no kernel, and what was checked, a pe_checked: the number of findings that were told, or -1. */
+int px_server_report(const void *counts, size_t size, const void *findings, size_t findings_size);
 
 /* Have the server end, if there is one. */
 void px_server_stop(void);

@@ -8,7 +8,7 @@
 typedef struct pe_checker pe_checker;
 
 /* The checkers, as a set. */
-enum { PE_CHECK_MEMORY = 1, PE_CHECK_RACE = 2, PE_CHECK_SYNC = 4 };
+enum { PE_CHECK_MEMORY = 1, PE_CHECK_RACE = 2, PE_CHECK_SYNC = 4, PE_CHECK_LEAK = 8 };
 
 /* What users call them, in the order in which they are told. */
 typedef struct pe_check_kind {
@@ -62,6 +62,14 @@ void pe_checker_destroy(pe_checker *checker);
 /* Memory outside of the arena that kernels may touch, and may touch no more: its first address. */
 void pe_checker_allow(pe_checker *checker, uint64_t address, uint64_t size, const char *name);
 void pe_checker_forbid(pe_checker *checker, uint64_t address);
+
+/* Find the blocks that kernels have allocated and nobody has freed: of one kernel, by the address of its code, or of all if it is 0.
+ * They are found each time, until they are forgotten. */
+void pe_checker_find_leaks(pe_checker *checker, uint64_t kernel);
+void pe_checker_forget_leaks(pe_checker *checker, uint64_t kernel);
+
+/* The same of what the host has allocated: those allocations that are called "allocation 3 of cudaMalloc", of one kind. */
+void pe_checker_find_kept(pe_checker *checker, const char *kind);
 
 /* Take the oldest finding. 0: there is none. */
 int pe_checker_take(pe_checker *checker, pe_finding *out);

@@ -42,22 +42,31 @@ static pe_finding *find(pe_findings *findings, const pe_finding *wanted) {
   return made;
 }
 
+pe_thread_place pe_place_of(const pe_warp *w, uint32_t lane) {
+  pe_thread_place place = {.warp = w->warpid};
+  for (int axis = 0; axis < 3; axis++) {
+    place.ctaid[axis] = w->ctaid[axis];
+    place.tid[axis] = w->tid[axis][lane];
+  }
+  return place;
+}
+
 void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding *finding) {
-  pe_findings *findings = &checker->findings;
   finding->kernel = w->launch->config.kernel;
   finding->launch = w->launch->gridid;
-  finding->thread.warp = w->warpid;
-  for (int axis = 0; axis < 3; axis++) {
-    finding->thread.ctaid[axis] = w->ctaid[axis];
-    finding->thread.tid[axis] = w->tid[axis][lane];
-  }
+  finding->thread = pe_place_of(w, lane);
+  pe_keep_finding(checker, finding, 1);
+}
+
+void pe_keep_finding(pe_checker *checker, const pe_finding *finding, uint64_t more) {
+  pe_findings *findings = &checker->findings;
   pthread_mutex_lock(&findings->mutex);
   pe_finding *kept = find(findings, finding);
   if (!kept) {
     findings->dropped++;
   } else {
-    uint64_t count = kept->count + 1;
-    if (count > 1 && is_before(&finding->thread, &kept->thread)) *kept = *finding;
+    uint64_t count = kept->count + more;
+    if (kept->count && is_before(&finding->thread, &kept->thread)) *kept = *finding;
     kept->count = count;
   }
   pthread_mutex_unlock(&findings->mutex);
@@ -92,9 +101,12 @@ static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *e
   return mask;
 }
 
-static void allocated(void *context, uint64_t address, uint64_t size) {
+static void allocated(void *context, uint64_t address, uint64_t size, const pe_warp *w, uint32_t lane) {
   pe_checker *checker = context;
-  pe_extents_allocated(&checker->extents, address, size);
+  if (w) {
+    pe_heap_block block = {.size = size, .kernel = w->launch->config.kernel, .pos = w->pos, .thread = pe_place_of(w, lane)};
+    pe_extents_allocated(&checker->extents, address, &block);
+  }
   if (checker->checks & PE_CHECK_RACE && pe_extents_in_heap(&checker->extents, address))
     pe_race_forget(checker, address, size);
 }

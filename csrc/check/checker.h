@@ -37,6 +37,12 @@ struct pe_checker {
   _Atomic uint64_t launches;
 };
 
+/* Keep a finding that `count` lanes share. */
+void pe_keep_finding(pe_checker *checker, const pe_finding *finding, uint64_t count);
+
+/* The place of a lane. */
+pe_thread_place pe_place_of(const pe_warp *w, uint32_t lane);
+
 /* Keep a finding of a lane, whose place, kernel and launch are filled in. */
 void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding *finding);
 

@@ -17,7 +17,7 @@ bool pe_extents_init(pe_extents *extents, pe_arena *arena) {
 
 void pe_extents_end(pe_extents *extents) {
   if (extents->heap.owner) munmap(extents->heap.owner, extents->heap.granules * sizeof *extents->heap.owner);
-  if (extents->heap.size) munmap(extents->heap.size, extents->heap.granules * sizeof *extents->heap.size);
+  if (extents->heap.block) munmap(extents->heap.block, extents->heap.granules * sizeof *extents->heap.block);
   free(extents->variables);
   pthread_rwlock_destroy(&extents->lock);
 }
@@ -43,8 +43,8 @@ static void map_heap(pe_extents *extents, uint64_t address) {
   pe_heap_map *made = &extents->heap;
   if (made->owner || !pe_arena_nearest(extents->arena, address, &heap)) return;
   uint64_t granules = heap.size / GRANULE;
-  made->size = map(granules, sizeof *made->size);
-  uint32_t *owner = made->size ? map(granules, sizeof *made->owner) : NULL;
+  made->block = map(granules, sizeof *made->block);
+  uint32_t *owner = made->block ? map(granules, sizeof *made->owner) : NULL;
   if (!owner) return; /* its blocks are not known, then */
   made->base = heap.address;
   made->granules = granules;
@@ -73,7 +73,7 @@ static bool heap_block(const pe_extents *extents, uint64_t granule, pe_extent *o
   if (!owner) return false;
   uint64_t first = (owner & ~FREED) - 1;
   *out = (pe_extent){.address = extents->heap.base + first * GRANULE, .freed = (owner & FREED) != 0, .name = "malloc"};
-  out->size = __atomic_load_n(&extents->heap.size[first], __ATOMIC_RELAXED);
+  out->size = __atomic_load_n(&extents->heap.block[first].size, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -155,16 +155,28 @@ static void forget_variables(pe_extents *extents, const pe_extent *all) {
 
 /* ---- events ---- */
 
-void pe_extents_allocated(pe_extents *extents, uint64_t address, uint64_t size) {
-  pe_allocation hosts;
+void pe_extents_allocated(pe_extents *extents, uint64_t address, const pe_heap_block *block) {
   uint64_t granule;
-  if (pe_arena_find(extents->arena, address, &hosts)) return; /* the arena knows it */
   pthread_rwlock_wrlock(&extents->lock);
   map_heap(extents, address);
+  bool known = granule_of(extents, address, &granule);
+  if (known) {
+    pe_heap_block *made = &extents->heap.block[granule];
+    made->kernel = block->kernel;
+    made->pos = block->pos;
+    made->thread = block->thread;
+    __atomic_store_n(&made->size, block->size, __ATOMIC_RELAXED); /* others read it without the lock */
+  }
   pthread_rwlock_unlock(&extents->lock);
-  if (!granule_of(extents, address, &granule)) return;
-  __atomic_store_n(&extents->heap.size[granule], size, __ATOMIC_RELAXED);
-  own(extents, granule, size, (uint32_t)granule + 1);
+  if (known) own(extents, granule, block->size, (uint32_t)granule + 1);
+}
+
+void pe_extents_heap(pe_extents *extents, void (*look)(void *context, pe_heap_block *block), void *context) {
+  pthread_rwlock_wrlock(&extents->lock);
+  uint64_t granules = extents->heap.owner ? extents->heap.granules : 0;
+  for (uint64_t i = 0; i < granules; i++)
+    if (owner_of(extents, i) == i + 1) look(context, &extents->heap.block[i]);
+  pthread_rwlock_unlock(&extents->lock);
 }
 
 void pe_extents_freed(pe_extents *extents, uint64_t address) {

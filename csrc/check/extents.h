@@ -3,7 +3,7 @@
 #define PTXEMU_EXTENTS_H
 #include <pthread.h>
 #include <stdbool.h>
-#include "host.h"
+#include "check.h"
 
 /* One of them.  Freed ones are known for a while. */
 typedef struct pe_extent {
@@ -15,12 +15,20 @@ typedef struct pe_extent {
 
 enum { PE_FREED_EXTENTS = 256 };
 
+/* A block of the heap of kernels: its size in bytes, and who has allocated it, if anybody wants to know. */
+typedef struct pe_heap_block {
+  uint64_t size;
+  uint64_t kernel; /* the address of its code, or 0 */
+  uint32_t pos;
+  pe_thread_place thread;
+} pe_heap_block;
+
 /* The heap of kernels in granules: whose each one is, from 1 on the number of a block's first, with the top bit set when it is freed;
- * and there its size in bytes. */
+ * and there the block. */
 typedef struct pe_heap_map {
   uint64_t base, granules;
   uint32_t *owner;
-  uint64_t *size;
+  pe_heap_block *block;
 } pe_heap_map;
 
 typedef struct pe_extents {
@@ -36,8 +44,8 @@ typedef struct pe_extents {
 bool pe_extents_init(pe_extents *extents, pe_arena *arena);
 void pe_extents_end(pe_extents *extents);
 
-/* The host, or a kernel, has allocated something, or is about to free it. */
-void pe_extents_allocated(pe_extents *extents, uint64_t address, uint64_t size);
+/* The host, or a kernel, has allocated something, or is about to free it. What the host allocates, the arena knows. */
+void pe_extents_allocated(pe_extents *extents, uint64_t address, const pe_heap_block *block);
 void pe_extents_freed(pe_extents *extents, uint64_t address);
 /* A variable of a module lies in an allocation; or there is memory outside of the arena, until it is unnamed. */
 void pe_extents_named(pe_extents *extents, uint64_t address, uint64_t size, const char *name);
@@ -45,6 +53,9 @@ void pe_extents_unnamed(pe_extents *extents, uint64_t address);
 
 /* Whether an address lies in the heap of kernels. */
 bool pe_extents_in_heap(const pe_extents *extents, uint64_t address);
+
+/* Look at each block of the heap that is not freed, with the lock held. */
+void pe_extents_heap(pe_extents *extents, void (*look)(void *context, pe_heap_block *block), void *context);
 
 /* What contains an address and may be used; false if nothing does. */
 bool pe_extents_at(pe_extents *extents, uint64_t address, pe_extent *out);

@@ -7,6 +7,7 @@ static const pe_check_kind kinds[] = {
   {"memory", PE_CHECK_MEMORY, "strays"},
   {"sync", PE_CHECK_SYNC, ""},
   {"race", PE_CHECK_RACE, "all"},
+  {"leak", PE_CHECK_LEAK, ""},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -56,13 +56,16 @@ static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *e
   return event->mask;
 }
 
-static void allocated(void *context, uint64_t address, uint64_t size) {
+static void freed(void *context, uint64_t address) {
   pe_footprint *footprint = context;
-  (void)address, (void)size;
+  (void)address;
   SET(footprint->allocated, 1);
 }
 
-static void freed(void *context, uint64_t address) { allocated(context, address, 0); }
+static void allocated(void *context, uint64_t address, uint64_t size, const pe_warp *w, uint32_t lane) {
+  (void)size, (void)w, (void)lane;
+  freed(context, address);
+}
 
 void pe_footprint_observer(pe_footprint *footprint, pe_observer *observer) {
   *observer = (pe_observer){.context = footprint, .memory = memory, .allocated = allocated, .freed = freed};

@@ -379,7 +379,7 @@ uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const ch
   uint64_t address = allowed ? allocate(arena, size, align, name, false, true) : 0;
   arena->allocations += address != 0;
   pe_unlock();
-  if (address) pe_tell_allocated(arena->observer, address, size);
+  if (address) pe_tell_allocated(arena->observer, address, size, NULL, 0);
   return address;
 }
 
@@ -406,6 +406,16 @@ int pe_arena_find(pe_arena *arena, uint64_t address, pe_allocation *out) {
   if (b) describe(b, out);
   pe_unlock();
   return b != NULL;
+}
+
+int pe_arena_next(pe_arena *arena, uint64_t address, pe_allocation *out) {
+  pe_lock();
+  size_t i = address < arena->base ? 0 : find_block(arena, address);
+  while (i < arena->count && !(is_hosts(&arena->blocks[i]) && arena->blocks[i].address > address)) i++;
+  bool found = i < arena->count;
+  if (found) describe(&arena->blocks[i], out);
+  pe_unlock();
+  return found;
 }
 
 uint64_t pe_arena_hold(pe_arena *arena, uint64_t address, uint64_t size) {

@@ -9,8 +9,9 @@
 /* Who is told what happens, or NULL. */
 const pe_observer *pe_arena_observer(const pe_arena *arena);
 
-static inline void pe_tell_allocated(const pe_observer *observer, uint64_t address, uint64_t size) {
-  if (observer && observer->allocated) observer->allocated(observer->context, address, size);
+static inline void pe_tell_allocated(const pe_observer *observer, uint64_t address, uint64_t size, const pe_warp *w,
+                                     int lane) {
+  if (observer && observer->allocated) observer->allocated(observer->context, address, size, w, (uint32_t)lane);
 }
 
 static inline void pe_tell_named(const pe_observer *observer, uint64_t address, uint64_t size, const char *name) {

@@ -125,7 +125,7 @@ void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result
   pe_unlock();
   for (uint32_t left = w->launch->observer ? mask : 0; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
-    if (result[lane]) pe_tell_allocated(w->launch->observer, result[lane], size[lane]);
+    if (result[lane]) pe_tell_allocated(w->launch->observer, result[lane], size[lane], w, lane);
   }
 }
 

@@ -56,7 +56,8 @@ typedef struct pe_observer {
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
-  void (*allocated)(void *context, uint64_t address, uint64_t size);               /* by the host, or by a kernel's malloc */
+  void (*allocated)(void *context, uint64_t address, uint64_t size, const pe_warp *w,
+                    uint32_t lane); /* by the host (w is NULL), or by malloc in a lane of a kernel, at w->pos */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */
   void (*freed)(void *context, uint64_t address);                                  /* what the host has allocated: soon */
   void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask,

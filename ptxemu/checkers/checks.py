@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +44,15 @@ class Checks:
     def launching(self, address: int, kernel: str, source: SourceFile) -> None:
         """A kernel is about to run whose code is at an address; findings are in this program."""
         with self._lock:
-            self._programs[address] = kernel, ProgramLines(source)  # another program's code may have been there
+            if (known := self._programs.get(address)) is not None and known[1].source is not source:
+                self._settle_leaks(address)  # another program's code was there
+            self._programs[address] = kernel, ProgramLines(source)
 
     @property
     def findings(self) -> list[Finding]:
         """What was found up to now and is not suppressed, one finding for each place."""
         with self._lock:
-            self._collect()
-            return self._report.findings
+            return self._whole().findings
 
     def suppress(self, *texts: str) -> None:
         """Leave out findings: ``race:kernel=reduce:file=sum.cu:line=10-12`` (docs/checkers.md). Raises InputError."""
@@ -61,8 +62,7 @@ class Checks:
     def to_json(self) -> dict[str, Any]:
         """What was checked and found, as data of JSON."""
         with self._lock:
-            self._collect()
-            return self._report.to_json()
+            return self._whole().to_json()
 
     @property
     def summary(self) -> str:
@@ -70,13 +70,12 @@ class Checks:
         counts = ffi.new("pe_checked *")
         lib.pe_checker_counts(self._checker, counts)
         with self._lock:
-            self._collect()
-            return self._report.summary(counts)
+            return self._whole().summary(counts)
 
     def clear(self) -> None:
         """Forget what was found."""
         with self._lock:
-            self._collect()
+            self._settle_leaks(0)
             self._report.found.clear()
 
     def collect(self) -> None:
@@ -85,6 +84,21 @@ class Checks:
             self._collect()
 
     def _collect(self) -> None:
+        self._report.found += self._taken()
+
+    def _taken(self) -> Iterator[Finding]:
         raw = ffi.new("pe_finding *")
         while lib.pe_checker_take(self._checker, raw):
-            self._report.found.append(finding_of(raw, *self._programs.get(raw.kernel, ("?", None))))
+            yield finding_of(raw, *self._programs.get(raw.kernel, ("?", None)))
+
+    def _whole(self) -> Report:
+        """With what leaks now, which somebody may still free."""
+        self._collect()
+        lib.pe_checker_find_leaks(self._checker, 0)
+        return self._report.with_findings(self._taken())
+
+    def _settle_leaks(self, address: int) -> None:
+        """What the kernel at an address has left, or all of them if it is 0, has leaked."""
+        lib.pe_checker_find_leaks(self._checker, address)
+        self._collect()
+        lib.pe_checker_forget_leaks(self._checker, address)

@@ -39,6 +39,7 @@ class ProgramLines:
     """The lines of a program's positions. What a text says of them is read when somebody asks."""
 
     def __init__(self, source: SourceFile) -> None:
+        self.source = source
         self._parts = parts_of(source)
         self._starts = [0]
         for part in self._parts[:-1]:

@@ -21,6 +21,12 @@ class Report:
         self.found: list[Finding] = []
         self._suppressions: list[Suppression] = []
 
+    def with_findings(self, more: Iterable[Finding]) -> Report:
+        """A report of more than these."""
+        made = Report(self.names)
+        made.found, made._suppressions = [*self.found, *more], self._suppressions
+        return made
+
     def suppress(self, *texts: str) -> None:
         """Leave out findings: ``race:kernel=reduce:file=sum.cu:line=10-12`` (docs/checkers.md). Raises InputError."""
         self._suppressions += map(Suppression.parse, texts)

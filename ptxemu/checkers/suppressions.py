@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from ptxemu.checkers.findings import Finding
@@ -13,6 +13,7 @@ from ptxemu.text.errors import InputError, shown
 from ptxemu.text.symbols import plain_name
 
 _LINES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+LAST_LINE = 999_999_999
 KEYS = ("kernel", "file", "line")
 
 
@@ -25,7 +26,7 @@ class Suppression:
     kernel: str = "*"
     file: str = "*"
     first: int = 0
-    last: int = 10**9
+    last: int = LAST_LINE
 
     @classmethod
     def parse(cls, text: str) -> Suppression:
@@ -34,7 +35,7 @@ class Suppression:
         given = dict(part.partition("=")[::2] for part in rest)
         if wrong := next((key for key in given if key not in KEYS), None):
             raise InputError(f"suppression {shown(text)}: {shown(wrong)} is none of {', '.join(KEYS)}")
-        lines = _LINES.fullmatch(given.get("line", "0-999999999"))
+        lines = _LINES.fullmatch(given.get("line", f"0-{LAST_LINE}"))
         if lines is None:
             raise InputError(f"suppression {shown(text)}: a line is a number or a range such as 10-12")
         first, last = int(lines[1]), int(lines[2] or lines[1])
@@ -44,7 +45,8 @@ class Suppression:
         """Whether it is about a finding, by any of its lines."""
         kernels = (finding.kernel, plain_name(finding.kernel))
         known = finding.check in self.checks and any(fnmatchcase(name, self.kernel) for name in kernels)
-        return known and any(self._holds(line) for line in finding.lines)
+        anywhere = replace(self, checks=(), kernel="*") == Suppression(())
+        return known and (anywhere or any(self._holds(line) for line in finding.lines))
 
     def _holds(self, line: Line) -> bool:
         file, number = line.location.file, line.location.line

@@ -26,8 +26,11 @@ FILE = "PTXEMU_CHECK_FILE"
 """Where findings go besides: ``.sarif``, or else JSON; ``%p`` is the number of the process."""
 
 
-def tell(found: Sequence[Found], checked: bytes, variables: Mapping[str, str], process: int) -> int:
-    """Tell of findings in a process and of what was checked, a ``pe_checked``: how many were told. Raises InputError."""
+def tell(found: Sequence[Found], rest: bytes, checked: bytes, variables: Mapping[str, str], process: int) -> int:
+    """Tell of findings in a process, ``rest`` in no known kernel, and of what was checked, a ``pe_checked``: how many were told.
+
+    Raises InputError.
+    """
     report = Report(parse_checks(variables.get(CHECK, "")))
     report.suppress(*(text for text in variables.get(SUPPRESS, "").split(";") if text.strip()))
     lines: dict[bytes, ProgramLines] = {}
@@ -36,6 +39,7 @@ def tell(found: Sequence[Found], checked: bytes, variables: Mapping[str, str], p
             texts, _ = texts_of(one.image, one.arch)
             lines[one.image] = ProgramLines(join([SourceFile(name, text) for name, text in texts.items()]))
         report.found += [finding_of(raw, one.kernel, lines[one.image]) for raw in _records("pe_finding", one.raw)]
+    report.found += [finding_of(raw, "?" if raw.kernel else "", None) for raw in _records("pe_finding", rest)]
     findings, (counts,) = report.findings, _records("pe_checked", checked)
     for text in [*map(str, findings), report.summary(counts)]:
         print(text, file=sys.stderr)

@@ -21,9 +21,9 @@ DEADLINE = 120.0  # seconds
 DEADLINE_VARIABLE = "PTXEMU_COMPILE_TIMEOUT"
 MOST_WORKERS = 8
 MAX_BLOCK = 1024
-FIELDS = {b"load": 4, b"code": 6, b"found": 6, b"report": 2}
+FIELDS = {b"load": 4, b"code": 6, b"found": 6, b"report": 3}
 """Of a request: the verb, the architecture, the image, the key of the image's entry; and a kernel and its block, or what was
-found in it. Of the last one: what was checked."""
+found in it. Of the last one: what was checked, and what else was found."""
 KEY = re.compile(rb"[0-9a-f]{64}")
 
 
@@ -53,7 +53,7 @@ class Server:
         if problem := wrong(request):
             return [INVALID, problem.encode()]
         if request[0] == b"report":
-            return self._report(request[1])
+            return self._report(*request[1:])
         verb, arch, image, entry, *rest = request
         if verb == b"found":
             self.found.append(Found(image, int(arch), rest[0].decode("utf-8", "replace"), rest[1]))
@@ -70,7 +70,7 @@ class Server:
             answer = [FAILED, f"the compiler of the module {self.workers.pop(key).died()}".encode()]
         return answer
 
-    def _report(self, checked: bytes) -> Answer:
+    def _report(self, checked: bytes, rest: bytes) -> Answer:
         """Tell what was found, in a process of its own, as the programs may be anything."""
 
         program = os.getppid()
@@ -78,7 +78,7 @@ class Server:
         def told(channel: Channel) -> None:
             from ptxemu.serve.findings import tell
 
-            channel.send(guarded(lambda: [OK, b"%d" % tell(self.found, checked, os.environ, program)]))
+            channel.send(guarded(lambda: [OK, b"%d" % tell(self.found, rest, checked, os.environ, program)]))
 
         child = Child(told)
         answer = self._awaited(child)

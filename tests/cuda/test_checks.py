@@ -95,6 +95,14 @@ def test_what_is_known_is_left_out(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "checked memory in 1 launch: nothing found, 1 suppressed\n")
 
 
+def test_what_is_never_freed(folder: Path) -> None:
+    """A suppression of places is not about the host, one without is."""
+    done = run(folder, "--check", "leak", PTXEMU_SUPPRESS="leak:line=1")
+    kept = "leak: 156 bytes in 2 allocations of cudaMalloc are never freed: numbers 1, 2"
+    assert (done.returncode, done.stderr) == (5, f"{kept}\nchecked leak in 1 launch: 1 finding\n")
+    assert run(folder, "--check", "leak", "--suppress", "leak").returncode == 0
+
+
 def test_without_checkers_the_slack_hides_it(folder: Path) -> None:
     done = run(folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[7 7]\n", "")
@@ -107,7 +115,7 @@ def test_a_server_that_fails_costs_only_the_lines(folder: Path) -> None:
     server.chmod(0o755)
     done = run(folder, "--check", "memory,sync", "--check-exit", "9", PTXEMU_PYTHON=str(server))
     assert done.returncode == 9
-    assert done.stderr.splitlines() == ["ptxemu: no", f"ptxemu: {REPORT.partition(': ')[2].partition(chr(10))[0]}", "ptxemu: no"]
+    assert done.stderr.splitlines() == ["ptxemu: no", "ptxemu: no", f"ptxemu: {REPORT.partition(': ')[2].partition(chr(10))[0]}"]
 
 
 @pytest.mark.parametrize(

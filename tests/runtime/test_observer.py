@@ -45,7 +45,7 @@ class Watcher:
         ended = "void(void *, const pe_config *, const pe_record *)"
         self.callbacks = {
             "memory": ffi.callback("uint32_t(void *, const pe_warp *, const pe_memory_event *)", self.memory),
-            "allocated": ffi.callback("void(void *, uint64_t, uint64_t)", self.allocated),
+            "allocated": ffi.callback("void(void *, uint64_t, uint64_t, const pe_warp *, uint32_t)", self.allocated),
             "freed": ffi.callback("void(void *, uint64_t)", self.freed),
             "barrier": ffi.callback("void(void *, const pe_warp *, uint32_t, uint32_t, uint32_t, uint32_t)", self.barrier),
             "begun": ffi.callback("void(void *, const pe_config *)", lambda context, config: self.events.append("begun")),
@@ -64,7 +64,7 @@ class Watcher:
     def barrier(self, context: Any, warp: Any, pos: int, number: int, mask: int, how: int) -> None:
         self.barriers[number] += mask.bit_count()
 
-    def allocated(self, context: Any, address: int, size: int) -> None:
+    def allocated(self, context: Any, address: int, size: int, warp: Any, lane: int) -> None:
         assert address not in self.live
         self.live[address] = size
 
