@@ -1,8 +1,9 @@
 """Lifetimes of values in linearized code, and places in memory that values with disjoint lifetimes share.
 
 Lanes that wait keep their values while other lanes run, so a value lives from its first to its last mention in *linear* order,
-whatever the control-flow graph says.  If that interval covers part of a loop it covers all of it: lanes may have left the
-loop, or wait to run the rest, while others go round again.
+whatever the control-flow graph says.  What a loop reads from before it lives to the loop's end, as the next trip reads it too.
+What is handed over at a loop's exit lives from the loop's start, as lanes that have left keep it while others go round again.
+Registers do not leave such a loop in any other way, as SSA form is loop-closed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ from typing import TypeVar
 
 from ptxemu.analysis.linear import Structure
 from ptxemu.ir.dominators import Loop
-from ptxemu.ir.graph import Block, Phi, reads, writes
+from ptxemu.ir.graph import Block, reads, writes
 from ptxemu.ir.ops import Reg
 
 Key = TypeVar("Key", bound=Hashable)
-Value = Reg | Phi  # a phi stands for what is handed over to it: it lives apart from its result
 
 
 @dataclass(slots=True)
@@ -32,28 +32,30 @@ class Lifetime:
 
 
 class Lifetimes:
-    """The lifetime of every register and phi of a graph; positions count ops in linear order.
+    """Lifetimes in a graph; positions count ops in linear order.
 
-    ``homes``: values that are kept where another one is, which lives as long as all of them; None where a phi's value needs no
-    handing over.
+    ``of``: of every register.  ``handed``: for every block with phis, of what is handed over to them, from the first edge that
+    does so to the block itself, or to its latch.  ``same``: registers that have the value of another one, which lives as
+    long as they do; to phis of which they are the results nothing is handed over.
     """
 
-    def __init__(self, structure: Structure, homes: Mapping[Value, Value | None] = MappingProxyType({})) -> None:
+    def __init__(self, structure: Structure, same: Mapping[Reg, Reg] = MappingProxyType({})) -> None:
         self._structure = structure
-        self._homes = homes
-        self._first: dict[Value, int] = {}
-        self._last: dict[Value, int] = {}
+        self._same = same
         self._loop_at: list[Loop | None] = []
+        self.of: dict[Reg, Lifetime] = {}
+        self.handed: dict[Block, Lifetime] = {}
         extents = self._scan()
-        self.of = {value: Lifetime(first, self._last[value]) for value, first in self._first.items()}
         if extents:
             self._cover_loops(extents)
 
-    def _mention(self, value: Value, position: int) -> None:
-        home = self._homes.get(value, value)
-        if home is not None:
-            self._first.setdefault(home, position)
-            self._last[home] = position
+    def _mention(self, reg: Reg, position: int) -> None:
+        reg = self._same.get(reg, reg)
+        life = self.of.get(reg)
+        if life is None:
+            self.of[reg] = Lifetime(position, position)
+        else:
+            life.last = position
 
     def _scan(self) -> dict[Loop, list[int]]:
         """Each op has a position, and so have the start and the end of each block. Returns the extents of the loops."""
@@ -61,10 +63,7 @@ class Lifetimes:
         position = 0
         for block in self._structure.order:
             start = position
-            for phi in block.phis:
-                if self._homes.get(phi, phi) is not None:
-                    self._mention(phi, position)
-                    self._mention(phi.dst, position)
+            self._begin(block, position)
             for op in block.ops:
                 position += 1
                 for reg in reads(op):
@@ -83,29 +82,36 @@ class Lifetimes:
                 extents[loop.parent][1] = max(last, extents[loop.parent][1])
         return extents
 
+    def _begin(self, block: Block, position: int) -> None:
+        if block in self.handed:
+            self.handed[block].last = position
+        for phi in block.phis:
+            if phi.dst not in self._same:
+                self.of[phi.dst] = Lifetime(position, position)
+
     def _end(self, block: Block, position: int) -> None:
         if block.cond is not None:
             self._mention(block.cond, position)
         for succ in block.succs:
+            if succ.phis:
+                self.handed.setdefault(succ, Lifetime(position, position)).last = position
             for phi in succ.phis:
-                if self._homes.get(phi, phi) is None:
-                    continue
-                self._mention(phi, position)
-                if isinstance(arg := phi.args[block], Reg):
+                if phi.dst not in self._same and isinstance(arg := phi.args[block], Reg):
                     self._mention(arg, position)
 
     def _cover_loops(self, extents: dict[Loop, list[int]]) -> None:
-        """Widen each lifetime to the outermost loops around its ends that it crosses the border of."""
+        """Widen lifetimes to the outermost loops around their ends that they cross the border of."""
         chains: dict[Loop, _Chain] = {}
         for loop, (first, last) in extents.items():  # those around come first
             outer = chains[loop.parent] if loop.parent is not None else _Chain([], [])
             chains[loop] = _Chain([*outer.firsts, first], [*outer.ends, -last])
-        for life in self.of.values():
-            first, last = life.first, life.last
-            if (around := self._loop_at[first]) is not None:
-                life.first = chains[around].first_before(first, last)
-            if (around := self._loop_at[last]) is not None:
-                life.last = chains[around].last_behind(first, last)
+        for life in self.handed.values():
+            if (around := self._loop_at[life.first]) is not None:
+                life.first = chains[around].first_before(life.first, life.last)
+        for life in (*self.handed.values(), *self.of.values()):
+            around = self._loop_at[life.last]
+            if around is not None and around is not self._loop_at[life.first]:
+                life.last = chains[around].last_behind(life.first, life.last)
 
 
 @dataclass(slots=True, frozen=True)

@@ -47,8 +47,7 @@ class Survivors:
         self._members: dict[Block, list[Block]] = {}
         for block, home in mask_home.items():
             self._members.setdefault(home, []).append(block)
-        life = Lifetimes(structure).of if self.block_of else {}
-        self.lifetimes = {value: span for value, span in life.items() if isinstance(value, Reg)}
+        self.lifetimes = Lifetimes(structure).of if self.block_of else {}
         self._registers = dict(self._living()) if self.block_of else {}
         self.registers = {reg for registers in self._registers.values() for reg in registers}
         self.lifetimes = {reg: span for reg, span in self.lifetimes.items() if reg in self.registers}

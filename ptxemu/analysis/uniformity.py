@@ -106,31 +106,34 @@ class Uniformity:
     # -- the fixpoint over values
 
     def _solve(self) -> None:
-        """Look at all values in linear order, until what comes back to the loops changes nothing there.
+        """Look at all values in linear order, until what comes back to the loops changes nothing there, or nothing beyond.
 
         What varied while fewer branches diverged varies now, too.
         """
         self.known = dict.fromkeys(reg for reg, shape in self.known.items() if shape is None)
         headers = [loop.header for loop in dict.fromkeys(self.structure.loops.values())]
-        self._pass()
-        while any([self._phis(header) for header in headers]):
-            self._pass()
+        changed = self._pass()
+        while changed and any([self._phis(header) for header in headers]):
+            changed = self._pass()
 
-    def _pass(self) -> None:
+    def _pass(self) -> bool:
+        """Look at all values once; whether a shape has changed."""
         varying = {reg for reg, shape in self.known.items() if shape is None}
+        changed = False
         for block in self.structure.order:
-            self._phis(block)
+            changed |= self._phis(block)
             for op in block.ops:
                 if len(op.dsts) == 1 and varying.issuperset(op.dsts):
                     continue
                 results = self.results(op)
                 for dst in op.dsts:
                     if dst is not None:
-                        self._update(dst, results)
+                        changed |= self._update(dst, results)
                 if op.call is not None:
                     for value in op.call.returns:
                         if isinstance(value, Reg):
-                            self._update(value, None)
+                            changed |= self._update(value, None)
+        return changed
 
     def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
         if new is UNKNOWN:

@@ -20,8 +20,8 @@ class Phi:
     @property
     def only(self) -> Reg | Imm | None:
         """The argument, if all edges bring the same."""
-        args = self.args.values()
-        return next(iter(args)) if len(args) == 1 or len(set(args)) == 1 else None
+        args = list(self.args.values())
+        return args[0] if args and args.count(args[0]) == len(args) else None
 
 
 @dataclass(slots=True, eq=False)

@@ -7,6 +7,8 @@ value it left with.
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from msgspec.structs import replace
 
 from ptxemu.ir.dominators import Dominance, Loop, exits_of, members
@@ -63,12 +65,10 @@ class _Places:
     def __init__(self, graph: Graph, dominance: Dominance, live: dict[Block, set[Reg]]) -> None:
         self.dominance = dominance
         self.frontiers = dominance.frontiers()
-        self.live: dict[Reg, int] = {}
+        self.live = [live[block] for block in dominance.order]
         self.homes: dict[Reg, int] = {}
         for block in graph.blocks:
             bit = 1 << dominance.number[block]
-            for reg in live[block]:
-                self.live[reg] = self.live.get(reg, 0) | bit
             for op in block.ops:
                 for reg in writes(op):
                     self.homes[reg] = self.homes.get(reg, 0) | bit
@@ -84,18 +84,20 @@ class _Places:
 
     def _spread(self, ways: list[int]) -> None:
         """Add the phis that are missing: ``ways`` lead from each block with a definition to those that need one."""
-        order = self.dominance.order
+        order, live = self.dominance.order, self.live
         for reg, definitions in self.homes.items():
-            live, seen = self.live.get(reg, 0), self.placed.get(reg, 0)
-            work = list(members(definitions | seen))
+            placed = self.placed.get(reg, 0)
+            work = list(members(definitions | placed))
+            seen = placed
             while work:
-                new = ways[work.pop()] & live & ~seen
-                if new:
-                    seen |= new
-                    for target in members(new):
+                new = ways[work.pop()] & ~seen
+                seen |= new
+                for target in members(new):
+                    if reg in live[target]:
                         order[target].phis.append(Phi(reg))
                         work.append(target)
-            self.placed[reg] = seen
+                        placed |= 1 << target
+            self.placed[reg] = placed
 
     def _exits(self, loops: dict[Block, Loop], uneven: set[Loop]) -> list[int]:
         """For each block, as a set of numbers: those just outside its innermost uneven loop, where its values leave that loop.
@@ -115,39 +117,40 @@ class _Renamer:
 
     def __init__(self, dominance: Dominance) -> None:
         self.dominance = dominance
-        self.versions: dict[Reg, list[Reg]] = {}
+        self.versions: defaultdict[Reg, list[Reg]] = defaultdict(list)
         self.counts: dict[str, int] = {}
-        self.names: dict[Phi, Reg] = {
-            phi: phi.dst for block in dominance.order for phi in block.phis
-        }  # the register each phi stands for
+        phis = [phi for block in dominance.order for phi in block.phis]
+        self.joined = {phi: self.versions[phi.dst] for phi in phis}  # the versions that each phi joins
 
     def run(self) -> None:
-        undo: list[list[Reg]] = []
+        undo: list[list[list[Reg]]] = []
         stack: list[tuple[int, bool]] = [(0, False)]
         while stack:
             node, done = stack.pop()
             if done:
-                for reg in undo.pop():
-                    self.versions[reg].pop()
+                for versions in undo.pop():
+                    versions.pop()
                 continue
             undo.append(self.block(self.dominance.order[node]))
             stack.append((node, True))
             stack.extend((child, False) for child in self.dominance.children[node])
 
-    def define(self, reg: Reg, defined: list[Reg]) -> Reg:
+    def define(self, reg: Reg, defined: list[list[Reg]]) -> Reg:
         number = self.counts.get(reg.name, 0)
         self.counts[reg.name] = number + 1
         new = Reg(f"{reg.name}#{number}", reg.type)
-        self.versions.setdefault(reg, []).append(new)
-        defined.append(reg)
+        versions = self.versions[reg]
+        versions.append(new)
+        defined.append(versions)
         return new
 
     def current(self, reg: Reg) -> Reg | Imm:
         versions = self.versions.get(reg)
         return versions[-1] if versions else Imm(0, reg.type)
 
-    def block(self, block: Block) -> list[Reg]:
-        defined: list[Reg] = []
+    def block(self, block: Block) -> list[list[Reg]]:
+        """Rename what a block defines, and reads; gives the stack of versions of each."""
+        defined: list[list[Reg]] = []
         for phi in block.phis:
             phi.dst = self.define(phi.dst, defined)
         block.ops = [self.op(op, defined) for op in block.ops]
@@ -156,7 +159,8 @@ class _Renamer:
             block.cond = cond if isinstance(cond, Reg) else self.materialize(block, cond)
         for succ in block.succs:
             for phi in succ.phis:
-                phi.args[block] = self.current(self.names[phi])
+                versions = self.joined[phi]
+                phi.args[block] = versions[-1] if versions else Imm(0, phi.dst.type)
         return defined
 
     def materialize(self, block: Block, value: Imm) -> Reg:
@@ -166,7 +170,7 @@ class _Renamer:
         block.ops.append(move(reg, value, value.type, like))
         return reg
 
-    def op(self, op: Op, defined: list[Reg]) -> Op:
+    def op(self, op: Op, defined: list[list[Reg]]) -> Op:
         made = reading(op, {reg: self.current(reg) for reg in reads(op)})
         guard, call, old = made.guard, made.call, made.old
         if op.guard is not None:

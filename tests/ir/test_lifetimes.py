@@ -53,7 +53,7 @@ def spans(structure: Structure) -> dict[Block, tuple[int, int]]:
     return found
 
 
-def test_a_lifetime_covers_the_loops_whose_border_it_crosses():
+def test_what_comes_into_a_loop_lives_to_its_end_and_what_is_handed_over_from_its_start():
     structure = Structure(graph_of(NESTED))
     lifetimes, where = Lifetimes(structure), spans(structure)
     loops = list(dict.fromkeys(structure.loops.values()))
@@ -62,9 +62,11 @@ def test_a_lifetime_covers_the_loops_whose_border_it_crosses():
         first = min(where[block][0] for block in loop.blocks)
         last = max(where[block][1] for block in loop.blocks)
         for value, life in lifetimes.of.items():
+            assert not (life.first < first <= life.last < last), value
+        for block, life in lifetimes.handed.items():
             inside = first <= life.first and life.last <= last
             apart = life.last < first or last < life.first
-            assert inside or apart or (life.first <= first and last <= life.last), value
+            assert inside or apart or (life.first <= first and last <= life.last), block
 
 
 def test_what_a_loop_reads_from_before_lives_to_its_end():

@@ -9,6 +9,8 @@ import pytest
 
 import ptxemu
 from ptxemu.analysis import waiting
+from ptxemu.ir.ops import Reg
+from ptxemu.lower.functions.steps import Steps
 from tests.dialects import test_sass as sass
 from tests.isa.test_other_ways import threaded
 from tests.kernels import test_control_flow as control_flow
@@ -72,3 +74,35 @@ LANES_WAIT = [
 @pytest.mark.parametrize("test", LANES_WAIT, ids=lambda test: test.__name__.removeprefix("test_"))
 def test_lanes_that_wait_for_each_other(test: Callable[[], None]) -> None:
     test()
+
+
+NESTED = """
+  ld.param.u64 %rd0, [out]; mov.u32 %r0, 0; mov.u32 %r1, 0; mov.u32 %r5, %tid.x;
+A: add.u32 %r1, %r1, 1; mov.u32 %r2, 0;
+B: add.u32 %r2, %r2, 1; mov.u32 %r3, 0;
+C: add.u32 %r3, %r3, 1; mad.lo.u32 %r0, %r1, %r2, %r0;
+  setp.lt.u32 %p1, %r3, {ends[2]}; @%p1 bra C;
+  setp.lt.u32 %p1, %r2, {ends[1]}; @%p1 bra B;
+  setp.lt.u32 %p1, %r1, {ends[0]}; @%p1 bra A;
+  mul.wide.u32 %rd1, %r5, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r0; ret;"""
+
+
+@pytest.mark.parametrize(("ends", "copies"), [((3, 4, 5), 0), ((3, "%r5", 5), None)])
+def test_what_goes_round_in_loops_stays_where_it_is(
+    ends: tuple[int | str, ...], copies: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counters and sums are updated in place, unless lanes leave at different times and keep what they left with."""
+    copied: list[tuple[Reg, Reg]] = []
+    copy = Steps.copy
+
+    def noted(steps: Steps, source: Reg, target: Reg) -> None:
+        if steps.ctx.offset_of(source) != steps.ctx.offset_of(target):
+            copied.append((source, target))
+        copy(steps, source, target)
+
+    monkeypatch.setattr(Steps, "copy", noted)
+    out = np.zeros(32, np.uint32)
+    ptxemu.loads(kernel(NESTED.format(ends=ends), ".param .u64 out"))["k"][1, 32](out)
+    a, b, c = (np.full(32, end) if isinstance(end, int) else np.maximum(1, np.arange(32)) for end in ends)
+    np.testing.assert_array_equal(out, c * (a * (a + 1) // 2) * (b * (b + 1) // 2))
+    assert copies is None or len(copied) == copies

@@ -332,6 +332,10 @@ class Context:
             self.names[reg] = self.inst(f"load {self.full_type(reg)}, ptr {home}, align 64")
         return self.names[reg]
 
+    def outlives_block(self, reg: Reg) -> bool:
+        """Whether a register must be stored, as others than its own block read it."""
+        return reg in self.shared_regs
+
     def slot(self, reg: Reg) -> str:
         if reg not in self.slots:
             self.slots[reg] = self.alloca(self.full_type(reg))
@@ -436,7 +440,7 @@ class Context:
     def bind(self, reg: Reg, value: str) -> None:
         """Give a register its value (already of its full type)."""
         self.names[reg] = value
-        if reg in self.shared_regs:
+        if self.outlives_block(reg):
             self.stmt(f"store {self.full_type(reg)} {value}, ptr {self.slot(reg)}, align 64")
 
     def define(self, op: Op, index: int, value: str) -> None:

@@ -126,18 +126,15 @@ class FunctionBuilder:
                 for dst, kind in zip(op.dsts, op.dst_types):
                     if dst is not None and kind.bits == dst.type.bits and not kind.llvm.startswith("<"):
                         storage[dst] = kind.llvm
-        changed = True
-        while changed:
-            changed = False
-            for block in self.order:
-                for phi in block.phis:
-                    if phi.dst in storage:
-                        continue
-                    for arg in phi.args.values():
-                        if isinstance(arg, Reg) and arg in storage:
-                            storage[phi.dst] = storage[arg]
-                            changed = True
-                            break
+        left, before = [phi for block in self.order for phi in block.phis], -1
+        while len(left) != before:
+            before, phis, left = len(left), left, []
+            for phi in phis:
+                arg = next((arg for arg in phi.args.values() if arg in storage), None)
+                if isinstance(arg, Reg):
+                    storage[phi.dst] = storage[arg]
+                else:
+                    left.append(phi)
 
     def _find_shared_values(self) -> None:
         """Registers that a block other than their own reads get a slot, and those that several blocks write."""

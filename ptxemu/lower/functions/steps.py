@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ptxemu.analysis.runs import Runs
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.analysis.uniformity import UNIFORM, Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 from ptxemu.ir.types import B32, B64, U64, ScalarType
@@ -30,6 +30,7 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.site import Value, site_literal, site_type
 from ptxemu.lower.functions.control_steps import DECLARATION, routine
+from ptxemu.lower.functions.homes import Homes
 from ptxemu.passes.internal import STACK_POINTER
 
 HEADER = 8  # bytes of a step before its operands
@@ -57,24 +58,42 @@ class FrameContext(Context):
     def __init__(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> None:
         super().__init__(uniformity, layout, unit)
         self.offsets: dict[Reg, int] = {}
+        self.sharing: Homes | None = None  # registers that are where others are
         self._class_of: dict[Reg, int] = {}
 
     def register_class(self, reg: Reg) -> int:
         """A number for all that a routine must know of a register: equal for registers that can take each other's place."""
-        try:
-            return self._class_of[reg]
-        except KeyError:
-            shape = self.uniformity.shape(reg)
-            facts = (reg.type.name, shape and any(shape.offsets) and shape.offsets, self.storage_type(reg), reg in self.raw)
-            found = self._class_of[reg] = self.unit.register_classes.setdefault(facts, len(self.unit.register_classes))
-            return found
+        found = self._class_of.get(reg)
+        if found is None:
+            shape, classes = self.uniformity.shape(reg), self.unit.register_classes
+            offsets = shape and shape.offsets is not UNIFORM.offsets and any(shape.offsets) and shape.offsets
+            facts = (reg.type.name, offsets, self.storage_type(reg), reg in self.raw)
+            found = self._class_of[reg] = classes.setdefault(facts, len(classes))
+        return found
+
+    def alike(self, one: Reg, other: Reg) -> bool:
+        """Whether registers are of one class; where their shapes are one object, there is no need to make it."""
+        known, storage, raw = self.uniformity.known, self.storage, self.raw
+        return (
+            one.type is other.type and known.get(one) is known.get(other) and storage.get(one) is storage.get(other)
+            and (one in raw) is (other in raw)
+        ) or self.register_class(one) == self.register_class(other)  # fmt: skip
 
     def bytes_of(self, reg: Reg) -> int:
         """The size of a register's place in the frame."""
         return PLACE if self.is_scalar(reg) else max(PLACE, reg.type.bits * LANES // 8)
 
     def slot(self, reg: Reg) -> str:
-        return self.inst(f"getelementptr i8, ptr %frame, i64 {self.offsets[reg]}")
+        return self.inst(f"getelementptr i8, ptr %frame, i64 {self.offset_of(reg)}")
+
+    def offset_of(self, reg: Reg) -> int:
+        return self.offsets[self._home(reg)]
+
+    def outlives_block(self, reg: Reg) -> bool:
+        return self._home(reg) in self.offsets
+
+    def _home(self, reg: Reg) -> Reg:
+        return self.sharing.home(reg) if self.sharing is not None else reg
 
     def bits_of(self, mask: str) -> str:
         return mask if mask == self.active_bits else super().bits_of(mask)
@@ -246,7 +265,7 @@ class Steps:
         if isinstance(value, Reg):  # most are, and there may be one for each value and edge
             key: Hashable = (name, ctx.register_class(value), ctx.register_class(target))
             if key in ctx.unit.steps:
-                self._record(key, [ctx.offsets[value], ctx.offsets[target]], 0)
+                self._record(key, [ctx.offset_of(value), ctx.offset_of(target)], 0)
                 return
         operands = Operands(ctx)
         source = self._given(operands, value)
@@ -261,7 +280,7 @@ class Steps:
 
     def copy(self, source: Reg, target: Reg) -> None:
         """Copy a register to one of the same class; in which order with others before the next step is open."""
-        start, end = self.ctx.offsets[source], self.ctx.offsets[target]
+        start, end = self.ctx.offset_of(source), self.ctx.offset_of(target)
         if start != end:
             for part in range(0, self.ctx.bytes_of(target), PLACE):
                 self._pairs += (start + part, end + part)
@@ -282,7 +301,7 @@ class Steps:
     # -- operands
 
     def _register(self, operands: Operands, reg: Reg) -> int:
-        return operands.register(reg, self.ctx.offsets[reg])
+        return operands.register(reg, self.ctx.offset_of(reg))
 
     def _constant_or_number(self, operands: Operands, value: Operand | None) -> Hashable:
         """What the form of a routine has for a value that is read as a constant, or else as a register."""

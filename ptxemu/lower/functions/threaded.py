@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, Value, place
+from ptxemu.analysis.lifetimes import Lifetimes, place
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Imm, Reg
 from ptxemu.ir.types import B32
 from ptxemu.lower.control.sync import note_exit, poll_stop
 from ptxemu.lower.core.context import MASK, Context
+from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.functions.control_steps import CURRENT, NOWHERE, OTHER, ROUTINES, TAKEN
 from ptxemu.lower.functions.function import FunctionBuilder, lower
+from ptxemu.lower.functions.homes import Homes, same_values
 from ptxemu.lower.functions.routines import PROTOTYPE
 from ptxemu.lower.functions.steps import PLACE, REGISTERS, FrameContext, Steps, Way
 from ptxemu.passes.internal import ARGUMENTS, COPY_BACK, COPY_OUT, ENTER, RESULTS
@@ -58,48 +60,29 @@ class ThreadedBuilder(FunctionBuilder):
         return FrameContext(uniformity, layout, unit)
 
     def _prepare(self) -> None:
-        homes = self._homes()
-        self.takers = {block: [phi for phi in block.phis if homes.get(phi, phi) is not None] for block in self.order}
-        lifetimes = self._lifetimes(homes)
-        sized = [
-            (value, life, self.ctx.bytes_of(value.dst if isinstance(value, Phi) else value)) for value, life in lifetimes.items()
-        ]
+        same = same_values(self.linear, self.ctx.alike)
+        lifetimes = self._lifetimes(same)
+        homes = Homes(self.linear, self.ctx.alike, same, lifetimes, self._in_place())
+        sized = [(value, life, self._bytes_of(value)) for value, life in homes.lifetimes().items()]
         offsets, self.frame_bytes = place(sized, self._place_masks())
-        places = self.ctx.offsets
-        for value in lifetimes:
-            places[self._handed(value) if isinstance(value, Phi) else value] = offsets[value]
-        for value, home in homes.items():
-            if isinstance(value, Phi):
-                self.handed.setdefault(value, value.dst)
-            elif home is not None:
-                places[value] = offsets[home]
-        self.ctx.shared_regs.update(places)
-
-    def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
-        return Lifetimes(self.linear.structure, homes).of
-
-    def _homes(self) -> dict[Value, Value | None]:
-        """Where phis need no place of their own for what is handed over to them, as :class:`Lifetimes` takes it.
-
-        A phi that gives lanes what all of them have in one register already is that register, unless lanes wait for it while
-        others may write the register again.  Any other gets its value where it is kept, unless another phi must read the old one
-        from there on the same edge.
-        """
-        homes: dict[Value, Value | None] = {}
+        self.ctx.sharing = homes
+        self.ctx.offsets = {value: offset for value, offset in offsets.items() if not isinstance(value, Phi)}
         for block in self.order:
-            if not block.phis or any(self.linear.waits(pred, block) for pred in block.preds):
-                continue
-            for phi in block.phis:
-                arg = phi.only
-                if isinstance(arg, Reg) and self.ctx.register_class(arg) == self.ctx.register_class(phi.dst):
-                    homes[phi], homes[phi.dst] = None, homes.get(arg, arg)
-        headers = {loop.header for loop in self.linear.structure.loops.values()}
-        for block in self.order:
-            read = _exchanged(block, homes) if block in headers else ()
-            for phi in block.phis:
-                if phi not in homes and phi.dst not in read:
-                    homes[phi] = phi.dst
-        return homes
+            self.takers[block] = homes.takers(block)
+            self.handed.update((phi, phi.dst) for phi in self.takers[block])
+        for phi in homes.apart:
+            self.ctx.offsets[self._handed(phi)] = offsets[phi]
+
+    def _bytes_of(self, value: Reg | Phi) -> int:
+        return self.ctx.bytes_of(value.dst if isinstance(value, Phi) else value)
+
+    def _lifetimes(self, same: Mapping[Reg, Reg]) -> Lifetimes:
+        return Lifetimes(self.linear.structure, same)
+
+    def _in_place(self) -> set[Reg]:
+        """Registers that may lie where what they are made of does: routines read that before they write."""
+        ops = (op for block in self.order for op in block.ops if len(op.dsts) == 1 and op.row.lower in ELEMENTWISE)
+        return {dst for op in ops for dst in op.dsts if dst is not None}
 
     def _place_masks(self) -> int:
         """Masks lie in the frame too, where LLVM leaves them; returns where the registers start."""
@@ -231,7 +214,7 @@ class ThreadedBuilder(FunctionBuilder):
 
     def _diverge(self, block: Block) -> None:
         assert block.cond is not None
-        self.steps.control("split", self.ctx.offsets[block.cond])
+        self.steps.control("split", self.ctx.offset_of(block.cond))
         onwards = self._way(block, *block.succs)
         first, second = (OTHER, TAKEN) if block.negated else (TAKEN, OTHER)
         between = self._edge(block, block.succs[1])
@@ -247,7 +230,7 @@ class ThreadedBuilder(FunctionBuilder):
     def _branch(self, block: Block) -> None:
         assert block.cond is not None
         yes, no = block.succs[::-1] if block.negated else block.succs
-        self.steps.control("branch", self.ctx.offsets[block.cond], self._edge(block, no))
+        self.steps.control("branch", self.ctx.offset_of(block.cond), self._edge(block, no))
         self._edges(block, yes, no)
 
     def _edges(self, block: Block, *succs: Block) -> None:
@@ -299,13 +282,6 @@ class ThreadedBuilder(FunctionBuilder):
 
 def _yield(ctx: Context) -> None:
     ctx.call("void", "pe_yield", ("ptr", "%w"))
-
-
-def _exchanged(block: Block, homes: Mapping[Value, Value | None]) -> set[Value | None]:
-    """The results of phis of a loop's header that another one of them takes from the trip before."""
-    results = {phi.dst for phi in block.phis}
-    given = ((phi, homes.get(arg, arg)) for phi in block.phis for arg in phi.args.values() if isinstance(arg, Reg))
-    return {arg for phi, arg in given if arg in results and arg is not phi.dst}
 
 
 def _spread(ctx: Context, index: Reg, vector: Reg) -> None:

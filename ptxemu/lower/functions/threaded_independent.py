@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ptxemu.analysis.lifetimes import Lifetime, Lifetimes, Value
+from ptxemu.analysis.lifetimes import Lifetime, Lifetimes
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.convergence import membermask
 from ptxemu.ir.graph import Block, Graph, reads, writes
@@ -51,12 +51,14 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
     def _masks(self, blocks: list[Block]) -> tuple[str, list[int]]:
         return "%frame", [self.lanes_waiting[block] for block in blocks]
 
-    def _lifetimes(self, homes: Mapping[Value, Value | None]) -> Mapping[Value, Lifetime]:
+    def _lifetimes(self, same: Mapping[Reg, Reg]) -> Lifetimes:
         """Lanes may be anywhere, so that only what one block makes for itself lives for less than the whole time."""
-        found = Lifetimes(self.linear.structure, homes).of
-        end = max((life.last for life in found.values()), default=0)
+        found = Lifetimes(self.linear.structure, same)
+        always = Lifetime(0, max((life.last for life in found.of.values()), default=0))
         local = self._local_values()
-        return {value: life if value in local else Lifetime(0, end) for value, life in found.items()}
+        found.of = {reg: life if reg in local else always for reg, life in found.of.items()}
+        found.handed = dict.fromkeys(found.handed, always)
+        return found
 
     def _local_values(self) -> set[Reg]:
         """Registers that only the block that defines them reads, once for each time that it does."""
@@ -94,7 +96,7 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         """The same by a routine, one for all meetings of a kind; it knows where the masks of the kernel's others are."""
         op, operands = self.meetings[block], Operands(self.ctx)
         members = None if block in self.leaving else membermask(op)
-        number = operands.register(members, self.ctx.offsets[members]) if isinstance(members, Reg) else members
+        number = operands.register(members, self.ctx.offset_of(members)) if isinstance(members, Reg) else members
         words = [operands.word(self.lanes_waiting[block]), operands.word(self.lanes_running[block])]
         key = "meet", self.table, block in self.leaving, block in self.syncs, number, tuple(operands.classes)
         self.steps.add(key, operands, op.pos, partial(self._meet_in, block, words))

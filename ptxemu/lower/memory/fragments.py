@@ -72,7 +72,7 @@ class Slots:
             slot = first + index * (kind.bits // 32)
             address = self.address(slot)
             lazy = stays and op.guard is None
-            if not lazy or dst in self.ctx.shared_regs:
+            if not lazy or self.ctx.outlives_block(dst):
                 self.ctx.define(op, index, self.ctx.inst(f"load <{LANES} x {kind.llvm}>, ptr {address}, align 64"))
             if lazy:
                 self.keep(dst, slot, address)
