@@ -9,15 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ptxemu.driver.jit import Effort
+from ptxemu.ir.dominators import has_loops
 from ptxemu.ir.graph import Block, Graph, reads
-from ptxemu.ir.ops import Reg
+from ptxemu.ir.ops import Addr, Reg
 from ptxemu.lower.core.emit import SIZES
 
 FIRST_LAUNCH = 0.25
 """Seconds: a kernel whose best code takes longer is first compiled in a faster way."""
 
 STANDARD = 0.12
-"""Seconds: above, the standard pipeline costs more than it gains."""
+"""Seconds: above, the standard pipeline costs more than it gains, as it does wherever nothing repeats."""
 
 GREATEST = 10.0
 """Seconds: above, registers are allocated block by block; what goes on longer grows with the square of the kernel."""
@@ -29,10 +30,15 @@ TARGET = 10  # more, for each target of a computed branch
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``instructions`` of the machine; ``spans``: the blocks in which a value is live, summed over all values."""
+    """``instructions`` of the machine; ``spans``: the blocks in which a value is live, summed over all values.
+
+    ``repeats``: something is done again that the standard pipeline may spare: in a loop; a test of the same address; a look-up of
+    a surface or texture by each warp of a block.
+    """
 
     instructions: int
     spans: int
+    repeats: bool
 
     @property
     def best(self) -> float:
@@ -47,22 +53,37 @@ FAST = Effort(0, standard=False)
 def cost_of(graphs: Iterable[Graph]) -> Cost:
     """The cost of a kernel with its functions, before anything is lowered. Takes linear time."""
     instructions = spans = 0
+    repeats = False
     for graph in graphs:
         instructions += sum(map(_size, graph.blocks))
         spans += _spans(graph)
-    return Cost(instructions, spans)
+        repeats = repeats or has_loops(graph) or _repeats(graph)
+    return Cost(instructions, spans, repeats)
 
 
 def effort_of(cost: Cost, opt: int) -> Effort:
     """What to do for the best code at optimization level ``opt``."""
     if cost.best > GREATEST:
         return FAST
-    return Effort(opt, opt >= 2 and cost.best <= STANDARD)
+    return Effort(opt, opt >= 2 and cost.repeats and cost.best <= STANDARD)
 
 
 def _size(block: Block) -> int:
     kinds = (op.row.lower for op in block.ops)
     return BRANCH + TARGET * len(block.table) + sum(SIZES.get(kind) or SIZES.get(kind.partition(".")[0], SIZE) for kind in kinds)
+
+
+def _repeats(graph: Graph) -> bool:
+    """Whether an address is accessed twice, or a surface or texture at all."""
+    seen: set[Addr] = set()
+    for op in (op for block in graph.blocks for op in block.ops):
+        for access in op.effects.accesses:
+            address = op[access.operand]
+            if access.opaque or address in seen:
+                return True
+            if isinstance(address, Addr) and isinstance(address.base, Reg):
+                seen.add(address)
+    return False
 
 
 def _spans(graph: Graph) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TypeVar
@@ -18,7 +20,7 @@ Code = TypeVar("Code", bytes, str)
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``level`` of the code generator, 0 to 3; ``standard``: LLVM's whole pipeline, not only the cheap cleanups."""
+    """``level`` of the code generator, 0 to 3; ``standard``: LLVM's own pipeline, not only the cheap cleanups."""
 
     level: int
     standard: bool
@@ -44,6 +46,21 @@ LEVELS = {
     "x86-64-v3": frozenset({"avx2"}),
     "x86-64-v4": frozenset({"avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq"}),
 }
+
+
+_idle_machines: defaultdict[tuple[str | None, int], list[llvm.TargetMachine]] = defaultdict(list)
+
+
+@contextmanager
+def machine_for(cpu: str | None, opt: int) -> Iterator[llvm.TargetMachine]:
+    """A code generator that no other thread has meanwhile. It is kept, as it takes a millisecond to learn what a CPU can do."""
+    idle = _idle_machines[cpu, opt]
+    try:
+        machine = idle.pop()
+    except IndexError:
+        machine = target_machine(cpu, opt)
+    yield machine
+    idle.append(machine)  # not after an error
 
 
 def target_machine(cpu: str | None, opt: int) -> llvm.TargetMachine:
@@ -83,8 +100,8 @@ def compile_assembly(text: str, cpu: str | None, effort: Effort) -> str:
 
 
 def _translate(text: str, cpu: str | None, effort: Effort, emit: Callable[[llvm.TargetMachine, llvm.ModuleRef], Code]) -> Code:
-    """Parse, optimize and emit. All that LLVM makes belongs to this call, so that other threads may do the same."""
-    with target_machine(cpu, effort.level) as machine, llvm.create_context() as context, parse(text, context) as module:
+    """Parse, optimize and emit. All that LLVM has for it belongs to this call, so that other threads may do the same."""
+    with machine_for(cpu, effort.level) as machine, llvm.create_context() as context, parse(text, context) as module:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         _optimize(module, machine, effort)

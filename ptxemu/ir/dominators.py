@@ -34,6 +34,12 @@ def postorder(entry: Block) -> list[Block]:
     return order
 
 
+def has_loops(graph: Graph) -> bool:
+    """Whether any block can be entered again."""
+    left = {block: index for index, block in enumerate(postorder(graph.entry))}
+    return any(left[succ] >= left[block] for block in left for succ in block.succs)
+
+
 def immediate_dominators(order: list[int], preds: list[list[int]]) -> list[int]:
     """Cooper, Harvey and Kennedy's algorithm on node numbers.
 

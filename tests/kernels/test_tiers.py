@@ -15,11 +15,12 @@ import pytest
 import ptxemu
 from ptxemu.cache import Cache
 from ptxemu.device.entry import KERNEL
-from ptxemu.driver import background, compile, effort, improve
-from ptxemu.driver.effort import cost_of
+from ptxemu.driver import background, compile, effort, improve, jit
+from ptxemu.driver.effort import Effort, cost_of
 from ptxemu.driver.program import Program, Settings
 from ptxemu.driver.request import Request
 from ptxemu.text.source import SourceFile
+from tests.support.kernel_tools import kernel
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 BLOCK = (32, 1, 1)
@@ -247,3 +248,28 @@ def test_a_cached_object_that_does_not_link_is_made_again(tmp_path):
     code = first.code("k", BLOCK)
     store.put(first._key("k", BLOCK, "best"), KERNEL, replace(code, object=b"no object").body)
     assert program(SMALL, "auto", store).load("k", BLOCK)[0] == code
+
+
+REPEATS = {
+    "nothing": ("st.global.u32 [%rd0], %r0;", False),
+    "a loop": ("A: add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, 9; @%p1 bra A; st.global.u32 [%rd0], %r0;", True),
+    "an address": ("ld.global.u32 %r1, [%rd0+4]; add.u32 %r0, %r0, %r1; st.global.u32 [%rd0+4], %r0;", True),
+    "addresses side by side": ("ld.global.u32 %r1, [%rd0+4]; add.u32 %r0, %r0, %r1; st.global.u32 [%rd0], %r0;", False),
+    "a surface": ("suld.b.1d.b32.trap {%r1}, [%rd0, {%r0}];", True),
+}
+
+
+@pytest.mark.parametrize("name", REPEATS)
+def test_the_standard_pipeline_is_for_what_repeats(name: str) -> None:
+    body, standard = REPEATS[name]
+    module = compile.front(kernel(f"ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; {body} ret;", ".param .u64 p"))
+    cost = cost_of(compile.prepare(module, module.entries[0], "row").graphs)
+    assert effort.effort_of(cost, 2) == Effort(2, standard)
+    assert effort.effort_of(cost, 1) == Effort(1, standard=False)
+
+
+def test_a_code_generator_serves_one_compilation_at_a_time() -> None:
+    with jit.machine_for("x86-64", 1) as one, jit.machine_for("x86-64", 1) as other:
+        assert one is not other
+    with jit.machine_for("x86-64", 1) as again:
+        assert again in (one, other)
