@@ -147,13 +147,13 @@ typedef struct pe_code_facts {
   uint32_t maker;    /* the version of LLVM */
   uint32_t suspends; /* its warps may wait */
   uint32_t looped;   /* it runs all warps of a CTA when it is called for the first */
+  uint32_t rows;     /* and of as many CTAs along x as it is told */
   uint32_t spins;    /* for memory that another block writes */
   uint32_t calls;    /* it makes real calls */
   uint32_t stacked;  /* beyond local_bytes it takes local memory as it goes */
   uint32_t brief;    /* whatever it is given, it ends soon: it has no loops, waits for nothing and is short */
   uint32_t daz;      /* the processor must read subnormal numbers as zeros */
   uint32_t final;    /* the best tier makes no other code of this kernel */
-  uint32_t reserved; /* 0 */
   uint64_t static_shared;
   uint64_t local_bytes;
   uint64_t frame_bytes; /* of the host's stack, for one function */

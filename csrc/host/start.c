@@ -104,6 +104,7 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .surfaces = start->surfaces,
     .suspends = facts->suspends || facts->spins || start->cooperative,
     .looped = facts->looped,
+    .rows = facts->rows,
     .spins = facts->spins,
     .daz = facts->daz,
     .cooperative = start->cooperative,

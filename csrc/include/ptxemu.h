@@ -46,7 +46,8 @@ typedef struct pe_warp {
   uint32_t exited;      /* lanes that have left the kernel: JIT code sets it before a barrier that not all lanes reach */
   uint32_t tid[3][32];  /* x, y, z of every lane */
   uint64_t stack_limit; /* device functions must not start with a host stack that ends below this address */
-  /* for code that runs all warps of a CTA: it is called for the first, and the others follow in memory */
+  /* for code that runs all warps of some CTAs: it is called for the first of one, and the others follow in memory */
+  uint32_t ctas;        /* as many CTAs in a row along x, from this one on */
   uint32_t warps;       /* of the CTA */
   uint32_t warp_stride; /* bytes from one warp to the next */
   void **running;       /* where it says which warp runs */

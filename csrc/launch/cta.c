@@ -128,14 +128,17 @@ void pe_cta_rest(pe_cta *cta) {
     if (cta->fibers[i]) pe_fiber_shrink(cta->fibers[i], KEPT_STACK);
 }
 
-void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
+uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last) {
   const uint32_t *grid = launch->config.grid;
   uint32_t x = (uint32_t)(number % grid[0]), y = (uint32_t)(number / grid[0] % grid[1]);
   uint32_t z = (uint32_t)(number / grid[0] / grid[1]);
+  uint64_t row = grid[0] - x, left = last - number;
+  uint32_t ctas = launch->observer || !launch->config.rows ? 1 : (uint32_t)(left < row ? left : row);
   for (uint32_t i = 0; i < launch->warps; i++) {
     pe_warp *w = &cta->warps[i].warp;
     w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
     w->exited = 0;
+    w->ctas = ctas;
   }
   for (uint32_t i = 0; !launch->config.looped && i < launch->warps; i++) /* others never touch that */
     cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
@@ -145,7 +148,8 @@ void pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number) {
   pe_barriers_reset(cta);
   pe_cta_progress(cta);
   const pe_observer *observer = launch->observer;
-  if (!observer || !observer->block) return;
+  if (!observer || !observer->block) return ctas;
   uint64_t watch = observer->block(observer->context, &cta->warps[0].warp);
   for (uint32_t i = 0; i < launch->warps; i++) cta->warps[i].warp.watch = watch;
+  return ctas;
 }

@@ -114,7 +114,7 @@ int pe_session_place(pe_session *session, uint32_t place, uint64_t block) {
   pe_worker *worker = &session->worker;
   if (place > worker->places || block - session->launch->config.first >= session->launch->ctas) return EINVAL;
   if (place == worker->places && !add_place(session)) return ENOMEM;
-  pe_cta_place(worker->place[place], session->launch, block);
+  pe_cta_place(worker->place[place], session->launch, block, block + 1);
   return 0;
 }
 

@@ -16,6 +16,8 @@
 #define MAX_GRID_YZ 0xffffu
 #define CHUNKS_PER_WORKER 16
 #define MAX_CHUNK 64
+#define ROWS_PER_WORKER 4 /* of the grid, at least, where workers take whole ones */
+#define MAX_ROW 256
 #define COOPERATIVE_WARPS 16384 /* each has a stack, and a process cannot have many mappings */
 
 static uint64_t ctas_of(const pe_config *config) { return (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]; }
@@ -59,9 +61,17 @@ static void choose_workers(pe_launch *launch) {
   launch->workers = pe_pool_offer((uint32_t)wanted);
 }
 
+/* Code that goes along rows of CTAs is best given whole ones, if there are enough of them. */
+static uint64_t whole_rows(const pe_launch *launch, uint64_t chunk) {
+  uint64_t row = launch->config.grid[0];
+  bool enough = launch->ctas / row >= (uint64_t)launch->workers * ROWS_PER_WORKER;
+  return enough && row <= MAX_ROW ? (chunk + row - 1) / row * row : chunk;
+}
+
 static void choose_chunk(pe_launch *launch) {
   uint64_t chunk = launch->ctas / ((uint64_t)launch->workers * CHUNKS_PER_WORKER);
   launch->chunk = chunk < 1 || launch->config.spins ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
+  if (launch->config.rows) launch->chunk = whole_rows(launch, launch->chunk);
 }
 
 /* ---- device memory of a launch ---- */
@@ -249,7 +259,7 @@ int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
   if (error) return error;
   pe_launch *launch = *out;
   launch->stepped = true;
-  launch->config.suspends = launch->config.looped = 0; /* nothing waits within a call */
+  launch->config.suspends = launch->config.looped = launch->config.rows = 0; /* nothing waits within a call */
   launch->workers = 1;
   pe_lock();
   bool begun = begin(launch);

@@ -78,9 +78,10 @@ static void run_straight(void *argument) {
   pe_launch *launch = worker->launch;
   pe_kernel kernel = (pe_kernel)(uintptr_t)launch->config.kernel;
   for (uint64_t first, last, cta; take_ctas(launch, &first, &last);) {
-    for (cta = first; cta < last && !pe_stopped(launch); cta++) {
-      pe_cta_place(worker->cta, launch, cta);
+    for (cta = first; cta < last && !pe_stopped(launch);) {
+      uint32_t ctas = pe_cta_place(worker->cta, launch, cta, last);
       run_cta_straight(worker, kernel);
+      cta += ctas;
     }
     complete_ctas(launch, cta - first);
   }
@@ -98,7 +99,7 @@ static void run_warp(void *argument) {
 }
 
 static void start_cta(pe_cta *cta, const pe_launch *launch, uint64_t number) {
-  pe_cta_place(cta, launch, number);
+  pe_cta_place(cta, launch, number, number + 1);
   for (uint32_t i = 0; i < launch->warps; i++) pe_fiber_start(cta->fibers[i], run_warp, &cta->warps[i]);
 }
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Facts:
     """What a launch must know of a kernel's code. Sizes are in bytes.
 
-    ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first; ``spins``: they
-    may wait for memory that another block writes. ``calls``: it makes real calls; ``stacked``: beyond ``local_bytes`` it takes
-    local memory as it goes; ``brief``: it ends soon, whatever it is given; ``daz``: the processor must read subnormal numbers as
-    zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
+    ``suspends``: its warps may wait; ``looped``: it runs all warps of a block when it is called for the first, ``rows``: and of
+    several blocks side by side; ``spins``: they may wait for memory that another block writes. ``calls``: it makes real calls;
+    ``stacked``: beyond ``local_bytes`` it takes local memory as it goes; ``brief``: it ends soon, whatever it is given; ``daz``:
+    the processor must read subnormal numbers as zeros meanwhile. ``frame_bytes``: of the host stack, for one function.
     """
 
     variant: str = "any"
@@ -28,6 +28,7 @@ class Facts:
     frame_bytes: int = 0
     suspends: bool = False
     looped: bool = False
+    rows: bool = False
     spins: bool = False
     calls: bool = False
     stacked: bool = False
@@ -73,6 +74,7 @@ class KernelCode:
             frame_bytes=code.frame_bytes,
             suspends=bool(code.suspends),
             looped=bool(code.looped),
+            rows=bool(code.rows),
             spins=bool(code.spins),
             calls=bool(code.calls),
             stacked=bool(code.stacked),

@@ -12,6 +12,7 @@ import llvmlite
 from ptxemu import dialects
 from ptxemu.analysis.brief import is_brief
 from ptxemu.analysis.notes import Subject, notes_of
+from ptxemu.analysis.rows import along_rows
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.device.code import Facts, KernelCode
 from ptxemu.device.frames import largest_frame
@@ -33,8 +34,8 @@ from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.registry import lowerings
 from ptxemu.lower.functions.function import build as build_function
 from ptxemu.lower.functions.independent import build as build_independent
-from ptxemu.lower.functions.looped import build as build_looped
-from ptxemu.lower.functions.looped import survivors_of
+from ptxemu.lower.functions.looped import LoopedBuilder, survivors_of
+from ptxemu.lower.functions.rows import RowsBuilder
 from ptxemu.lower.functions.threaded import build as build_threaded
 from ptxemu.lower.functions.threaded_independent import build as build_threaded_independent
 from ptxemu.process.gc_pause import collector_paused
@@ -242,10 +243,12 @@ def lower_bodies(
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
     survivors = None if chosen or independent or options.observed == "all" else survivors_of(graphs, shapes[0])
+    rows = survivors is not None and not survivors.block_of and along_rows(graphs[0], shapes[0])
     unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         if survivors is not None and number == 0:
-            build_looped(graphs[0], uniformity, frame, unit, symbol, survivors)
+            builder = (RowsBuilder if rows else LoopedBuilder)(graphs[0], uniformity, frame, unit, survivors)
+            unit.definitions.append(builder.run(symbol))
         else:
             BUILDERS[chosen, independent and number == 0](graphs[number], uniformity, frame, unit, symbol)
     suspends = any(effect.waits for effect in effects)
@@ -255,6 +258,7 @@ def lower_bodies(
         local_bytes=layout.local_bytes,
         suspends=suspends,
         looped=survivors is not None,
+        rows=rows,
         spins=any(graph.spins for graph in graphs),
         calls=len(found) > 1,
         daz=unit.daz,

@@ -19,9 +19,9 @@ L: ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; add.u64 %rd1, %rd1, %
 setp.lt.u32 %p1, %r5, %r1; @%p1 bra L;"""
 
 
-@pytest.mark.parametrize(("body", "count"), [(ONCE, 2), (LOOP, 0), (STRIDES, 2)])
+@pytest.mark.parametrize(("body", "count"), [(f"{ONCE} bar.sync 0;", 2), (ONCE, 0), (LOOP, 0), (STRIDES, 2)])
 def test_code(body: str, count: int) -> None:
-    """Two lines for two loads off one base."""
+    """Two lines for two loads off one base, none where warps go along rows anyway."""
     text = str(compile.emit(compile.front(kernel(GLOBAL_INDEX + AT + body)), "k", compile.Options(), "llvm"))
     assert text.count("call void @llvm.prefetch") == count
 

@@ -36,8 +36,9 @@ SUITES = (
     "test_atomic", "test_matrix", "test_tensor_cores", "test_mbarrier",
     "test_modules_async", "test_calls_waiting", "test_progress", "test_litmus", "test_heap", "test_cross", "test_sass_memory",
     "test_sass_rules", "test_sass_surfaces", "test_visa_atomic", "test_visa_surfaces", "test_ctm_memory", "test_hostile",
-    "test_api_hostile", "test_looped", "test_tiers", "test_meetings", "test_geometry", "test_spec_vectors", "test_observer",
-    "test_cudart", "test_driver", "test_guard", "test_embed", "test_spread", "test_stray", "test_race", "test_sync", "test_leak",
+    "test_api_hostile", "test_looped", "test_rows", "test_tiers", "test_meetings", "test_geometry", "test_spec_vectors",
+    "test_observer", "test_cudart", "test_driver", "test_guard", "test_embed", "test_spread", "test_stray", "test_race",
+    "test_sync", "test_leak",
 )  # fmt: skip
 NOTHING_TO_RUN = 5  # the exit status of pytest
 LEFT_OUT = (

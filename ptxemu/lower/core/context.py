@@ -91,6 +91,7 @@ class Context:
         self.vectors: Noted[Reg, str] = self.journal.dictionary()
         self.label = "entry"
         self.in_loop = False  # of the graph
+        self.along_rows = False  # warps of blocks side by side may come one after another
         self.in_strides = False  # in a loop in which warps go through memory in strides
         self.active = ""  # the current block's mask
         self.active_bits = ""  # the same as an i32, made on demand

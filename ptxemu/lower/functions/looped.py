@@ -93,11 +93,6 @@ def is_jump(op: Op) -> bool:
     return isinstance(number, Imm) and number.bits < NUMBERS and op["b"] is None
 
 
-def build(graph: Graph, uniformity: Uniformity, layout: KernelLayout, unit: Unit, symbol: str, survivors: Survivors) -> None:
-    """As :func:`ptxemu.lower.functions.function.build`, for a kernel; ``survivors`` are those of :func:`survivors_of`."""
-    unit.definitions.append(LoopedBuilder(graph, uniformity, layout, unit, survivors).run(symbol))
-
-
 class LoopedContext(Context):
     """``%w`` is the warp whose turn it is; what all warps of the CTA have in common is read once, from the first."""
 
@@ -130,6 +125,10 @@ class LoopedContext(Context):
         self.common.add(name)
         self.head.append(f"  {name} = {text}")
         return name
+
+    def vary(self, name: str, value: str) -> None:
+        """A field of the warp structure has a value of its own in each turn."""
+        self._fields[name] = value
 
     def field(self, name: str) -> str:
         if name in self._fields or name in OF_A_WARP:
@@ -294,11 +293,7 @@ class LoopedBuilder(FunctionBuilder):
             ctx.stmt(f"store i32 {OVER}, ptr %place, align 4")
             left = ctx.scalar.bin("sub", "i32", ctx.inst("load i32, ptr %left, align 4"), "1")
             ctx.stmt(f"store i32 {left}, ptr %left, align 4")
-        ctx.jump("next")
-        ctx.start("next")
-        stride = ctx.scalar.cast("zext", "i32", ctx.field("warp_stride"), "i64")
-        ctx.stmt(f"%following = getelementptr i8, ptr %w, i64 {stride}")
-        ctx.stmt("%round.over = icmp eq ptr %following, %end")
+        self._follow()
         ctx.stmt(f"br i1 %round.over, label %{'round' if self.resumed else 'return'}, label %turn")
         if self.resumed:
             ctx.start("round")
@@ -311,15 +306,22 @@ class LoopedBuilder(FunctionBuilder):
         ctx.start("return")
         ctx.stmt("ret void")
 
+    def _follow(self) -> None:
+        """The next warp in memory, and whether there is none."""
+        ctx = self.ctx
+        ctx.jump("next")
+        ctx.start("next")
+        stride = ctx.scalar.cast("zext", "i32", ctx.field("warp_stride"), "i64")
+        ctx.stmt(f"%following = getelementptr i8, ptr %w, i64 {stride}")
+        ctx.stmt("%round.over = icmp eq ptr %following, %end")
+
     def _assemble(self, symbol: str) -> str:
         ctx = self.ctx
         first = f"b{self.linear.structure.index[self.order[0]]}"
-        rounds = ", [ %first, %round ]" if self.resumed else ""
         parts = [f"define void @{symbol}(ptr noalias %first) {ctx.unit.attributes} {{\nentry:"]
         parts += [*ctx.all_allocas(), *self._memory()]
         running, warps, stride = (ctx.field(name) for name in ("running", "warps", "warp_stride"))
-        parts += [*ctx.head, *self._bounds(warps, stride), "  br label %turn", "turn:"]
-        parts += [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
+        parts += [*ctx.head, *self._bounds(warps, stride), "  br label %turn", "turn:", *self._turn()]
         parts += [f"  store atomic ptr %w, ptr {running} monotonic, align 8"]
         parts += [*self._place(), *ctx.prologue, *self._nothing_known(), *self._dispatch(), *self.beginning]
         parts += [f"  br label %{first}", *ctx.lines]
@@ -350,6 +352,11 @@ class LoopedBuilder(FunctionBuilder):
         lines = [f"  %cta.bytes = mul i32 {warps}, {stride}", "  %cta.bytes.wide = zext i32 %cta.bytes to i64"]
         lines += ["  %end = getelementptr i8, ptr %first, i64 %cta.bytes.wide"]
         return [*lines, f"  store i32 {warps}, ptr %left, align 4"] if self.resumed else lines
+
+    def _turn(self) -> list[str]:
+        """Whose turn it is."""
+        rounds = ", [ %first, %round ]" if self.resumed else ""
+        return [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
 
     def _place(self) -> list[str]:
         """The warp's record, and where it is."""

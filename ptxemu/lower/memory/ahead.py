@@ -17,10 +17,10 @@ MOST = 256  # bytes behind which the processor has seen the stream
 def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     """Ask for as many bytes as the warp accesses from ``pointer`` on, behind them; once in a block for accesses of one ``key``.
 
-    In wider blocks the processor sees the stream. In loops it is not known what comes next but in those with strides, where it is
-    for a later trip.
+    In wider blocks the processor sees the stream, and where warps go along rows. In loops it is not known what comes next but in
+    those with strides, where it is for a later trip.
     """
-    if bytes > MOST or (ctx.in_loop and not ctx.in_strides):
+    if bytes > MOST or ctx.along_rows or (ctx.in_loop and not ctx.in_strides):
         return
 
     def ask() -> list[str]:

@@ -1,0 +1,33 @@
+"""Kernels whose blocks, side by side, are better run a row of threads at a time.
+
+A block of 32x8 threads goes through a piece of each of eight rows, and the next one through the pieces to the right of them.
+Where a thread reads and writes only a few places, the first warps of all blocks, then all the second ones, go through whole
+rows, as the processor expects.  Where threads read much, or far apart, a block would lose what it has in the cache.
+"""
+
+from __future__ import annotations
+
+from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.graph import Graph
+from ptxemu.ir.ops import Op, items_of
+
+PICTURES = {"surface", "texture"}
+
+
+def along_rows(graph: Graph, uniformity: Uniformity) -> bool:
+    """Whether warps of several blocks may run in any order, and profit from that of rows: without loops, shared memory or
+    updates, with addresses and coordinates that are patterns."""
+    if uniformity.structure.loops:
+        return False
+    return all(op.call is None and _is_near(uniformity, op) for block in graph.blocks for op in block.ops)
+
+
+def _is_near(uniformity: Uniformity, op: Op) -> bool:
+    """Whether lanes access neighbouring places, if any, which nobody updates."""
+    for access in op.accesses:
+        if access.stated.kind == "update" or access.space == "shared":
+            return False
+        place = op.get("coordinates") if access.space in PICTURES else access.address
+        if place is None or any(uniformity.shape(item) is None for item in items_of(place)):
+            return False
+    return True
