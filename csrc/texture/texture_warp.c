@@ -116,31 +116,20 @@ PE_INLINE void keep(const pe_tex_run *r, uint32_t k, uint32_t mask, const uint32
   }
 }
 
-/* Lanes of one level, nothing to add up. */
-PE_INLINE void sample_point(const pe_tex_run *r, uint32_t level, uint32_t mask) {
+/* Lanes of one level, nothing to add up: each component of the one texel of a lane; of tld4, one component of four texels,
+ * counter-clockwise from the lower left. */
+PE_INLINE void sample_texels(const pe_tex_run *r, uint32_t level, uint32_t mask) {
+  static const uint32_t order[] = {2, 3, 1, 0};
+  bool gathers = r->site->gather != 0;
   pe_footprint f;
   pe_words words;
   pe_find_footprint(r, &f, level);
-  read_corner(r, &f, 0, mask, &words);
   for (uint32_t k = 0; k < 4; k++) {
-    uint32_t bits[32];
-    if (!(r->wanted >> k & 1)) continue;
-    corner_bits(r, &f, &words, 0, k, bits);
-    keep(r, k, mask, bits);
-  }
-}
-
-/* tld4: one component of four texels, counter-clockwise from the lower left. */
-PE_INLINE void sample_gather(const pe_tex_run *r, uint32_t level, uint32_t mask) {
-  static const uint32_t order[] = {2, 3, 1, 0};
-  pe_footprint f;
-  pe_find_footprint(r, &f, level);
-  for (uint32_t k = 0; k < 4; k++) {
-    pe_words words;
-    uint32_t bits[32];
-    if (!(r->wanted >> k & 1)) continue;
-    read_corner(r, &f, order[k], mask, &words);
-    corner_bits(r, &f, &words, order[k], r->site->gather - 1u, bits);
+    uint32_t bits[32], corner = gathers ? order[k] : 0;
+    bool wanted = r->wanted >> k & 1;
+    if (gathers ? wanted : k == 0) read_corner(r, &f, corner, mask, &words);
+    if (!wanted) continue;
+    corner_bits(r, &f, &words, corner, gathers ? r->site->gather - 1u : k, bits);
     keep(r, k, mask, bits);
   }
 }
@@ -162,22 +151,20 @@ static uint32_t same_level(const pe_tex_run *r, uint32_t *mask, uint32_t *level)
 
 /* Weighted sums, over both levels where a lane lies between two. */
 PE_INLINE void sample_filtered(const pe_tex_run *r) {
-  double sum[4][32] = {{0}}, part[32], next[32];
+  double sum[4][32] = {{0}}, part[32];
   pe_footprint f;
   uint32_t bits[32];
   for (uint32_t rest = r->mask; rest;) {
     uint32_t level, between = 0, lanes = same_level(r, &rest, &level);
-    for (uint32_t i = 0; i < 32; i++) {
-      uint32_t here = lanes >> i & 1;
-      part[i] = here ? 1 - r->level_part[i] : 0;
-      next[i] = here ? r->level_part[i] : 0;
-      between |= next[i] != 0;
+    for (uint32_t i = 0; i < 32; i++) between |= (lanes >> i & 1) && r->level_part[i] != 0;
+    for (uint32_t upper = 0; upper <= between; upper++) {
+      for (uint32_t i = 0; i < 32; i++) {
+        double share = upper ? r->level_part[i] : 1 - r->level_part[i];
+        part[i] = lanes >> i & 1 ? share : 0;
+      }
+      pe_find_footprint(r, &f, level + upper);
+      add_filtered(r, &f, part, sum);
     }
-    pe_find_footprint(r, &f, level);
-    add_filtered(r, &f, part, sum);
-    if (!between) continue;
-    pe_find_footprint(r, &f, level + 1);
-    add_filtered(r, &f, next, sum);
   }
   for (uint32_t k = 0; k < 4; k++) {
     if (!(r->wanted >> k & 1)) continue;
@@ -205,10 +192,7 @@ PE_WIDE static void sample(pe_tex_run *r) {
   }
   for (uint32_t rest = r->mask; rest;) {
     uint32_t level, lanes = same_level(r, &rest, &level);
-    if (r->site->gather)
-      sample_gather(r, level, lanes);
-    else
-      sample_point(r, level, lanes);
+    sample_texels(r, level, lanes);
   }
 }
 
