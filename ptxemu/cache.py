@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from ptxemu._runtime import ffi, lib
@@ -22,6 +22,10 @@ from ptxemu.process.private import private_directory
 
 SUFFIX = ".entry"
 UNFINISHED = ".new-"
+WRITTEN = ".written"
+"""A file with a byte for each KiB that processes have written since one of them searched the directory for what to evict."""
+SEARCH_AFTER = 1 / 64
+"""How much of the limit is written between two searches."""
 ABANDONED = 3600  # seconds; a file that is written so long is not written any more
 FIRST_TIME = 400_000_000  # in 1982: archives without times say 1970 or 1980
 DEFAULT_LIMIT = 512 << 20
@@ -76,7 +80,6 @@ class Cache:
     def __init__(self, directory: Path | None, limit: int = DEFAULT_LIMIT) -> None:
         self.directory = None if directory is None else private_directory(directory)
         self.limit = limit
-        self._unsearched: int | None = None  # bytes written since the directory was last searched
 
     @classmethod
     def from_environment(cls) -> Cache:
@@ -122,16 +125,24 @@ class Cache:
             return
         try:
             _write_atomically(self._path(key), data)
-            self._unsearched = None if self._unsearched is None else self._unsearched + len(data)
-            if self._unsearched is None or self._unsearched > self.limit >> 6:
+            if self._search_is_due(len(data)):
                 self._evict()
-                self._unsearched = 0
         except OSError:
             return
 
     def _path(self, key: str) -> Path:
         assert self.directory is not None
         return self.directory / (key + SUFFIX)
+
+    def _search_is_due(self, size: int) -> bool:
+        """Whether it is so with ``size`` more bytes. A search takes a few microseconds for each entry that there is."""
+        assert self.directory is not None
+        with open(self.directory / WRITTEN, "ab", buffering=0, opener=partial(os.open, mode=0o600)) as file:
+            file.write(b"." * -(-size >> 10))
+            due = file.tell() << 10 > self.limit * SEARCH_AFTER
+            if due:
+                file.truncate(0)
+        return due
 
     def _evict(self) -> None:
         assert self.directory is not None

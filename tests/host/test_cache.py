@@ -32,6 +32,10 @@ def is_intact(path: Path) -> bool:
     return any(opened(path.stem, kind, path.read_bytes()) for kind in (MODULE, KERNEL))
 
 
+def entries(folder: Path) -> list[Path]:
+    return list(folder.glob(f"*{cache.SUFFIX}"))
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
@@ -70,7 +74,7 @@ def test_entries_and_directory_are_private(store):
     assert store.directory is not None
     assert stat.S_IMODE(store.directory.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in store.directory.iterdir())
-    assert [path.name for path in store.directory.iterdir()] == ["a" + cache.SUFFIX]
+    assert [path.name for path in entries(store.directory)] == ["a" + cache.SUFFIX]
 
 
 def test_a_directory_that_others_may_write_is_not_used(tmp_path):
@@ -90,6 +94,14 @@ def test_the_least_recently_used_go_first(tmp_path):
     assert found(store, "a") == BODY
     store.put("d", BYTES, BODY)
     assert [found(store, key) is not None for key in "abcd"] == [True, False, True, True]
+
+
+def test_searches_are_as_rare_as_if_one_process_wrote_all(tmp_path, monkeypatch):
+    searches = []
+    monkeypatch.setattr(Cache, "_evict", lambda self: searches.append(self))
+    for number in range(100):  # each from a process of its own
+        Cache(tmp_path / "cache", limit=64 << 20).put(str(number), BYTES, bytes(50_000))
+    assert len(searches) == 4, "one after each MiB"
 
 
 def test_what_is_larger_than_the_cache_is_not_kept(tmp_path):
@@ -143,12 +155,12 @@ def test_damaged_entries_are_made_again(monkeypatch, tmp_path):
     folder = tmp_path / "damaged"
     monkeypatch.setenv("PTXEMU_CACHE", str(folder))
     run_saxpy()
-    for path in folder.iterdir():
+    for path in entries(folder):
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
         path.write_bytes(data)
     np.testing.assert_array_equal(run_saxpy(), np.full(64, 2.0))
-    assert all(is_intact(path) for path in folder.iterdir())
+    assert all(is_intact(path) for path in entries(folder))
 
 
 def test_all_facts_of_a_module_survive(monkeypatch, tmp_path):
@@ -169,7 +181,7 @@ assert (y == 2).all()
 """
     children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [child.wait() for child in children] == [0, 0, 0]
-    assert all(is_intact(path) for path in (tmp_path / "shared").iterdir())
+    assert all(is_intact(path) for path in entries(tmp_path / "shared"))
 
 
 def test_an_entry_of_another_key_is_a_miss(store):
@@ -187,10 +199,10 @@ def test_entries_of_any_content_are_misses(monkeypatch, tmp_path, kind, body):
     folder = tmp_path / "odd"
     monkeypatch.setenv("PTXEMU_CACHE", str(folder))
     run_saxpy()
-    for path in folder.iterdir():
+    for path in entries(folder):
         path.write_bytes(sealed(path.stem, kind, body))
     np.testing.assert_array_equal(run_saxpy(), np.full(64, 2.0))
-    assert all(is_intact(path) for path in folder.iterdir())
+    assert all(is_intact(path) for path in entries(folder))
 
 
 def test_a_directory_below_one_that_others_may_write_is_not_used(tmp_path):
@@ -256,7 +268,7 @@ def test_writers_may_evict_what_others_write(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(fill, range(4)))
     stores[0].put("last", BYTES, BODY)
-    assert 1 <= len(list((tmp_path / "cache").iterdir())) <= 3
+    assert 1 <= len(entries(tmp_path / "cache")) <= 3
     assert found(stores[1], "last") == BODY
 
 

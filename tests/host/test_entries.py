@@ -16,7 +16,7 @@ import pytest
 
 import ptxemu
 from ptxemu._runtime import ffi, lib
-from ptxemu.cache import Cache, key_of
+from ptxemu.cache import SUFFIX, Cache, key_of
 from ptxemu.device.code import Facts, KernelCode
 from ptxemu.device.entry import BYTES, HEAD, KERNEL, MODULE, Entry, opened, sealed
 from ptxemu.device.module_entry import body_of, info_of
@@ -245,7 +245,7 @@ def os_error(name: str) -> int:
 
 def test_use_is_noted_for_the_eviction(folder):
     Cache(folder).put(KEY, BYTES, b"data")
-    (path,) = folder.iterdir()
+    (path,) = folder.glob(f"*{SUFFIX}")
     os.utime(path, (1, 1))
     assert read(folder) == 0
     assert path.stat().st_mtime > 1
@@ -265,7 +265,7 @@ def test_directories_that_python_does_not_trust_c_does_not_either(folder):
 
 def test_a_link_or_a_folder_in_place_of_an_entry_is_a_miss(folder):
     Cache(folder).put(KEY, BYTES, b"data")
-    (path,) = folder.iterdir()
+    (path,) = folder.glob(f"*{SUFFIX}")
     path.rename(folder / "elsewhere")
     path.symlink_to(folder / "elsewhere")
     assert read(folder) == os_error("ENOENT")
