@@ -8,6 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
+from ply import yacc
 
 import ptxemu
 from ptxemu import dialects
@@ -226,6 +227,13 @@ def test_the_longest_lines_cost_their_length(dialect, start, junk):
     """Very long lines are read, or refused, and a message shows only the place."""
     found = ptxemu.lint(start + junk * (1 << 16), dialect=dialect)
     assert found and all(len(item.render()) < 1000 for item in found)
+
+
+@pytest.mark.parametrize("dialect", ["sass", "visa", "ctm"])
+def test_the_tables_of_a_grammar_are_made_once(dialect, monkeypatch):
+    ptxemu.lint("@", filename=f"first.{dialect}")
+    monkeypatch.delattr(yacc, "LRGeneratedTable")
+    assert ptxemu.lint("@", filename=f"second.{dialect}")
 
 
 def test_every_table_refers_to_the_list():

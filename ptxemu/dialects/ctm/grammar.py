@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import cache
 
 from ptxemu.dialects.ctm.ast import Directive, Instruction, Name, Number, Operand, Pair, Part, Source
 from ptxemu.dialects.ctm.table import TABLES
@@ -202,6 +203,7 @@ WORDS = {
 }  # fmt: skip
 
 
+@cache
 def parser() -> LineParser:
     """The parser of CTM."""
     import ptxemu.dialects.ctm.grammar as grammar

@@ -6,6 +6,7 @@ Productions are the docstrings.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ptxemu.dialects.rules import listed, p_arguments  # noqa: F401  (a production)
 from ptxemu.dialects.sass.ast import Address, Constant, Directive, Instruction, Line, Negative, Operand
@@ -211,6 +212,7 @@ NEWER = re.compile(r"\bdesc\[|\bUR[0-9XxZ]+|\bUP[0-6T]\b|\bR[0-9Z]+\.(?:64|U32)\
 LATER = "belongs to the SASS of sm_70 and later, an unsupported SASS dialect"
 
 
+@cache
 def parser() -> LineParser:
     """The parser of SASS."""
     import ptxemu.dialects.sass.grammar as grammar

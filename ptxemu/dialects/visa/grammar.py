@@ -6,6 +6,7 @@ Productions are the docstrings.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ptxemu.dialects.rules import listed
 from ptxemu.dialects.text import LineParser, Rule, TextError, Token, bad_character, integer
@@ -194,6 +195,7 @@ WORDS = {
 }  # fmt: skip
 
 
+@cache
 def parser() -> LineParser:
     """The parser of vISA."""
     import ptxemu.dialects.visa.grammar as grammar
