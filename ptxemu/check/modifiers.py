@@ -23,6 +23,7 @@ TYPE_QUALIFIERS = frozenset({"type", "dtype", "atype", "stype", "btype", "ctype"
 REPEATABLE = frozenset({"sat", "cc", "relu", "approx", "NaN", "shiftamt", "satfinite", "sync", "uni"})  # as ptxas does
 ORDERED_QUALIFIERS = (TYPE_QUALIFIERS, frozenset({"dst", "src"}), frozenset({"alayout", "blayout"}))
 """Qualifiers whose values keep the order of the row."""
+GROUPS = {name: index for index, names in enumerate(ORDERED_QUALIFIERS) for name in names}
 MAX_VECTOR_BITS = 128
 MOST_LISTED = 10  # words in one message
 COMMON_TYPES = ("u32", "s32", "f32", "u64", "f64")
@@ -86,40 +87,48 @@ def _sort(row: Row, modifiers: tuple[str, ...]) -> _Sorted:
     """Fill qualifiers in written order: required qualifiers take precedence over optional ones that accept the same word."""
     if row.any_modifiers:
         return _Sorted(row, dict(zip(modifiers, modifiers)), [], [])
-    best = _fill(row, row.qualifiers, modifiers)
-    if best.faults[0]:
-        required_first = tuple(sorted(row.qualifiers, key=lambda qualifier: not qualifier.required))
-        best = min(best, _fill(row, required_first, modifiers), key=lambda one: one.faults)
-    return best
+    return min((_fill(row, takers, modifiers) for takers in _takers(row)), key=lambda one: one.faults)
 
 
-def _fill(row: Row, qualifiers: tuple[Qualifier, ...], modifiers: tuple[str, ...]) -> _Sorted:
+Takers = dict[str, list[tuple[Qualifier, int, int | None]]]
+"""The qualifiers that a word may fill, the preferred one first: each with its place in the row, and the group in order."""
+
+
+@cache
+def _takers(row: Row) -> list[Takers]:
+    """With the qualifiers in written order; and with the required ones first, where that makes a difference."""
+    words = name_words_of(row.opcode)
+    found: list[Takers] = []
+    for required_first in (False, True):
+        takers: Takers = {}
+        for place, qualifier in sorted(enumerate(row.qualifiers), key=lambda item: required_first and not item[1].required):
+            for word in qualifier.values:
+                group = -1 if word in words else GROUPS.get(qualifier.name)
+                takers.setdefault(word, []).append((qualifier, place, group))
+        if takers not in found:
+            found.append(takers)
+    return found
+
+
+def _fill(row: Row, takers: Takers, modifiers: tuple[str, ...]) -> _Sorted:
     mods: dict[str, str] = {}
     surplus = []
-    words = name_words_of(row.opcode)
     latest: dict[int, int] = {}  # of each group that has an order: qualifiers before this one may no longer be given
     for index, word in enumerate(modifiers):
-        qualifier = None
-        if word in row.by_modifier:
-            qualifier = next(
-                (qualifier for qualifier in qualifiers if word in qualifier.values and qualifier.name not in mods), None
-            )
-        if qualifier is None and word in REPEATABLE and word in mods.values():
+        taker = next((taker for taker in takers.get(word, ()) if taker[0].name not in mods), None)
+        if taker is None:
+            if word not in REPEATABLE or word not in mods.values():
+                surplus.append(index)
             continue
-        group = None if qualifier is None else -1 if word in words else _group(qualifier.name)
-        place = 0 if qualifier is None else row.qualifiers.index(qualifier)
-        if qualifier is None or (group is not None and place < latest.get(group, 0)):
+        qualifier, place, group = taker
+        if group is not None and place < latest.get(group, 0):
             surplus.append(index)
-        else:
-            mods[qualifier.name] = word
-            if group is not None:
-                latest[group] = place
-    missing = [qualifier for qualifier in qualifiers if qualifier.required and qualifier.name not in mods]
+            continue
+        mods[qualifier.name] = word
+        if group is not None:
+            latest[group] = place
+    missing = [qualifier for qualifier in row.qualifiers if qualifier.required and qualifier.name not in mods]
     return _Sorted(row, mods, surplus, missing)
-
-
-def _group(name: str) -> int | None:
-    return next((index for index, names in enumerate(ORDERED_QUALIFIERS) if name in names), None)
 
 
 def _defaulted(one: _Sorted, strict: bool) -> bool:
