@@ -14,9 +14,12 @@ HEADERS = sorted(
 )
 # -Wno-psabi: vectors are passed inside of one file only, so that their ABI does not matter.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
-# What debuggers need is a fifth of the compiler's time and two thirds of the library. Python asks for it; here CFLAGS does.
-DEBUG = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0"]
-FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *DEBUG, *WARNINGS]
+# What debuggers need is a fifth of the compiler's time and two thirds of the library. Python asks for it; here CFLAGS does,
+# which may choose another level of optimization too.
+CHOSEN = os.environ.get("CFLAGS", "").split()
+DEBUG = [] if "-g" in CHOSEN else ["-g0"]
+OPTIMIZE = [] if any(flag.startswith("-O") for flag in CHOSEN) else ["-O2"]
+FLAGS = ["-std=gnu11", "-ffp-contract=off", "-pthread", "-fvisibility=hidden", *OPTIMIZE, *DEBUG, *WARNINGS]
 SOURCES = sorted(glob("csrc/*/*.c"))
 INCLUDES = sorted({dirname(header) for header in HEADERS})
 MACROS = [("_GNU_SOURCE", "1")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import threading
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,26 +13,25 @@ from tests.memory.atomic_cases import FLOATS, INTEGERS, LEGAL, OPS, PAIRS, le, o
 from tests.support import atomic_model
 from tests.support.places import SPEC
 
+GUARD = b"\xa5" * 32
+
 
 class Cell:
     """An aligned element between guard bytes."""
 
     def __init__(self, old: int, size: int) -> None:
         self.size = size
-        self.words = np.full(12, 0xA5A5A5A5A5A5A5A5, np.uint64)
-        self.start = 4 * 8 + (-self.words.ctypes.data) % 16
-        self.bytes = self.words.view(np.uint8)
-        self.bytes[self.start : self.start + size] = list(le(old, size))
-
-    @property
-    def pointer(self) -> Any:
-        return ffi.cast("void *", self.words.ctypes.data + self.start)
+        self.memory = bytearray(3 * GUARD)
+        start = ffi.from_buffer(self.memory)
+        self.start = len(GUARD) + -int(ffi.cast("uintptr_t", start)) % 16
+        self.memory[self.start : self.start + size] = old.to_bytes(size, "little")
+        self.pointer = start + self.start
 
     @property
     def value(self) -> int:
-        around = np.delete(self.bytes, range(self.start, self.start + self.size))
-        assert (around == 0xA5).all()
-        return int.from_bytes(bytes(self.bytes[self.start : self.start + self.size]), "little")
+        before, after = self.memory[: self.start], self.memory[self.start + self.size :]
+        assert (3 * GUARD).startswith(before) and (3 * GUARD).endswith(after)
+        return int.from_bytes(self.memory[self.start : self.start + self.size], "little")
 
 
 def update(op: str, type_: str, old: int, a: int, b: int = 0, flags: int = 0, locked: int = 1) -> tuple[int, int]:
