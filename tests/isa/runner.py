@@ -212,7 +212,7 @@ def _array(run: Run, dtype: np.dtype[Any], count: int | None, expression: str) -
         listed = eval(code, names)
         items = list(listed) if isinstance(listed, tuple | list) else [listed]
     else:
-        items = [eval(code, {**names, "i": i}) for i in range(count)]
+        items = [eval(code, names) for names["i"] in range(count)]
     if dtype.kind == "f":
         return np.array(items, dtype)
     mask = (1 << 8 * dtype.itemsize) - 1
