@@ -125,7 +125,8 @@ def test_sdist_holds_the_sources(dist):
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    sources = {str(path.relative_to(ROOT)) for folder in ("csrc", "cuda", "tools") for path in (ROOT / folder).rglob("*.*")}
+    found = (path for folder in ("csrc", "cuda", "tools") for path in (ROOT / folder).rglob("*.*"))
+    sources = {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
     assert names > {*sources, *FILES, "ptxemu/py.typed", "samples/saxpy/kernel.ptx", "tests/project/test_packaging.py"}
     assert not [name for name in names if name.endswith((".so", ".o", ".pyc")) or name == TABLES]
 
