@@ -2,8 +2,9 @@
 
     python bench/seeded.py [--json FILE] [NAME ...]
 
-In the kernels of the bench, at small sizes: each barrier and each fence is taken out, one at a time, and each array is made one
-byte shorter. A mutant counts as found if there is any finding.
+In the kernels of the bench, at small sizes: each barrier, each fence and each store that fills shared memory before the first
+barrier is taken out, one at a time, each array is made one byte shorter, and each that is read is left blank. A mutant counts as
+found if there is any finding.
 """
 
 from __future__ import annotations
@@ -27,27 +28,38 @@ from sides import KERNELS, Emulated
 import ptxemu
 from ptxemu.text.errors import Fault, LaunchTimeout
 
-ORDERING = re.compile(r"^\s*(bar\.sync|barrier\.sync|bar\.warp\.sync|membar|fence)\b[^;\n]*;", re.MULTILINE)
-KINDS = {"bar": "barrier", "barrier": "barrier", "membar": "fence", "fence": "fence"}
-SHORTER = "shorter array"
+TAKEN_OUT = re.compile(
+    r"^\s*(?:@!?%\w+\s+)?(bar\.sync|barrier\.sync|bar\.warp\.sync|membar|fence|st\.shared)\b[^;\n]*;", re.MULTILINE
+)
+KINDS = {"bar": "barrier", "barrier": "barrier", "membar": "fence", "fence": "fence", "st": "store to shared memory"}
+STORE = "st.shared"
+SHORTER, BLANK = "shorter array", "blank array"
 
 
 def mutants(text: str, case: Case) -> Iterator[tuple[str, str, int]]:
-    """What kind of error, the text with it, and the argument that is made shorter, or -1."""
-    for match in ORDERING.finditer(text):
+    """What kind of error, the text with it, and the argument that it is in, or -1."""
+    barrier = text.find("bar.sync")
+    for match in TAKEN_OUT.finditer(text):
+        if match[1] == STORE and match.start() > barrier:
+            continue
         yield KINDS[match[1].partition(".")[0]], text[: match.start()] + text[match.end() :], -1
+    (kernel,) = ptxemu.loads(text).info.kernels.values()
     for index, argument in enumerate(case.arguments):
-        if isinstance(argument, np.ndarray):
-            yield SHORTER, text, index
+        if not isinstance(argument, np.ndarray):
+            continue
+        yield SHORTER, text, index
+        if any(use.reads for use in kernel.parameters[index].uses):
+            yield BLANK, text, index
 
 
-def is_found(name: str, text: str, case: Case, shorter: int) -> bool:
+def is_found(name: str, text: str, case: Case, kind: str, index: int) -> bool:
     with ptxemu.Device(memory="1 GiB", check="all") as device:
         items: list[Any] = [Emulated._item(device, argument) for argument in case.arguments]
-        if shorter >= 0:
-            array = case.arguments[shorter]
+        if index >= 0:
+            array = case.arguments[index]
             assert isinstance(array, np.ndarray)
-            items[shorter] = device.to_device(array.reshape(-1).view(np.uint8)[:-1])
+            data = array.reshape(-1).view(np.uint8)
+            items[index] = device.to_device(data[:-1]) if kind == SHORTER else device.empty(data.size, "u8")
         module = ptxemu.loads(text, device=device)
         try:
             module[name][case.grid, case.block](*items, shared=case.shared, timeout=30)
@@ -66,9 +78,9 @@ def main() -> int:
     missed = []
     for name in given.names or CASES:
         case, text = make(name, small=True), (KERNELS / f"{name}.ptx").read_text()
-        for number, (kind, mutant, shorter) in enumerate(mutants(text, case)):
+        for number, (kind, mutant, index) in enumerate(mutants(text, case)):
             planted[kind] += 1
-            if is_found(name, mutant, case, shorter):
+            if is_found(name, mutant, case, kind, index):
                 seen[kind] += 1
             else:
                 missed.append(f"{name}, number {number}: {kind}")

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
+#include "observer.h"
 #include "px_graph.h"
 #include "px_stream.h"
 
@@ -57,12 +58,21 @@ static uint8_t *row_of(const px_side *side, size_t y, size_t z) {
   return surface->base + pe_surface_offset(surface, 0, side->x, side->y + y, layered ? 0 : plane, layered ? plane : 0);
 }
 
+static void tell_filled(const uint8_t *row, size_t size) {
+  pe_arena_filled(px_device_get()->parts.arena, (uint64_t)(uintptr_t)row, size, PE_CONTENTS);
+}
+
 static void copy_box(const px_box *box) {
   for (size_t z = 0; z < box->depth; z++)
-    for (size_t y = 0; y < box->height; y++) memmove(row_of(&box->to, y, z), row_of(&box->from, y, z), box->width);
+    for (size_t y = 0; y < box->height; y++) {
+      uint8_t *row = row_of(&box->to, y, z);
+      memmove(row, row_of(&box->from, y, z), box->width);
+      tell_filled(row, box->width);
+    }
 }
 
 static void set_row(uint8_t *row, const px_box *box) {
+  tell_filled(row, box->width);
   if (box->repeats == 1)
     memset(row, (int)box->value, box->width);
   else

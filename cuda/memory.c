@@ -3,6 +3,7 @@
 #include <string.h>
 #include "checked.h"
 #include "core.h"
+#include "observer.h"
 #include "px_graph.h"
 #include "px_ipc.h"
 
@@ -23,7 +24,10 @@ uint64_t px_allocate(uint64_t size, const char *kind) {
   unsigned index = 0;
   while (index < KINDS - 1 && kinds[index] != kind) index++;
   snprintf(name, sizeof name, "allocation %llu of %s", ++last[index], kind);
-  return pe_arena_alloc(px_device_get()->parts.arena, size, PITCH, name);
+  pe_arena *arena = px_device_get()->parts.arena;
+  uint64_t address = pe_arena_alloc(arena, size, PITCH, name);
+  if (address && kind == px_memory_device) pe_arena_filled(arena, address, size, PE_BLANKS);
+  return address;
 }
 
 static bool in_arena(const void *address) {

@@ -13,6 +13,7 @@ class Lib:
     PE_ADDRESS_WRAP: Final[int]
     PE_ALIGN_FAULT: Final[int]
     PE_ALIGN_MASK: Final[int]
+    PE_ALL_RANGES: Final[int]
     PE_ARITHMETIC: Final[int]
     PE_ASSERT: Final[int]
     PE_ATOM_ADD: Final[int]
@@ -45,10 +46,12 @@ class Lib:
     PE_BARRIER_MISUSE: Final[int]
     PE_BARRIER_PER_THREAD: Final[int]
     PE_BARRIER_WHOLE: Final[int]
+    PE_BLANKS: Final[int]
     PE_BLOCK_CONST: Final[int]
     PE_BLOCK_GLOBAL: Final[int]
     PE_BLOCK_HANDLE: Final[int]
     PE_CALL_ARGUMENTS: Final[int]
+    PE_CHECK_INIT: Final[int]
     PE_CHECK_LEAK: Final[int]
     PE_CHECK_MEMORY: Final[int]
     PE_CHECK_RACE: Final[int]
@@ -57,6 +60,7 @@ class Lib:
     PE_CLAMP_TRAP: Final[int]
     PE_CLAMP_ZERO: Final[int]
     PE_CONST: Final[int]
+    PE_CONTENTS: Final[int]
     PE_COORD_BYTE: Final[int]
     PE_COORD_SCALED: Final[int]
     PE_COORD_TEXEL: Final[int]
@@ -216,6 +220,7 @@ class Lib:
     PE_SECTION_USES: Final[int]
     PE_SECTION_VARIABLES: Final[int]
     PE_SHARED: Final[int]
+    PE_SHARED_RANGE: Final[int]
     PE_SITE_FLAGS: Final[int]
     PE_SITE_MISSING_UVR: Final[int]
     PE_SITE_SURPLUS_UVR: Final[int]
@@ -310,6 +315,7 @@ class Lib:
     def pe_arena_describe(self, arena: CData, address: int, out: CData, room: int, /) -> None: ...
     def pe_arena_destroy(self, arena: CData, /) -> None: ...
     def pe_arena_extent(self, arena: CData, /) -> int: ...
+    def pe_arena_filled(self, arena: CData, address: int, size: int, with_: int, /) -> None: ...
     def pe_arena_find(self, arena: CData, address: int, out: CData, /) -> int: ...
     def pe_arena_free(self, arena: CData, address: int, /) -> int: ...
     def pe_arena_hold(self, arena: CData, address: int, size: int, /) -> int: ...

@@ -95,9 +95,10 @@ void pe_checker_counts(pe_checker *checker, pe_checked *out) {
 
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_checker *checker = context;
-  pe_require_stack(); /* checkers take locks */
+  if (checker->checks & ~PE_CHECK_INIT) pe_require_stack(); /* checkers take locks, init only at times */
   uint32_t mask = checker->checks & PE_CHECK_MEMORY ? pe_stray_access(checker, w, event) : event->mask;
   if (checker->checks & PE_CHECK_RACE) pe_race_access(checker, w, event, mask);
+  if (checker->checks & PE_CHECK_INIT) pe_init_access(checker, w, event, mask);
   return mask;
 }
 
@@ -106,6 +107,7 @@ static void allocated(void *context, uint64_t address, uint64_t size, const pe_w
   if (w) {
     pe_heap_block block = {.size = size, .kernel = w->launch->config.kernel, .pos = w->pos, .thread = pe_place_of(w, lane)};
     pe_extents_allocated(&checker->extents, address, &block);
+    if (checker->checks & PE_CHECK_INIT) pe_init_heap(&checker->init, address, size);
   }
   if (checker->checks & PE_CHECK_RACE && pe_extents_in_heap(&checker->extents, address))
     pe_race_forget(checker, address, size);
@@ -122,8 +124,18 @@ void pe_checker_allow(pe_checker *checker, uint64_t address, uint64_t size, cons
 
 void pe_checker_forbid(pe_checker *checker, uint64_t address) { pe_extents_unnamed(&checker->extents, address); }
 
+static void filled(void *context, uint64_t address, uint64_t size, uint32_t with) {
+  pe_checker *checker = context;
+  if (!(checker->checks & PE_CHECK_INIT)) return;
+  if (with == PE_CONTENTS)
+    pe_init_written(&checker->init, address, size);
+  else
+    pe_init_blank(&checker->init, address, size);
+}
+
 static void freed(void *context, uint64_t address) {
   pe_checker *checker = context;
+  if (checker->checks & PE_CHECK_INIT) pe_init_freed(&checker->init, address);
   pe_extents_freed(&checker->extents, address);
 }
 
@@ -138,10 +150,12 @@ static void ended(void *context, const pe_config *config, const pe_record *recor
   pe_checker *checker = context;
   (void)record;
   if (checker->checks & PE_CHECK_RACE) pe_race_ended(checker, config);
+  if (checker->checks & PE_CHECK_INIT) pe_init_launch_ended(&checker->init);
 }
 
 static uint64_t block(void *context, const pe_warp *w) {
   pe_checker *checker = context;
+  if (checker->checks & PE_CHECK_INIT) pe_init_block(&checker->init, w);
   return checker->checks & PE_CHECK_RACE ? pe_race_block(checker, w) : 0;
 }
 
@@ -169,6 +183,11 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     pe_extents_end(&checker->extents);
     made = false;
   }
+  if (made && checks & PE_CHECK_INIT && !pe_init_begin(&checker->init, arena)) {
+    if (checks & PE_CHECK_RACE) pe_race_end(&checker->race);
+    pe_extents_end(&checker->extents);
+    made = false;
+  }
   if (!made) {
     free(checker);
     return NULL;
@@ -182,8 +201,9 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .memory = memory,
     .allocated = allocated,
     .named = named,
+    .filled = filled,
     .freed = freed,
-    .barrier = barrier,
+    .barrier = checks & (PE_CHECK_SYNC | PE_CHECK_RACE) ? barrier : NULL,
     .order = order,
     .block = block,
     .begun = begun,
@@ -197,6 +217,7 @@ void pe_checker_destroy(pe_checker *checker) {
   if (!checker) return;
   pe_arena_observe(checker->arena, NULL);
   if (checker->checks & PE_CHECK_RACE) pe_race_end(&checker->race);
+  if (checker->checks & PE_CHECK_INIT) pe_init_end(&checker->init);
   pe_extents_end(&checker->extents);
   pthread_mutex_destroy(&checker->findings.mutex);
   free(checker->findings.items);

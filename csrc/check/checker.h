@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include "check.h"
 #include "extents.h"
+#include "init.h"
 #include "observer.h"
 #include "shadow.h"
 
@@ -34,6 +35,7 @@ struct pe_checker {
   pe_extents extents;
   pe_findings findings;
   pe_race race;
+  pe_init init;
   _Atomic uint64_t launches;
 };
 
@@ -62,6 +64,9 @@ void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what);
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how);
 /* Memory is a kernel's anew: what was done there before does not matter. */
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
+
+/* init.c. An access that goes on; its position is told as long as not all is written that it may touch next. */
+void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
 
 /* sync.c: lanes of a warp that do not come to a barrier together. */
 void pe_sync_barrier(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);

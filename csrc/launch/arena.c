@@ -366,6 +366,11 @@ uint64_t pe_arena_used(pe_arena *arena) { return atomic_load(&arena->used); }
 
 void pe_arena_observe(pe_arena *arena, const pe_observer *observer) { arena->observer = observer; }
 
+void pe_arena_filled(pe_arena *arena, uint64_t address, uint64_t size, uint32_t with) {
+  const pe_observer *observer = arena->observer;
+  if (observer && observer->filled) observer->filled(observer->context, address, size, with);
+}
+
 const pe_observer *pe_arena_observer(const pe_arena *arena) { return arena->observer; }
 
 static void describe(const block *b, pe_allocation *out) {

@@ -74,7 +74,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .warp_stride = sizeof *state,
           .running = (void **)&pe_self->running,
           .watched = launch->observer && launch->observer->barrier,
-          .ranges = launch->ranges ? (uint64_t)(uintptr_t)&launch->ranges[(size_t)pe_self->index * PE_RANGES] : 0,
+          .ranges = launch->ranges ? (uint64_t)(uintptr_t)&launch->ranges[(size_t)pe_self->index * PE_ALL_RANGES] : 0,
         },
   };
   fill_threads(&state->warp, config, launch->threads);

@@ -142,7 +142,7 @@ void pe_launch_starved(pe_launch *launch) {
 
 static bool take_ranges(pe_launch *launch) {
   if (!launch->observer || !launch->observer->memory) return true;
-  launch->ranges = calloc((size_t)launch->workers * PE_RANGES, sizeof *launch->ranges);
+  launch->ranges = calloc((size_t)launch->workers * PE_ALL_RANGES, sizeof *launch->ranges);
   return launch->ranges != NULL;
 }
 

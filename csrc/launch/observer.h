@@ -44,8 +44,12 @@ typedef struct pe_range {
   uint64_t first, size;
 } pe_range;
 
-/* How many ranges a worker keeps, each for some positions of the program; and what divides their first addresses. */
-enum { PE_RANGES = 64, PE_RANGE_ALIGN = 32 };
+/* How many ranges a worker keeps, each for some positions of the program, and behind them one for all accesses of shared memory; and
+ * what divides their first addresses. */
+enum { PE_RANGES = 64, PE_SHARED_RANGE = PE_RANGES, PE_ALL_RANGES, PE_RANGE_ALIGN = 32 };
+
+/* What the host fills memory with: what kernels may read; or nothing that they should read, although it is zeros. */
+enum { PE_BLANKS, PE_CONTENTS };
 
 /* Functions that are called when something happens; may be NULL.  Those with a warp are called on its worker's
  * thread and its fiber, so several at the same time; none may call the runtime. Accesses of compiled code are told by code
@@ -59,7 +63,9 @@ typedef struct pe_observer {
   void (*allocated)(void *context, uint64_t address, uint64_t size, const pe_warp *w,
                     uint32_t lane); /* by the host (w is NULL), or by malloc in a lane of a kernel, at w->pos */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */
-  void (*freed)(void *context, uint64_t address);                                  /* what the host has allocated: soon */
+  void (*filled)(void *context, uint64_t address, uint64_t size,
+                 uint32_t with);                  /* by the host, in an allocation: PE_CONTENTS ... */
+  void (*freed)(void *context, uint64_t address); /* what the host has allocated: soon */
   void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask,
                   uint32_t how); /* lanes arrive */
   void (*order)(void *context, const pe_warp *w, uint32_t pos, uint32_t what,
@@ -73,6 +79,9 @@ typedef struct pe_observer {
  * until the arena and these launches have ended. */
 void pe_arena_observe(pe_arena *arena, const pe_observer *observer);
 
+/* Tell the observer that the host has filled memory, PE_BLANKS ... */
+void pe_arena_filled(pe_arena *arena, uint64_t address, uint64_t size, uint32_t with);
+
 /* Called by compiled code that is to be observed, before each access of its own, or before its strays.  The lanes that go on. */
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
                     const uint64_t *addr, const void *values);
@@ -84,5 +93,8 @@ void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 static inline pe_range *pe_range_of(const pe_warp *w, uint32_t pos) {
   return (pe_range *)(uintptr_t)w->ranges + (pos * 0x9e3779b1u) / (0x100000000u / PE_RANGES);
 }
+
+/* That of shared memory. */
+static inline pe_range *pe_shared_range(const pe_warp *w) { return (pe_range *)(uintptr_t)w->ranges + PE_SHARED_RANGE; }
 
 #endif

@@ -72,6 +72,10 @@ class Checks:
         with self._lock:
             return self._whole().summary(counts)
 
+    def initialized(self, address: int, size: int) -> None:
+        """Let ``init`` take bytes of device memory for written."""
+        lib.pe_arena_filled(self._arena, address, size, lib.PE_CONTENTS)
+
     def clear(self) -> None:
         """Forget what was found."""
         with self._lock:

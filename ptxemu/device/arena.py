@@ -95,8 +95,12 @@ class Arena:
         if lib.pe_arena_free(self.handle, address):
             raise InputError(f"0x{address:x} is not the address of an allocation")
 
-    def view(self, address: int, size: int) -> NDArray[np.uint8]:
-        """The memory itself, not a copy, as bytes; ``address`` may lie inside an allocation."""
+    def filled(self, address: int, size: int, blank: bool = False) -> None:
+        """Let checkers know that the host may have written to memory; or, if ``blank``, that kernels should not read it yet."""
+        lib.pe_arena_filled(self.handle, address, size, lib.PE_BLANKS if blank else lib.PE_CONTENTS)
+
+    def view(self, address: int, size: int, writes: bool = True) -> NDArray[np.uint8]:
+        """The memory itself, not a copy, as bytes, to be read or also written; ``address`` may lie inside an allocation."""
         if not isinstance(address, int | np.integer) or not 0 <= address < 2**64:
             raise InputError(f"{shown(address)} is not an address")
         memory = self.handle
@@ -105,6 +109,8 @@ class Arena:
             raise InputError(f"0x{address:x} and the {size} bytes from there do not lie in one allocation")
         window = _Window(memory, address, size)
         weakref.finalize(window, lib.pe_arena_unhold, memory, owner).atexit = False
+        if writes:
+            self.filled(address, size)
         return np.asarray(window)
 
     def describe(self, address: int) -> str:

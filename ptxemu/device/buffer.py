@@ -100,20 +100,23 @@ class Buffer:
     @property
     def array(self) -> Array:
         """The device memory as a NumPy array, not a copy."""
+        return self._view(writes=True)
+
+    def _view(self, writes: bool) -> Array:
         if self.nbytes == 0:
             return np.empty(self.shape, self.dtype)
         if self._finalizer is not None and not self._finalizer.alive:
             raise InputError("the buffer has been freed")
-        return self._arena.view(self.address, self.nbytes).view(self.dtype).reshape(self.shape)
+        return self._arena.view(self.address, self.nbytes, writes).view(self.dtype).reshape(self.shape)
 
     def copy_to_host(self, out: Array | None = None) -> Array:
         """The contents, in ``out`` or a new array."""
         if out is None:
-            return self.array.copy()
+            return self._view(writes=False).copy()
         if not isinstance(out, np.ndarray) or not out.flags.writeable:
             raise InputError("out must be a NumPy array that can be written")
         _check_same(self, out)
-        out[...] = self.array
+        out[...] = self._view(writes=False)
         return out
 
     def copy_from_host(self, array: Array) -> None:

@@ -151,8 +151,11 @@ class Device:
         return buffer
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, name: str = "") -> Buffer:
-        """A buffer of zeros."""
-        return Buffer.allocate(self.arena, checked_shape(shape), device_dtype(dtype), name)
+        """A buffer of zeros, which the checker ``init`` takes for memory that nobody has written."""
+        buffer = Buffer.allocate(self.arena, checked_shape(shape), device_dtype(dtype), name)
+        if self.checks is not None:
+            self.arena.filled(buffer.address, buffer.nbytes, blank=True)
+        return buffer
 
     def surface(
         self, data: object, *, format: str, geometry: str = "2d", layout: str = "pitch", **options: Unpack[SurfaceOptions]

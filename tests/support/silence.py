@@ -1,32 +1,49 @@
 """A pytest plugin: every device has all checkers, which must find nothing in what the tests launch.
 
 pytest -p tests.support.silence tests/kernels/test_corpus.py
+
+``PTXEMU_SILENCE`` names other checkers.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 import pytest
 
+from ptxemu import api
 from ptxemu.checkers.checks import Checks
 from ptxemu.device import device
+from ptxemu.driver.program import Program
 
+NAMES = os.environ.get("PTXEMU_SILENCE", "all")
 made: list[Checks] = []
-plain = device.Device.__init__
+plain, plain_module = device.Device.__init__, api.Module.__init__
 
 
 @wraps(plain)
 def checked(self: device.Device, *arguments: Any, **options: Any) -> None:
     watched = not options.get("host_memory") and options.get("engine", "jit") == "jit"
-    plain(self, *arguments, **{"check": "all" if watched else "", **options})
+    plain(self, *arguments, **{"check": NAMES if watched else "", **options})
     if self.checks is not None:
         made.append(self.checks)
 
 
+@wraps(plain_module)
+def observed(self: api.Module, program: Program, given: device.Device | None = None, *others: Any) -> None:
+    """Those without a device take the default one, whose checkers code must know of."""
+    own = given or device.default_device()
+    if own.checks is not None:
+        program.settings = replace(program.settings, observed=own.checks.observed)
+    plain_module(self, program, own, *others)
+
+
 device.Device.__init__ = checked  # type: ignore[method-assign]
+api.Module.__init__ = observed  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)

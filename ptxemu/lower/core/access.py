@@ -24,6 +24,7 @@ SPACES = {
 }  # fmt: skip
 KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
+CONSTANT = ("const", "param")
 RELEASING = {"release", "acq_rel", "sc"}
 RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = -1640531527  # 2**32 / the golden ratio, as an i32: neighbouring positions get ranges of their own
@@ -292,9 +293,10 @@ def admit(ctx: Context, found: Access, values: str = "null") -> None:
     its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on.
     ``values``: the address of the elements that are stored, one for each lane."""
     known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
-    if not ctx.unit.observed or (ctx.unit.observed == "strays" and known):
+    blanks = ctx.unit.observed == "blanks" and found.space not in CONSTANT
+    if not ctx.unit.observed or (known and not blanks and ctx.unit.observed != "all"):
         return
-    if ctx.unit.observed == "all":
+    if ctx.unit.observed == "all" or (blanks and found.space == "local"):
         bits = _told(ctx, found, values)
     else:
         usual = _is_usual(ctx, found)
@@ -335,8 +337,12 @@ def tell_release(ctx: Context, found: Access) -> None:
 
 
 def _is_usual(ctx: Context, found: Access) -> str:
-    """i1: the whole access lies in the window of its space, or, in device memory, in the range that its worker keeps."""
+    """i1: the whole access lies in the window of its space, or in the range that its worker keeps: of device memory, and of
+    shared memory where blanks are told."""
     kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
+    if found.space == "shared" and ctx.unit.observed == "blanks":
+        kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
+        kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
     if found.shape is not None:
         return pattern_test(ctx, found.span, kept)
     return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, found.base, kept), "0")
@@ -346,11 +352,15 @@ def _kept_range(ctx: Context, op: Op) -> Range:
     """The range that the worker keeps for a position: a ``pe_range``, which any access of device memory may have left."""
     number = ctx.scalar.bin("mul", "i32", ctx.position(op), str(RANGE_HASH))
     number = ctx.scalar.bin("lshr", "i32", number, str(32 - (int(lib.PE_RANGES) - 1).bit_length()))
-    offset = ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64")
+    return _range_at(ctx, ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64"))
+
+
+def _range_at(ctx: Context, offset: str) -> Range:
+    """That in the worker's list of ranges, so many bytes from its beginning."""
     place = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', ctx.field('ranges'), offset)} to ptr")
-    first = ctx.inst(f"load i64, ptr {place}, align 8")
+    start = ctx.inst(f"load i64, ptr {place}, align 8")
     rest = ctx.inst(f"getelementptr i8, ptr {place}, i64 {RANGE_BYTES // 2}")
-    return Range(first, ctx.inst(f"load i64, ptr {rest}, align 8"))
+    return Range(start, ctx.inst(f"load i64, ptr {rest}, align 8"))
 
 
 def note_position(ctx: Context, op: Op, space: str = "generic") -> None:

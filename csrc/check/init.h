@@ -1,0 +1,36 @@
+/* init.h: what the checker `init` knows: a bit for each byte of device memory says that nobody has written it. */
+#ifndef PTXEMU_INIT_H
+#define PTXEMU_INIT_H
+#include <pthread.h>
+#include <stdbool.h>
+#include "observer.h"
+
+/* Memory in which there may be such bytes: up to `clean` there are none. */
+typedef struct pe_blank {
+  uint64_t address, size, clean;
+} pe_blank;
+
+typedef struct pe_init {
+  uint64_t base, size; /* the arena */
+  uint64_t *unset;     /* the bits */
+  pthread_rwlock_t lock;
+  pe_blank *blanks; /* in the order of their addresses; not those of CTAs and of the heap of kernels */
+  size_t count, room;
+} pe_init;
+
+bool pe_init_begin(pe_init *init, pe_arena *arena);
+void pe_init_end(pe_init *init);
+
+/* The host has made memory whose contents mean nothing, has written some, or frees it. */
+void pe_init_blank(pe_init *init, uint64_t address, uint64_t size);
+void pe_init_written(pe_init *init, uint64_t address, uint64_t size);
+void pe_init_freed(pe_init *init, uint64_t address);
+
+/* A kernel has made a block of the heap. */
+void pe_init_heap(pe_init *init, uint64_t address, uint64_t size);
+
+/* A CTA begins with its first warp: its shared memory and its local memory are blank. A launch has ended. */
+void pe_init_block(pe_init *init, const pe_warp *w);
+void pe_init_launch_ended(pe_init *init);
+
+#endif
