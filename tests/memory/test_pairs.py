@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.driver import compile
 from tests.support.kernel_tools import kernel
+from tests.support.processors import without_avx512
 
 PARAMETERS = ".param .u64 out, .param .u64 in"
 
@@ -60,6 +63,12 @@ def test_keys_change_places(distance: int, kind: str) -> None:
     keys = keys_of(kind)
     found = launch(swapping(distance, kind, 64 * keys.itemsize), keys)
     np.testing.assert_array_equal(found, ordered(keys, distance))
+
+
+@pytest.mark.parametrize(("distance", "kind"), [(1, "u32"), (2, "u32"), (2, "u8"), (4, "u64"), (32, "u32")])
+def test_keys_change_places_without_masks(distance: int, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_avx512(monkeypatch, tmp_path)
+    test_keys_change_places(distance, kind)
 
 
 def test_one_window_serves_both() -> None:

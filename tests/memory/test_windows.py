@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.driver import compile
 from tests.support.kernel_tools import kernel
+from tests.support.processors import without_avx512
 
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 ELEMENTS = 160
@@ -81,6 +84,29 @@ def test_places(name: str, kind: str, space: str) -> None:
 def test_lanes_that_are_off(name: str, space: str) -> None:
     guard = "and.b32 %r8, %r1, 5; setp.eq.u32 %p1, %r8, 4; @%p1"
     np.testing.assert_array_equal(launch(name, "u32", space, guard), expected(name, "u32", np.arange(32) & 5 == 4))
+
+
+@pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.parametrize("name", ["second", "third", "reversed", "first of 32"])
+def test_lanes_that_are_off_without_masks(name: str, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Elements that no lane writes stay as they are; those of all lanes side by side, too."""
+    without_avx512(monkeypatch, tmp_path)
+    guard = "and.b32 %r8, %r1, 5; setp.eq.u32 %p1, %r8, 4; @%p1"
+    np.testing.assert_array_equal(launch(name, kind, "shared", guard), expected(name, kind, np.arange(32) & 5 == 4))
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_distant_places_without_gathers(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A column of 32 in rows of 3: loads of a place each."""
+    without_avx512(monkeypatch, tmp_path)
+    size, register = SIZES[kind], "%rd9" if kind == "u64" else "%r9"
+    text = f"""mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [out]; mov.u32 %r4, words; mul.wide.u32 %rd2, %r1, {3 * size};
+    add.u64 %rd2, %rd2, %rd1; mad.lo.u32 %r5, %r1, {3 * size}, %r4; ld.global.{kind} {register}, [%rd2];
+    st.shared.{kind} [%r5], {register}; bar.sync 0; sub.u32 %r6, 31, %r1; mad.lo.u32 %r5, %r6, {3 * size}, %r4;
+    ld.shared.{kind} {register}, [%r5]; st.global.{kind} [%rd2], {register};"""
+    out = np.arange(96).astype(f"u{size}")
+    ptxemu.loads(kernel(text, declarations=f".shared .align 16 .b8 words[{96 * size}];\n"))["k"][1, 32](out)
+    np.testing.assert_array_equal(out[::3], np.arange(96).astype(f"u{size}")[::3][::-1])
 
 
 def test_none_is_scattered() -> None:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import MASK, Context
 
+WHOLE = "volatile "  # or LLVM makes a masked store of one that keeps some elements, which many CPUs execute in microcode
+
 
 def load(ctx: Context, bits: str, count: int, pointer: str | Sequence[str], volatile: str = "", mask: str = "") -> list[str]:
     """Load for every lane, or for those of ``mask``; the others get zeros."""
@@ -47,14 +49,20 @@ def store(
     pointer: str | Sequence[str],
     volatile: str = "",
     mask: str = "",
+    blend: bool = False,
 ) -> list[str]:
-    """Store for every lane, or for those of ``mask``, what :func:`weave` made of ``count`` values."""
+    """Store for every lane, or for those of ``mask``, what :func:`weave` made of ``count`` values.
+
+    ``blend``: nobody else may write meanwhile, so that elements of lanes that are off may be written as they are.
+    """
     bits, count = _words(bits, count)
     pointers = [pointer] if isinstance(pointer, str) else pointer
     width = chunk_lanes(ctx, bits, count, len(pointers))
     places = [place for first in range(0, LANES, width) for place in _places(ctx, bits, count, width, pointers, first)]
     for register, place in zip(registers, places):
-        _store(ctx, bits, register, place, volatile, mask)
+        if blend and mask:
+            register = _blended(ctx, bits, register, place, mask)
+        _store(ctx, bits, register, place, WHOLE if blend else volatile, "" if blend else mask)
     return []
 
 
@@ -139,6 +147,12 @@ def _store(ctx: Context, bits: str, value: str, place: _Place, volatile: str, ma
     ctx.declare(name, f"declare void @{name}({whole}, ptr, <{width} x i1>)")
     arguments = f"{whole} {value}, ptr align {align} {place.pointer}, <{width} x i1> {place.mask(ctx, mask)}"
     ctx.stmt(f"call void @{name}({arguments})")
+
+
+def _blended(ctx: Context, bits: str, value: str, place: _Place, mask: str) -> str:
+    """What is in memory, with the elements of lanes that are on replaced."""
+    whole, on = f"<{len(place.lanes)} x {bits}>", place.mask(ctx, mask)
+    return ctx.inst(f"select <{len(place.lanes)} x i1> {on}, {whole} {value}, {whole} {_load(ctx, bits, place, '', '')}")
 
 
 # ---------------------------------------------------------------- changing places

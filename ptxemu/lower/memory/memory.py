@@ -141,6 +141,9 @@ def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> 
     formed = runs_of(shape.offsets, kind.bytes * count)
     if formed is not None and formed.step and kind.bits <= 64:
         return lambda: _runs_load(ctx, found, kind, count, formed)
+    in_places = count == 1 and kind.bits <= 64 and windows.is_of_elements(shape, kind.bytes)
+    if in_places and found.space == "shared" and not ctx.target.avx512:  # gathers are calls
+        return lambda: [windows.load_places(ctx, found, bits, kind.bytes)]
     return None
 
 
@@ -266,7 +269,7 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         plain = partial(consecutive.store, ctx, bits, registers, count, pointers, found.volatile)
         if all_or_none or found.shape is None:
             return plain()
-        masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask)
+        masked = partial(consecutive.store, ctx, bits, registers, count, pointers, mask=mask, blend=blend)
         return ctx.when(_full(ctx, mask), plain, masked, [], likely=True)
 
     def pattern() -> list[str]:
@@ -275,7 +278,8 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         windows.store(ctx, [found], bits, kind.bytes, values)
         return []
 
-    all_or_none = _all_or_none(ctx, found, kind, count)
+    blend = found.space == "shared" and not found.strong and not ctx.target.avx512  # a CTA stays on one thread
+    all_or_none = _all_or_none(ctx, found, kind, count) and not blend
     formed = _stored_runs(ctx, found, kind, count)
     in_window = formed is None and count == 1 and windows.can_store(ctx, found, kind.bytes)
     if ctx.checking and not found.safe:

@@ -54,7 +54,7 @@ def _key(ctx: Context, op: Op) -> Key | None:
     if stated.space != "shared" or not isinstance(stated.address, Addr) or not isinstance(stated.address.base, Reg):
         return None
     kind, writes = _kind(op), stated.stated.writes
-    if stated.bytes != kind.bytes or kind.bits > 64 or (writes and not ctx.target.avx512):
+    if stated.bytes != kind.bytes or kind.bits > 64:
         return None
     shape = ctx.shape(stated.address)
     if shape is None or not windows.is_short(shape, kind.bytes) or _in_registers(ctx, shape, kind.bytes):

@@ -1,8 +1,9 @@
 """Accesses of a warp to a short pattern, such as every second or third word: what it spans is one *window* of memory, whose
 elements change places in registers.
 
-A load reads the whole window; a store writes those of its elements that are a lane's, by masks, and so needs a CPU that has them.
-Two accesses that fill each other's gaps share a window.
+A load reads the whole window; a store writes those of its elements that are a lane's, by masks where the CPU has them.  Where it
+has none, elements of shared memory that are no lane's are written as they are: a CTA stays on one thread.  Two accesses that
+fill each other's gaps share a window.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Addr
 from ptxemu.lower.core.access import Access, host_pointer
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.memory import consecutive
 
 LONGEST = 2 * LANES  # elements of a window
 FEW = 4  # places that are loaded one by one
@@ -22,22 +24,28 @@ FEW = 4  # places that are loaded one by one
 def is_short(shape: Shape, step: int) -> bool:
     """Whether a pattern of elements of ``step`` bytes is a window, in whose units all lanes are aligned."""
     low, high = shape.spread
-    return high - low < LONGEST * step and all(offset % step == 0 for offset in shape.offsets)
+    return high - low < LONGEST * step and is_of_elements(shape, step)
+
+
+def is_of_elements(shape: Shape, step: int) -> bool:
+    """Whether lanes are a multiple of ``step`` bytes apart."""
+    return all(offset % step == 0 for offset in shape.offsets)
 
 
 def can_store(ctx: Context, found: Access, step: int) -> bool:
-    """Whether addresses of elements are a pattern in which lanes have a place of their own each, and masks are cheap."""
-    if found.shape is None or found.space == "local" or found.strong or step > 8 or not ctx.target.avx512:
+    """Whether addresses of elements are a pattern in which lanes have a place of their own each; what lies between is to stay."""
+    if found.shape is None or found.space == "local" or found.strong or step > 8:
+        return False
+    if not ctx.target.avx512 and found.space != "shared":
         return False
     return is_short(found.shape, step) and len(set(found.shape.offsets)) == LANES
 
 
 def load(ctx: Context, found: Access, bits: str, step: int) -> str:
-    """Load what a pattern spans, or its few places, and shuffle."""
+    """Load what a pattern spans and shuffle; or its places, if these are few."""
     (places,), low = _places([found], step)
-    distinct = sorted(set(places))
-    if len(distinct) <= FEW:
-        return _few_places(ctx, found, bits, step, places, distinct)
+    if len(set(places)) <= FEW:
+        return load_places(ctx, found, bits, step)
     return _shuffled(ctx, found, bits, step, [places], low)[0]
 
 
@@ -68,9 +76,10 @@ def offsets_of(addresses: Sequence[Addr], shape: Shape) -> list[list[int]]:
     return [[address.offset - addresses[0].offset + offset for offset in shape.offsets] for address in addresses]
 
 
-def _few_places(ctx: Context, found: Access, bits: str, step: int, places: list[int], distinct: list[int]) -> str:
-    assert found.shape is not None
-    low = found.shape.spread[0]
+def load_places(ctx: Context, found: Access, bits: str, step: int) -> str:
+    """Load the places of a pattern one by one, each once. Its offsets are multiples of ``step``, relative to the first."""
+    (places,), low = _places([found], step)
+    distinct = sorted(set(places))
     narrow = f"<{len(distinct)} x {bits}>"
     value = "poison"
     for index, place in enumerate(distinct):
@@ -100,14 +109,26 @@ def _written(ctx: Context, found: Access, places: list[list[int]], width: int) -
 def store(ctx: Context, found: Sequence[Access], bits: str, step: int, values: Sequence[str]) -> None:
     """Store an element of each lane that is on, for one access or for two off one base."""
     places, low = _places(found, step)
-    width = 1 << max(map(max, places)).bit_length()  # of whole registers
-    source = {place: LANES * index + lane for index, own in enumerate(places) for lane, place in enumerate(own)}
-    picks = ", ".join(f"i32 {source[place]}" if place in source else "i32 poison" for place in range(width))
-    lanes, window = f"<{LANES} x {bits}>", f"<{width} x {bits}>"
-    second = values[1] if len(values) > 1 else "poison"
-    spread = ctx.inst(f"shufflevector {lanes} {values[0]}, {lanes} {second}, <{width} x i32> <{picks}>")
-    mask = _written(ctx, found[0], places, width)
-    name = f"llvm.masked.store.v{width}{bits}.p0"
-    ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
     pointer = host_pointer(ctx, found[0], low)
-    ctx.stmt(f"call void @{name}({window} {spread}, ptr align {step} {pointer}, <{width} x i1> {mask})")
+    if ctx.target.avx512:
+        width = 1 << max(map(max, places)).bit_length()  # of whole registers
+        window, name = f"<{width} x {bits}>", f"llvm.masked.store.v{width}{bits}.p0"
+        value, mask = _spread(ctx, values, bits, places, width), _written(ctx, found[0], places, width)
+        ctx.declare(name, f"declare void @{name}({window}, ptr, <{width} x i1>)")
+        ctx.stmt(f"call void @{name}({window} {value}, ptr align {step} {pointer}, <{width} x i1> {mask})")
+        return
+    width = max(map(max, places)) + 1
+    window, on = f"<{width} x {bits}>", ctx.vector.cast("sext", "i1", found[0].mask, bits)
+    value, written = (_spread(ctx, items, bits, places, width) for items in (values, [on] * len(values)))
+    old = ctx.inst(f"load {window}, ptr {pointer}, align {step}")
+    mask = ctx.inst(f"icmp slt {window} {written}, zeroinitializer")
+    whole = ctx.inst(f"select <{width} x i1> {mask}, {window} {value}, {window} {old}")
+    ctx.stmt(f"store {consecutive.WHOLE}{window} {whole}, ptr {pointer}, align {step}")
+
+
+def _spread(ctx: Context, values: Sequence[str], bits: str, places: list[list[int]], width: int) -> str:
+    """Values of the lanes in each access as elements of a window; zeros between those of one access."""
+    source = {place: LANES * index + lane for index, own in enumerate(places) for lane, place in enumerate(own)}
+    picks = ", ".join(f"i32 {source.get(place, LANES)}" for place in range(width))
+    lanes, second = f"<{LANES} x {bits}>", values[1] if len(values) > 1 else "zeroinitializer"
+    return ctx.inst(f"shufflevector {lanes} {values[0]}, {lanes} {second}, <{width} x i32> <{picks}>")
