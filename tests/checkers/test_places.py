@@ -54,9 +54,17 @@ def test_cases_are_flawed(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         'ptx = "k.ptx"\ngrid = 1\nblock = 32\n[args]\nx = { zeros = { dtype = "f32", shape = 38 } }\ny = 0\n'
         '[expect.outputs.x]\nzeros = { dtype = "f32", shape = 38 }\n'
     )
-    assert run(["test", ".", "--check", "memory"]) == 5
+    reports = ["--json", "cases.json", "--sarif", "cases.sarif", "--junit", "cases.xml"]
+    assert run(["test", ".", "--check", "memory", *reports]) == 5
+    (case,) = json.loads(Path("cases.json").read_text())["cases"]
+    assert [(one["check"], one["lines"][0]["file"], one["count"]) for one in case["findings"]] == [("memory", "k.cu", 32)]
+    (result,) = json.loads(Path("cases.sarif").read_text())["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "k.cu"
+    assert "k.cu:2: x[40] = 0;" in Path("cases.xml").read_text()
     assert "flawed" in (told := capsys.readouterr().out) and "k.cu:2: x[40] = 0;" in told
-    assert run(["test", "."]) == 0
+    assert run(["test", ".", "--isolate", "--check", "memory", "--sarif", "isolated.sarif"]) == 5
+    assert Path("isolated.sarif").read_text() == Path("cases.sarif").read_text()
+    assert run(["test", "."]) == 0 and run(["test", ".", "--sarif", "x"]) == 2
 
 
 LOCATED = """\

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ptxemu.case import Case, CaseResult, read_case, run_case
 from ptxemu.case.compare import Comparison
+from ptxemu.checkers.findings import Finding
 from ptxemu.cli.failure import save_reproducer
 from ptxemu.cli.isolation import IsolationError, Limits, is_isolated, run_isolated
 from ptxemu.cli.options import DeviceChoice
@@ -62,10 +63,12 @@ def run_one(path: Path, settings: Settings, device: Device) -> CaseOutcome:
     started = time.perf_counter()
     title = str(path)
     printed: list[str] = []
+    if device.checks is not None:
+        device.checks.clear()
     try:
         case = read_case(path)
         title = case.title
-        outcome = replace(_judged(case, _run(case, settings, device, printed)), path=path)
+        outcome = replace(_judged(case, _run(case, settings, device, printed)), path=path, findings=_findings(device))
     except Error as error:
         outcome = CaseOutcome(path, title, STATUS_OF_CODE.get(error.exit_code, ERROR), str(error), 0.0)
     except MemoryError:
@@ -81,8 +84,6 @@ def _run(case: Case, settings: Settings, device: Device, printed: list[str]) -> 
         return outcome(SKIPPED, case.skip)
     if not case.checks:
         return outcome(ERROR, f"{case.path}: expect: is missing, so nothing would be checked")
-    if device.checks is not None:
-        device.checks.clear()
     try:
         result = run_case(
             case, timeout=settings.timeout, output=settings.output, device=device, printf=printed.append, python=not is_isolated()
@@ -96,10 +97,14 @@ def _run(case: Case, settings: Settings, device: Device, printed: list[str]) -> 
         save_reproducer(error, ["run", str(case.path)])
         return outcome(INTERNAL, f"{type(error).__name__}: {error}")
     wrong = [f"{item.name}: {item.message}" for item in result.comparisons if not item.passed]
-    flaws = [] if device.checks is None else [str(finding) for finding in device.checks.findings]
+    flaws = list(map(str, _findings(device)))
     status = FAILED if wrong else FLAWED if flaws else PASSED
     found = outcome(status, "\n".join(["; ".join(wrong)] * bool(wrong) + flaws), tuple(result.comparisons))
     return replace(found, exhibits=_exhibits(result)) if settings.exhibits else found
+
+
+def _findings(device: Device) -> tuple[Finding, ...]:
+    return () if device.checks is None else tuple(device.checks.findings)
 
 
 def _exhibits(result: CaseResult) -> tuple[Exhibit, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptxemu.case.compare import Comparison
-from ptxemu.checkers.findings import FINDINGS_EXIT
+from ptxemu.checkers.findings import FINDINGS_EXIT, Finding
 from ptxemu.cli.isolation import IsolationError
 from ptxemu.cli.suite.exhibit import Exhibit
 from ptxemu.text.errors import Fault, InputError, InternalError, UnsupportedError
@@ -31,7 +31,8 @@ STATUS_OF_CODE = {code: status for status, code in CODES.items() if code not in 
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What became of a case; ``output`` is what its kernels printed, ``source`` the lines of the program that it failed in."""
+    """What became of a case; ``output`` is what its kernels printed, ``source`` the lines of the program that it failed in, and
+    ``findings`` what checkers have found, however it ended."""
 
     path: Path
     title: str
@@ -42,6 +43,7 @@ class CaseOutcome:
     comparisons: tuple[Comparison, ...] = ()
     source: str = ""
     exhibits: tuple[Exhibit, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def fine(self) -> bool:

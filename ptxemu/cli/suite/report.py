@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 from msgspec import ValidationError, convert
 
 from ptxemu.case.matrix import split_point
+from ptxemu.checkers.findings import grouped
+from ptxemu.checkers.report import sarif_of
 from ptxemu.cli.suite.outcome import FAILED, FINE, PASSED, CaseOutcome
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import read_text, write_text
@@ -45,14 +47,21 @@ def write_junit(path: Path, results: Sequence[CaseOutcome]) -> None:
     write_text(path, ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n")
 
 
-def write_json(path: Path, results: Sequence[CaseOutcome], exhibits: bool = False) -> None:
-    """A JSON object with a summary and the cases, and maybe what the page of HTML shows of them."""
+def write_json(path: Path, results: Sequence[CaseOutcome], exhibits: bool = False, to_read: bool = False) -> None:
+    """A JSON object with a summary and the cases, and maybe what the page of HTML shows of them; ``to_read``: by read_outcome."""
     cases = [asdict(item if exhibits else replace(item, exhibits=())) | {"path": str(item.path)} for item in results]
-    if not exhibits:
-        for case in cases:
+    for case, item in zip(cases, results, strict=True):
+        if not exhibits:
             del case["exhibits"]
+        if not to_read:
+            case["findings"] = [finding.to_json() for finding in item.findings]
     passed = sum(item.status == PASSED for item in results)
     write_text(path, json_text({"total": len(results), "passed": passed, "cases": cases}) + "\n")
+
+
+def write_sarif(path: Path, results: Sequence[CaseOutcome]) -> None:
+    """What checkers have found in all cases, one result for each place, as SARIF."""
+    write_text(path, sarif_of(grouped(finding for item in results for finding in item.findings)) + "\n")
 
 
 def read_outcome(path: Path) -> CaseOutcome:

@@ -37,7 +37,7 @@ from ptxemu.cli.suite.outcome import (
     told,
 )
 from ptxemu.cli.suite.pool import run_in_processes
-from ptxemu.cli.suite.report import write_json, write_junit
+from ptxemu.cli.suite.report import write_json, write_junit, write_sarif
 from ptxemu.cli.suite.selection import failed_before, remember, select
 from ptxemu.cli.suite.update import updated
 from ptxemu.text.errors import InputError, printable, printable_lines
@@ -66,6 +66,7 @@ WIDTH = max(map(len, STYLES))
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first case that fails.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results as JSON.")
+@click.option("--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write what --check finds as SARIF.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write a page with all results to DIR.")
 @click.option("--exhibits", is_flag=True, hidden=True, help="Let --json have what --html shows.")
 @click.option("--update", is_flag=True, help="Record the arrays in files that differ, after the differences are shown.")
@@ -86,6 +87,7 @@ def command(
     exitfirst: bool,
     junit: Path | None,
     json_path: Path | None,
+    sarif: Path | None,
     html: Path | None,
     exhibits: bool,
     update: bool,
@@ -106,6 +108,8 @@ def command(
         return 0
     if update and isolate:
         raise InputError("--update writes what cases compute, which --isolate does not trust")
+    if sarif is not None and not device.check:
+        raise InputError("--sarif writes what --check finds: give that, too")
     if dask is not None and device.check:
         raise InputError("--check watches launches of one process, not those of --dask")
     if dask is not None and isolate:
@@ -126,7 +130,9 @@ def command(
         if junit is not None:
             write_junit(junit, suite.outcomes)
         if json_path is not None:
-            write_json(json_path, suite.outcomes, exhibits)
+            write_json(json_path, suite.outcomes, exhibits, to_read=is_isolated())
+        if sarif is not None:
+            write_sarif(sarif, suite.outcomes)
         if html is not None:
             write_html(html, suite.outcomes)
     return exit_code(suite.outcomes)
