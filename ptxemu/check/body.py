@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ptxemu.check.calls import CallChecker
@@ -52,7 +52,6 @@ class Shared:
     target: int  # its number
     unsupported: UnsupportedError | None = None  # the first one, to be raised when all is checked
     plans: dict[tuple[Any, ...], Plan] = field(default_factory=dict)
-    forms: dict[tuple[str, tuple[str, ...]], list[Form] | Misfit] = field(default_factory=dict)
 
 
 class BodyChecker:
@@ -318,12 +317,7 @@ class BodyChecker:
     # ------------------------------------------------------------ matching, once for each shape
 
     def forms(self, opcode: str, modifiers: tuple[str, ...]) -> list[Form] | Misfit:
-        key = (opcode, modifiers)
-        forms = self.shared.forms.get(key)
-        if forms is None:
-            forms = sort_modifiers(rows()[opcode], modifiers, self.shared.gates is not None)
-            self.shared.forms[key] = forms
-        return forms
+        return _forms(opcode, modifiers, self.shared.gates is not None)
 
     def checked_forms(self, ins: ast.Instruction) -> list[Form]:
         forms = self.forms(ins.opcode, ins.modifiers)
@@ -433,6 +427,12 @@ def _literal(ins: ast.Instruction, index: int) -> int:
     operand = ins.operands[index]
     assert isinstance(operand, ast.Int)
     return operand.value
+
+
+@lru_cache(maxsize=4096)
+def _forms(opcode: str, modifiers: tuple[str, ...], strict: bool) -> list[Form] | Misfit:
+    """What modules have in common."""
+    return sort_modifiers(rows()[opcode], modifiers, strict)
 
 
 def _listed(values: range) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ptxemu.driver.jit import Effort
 from ptxemu.ir.dominators import has_loops
-from ptxemu.ir.graph import Block, Graph, reads
-from ptxemu.ir.ops import Addr, Reg
+from ptxemu.ir.graph import Block, Graph, reads, writes
+from ptxemu.ir.ops import Addr, Imm, Reg
 from ptxemu.lower.core.emit import SIZES
 
 FIRST_LAUNCH = 0.25
@@ -87,24 +87,20 @@ def _repeats(graph: Graph) -> bool:
 
 
 def _spans(graph: Graph) -> int:
-    """Between a value's first and last mention lie about the blocks in which it is live; loops are not followed."""
-    first: dict[Reg, int] = {}
-    last: dict[Reg, int] = {}
-    arguments = 0
-    for index, block in enumerate(graph.blocks):
-        for phi in block.phis:
-            arguments += len(phi.args)
-            first.setdefault(phi.dst, index)
-        for op in block.ops:
-            for value in (*op.dsts, *reads(op)):
-                if value is not None:
-                    first.setdefault(value, index)
-                    last[value] = index
-        if block.cond is not None:
-            last[block.cond] = index
+    """From where a value is made to its last mention lie about the blocks in which it is live; loops are not followed."""
+    last: dict[Reg | Imm, int] = {}  # of the values that are live, on the way back
+    spans = 0
+    for index, block in reversed(list(enumerate(graph.blocks))):
         for succ in block.succs:
             for phi in succ.phis:
-                argument = phi.args.get(block)
-                if isinstance(argument, Reg):
-                    last[argument] = index
-    return arguments + sum(end - first.get(value, end) for value, end in last.items())
+                last.setdefault(phi.args[block], index)
+        if block.cond is not None:
+            last.setdefault(block.cond, index)
+        for op in reversed(block.ops):
+            for value in writes(op):
+                spans += last.pop(value, index) - index
+            for value in reads(op):
+                last.setdefault(value, index)
+        for phi in block.phis:
+            spans += last.pop(phi.dst, index) - index + len(phi.args)
+    return spans

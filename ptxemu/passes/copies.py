@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ptxemu.ir.graph import Graph, reading, reads
+from ptxemu.ir.graph import Graph, Phi, reading, reads
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 
 
@@ -53,8 +53,8 @@ def _forward(graph: Graph) -> None:
 
 def _sweep(graph: Graph) -> None:
     """Mark what effects, branches and phis of marked values need; drop the other pure ops and phis."""
-    makers: dict[Reg, object] = {}
-    work: list[Reg] = []
+    makers: dict[Reg | Imm, Op | Phi] = {}
+    work: list[Reg | Imm] = []
     for block in graph.blocks:
         for phi in block.phis:
             makers[phi.dst] = phi
@@ -66,24 +66,22 @@ def _sweep(graph: Graph) -> None:
                 work.extend(reads(op))
         if block.cond is not None:
             work.append(block.cond)
-    needed: set[Reg] = set()
+    needed: set[Reg | Imm] = set()
     while work:
-        reg = work.pop()
-        if reg in needed:
+        value = work.pop()
+        if value in needed:
             continue
-        needed.add(reg)
-        maker = makers.get(reg)
-        if isinstance(maker, Op):
-            work.extend(reads(maker))
-        elif maker is not None:
-            work.extend(arg for arg in maker.args.values() if isinstance(arg, Reg))  # type: ignore[attr-defined]
+        needed.add(value)
+        maker = makers.get(value)
+        if maker is not None:
+            work.extend(maker.args.values() if isinstance(maker, Phi) else reads(maker))
     for block in graph.blocks:
         block.phis = [phi for phi in block.phis if phi.dst in needed]
         kept = (op for op in block.ops if not removable(op) or any(dst in needed for dst in op.dsts if dst))
         block.ops = [_without_dead(op, needed) for op in kept]
 
 
-def _without_dead(op: Op, needed: set[Reg]) -> Op:
+def _without_dead(op: Op, needed: set[Reg | Imm]) -> Op:
     """An ``atom`` whose result is never read is a ``red``; a texture fetch computes only the components that are read."""
     if any(access.space == "texture" for access in op.accesses):
         return replace(op, dsts=tuple(dst if dst in needed else None for dst in op.dsts))

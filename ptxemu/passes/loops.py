@@ -15,9 +15,13 @@ Loops = dict[Block, Loop]
 def canonicalize(graph: Graph) -> None:
     """Bring every loop into the form that linearization needs. Runs before SSA."""
     loops = make_reducible(graph).loops()
-    for loop in dict.fromkeys(loops.values()):
+    different = list(dict.fromkeys(loops.values()))
+    for loop in different:
         _single_latch(graph, loop, loops)
         _preheader(graph, loop, loops)
+    for loop in reversed(different):  # those inside come first
+        if loop.parent is not None:
+            loop.parent.blocks |= loop.blocks
     _leave_for_one_block(graph, loops)
     _dedicated_exits(graph, loops)
 
@@ -28,10 +32,16 @@ def _insert(graph: Graph, stem: str, target: Block, pos: int) -> Block:
     return block
 
 
-def _add_to_loops(block: Block, loop: Loop | None, loops: Loops) -> None:
-    """A new block is in ``loop`` and those around it."""
+def _add_to_loop(block: Block, loop: Loop | None, loops: Loops) -> None:
+    """A new block is in ``loop``."""
     if loop is not None:
         loops[block] = loop
+        loop.blocks.add(block)
+
+
+def _add_to_loops(block: Block, loop: Loop | None, loops: Loops) -> None:
+    """A new block is in ``loop`` and those around it."""
+    _add_to_loop(block, loop, loops)
     while loop is not None:
         loop.blocks.add(block)
         loop = loop.parent
@@ -42,7 +52,7 @@ def _single_latch(graph: Graph, loop: Loop, loops: Loops) -> None:
     latch = _insert(graph, "latch", loop.header, loop.latches[0].pos)
     for block in loop.latches:
         redirect(block, loop.header, latch)
-    _add_to_loops(latch, loop, loops)
+    _add_to_loop(latch, loop, loops)
     loop.latches = [latch]
 
 
@@ -58,7 +68,7 @@ def _preheader(graph: Graph, loop: Loop, loops: Loops) -> None:
     if not outside:  # the loop header is the kernel's entry
         graph.blocks.remove(header)
         graph.blocks.insert(0, header)
-    _add_to_loops(header, loop.parent, loops)
+    _add_to_loop(header, loop.parent, loops)
 
 
 def _leave_for_one_block(graph: Graph, loops: Loops) -> None:

@@ -86,9 +86,8 @@ class _Places:
         """Add the phis that are missing: ``ways`` lead from each block with a definition to those that need one."""
         order, live = self.dominance.order, self.live
         for reg, definitions in self.homes.items():
-            placed = self.placed.get(reg, 0)
-            work = list(members(definitions | placed))
-            seen = placed
+            seen, dead = self.placed.get(reg, 0), 0
+            work = list(members(definitions | seen))
             while work:
                 new = ways[work.pop()] & ~seen
                 seen |= new
@@ -96,8 +95,9 @@ class _Places:
                     if reg in live[target]:
                         order[target].phis.append(Phi(reg))
                         work.append(target)
-                        placed |= 1 << target
-            self.placed[reg] = placed
+                    else:
+                        dead |= 1 << target
+            self.placed[reg] = seen ^ dead
 
     def _exits(self, loops: dict[Block, Loop], uneven: set[Loop]) -> list[int]:
         """For each block, as a set of numbers: those just outside its innermost uneven loop, where its values leave that loop.

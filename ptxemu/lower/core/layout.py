@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from functools import cache
 
 from ptxemu._runtime import ffi
 from ptxemu.ir.ops import Function, Module, Variable
@@ -116,6 +117,7 @@ class KernelLayout:
         self.local_bytes = align_up(end, STACK_ALIGN)
 
     @staticmethod
+    @cache
     def warp_field(name: str) -> tuple[int, str]:
         """Byte offset and LLVM type of a field of the warp structure; ``name`` may end in ``[i]``."""
         stem, _, index = name.partition("[")

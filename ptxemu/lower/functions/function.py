@@ -130,9 +130,10 @@ class FunctionBuilder:
         while len(left) != before:
             before, phis, left = len(left), left, []
             for phi in phis:
-                arg = next((arg for arg in phi.args.values() if arg in storage), None)
-                if isinstance(arg, Reg):
-                    storage[phi.dst] = storage[arg]
+                for arg in phi.args.values():
+                    if isinstance(arg, Reg) and arg in storage:
+                        storage[phi.dst] = storage[arg]
+                        break
                 else:
                     left.append(phi)
 

@@ -82,9 +82,9 @@ class Homes:
         return [phi for phi in block.phis if phi.dst not in self._free and phi.dst not in self._same]
 
     def _look_at_phis(self, lifetimes: Lifetimes) -> None:
-        latches = {loop.header: latch for latch, loop in self._linear.structure.latches.items()}
+        same, latches = self._same, {loop.header: latch for latch, loop in self._linear.structure.latches.items()}
         for block in self._linear.structure.order:
-            phis = [phi for phi in block.phis if phi.dst not in self._same]
+            phis = [phi for phi in block.phis if phi.dst not in same]
             if not phis:
                 continue
             handed, latch = lifetimes.handed[block], latches.get(block)
@@ -95,16 +95,15 @@ class Homes:
                 self._handed.update((phi.dst, (handed, None, None)) for phi in phis)
             else:
                 (entry,) = (pred for pred in block.preds if pred is not latch)
-                root = self._root
-                self._handed.update((phi.dst, (handed, root(phi.args[entry]), root(phi.args[latch]))) for phi in phis)
+                for phi in phis:
+                    before, back = phi.args[entry], phi.args[latch]
+                    self._handed[phi.dst] = handed, same.get(before, before), same.get(back, back)  # type: ignore[arg-type]
 
     def _exchanged(self, phis: list[Phi], latch: Block) -> set[Reg]:
         """The results of a header's phis that others of these take from the trip before."""
-        results = {phi.dst for phi in phis}
-        return results.intersection(arg for phi in phis if (arg := self._root(phi.args[latch])) is not phi.dst)
-
-    def _root(self, arg: Reg | Imm) -> Reg | Imm:
-        return self._same.get(arg, arg)  # type: ignore[arg-type]
+        same = self._same
+        given = {arg for phi in phis if (arg := phi.args[latch]) is not phi.dst}
+        return {phi.dst for phi in phis}.intersection(same.get(arg, arg) for arg in given)  # type: ignore[arg-type]
 
     # -- values that come one after the other
 
@@ -124,12 +123,15 @@ class Homes:
     def _join(self, reg: Reg, handed: Lifetime, before: Reg | Imm | None, back: Reg | Imm) -> None:
         """Put the result of a header's phi where its arguments are, those that are not needed beside it."""
         life, homes = self._life, self.of
-        follows = isinstance(back, Reg) and self._comes(back) >= life[reg].last
-        precedes = isinstance(before, Reg) and life[before].last == handed.first
-        home = homes.get(reg) or (follows and homes.get(back)) or (precedes and homes.get(before)) or reg
-        for one, fits in ((reg, True), (back, follows), (before, precedes)):
-            if fits and one not in homes and self._alike(one, home):  # type: ignore[arg-type]
-                homes[one] = home
+        follows = back if isinstance(back, Reg) and self._comes(back) >= life[reg].last else None
+        precedes = before if isinstance(before, Reg) and life[before].last == handed.first else None
+        home = homes.get(reg) or homes.get(follows) or homes.get(precedes) or reg
+        if reg not in homes and self._alike(reg, home):
+            homes[reg] = home
+        if follows is not None and follows not in homes and self._alike(follows, home):
+            homes[follows] = home
+        if precedes is not None and precedes not in homes and self._alike(precedes, home):
+            homes[precedes] = home
 
     def _comes(self, reg: Reg) -> int:
         """When something is written to a register for the first time."""
