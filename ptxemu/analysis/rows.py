@@ -7,6 +7,7 @@ rows, as the processor expects.  Where threads read much, or far apart, a block 
 
 from __future__ import annotations
 
+from ptxemu.analysis.runs import Expected
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Op, items_of
@@ -16,18 +17,23 @@ PICTURES = {"surface", "texture"}
 
 def along_rows(graph: Graph, uniformity: Uniformity) -> bool:
     """Whether warps of several blocks may run in any order, and profit from that of rows: without loops, shared memory or
-    updates, with addresses and coordinates that are patterns."""
+    updates, with addresses that are patterns or should be in a few runs, and coordinates that are patterns."""
     if uniformity.structure.loops:
         return False
-    return all(op.call is None and _is_near(uniformity, op) for block in graph.blocks for op in block.ops)
+    expected = Expected(uniformity)
+    return all(op.call is None and _is_near(uniformity, expected, op) for block in graph.blocks for op in block.ops)
 
 
-def _is_near(uniformity: Uniformity, op: Op) -> bool:
+def _is_near(uniformity: Uniformity, expected: Expected, op: Op) -> bool:
     """Whether lanes access neighbouring places, if any, which nobody updates."""
     for access in op.accesses:
         if access.stated.kind == "update" or access.space == "shared":
             return False
-        place = op.get("coordinates") if access.space in PICTURES else access.address
-        if place is None or any(uniformity.shape(item) is None for item in items_of(place)):
+        if access.space in PICTURES:
+            place = op.get("coordinates")
+            near = place is not None and all(uniformity.shape(item) is not None for item in items_of(place))
+        else:
+            near = uniformity.shape(access.address) is not None or expected.of(access.address, access.bytes or 0) is not None
+        if not near:
             return False
     return True

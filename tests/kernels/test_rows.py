@@ -22,9 +22,9 @@ COUNT = "ld.global.u32 %r20, [%rd1]; add.u32 %r20, %r20, %r0; st.global.u32 [%rd
 SHARED = ".shared .align 4 .b8 words[128];\n"
 
 
-def facts(body: str) -> compile.Facts:
+def facts(body: str, variant: str = "row") -> compile.Facts:
     text = kernel(NUMBER + body, declarations=SHARED)
-    return compile.kernel(compile.front(text), "k", compile.Options(variant="row")).facts
+    return compile.kernel(compile.front(text), "k", compile.Options(variant=variant)).facts
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,21 @@ def test_every_thread_runs_once(grid: tuple[int, ...], block: tuple[int, ...]) -
             out = np.arange(count, dtype=np.uint32)
             ptxemu.loads(kernel(NUMBER + COUNT), device=device)["k"][grid, block](out)
         np.testing.assert_array_equal(out, 2 * np.arange(count, dtype=np.uint32))
+
+
+PICTURE = """
+mad.lo.u32 %r20, %r8, %r5, %r2; mad.lo.u32 %r21, %r7, %r4, %r1; mul.lo.u32 %r22, %r10, %r4; mad.lo.u32 %r0, %r20, %r22, %r21;
+ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r0, 4; add.u64 %rd1, %rd1, %rd2;
+"""
+"""The same for rows of a picture, in which warps of 16 or 8 lanes wide blocks lie in several."""
+
+
+@pytest.mark.parametrize("width", [8, 16])
+def test_pictures_of_narrow_blocks(width: int) -> None:
+    out = np.arange(9 * 4 * width * 8, dtype=np.uint32)
+    assert facts(PICTURE + COUNT, f"x{width}").rows
+    ptxemu.loads(kernel(NUMBER + PICTURE + COUNT))["k"][(9, 4), (width, 8)](out)
+    np.testing.assert_array_equal(out, 2 * np.arange(len(out), dtype=np.uint32))
 
 
 def test_a_part_ends_where_it_is_to_end() -> None:

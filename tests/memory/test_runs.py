@@ -75,6 +75,13 @@ def test_code_looks_for_runs() -> None:
     assert not in_runs(program, "any")
 
 
+def test_accesses_off_one_base_are_looked_at_once() -> None:
+    loads = "ld.global.u32 %r20, [%rd5]; ld.global.u32 %r21, [%rd5+8]; add.u32 %r20, %r20, %r21; st.global.u32 [%rd5+4], %r20;"
+    options = compile.Options(cpu="x86-64-v4", variant="x16")
+    code = str(compile.emit(compile.front(text(f"{at('%rd5', '%r6', '%rd2')} {loads}")), "k", options, "llvm"))
+    assert code.count("icmp eq <32 x i64>") == 1
+
+
 @pytest.mark.parametrize("count", [2, 4])
 def test_vectors(count: int) -> None:
     registers = ", ".join(f"%r{20 + index}" for index in range(count))
