@@ -10,12 +10,10 @@ import subprocess
 from pathlib import Path
 
 from tests.clients.numba_suite import numba_environment
-from tests.clients.run_programs import TORCH, triton
-from tests.support.places import TESTS
+from tests.clients.run_programs import PROGRAMS, TORCH, triton
 
 ROUNDS = 3
 SECONDS = 600
-PROGRAMS = TESTS / "clients" / "simulated"
 SIMULATORS = {"numba": {"NUMBA_ENABLE_CUDASIM": "1"}, "triton": {"TRITON_INTERPRET": "1"}}
 """By which variables each is asked for."""
 
@@ -32,7 +30,7 @@ def once(python: Path, program: Path, environment: dict[str, str]) -> dict[str, 
 def main() -> None:
     environments = {"numba": numba_environment(), "triton": triton("torch", TORCH)}
     for name, (python, environment) in environments.items():
-        program, plain = PROGRAMS / f"{name}_kernels.py", {k: v for k, v in environment.items() if k != "LD_LIBRARY_PATH"}
+        program, plain = PROGRAMS / f"{name}_timings.py", {k: v for k, v in environment.items() if k != "LD_LIBRARY_PATH"}
         rounds = [(once(python, program, environment), once(python, program, plain | SIMULATORS[name])) for _ in range(ROUNDS)]
         for kernel in rounds[0][0]:
             mine, theirs = (min(taken[side][kernel] for taken in rounds) * 1e3 for side in (0, 1))

@@ -1,9 +1,8 @@
 """Numba: elements, shared memory with atomics, a matrix product in tiles, a stream with events."""
 
 import numpy as np
-from numba import cuda, float32, int64
-
-TILE = 8
+from numba import cuda, int64
+from numba_kernels import TILE, product
 
 
 @cuda.jit
@@ -25,22 +24,6 @@ def total(values, out):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         cuda.atomic.add(out, 0, shared[0])
-
-
-@cuda.jit
-def product(a, b, c):
-    left, right = cuda.shared.array((TILE, TILE), float32), cuda.shared.array((TILE, TILE), float32)
-    x, y = cuda.grid(2)
-    column, row = cuda.threadIdx.x, cuda.threadIdx.y
-    value = float32(0)
-    for tile in range(a.shape[1] // TILE):
-        left[row, column] = a[y, tile * TILE + column]
-        right[row, column] = b[tile * TILE + row, x]
-        cuda.syncthreads()
-        for k in range(TILE):
-            value += left[row, k] * right[k, column]
-        cuda.syncthreads()
-    c[y, x] = value
 
 
 def main() -> None:

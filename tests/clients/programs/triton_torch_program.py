@@ -1,9 +1,8 @@
 """Triton on tensors of a PyTorch without CUDA: normalised rows and their sum over blocks."""
 
-import ctypes
-
 import triton
 import triton.language as tl
+from triton_kernels import synchronize
 
 DRIVER = triton.runtime.driver.active  # before torch is there, which would be asked for its CUDA
 
@@ -24,11 +23,6 @@ def normalise(x, out, columns, epsilon, BLOCK: tl.constexpr):
 def total(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_add(out, tl.sum(tl.load(x + at, mask=at < n, other=0)))
-
-
-def synchronize():
-    error = ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
-    assert error == 0, error
 
 
 def main():

@@ -1,12 +1,11 @@
 """Kernels of Triton on tensors of the CPU, checked; prints the seconds that a launch of each takes after the first, as JSON."""
 
-import ctypes
 import json
 import os
 import time
 
 import triton
-import triton.language as tl
+from triton_kernels import add, product, softmax, synchronize
 
 SIMULATED = os.environ.get("TRITON_INTERPRET") == "1"
 if not SIMULATED:
@@ -15,46 +14,18 @@ if not SIMULATED:
 import torch  # noqa: E402
 
 
-@triton.jit
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
-    tl.store(out + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
-
-
-@triton.jit
-def softmax(x, out, columns, BLOCK: tl.constexpr):
-    row, at = tl.program_id(0), tl.arange(0, BLOCK)
-    inside = at < columns
-    values = tl.load(x + row * columns + at, mask=inside, other=-float("inf"))
-    powers = tl.exp(values - tl.max(values, axis=0))
-    tl.store(out + row * columns + at, powers / tl.sum(powers, axis=0), mask=inside)
-
-
-@triton.jit
-def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    rows, columns, inner = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        left = tl.load(a + rows[:, None] * K + k + inner[None, :])
-        right = tl.load(b + (k + inner[:, None]) * N + columns[None, :])
-        total = tl.dot(left, right, total)
-    tl.store(c + rows[:, None] * N + columns[None, :], total)
-
-
-def synchronize():
+def wait():
     if not SIMULATED:
-        error = ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
-        assert error == 0, error
+        synchronize()
 
 
 def seconds(kernel, grid, *arguments, **constants):
     """Of a launch behind the first, whose results the program looks at."""
     kernel[grid](*arguments, **constants)
-    synchronize()
+    wait()
     start = time.perf_counter()
     kernel[grid](*arguments, **constants)
-    synchronize()
+    wait()
     return time.perf_counter() - start
 
 

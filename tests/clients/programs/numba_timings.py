@@ -5,8 +5,9 @@ import time
 
 import numpy as np
 from numba import cuda, float32, int32
+from numba_kernels import TILE, product
 
-TILE, BINS = 8, 64
+BINS = 64
 
 
 @cuda.jit
@@ -39,23 +40,6 @@ def histogram(values, counts):
     cuda.syncthreads()
     if cuda.threadIdx.x < BINS:
         cuda.atomic.add(counts, cuda.threadIdx.x, mine[cuda.threadIdx.x])
-
-
-@cuda.jit
-def product(a, b, c):
-    left = cuda.shared.array((TILE, TILE), float32)  # lines of their own: the simulator tells arrays apart by their lines
-    right = cuda.shared.array((TILE, TILE), float32)
-    x, y = cuda.grid(2)
-    column, row = cuda.threadIdx.x, cuda.threadIdx.y
-    value = float32(0)
-    for tile in range(a.shape[1] // TILE):
-        left[row, column] = a[y, tile * TILE + column]
-        right[row, column] = b[tile * TILE + row, x]
-        cuda.syncthreads()
-        for k in range(TILE):
-            value += left[row, k] * right[k, column]
-        cuda.syncthreads()
-    c[y, x] = value
 
 
 def seconds(kernel, grid, block, *arguments):

@@ -1,1 +1,0 @@
-"""Programs that run on ptxemu and, unchanged, on the simulator that their compiler brings."""
