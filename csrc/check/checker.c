@@ -198,6 +198,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   checker->observer = (pe_observer){
     .context = checker,
     .strays = !(checks & PE_CHECK_RACE),
+    .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .allocated = allocated,
     .named = named,

@@ -133,7 +133,8 @@ uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uin
   uint32_t x = (uint32_t)(number % grid[0]), y = (uint32_t)(number / grid[0] % grid[1]);
   uint32_t z = (uint32_t)(number / grid[0] / grid[1]);
   uint64_t row = grid[0] - x, left = last - number;
-  uint32_t ctas = launch->observer || !launch->config.rows ? 1 : (uint32_t)(left < row ? left : row);
+  bool alone = !launch->config.rows || (launch->observer && launch->observer->block && !launch->observer->rows);
+  uint32_t ctas = alone ? 1 : (uint32_t)(left < row ? left : row);
   for (uint32_t i = 0; i < launch->warps; i++) {
     pe_warp *w = &cta->warps[i].warp;
     w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;

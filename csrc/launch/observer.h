@@ -57,6 +57,7 @@ enum { PE_BLANKS, PE_CONTENTS };
 typedef struct pe_observer {
   void *context;
   uint32_t strays; /* nonzero: `memory` need not be told of what compiled code knows to be allowed, nor of texels */
+  uint32_t rows;   /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
