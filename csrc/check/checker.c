@@ -86,8 +86,8 @@ int pe_checker_take(pe_checker *checker, pe_finding *out) {
 
 void pe_checker_counts(pe_checker *checker, pe_checked *out) {
   pthread_mutex_lock(&checker->findings.mutex);
-  *out =
-      (pe_checked){.launches = checker->launches, .lost = checker->race.shadow.lost, .dropped = checker->findings.dropped};
+  *out = (pe_checked){
+    .launches = checker->launches, .lost = pe_race_lost(&checker->race), .dropped = checker->findings.dropped};
   pthread_mutex_unlock(&checker->findings.mutex);
 }
 
@@ -95,11 +95,19 @@ void pe_checker_counts(pe_checker *checker, pe_checked *out) {
 
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_checker *checker = context;
-  if (checker->checks & ~PE_CHECK_INIT) pe_require_stack(); /* checkers take locks, init only at times */
-  uint32_t mask = checker->checks & PE_CHECK_MEMORY ? pe_stray_access(checker, w, event) : event->mask;
+  uint32_t mask = event->mask;
+  if (checker->checks & PE_CHECK_MEMORY) {
+    pe_require_stack(); /* it takes locks */
+    mask = pe_stray_access(checker, w, event);
+  }
   if (checker->checks & PE_CHECK_RACE) pe_race_access(checker, w, event, mask);
   if (checker->checks & PE_CHECK_INIT) pe_init_access(checker, w, event, mask);
   return mask;
+}
+
+static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
+  pe_checker *checker = context;
+  return pe_race_pattern(checker, w, site, mask, base);
 }
 
 static void allocated(void *context, uint64_t address, uint64_t size, const pe_warp *w, uint32_t lane) {
@@ -141,9 +149,8 @@ static void freed(void *context, uint64_t address) {
 
 static void begun(void *context, const pe_config *config) {
   pe_checker *checker = context;
-  (void)config;
   checker->launches++;
-  if (checker->checks & PE_CHECK_RACE) pe_race_begun(checker);
+  if (checker->checks & PE_CHECK_RACE) pe_race_begun(checker, config);
 }
 
 static void ended(void *context, const pe_config *config, const pe_record *record) {
@@ -173,6 +180,12 @@ static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, 
   if (checker->checks & PE_CHECK_RACE) pe_race_order(checker, w, what);
 }
 
+/* Objects of Python go in any order when nobody has them any more. */
+static void gone(void *context) {
+  pe_checker *checker = context;
+  checker->arena = checker->race.order.arena = NULL;
+}
+
 /* ---- life ---- */
 
 pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
@@ -200,6 +213,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .strays = !(checks & PE_CHECK_RACE),
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
+    .pattern = checks & PE_CHECK_RACE && !(checks & (PE_CHECK_MEMORY | PE_CHECK_INIT)) ? pattern : NULL,
     .allocated = allocated,
     .named = named,
     .filled = filled,
@@ -209,6 +223,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .block = block,
     .begun = begun,
     .ended = ended,
+    .gone = gone,
   };
   pe_arena_observe(arena, &checker->observer);
   return checker;
@@ -216,7 +231,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
 
 void pe_checker_destroy(pe_checker *checker) {
   if (!checker) return;
-  pe_arena_observe(checker->arena, NULL);
+  if (checker->arena) pe_arena_observe(checker->arena, NULL);
   if (checker->checks & PE_CHECK_RACE) pe_race_end(&checker->race);
   if (checker->checks & PE_CHECK_INIT) pe_init_end(&checker->init);
   pe_extents_end(&checker->extents);

@@ -6,7 +6,9 @@
 #include "extents.h"
 #include "init.h"
 #include "observer.h"
+#include "order.h"
 #include "shadow.h"
+#include "sites.h"
 
 typedef struct pe_findings {
   pthread_mutex_t mutex;
@@ -15,17 +17,12 @@ typedef struct pe_findings {
   uint64_t dropped;
 } pe_findings;
 
-struct pe_race_block;
-struct cta_record;
-
-/* What the checker `race` knows beside its shadow. */
+/* What the checker `race` knows: of each word its last write and its last read, and what puts accesses in an order. */
 typedef struct pe_race {
-  pe_shadow shadow;
-  pthread_mutex_t mutex; /* of the lists */
-  struct pe_race_block *blocks;
-  struct cta_record **segments; /* of CTAs, from number `first` on */
-  uint32_t first, next, launches;
-  uint32_t time; /* of releases */
+  pe_order order;
+  pe_shadow writes, reads; /* a pe_stamp for each word */
+  pe_sites sites;
+  _Atomic uint64_t lost; /* accesses of CTAs of which nothing is known, for there is no memory */
 } pe_race;
 
 struct pe_checker {
@@ -56,10 +53,14 @@ uint32_t pe_stray_access(pe_checker *checker, const pe_warp *w, const pe_memory_
 /* race.c */
 bool pe_race_init(pe_race *race, pe_arena *arena);
 void pe_race_end(pe_race *race);
-void pe_race_begun(pe_checker *checker);
+void pe_race_begun(pe_checker *checker, const pe_config *config);
 void pe_race_ended(pe_checker *checker, const pe_config *config);
+/* Accesses that were not looked at, for there was no memory. */
+uint64_t pe_race_lost(const pe_race *race);
 uint64_t pe_race_block(pe_checker *checker, const pe_warp *w);
 void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
+/* Whether nothing is wrong with it; else it has to be looked at lane by lane. */
+bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
 void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what);
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how);
 /* Memory is a kernel's anew: what was done there before does not matter. */

@@ -1,445 +1,590 @@
 /* race.c: the checker `race`: two accesses of shared or global memory by different threads, one of them a write, that nothing
- * puts in an order.
+ * puts in an order (order.h).
  *
- * Each warp has a clock, which goes on where others may learn what it has done: at barriers, fences and bar.warp.sync.  A warp
- * *knows* of each warp of its CTA how far it has seen that; barriers spread this.  What leads beyond a CTA are strong accesses
- * (volatile, relaxed, atomic ...): one behind a fence releases, at a time that all warps share, what the fence has put in
- * order, and one that reads the same word makes its warp follow that time.  Words keep their last write and read.
- *
- * Where this is less exact than the manual's model, it finds less: any warp that follows a time follows all releases before it,
- * and strong reads need no fence behind them.
+ * Words keep the stamps of their last write and of their last read.  Words side by side of lanes side by side are looked at
+ * together, and stamps that cannot matter are told from others by comparing numbers; what remains is asked of order.c, word by
+ * word.  Nothing is locked: where several workers run a launch, an access leaves its stamp before it looks for those of others,
+ * so that of two accesses one sees the other.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker.h"
+#include "atomic.h"
+#include "fault.h"
 #include "launch.h"
 #include "place.h"
+#include "surface_access.h"
 #include "text.h"
 
-#define SEGMENT 4096 /* CTAs that are listed together */
-#define SEGMENTS (1u << 16)
 #define LONGEST 4096 /* bytes of a lane that are looked at; bulk copies have more */
 
-enum { STRONG = 1, READ = 2, UPDATE = 4, SHARED = 8 };
-
-/* What a warp knows: of each warp of its CTA, before which clock; and the time that it follows. */
-typedef struct knowledge {
-  uint32_t clock[PE_MAX_WARPS];
-  uint32_t time;
-} knowledge;
-
-/* A barrier's meeting: what those know that have arrived.  Meetings of one barrier take turns. */
-typedef struct meeting {
-  knowledge known;
-  uint32_t number;
-} meeting;
-
-typedef struct warp_state {
-  knowledge known, fenced; /* now, and at the last fence */
-  bool has_fenced;
-  uint32_t clock;
-  uint32_t arrived[PE_BARRIER_GRID + 1]; /* how often, at each barrier */
-  meeting *leaves;                       /* the meeting that it waits for */
-  bool meets_grid;
-  uint32_t reads; /* lanes whose last access was strong, and where: they follow who releases there until it is done */
-  uint64_t word[PE_WARP_LANES];
-} warp_state;
-
-/* What is known of a CTA for as long as its launch: where it is, and what it has released. */
-typedef struct cta_record {
-  uint64_t number;
-  uint32_t *released; /* of each warp before which clock; or NULL */
-} cta_record;
-
-typedef struct pe_race_block {
-  struct pe_race_block *next;
-  const pe_launch *launch;
-  uint32_t id, warps;
-  cta_record *record;
-  meeting meetings[PE_BARRIER_GRID + 1][2];
-  warp_state warp[PE_MAX_WARPS];
-} block;
-
-/* An access of a word: by whom, when, and which of its bytes.  CTA 0: there was none. */
-typedef struct access_record {
-  uint32_t cta, clock, time, pos;
-  uint16_t thread;
-  uint8_t flags, bytes;
-} access_record;
-
-typedef struct cell {
-  access_record write, read;
-  uint32_t released; /* the time of the last release */
-} cell;
+/* Elements of vectors of stamps are read and written as a whole. */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
 
 bool pe_race_init(pe_race *race, pe_arena *arena) {
-  pthread_mutex_init(&race->mutex, NULL);
-  race->segments = calloc(SEGMENTS, sizeof *race->segments);
-  race->next = race->first = 1;
-  return race->segments && pe_shadow_init(&race->shadow, arena, sizeof(cell));
-}
-
-static void free_records(pe_race *race) {
-  for (size_t i = 0; i < SEGMENTS && race->segments[i]; i++) {
-    cta_record *segment = race->segments[i];
-    for (size_t j = 0; j < SEGMENT; j++) free(segment[j].released);
-    free(segment);
-    race->segments[i] = NULL;
-  }
+  bool made = pe_order_init(&race->order, arena);
+  made &= pe_shadow_init(&race->writes, arena, sizeof(pe_stamp));
+  made &= pe_shadow_init(&race->reads, arena, sizeof(pe_stamp));
+  return made & pe_sites_init(&race->sites, PE_SITE_BITS);
 }
 
 void pe_race_end(pe_race *race) {
-  for (block *b = race->blocks; b;) {
-    block *next = b->next;
-    free(b);
-    b = next;
-  }
-  if (race->segments) free_records(race);
-  free((void *)race->segments);
-  pe_shadow_end(&race->shadow);
-  pthread_mutex_destroy(&race->mutex);
+  pe_order_end(&race->order);
+  pe_shadow_end(&race->writes);
+  pe_shadow_end(&race->reads);
+  pe_sites_end(&race->sites);
 }
 
-/* ---- CTAs ---- */
-
-static cta_record *record_of(const pe_race *race, uint32_t id) {
-  uint32_t index = id - race->first;
-  if (id < race->first || index / SEGMENT >= SEGMENTS) return NULL;
-  cta_record *segment = __atomic_load_n(&race->segments[index / SEGMENT], __ATOMIC_ACQUIRE);
-  return segment ? &segment[index % SEGMENT] : NULL;
+static void forget(pe_race *race, uint64_t address, uint64_t size) {
+  pe_shadow_clear(&race->writes, address, size);
+  pe_shadow_clear(&race->reads, address, size);
 }
 
-/* The record of a new CTA. With the mutex held; NULL: there are too many. */
-static cta_record *new_record(pe_race *race, uint32_t id) {
-  uint32_t index = id - race->first;
-  if (index / SEGMENT >= SEGMENTS) return NULL;
-  if (!race->segments[index / SEGMENT]) {
-    cta_record *made = calloc(SEGMENT, sizeof *made);
-    __atomic_store_n(&race->segments[index / SEGMENT], made, __ATOMIC_RELEASE);
-  }
-  return record_of(race, id);
+void pe_race_begun(pe_checker *checker, const pe_config *config) {
+  pe_race *race = &checker->race;
+  if (!pe_order_begun(&race->order, config)) return;
+  forget(race, pe_arena_base(checker->arena), pe_arena_extent(checker->arena));
+  pe_sites_clear(&race->sites);
 }
+
+void pe_race_ended(pe_checker *checker, const pe_config *config) { pe_order_ended(&checker->race.order, config); }
+
+void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size) { forget(&checker->race, address, size); }
 
 uint64_t pe_race_block(pe_checker *checker, const pe_warp *w) {
-  pe_race *race = &checker->race;
-  block *b = (block *)(uintptr_t)w->watch;
-  if (!b) {
-    b = malloc(sizeof *b);
-    if (!b) return 0;
-    pthread_mutex_lock(&race->mutex);
-    b->next = race->blocks;
-    race->blocks = b;
-    pthread_mutex_unlock(&race->mutex);
-  }
-  block *next = b->next;
-  memset(b, 0, sizeof *b);
-  b->next = next;
-  b->launch = w->launch;
-  b->warps = w->launch->warps;
-  pthread_mutex_lock(&race->mutex);
-  b->id = race->next++;
-  b->record = new_record(race, b->id);
-  pthread_mutex_unlock(&race->mutex);
-  if (b->record)
-    b->record->number = w->ctaid[0] + (uint64_t)w->nctaid[0] * (w->ctaid[1] + (uint64_t)w->nctaid[1] * w->ctaid[2]);
-  for (uint32_t i = 0; i < b->warps; i++) b->warp[i].clock = 1;
-  return (uint64_t)(uintptr_t)b;
+  return (uint64_t)(uintptr_t)pe_order_block_begun(&checker->race.order, w);
 }
 
-void pe_race_begun(pe_checker *checker) {
-  pe_race *race = &checker->race;
-  pthread_mutex_lock(&race->mutex);
-  race->launches++;
-  pthread_mutex_unlock(&race->mutex);
-}
-
-/* What is known of CTAs is of no use when all launches have ended. */
-void pe_race_ended(pe_checker *checker, const pe_config *config) {
-  pe_race *race = &checker->race;
-  pthread_mutex_lock(&race->mutex);
-  for (block **at = (block **)&race->blocks; *at;) {
-    block *b = *at;
-    if (&b->launch->config != config) {
-      at = &b->next;
-      continue;
-    }
-    *at = b->next;
-    free(b);
-  }
-  if (--race->launches == 0) {
-    free_records(race);
-    race->first = race->next;
-  }
-  pthread_mutex_unlock(&race->mutex);
-}
-
-void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size) {
-  pe_shadow_clear(&checker->race.shadow, address, size);
-}
-
-/* ---- what puts accesses in an order ---- */
-
-static void learn(knowledge *to, const knowledge *from, uint32_t warps) {
-  for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
-  to->time = to->time > from->time ? to->time : from->time;
-}
-
-/* The clock goes on: what the warp has done is before it. */
-static void tick(block *b, uint32_t warp) {
-  warp_state *s = &b->warp[warp];
-  s->known.clock[warp] = ++s->clock;
-}
-
-static void follow(warp_state *s, uint32_t time) { s->known.time = s->known.time > time ? s->known.time : time; }
-
-/* What has happened to a warp between its last event and this one: it has passed a barrier, and its strong reads are done. */
-static void settle(pe_race *race, block *b, uint32_t warp) {
-  warp_state *s = &b->warp[warp];
-  if (s->leaves) learn(&s->known, &s->leaves->known, b->warps);
-  if (s->meets_grid) follow(s, __atomic_load_n(&race->time, __ATOMIC_RELAXED));
-  s->leaves = NULL;
-  s->meets_grid = false;
-  for (; s->reads; s->reads &= s->reads - 1) {
-    uint64_t word = s->word[__builtin_ctz(s->reads)];
-    pe_chunk *chunk = pe_shadow_chunk(&race->shadow, word);
-    if (!chunk) continue;
-    const cell *c = pe_shadow_cell(&race->shadow, chunk, word);
-    follow(s, __atomic_load_n(&c->released, __ATOMIC_ACQUIRE));
-  }
-}
-
-/* Everybody may learn what the last fence has put in order; the time of that. */
-static uint32_t release(pe_race *race, block *b, uint32_t warp) {
-  warp_state *s = &b->warp[warp];
-  if (!s->has_fenced || !b->record) return 0;
-  if (!b->record->released) {
-    uint32_t *made = calloc(b->warps, sizeof *made);
-    if (!made) return 0;
-    __atomic_store_n(&b->record->released, made, __ATOMIC_RELEASE);
-  }
-  uint32_t *released = b->record->released;
-  for (uint32_t i = 0; i < b->warps; i++)
-    if (released[i] < s->fenced.clock[i]) __atomic_store_n(&released[i], s->fenced.clock[i], __ATOMIC_RELEASE);
-  return __atomic_add_fetch(&race->time, 1, __ATOMIC_ACQ_REL);
-}
-
-static void fence(block *b, uint32_t warp) {
-  tick(b, warp);
-  b->warp[warp].fenced = b->warp[warp].known;
-  b->warp[warp].has_fenced = true;
+uint64_t pe_race_lost(const pe_race *race) {
+  return race->lost + race->writes.lost + race->reads.lost + race->order.released.lost;
 }
 
 void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what) {
-  block *b = (block *)(uintptr_t)w->watch;
+  pe_order_block *b = pe_order_block_of(w);
   if (!b) return;
-  settle(&checker->race, b, w->warpid);
+  pe_order_settle(&checker->race.order, b, w->warpid);
   if (what == PE_WARP_SYNC)
-    tick(b, w->warpid);
+    pe_order_warp_sync(&checker->race.order, b, w->warpid);
   else
-    fence(b, w->warpid);
-}
-
-/* Barriers of the whole CTA have all its warps at each meeting, so that meetings are told apart; at others it is not known. */
-static meeting *meeting_of(block *b, uint32_t warp, uint32_t id, bool whole) {
-  uint32_t number = whole ? ++b->warp[warp].arrived[id] : 0;
-  meeting *m = &b->meetings[id][number % 2];
-  if (m->number != number) *m = (meeting){.number = number};
-  return m;
+    pe_order_fence(&checker->race.order, b, w->warpid);
 }
 
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how) {
-  block *b = (block *)(uintptr_t)w->watch;
+  pe_order_block *b = pe_order_block_of(w);
   if (!b || id > PE_BARRIER_GRID) return;
-  warp_state *s = &b->warp[w->warpid];
-  settle(&checker->race, b, w->warpid);
-  fence(b, w->warpid);
-  if (id == PE_BARRIER_GRID) {
-    release(&checker->race, b, w->warpid);
-    s->meets_grid = true;
-    return;
-  }
-  meeting *m = meeting_of(b, w->warpid, id, how == PE_BARRIER_WHOLE);
-  learn(&m->known, &s->known, b->warps);
-  if (!(how & PE_BARRIER_ARRIVES) || id == PE_BARRIER_CLUSTER) s->leaves = m;
+  pe_order_settle(&checker->race.order, b, w->warpid);
+  pe_order_barrier(&checker->race.order, b, w->warpid, id, how);
 }
 
-/* ---- the check ---- */
+/* ---- an access of a warp ---- */
 
-/* An access that is looked at. */
+/* Stamps that cannot matter to it: below `floor`, in `span` from `first` on, and strong ones if it is strong. */
+typedef struct harmless {
+  pe_stamp floor, first, span, strong;
+} harmless;
+
 typedef struct use {
   pe_checker *checker;
-  block *b;
+  pe_order_block *b;
   const pe_warp *w;
   const pe_memory_event *event;
-  uint32_t lane, warp;
-  uint64_t address; /* of the device */
-  access_record now;
-  pe_chunk *chunk; /* where it is, or NULL */
-  uint64_t number; /* of the chunk */
-  bool locked;
+  pe_order_warp *s;
+  pe_stamp stamp; /* of lane 0, without bytes */
+  harmless harmless;
+  bool writes, shared;
+  bool beside;      /* other workers may be there at the same time */
+  uint64_t release; /* the time at which it releases its words, or 0 */
 } use;
 
-static void leave(use *u) {
-  if (u->locked) pe_chunk_unlock(u->chunk);
-  u->chunk = NULL;
-  u->locked = false;
+PE_INLINE bool is_harmless(const harmless *h, pe_stamp before, pe_stamp now) {
+  return before < h->floor || (before ^ now) < PE_STAMP_LANE || before - h->first < h->span || before & h->strong;
 }
 
-/* Whether another access comes before this one. */
-static bool is_ordered(const use *u, const access_record *before) {
-  const warp_state *s = &u->b->warp[u->warp];
-  uint32_t warp = before->thread / PE_WARP_LANES;
-  const uint32_t *released;
-  if (before->cta == u->b->id) {
-    if (before->thread == u->now.thread) return true;
-    if (warp == u->warp ? before->clock < s->clock : before->clock < s->known.clock[warp]) return true;
-    released = u->b->record ? u->b->record->released : NULL;
-  } else {
-    const cta_record *record = record_of(&u->checker->race, before->cta);
-    if (!record) return true; /* of an earlier launch */
-    released = __atomic_load_n(&record->released, __ATOMIC_ACQUIRE);
-  }
-  return released && before->clock < __atomic_load_n(&released[warp], __ATOMIC_ACQUIRE) && before->time < s->known.time;
+/* Where the access is: in shared memory, whatever is older was there before this CTA. */
+PE_INLINE void choose(use *u, bool shared) {
+  pe_stamp own = (pe_stamp)u->b->periods[0] << PE_STAMP_PERIOD_AT, floor = u->s->floor;
+  pe_stamp period = u->s->now >> PE_STAMP_PERIOD_AT << PE_STAMP_PERIOD_AT;
+  u->shared = shared;
+  u->harmless.first = period;
+  u->harmless.floor = !shared ? u->b->ancient : floor > own ? floor : own;
+  u->harmless.span = !shared && floor > period ? floor - period : 0;
 }
+
+/* The stamps from a word on, or NULL; they are made if `make` is set and there is memory. */
+PE_INLINE pe_stamp *stamps_of(pe_shadow *shadow, uint64_t word, bool make) {
+  pe_chunk *chunk = pe_shadow_find(shadow, word);
+  if (!chunk && make) {
+    pe_require_stack();
+    chunk = pe_shadow_chunk(shadow, word);
+  }
+  return chunk ? pe_shadow_cell(shadow, chunk, word) : NULL;
+}
+
+static inline bool is_one_chunk(const use *u, uint64_t first, uint64_t last) {
+  uint64_t base = u->checker->race.writes.base;
+  return (first - base) >> PE_SHADOW_LOG2 == (last - base) >> PE_SHADOW_LOG2;
+}
+
+/* Those that the access leaves its own among, and those of accesses of the other kind. */
+PE_INLINE pe_stamp *own_stamps(const use *u, uint64_t word) {
+  pe_race *race = &u->checker->race;
+  return stamps_of(u->writes ? &race->writes : &race->reads, word, true);
+}
+
+PE_INLINE pe_stamp *other_stamps(const use *u, uint64_t word) {
+  pe_race *race = &u->checker->race;
+  return stamps_of(u->writes ? &race->reads : &race->writes, word, false);
+}
+
+/* Words are released by a strong write behind a fence. */
+static void release(const use *u, uint64_t word, uint32_t count) {
+  pe_shadow *released = &u->checker->race.order.released;
+  for (uint32_t i = 0; u->release && i < count; i++) {
+    uint64_t at = word + 4ull * i;
+    pe_chunk *chunk = pe_shadow_find(released, at);
+    if (!chunk) pe_require_stack(), chunk = pe_shadow_chunk(released, at);
+    if (!chunk) return;
+    uint64_t *time = pe_shadow_cell(released, chunk, at), known = __atomic_load_n(time, __ATOMIC_RELAXED);
+    while (known < u->release &&
+           !__atomic_compare_exchange_n(time, &known, u->release, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+  }
+}
+
+/* ---- many words at once ---- */
+
+/* Words side by side in one chunk: 2^`each` of one lane after another. */
+typedef struct run {
+  uint64_t word;
+  uint32_t count, lane, each;
+} run;
+
+enum {
+  VECTOR = 8,
+  MOST_WORDS = 4 /* of a lane side by side with others */,
+  NARROWEST = 8 /* lanes that are looked at together */
+};
+typedef uint64_t vector __attribute__((vector_size(8 * VECTOR), aligned(8)));
+
+typedef struct lane_numbers {
+  _Alignas(64) uint64_t of[VECTOR];
+} lane_numbers;
+
+/* Of the first words of a run, by its `each`. */
+static const lane_numbers lanes_of_words[] = {
+  {{0, 1, 2, 3, 4, 5, 6, 7}}, {{0, 0, 1, 1, 2, 2, 3, 3}}, {{0, 0, 0, 0, 1, 1, 1, 1}}, {{0}}};
+enum { ALL_OF_ONE = sizeof lanes_of_words / sizeof *lanes_of_words - 1 };
+
+/* What a run leaves at its words: stamps of the first of them, and the distance to those of the next. */
+typedef struct trail {
+  vector first;
+  uint64_t step;
+} trail;
+
+PE_INLINE trail trail_of(const use *u, const run *r) {
+  uint64_t stamp = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+  vector lanes = *(const vector *)lanes_of_words[r->each].of;
+  return (trail){stamp + (lanes << PE_STAMP_LANE_AT),
+                 r->each == ALL_OF_ONE ? 0 : ((uint64_t)VECTOR >> r->each) * PE_STAMP_LANE};
+}
+
+PE_INLINE bool all_harmless(const harmless *h, trail t, uint32_t count, const pe_stamp *stamps) {
+  vector bad = {0}, now = t.first;
+  uint32_t i = 0;
+  for (; i + VECTOR <= count; i += VECTOR, now += t.step) {
+    vector before = *(const vector *)(stamps + i);
+    bad |= ~((vector)(before < h->floor) | (vector)((before ^ now) < PE_STAMP_LANE) | (vector)(before - h->first < h->span));
+  }
+  uint64_t any = 0;
+  for (uint32_t j = 0; j < VECTOR; j++) any |= bad[j];
+  for (uint32_t j = 0; i + j < count; j++) any |= !is_harmless(h, stamps[i + j], now[j]);
+  return !any;
+}
+
+PE_INLINE void leave(trail t, uint32_t count, pe_stamp *stamps) {
+  vector now = t.first;
+  uint32_t i = 0;
+  for (; i + VECTOR <= count; i += VECTOR, now += t.step) *(vector *)(stamps + i) = now;
+  for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = now[j];
+}
+
+/* Whether nothing is wrong with accesses of words whose stamps are these; theirs are there, then. */
+PE_INLINE bool pass_together(const use *u, const run *r, pe_stamp *own, const pe_stamp *others) {
+  trail t = trail_of(u, r);
+  if (u->writes && !all_harmless(&u->harmless, t, r->count, own)) return false;
+  if (u->writes && others && !all_harmless(&u->harmless, t, r->count, others)) return false;
+  leave(t, r->count, own);
+  return u->writes || !others || all_harmless(&u->harmless, t, r->count, others);
+}
+
+/* The same of one word. */
+PE_INLINE bool passes_alone(const use *u, const run *r, pe_stamp *own, const pe_stamp *others) {
+  pe_stamp now = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+  if (u->writes && !is_harmless(&u->harmless, *own, now)) return false;
+  if (others && !is_harmless(&u->harmless, *others, now)) return false;
+  *own = now;
+  return true;
+}
+
+/* The same where other workers may be there: a stamp is left before those of others are looked for. */
+PE_INLINE bool passes_beside(const use *u, const run *r, pe_stamp *own) {
+  trail t = trail_of(u, r);
+  if (u->writes && !all_harmless(&u->harmless, t, r->count, own)) return false;
+  leave(t, r->count, own);
+  atomic_thread_fence(memory_order_seq_cst);
+  const pe_stamp *others = other_stamps(u, r->word);
+  return (!others || all_harmless(&u->harmless, t, r->count, others)) &&
+         (!u->writes || all_harmless(&u->harmless, t, r->count, own));
+}
+
+PE_INLINE bool passes(const use *u, const run *r) {
+  pe_stamp *own = own_stamps(u, r->word);
+  if (!own) return true;
+  if (u->beside) return passes_beside(u, r, own);
+  const pe_stamp *others = other_stamps(u, r->word);
+  return r->count == 1 ? passes_alone(u, r, own, others) : pass_together(u, r, own, others);
+}
+
+/* ---- what is told ---- */
 
 /* Whether a write leaves what is there, or what a lane of the same instruction writes there. */
-static bool is_equal_write(const use *u, const access_record *before) {
+static bool is_equal_write(const use *u, uint32_t lane, uint64_t address, pe_stamp before) {
   const pe_memory_event *e = u->event;
-  if (!e->values || e->kind != PE_WRITE || (before->flags & UPDATE)) return false;
-  const uint8_t *value = (const uint8_t *)e->values + u->lane * e->size;
-  uint32_t other = before->thread % PE_WARP_LANES;
-  bool together = before->cta == u->b->id && before->thread / PE_WARP_LANES == u->warp && before->pos == e->pos &&
-                  e->mask >> other & 1 && e->address[other] == e->address[u->lane];
-  const void *there = together ? (const uint8_t *)e->values + other * e->size : (const void *)(uintptr_t)u->address;
+  if (!e->values || e->kind != PE_WRITE || before & PE_STAMP_UPDATE) return false;
+  const uint8_t *value = (const uint8_t *)e->values + lane * e->size;
+  uint32_t other = pe_stamp_lane(before), clock;
+  bool together = pe_order_is_own(u->b, before, &clock) && pe_stamp_warp(before) == u->w->warpid &&
+                  pe_stamp_site(before) == pe_stamp_site(u->stamp) && e->mask >> other & 1 &&
+                  e->address[other] == e->address[lane];
+  const void *there = together ? (const uint8_t *)e->values + other * e->size : (const void *)(uintptr_t)address;
   return memcmp(value, there, e->size) == 0;
 }
 
-static const char *noun(uint8_t flags) { return flags & UPDATE ? "an atomic update" : flags & READ ? "a read" : "a write"; }
+static void add_place(const use *u, uint64_t address, pe_text *t) {
+  pe_extent at;
+  if (u->shared)
+    pe_add(t, "shared memory at 0x%" PRIx64, address - u->w->shared_base);
+  else if (pe_extents_at(&u->checker->extents, address, &at) && at.name[0])
+    pe_add(t, "`%s`[0x%" PRIx64 "]", at.name, address - at.address);
+  else
+    pe_add(t, "global memory at 0x%" PRIx64, address);
+}
 
-static void tell(const use *u, const access_record *before) {
+static void fill_place(const use *u, pe_stamp stamp, pe_thread_place *out) {
+  const pe_warp *w = u->w;
+  uint64_t number = pe_order_block_number(&u->checker->race.order, stamp);
+  uint32_t thread = pe_stamp_warp(stamp) * PE_WARP_LANES + pe_stamp_lane(stamp);
+  *out = (pe_thread_place){
+    .warp = pe_stamp_warp(stamp),
+    .ctaid = {(uint32_t)(number % w->nctaid[0]), (uint32_t)(number / w->nctaid[0] % w->nctaid[1]),
+              (uint32_t)(number / w->nctaid[0] / w->nctaid[1])},
+    .tid = {thread % w->ntid[0], thread / w->ntid[0] % w->ntid[1], thread / w->ntid[0] / w->ntid[1]},
+  };
+}
+
+enum { OTHER_READ = 2, OTHER_UPDATE = 4 }; /* findings at one place are told apart by these */
+
+static void tell(const use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read) {
   const pe_memory_event *e = u->event;
-  pe_finding f = {.check = PE_CHECK_RACE, .what = before->flags & (READ | UPDATE), .pos = e->pos, .other_pos = before->pos};
+  bool is_update = before & PE_STAMP_UPDATE;
+  pe_require_stack();
+  pe_finding f = {.check = PE_CHECK_RACE,
+                  .what = (is_read ? OTHER_READ : 0) | (is_update ? OTHER_UPDATE : 0),
+                  .pos = e->pos,
+                  .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
   pe_text t = pe_text_in(f.text, sizeof f.text);
-  const cta_record *record = record_of(&u->checker->race, before->cta);
   pe_add(&t, "%" PRIu64 "-byte %s of ", e->size,
          e->kind == PE_READ    ? "read"
          : e->kind == PE_WRITE ? "write"
                                : "atomic update");
-  pe_extent at;
-  if (u->now.flags & SHARED)
-    pe_add(&t, "shared memory at 0x%" PRIx64, u->address - u->w->shared_base);
-  else if (pe_extents_at(&u->checker->extents, u->address, &at) && at.name[0])
-    pe_add(&t, "`%s`[0x%" PRIx64 "]", at.name, u->address - at.address);
-  else
-    pe_add(&t, "global memory at 0x%" PRIx64, u->address);
-  pe_add(&t, ", in no order with %s", noun(before->flags));
-  uint64_t number = record ? record->number : 0;
-  const pe_warp *w = u->w;
-  f.other.warp = before->thread / PE_WARP_LANES;
-  f.other.ctaid[0] = (uint32_t)(number % w->nctaid[0]);
-  f.other.ctaid[1] = (uint32_t)(number / w->nctaid[0] % w->nctaid[1]);
-  f.other.ctaid[2] = (uint32_t)(number / w->nctaid[0] / w->nctaid[1]);
-  f.other.tid[0] = before->thread % w->ntid[0];
-  f.other.tid[1] = before->thread / w->ntid[0] % w->ntid[1];
-  f.other.tid[2] = before->thread / w->ntid[0] / w->ntid[1];
-  pe_report(u->checker, w, u->lane, &f);
+  add_place(u, address, &t);
+  pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
+  fill_place(u, before, &f.other);
+  pe_report(u->checker, u->w, lane, &f);
 }
 
-/* Whether an access that was before has to be in an order with this one, and is not, as far as the words tell. */
-static inline bool conflicts(const use *u, const access_record *before) {
-  if (!before->cta || !(before->bytes & u->now.bytes) || before->flags & u->now.flags & STRONG) return false;
-  if ((before->flags ^ u->now.flags) & SHARED) return false;
-  bool own = before->cta == u->b->id;
-  if (own && before->clock < u->b->warp[u->warp].known.clock[before->thread / PE_WARP_LANES]) return false;
-  if (!own && u->now.flags & SHARED) return false; /* that CTA had its shared memory here */
-  return !is_ordered(u, before);
+/* ---- word by word ---- */
+
+/* Tell of an access that was before, if nothing puts it there. */
+static void consider(const use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now, pe_stamp before,
+                     bool is_read) {
+  if (is_harmless(&u->harmless, before, now) || !(before & now & PE_STAMP_BYTES)) return;
+  if (pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word)) return;
+  if (is_read || !is_equal_write(u, lane, address, before)) tell(u, lane, address, before, is_read);
 }
 
-/* The chunk of a word, locked if other workers may be there. */
-static pe_chunk *enter(use *u, uint64_t word) {
-  uint64_t number = word >> PE_SHADOW_LOG2;
-  if (u->chunk && number == u->number) return u->chunk;
-  leave(u);
-  u->chunk = pe_shadow_chunk(&u->checker->race.shadow, word);
-  u->number = number;
-  u->locked = u->chunk && !(u->now.flags & SHARED);
-  if (u->locked) pe_chunk_lock(u->chunk);
-  return u->chunk;
+static void consider_others(const use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now) {
+  const pe_stamp *others = other_stamps(u, word);
+  if (others) consider(u, lane, address, word, now, __atomic_load_n(others, __ATOMIC_RELAXED), u->writes);
 }
 
-/* One word of an access. */
-static inline void visit(use *u, uint64_t word) {
-  if (!enter(u, word)) return;
-  cell *c = pe_shadow_cell(&u->checker->race.shadow, u->chunk, word);
-  uint64_t first = u->address > word ? u->address - word : 0, end = u->address + u->event->size - word;
-  u->now.bytes = (uint8_t)(0xf << first & (end < 4 ? (1u << end) - 1 : 0xf));
-  bool writes = u->event->kind & PE_WRITE, beside_write = conflicts(u, &c->write);
-  bool beside_read = writes && conflicts(u, &c->read);
-  if (beside_write || beside_read) {
-    access_record write = c->write, read = c->read;
-    leave(u); /* what follows takes locks, and may fault */
-    if (beside_write && ((write.flags & READ) || !is_equal_write(u, &write))) tell(u, &write);
-    if (beside_read) tell(u, &read);
-    if (!enter(u, word)) return;
+static pe_stamp exchange(const use *u, pe_stamp *at, pe_stamp now) {
+  if (u->beside) return __atomic_exchange_n(at, now, __ATOMIC_SEQ_CST);
+  pe_stamp before = *at;
+  *at = now;
+  return before;
+}
+
+enum { LEAVE = 1, LOOK = 2 };
+
+/* What a lane does at one word. */
+static inline void visit(const use *u, uint32_t lane, uint64_t address, uint64_t word, uint32_t how) {
+  uint64_t first = address > word ? address - word : 0, end = address + u->event->size - word;
+  uint64_t bytes = 0xf << first & (end < 4 ? (1u << end) - 1 : 0xf);
+  pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | bytes << PE_STAMP_BYTES_AT;
+  pe_stamp *own = how & LEAVE ? own_stamps(u, word) : NULL;
+  if (own && u->writes) {
+    pe_stamp before = exchange(u, own, now);
+    release(u, word, 1);
+    consider(u, lane, address, word, now, before, false);
+  } else if (own) {
+    __atomic_store_n(own, now, __ATOMIC_RELAXED);
   }
-  if (writes)
-    c->write = u->now;
-  else
-    c->read = u->now;
-  if (!writes || !(u->now.flags & STRONG)) return;
-  uint32_t released = release(&u->checker->race, u->b, u->warp);
-  if (released) __atomic_store_n(&c->released, released, __ATOMIC_RELEASE);
+  if (how & LOOK) consider_others(u, lane, address, word, now);
 }
 
 /* The device address of a lane's access, and whether it is in shared memory; false: nobody else can be there. */
-static bool locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t *address, bool *shared) {
+static bool locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t size, uint64_t *address,
+                   bool *shared) {
   *address = e->address[lane];
   *shared = e->space == PE_SHARED;
   if (*shared) {
     *address += w->shared_base;
-    return pe_within(e->address[lane], e->size, w->shared_size);
+    return pe_within(e->address[lane], size, w->shared_size);
   }
   if (e->space != PE_GENERIC && e->space != PE_GLOBAL) return false;
   if (*address - w->shared_base < w->shared_size) return *shared = true;
   bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
                  *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
-  return !private && pe_in_arena(w, *address, e->size);
+  return !private && pe_in_arena(w, *address, size);
 }
 
-static bool is_one_address(uint32_t mask, const uint64_t *address) {
-  uint64_t first = mask ? address[__builtin_ctz(mask)] : 0, differ = 0;
-  for (uint32_t left = mask; left; left &= left - 1) differ |= address[__builtin_ctz(left)] ^ first;
+static void visit_lanes(use *u, uint32_t mask, uint32_t how) {
+  const pe_memory_event *e = u->event;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left);
+    uint64_t address;
+    bool shared;
+    if (!locate(u->w, e, lane, e->size, &address, &shared)) continue;
+    if (shared != u->shared) choose(u, shared);
+    uint64_t end = address + (e->size < LONGEST ? e->size : LONGEST);
+    for (uint64_t word = address & ~3ull; word < end; word += 4) visit(u, lane, address, word, how);
+  }
+}
+
+/* ---- lanes anywhere, one word each ---- */
+
+/* Whether all lanes have a whole word each in shared memory, or in memory that all CTAs reach, and the first and last of them. */
+static bool are_words(const use *u, uint32_t mask, uint64_t *first, uint64_t *last) {
+  const pe_memory_event *e = u->event;
+  const pe_warp *w = u->w;
+  if (e->size != 4) return false;
+  pe_span s = pe_span_of(mask, e->address);
+  *first = (uint64_t)s.least, *last = (uint64_t)s.greatest;
+  if (!pe_span_aligned(s, 4)) return false;
+  if (e->space == PE_SHARED) return pe_within(*last, 4, w->shared_size);
+  return pe_in_arena(w, *first, 4) && pe_in_arena(w, *last, 4) && pe_span_apart(s, w->shared_base, w->shared_size) &&
+         pe_span_apart(s, w->local_base, pe_product(w->local_size, PE_WARP_LANES)) &&
+         pe_span_apart(s, w->const_base, w->const_size) && pe_span_apart(s, w->param_base, w->param_size);
+}
+
+/* What a lane does at a word; whether nothing is wrong with it. */
+PE_INLINE bool passes_word(const use *u, uint32_t lane, pe_stamp *own, const pe_stamp *others) {
+  pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+  bool good = (!u->writes || is_harmless(&u->harmless, *own, now)) && (!others || is_harmless(&u->harmless, *others, now));
+  if (good) *own = now;
+  return good;
+}
+
+/* Look at such lanes, the words of which are in one chunk: those with whose words something may be wrong. */
+UNWATCHED static uint32_t look_near(const use *u, uint32_t mask, uint64_t first) {
+  uint64_t word = first + (u->shared ? u->w->shared_base : 0);
+  pe_stamp *own = own_stamps(u, word);
+  const pe_stamp *others = other_stamps(u, word);
+  uint32_t rest = 0;
+  PE_FOR_LANES(lane, own ? mask : 0) {
+    uint64_t index = (u->event->address[lane] - first) / 4;
+    rest |= (uint32_t)!passes_word(u, lane, own + index, others ? others + index : NULL) << lane;
+  }
+  return rest;
+}
+
+/* The same of words anywhere. */
+UNWATCHED static uint32_t look_far(const use *u, uint32_t mask) {
+  uint32_t rest = 0;
+  PE_FOR_LANES(lane, mask) {
+    uint64_t word = u->event->address[lane] + (u->shared ? u->w->shared_base : 0);
+    pe_stamp *own = own_stamps(u, word);
+    if (own) rest |= (uint32_t)!passes_word(u, lane, own, other_stamps(u, word)) << lane;
+  }
+  return rest;
+}
+
+/* The same where other workers may be there. */
+UNWATCHED static uint32_t look_beside(const use *u, uint32_t mask) {
+  uint32_t rest = 0;
+  PE_FOR_LANES(lane, mask) {
+    uint64_t word = u->event->address[lane];
+    pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES, *own = own_stamps(u, word);
+    if (own && u->writes && !is_harmless(&u->harmless, *own, now))
+      rest |= 1u << lane;
+    else if (own)
+      *own = now;
+  }
+  atomic_thread_fence(memory_order_seq_cst);
+  PE_FOR_LANES(lane, mask & ~rest) {
+    uint64_t word = u->event->address[lane];
+    pe_stamp now = u->stamp + lane * PE_STAMP_LANE;
+    const pe_stamp *own = u->writes ? own_stamps(u, word) : NULL, *others = other_stamps(u, word);
+    bool good = (!own || is_harmless(&u->harmless, *own, now)) && (!others || is_harmless(&u->harmless, *others, now));
+    rest |= (uint32_t)!good << lane;
+  }
+  return rest;
+}
+
+/* Look at the lanes if they have a word each: those with whose words something may be wrong. */
+static uint32_t look_at_words(use *u, uint32_t mask) {
+  bool shared = u->event->space == PE_SHARED;
+  uint64_t first, last, plus = shared ? u->w->shared_base : 0;
+  if (u->shared != shared) choose(u, shared);
+  if (!mask || !are_words(u, mask, &first, &last)) return mask;
+  uint32_t rest = u->beside                                    ? look_beside(u, mask)
+                  : is_one_chunk(u, first + plus, last + plus) ? look_near(u, mask, first)
+                                                               : look_far(u, mask);
+  if (!u->release) return rest;
+  PE_FOR_LANES(lane, mask & ~rest) release(u, u->event->address[lane] + plus, 1);
+  return rest;
+}
+
+/* ---- lanes side by side ---- */
+
+/* Whether lane after lane has its bytes behind those of the last, or all have the same: the lanes of `mask` are side by side. */
+PE_WIDEST static bool is_pattern(uint32_t mask, const uint64_t *restrict address, uint64_t first, uint64_t step) {
+  uint64_t differ = 0;
+  for (uint64_t i = 0; i < PE_WARP_LANES; i++) differ |= (address[i] ^ (first + i * step)) & (0 - (uint64_t)(mask >> i & 1));
   return !differ;
 }
 
-void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask) {
-  block *b = (block *)(uintptr_t)w->watch;
-  if (!b || event->space == PE_TEXEL || !event->size) return;
-  use u = {.checker = checker, .b = b, .w = w, .event = event, .warp = w->warpid};
-  warp_state *s = &b->warp[w->warpid];
-  settle(&checker->race, b, w->warpid);
-  if (event->order & PE_RELEASE) fence(b, w->warpid);
-  if (event->kind == PE_READ && is_one_address(mask, event->address)) mask &= -mask; /* lanes do not race by reading */
-  for (uint32_t left = mask; left; left &= left - 1) {
-    bool shared;
-    u.lane = (uint32_t)__builtin_ctz(left);
-    if (!locate(w, event, u.lane, &u.address, &shared)) continue;
-    u.now = (access_record){.cta = b->id, .clock = s->clock, .pos = event->pos};
-    u.now.time = __atomic_load_n(&checker->race.time, __ATOMIC_RELAXED);
-    bool publishes = event->order & PE_STRONG && event->kind & PE_WRITE && s->has_fenced;
-    if (publishes) u.now.clock = s->fenced.clock[w->warpid] - 1; /* it is released itself */
-    u.now.thread = (uint16_t)(w->warpid * PE_WARP_LANES + u.lane);
-    u.now.flags = (uint8_t)((event->order & PE_STRONG ? STRONG : 0) | (shared ? SHARED : 0) |
-                            (event->kind == PE_READ     ? READ
-                             : event->kind == PE_UPDATE ? UPDATE
-                                                        : 0));
-    uint64_t end = u.address + (event->size < LONGEST ? event->size : LONGEST);
-    if (u.locked == shared) leave(&u); /* from one memory to the other */
-    for (uint64_t word = u.address & ~3ull; word < end; word += 4) visit(&u, word);
-    if (!(event->order & PE_STRONG) || !(event->kind & PE_READ)) continue;
-    s->reads |= 1u << u.lane;
-    s->word[u.lane] = u.address & ~3ull;
+static bool steps_by(const use *u, uint32_t mask, uint64_t step) {
+  const uint64_t *address = u->event->address;
+  uint32_t lane = (uint32_t)__builtin_ctz(mask), last = 31 - (uint32_t)__builtin_clz(mask);
+  return address[last] - address[lane] == (last - lane) * step &&
+         is_pattern(mask, address, address[lane] - lane * step, step);
+}
+
+/* The words of lanes side by side that have theirs side by side, or the same, in memory that others reach and in one chunk;
+ * false: it is not so. */
+static bool run_of(use *u, uint32_t mask, run *out) {
+  const pe_memory_event *e = u->event;
+  uint32_t lane = (uint32_t)__builtin_ctz(mask), behind = mask >> lane;
+  bool whole = e->size % 4 == 0 && (e->size & (e->size - 1)) == 0;
+  if (!whole || e->size > 4 * MOST_WORDS || e->address[lane] % 4 || behind & (behind + 1)) return false;
+  bool one = !u->writes && steps_by(u, mask, 0); /* lanes do not race by reading */
+  if (!one && !steps_by(u, mask, e->size)) return false;
+  uint64_t bytes = one ? e->size : (uint32_t)__builtin_popcount(mask) * e->size, first;
+  bool shared;
+  if (!locate(u->w, e, lane, bytes, &first, &shared)) return false;
+  if (shared && !pe_within(first - u->w->shared_base, bytes, u->w->shared_size)) return false;
+  if (!is_one_chunk(u, first, first + bytes - 1)) return false;
+  if (shared != u->shared) choose(u, shared);
+  *out = (run){first, (uint32_t)(bytes / 4), lane, bytes == e->size ? ALL_OF_ONE : (uint32_t)__builtin_ctzll(e->size / 4)};
+  return true;
+}
+
+/* Look at the lanes in pieces of a width that are such runs.  The lanes of other pieces. */
+PE_WIDEST UNWATCHED static uint32_t look_at_runs(use *u, uint32_t mask, uint32_t width) {
+  uint32_t all = width == PE_WARP_LANES ? PE_ALL_LANES : (1u << width) - 1, rest = 0;
+  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += width) {
+    uint32_t piece = mask & all << lane;
+    run r;
+    if (piece && !(run_of(u, piece, &r) && passes(u, &r))) rest |= piece;
   }
-  leave(&u);
+  return rest;
+}
+
+/* Begin to look at an access; false: that cannot be. */
+PE_INLINE bool begin(use *u, pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t kind, uint32_t order,
+                     uint32_t space) {
+  pe_order_block *b = pe_order_block_of(w);
+  pe_order_warp *s = b ? &b->warp[w->warpid] : NULL;
+  if (s && s->unsettled) pe_order_settle(&checker->race.order, b, w->warpid);
+  if (s && order & PE_RELEASE) pe_order_fence(&checker->race.order, b, w->warpid);
+  if (!s || b->blind) {
+    atomic_fetch_add(&checker->race.lost, 1);
+    return false;
+  }
+  u->checker = checker, u->b = b, u->w = w, u->s = s;
+  u->release = 0;
+  u->writes = kind & PE_WRITE;
+  u->beside = !b->alone && space != PE_SHARED;
+  u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
+  u->stamp = s->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
+  choose(u, space == PE_SHARED);
+  return true;
+}
+
+static bool is_reached_by_others(uint32_t space) { return space == PE_SHARED || space == PE_GLOBAL || space == PE_GENERIC; }
+
+/* Lanes with a strong read follow who releases there. */
+static void keep_reads(const use *u, uint32_t mask) {
+  u->s->unsettled = true;
+  u->s->reads = 0;
+  PE_FOR_LANES(lane, mask) {
+    uint64_t address;
+    bool shared;
+    if (!locate(u->w, u->event, lane, u->event->size, &address, &shared)) continue;
+    u->s->reads |= 1u << lane;
+    u->s->word[lane] = address & ~3ull;
+  }
+}
+
+void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask) {
+  use u;
+  if (!is_reached_by_others(event->space) || !event->size || !mask) return;
+  if (!begin(&u, checker, w, event->pos, event->kind, event->order, event->space)) return;
+  u.event = event;
+  if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
+  if (u.harmless.strong)
+    mask = !u.writes && steps_by(&u, mask, 0) ? mask & -mask : mask;
+  else
+    for (uint32_t width = PE_WARP_LANES; mask && width >= NARROWEST; width /= 2) mask = look_at_runs(&u, mask, width);
+  if (u.harmless.strong && event->kind & PE_READ) keep_reads(&u, mask);
+  mask = look_at_words(&u, mask);
+  if (u.beside && !u.writes) {
+    visit_lanes(&u, mask, LEAVE);
+    atomic_thread_fence(memory_order_seq_cst);
+    visit_lanes(&u, mask, LOOK);
+  } else {
+    visit_lanes(&u, mask, LEAVE | LOOK);
+  }
+}
+
+/* ---- patterns ---- */
+
+/* Whether words from an address on are in one chunk of memory that others reach. */
+PE_INLINE bool place(const use *u, uint32_t space, uint64_t size, uint64_t *address) {
+  const pe_warp *w = u->w;
+  if (space == PE_SHARED ? !pe_within(*address, size, w->shared_size) : !pe_in_arena(w, *address, size)) return false;
+  if (space == PE_SHARED) *address += w->shared_base;
+  return is_one_chunk(u, *address, *address + size - 1) && *address % 4 == 0;
+}
+
+PE_WIDEST UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask,
+                                         uint64_t base) {
+  use u;
+  bool one = !site->step, writes = site->kind & PE_WRITE;
+  if (!is_reached_by_others(site->space)) return true;
+  if (mask != PE_ALL_LANES || site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC) return false;
+  if (!begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;
+  uint64_t all = site->narrow ? UINT32_MAX : UINT64_MAX, size = one ? site->size : site->width * site->size;
+  uint32_t each = one ? ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4);
+  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width) {
+    uint32_t next = lane + site->width;
+    if (!writes && next < PE_WARP_LANES && site->offset[next] == site->offset[lane])
+      continue; /* lanes do not race by reading */
+    uint64_t address = (base + site->offset[lane]) & all;
+    if (!place(&u, site->space, size, &address)) return false;
+    if (!passes(&u, &(run){address, (uint32_t)(size / 4), lane, each})) return false;
+  }
+  return true;
 }

@@ -1,5 +1,4 @@
 /* shadow.c: memory beside device memory, for checkers. */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "shadow.h"
@@ -14,23 +13,36 @@ bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, size_t cell) {
   return shadow->chunk != NULL;
 }
 
-static size_t bytes_of(const pe_shadow *shadow) { return sizeof(pe_chunk) + PE_SHADOW_WORDS * shadow->cell; }
+static size_t bytes_of(const pe_shadow *shadow) {
+  return sizeof(pe_chunk) + PE_SHADOW_WORDS * shadow->cell + PE_SHADOW_ALIGN;
+}
+
+static pe_chunk *new_chunk(size_t bytes) {
+  void *block = calloc(1, bytes);
+  if (!block) return NULL;
+  pe_chunk *chunk = (pe_chunk *)(uintptr_t)pe_round_up((uint64_t)(uintptr_t)block, PE_SHADOW_ALIGN);
+  chunk->block = block;
+  return chunk;
+}
+
+static void free_chunk(pe_chunk *chunk) {
+  if (chunk) free(chunk->block);
+}
 
 void pe_shadow_end(pe_shadow *shadow) {
-  for (uint64_t i = 0; shadow->chunk && i < shadow->chunks; i++) free(atomic_load(&shadow->chunk[i]));
+  for (uint64_t i = 0; shadow->chunk && i < shadow->chunks; i++) free_chunk(atomic_load(&shadow->chunk[i]));
   free((void *)shadow->chunk);
 }
 
 pe_chunk *pe_shadow_chunk(pe_shadow *shadow, uint64_t address) {
   uint64_t number = (address - shadow->base) >> PE_SHADOW_LOG2;
-  if (number >= shadow->chunks) return NULL;
-  pe_chunk *chunk = atomic_load_explicit(&shadow->chunk[number], memory_order_acquire);
-  if (chunk) return chunk;
+  pe_chunk *chunk = pe_shadow_find(shadow, address);
+  if (chunk || number >= shadow->chunks) return chunk;
   size_t bytes = bytes_of(shadow);
-  pe_chunk *made = pe_arena_charge(shadow->arena, bytes) ? calloc(1, bytes) : NULL;
+  pe_chunk *made = pe_arena_charge(shadow->arena, bytes) ? new_chunk(bytes) : NULL;
   if (made && atomic_compare_exchange_strong(&shadow->chunk[number], &chunk, made)) return made;
   if (made) pe_arena_discharge(shadow->arena, bytes);
-  free(made);
+  free_chunk(made);
   if (!chunk) shadow->lost++;
   return chunk;
 }
@@ -43,14 +55,6 @@ void pe_shadow_clear(pe_shadow *shadow, uint64_t address, uint64_t size) {
     if (number >= shadow->chunks) return;
     pe_chunk *chunk = atomic_load_explicit(&shadow->chunk[number], memory_order_acquire);
     if (!chunk) continue;
-    pe_chunk_lock(chunk);
     memset(chunk->cells + begin * shadow->cell, 0, (next - first) * shadow->cell);
-    pe_chunk_unlock(chunk);
   }
 }
-
-void pe_chunk_lock(pe_chunk *chunk) {
-  while (atomic_exchange_explicit(&chunk->locked, 1, memory_order_acquire)) sched_yield();
-}
-
-void pe_chunk_unlock(pe_chunk *chunk) { atomic_store_explicit(&chunk->locked, 0, memory_order_release); }

@@ -351,6 +351,7 @@ pe_arena *pe_arena_create(uint64_t capacity) {
 
 void pe_arena_destroy(pe_arena *arena) {
   if (!arena) return;
+  if (arena->observer && arena->observer->gone) arena->observer->gone(arena->observer->context);
   munmap(arena->mapping, arena->mapped);
   pe_heap_destroy(arena->heap);
   for (size_t i = 0; i < arena->count; i++) free(arena->blocks[i].name);

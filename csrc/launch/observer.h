@@ -39,6 +39,15 @@ typedef struct pe_memory_event {
   const void *values; /* of a store of one element for each lane: 32 of them; or NULL */
 } pe_memory_event;
 
+/* An access whose addresses are a base plus constant offsets, of 64 bits or, if `narrow` is set, of 32.  Lanes go in groups of `width`,
+ * in each of which addresses grow by `step`. */
+typedef struct pe_pattern_site {
+  uint32_t pos;
+  uint32_t kind; /* PE_READ ..., or'ed with PE_STRONG */
+  uint32_t space, size, width, step, narrow;
+  uint64_t offset[32];
+} pe_pattern_site;
+
 /* Memory in which an access of an instruction was: code that tells only of strays does not tell of what else lies there. */
 typedef struct pe_range {
   uint64_t first, size;
@@ -61,6 +70,8 @@ typedef struct pe_observer {
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
+  /* The same of a pattern.  Zero: it is to be told to `memory`; else all lanes go on. */
+  uint32_t (*pattern)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
   void (*allocated)(void *context, uint64_t address, uint64_t size, const pe_warp *w,
                     uint32_t lane); /* by the host (w is NULL), or by malloc in a lane of a kernel, at w->pos */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */
@@ -74,6 +85,7 @@ typedef struct pe_observer {
   uint64_t (*block)(void *context, const pe_warp *w); /* a CTA begins, w is its first warp: the `watch` of all its warps */
   void (*begun)(void *context, const pe_config *config);
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
+  void (*gone)(void *context);                                                    /* the arena is about to be destroyed */
 } pe_observer;
 
 /* Tell `observer` of allocations from now on, and of launches that start from now on; NULL ends that.  It must stay where it is
@@ -86,6 +98,7 @@ void pe_arena_filled(pe_arena *arena, uint64_t address, uint64_t size, uint32_t 
 /* Called by compiled code that is to be observed, before each access of its own, or before its strays.  The lanes that go on. */
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
                     const uint64_t *addr, const void *values);
+uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values);
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 /* CDEF END */
 #pragma GCC visibility pop

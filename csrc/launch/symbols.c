@@ -44,6 +44,7 @@ static const pe_symbol SYMBOLS[] = {
   LANE_UPDATES(32),
   LANE_UPDATES(64),
   SYMBOL(pe_observe),
+  SYMBOL(pe_observe_pattern),
   SYMBOL(pe_observe_order),
   SYMBOL(pe_yield),
   SYMBOL(pe_barrier),

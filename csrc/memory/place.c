@@ -111,6 +111,15 @@ uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uin
   return pe_tell(w, &access, mask, addr, size);
 }
 
+uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values) {
+  if (!mask || !pe_observed(w)) return mask;
+  const pe_observer *observer = w->launch->observer;
+  if (observer->pattern && observer->pattern(observer->context, w, site, mask, base)) return mask;
+  uint64_t address[PE_WARP_LANES], all = site->narrow ? UINT32_MAX : UINT64_MAX;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) address[i] = (base + site->offset[i]) & all;
+  return pe_observe(w, site->pos, site->kind, site->space, site->size, mask, address, values);
+}
+
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
   const pe_observer *observer = w->launch->observer;
   if (mask && observer && observer->order) observer->order(observer->context, w, pos, what, mask);

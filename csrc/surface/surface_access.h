@@ -8,8 +8,10 @@
 /* Loops over lanes: the widest vectors of this CPU.  A resolver runs too early for the sanitizers. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define PE_WIDE __attribute__((target_clones("avx2", "default")))
+#define PE_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define PE_WIDE
+#define PE_WIDEST
 #endif
 
 static inline bool pe_geom_has_y(uint32_t geom) {

@@ -242,8 +242,9 @@ def lower_bodies(
     for routine, frame in zip(found, layouts):
         require_local(module.source, routine.function, frame.local_bytes)
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
-    survivors = None if chosen or independent or options.observed == "all" else survivors_of(graphs, shapes[0])
-    rows = survivors is not None and not survivors.block_of and along_rows(graphs[0], shapes[0])
+    survivors = None if chosen or independent else survivors_of(graphs, shapes[0])
+    alone = survivors is not None and not survivors.block_of
+    rows = alone and options.observed != "all" and along_rows(graphs[0], shapes[0])
     unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         if survivors is not None and number == 0:

@@ -16,6 +16,11 @@ OWN = "cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], %r1;"  # each thread writes i
 NEXT = "ld.shared.u32 %r4, [%r3+128]"  # and reads that of a thread of the next warp
 NEIGHBOUR = "ld.shared.u32 %r4, [%r3+4]"
 NONE = "mov.u32 %r7, 0"
+REVERSED = "xor.b32 %r4, %r1, 63; shl.b32 %r5, %r4, 2;"  # the address of the word of the thread as far from the other end
+GENERIC = """cvta.shared.u64 %rd6, 0; add.u64 %rd4, %rd6, %rd2; setp.lt.u32 %p1, %r1, 40; mul.wide.u32 %rd7, %r2, 4;
+add.u64 %rd7, %rd1, %rd7; selp.b64 %rd5, %rd4, %rd7, %p1;"""  # words of threads, and of blocks
+PAIR = "shr.u32 %r4, %r1, 3; mul.wide.u32 %rd4, %r4, 4; add.u64 %rd4, %rd1, %rd4;"  # one word for eight lanes
+TWICE = "ld.shared.u32 %r4, [%r5]; bar.sync 0; st.shared.u32 [%r5], %r4; bar.sync 0; ld.shared.u32 %r4, [%r3]; bar.sync 0;"
 PUBLISH = """setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r2, 0; @%p1 bra DONE; @%p2 bra WAIT; st.global.u32 [%rd3], 7; {fence};
 {store} [%rd1], 1; bra DONE; WAIT: {load} %r4, [%rd1]; setp.eq.u32 %p3, %r4, 0; @%p3 bra WAIT; {after};
 ld.global.u32 %r5, [%rd3]; DONE: mov.u32 %r6, 0"""
@@ -43,6 +48,12 @@ RACES = {
         ("", "read", "write"),
     LAST.format(fence=NONE): ("`y`", "read", "write"),
     LOCK.format(fence=NONE): ("`y`[0x0]", "", ""),
+    f"{OWN} {REVERSED} ld.shared.u32 %r4, [%r5]": ("shared memory", "read", "write"),
+    "shl.b32 %r3, %r1, 3; st.shared.v2.u32 [%r3], {%r1, %r2}; xor.b32 %r3, %r3, 256; ld.shared.u64 %rd4, [%r3]":
+        ("shared memory at", "8-byte", "write"),
+    f"{PAIR} setp.eq.u32 %p1, %r2, 0; @%p1 st.global.u32 [%rd4], %r1; ld.global.u32 %r5, [%rd4]": ("`x`", "", "write"),
+    "atom.shared.add.u32 %r3, [s], 1; bar.sync 0; atom.shared.add.u32 %r3, [s], 1; ld.shared.u32 %r4, [s]":
+        ("shared memory at 0x0", "", "atomic update"),
 }  # fmt: skip
 ORDERED = [
     f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [%r3], %r4",
@@ -57,6 +68,10 @@ ORDERED = [
     PUBLISH.format(fence=NONE, store="st.release.gpu.global.u32", load="ld.acquire.gpu.global.u32", after=NONE),
     LAST.format(fence="membar.gl"),
     LOCK.format(fence="membar.gl"),
+    f"{OWN} {REVERSED} bar.sync 0; {TWICE * 20}",
+    f"{GENERIC} st.u32 [%rd4], %r1; bar.sync 0; ld.u32 %r4, [%rd4]; ld.u32 %r4, [%rd5]",
+    f"{PAIR} ld.global.u32 %r5, [%rd4]; ld.global.v2.u32 {{%r5, %r6}}, [%rd1+8]",
+    "shl.b32 %r3, %r1, 3; st.shared.v2.u32 [%r3], {%r1, %r2}; bar.sync 0; xor.b32 %r3, %r3, 256; ld.shared.u64 %rd4, [%r3]",
 ]  # fmt: skip
 
 
@@ -114,7 +129,7 @@ def test_launches_are_in_an_order(device: ptxemu.Device) -> None:
 def test_memory_for_it_is_bounded() -> None:
     """What the checker keeps counts as memory of the device; what it has no room for is told."""
     with ptxemu.Device(memory="2 MiB", check="race") as device:
-        x = device.empty(200_000, np.uint32, "x")
+        x = device.empty(400_000, np.uint32, "x")
         text = program("mov.u32 %r3, %ntid.x; mad.lo.u32 %r3, %r2, %r3, %r1; mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4;"
                        " st.global.u32 [%rd4], 1")  # fmt: skip
         assert found(device, text, x, 0, grid=100, block=512) == []

@@ -59,8 +59,9 @@ def test_not_looped(name: str) -> None:
     assert not facts(FIBERS[name]).looped
 
 
-def test_code_that_is_observed_is_not_looped() -> None:
-    assert not facts(BARRIER, observed="all").looped
+@pytest.mark.parametrize("observed", ["strays", "all"])
+def test_code_that_is_observed_is_looped(observed: Observed) -> None:
+    assert facts(BARRIER, observed=observed).looped
 
 
 def launch(body: str, block: int, grid: int = 2, **options: object) -> np.ndarray:

@@ -26,6 +26,7 @@ KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
 CONSTANT = ("const", "param")
 RELEASING = {"release", "acq_rel", "sc"}
+WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = -1640531527  # 2**32 / the golden ratio, as an i32: neighbouring positions get ranges of their own
 
@@ -294,7 +295,7 @@ def admit(ctx: Context, found: Access, values: str = "null") -> None:
     ``values``: the address of the elements that are stored, one for each lane."""
     known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
     blanks = ctx.unit.observed == "blanks" and found.space not in CONSTANT
-    if not ctx.unit.observed or (known and not blanks and ctx.unit.observed != "all"):
+    if not ctx.unit.observed or (known and not blanks and (ctx.unit.observed != "all" or found.space in CONSTANT)):
         return
     if ctx.unit.observed == "all" or (blanks and found.space == "local"):
         bits = _told(ctx, found, values)
@@ -308,9 +309,64 @@ def admit(ctx: Context, found: Access, values: str = "null") -> None:
 
 def _told(ctx: Context, found: Access, values: str) -> str:
     """The lanes that go on, as the runtime says."""
-    kind = found.kind | (lib.PE_STRONG if found.strong else 0)
+    site = _pattern_site(ctx, found)
+    if site is None:
+        return _told_each(ctx, found, values)
+    assert found.shape is not None
+
+    def together() -> list[str]:
+        mask = ("i32", ctx.bits_of(found.mask))
+        given = ("ptr", "%w"), ("ptr", site), mask, ("i64", found.base), ("ptr", values)
+        return [ctx.call(f"i{LANES}", "pe_observe_pattern", *given)]
+
+    def each() -> list[str]:
+        return [_told_each(ctx, found, values)]
+
+    return ctx.when(ctx.wrapped(), each, together, [f"i{LANES}"], likely=False)[0] if found.shape.widenings else together()[0]
+
+
+def _pattern_site(ctx: Context, found: Access) -> str | None:
+    """What is constant about a pattern whose lanes lie side by side, or at one place, in groups; None if they do not."""
+    if found.shape is None or found.bytes is None or ctx.checking:
+        return None
+    grouped = _groups(found.shape, found.size)
+    if grouped is None:
+        return None
+    width, step = grouped
+    narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
+    offsets = [offset % 2**64 for offset in found.shape.offsets]
+    fields = {
+        "kind": _told_kind(found),
+        "space": found.space_code,
+        "size": found.size,
+        "width": width,
+        "step": step,
+        "narrow": int(narrow),
+    }
+    return ctx.site(found.op, "pe_pattern_site", **fields, offset=offsets)
+
+
+def _groups(shape: Shape, size: int) -> tuple[int, int] | None:
+    """How many lanes make the largest groups in which addresses grow by a step, and that step: ``size``, or none."""
+    if size not in WHOLE_WORDS:
+        return None
+    for width in (32, 16, 8):
+        for step in (0, size):
+            groups = [shape.offsets[first : first + width] for first in range(0, LANES, width)]
+            if all(group == tuple(group[0] + step * lane for lane in range(width)) for group in groups):
+                return width, step
+    return None
+
+
+def _told_kind(found: Access) -> int:
+    """PE_READ ..., and whether it is strong."""
+    return found.kind | (int(lib.PE_STRONG) if found.strong else 0)
+
+
+def _told_each(ctx: Context, found: Access, values: str) -> str:
+    """The same, lane by lane."""
     return ctx.call(
-        f"i{LANES}", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(kind)),
+        f"i{LANES}", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(_told_kind(found))),
         ("i32", str(found.space_code)), ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)),
         ("ptr", _stored_addresses(ctx, found)), ("ptr", values),
     )  # fmt: skip

@@ -1,0 +1,410 @@
+/* order.c: what puts accesses of a launch in an order. */
+#include <stdlib.h>
+#include <string.h>
+#include "order.h"
+#include "arena.h"
+#include "bisect.h"
+#include "fault.h"
+#include "launch.h"
+
+#define SEGMENT 1024 /* periods that are listed together */
+#define PERIODS (1u << PE_PERIOD_BITS)
+#define SEGMENTS (PERIODS / SEGMENT)
+
+enum { MOST_RELEASES = 64 }; /* of a CTA that are told apart; of older ones every other is */
+
+/* Releases of a CTA in the order of time: before which clock of each warp something is released. */
+typedef struct releases {
+  uint32_t count, room, warps;
+  uint64_t *time;
+  uint32_t *clock; /* `warps` of each */
+} releases;
+
+/* Some clocks of a CTA, those of one number.  The releases are of its first. */
+typedef struct pe_period {
+  uint64_t block; /* in the grid */
+  uint32_t launch, first, number;
+  releases *releases;
+} pe_period;
+
+typedef struct pe_order_launch {
+  struct pe_order_launch *next;
+  const pe_config *config;
+  uint32_t number, oldest, count;
+  uint32_t beside[]; /* numbers of those that had begun and not ended when it began */
+} launch;
+
+typedef pe_order_block block;
+typedef pe_order_warp warp_state;
+
+bool pe_order_init(pe_order *order, pe_arena *arena) {
+  *order = (pe_order){.arena = arena, .first = 1, .next = 1};
+  pthread_mutex_init(&order->mutex, NULL);
+  order->segment = calloc(SEGMENTS, sizeof *order->segment);
+  return order->segment && pe_shadow_init(&order->released, arena, sizeof(uint64_t));
+}
+
+static void free_releases(releases *r) {
+  if (!r) return;
+  free(r->time);
+  free(r->clock);
+  free(r);
+}
+
+static void free_periods(pe_order *order) {
+  for (size_t i = 0; i < SEGMENTS && order->segment[i]; i++) {
+    for (size_t j = 0; j < SEGMENT; j++) free_releases(order->segment[i][j].releases);
+    free(order->segment[i]);
+    if (order->arena) pe_arena_discharge(order->arena, SEGMENT * sizeof **order->segment);
+    order->segment[i] = NULL;
+  }
+}
+
+static void free_block(block *b) {
+  free(b->periods);
+  free(b);
+}
+
+void pe_order_end(pe_order *order) {
+  for (block *b = order->blocks, *next; b; b = next) {
+    next = b->next;
+    free_block(b);
+  }
+  if (order->segment) free_periods(order);
+  free((void *)order->segment);
+  pe_shadow_end(&order->released);
+  pthread_mutex_destroy(&order->mutex);
+}
+
+/* ---- launches ---- */
+
+static uint32_t new_number(const pe_order *order) { return order->launches ? order->launches->number + 1 : 1; }
+
+bool pe_order_begun(pe_order *order, const pe_config *config) {
+  pthread_mutex_lock(&order->mutex);
+  uint32_t count = 0;
+  for (const launch *l = order->launches; l; l = l->next) count++;
+  bool anew = !count && order->next > PERIODS / 2;
+  if (anew) order->first = order->next = 1;
+  launch *made = malloc(sizeof *made + count * sizeof *made->beside);
+  if (made) {
+    *made = (launch){.next = order->launches, .config = config, .number = new_number(order), .oldest = order->next};
+    for (const launch *l = order->launches; l; l = l->next) {
+      made->beside[made->count++] = l->number;
+      made->oldest = l->oldest < made->oldest ? l->oldest : made->oldest;
+    }
+    order->launches = made;
+  }
+  pthread_mutex_unlock(&order->mutex);
+  return anew;
+}
+
+void pe_order_ended(pe_order *order, const pe_config *config) {
+  pthread_mutex_lock(&order->mutex);
+  launch **at = &order->launches;
+  while (*at && (*at)->config != config) at = &(*at)->next;
+  launch *ended = *at;
+  for (block **of = &order->blocks; ended && *of;) {
+    block *b = *of;
+    if (b->launch != ended) {
+      of = &b->next;
+      continue;
+    }
+    *of = b->next;
+    free_block(b);
+  }
+  if (ended) *at = ended->next;
+  free(ended);
+  if (!order->launches) { /* what is known of CTAs is of no use any more */
+    free_periods(order);
+    order->first = order->next;
+  }
+  pthread_mutex_unlock(&order->mutex);
+}
+
+static bool is_beside(const launch *l, uint32_t number) {
+  if (number > l->number) return true;
+  for (uint32_t i = 0; i < l->count; i++)
+    if (l->beside[i] == number) return true;
+  return false;
+}
+
+/* ---- periods ---- */
+
+/* With the mutex held; NULL: of a launch that has ended when no other ran. */
+static pe_period *period_of(const pe_order *order, uint32_t number) {
+  uint32_t index = number - order->first;
+  if (number < order->first || number >= order->next) return NULL;
+  return &order->segment[index / SEGMENT][index % SEGMENT];
+}
+
+/* With the mutex held: a new period, NULL: there is no memory. */
+static pe_period *new_period(pe_order *order) {
+  uint32_t index = order->next - order->first;
+  pe_period **segment = &order->segment[index / SEGMENT];
+  if (order->next == PERIODS) return NULL;
+  if (!*segment) {
+    if (!pe_arena_charge(order->arena, SEGMENT * sizeof **segment)) return NULL;
+    *segment = calloc(SEGMENT, sizeof **segment);
+    if (!*segment) pe_arena_discharge(order->arena, SEGMENT * sizeof **segment);
+  }
+  if (!*segment) return NULL;
+  order->next++;
+  return &(*segment)[index % SEGMENT];
+}
+
+static bool has_room(block *b) {
+  if (b->count < b->room) return true;
+  uint32_t room = b->room ? 2 * b->room : 4;
+  uint32_t *grown = realloc(b->periods, room * sizeof *grown);
+  if (grown) b->periods = grown, b->room = room;
+  return grown != NULL;
+}
+
+/* The CTA comes to the next period. */
+static void begin_period(pe_order *order, block *b) {
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  pe_period *made = has_room(b) ? new_period(order) : NULL;
+  if (made) {
+    b->periods[b->count] = order->next - 1;
+    *made = (pe_period){.block = b->number, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
+    b->count++;
+  }
+  b->blind |= !made;
+  pthread_mutex_unlock(&order->mutex);
+}
+
+/* The least stamp of a clock. */
+static pe_stamp stamp_of(pe_order *order, block *b, uint32_t clock) {
+  uint32_t period = clock / PE_PERIOD_CLOCKS;
+  while (period >= b->count && !b->blind) begin_period(order, b);
+  if (b->blind) return 0;
+  return (pe_stamp)b->periods[period] << PE_STAMP_PERIOD_AT | (pe_stamp)(clock % PE_PERIOD_CLOCKS) << PE_STAMP_CLOCK_AT;
+}
+
+bool pe_order_is_own(const block *b, pe_stamp before, uint32_t *clock) {
+  uint32_t number = pe_stamp_period(before);
+  size_t at = PE_FIRST_NOT(middle, b->count, b->periods[middle] < number);
+  if (at == b->count || b->periods[at] != number) return false;
+  *clock = (uint32_t)at * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
+  return true;
+}
+
+uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp) {
+  pthread_mutex_lock(&order->mutex);
+  const pe_period *p = period_of(order, pe_stamp_period(stamp));
+  uint64_t number = p ? p->block : 0;
+  pthread_mutex_unlock(&order->mutex);
+  return number;
+}
+
+/* ---- clocks ---- */
+
+static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) {
+  warp_state *s = &b->warp[warp];
+  s->clock = s->known.clock[warp] = clock;
+  s->now = stamp_of(order, b, clock) | (pe_stamp)warp << PE_STAMP_WARP_AT;
+}
+
+/* The clock goes on: what the warp has done is before it. */
+static void tick(pe_order *order, block *b, uint32_t warp) { set_clock(order, b, warp, b->warp[warp].clock + 1); }
+
+static void begin_warp(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  memset(s, 0, offsetof(warp_state, fenced));
+  memset(s->arrived, 0, sizeof s->arrived);
+  set_clock(order, b, warp, 1);
+}
+
+static block *new_block(pe_order *order) {
+  block *b = calloc(1, sizeof *b);
+  if (!b) return NULL;
+  pthread_mutex_lock(&order->mutex);
+  b->next = order->blocks;
+  order->blocks = b;
+  pthread_mutex_unlock(&order->mutex);
+  return b;
+}
+
+static const launch *launch_of(pe_order *order, const pe_config *config) {
+  pthread_mutex_lock(&order->mutex);
+  const launch *l = order->launches;
+  while (l && l->config != config) l = l->next;
+  pthread_mutex_unlock(&order->mutex);
+  return l;
+}
+
+block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
+  block *b = pe_order_block_of(w);
+  if (!b && !(b = new_block(order))) return NULL;
+  if (!b->launch) b->launch = launch_of(order, &w->launch->config);
+  if (!b->launch) return NULL;
+  b->number = w->ctaid[0] + (uint64_t)w->nctaid[0] * (w->ctaid[1] + (uint64_t)w->nctaid[1] * w->ctaid[2]);
+  b->warps = w->launch->warps;
+  b->alone = w->launch->workers == 1;
+  b->ancient = (pe_stamp)b->launch->oldest << PE_STAMP_PERIOD_AT;
+  b->blind = false;
+  b->count = 0;
+  for (uint32_t i = 0; i <= PE_BARRIER_GRID; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
+  for (uint32_t i = 0; i < b->warps; i++) begin_warp(order, b, i);
+  return b;
+}
+
+/* ---- what is known of others ---- */
+
+static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
+  for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
+  to->time = to->time > from->time ? to->time : from->time;
+}
+
+static void follow(warp_state *s, uint64_t time) { s->known.time = s->known.time > time ? s->known.time : time; }
+
+static uint64_t released_at(pe_order *order, uint64_t word) {
+  pe_chunk *chunk = pe_shadow_find(&order->released, word);
+  return chunk ? __atomic_load_n((uint64_t *)pe_shadow_cell(&order->released, chunk, word), __ATOMIC_ACQUIRE) : 0;
+}
+
+/* All warps of the CTA have come to the barrier that this one leaves: from now on their clocks are the same. */
+static void leave_together(pe_order *order, block *b, uint32_t warp) {
+  uint32_t latest = 0;
+  const uint32_t *clock = b->warp[warp].leaves->known.clock;
+  for (uint32_t i = 0; i < b->warps; i++) latest = clock[i] > latest ? clock[i] : latest;
+  if (latest > b->warp[warp].clock) set_clock(order, b, warp, latest);
+  b->warp[warp].floor = stamp_of(order, b, latest);
+}
+
+void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  s->unsettled = false;
+  if (s->leaves) {
+    learn(&s->known, &s->leaves->known, b->warps);
+    if (s->leaves->arrived == b->warps) leave_together(order, b, warp);
+  }
+  if (s->meets_grid) follow(s, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
+  s->leaves = NULL;
+  s->meets_grid = false;
+  for (; s->reads; s->reads &= s->reads - 1) follow(s, released_at(order, s->word[__builtin_ctz(s->reads)]));
+}
+
+void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  tick(order, b, warp);
+  s->fenced = s->known;
+  s->has_fenced = true;
+  s->released = 0;
+}
+
+void pe_order_warp_sync(pe_order *order, block *b, uint32_t warp) { tick(order, b, warp); }
+
+/* ---- releases ---- */
+
+/* Make room by taking two for one: what the later has released counts as released with the earlier. */
+static void halve(releases *r) {
+  for (uint32_t i = 0; i < r->count / 2; i++) {
+    r->time[i] = r->time[2 * i];
+    memmove(r->clock + i * r->warps, r->clock + (2 * i + 1) * r->warps, r->warps * sizeof *r->clock);
+  }
+  r->count /= 2;
+}
+
+static bool grow_releases(releases *r) {
+  if (r->count < r->room) return true;
+  if (r->room == MOST_RELEASES) {
+    halve(r);
+    return true;
+  }
+  uint32_t room = r->room ? 2 * r->room : 1;
+  uint64_t *time = realloc(r->time, room * sizeof *time);
+  if (time) r->time = time;
+  uint32_t *clock = realloc(r->clock, (size_t)room * r->warps * sizeof *clock);
+  if (clock) r->clock = clock;
+  if (time && clock) r->room = room;
+  return time && clock;
+}
+
+/* With the mutex held. */
+static bool add_release(pe_period *first, const block *b, const uint32_t *fenced, uint64_t time) {
+  if (!first) return false;
+  if (!first->releases) {
+    first->releases = calloc(1, sizeof *first->releases);
+    if (first->releases) first->releases->warps = b->warps;
+  }
+  releases *r = first->releases;
+  if (!r || !grow_releases(r)) return false;
+  uint32_t *clock = r->clock + r->count * r->warps;
+  const uint32_t *last = r->count ? clock - r->warps : fenced;
+  for (uint32_t i = 0; i < r->warps; i++) clock[i] = fenced[i] > last[i] ? fenced[i] : last[i];
+  r->time[r->count++] = time;
+  return true;
+}
+
+uint64_t pe_order_release(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  if (!s->has_fenced || b->blind || s->released) return s->released;
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  uint64_t time = order->time + 1;
+  b->blind |= !add_release(period_of(order, b->periods[0]), b, s->fenced.clock, time);
+  __atomic_store_n(&order->time, time, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&order->mutex);
+  return s->released = time;
+}
+
+/* Whether a CTA has released what a warp did at a clock, by a time. */
+static bool is_released(const releases *r, uint32_t warp, uint32_t clock, uint64_t time) {
+  size_t count = r ? PE_FIRST_NOT(middle, r->count, r->time[middle] <= time) : 0;
+  return count && clock < r->clock[(count - 1) * r->warps + warp];
+}
+
+/* The same of another access, for one that follows a time.  With the mutex held. */
+static bool follows(const pe_order *order, const block *b, pe_stamp before, uint64_t time) {
+  const pe_period *p = period_of(order, pe_stamp_period(before));
+  if (!p || (p->launch != b->launch->number && !is_beside(b->launch, p->launch))) return true;
+  uint32_t clock = p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
+  const pe_period *first = period_of(order, p->first);
+  return first && is_released(first->releases, pe_stamp_warp(before), clock, time);
+}
+
+/* ---- barriers ---- */
+
+/* Barriers of the whole CTA have all its warps at each meeting, so that meetings are told apart; at others it is not known. */
+static pe_meeting *meeting_of(block *b, uint32_t warp, uint32_t id, bool whole) {
+  uint32_t number = whole ? ++b->warp[warp].arrived[id] : UINT32_MAX;
+  pe_meeting *m = &b->meetings[id][number % 2];
+  if (m->number != number) *m = (pe_meeting){.number = number};
+  m->arrived += whole;
+  return m;
+}
+
+void pe_order_barrier(pe_order *order, block *b, uint32_t warp, uint32_t id, uint32_t how) {
+  warp_state *s = &b->warp[warp];
+  pe_order_fence(order, b, warp);
+  s->unsettled = true;
+  if (id == PE_BARRIER_GRID) {
+    pe_order_release(order, b, warp);
+    s->meets_grid = true;
+    return;
+  }
+  pe_meeting *m = meeting_of(b, warp, id, how == PE_BARRIER_WHOLE);
+  learn(&m->known, &s->known, b->warps);
+  if (!(how & PE_BARRIER_ARRIVES) || id == PE_BARRIER_CLUSTER) s->leaves = m;
+}
+
+/* ---- the question ---- */
+
+bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t lane, pe_stamp before, uint64_t word) {
+  const warp_state *s = &b->warp[warp];
+  uint32_t other = pe_stamp_warp(before), clock;
+  if (pe_order_is_own(b, before, &clock)) {
+    if (other == warp && pe_stamp_lane(before) == lane) return true;
+    if (clock < s->known.clock[other]) return true; /* of its own warp, this is its clock */
+  }
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  bool ordered = follows(order, b, before, s->known.time);
+  pthread_mutex_unlock(&order->mutex);
+  if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
+  uint64_t released = released_at(order, word); /* a strong write, which was released itself */
+  return released && released <= s->known.time;
+}

@@ -1,0 +1,104 @@
+/* order.h: what puts accesses of a launch in an order, as the checker `race` knows it.
+ *
+ * Each warp has a clock, which goes on where others may learn what it has done: at barriers, fences and bar.warp.sync.  A warp
+ * *knows* of each warp of its CTA how far it has seen that; barriers spread this.  What leads beyond a CTA are strong accesses
+ * (volatile, relaxed, atomic ...): one behind a fence releases, at a time that all warps share, what the fence has put in
+ * order, and one that reads the same word makes its warp follow that time.
+ *
+ * Where this is less exact than the manual's model, it finds less: any warp that follows a time follows all releases before it,
+ * and strong reads need no fence behind them.
+ */
+#ifndef PTXEMU_ORDER_H
+#define PTXEMU_ORDER_H
+#include <pthread.h>
+#include "internal.h"
+#include "observer.h"
+#include "shadow.h"
+#include "stamp.h"
+
+struct pe_order_launch;
+struct pe_order_block;
+struct pe_period;
+
+typedef struct pe_order {
+  pe_arena *arena;
+  pe_shadow released;         /* of each word, when it was last released, as a uint64_t */
+  pthread_mutex_t mutex;      /* of all but `time` */
+  struct pe_period **segment; /* periods, from number `first` on */
+  uint32_t first, next;
+  struct pe_order_launch *launches;
+  struct pe_order_block *blocks;
+  uint64_t time; /* of releases */
+} pe_order;
+
+/* What a warp knows: of each warp of its CTA, before which clock; and the time that it follows. */
+typedef struct pe_knowledge {
+  uint32_t clock[PE_MAX_WARPS];
+  uint64_t time;
+} pe_knowledge;
+
+/* A barrier's meeting: what those know that have arrived, and how many these are.  Meetings of one barrier take turns. */
+typedef struct pe_meeting {
+  pe_knowledge known;
+  uint32_t number, arrived;
+} pe_meeting;
+
+typedef struct pe_order_warp {
+  pe_stamp now;   /* of its next access: period, clock and warp */
+  pe_stamp floor; /* accesses of this CTA with lesser stamps come before that */
+  uint32_t clock;
+  bool unsettled;             /* of the next three, one is not none */
+  bool meets_grid;            /* it waits for the barrier of a grid */
+  pe_meeting *leaves;         /* the meeting that it waits for */
+  uint32_t reads;             /* lanes whose last access was strong: they follow who releases there until it is done */
+  bool has_fenced;            /* there is `fenced` */
+  uint64_t released;          /* when that was released, or 0 */
+  pe_knowledge known, fenced; /* now, and at the last fence */
+  uint32_t arrived[PE_BARRIER_GRID + 1]; /* how often, at each barrier */
+  uint64_t word[PE_WARP_LANES];          /* of each of `reads` */
+} pe_order_warp;
+
+typedef struct pe_order_block {
+  struct pe_order_block *next;
+  const struct pe_order_launch *launch;
+  uint64_t number; /* in the grid */
+  uint32_t warps;
+  bool blind;        /* there was no memory: nothing is known of it any more */
+  bool alone;        /* no other thread runs CTAs of the launch */
+  uint32_t *periods; /* their numbers */
+  uint32_t count, room;
+  pe_stamp ancient; /* accesses with lesser stamps are of launches that had ended before */
+  pe_meeting meetings[PE_BARRIER_GRID + 1][2];
+  pe_order_warp warp[PE_MAX_WARPS];
+} pe_order_block;
+
+bool pe_order_init(pe_order *order, pe_arena *arena);
+void pe_order_end(pe_order *order);
+/* A launch begins; whether stamps of all before are of no use any more, and must be forgotten, for numbers begin anew. */
+bool pe_order_begun(pe_order *order, const pe_config *config);
+void pe_order_ended(pe_order *order, const pe_config *config);
+
+/* The CTA of a warp begins. NULL: there is no memory. */
+pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w);
+
+static inline pe_order_block *pe_order_block_of(const pe_warp *w) { return (pe_order_block *)(uintptr_t)w->watch; }
+
+void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
+void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
+void pe_order_warp_sync(pe_order *order, pe_order_block *b, uint32_t warp);
+void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t id, uint32_t how);
+
+/* Everybody may learn what the last fence has put in order; the time of that, or 0. */
+uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);
+
+/* Whether an access of a word was made by this CTA; the warp's clock then. */
+bool pe_order_is_own(const pe_order_block *b, pe_stamp before, uint32_t *clock);
+
+/* Whether it comes before what a lane does now.  `word`: where that is. */
+bool pe_order_is_before(pe_order *order, const pe_order_block *b, uint32_t warp, uint32_t lane, pe_stamp before,
+                        uint64_t word);
+
+/* The CTA that has made an access, as its number in the grid. */
+uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp);
+
+#endif

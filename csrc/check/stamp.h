@@ -1,0 +1,33 @@
+/* stamp.h: who has made an access of a word, when and by which instruction, in 64 bits, so that those of many words are compared
+ * and stored as vectors. */
+#ifndef PTXEMU_STAMP_H
+#define PTXEMU_STAMP_H
+#include <stdint.h>
+
+/* From the highest bits down: when, as a number that grows (a period of a CTA, order.h, and the clock of the warp in it), the thread
+ * in the CTA, which bytes of the word, STRONG and UPDATE, and the site.  0: nobody. */
+typedef uint64_t pe_stamp;
+
+enum {
+  PE_SITE_BITS = 17,
+  PE_STAMP_BYTES_AT = PE_SITE_BITS + 2,
+  PE_STAMP_LANE_AT = PE_STAMP_BYTES_AT + 4,
+  PE_STAMP_WARP_AT = PE_STAMP_LANE_AT + 5,
+  PE_STAMP_CLOCK_AT = PE_STAMP_WARP_AT + 5,
+  PE_CLOCK_BITS = 4,
+  PE_STAMP_PERIOD_AT = PE_STAMP_CLOCK_AT + PE_CLOCK_BITS,
+  PE_PERIOD_BITS = 64 - PE_STAMP_PERIOD_AT,
+  PE_PERIOD_CLOCKS = 1 << PE_CLOCK_BITS,
+};
+#define PE_STAMP_UPDATE (1ull << PE_SITE_BITS)
+#define PE_STAMP_STRONG (2ull << PE_SITE_BITS)
+#define PE_STAMP_BYTES (0xfull << PE_STAMP_BYTES_AT)
+#define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT) /* of lane 1; stamps that differ by less are of one thread at one time */
+
+static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT & 31; }
+static inline uint32_t pe_stamp_warp(pe_stamp s) { return s >> PE_STAMP_WARP_AT & 31; }
+static inline uint32_t pe_stamp_clock(pe_stamp s) { return s >> PE_STAMP_CLOCK_AT & (PE_PERIOD_CLOCKS - 1); }
+static inline uint32_t pe_stamp_period(pe_stamp s) { return (uint32_t)(s >> PE_STAMP_PERIOD_AT); }
+static inline uint32_t pe_stamp_site(pe_stamp s) { return s & ((1u << PE_SITE_BITS) - 1); }
+
+#endif
