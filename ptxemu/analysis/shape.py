@@ -65,6 +65,8 @@ def trailing_zeros(value: int) -> int:
 
 def checked(offsets: tuple[int, ...], zeros: int, high: int | None, widenings: tuple[tuple[Op, int], ...]) -> Shape | None:
     """A shape, or None (varying) if it is outside what the lowering can use."""
+    if not any(offsets) and not widenings:
+        return uniform(len(offsets), zeros, high)
     if max(offsets) > MAX_OFFSET or min(offsets) < -MAX_OFFSET or len(widenings) > MAX_WIDENINGS:
         return None
     return Shape(offsets, zeros, high, widenings)
