@@ -257,7 +257,7 @@ static bool is_one(uint32_t mask, const uint64_t *address) {
 /* The bits of bytes that one word is about; false: there are two. */
 static inline bool bits_of(const pe_init *init, uint64_t offset, uint64_t size, part *out) {
   uint64_t from = offset % WORD_BYTES;
-  if (from + size > WORD_BYTES || size >= WORD_BYTES) return false;
+  if (size == WORD_BYTES || !pe_within(from, size, WORD_BYTES)) return false;
   *out = (part){&init->unset[offset / WORD_BYTES], ((1ull << size) - 1) << from, 0};
   return true;
 }
