@@ -50,7 +50,7 @@ void pe_report(pe_checker *checker, const pe_warp *w, uint32_t lane, pe_finding 
 /* stray.c: accesses that leave what they may touch, or are not aligned. The lanes that go on. */
 uint32_t pe_stray_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event);
 
-/* race.c */
+/* race.c, race_access.c, race_patterns.c */
 bool pe_race_init(pe_race *race, pe_arena *arena);
 void pe_race_end(pe_race *race);
 void pe_race_begun(pe_checker *checker, const pe_config *config);

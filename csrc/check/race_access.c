@@ -1,0 +1,118 @@
+/* race_access.c: an access of a warp under the checker `race` (race.c), from the lanes that are looked at together to those
+ * that are looked at word by word. */
+#include "race_runs.h"
+#include "place.h"
+
+bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t size, uint64_t *address,
+                    bool *shared) {
+  *address = e->address[lane];
+  *shared = e->space == PE_SHARED;
+  if (*shared) {
+    *address += w->shared_base;
+    return pe_within(e->address[lane], size, w->shared_size);
+  }
+  if (e->space != PE_GENERIC && e->space != PE_GLOBAL) return false;
+  if (*address - w->shared_base < w->shared_size) return *shared = true;
+  bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
+                 *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
+  return !private && pe_in_arena(w, *address, size);
+}
+
+void pe_race_release(const pe_race_use *u, uint64_t word) {
+  pe_shadow *released = &u->checker->race.order.released;
+  pe_chunk *chunk = pe_shadow_find(released, word);
+  if (!chunk) pe_require_stack(), chunk = pe_shadow_chunk(released, word);
+  if (!chunk) return;
+  uint64_t *time = pe_shadow_cell(released, chunk, word), known = __atomic_load_n(time, __ATOMIC_RELAXED);
+  while (known < u->release &&
+         !__atomic_compare_exchange_n(time, &known, u->release, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+  }
+}
+
+/* ---- lanes side by side ---- */
+
+enum {
+  MOST_WORDS = 4, /* of a lane side by side with others */
+  NARROWEST = 8   /* lanes that are looked at together */
+};
+
+/* Whether lane after lane has its bytes behind those of the last, or all have the same: the lanes of `mask` are side by side. */
+PE_WIDEST static bool is_pattern(uint32_t mask, const uint64_t *restrict address, uint64_t first, uint64_t step) {
+  uint64_t differ = 0;
+  for (uint64_t i = 0; i < PE_WARP_LANES; i++) differ |= (address[i] ^ (first + i * step)) & (0 - (uint64_t)(mask >> i & 1));
+  return !differ;
+}
+
+static bool steps_by(const pe_race_use *u, uint32_t mask, uint64_t step) {
+  const uint64_t *address = u->event->address;
+  uint32_t lane = (uint32_t)__builtin_ctz(mask), last = 31 - (uint32_t)__builtin_clz(mask);
+  return address[last] - address[lane] == (last - lane) * step &&
+         is_pattern(mask, address, address[lane] - lane * step, step);
+}
+
+/* The words of lanes side by side that have theirs side by side, or the same, in memory that others reach and in one chunk;
+ * false: it is not so. */
+static bool run_of(pe_race_use *u, uint32_t mask, pe_race_run *out) {
+  const pe_memory_event *e = u->event;
+  uint32_t lane = (uint32_t)__builtin_ctz(mask), behind = mask >> lane;
+  bool whole = e->size % 4 == 0 && (e->size & (e->size - 1)) == 0;
+  if (!whole || e->size > 4 * MOST_WORDS || e->address[lane] % 4 || behind & (behind + 1)) return false;
+  bool one = !u->writes && steps_by(u, mask, 0); /* lanes do not race by reading */
+  if (!one && !steps_by(u, mask, e->size)) return false;
+  uint64_t bytes = one ? e->size : (uint32_t)__builtin_popcount(mask) * e->size, first;
+  bool shared;
+  if (!pe_race_locate(u->w, e, lane, bytes, &first, &shared)) return false;
+  if (shared && !pe_within(first - u->w->shared_base, bytes, u->w->shared_size)) return false;
+  if (!pe_race_one_chunk(u, first, first + bytes - 1)) return false;
+  if (shared != u->shared) pe_race_place(u, shared);
+  *out = (pe_race_run){first, (uint32_t)(bytes / 4), lane,
+                       bytes == e->size ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctzll(e->size / 4)};
+  return true;
+}
+
+/* Look at the lanes in pieces of a width that are such runs.  The lanes of other pieces. */
+PE_WIDEST PE_UNWATCHED static uint32_t look_at_runs(pe_race_use *u, uint32_t mask, uint32_t width) {
+  uint32_t all = width == PE_WARP_LANES ? PE_ALL_LANES : (1u << width) - 1, rest = 0;
+  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += width) {
+    uint32_t piece = mask & all << lane;
+    pe_race_run r;
+    if (piece && !(run_of(u, piece, &r) && pe_race_passes(u, &r))) rest |= piece;
+  }
+  return rest;
+}
+
+/* ---- an access ---- */
+
+/* Lanes with a strong read follow who releases there. */
+static void keep_reads(const pe_race_use *u, uint32_t mask) {
+  u->s->unsettled = true;
+  u->s->reads = 0;
+  PE_FOR_LANES(lane, mask) {
+    uint64_t address;
+    bool shared;
+    if (!pe_race_locate(u->w, u->event, lane, u->event->size, &address, &shared)) continue;
+    u->s->reads |= 1u << lane;
+    u->s->word[lane] = address & ~3ull;
+  }
+}
+
+void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask) {
+  pe_race_use u;
+  if (!pe_race_reached(event->space) || !event->size || !mask) return;
+  if (!pe_race_begin(&u, checker, w, event->pos, event->kind, event->order, event->space)) return;
+  u.event = event;
+  if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
+  if (u.harmless.strong)
+    mask = !u.writes && steps_by(&u, mask, 0) ? mask & -mask : mask;
+  else
+    for (uint32_t width = PE_WARP_LANES; mask && width >= NARROWEST; width /= 2) mask = look_at_runs(&u, mask, width);
+  if (u.harmless.strong && event->kind & PE_READ) keep_reads(&u, mask);
+  mask = pe_race_look_at_words(&u, mask);
+  if (u.beside && !u.writes) {
+    pe_race_visit(&u, mask, PE_LEAVE);
+    atomic_thread_fence(memory_order_seq_cst);
+    pe_race_visit(&u, mask, PE_LOOK);
+  } else {
+    pe_race_visit(&u, mask, PE_LEAVE | PE_LOOK);
+  }
+}

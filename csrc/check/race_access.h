@@ -1,0 +1,126 @@
+/* race_access.h: an access of a warp as the checker `race` sees it (race.c): who makes it, where, and which stamps
+ * cannot matter to it.  What every access does is inline. */
+#ifndef PTXEMU_RACE_ACCESS_H
+#define PTXEMU_RACE_ACCESS_H
+#include "checker.h"
+#include "atomic.h"
+#include "fault.h"
+#include "launch.h"
+#include "surface_access.h"
+
+/* Elements of vectors of stamps are read and written as a whole. */
+#define PE_UNWATCHED __attribute__((no_sanitize("thread")))
+
+/* Stamps that cannot matter to an access: below `floor`, in `span` from `first` on, and strong ones if it is strong. */
+typedef struct pe_harmless {
+  pe_stamp floor, first, span, strong;
+} pe_harmless;
+
+/* An access. */
+typedef struct pe_race_use {
+  pe_checker *checker;
+  pe_order_block *b;
+  const pe_warp *w;
+  const pe_memory_event *event;
+  pe_order_warp *s;
+  pe_stamp stamp; /* of lane 0, without bytes */
+  pe_harmless harmless;
+  bool writes, shared;
+  bool beside;      /* other workers may be there at the same time */
+  uint64_t release; /* the time at which it releases its words, or 0 */
+} pe_race_use;
+
+PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp now) {
+  return before < h->floor || (before ^ now) < PE_STAMP_LANE || before - h->first < h->span || before & h->strong;
+}
+
+/* Where the access is: in shared memory, whatever is older was there before this CTA. */
+PE_INLINE void pe_race_place(pe_race_use *u, bool shared) {
+  pe_stamp own = (pe_stamp)u->b->periods[0] << PE_STAMP_PERIOD_AT, floor = u->s->floor;
+  pe_stamp period = u->s->now >> PE_STAMP_PERIOD_AT << PE_STAMP_PERIOD_AT;
+  u->shared = shared;
+  u->harmless.first = period;
+  u->harmless.floor = !shared ? u->b->ancient : floor > own ? floor : own;
+  u->harmless.span = !shared && floor > period ? floor - period : 0;
+}
+
+/* The stamps from a word on, or NULL; they are made if `make` is set and there is memory. */
+PE_INLINE pe_stamp *pe_race_stamps(pe_shadow *shadow, uint64_t word, bool make) {
+  pe_chunk *chunk = pe_shadow_find(shadow, word);
+  if (!chunk && make) {
+    pe_require_stack();
+    chunk = pe_shadow_chunk(shadow, word);
+  }
+  return chunk ? pe_shadow_cell(shadow, chunk, word) : NULL;
+}
+
+static inline bool pe_race_one_chunk(const pe_race_use *u, uint64_t first, uint64_t last) {
+  uint64_t base = u->checker->race.writes.base;
+  return (first - base) >> PE_SHADOW_LOG2 == (last - base) >> PE_SHADOW_LOG2;
+}
+
+/* Those that the access leaves its own among, and those of accesses of the other kind. */
+PE_INLINE pe_stamp *pe_race_own_stamps(const pe_race_use *u, uint64_t word) {
+  pe_race *race = &u->checker->race;
+  return pe_race_stamps(u->writes ? &race->writes : &race->reads, word, true);
+}
+
+PE_INLINE pe_stamp *pe_race_other_stamps(const pe_race_use *u, uint64_t word) {
+  pe_race *race = &u->checker->race;
+  return pe_race_stamps(u->writes ? &race->reads : &race->writes, word, false);
+}
+
+static inline bool pe_race_reached(uint32_t space) {
+  return space == PE_SHARED || space == PE_GLOBAL || space == PE_GENERIC;
+}
+
+/* Begin to look at an access; false: that cannot be. */
+PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t kind,
+                             uint32_t order, uint32_t space) {
+  pe_order_block *b = pe_order_block_of(w);
+  pe_order_warp *s = b ? &b->warp[w->warpid] : NULL;
+  if (s && s->unsettled) pe_order_settle(&checker->race.order, b, w->warpid);
+  if (s && order & PE_RELEASE) pe_order_fence(&checker->race.order, b, w->warpid);
+  if (!s || b->blind) {
+    atomic_fetch_add(&checker->race.lost, 1);
+    return false;
+  }
+  u->checker = checker, u->b = b, u->w = w, u->s = s;
+  u->release = 0;
+  u->writes = kind & PE_WRITE;
+  u->beside = !b->alone && space != PE_SHARED;
+  u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
+  u->stamp = s->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
+  pe_race_place(u, space == PE_SHARED);
+  return true;
+}
+
+/* ---- race_access.c ---- */
+
+/* The device address of a lane's access, and whether it is in shared memory; false: nobody else can be there. */
+bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t size, uint64_t *address,
+                    bool *shared);
+
+/* A word is released by a strong write behind a fence: the access has a `release`. */
+void pe_race_release(const pe_race_use *u, uint64_t word);
+
+/* ---- race_report.c ---- */
+
+/* Whether a write leaves what is there, or what a lane of the same instruction writes there. */
+bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before);
+
+/* Report a race of a lane with an access that was before. */
+void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read);
+
+/* ---- race_words.c ---- */
+
+/* Look at the lanes if they have a word each: those with whose words something may be wrong. */
+uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask);
+
+/* Whether the lanes leave their stamps, and whether they look for those of others. */
+enum { PE_LEAVE = 1, PE_LOOK = 2 };
+
+/* What the lanes do, word by word; what races is reported. */
+void pe_race_visit(pe_race_use *u, uint32_t mask, uint32_t how);
+
+#endif

@@ -1,0 +1,31 @@
+/* race_patterns.c: the checker `race` (race.c) at accesses whose addresses compiled code knows as a pattern of lanes. */
+#include "race_runs.h"
+#include "place.h"
+
+/* Whether words from an address on are in one chunk of memory that others reach. */
+PE_INLINE bool place(const pe_race_use *u, uint32_t space, uint64_t size, uint64_t *address) {
+  const pe_warp *w = u->w;
+  if (space == PE_SHARED ? !pe_within(*address, size, w->shared_size) : !pe_in_arena(w, *address, size)) return false;
+  if (space == PE_SHARED) *address += w->shared_base;
+  return pe_race_one_chunk(u, *address, *address + size - 1) && *address % 4 == 0;
+}
+
+PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site,
+                                            uint32_t mask, uint64_t base) {
+  pe_race_use u;
+  bool one = !site->step, writes = site->kind & PE_WRITE;
+  if (!pe_race_reached(site->space)) return true;
+  if (mask != PE_ALL_LANES || site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC) return false;
+  if (!pe_race_begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;
+  uint64_t all = site->narrow ? UINT32_MAX : UINT64_MAX, size = one ? site->size : site->width * site->size;
+  uint32_t each = one ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4);
+  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += site->width) {
+    uint32_t next = lane + site->width;
+    if (!writes && next < PE_WARP_LANES && site->offset[next] == site->offset[lane])
+      continue; /* lanes do not race by reading */
+    uint64_t address = (base + site->offset[lane]) & all;
+    if (!place(&u, site->space, size, &address)) return false;
+    if (!pe_race_passes(&u, &(pe_race_run){address, (uint32_t)(size / 4), lane, each})) return false;
+  }
+  return true;
+}

@@ -1,0 +1,61 @@
+/* race_report.c: what is told of a race (race.c), and which writes are none. */
+#include <inttypes.h>
+#include <string.h>
+#include "race_access.h"
+#include "place.h"
+#include "text.h"
+
+bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before) {
+  const pe_memory_event *e = u->event;
+  if (!e->values || e->kind != PE_WRITE || before & PE_STAMP_UPDATE) return false;
+  const uint8_t *value = (const uint8_t *)e->values + lane * e->size;
+  uint32_t other = pe_stamp_lane(before), clock;
+  bool together = pe_order_is_own(u->b, before, &clock) && pe_stamp_warp(before) == u->w->warpid &&
+                  pe_stamp_site(before) == pe_stamp_site(u->stamp) && e->mask >> other & 1 &&
+                  e->address[other] == e->address[lane];
+  const void *there = together ? (const uint8_t *)e->values + other * e->size : (const void *)(uintptr_t)address;
+  return memcmp(value, there, e->size) == 0;
+}
+
+static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
+  pe_extent at;
+  if (u->shared)
+    pe_add(t, "shared memory at 0x%" PRIx64, address - u->w->shared_base);
+  else if (pe_extents_at(&u->checker->extents, address, &at) && at.name[0])
+    pe_add(t, "`%s`[0x%" PRIx64 "]", at.name, address - at.address);
+  else
+    pe_add(t, "global memory at 0x%" PRIx64, address);
+}
+
+static void fill_place(const pe_race_use *u, pe_stamp stamp, pe_thread_place *out) {
+  const pe_warp *w = u->w;
+  uint64_t number = pe_order_block_number(&u->checker->race.order, stamp);
+  uint32_t thread = pe_stamp_warp(stamp) * PE_WARP_LANES + pe_stamp_lane(stamp);
+  *out = (pe_thread_place){
+    .warp = pe_stamp_warp(stamp),
+    .ctaid = {(uint32_t)(number % w->nctaid[0]), (uint32_t)(number / w->nctaid[0] % w->nctaid[1]),
+              (uint32_t)(number / w->nctaid[0] / w->nctaid[1])},
+    .tid = {thread % w->ntid[0], thread / w->ntid[0] % w->ntid[1], thread / w->ntid[0] / w->ntid[1]},
+  };
+}
+
+enum { OTHER_READ = 2, OTHER_UPDATE = 4 }; /* findings at one place are told apart by these */
+
+void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read) {
+  const pe_memory_event *e = u->event;
+  bool is_update = before & PE_STAMP_UPDATE;
+  pe_require_stack();
+  pe_finding f = {.check = PE_CHECK_RACE,
+                  .what = (is_read ? OTHER_READ : 0) | (is_update ? OTHER_UPDATE : 0),
+                  .pos = e->pos,
+                  .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
+  pe_text t = pe_text_in(f.text, sizeof f.text);
+  pe_add(&t, "%" PRIu64 "-byte %s of ", e->size,
+         e->kind == PE_READ    ? "read"
+         : e->kind == PE_WRITE ? "write"
+                               : "atomic update");
+  add_place(u, address, &t);
+  pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
+  fill_place(u, before, &f.other);
+  pe_report(u->checker, u->w, lane, &f);
+}

@@ -1,0 +1,96 @@
+/* race_runs.h: the checker `race` (race.c) at many words at once: words side by side, of lanes side by side, the stamps of
+ * which are compared and stored as vectors. */
+#ifndef PTXEMU_RACE_RUNS_H
+#define PTXEMU_RACE_RUNS_H
+#include "race_access.h"
+
+/* Words side by side in one chunk: 2^`each` of one lane after another. */
+typedef struct pe_race_run {
+  uint64_t word;
+  uint32_t count, lane, each;
+} pe_race_run;
+
+enum { PE_STAMPS = 8 }; /* that are compared at once */
+typedef uint64_t pe_stamps __attribute__((vector_size(8 * PE_STAMPS), aligned(8)));
+
+typedef struct pe_lane_numbers {
+  _Alignas(64) uint64_t of[PE_STAMPS];
+} pe_lane_numbers;
+
+/* Of the first words of a run, by its `each`. */
+static const pe_lane_numbers pe_lanes_of_words[] = {
+  {{0, 1, 2, 3, 4, 5, 6, 7}}, {{0, 0, 1, 1, 2, 2, 3, 3}}, {{0, 0, 0, 0, 1, 1, 1, 1}}, {{0}}};
+enum { PE_ALL_OF_ONE = sizeof pe_lanes_of_words / sizeof *pe_lanes_of_words - 1 };
+
+/* What a run leaves at its words: stamps of the first of them, and the distance to those of the next. */
+typedef struct pe_trail {
+  pe_stamps first;
+  uint64_t step;
+} pe_trail;
+
+PE_INLINE pe_trail pe_trail_of(const pe_race_use *u, const pe_race_run *r) {
+  uint64_t stamp = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+  pe_stamps lanes = *(const pe_stamps *)pe_lanes_of_words[r->each].of;
+  return (pe_trail){stamp + (lanes << PE_STAMP_LANE_AT),
+                    r->each == PE_ALL_OF_ONE ? 0 : ((uint64_t)PE_STAMPS >> r->each) * PE_STAMP_LANE};
+}
+
+PE_INLINE bool pe_all_harmless(const pe_harmless *h, pe_trail t, uint32_t count, const pe_stamp *stamps) {
+  pe_stamps bad = {0}, now = t.first;
+  uint32_t i = 0;
+  for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) {
+    pe_stamps before = *(const pe_stamps *)(stamps + i);
+    bad |= ~((pe_stamps)(before < h->floor) | (pe_stamps)((before ^ now) < PE_STAMP_LANE) |
+             (pe_stamps)(before - h->first < h->span));
+  }
+  uint64_t any = 0;
+  for (uint32_t j = 0; j < PE_STAMPS; j++) any |= bad[j];
+  for (uint32_t j = 0; i + j < count; j++) any |= !pe_is_harmless(h, stamps[i + j], now[j]);
+  return !any;
+}
+
+PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
+  pe_stamps now = t.first;
+  uint32_t i = 0;
+  for (; i + PE_STAMPS <= count; i += PE_STAMPS, now += t.step) *(pe_stamps *)(stamps + i) = now;
+  for (uint32_t j = 0; i + j < count; j++) stamps[i + j] = now[j];
+}
+
+/* Whether nothing is wrong with accesses of words whose stamps are these; theirs are there, then. */
+PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
+  pe_trail t = pe_trail_of(u, r);
+  if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
+  if (u->writes && others && !pe_all_harmless(&u->harmless, t, r->count, others)) return false;
+  pe_leave_stamps(t, r->count, own);
+  return u->writes || !others || pe_all_harmless(&u->harmless, t, r->count, others);
+}
+
+/* The same of one word. */
+PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
+  pe_stamp now = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
+  if (u->writes && !pe_is_harmless(&u->harmless, *own, now)) return false;
+  if (others && !pe_is_harmless(&u->harmless, *others, now)) return false;
+  *own = now;
+  return true;
+}
+
+/* The same where other workers may be there: a stamp is left before those of others are looked for. */
+PE_INLINE bool pe_race_passes_beside(const pe_race_use *u, const pe_race_run *r, pe_stamp *own) {
+  pe_trail t = pe_trail_of(u, r);
+  if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
+  pe_leave_stamps(t, r->count, own);
+  atomic_thread_fence(memory_order_seq_cst);
+  const pe_stamp *others = pe_race_other_stamps(u, r->word);
+  return (!others || pe_all_harmless(&u->harmless, t, r->count, others)) &&
+         (!u->writes || pe_all_harmless(&u->harmless, t, r->count, own));
+}
+
+PE_INLINE bool pe_race_passes(const pe_race_use *u, const pe_race_run *r) {
+  pe_stamp *own = pe_race_own_stamps(u, r->word);
+  if (!own) return true;
+  if (u->beside) return pe_race_passes_beside(u, r, own);
+  const pe_stamp *others = pe_race_other_stamps(u, r->word);
+  return r->count == 1 ? pe_race_passes_alone(u, r, own, others) : pe_race_passes_together(u, r, own, others);
+}
+
+#endif
