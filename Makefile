@@ -56,7 +56,7 @@ SILENT := tests/kernels/test_corpus.py tests/kernels/test_modules.py tests/kerne
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
 	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_isa.py tests/isa/test_other_ways.py tests/front/test_ptxas_agreement.py
-	PYTHONPATH=. PTXEMU_SILENCE=memory,sync,leak,init $(BIN)/pytest -n auto -p tests.support.silence $(SILENT) && $(BIN)/ptxemu test samples --check all
+	PYTHONPATH=. $(BIN)/pytest -n auto -p tests.support.silence $(SILENT) && $(BIN)/ptxemu test samples --check all
 	$(BIN)/python -m tests.fuzz.front --iterations 1000000
 	$(BIN)/python -m tests.fuzz.dialects --seconds 600
 	$(BIN)/python -m tests.fuzz.hostile.hunt

@@ -1,5 +1,7 @@
 """A pytest plugin: every device has all checkers, which must find nothing in what the tests launch.
 
+Tests in ``RACES`` do race: ``race`` may find something there.
+
 pytest -p tests.support.silence tests/kernels/test_corpus.py
 
 ``PTXEMU_SILENCE`` names other checkers.
@@ -21,6 +23,14 @@ from ptxemu.device import device
 from ptxemu.driver.program import Program
 
 NAMES = os.environ.get("PTXEMU_SILENCE", "all")
+# How the names of tests begin that launch what races, and why it does.
+RACES = {
+    "test_const_and_global_variables": "each thread adds 1 to `man` by a load and a store",
+    "test_atomics_on_shared_memory": "each thread loads b[255], which others exchange in the same loop",
+    "test_switch": "each thread of case 1 stores its own number to the same word",
+    "test_forbidden_outcomes_are_never_seen[mp_release_acquire-": "the data are loaded even if the flag is not seen",
+    "test_forbidden_outcomes_are_never_seen[mp_atomics-": "the data are loaded even if the flag is not seen",
+}
 made: list[Checks] = []
 plain, plain_module = device.Device.__init__, api.Module.__init__
 
@@ -47,8 +57,10 @@ api.Module.__init__ = observed  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)
-def silence() -> Iterator[None]:
+def silence(request: pytest.FixtureRequest) -> Iterator[None]:
     for checks in made:
         checks.clear()
     yield
-    assert [str(finding) for checks in made for finding in checks.findings] == []
+    races = request.node.name.startswith(tuple(RACES))
+    findings = [finding for checks in made for finding in checks.findings]
+    assert [str(finding) for finding in findings if not (races and finding.check == "race")] == []
