@@ -14,7 +14,7 @@ enum { PE_CHECK_MEMORY = 1, PE_CHECK_RACE = 2, PE_CHECK_SYNC = 4, PE_CHECK_LEAK 
 typedef struct pe_check_kind {
   const char *name;
   uint32_t code;
-  const char *observed; /* what compiled code must tell for it: "", "strays", "blanks" or "all" (ptxemu/ir/observed.py) */
+  const char *observed; /* what compiled code must tell for it: "", "members" ... "all" (ptxemu/ir/observed.py) */
 } pe_check_kind;
 const pe_check_kind *pe_check_kinds(uint32_t *count);
 

@@ -180,6 +180,12 @@ static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, 
   if (checker->checks & PE_CHECK_RACE) pe_race_order(checker, w, what);
 }
 
+static void members(void *context, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *given) {
+  pe_checker *checker = context;
+  pe_require_stack();
+  pe_sync_members(checker, w, pos, mask, given);
+}
+
 /* Objects of Python go in any order when nobody has them any more. */
 static void gone(void *context) {
   pe_checker *checker = context;
@@ -220,6 +226,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .freed = freed,
     .barrier = checks & (PE_CHECK_SYNC | PE_CHECK_RACE) ? barrier : NULL,
     .order = order,
+    .members = checks & PE_CHECK_SYNC ? members : NULL,
     .block = block,
     .begun = begun,
     .ended = ended,

@@ -71,5 +71,7 @@ void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
 
 /* sync.c: lanes of a warp that do not come to a barrier together. */
 void pe_sync_barrier(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);
+/* And membermasks that do not name the lane that has them, or lanes with others. */
+void pe_sync_members(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
 
 #endif

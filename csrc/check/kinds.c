@@ -4,14 +4,14 @@
 #include "check.h"
 
 static const pe_check_kind kinds[] = {
-  {"memory", PE_CHECK_MEMORY, "strays"}, {"sync", PE_CHECK_SYNC, ""},       {"race", PE_CHECK_RACE, "all"},
+  {"memory", PE_CHECK_MEMORY, "strays"}, {"sync", PE_CHECK_SYNC, "members"}, {"race", PE_CHECK_RACE, "all"},
   {"leak", PE_CHECK_LEAK, ""},           {"init", PE_CHECK_INIT, "blanks"},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* From the least to the most. */
-static const char *const observed[] = {"", "strays", "blanks", "all"};
+static const char *const observed[] = {"", "members", "strays", "blanks", "all"};
 
 const pe_check_kind *pe_check_kinds(uint32_t *count) {
   *count = KINDS;

@@ -81,7 +81,9 @@ typedef struct pe_observer {
   void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask,
                   uint32_t how); /* lanes arrive */
   void (*order)(void *context, const pe_warp *w, uint32_t pos, uint32_t what,
-                uint32_t mask);                       /* PE_FENCE ..., if all is told */
+                uint32_t mask); /* PE_FENCE ..., if all is told */
+  void (*members)(void *context, const pe_warp *w, uint32_t pos, uint32_t mask,
+                  const uint32_t *members); /* lanes execute an instruction together, each with its membermask: 32 of them */
   uint64_t (*block)(void *context, const pe_warp *w); /* a CTA begins, w is its first warp: the `watch` of all its warps */
   void (*begun)(void *context, const pe_config *config);
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
@@ -100,6 +102,7 @@ uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uin
                     const uint64_t *addr, const void *values);
 uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values);
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
+void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
 /* CDEF END */
 #pragma GCC visibility pop
 

@@ -125,6 +125,11 @@ void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
   if (mask && observer && observer->order) observer->order(observer->context, w, pos, what, mask);
 }
 
+void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members) {
+  const pe_observer *observer = w->launch->observer;
+  if (mask && observer && observer->members) observer->members(observer->context, w, pos, mask, members);
+}
+
 /* ---- a warp ------------------------------------------------------------------------------------------------------- */
 
 PE_INLINE void widen(pe_span *s, uint64_t address) {

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-Observed = Literal["", "strays", "blanks", "all"]
-"""Nothing; accesses of memory where their instruction has not been before; those and all others of which an observer has not said
-that they are of no interest; or all accesses of memory."""
+Observed = Literal["", "members", "strays", "blanks", "all"]
+"""From the least to the most: nothing; membermasks; and accesses of memory where their instruction has not been before; and all
+others of which an observer has not said that they are of no interest; or all accesses of memory."""
+
+
+def tells_accesses(observed: Observed) -> bool:
+    """Whether code tells of accesses of memory."""
+    return observed not in ("", "members")

@@ -1,4 +1,4 @@
-"""The checker ``sync``: barriers that not all lanes of a warp come to."""
+"""The checker ``sync``: barriers that not all lanes of a warp come to, and wrong membermasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import ptxemu
-from tests.checkers.planted import found, program
+from tests.checkers.planted import found, messages, program
 
 PLANTED = {
     "setp.lt.u32 %p1, %r1, 16; @%p1 bar.sync 0": "barrier 0: 16 of the 32 threads of warp 0 do not come to it with the others",
@@ -36,3 +36,34 @@ def test_planted(device: ptxemu.Device, body: str) -> None:
 @pytest.mark.parametrize("body", CLEAN)
 def test_clean(device: ptxemu.Device, body: str) -> None:
     assert found(device, program(body), 0, 0, block=64) == []
+
+
+HALVES = "setp.lt.u32 %p1, %r1, 16; selp.b32 %r3, 65535, {others}, %p1;"
+MEETINGS = [
+    "shfl.sync.idx.b32 %r4, %r1, 0, 31, {};", "vote.sync.any.pred %p2, %p1, {};", "match.any.sync.b32 %r4, %r1, {};",
+    "redux.sync.add.u32 %r4, %r1, {};", "elect.sync %r4|%p2, {};", "bar.warp.sync {};",
+]  # fmt: skip
+
+
+def each(members: str) -> str:
+    return "".join(text.format(members) for text in MEETINGS)
+
+
+def test_lanes_that_are_not_members(device: ptxemu.Device) -> None:
+    """One finding for each instruction, at its line."""
+    told = messages(found(device, program(each("65535")), 0, 0))
+    wrong = "membermask 0x0000ffff of lane 16 does not name the lane itself"
+    assert told == [f"{wrong} | {text.format('65535')} | 0.16 16x" for text in MEETINGS]
+
+
+def test_membermasks_that_differ(device: ptxemu.Device) -> None:
+    told = messages(found(device, program(HALVES.format(others="-1") + each("%r3")), 0, 0))
+    wrong = "membermask 0xffffffff of lane 16 names lane 0, whose membermask is 0x0000ffff"
+    assert told == [f"{wrong} | {text.format('%r3')} | 0.16 16x" for text in MEETINGS]
+
+
+def test_groups_of_lanes(device: ptxemu.Device) -> None:
+    """Each half of a warp by itself, together and in branches; lanes that have exited; and those that a predicate leaves out."""
+    together = HALVES.format(others="-65536") + each("%r3") + each("-1")
+    apart = "@!%p1 bra ELSE;" + each("65535") + "bra END; ELSE:" + each("-65536") + "END: @%p1 bar.warp.sync 65535; @%p1 ret;"
+    assert found(device, program(together + apart + each("-65536") + each("-1")), 0, 0) == []

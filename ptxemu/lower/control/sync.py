@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.convergence import counts_threads
+from ptxemu.ir.convergence import counts_threads, meets_all, membermask
 from ptxemu.ir.ops import Op, Operand
-from ptxemu.ir.types import PRED, U32
+from ptxemu.ir.types import B32, PRED, U32
 from ptxemu.lower.core.access import tell_fence, tell_order
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -106,6 +106,16 @@ def bar_warp_sync(ctx: Context, op: Op) -> None:
     """bar.warp.sync: the lanes of a warp run in step, so that only memory has to be ordered."""
     tell_order(ctx, op, lib.PE_WARP_SYNC)
     ctx.stmt("fence acq_rel")
+
+
+def tell_members(ctx: Context, op: Op) -> None:
+    """Tell the runtime which membermasks lanes give that execute an instruction together; one of all lanes cannot be wrong."""
+    members = membermask(op)
+    if members is not None and not meets_all(op):
+        ctx.call(
+            "void", "pe_observe_members", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", ctx.bits_of(ctx.mask_of(op))),
+            ("ptr", ctx.in_memory("i32", ctx.vector_of(members, B32))),
+        )  # fmt: skip
 
 
 @effect("fence")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import STRONG, Addr, Imm, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64
 from ptxemu.lower.core.context import WORD, Context
@@ -293,9 +294,11 @@ def admit(ctx: Context, found: Access, values: str = "null") -> None:
     """Tell the runtime of an access that is about to happen, in code that is compiled for that: the lanes that go on stay in
     its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on.
     ``values``: the address of the elements that are stored, one for each lane."""
+    if not tells_accesses(ctx.unit.observed):
+        return
     known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
     blanks = ctx.unit.observed == "blanks" and found.space not in CONSTANT
-    if not ctx.unit.observed or (known and not blanks and (ctx.unit.observed != "all" or found.space in CONSTANT)):
+    if known and not blanks and (ctx.unit.observed != "all" or found.space in CONSTANT):
         return
     if ctx.unit.observed == "all" or (blanks and found.space == "local"):
         bits = _told(ctx, found, values)

@@ -13,7 +13,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
 from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
-from ptxemu.lower.control.sync import note_exit, poll_stop
+from ptxemu.lower.control.sync import note_exit, poll_stop, tell_members
 from ptxemu.lower.core.context import MASK, Context, keep_in_memory, zero
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import ELEMENTWISE
@@ -400,6 +400,8 @@ def _zero(t: str) -> str:
 def lower(ctx: Context, op: Op) -> None:
     """Emit one op."""
     ctx.scratch.begin_op()
+    if ctx.unit.observed:
+        tell_members(ctx, op)
     handler = EFFECTS.get(op.row.lower)
     if handler is not None:
         handler(ctx, op)

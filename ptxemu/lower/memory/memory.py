@@ -11,6 +11,7 @@ from functools import partial
 
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Op, Operand, Reg, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
@@ -54,7 +55,7 @@ def load(ctx: Context, op: Op) -> None:
     if found.space in ("generic", "global"):
         note_position(ctx, op, found.space)
     admit(ctx, found)
-    guarded = op.guard is not None or bool(ctx.unit.observed)
+    guarded = op.guard is not None or tells_accesses(ctx.unit.observed)
     if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
         values = _uniform_load(ctx, op, found, kind, guarded)
         if vector:
@@ -219,7 +220,7 @@ def store(ctx: Context, op: Op) -> None:
             _lane_store(ctx, found, kind, items)
         return []
 
-    if op.guard is None and not ctx.unit.observed:
+    if op.guard is None and not tells_accesses(ctx.unit.observed):
         run()
     else:
         ctx.when(ctx.any(found.mask), run, None, [])

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from ptxemu.analysis.runs import runs_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, Span, access, checked_lanes, pattern_test
@@ -26,7 +27,7 @@ Key = tuple[bool, Reg, int]  # whether it writes, base and size
 def pairs_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> Pairs:
     """The pairs of some ops that are lowered one after another; what ``moving`` lowers asks :func:`load` or :func:`store`."""
     found = Pairs()
-    if ctx.unit.observed or ctx.checking or ctx.in_one_lane:
+    if tells_accesses(ctx.unit.observed) or ctx.checking or ctx.in_one_lane:
         return found
     waiting: dict[Key, Op] = {}
     for op in ops:
