@@ -48,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python bench/compile.py --json out/compile.json
 	$(if $(shell command -v nvcc),$(BIN)/python bench/launch.py --json out/launch.json)
 	$(BIN)/python bench/checkers.py --json out/checkers.json && $(BIN)/python bench/seeded.py --json out/seeded.json
+	$(BIN)/python bench/suite.py
 
 # What is right, under all checkers.
 SILENT := tests/kernels/test_corpus.py tests/kernels/test_modules.py tests/kernels/test_modules_async.py \
