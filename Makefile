@@ -50,13 +50,17 @@ bench: $(READY)
 	$(BIN)/python bench/checkers.py --json out/checkers.json && $(BIN)/python bench/seeded.py --json out/seeded.json
 	$(BIN)/python bench/suite.py
 
+# Of which `make test` runs a part.
+SAMPLED := tests/isa/test_isa.py tests/isa/test_other_ways.py tests/front/test_ptxas_agreement.py tests/ir/test_ir_text.py \
+	tests/dialects/test_interpreter_dialects.py tests/kernels/test_interpreter_corpus.py
+
 # What is right, under all checkers.
 SILENT := tests/kernels/test_corpus.py tests/kernels/test_modules.py tests/kernels/test_modules_async.py \
 	tests/memory/test_corpus_atomics.py tests/memory/test_litmus.py
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py
-	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto tests/isa/test_isa.py tests/isa/test_other_ways.py tests/front/test_ptxas_agreement.py
+	PTXEMU_EVERY_FORM=1 $(BIN)/pytest -n auto $(SAMPLED)
 	PYTHONPATH=. $(BIN)/pytest -n auto -p tests.support.silence $(SILENT) && $(BIN)/ptxemu test samples --check all
 	$(BIN)/python -m tests.fuzz.front --iterations 1000000
 	$(BIN)/python -m tests.fuzz.dialects --seconds 600
@@ -91,13 +95,14 @@ $(SITE): pyproject.toml | $(ENVIRONMENT)
 	$(BIN)/pip install -qq --disable-pip-version-check -e '.[site]'
 	@touch $@
 
-# pip installs into the environment, and builds the runtime and the tables, once. From then on make builds what has changed.
+# pip installs into the environment, and builds the runtime and the tables, once. From then on make builds what has changed. Python
+# compiles what it imports of all that is installed, which is a part.
 $(READY): $(ENVIRONMENT) $(RUNTIME) $(TABLES)
 	@touch $@
 
 $(ENVIRONMENT): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
 
 # The keys of the CUDA libraries hold a hash of the compiler, too.

@@ -65,8 +65,17 @@ def root() -> Path:
     return ROOT
 
 
+def is_drawn(item: pytest.Item) -> bool:
+    """Whether a test is among those of its kind that run, as the mark ``sampled`` says."""
+    mark = item.get_closest_marker("sampled")
+    return mark is None or crc32(f"drawn {item.nodeid}".encode()) % mark.args[0] == 0
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    asked_for = any("::" in argument for argument in config.args)
+    if not asked_for and "PTXEMU_EVERY_FORM" not in os.environ:
+        items[:] = filter(is_drawn, items)
     for item in items:
         if timing.function_of(item.nodeid) in timing.slow():
             item.add_marker("slow")

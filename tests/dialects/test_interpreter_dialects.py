@@ -13,6 +13,8 @@ from ptxemu.lower.core.effects import EFFECTS
 from tests.dialects.test_sass_surfaces import example  # noqa: F401  (a fixture)
 from tests.support import ctm_harness, sass_harness, visa_harness
 
+pytestmark = pytest.mark.sampled(3)
+
 HARNESSES = (sass_harness, visa_harness, ctm_harness)
 MODULES = (
     "test_sass", "test_sass_memory", "test_sass_rules", "test_sass_surfaces",

@@ -20,6 +20,8 @@ from tests.kernels import test_calls as calls
 from tests.kernels import test_calls_random as calls_random
 from tests.kernels import test_control_flow as control_flow
 
+pytestmark = pytest.mark.sampled(2)
+
 ParameterSet = type(pytest.param())
 
 
