@@ -194,26 +194,30 @@ static void gone(void *context) {
 
 /* ---- life ---- */
 
+static void end(pe_checker *checker) {
+  if (checker->checks & PE_CHECK_RACE) pe_race_end(&checker->race);
+  if (checker->checks & PE_CHECK_INIT) pe_init_end(&checker->init);
+  pe_extents_end(&checker->extents);
+  pthread_mutex_destroy(&checker->findings.mutex);
+  free(checker->findings.items);
+  free(checker);
+}
+
 pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   pe_checker *checker = calloc(1, sizeof *checker);
-  bool made = checker && pe_extents_init(&checker->extents, arena);
-  if (made && checks & PE_CHECK_RACE && !pe_race_init(&checker->race, arena)) {
-    pe_race_end(&checker->race);
-    pe_extents_end(&checker->extents);
-    made = false;
-  }
-  if (made && checks & PE_CHECK_INIT && !pe_init_begin(&checker->init, arena)) {
-    if (checks & PE_CHECK_RACE) pe_race_end(&checker->race);
-    pe_extents_end(&checker->extents);
-    made = false;
-  }
-  if (!made) {
+  if (!checker || !pe_extents_init(&checker->extents, arena)) {
     free(checker);
     return NULL;
   }
+  pthread_mutex_init(&checker->findings.mutex, NULL);
   checker->arena = arena;
   checker->checks = checks;
-  pthread_mutex_init(&checker->findings.mutex, NULL);
+  bool made = !(checks & PE_CHECK_RACE) || pe_race_init(&checker->race, arena);
+  if (checks & PE_CHECK_INIT) made &= pe_init_begin(&checker->init, arena);
+  if (!made) {
+    end(checker);
+    return NULL;
+  }
   checker->observer = (pe_observer){
     .context = checker,
     .strays = !(checks & PE_CHECK_RACE),
@@ -239,10 +243,5 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
 void pe_checker_destroy(pe_checker *checker) {
   if (!checker) return;
   if (checker->arena) pe_arena_observe(checker->arena, NULL);
-  if (checker->checks & PE_CHECK_RACE) pe_race_end(&checker->race);
-  if (checker->checks & PE_CHECK_INIT) pe_init_end(&checker->init);
-  pe_extents_end(&checker->extents);
-  pthread_mutex_destroy(&checker->findings.mutex);
-  free(checker->findings.items);
-  free(checker);
+  end(checker);
 }

@@ -10,7 +10,6 @@
 #include "fault.h"
 #include "launch.h"
 #include "place.h"
-#include "surface_access.h"
 #include "text.h"
 
 enum {
@@ -24,13 +23,12 @@ static size_t bitmap_bytes(const pe_init *init) { return init->size / WORD_BYTES
 bool pe_init_begin(pe_init *init, pe_arena *arena) {
   *init = (pe_init){.base = pe_arena_base(arena), .size = pe_round_up(pe_arena_extent(arena), WORD_BYTES)};
   void *made = mmap(NULL, bitmap_bytes(init), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (made == MAP_FAILED) return false;
-  init->unset = made;
-  return pthread_rwlock_init(&init->lock, NULL) == 0;
+  init->unset = made == MAP_FAILED ? NULL : made;
+  return pthread_rwlock_init(&init->lock, NULL) == 0 && init->unset;
 }
 
 void pe_init_end(pe_init *init) {
-  munmap(init->unset, bitmap_bytes(init));
+  if (init->unset) munmap(init->unset, bitmap_bytes(init));
   pthread_rwlock_destroy(&init->lock);
   free(init->blanks);
 }
@@ -239,21 +237,6 @@ static inline bool offset_of(const frame *f, uint64_t address, uint32_t lane, ui
   return pe_within(*out - f->first - shift, size, f->size);
 }
 
-/* Whether the lanes go through memory side by side. */
-static PE_WIDE bool is_run(uint32_t mask, const uint64_t *address, uint64_t size) {
-  uint64_t differ = 0, first = address[0];
-  if (mask != PE_ALL_LANES || address[PE_WARP_LANES - 1] != first + (PE_WARP_LANES - 1) * size) return false;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++, first += size) differ |= address[i] ^ first;
-  return !differ;
-}
-
-static bool is_one(uint32_t mask, const uint64_t *address) {
-  uint64_t first = address[__builtin_ctz(mask)], differ = address[31 - __builtin_clz(mask)] ^ first;
-  if (differ) return false;
-  PE_FOR_LANES(i, mask) differ |= address[i] ^ first;
-  return !differ;
-}
-
 /* The bits of bytes that one word is about; false: there are two. */
 static inline bool bits_of(const pe_init *init, uint64_t offset, uint64_t size, part *out) {
   uint64_t from = offset % WORD_BYTES;
@@ -350,8 +333,8 @@ void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (absolute && w->ranges) *pe_range_of(w, event->pos) = (pe_range){0};
   if (!mask || !event->size || !frame_of(init, w, event->space, &f)) return;
   uint32_t first = (uint32_t)__builtin_ctz(mask);
-  if (event->space != PE_LOCAL && mask != (mask & -mask) && is_one(mask, event->address)) mask &= -mask;
-  bool run = !f.stride && is_run(mask, event->address, event->size) &&
+  if (event->space != PE_LOCAL && mask != (mask & -mask) && pe_in_step(mask, event->address, 0)) mask &= -mask;
+  bool run = !f.stride && mask == PE_ALL_LANES && pe_in_step(mask, event->address, event->size) &&
              offset_of(&f, event->address[0], 0, PE_WARP_LANES * event->size, &offset);
   bool clean = run && !(event->kind & PE_READ && count_unset(init, offset, PE_WARP_LANES * event->size));
   if (!clean)

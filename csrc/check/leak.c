@@ -72,9 +72,7 @@ void pe_checker_find_leaks(pe_checker *checker, uint64_t kernel) {
     f.kernel = g->first.kernel;
     f.thread = g->first.thread;
     pe_text t = pe_text_in(f.text, sizeof f.text);
-    pe_add_bytes(&t, g->bytes);
-    pe_add(&t, " in %" PRIu64 " block%s of `malloc` %s never freed", g->count, pe_plural(g->count),
-           g->count == 1 ? "is" : "are");
+    add_never_freed(&t, g->bytes, g->count, "block", "`malloc`");
     pe_keep_finding(checker, &f, g->count);
   }
   free(all.items);

@@ -36,20 +36,6 @@ enum {
   NARROWEST = 8   /* lanes that are looked at together */
 };
 
-/* Whether lane after lane has its bytes behind those of the last, or all have the same: the lanes of `mask` are side by side. */
-PE_WIDEST static bool is_pattern(uint32_t mask, const uint64_t *restrict address, uint64_t first, uint64_t step) {
-  uint64_t differ = 0;
-  for (uint64_t i = 0; i < PE_WARP_LANES; i++) differ |= (address[i] ^ (first + i * step)) & (0 - (uint64_t)(mask >> i & 1));
-  return !differ;
-}
-
-static bool steps_by(const pe_race_use *u, uint32_t mask, uint64_t step) {
-  const uint64_t *address = u->event->address;
-  uint32_t lane = (uint32_t)__builtin_ctz(mask), last = 31 - (uint32_t)__builtin_clz(mask);
-  return address[last] - address[lane] == (last - lane) * step &&
-         is_pattern(mask, address, address[lane] - lane * step, step);
-}
-
 /* The words of lanes side by side that have theirs side by side, or the same, in memory that others reach and in one chunk;
  * false: it is not so. */
 static bool run_of(pe_race_use *u, uint32_t mask, pe_race_run *out) {
@@ -57,8 +43,8 @@ static bool run_of(pe_race_use *u, uint32_t mask, pe_race_run *out) {
   uint32_t lane = (uint32_t)__builtin_ctz(mask), behind = mask >> lane;
   bool whole = e->size % 4 == 0 && (e->size & (e->size - 1)) == 0;
   if (!whole || e->size > 4 * MOST_WORDS || e->address[lane] % 4 || behind & (behind + 1)) return false;
-  bool one = !u->writes && steps_by(u, mask, 0); /* lanes do not race by reading */
-  if (!one && !steps_by(u, mask, e->size)) return false;
+  bool one = !u->writes && pe_in_step(mask, e->address, 0); /* lanes do not race by reading */
+  if (!one && !pe_in_step(mask, e->address, e->size)) return false;
   uint64_t bytes = one ? e->size : (uint32_t)__builtin_popcount(mask) * e->size, first;
   bool shared;
   if (!pe_race_locate(u->w, e, lane, bytes, &first, &shared)) return false;
@@ -103,7 +89,7 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   u.event = event;
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
-    mask = !u.writes && steps_by(&u, mask, 0) ? mask & -mask : mask;
+    mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;
   else
     for (uint32_t width = PE_WARP_LANES; mask && width >= NARROWEST; width /= 2) mask = look_at_runs(&u, mask, width);
   if (u.harmless.strong && event->kind & PE_READ) keep_reads(&u, mask);

@@ -52,9 +52,10 @@ enum { PE_MAX_ALLOCATIONS = 24000 }; /* each takes two of the process's 65,530 m
 /* How many allocations there are, those of launches aside. */
 uint32_t pe_arena_allocations(pe_arena *arena);
 
-/* The allocation that contains `address` and is not freed, those of launches aside. 0 when there is none. */
-int pe_arena_next(pe_arena *arena, uint64_t address, pe_allocation *out); /* the first one that begins behind an address */
+/* The allocation that contains `address` and is not freed, or the first such one that begins behind it, those of launches aside.
+ * 0 when there is none. */
 int pe_arena_find(pe_arena *arena, uint64_t address, pe_allocation *out);
+int pe_arena_next(pe_arena *arena, uint64_t address, pe_allocation *out);
 
 /* Keep the memory of the allocation that contains `size` bytes from `address` on; where that starts, or 0: there is none. */
 uint64_t pe_arena_hold(pe_arena *arena, uint64_t address, uint64_t size);

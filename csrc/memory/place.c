@@ -149,6 +149,18 @@ PE_WIDE pe_span pe_span_of(uint32_t mask, const uint64_t *address) {
   return s;
 }
 
+PE_WIDEST static bool all_in_step(uint32_t mask, const uint64_t *restrict address, uint64_t first, uint64_t step) {
+  uint64_t differ = 0;
+  for (uint64_t i = 0; i < PE_WARP_LANES; i++) differ |= (address[i] ^ (first + i * step)) & (0 - (uint64_t)(mask >> i & 1));
+  return !differ;
+}
+
+bool pe_in_step(uint32_t mask, const uint64_t *address, uint64_t step) {
+  uint32_t lane = (uint32_t)__builtin_ctz(mask), last = 31 - (uint32_t)__builtin_clz(mask);
+  return address[last] - address[lane] == (last - lane) * step &&
+         all_in_step(mask, address, address[lane] - lane * step, step);
+}
+
 /* Are all lanes in the arena and, if the access may not go there, in none of its windows? */
 static bool all_global(const pe_warp *w, const pe_access *access, pe_span s, uint32_t size) {
   if (!pe_in_arena(w, (uint64_t)s.least, size) || !pe_in_arena(w, (uint64_t)s.greatest, size)) return false;

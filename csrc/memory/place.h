@@ -94,6 +94,10 @@ typedef struct pe_span {
 
 pe_span pe_span_of(uint32_t mask, const uint64_t *address);
 
+/* Whether the addresses of the lanes of a mask, which is not empty, grow by `step` from each lane to the next; 0: they are the
+ * same. */
+bool pe_in_step(uint32_t mask, const uint64_t *address, uint64_t step);
+
 /* Every address is aligned and below 2^63. */
 static inline bool pe_span_aligned(pe_span s, uint32_t align) { return s.bits >= 0 && !(s.bits & (align - 1)); }
 

@@ -34,11 +34,13 @@ class Report:
     @property
     def findings(self) -> list[Finding]:
         """Those to tell."""
-        return [one for one in grouped(self.found) if not self._is_suppressed(one)]
+        return self._told(grouped(self.found))
 
     def summary(self, counts: CData) -> str:
         """``checked memory, race in 3 launches: 2 findings``; ``counts`` is a ``pe_checked``."""
-        told, suppressed = self.findings, sum(map(self._is_suppressed, grouped(self.found)))
+        everything = grouped(self.found)
+        told = self._told(everything)
+        suppressed = len(everything) - len(told)
         launches, result = counts.launches, f"{len(told)} finding{'s' * (len(told) != 1)}" if told else "nothing found"
         more = f", and {counts.dropped:,} at further places" if counts.dropped else ""
         more += f"; no memory to check {counts.lost:,} accesses" if counts.lost else ""
@@ -49,8 +51,8 @@ class Report:
         """As data of JSON."""
         return {"checked": list(self.names), "findings": [finding.to_json() for finding in self.findings]}
 
-    def _is_suppressed(self, finding: Finding) -> bool:
-        return any(item.matches(finding) for item in self._suppressions)
+    def _told(self, findings: Iterable[Finding]) -> list[Finding]:
+        return [one for one in findings if not any(item.matches(one) for item in self._suppressions)]
 
 
 def sarif_of(findings: Iterable[Finding]) -> str:

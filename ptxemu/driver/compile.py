@@ -137,7 +137,7 @@ def kernel(module: Module, entry: str, options: Options = Options(), block: tupl
     with collector_paused(lives_on=False):
         bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
         made = lower_bodies(bodies, options, threaded=None if options.tier == "fast" else False)
-        effort = FAST if made.threaded else effort_of(made.cost, options.opt)
+        effort = FAST if made.threaded else effort_of([made.cost], options.opt)
         return assemble([made], options.cpu, effort)[0]
 
 
@@ -164,7 +164,7 @@ def emit_all(
     for entry in entries:
         bodies = prepare(module, find_entry(module, entry), options.variant, hook)
         made.append(lower_bodies(bodies, options, after=hook, beside=made[-1].unit if made else None))
-    text, effort = made[-1].text, effort_of(max((one.cost for one in made), key=lambda cost: cost.best), options.opt)
+    text, effort = made[-1].text, effort_of([one.cost for one in made], options.opt)
     if kind == "llvm":
         return jit.optimized(text, options.cpu, effort), made
     if kind == "asm":

@@ -5,7 +5,7 @@ The costs are those of LLVM on a server of 2023, measured with ``bench/compile.p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ptxemu.driver.jit import Effort
@@ -61,11 +61,12 @@ def cost_of(graphs: Iterable[Graph]) -> Cost:
     return Cost(instructions, spans, repeats)
 
 
-def effort_of(cost: Cost, opt: int) -> Effort:
-    """What to do for the best code at optimization level ``opt``."""
-    if cost.best > GREATEST:
+def effort_of(costs: Collection[Cost], opt: int) -> Effort:
+    """What to do for the best code of some kernels that share a unit, at optimization level ``opt``."""
+    best = max(cost.best for cost in costs)
+    if best > GREATEST:
         return FAST
-    return Effort(opt, opt >= 2 and cost.repeats and cost.best <= STANDARD)
+    return Effort(opt, opt >= 2 and best <= STANDARD and any(cost.repeats for cost in costs))
 
 
 def _size(block: Block) -> int:

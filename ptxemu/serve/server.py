@@ -72,7 +72,6 @@ class Server:
 
     def _report(self, checked: bytes, rest: bytes) -> Answer:
         """Tell what was found, in a process of its own, as the programs may be anything."""
-
         program = os.getppid()
 
         def told(channel: Channel) -> None:

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
 
 import ptxemu
 from ptxemu.checkers.findings import Finding
 from tests.support.kernel_tools import Extent, kernel
+
+Fixture = Callable[[], Iterator[ptxemu.Device]]
+
+
+def checked_device(check: str, **options: Any) -> Fixture:
+    """A fixture: a device for the tests of a module, with a checker."""
+
+    @pytest.fixture(scope="module")
+    def device() -> Iterator[ptxemu.Device]:
+        with ptxemu.Device(memory="64 MiB", check=check, **options) as made:
+            yield made
+
+    return device
+
 
 START = "ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mul.wide.u32 %rd2, %r1, 4;\n"
 """x and y into %rd1 and %rd3; %r1 = the thread, %r2 = the block, %rd2 = 4 * %r1."""

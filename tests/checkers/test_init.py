@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import ptxemu
-from tests.checkers.planted import found, messages, program
+from tests.checkers.planted import checked_device, found, messages, program
 
 DECLARED = """.shared .align 16 .b8 s[128]; .extern .func (.param .b64 r) malloc (.param .b64 n);
 .extern .func free (.param .b64 p); .global .align 4 .u32 zeros[4];
@@ -49,10 +47,7 @@ CLEAN = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[ptxemu.Device]:
-    with ptxemu.Device(memory="64 MiB", check="init") as made:
-        yield made
+device = checked_device("init")
 
 
 @pytest.mark.parametrize("body", PLANTED)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.checkers.findings import Finding
-from tests.checkers.planted import found, program
+from tests.checkers.planted import checked_device, found, program
 
 SHARED = ".shared .align 8 .b8 s[512];\n.shared .align 8 .b64 bar;\n"
 OWN = "cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], %r1;"  # each thread writes its word
@@ -75,10 +73,7 @@ ORDERED = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[ptxemu.Device]:
-    with ptxemu.Device(memory="64 MiB", check="race", workers=2) as made:
-        yield made
+device = checked_device("race", workers=2)
 
 
 def races(device: ptxemu.Device, body: str) -> list[Finding]:

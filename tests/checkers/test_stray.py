@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import ptxemu
 from ptxemu.device.buffer import Buffer
-from tests.checkers.planted import found, messages, program
+from tests.checkers.planted import checked_device, found, messages, program
 
 DECLARED = """.global .align 4 .u32 before; .global .align 16 .b8 table[17]; .global .align 16 .u32 behind;
 .const .align 4 .u32 fixed[3]; .shared .align 4 .b8 s[100]; .extern .func (.param .b64 r) malloc (.param .b64 n);
@@ -17,10 +15,7 @@ DECLARED = """.global .align 4 .u32 before; .global .align 16 .b8 table[17]; .gl
 """
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[ptxemu.Device]:
-    with ptxemu.Device(memory="64 MiB", check="memory") as made:
-        yield made
+device = checked_device("memory")
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 import ptxemu
-from tests.checkers.planted import found, messages, program
+from tests.checkers.planted import checked_device, found, messages, program
 
 PLANTED = {
     "setp.lt.u32 %p1, %r1, 16; @%p1 bar.sync 0": "barrier 0: 16 of the 32 threads of warp 0 do not come to it with the others",
@@ -22,10 +20,7 @@ CLEAN = [
 ]
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[ptxemu.Device]:
-    with ptxemu.Device(memory="8 MiB", check="sync") as made:
-        yield made
+device = checked_device("sync")
 
 
 @pytest.mark.parametrize("body", PLANTED)

@@ -264,8 +264,8 @@ def test_the_standard_pipeline_is_for_what_repeats(name: str) -> None:
     body, standard = REPEATS[name]
     module = compile.front(kernel(f"ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; {body} ret;", ".param .u64 p"))
     cost = cost_of(compile.prepare(module, module.entries[0], "row").graphs)
-    assert effort.effort_of(cost, 2) == Effort(2, standard)
-    assert effort.effort_of(cost, 1) == Effort(1, standard=False)
+    assert effort.effort_of([cost], 2) == Effort(2, standard)
+    assert effort.effort_of([cost], 1) == Effort(1, standard=False)
 
 
 def test_a_code_generator_serves_one_compilation_at_a_time() -> None:

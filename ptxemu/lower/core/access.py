@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptxemu._runtime import ffi, lib
+from ptxemu.analysis.runs import runs_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_accesses
@@ -330,35 +331,22 @@ def _told(ctx: Context, found: Access, values: str) -> str:
 
 def _pattern_site(ctx: Context, found: Access) -> str | None:
     """What is constant about a pattern whose lanes lie side by side, or at one place, in groups; None if they do not."""
-    if found.shape is None or found.bytes is None or ctx.checking:
+    if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
         return None
-    grouped = _groups(found.shape, found.size)
-    if grouped is None:
+    runs = runs_of(found.shape.offsets, found.size)
+    if runs is None:
         return None
-    width, step = grouped
     narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
     offsets = [offset % 2**64 for offset in found.shape.offsets]
     fields = {
         "kind": _told_kind(found),
         "space": found.space_code,
         "size": found.size,
-        "width": width,
-        "step": step,
+        "width": runs.width,
+        "step": runs.step,
         "narrow": int(narrow),
     }
     return ctx.site(found.op, "pe_pattern_site", **fields, offset=offsets)
-
-
-def _groups(shape: Shape, size: int) -> tuple[int, int] | None:
-    """How many lanes make the largest groups in which addresses grow by a step, and that step: ``size``, or none."""
-    if size not in WHOLE_WORDS:
-        return None
-    for width in (32, 16, 8):
-        for step in (0, size):
-            groups = [shape.offsets[first : first + width] for first in range(0, LANES, width)]
-            if all(group == tuple(group[0] + step * lane for lane in range(width)) for group in groups):
-                return width, step
-    return None
 
 
 def _told_kind(found: Access) -> int:
