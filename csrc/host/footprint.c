@@ -49,7 +49,6 @@ static void note(const pe_footprint *footprint, const pe_memory_event *event, ui
 
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_footprint *footprint = context;
-  if (event->space == PE_TEXEL && (event->kind & PE_WRITE)) SET(footprint->texels, 1);
   uint32_t cta = number_of(w), code = event->kind == PE_UPDATE ? update_at(footprint, event->pos) : 0;
   for (uint32_t left = event->mask; left; left &= left - 1)
     note(footprint, event, event->address[__builtin_ctz(left)], cta, code);

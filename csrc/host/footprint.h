@@ -26,7 +26,6 @@ typedef struct pe_footprint {
   const pe_footprint_area *areas;     /* in the order of their addresses */
   const pe_footprint_update *updates; /* in the order of their positions */
   uint64_t area_count, update_count;
-  uint32_t texels;    /* nonzero: texels of surfaces have been written */
   uint32_t allocated; /* nonzero: a kernel has called malloc or free */
 } pe_footprint;
 

@@ -172,6 +172,11 @@ class Surface:
         return int(self.descriptor.total_bytes)
 
     @property
+    def owns_memory(self) -> bool:
+        """Whether its memory is its own, and not memory of the caller."""
+        return self._finalizer is not None
+
+    @property
     def levels(self) -> int:
         return int(self.descriptor.levels)
 

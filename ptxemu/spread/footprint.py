@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
-from ptxemu.device.buffer import Buffer
+from ptxemu.spread.areas import Area
 from ptxemu.text.errors import InputError
 
 Blocks = NDArray[np.uint32]
-"""For each byte of an array a block, counted from 1 in the order of the grid, or 0."""
+"""For each byte of an area a block, counted from 1 in the order of the grid, or 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a part of a launch did to an array: of each byte the block that wrote it last, the first that read what it did not
+    """What a part of a launch did to an area: of each byte the block that wrote it last, the first that read what it did not
     write itself, and what was done to it (PE_WRITTEN ...); and the bytes that were written, as they are now."""
 
     writers: Runs
@@ -48,25 +48,25 @@ class Changes:
 
 
 class Footprint:
-    """The footprint of launches on some buffers. ``updates`` are codes of updates that commute, by their source positions."""
+    """The footprint of launches in some areas. ``updates`` are codes of updates that commute, by their source positions."""
 
-    def __init__(self, buffers: Mapping[str, Buffer], updates: Mapping[int, int]) -> None:
-        self._buffers = dict(sorted(((name, buffer) for name, buffer in buffers.items() if buffer.nbytes), key=_address))
-        self._writers = {name: np.zeros(buffer.nbytes, np.uint32) for name, buffer in self._buffers.items()}
-        self._readers = {name: np.zeros(buffer.nbytes, np.uint32) for name, buffer in self._buffers.items()}
-        self._done = {name: np.zeros(buffer.nbytes, np.uint8) for name, buffer in self._buffers.items()}
-        self._areas = ffi.new("pe_footprint_area[]", [self._area(name) for name in self._buffers])
+    def __init__(self, areas: Iterable[Area], updates: Mapping[int, int]) -> None:
+        self._areas = sorted(areas, key=_address)
+        self._writers = [np.zeros(area.bytes.size, np.uint32) for area in self._areas]
+        self._readers = [np.zeros(area.bytes.size, np.uint32) for area in self._areas]
+        self._done = [np.zeros(area.bytes.size, np.uint8) for area in self._areas]
+        self._noted = ffi.new("pe_footprint_area[]", [self._note(number) for number in range(len(self._areas))])
         self._updates = ffi.new("pe_footprint_update[]", sorted(updates.items()))
         self._native = ffi.new("pe_footprint *")
-        self._native.areas, self._native.area_count = self._areas, len(self._buffers)
+        self._native.areas, self._native.area_count = self._noted, len(self._areas)
         self._native.updates, self._native.update_count = self._updates, len(updates)
         self._observer = ffi.new("pe_observer *")
         lib.pe_footprint_observer(self._native, self._observer)
 
-    def _area(self, name: str) -> tuple[Any, ...]:
-        buffer = self._buffers[name]
-        words = (ffi.from_buffer("uint32_t[]", numbers[name]) for numbers in (self._writers, self._readers))
-        return (buffer.address, buffer.nbytes, *words, ffi.from_buffer("uint8_t[]", self._done[name]))
+    def _note(self, number: int) -> tuple[Any, ...]:
+        area = self._areas[number]
+        words = (ffi.from_buffer("uint32_t[]", blocks[number]) for blocks in (self._writers, self._readers))
+        return (_address(area), area.bytes.size, *words, ffi.from_buffer("uint8_t[]", self._done[number]))
 
     @contextmanager
     def kept(self, arena: Arena) -> Iterator[None]:
@@ -78,26 +78,23 @@ class Footprint:
             lib.pe_arena_observe(arena.handle, ffi.NULL)
 
     def check(self) -> None:
-        """Raises InputError if something was done of which there is no footprint."""
-        if self._native.texels:
-            raise InputError("the kernel writes to surfaces, which several workers cannot do for one launch")
+        """Raises InputError if something was done that others cannot be told of."""
         if self._native.allocated:
             raise InputError("the kernel calls malloc or free, which several workers cannot do for one launch")
+        for area, writers in zip(self._areas, self._writers, strict=True):
+            if area.fixed and writers.any():
+                raise InputError(f"the kernel writes to texture {area.name}, which several workers cannot do for one launch")
 
     def changes(self) -> dict[str, Changes]:
-        """What was done to each array that was touched."""
-        touched = (name for name in self._buffers if self._writers[name].any() or self._readers[name].any())
-        return {name: self._changed(name) for name in touched}
+        """What was done to each area that kernels may change and that was touched."""
+        numbered = [(number, area) for number, area in enumerate(self._areas) if not area.fixed]
+        touched = (item for item in numbered if self._writers[item[0]].any() or self._readers[item[0]].any())
+        return {area.name: self._changed(number, area) for number, area in touched}
 
-    def _changed(self, name: str) -> Changes:
-        writers, readers, done = self._writers[name], self._readers[name], self._done[name]
-        return Changes(Runs.of(writers), Runs.of(readers), Runs.of(done), bytes_of(self._buffers[name])[writers != 0])
-
-
-def bytes_of(buffer: Buffer) -> NDArray[np.uint8]:
-    """The memory of a buffer itself."""
-    return buffer.array.reshape(-1).view(np.uint8)
+    def _changed(self, number: int, area: Area) -> Changes:
+        writers, readers, done = self._writers[number], self._readers[number], area.codes[self._done[number]]
+        return Changes(Runs.of(writers), Runs.of(readers), Runs.of(done), area.bytes[writers != 0])
 
 
-def _address(item: tuple[str, Buffer]) -> int:
-    return item[1].address
+def _address(area: Area) -> int:
+    return area.bytes.ctypes.data

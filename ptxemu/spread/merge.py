@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from ptxemu.text.errors import Error
 
 Bytes = NDArray[np.uint8]
 Extent = tuple[int, int, int]
+Place = Callable[[str, int], str]
+"""What a byte of an area is, in words."""
 NOT_SPREAD = "one launch over several workers needs blocks that share no results but by integer reductions"
 
 
@@ -24,19 +27,23 @@ class ConflictError(Error):
     exit_code = 1
 
 
-def merged(before: Mapping[str, Bytes], parts: Sequence[Mapping[str, Changes]], grid: Extent) -> dict[str, Bytes]:
-    """The bytes of each array after all parts of a launch, each of which began with those ``before``.
+def merged(before: Mapping[str, Bytes], parts: Sequence[Mapping[str, Changes]], grid: Extent, place: Place) -> dict[str, Bytes]:
+    """The bytes of each area after all parts of a launch, each of which began with those ``before``.
 
-    Raises ConflictError, which names both blocks, where one writes what another one writes otherwise, updates or reads.
+    Raises ConflictError, which names both blocks and the place, where one writes what another one writes otherwise, updates or
+    reads.
     """
-    return {name: _merged(name, data, [part[name] for part in parts if name in part], grid) for name, data in before.items()}
+    found: dict[str, Bytes] = {}
+    for name, data in before.items():
+        found[name] = _merged(data, [part[name] for part in parts if name in part], grid, partial(place, name))
+    return found
 
 
-def _merged(name: str, before: Bytes, parts: Sequence[Changes], grid: Extent) -> Bytes:
+def _merged(before: Bytes, parts: Sequence[Changes], grid: Extent, place: Callable[[int], str]) -> Bytes:
     if not any(part.bytes.size for part in parts):
         return before
-    state = _State(name, before.copy(), np.zeros(before.size, np.uint32), np.zeros(before.size, np.uint32),
-                   np.zeros(before.size, np.uint8), before, grid)  # fmt: skip
+    state = _State(before.copy(), np.zeros(before.size, np.uint32), np.zeros(before.size, np.uint32),
+                   np.zeros(before.size, np.uint8), before, grid, place)  # fmt: skip
     for part in parts:
         state.add(part)
     return state.bytes
@@ -44,15 +51,15 @@ def _merged(name: str, before: Bytes, parts: Sequence[Changes], grid: Extent) ->
 
 @dataclass(slots=True)
 class _State:
-    """An array after some of the parts, and what they have done to each of its bytes."""
+    """An area after some of the parts, and what they have done to each of its bytes."""
 
-    name: str
     bytes: Bytes
     writers: Blocks
     readers: Blocks
     done: Bytes
     before: Bytes
     grid: Extent
+    place: Callable[[int], str]
 
     def add(self, part: Changes) -> None:
         """Add what another part has done. Raises ConflictError."""
@@ -87,7 +94,7 @@ class _State:
             return
         at = int(np.argmax(where))
         one, other = (self._block(int(blocks[at])) for blocks in (ones, others))
-        what = f"block {one} {does} byte {at} of {self.name}, which block {other} {also}, too"
+        what = f"block {one} {does} {self.place(at)}, which block {other} {also}, too"
         raise ConflictError(f"{what}: {NOT_SPREAD}")
 
     def _block(self, number: int) -> str:

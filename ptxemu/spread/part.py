@@ -14,15 +14,14 @@ from ptxemu.api import Launcher
 from ptxemu.case import read_case
 from ptxemu.case.runner import CaseRun
 from ptxemu.case.schema import LaunchSpec
-from ptxemu.device.buffer import Buffer
 from ptxemu.device.device import ENGINES, Device
-from ptxemu.device.module_info import GLOBAL
-from ptxemu.spread.footprint import Changes, Footprint, bytes_of
+from ptxemu.spread.areas import areas_of
+from ptxemu.spread.footprint import Changes, Footprint
 from ptxemu.spread.updates import commuting
 from ptxemu.text.errors import InputError
 
 Memory = Mapping[str, NDArray[np.uint8]]
-"""The bytes of the arrays of a case and of the variables of its program, by name."""
+"""The bytes of the areas of a case that launches may change, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +43,24 @@ class PartRunner:
         self.run = run
         program = self.run.module.program
         program.settings = replace(program.settings, observed="all")
-        self.buffers = self._buffers()
+        self.areas = areas_of(run)
 
     @classmethod
     def read(cls, path: Path, device: Device) -> PartRunner:
         """The runner of a case file."""
         return cls(CaseRun(read_case(path), device))
 
-    def _buffers(self) -> dict[str, Buffer]:
-        """The memory that launches may change: arrays, and variables of the program, which may have the same names."""
-        found = {name: self.run.resources.buffer(name) for name in self.run.resources.hosts}
-        variables = self.run.module.info.variables.values()
-        found |= {f".global {item.name}": self.run.module.get_global(item.name) for item in variables if item.space == GLOBAL}
-        return found
-
     def memory(self) -> dict[str, NDArray[np.uint8]]:
-        """A copy of it."""
-        return {name: bytes_of(buffer).copy() for name, buffer in self.buffers.items() if buffer.nbytes}
+        """A copy of what launches may change."""
+        return {name: area.bytes.copy() for name, area in self.areas.items() if not area.fixed}
 
     def set_memory(self, memory: Memory) -> None:
         for name, data in memory.items():
-            bytes_of(self.buffers[name])[:] = data
+            self.areas[name].bytes[:] = data
+
+    def place(self, name: str, at: int) -> str:
+        """What lies at a byte of an area, in words."""
+        return self.areas[name].place(at)
 
     def checked(self, spec: LaunchSpec) -> Launcher:
         """The launch, if its blocks do not wait for each other. Raises InputError."""
@@ -83,7 +79,7 @@ class PartRunner:
         kernel = self.checked(spec).kernel
         self.set_memory(memory)
         functions = self.run.module.program.ir.functions
-        footprint = Footprint(self.buffers, commuting(functions[kernel.name]))
+        footprint = Footprint(self.areas.values(), commuting(functions[kernel.name]))
         printed: list[str] = []
         with footprint.kept(self.run.resources.device.arena):
             done = self.run.launch(spec, timeout, printed.append, part)

@@ -49,11 +49,30 @@ class Update:
 
 UPDATES = [Update(operation, type) for operation in COMBINED for type in DTYPES]
 FIRST_CODE = int(lib.PE_WRITTEN) + 1
+SIGNED = {
+    Update(one, f"b{bits}"): Update(other, f"s{bits}") for one, other in (("UMIN", "SMIN"), ("UMAX", "SMAX")) for bits in (32, 64)
+}
+"""Updates of numbers that have a sign where the format of the texels says so (PTX ISA, "sured.p")."""
 
 
 def update_of(code: int) -> Update:
     """The update of a code in a footprint."""
     return UPDATES[code - FIRST_CODE]
+
+
+def _codes(meaning: Callable[[Update], Update | None]) -> NDArray[np.uint8]:
+    """For each code what it means where updates have this meaning; None: there they do not commute."""
+    codes = np.arange(256, dtype=np.uint8)
+    for code, update in enumerate(UPDATES, FIRST_CODE):
+        found = meaning(update)
+        codes[code] = lib.PE_MIXED if found is None else FIRST_CODE + UPDATES.index(found)
+    return codes
+
+
+IN_MEMORY = _codes(lambda update: None if update in SIGNED else update)
+IN_TEXELS = _codes(lambda update: update)
+IN_SIGNED_TEXELS = _codes(lambda update: SIGNED.get(update, update))
+NOWHERE = _codes(lambda update: None)
 
 
 def commuting(entry: Function) -> dict[int, int]:

@@ -160,6 +160,53 @@ def test_one_launch_on_several_workers(folder: Path, capsys: pytest.CaptureFixtu
     assert Client.log[-2:] == ["2 cancelled", "client closed"]
 
 
+PAINT = """
+.version 7.8
+.target sm_70
+.address_size 64
+.visible .entry paint(.param .u64 s)
+{
+  .reg .u64 %s; .reg .u32 %r<4>;
+  ld.param.u64 %s, [s]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2;
+  suld.b.2d.b32.trap %r2, [%s, {%r3, %r1}]; mad.lo.u32 %r2, %r2, 3, %r1;
+  sust.b.2d.b32.trap [%s, {%r3, PLACE}], %r2;
+  ret;
+}
+"""
+SURFACE = """
+ptx = "paint.ptx"
+[surfaces.s]
+format = "R32_UINT"
+layout = "block_linear"
+data = { arange = { dtype = "u32", shape = [4, 8] } }
+[save]
+s = "s.npy"
+[[launch]]
+grid = 4
+block = 8
+args = { s = "s" }
+[[launch]]
+grid = 3
+block = 8
+args = { s = "s" }
+"""
+
+
+def test_surfaces_on_several_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second launch begins with the texels that the first has left."""
+    (folder / "paint.ptx").write_text(PAINT.replace("PLACE", "%r1"))
+    (folder / "surface.toml").write_text(SURFACE)
+    assert run(["run", "surface.toml", "--dask", "tcp://there:1"]) == 0
+    wanted, rows = np.arange(32).reshape(4, 8), np.arange(4)[:, None]
+    wanted = wanted * 3 + rows
+    wanted[:3] = wanted[:3] * 3 + rows[:3]
+    assert np.array_equal(np.load("s.npy"), wanted)
+    (folder / "paint.ptx").write_text(PAINT.replace("PLACE", "2"))
+    (folder / "surface.toml").write_text(SURFACE)
+    assert run(["run", "surface.toml", "--dask", "tcp://there:1"]) == 1
+    assert "block (1,0,0) writes texel x=0, y=2 of s, which block (2,0,0) reads, too" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from ptxemu.case.runner import CaseRun
 from ptxemu.spread.merge import ConflictError, merged
 from ptxemu.spread.part import PartRunner
 from ptxemu.text.errors import InputError
+from tests.support.spreading import merged_parts
 
 BLOCKS, THREADS = 12, 32
 KERNELS = {
@@ -67,10 +67,7 @@ def case_of(folder: Path, entry: str, more: str = "", grid: str = str(BLOCKS), t
 
 def spread(case: Case, device: ptxemu.Device, ends: tuple[int, ...]) -> dict[str, np.ndarray]:
     """The bytes after parts of the first launch, that end before these blocks."""
-    runner = PartRunner(CaseRun(case, device))
-    memory, shape = runner.memory(), runner.checked(case.launches[0]).shape
-    parts = [range(first, end) for first, end in pairwise((0, *ends, shape.blocks))]
-    return merged(memory, [runner.run_part(0, memory, part, 60).changes for part in parts], shape.grid)
+    return merged_parts(PartRunner(CaseRun(case, device)), 0, ends)
 
 
 @pytest.mark.parametrize("ends", [(), (6,), (1, 2, 11), tuple(range(1, BLOCKS))])
@@ -112,7 +109,7 @@ def test_a_block_that_writes_what_was_there_is_in_conflict_too(device: ptxemu.De
     memory = runner.memory()
     parts = [runner.run_part(0, memory, range(first, first + 1), 60).changes for first in (1, 2)]
     with pytest.raises(ConflictError, match=r"block \(1,0,0\) writes byte 4 of x, which block \(2,0,0\) writes"):
-        merged(memory, parts, (3, 1, 1))
+        merged(memory, parts, (3, 1, 1), runner.place)
 
 
 def test_the_same_value_is_no_conflict(device: ptxemu.Device, tmp_path: Path) -> None:
@@ -141,26 +138,6 @@ def test_blocks_that_wait_for_each_other_are_refused(
 def test_what_has_no_footprint_is_refused(device: ptxemu.Device, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs --engine jit"):
         PartRunner(CaseRun(case_of(tmp_path, "good"), ptxemu.Device(engine="interpreter")))
-    surface = '[args]\n"0" = "s"\n[surfaces.s]\nformat = "R32_UINT"\ngeometry = "1d"\nwidth = 32\n'
-    (tmp_path / "s.ptx").write_text(SURFACE)
-    (tmp_path / "case.toml").write_text(f'program = "s.ptx"\ngrid = 2\nblock = 1\n{surface}')
-    runner = PartRunner(CaseRun(read_case(tmp_path), device))
-    with pytest.raises(InputError, match="writes to surfaces"):
-        runner.run_part(0, runner.memory(), range(1), 60)
-
-
-SURFACE = """
-.version 7.8
-.target sm_70
-.address_size 64
-.visible .entry k(.param .u64 s)
-{
-  .reg .u64 %s; .reg .u32 %r;
-  ld.param.u64 %s, [s]; mov.u32 %r, 3;
-  sust.b.1d.b32.trap [%s, {0}], {%r};
-  ret;
-}
-"""
 
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])

@@ -55,7 +55,7 @@ class Spread:
         limit = self._timeout if spec.timeout is None else spec.timeout
         parts = parts_of(shape.blocks, len(self._client.scheduler_info()["workers"]))
         done = self._run_parts(number, memory, parts, limit)
-        runner.set_memory(merged(memory, [part.changes for _, part in done], shape.grid))
+        runner.set_memory(merged(memory, [part.changes for _, part in done], shape.grid, runner.place))
         for part, (worker, result) in zip(parts, done, strict=True):
             printf(result.output)
             self.times.append(PartTime(number, part.start, part.stop, worker, result.seconds, result.wall_seconds))
