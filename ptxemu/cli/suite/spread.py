@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from uuid import uuid4
 
 from ptxemu.case.runner import CaseRun
 from ptxemu.cli.options import DeviceChoice
@@ -46,6 +47,7 @@ class Spread:
         self._client = connected(scheduler, count, held)
         self._device = device.share_of(count) if scheduler == LOCAL else device
         self._path, self._timeout = path.absolute(), timeout
+        self._name = uuid4().hex
 
     def launch(self, run: CaseRun, number: int, printf: Callable[[str], None]) -> LaunchResult:
         """Do a launch; its results are then in the memory of ``run``. Raises InputError if it cannot be spread, ConflictError."""
@@ -64,7 +66,7 @@ class Spread:
     def _run_parts(self, number: int, memory: Memory, parts: Sequence[range], limit: float | None) -> list[tuple[str, Done]]:
         client = self._client
         shared = client.scatter(dict(memory), broadcast=True)
-        given = self._path, self._device, number
+        given = self._name, self._path, self._device, number
         futures = [client.submit(run_on_worker, *given, shared, part, limit, pure=False) for part in parts]
         try:
             return [future.result() for future in futures]
@@ -84,13 +86,12 @@ def parts_of(blocks: int, workers: int) -> list[range]:
 
 
 def run_on_worker(
-    path: Path, device: DeviceChoice, number: int, memory: Memory, part: range, limit: float | None
+    name: str, path: Path, device: DeviceChoice, number: int, memory: Memory, part: range, limit: float | None
 ) -> tuple[str, Done]:
-    """Run a part on a thread of a worker, which keeps the program and the device for the next one; who has done it."""
+    """Run a part on a thread of a worker, which keeps program and device for the next one of that name; who has done it."""
     from distributed import get_worker
 
-    key = path, path.stat().st_mtime_ns, device
-    if getattr(_kept, "key", None) != key:
-        _kept.runner, _kept.key = PartRunner.read(path, device.make()), key
+    if getattr(_kept, "name", None) != name:
+        _kept.runner, _kept.name = PartRunner.read(path, device.make()), name
     runner: PartRunner = _kept.runner
     return get_worker().address, runner.run_part(number, memory, part, limit)
