@@ -112,6 +112,9 @@ void pe_invalid_call(pe_warp *w, uint32_t pos, uint32_t lane, uint64_t target);
  * in shared/local space).  Faults if a lane of `mask` is misaligned or out of range; returns if all are fine. */
 void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
 
+/* The same where the inline test is exact as well, and some lane of `mask` has failed it. Does not return. */
+void pe_refuse_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
+
 /* bar/barrier.sync on barrier `id` for `count` threads (0: all threads of the CTA that have not exited).
  * `mask` are the arriving lanes.  arrive: do not wait.  An arrival counts for the whole warp, as the manual says of
  * .aligned; PE_BARRIER_PER_THREAD, or'ed into `arrive` or `op`, counts the lanes of `mask` alone. */

@@ -105,6 +105,13 @@ void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t 
   }
 }
 
+noreturn void pe_refuse_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr) {
+  uint32_t first = mask ? (uint32_t)__builtin_ctz(mask) : 0;
+  pe_access access = {.pos = pos, .space = (uint16_t)space, .within = PE_ANYWHERE, .align = size};
+  pe_check(w, pos, space, size, mask, addr);
+  pe_refuse_range(w, &access, first, addr[first], size);
+}
+
 uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uint32_t size, uint32_t mask,
                     const uint64_t *addr, const void *values) {
   pe_access access = {.pos = pos, .space = (uint16_t)space, .kind = (uint16_t)kind, .align = size, .values = values};

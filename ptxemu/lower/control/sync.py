@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import counts_threads, meets_all, membermask
@@ -136,9 +138,5 @@ def note_exit(ctx: Context) -> None:
 def poll_stop(ctx: Context) -> None:
     """Leave the kernel if the launch is to stop."""
     flag = ctx.inst(f"load volatile i32, ptr {ctx.field('stop')}, align 4")
-
-    def stop() -> list[str]:
-        ctx.call("void", "pe_stop", ("ptr", "%w"), attributes="cold")
-        return []
-
-    ctx.when(ctx.scalar.icmp("ne", "i32", flag, "0"), stop, None, [], likely=False)
+    stopped = ctx.scalar.icmp("ne", "i32", flag, "0")
+    ctx.leave_if(stopped, partial(ctx.call, "void", "pe_stop", ("ptr", "%w"), attributes="cold noreturn"))

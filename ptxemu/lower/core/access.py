@@ -27,6 +27,8 @@ SPACES = {
 KINDS = {"read": lib.PE_READ, "write": lib.PE_WRITE, "update": lib.PE_UPDATE}
 WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size", "param": "param_size"}
 CONSTANT = ("const", "param")
+NOTED = ("generic", "global")
+"""Spaces whose accesses may hit an unmapped page: their positions are noted."""
 RELEASING = {"release", "acq_rel", "sc"}
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
@@ -264,31 +266,39 @@ def failing(ctx: Context, found: Access, addresses: str, kept: Range | None = No
 def verify(ctx: Context, found: Access, addresses: str) -> None:
     """Test every active lane of a vector of addresses; the runtime raises the fault."""
     failed = ctx.scalar.icmp("ne", f"i{LANES}", failing(ctx, found, addresses), "0")
-
-    def raise_fault() -> list[str]:
-        check(ctx, found, ctx.in_memory("i64", addresses))
-        return []
-
-    ctx.when(failed, raise_fault, None, [], likely=False)
+    ctx.leave_if(failed, lambda: refuse(ctx, found, ctx.in_memory("i64", addresses)))
 
 
 def check(ctx: Context, found: Access, addresses: str) -> None:
     """The runtime's exact test of every active lane's address; ``addresses`` are in memory."""
+    _ask(ctx, "pe_check", "cold", found, addresses)
+
+
+def refuse(ctx: Context, found: Access, addresses: str) -> None:
+    """The same where the test of compiled code is exact, too, and has failed: this does not return."""
+    _ask(ctx, "pe_refuse_lanes", "cold noreturn", found, addresses)
+
+
+def _ask(ctx: Context, name: str, attributes: str, found: Access, addresses: str) -> None:
     ctx.call(
-        "void", "pe_check", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.space_code)),
-        ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses), attributes="cold",
+        "void", name, ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(found.space_code)),
+        ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)), ("ptr", addresses), attributes=attributes,
     )  # fmt: skip
 
 
 def assure(ctx: Context, found: Access) -> None:
-    """Test a uniform access; the runtime raises the fault and does not return."""
+    """Test a uniform access; the runtime raises the fault, unless no lane is on, or the test has failed for another reason."""
+    assert found.shape is not None
+    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found.span), "true")
+    if found.op.guard is None and not found.shape.widenings and not tells_accesses(ctx.unit.observed):
+        ctx.leave_if(bad, lambda: refuse(ctx, found, _stored_addresses(ctx, found)))
+        return
 
-    def fail() -> list[str]:
+    def examine() -> list[str]:
         check(ctx, found, _stored_addresses(ctx, found))
         return []
 
-    bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found.span), "true")
-    ctx.when(bad, fail, None, [], likely=False)
+    ctx.when(bad, examine, None, [], likely=False)
 
 
 def admit(ctx: Context, found: Access, values: str = "null") -> None:
@@ -414,7 +424,11 @@ def note_position(ctx: Context, op: Op, space: str = "generic") -> None:
     """Leave position and space for the fault handler: an access in the arena may hit an unmapped page."""
     offset, _ = ctx.layout.warp_field("pos")
     pointer = ctx.once("pos", f"getelementptr i8, ptr %w, i64 {offset}")
-    ctx.stmt(f"store volatile i64 {ctx.position(op, SPACES[space])}, ptr {pointer}, align 4")
+    if ctx.noted_space == space:
+        ctx.stmt(f"store volatile i32 {ctx.position(op)}, ptr {pointer}, align 4")
+    else:
+        ctx.stmt(f"store volatile i64 {ctx.position(op, SPACES[space])}, ptr {pointer}, align 4")
+        ctx.noted_space = space
 
 
 # ---------------------------------------------------------------- address forms

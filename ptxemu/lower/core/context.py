@@ -28,6 +28,8 @@ from ptxemu.lower.core.site import Value, site_literal, site_type
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
+NOTING = {"pe_copy", "pe_bulk_copy", "pe_bulk_reduce", "pe_bulk_zero", "pe_red", "pe_set_condition"}
+"""Functions of the runtime that note a space of their own; what atomics note is what compiled code has noted for them."""
 Memory = tuple[int, str]  # a mark of the journal, and the mask's bits
 
 
@@ -90,6 +92,7 @@ class Context:
         self.names: Noted[Reg, str] = self.journal.dictionary()
         self.vectors: Noted[Reg, str] = self.journal.dictionary()
         self.label = "entry"
+        self.noted_space = ""  # that of the access under way, as the warp's record has it on every way here; "" if not known
         self.in_loop = False  # of the graph
         self.along_rows = False  # warps of blocks side by side may come one after another
         self.in_strides = False  # in a loop in which warps go through memory in strides
@@ -161,6 +164,7 @@ class Context:
     def start(self, label: str) -> None:
         self.lines.append(f"{label}:")
         self.label = label
+        self.noted_space = ""
 
     def jump(self, label: str) -> None:
         self.stmt(f"br label %{label}")
@@ -172,6 +176,8 @@ class Context:
         """Call a runtime function with (type, value) arguments; returns the result's name ("" for void)."""
         self.declare(name, f"declare {result} @{name}({', '.join(t for t, _ in args)}) {attributes}".rstrip())
         text = f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in args)})"
+        if name in NOTING:
+            self.noted_space = ""
         if result == "void":
             self.stmt(text)
             return ""
@@ -193,25 +199,40 @@ class Context:
         yes, no, join = self.new_label("yes"), self.new_label("no"), self.new_label("join")
         weights = {None: "", True: ", !prof !0", False: ", !prof !1"}[likely]
         zeros = ["zeroinitializer" if t.startswith("<") or t.startswith("{") else zero(t) for t in types]
-        start = self.label
+        start, before = self.label, self.noted_space
         self.stmt(f"br i1 {cond}, label %{yes}, label %{no if otherwise else join}{weights}")
-        outcomes = []
+        outcomes, spaces = [], {before} if otherwise is None else set()
         for label, body in ((yes, then), (no, otherwise)):
             if body is None:
                 outcomes.append((zeros, start))
                 continue
             saved = self.remembered()
             self.start(label)
+            self.noted_space = before
             values = list(body())
             outcomes.append((values, self.label))
+            spaces.add(self.noted_space)
             self.jump(join)
             self.remember(saved)
         self.start(join)
+        self.noted_space = spaces.pop() if len(spaces) == 1 else ""
         results = []
         for index, t in enumerate(types):
             pairs = ", ".join(f"[ {values[index]}, %{label} ]" for values, label in outcomes)
             results.append(self.inst(f"phi {t} {pairs}"))
         return results
+
+    def leave_if(self, cond: str, leave: Callable[[], object]) -> None:
+        """Where ``cond`` holds, which is rare, leave the kernel: the last that ``leave`` emits is a call that does not return."""
+        out, on = self.new_label("leave"), self.new_label("on")
+        self.stmt(f"br i1 {cond}, label %{out}, label %{on}, !prof !1")
+        saved, space = self.remembered(), self.noted_space
+        self.start(out)
+        leave()
+        self.stmt("unreachable")
+        self.remember(saved)
+        self.start(on)
+        self.noted_space = space
 
     def remembered(self) -> Memory:
         """What the current LLVM block knows about values; code on one side of a branch must not add to the other."""

@@ -47,6 +47,7 @@ def real_call(ctx: Context, op: Op) -> None:
         returned = ctx.inst(
             f"call i32 @{symbol}(ptr %w, i32 {mask}, i64 {stack}, ptr {block}, ptr {targets}, i32 {ctx.position(op)})"
         )
+    ctx.noted_space = ""
     for value, place in zip(returns, places[len(values) :]):
         ctx.bind(value, _get(ctx, block, place, value.type))
     if op.dsts:

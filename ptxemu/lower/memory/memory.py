@@ -15,6 +15,7 @@ from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Op, Operand, Reg, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
+    NOTED,
     Access,
     access,
     admit,
@@ -52,7 +53,7 @@ def load(ctx: Context, op: Op) -> None:
     count = len(op.dsts)
     found = access(ctx, op, "a")
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
-    if found.space in ("generic", "global"):
+    if found.space in NOTED:
         note_position(ctx, op, found.space)
     admit(ctx, found)
     guarded = op.guard is not None or tells_accesses(ctx.unit.observed)
@@ -205,7 +206,7 @@ def store(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     if "release" in op.mods.values():
         ctx.stmt("fence release")
-    if found.space in ("generic", "global"):
+    if found.space in NOTED:
         note_position(ctx, op, found.space)
     tell_release(ctx, found)
     told = ctx.unit.observed == "all" and len(items) == 1
