@@ -58,19 +58,19 @@ def _stream(graph: Graph, uniformity: Uniformity, loop: Loop) -> Stream | None:
     if len(exits) != 1 or not any(exits[0] in block.succs and block in linear.divergent for block in loop.blocks):
         return None
     blocks = [block for block in structure.order if block in loop.blocks]
-    defined = {reg for block in blocks for reg in _defined(block)}
-    if not all(_alone(uniformity, op) for block in blocks for op in block.ops):
+    defined = {reg for block in blocks for reg in defined_in(block)}
+    if not all(alone(uniformity, op) for block in blocks for op in block.ops):
         return None
-    if not _closed(uniformity, exits[0], blocks, defined):
+    if not closed(uniformity, exits[0], blocks, defined):
         return None
     gathers = [op for block in blocks for op in block.ops if op.accesses and uniformity.shape(op.access.address) is None]
     if not gathers or not _independent(blocks):
         return None
-    inputs = dict.fromkeys(reg for block in blocks for reg in _read(block) if reg not in defined)
+    inputs = dict.fromkeys(reg for block in blocks for reg in read_by(block) if reg not in defined)
     return Stream(blocks, exits[0], list(inputs), gathers)
 
 
-def _alone(uniformity: Uniformity, op: Op) -> bool:
+def alone(uniformity: Uniformity, op: Op) -> bool:
     """Whether a lane can execute it without the others: pure, and the same for all lanes with the same operands, or a plain
     access that no other thread takes part in."""
     if op.effects.pure:
@@ -85,13 +85,13 @@ def _same(uniformity: Uniformity, source: Operand) -> bool:
     return not isinstance(source, SReg) or (shape is not None and shape.uniform)
 
 
-def _defined(block: Block) -> Iterable[Reg]:
+def defined_in(block: Block) -> Iterable[Reg]:
     yield from (phi.dst for phi in block.phis)
     for op in block.ops:
         yield from writes(op)
 
 
-def _read(block: Block) -> Iterable[Reg]:
+def read_by(block: Block) -> Iterable[Reg]:
     """What the ops of a block and its end read; phis of its successors included."""
     for op in block.ops:
         yield from reads(op)
@@ -101,7 +101,7 @@ def _read(block: Block) -> Iterable[Reg]:
         yield from (arg for phi in succ.phis if isinstance(arg := phi.args[block], Reg))
 
 
-def _closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: set[Reg]) -> bool:
+def closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: set[Reg]) -> bool:
     """Whether the loop hands over what it defines to phis that hold a value for each lane."""
     ways = [block for block in blocks if exit in block.succs]
     for phi in exit.phis:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from ptxemu.analysis.lane_regions import LaneRegion
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.shape import Shape
-from ptxemu.analysis.streams import Stream
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
@@ -50,7 +50,7 @@ class FunctionBuilder:
         self.entries: dict[Block, int] = {}  # of those slots of ``waiting`` that are a table
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
-        self.lane_loops: dict[Block, Stream] = {}
+        self.lane_loops: dict[Block, LaneRegion] = {}
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -60,7 +60,7 @@ class FunctionBuilder:
         ctx.raw = raw_values(self.graph)
         self._choose_storage()
         self._prepare()
-        inside = {block for stream in self.lane_loops.values() for block in stream.blocks}
+        inside = {block for region in self.lane_loops.values() for block in region.blocks}
         for block in self.order:
             if block in self.lane_loops:
                 self._begin(block)
@@ -86,7 +86,7 @@ class FunctionBuilder:
         self.entries = self._entries()
         self._make_slots()
 
-    def _lane_loops(self) -> dict[Block, Stream]:
+    def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""
         return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity)
 
@@ -94,7 +94,7 @@ class FunctionBuilder:
         """The ops of each block in segments. Those of a lane have other shapes."""
         found = {block: self._cut(self._body(block)) for block in self.order}
         with self.ctx.one_lane(partial(lane_shape, self.ctx.uniformity), {}):
-            found.update({block: cut(self.ctx, block.ops) for stream in self.lane_loops.values() for block in stream.blocks})
+            found.update({block: cut(self.ctx, block.ops) for region in self.lane_loops.values() for block in region.blocks})
         return found
 
     def _cut(self, ops: list[Op]) -> list[Segment]:

@@ -11,7 +11,7 @@ which nothing can run is a deadlock.
 
 from __future__ import annotations
 
-from ptxemu.analysis.streams import Stream
+from ptxemu.analysis.lane_regions import LaneRegion
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import meets, membermask, only_meets
@@ -117,7 +117,7 @@ class IndependentBuilder(FunctionBuilder):
         self.ctx.prologue.append(f"  store {t} {value}, ptr {slot}, align 64")
         return slot
 
-    def _lane_loops(self) -> dict[Block, Stream]:
+    def _lane_loops(self) -> dict[Block, LaneRegion]:
         return {}
 
     def _body(self, block: Block) -> list[Op]:

@@ -1,4 +1,4 @@
-"""Loops that each lane runs by itself (:mod:`ptxemu.analysis.streams`): scalar code, once for each lane.
+"""Loops that each lane runs by itself (:mod:`ptxemu.analysis.lane_regions`): scalar code, once for each lane.
 
 The ops are lowered as those of a warp whose only lane is on, so that all values are uniform.  Values come in and go out through
 memory, one vector for each, since lanes are indices there.
@@ -9,13 +9,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ptxemu.analysis.lane_regions import LaneRegion, lane_regions
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.streams import Stream, streams
 from ptxemu.analysis.uniformity import UNIFORM, Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
-from ptxemu.ir.ops import Addr, Operand, Reg
+from ptxemu.ir.ops import Addr, Op, Operand, Reg
 from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.core.access import NOTED, note_position
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import SIZES
@@ -31,13 +33,19 @@ ONE_LANE = {None, load, store}
 """Lowerings that are not elementwise and serve one lane as well."""
 
 
-def lane_loops(graph: Graph, uniformity: Uniformity) -> dict[Block, Stream]:
-    """The loops that are to run lane by lane, by their headers."""
-    return {stream.header: stream for stream in streams(graph, uniformity) if _worth(stream)}
+def lane_loops(graph: Graph, uniformity: Uniformity) -> dict[Block, LaneRegion]:
+    """What is to run lane by lane, by the block at which lanes come in."""
+    chosen = [stream for stream in streams(graph, uniformity) if _worth(stream)]
+    return {region.entry: region for region in lane_regions(graph, uniformity, chosen, _serves_one)}
+
+
+def _serves_one(op: Op) -> bool:
+    """Whether the lowering of an op serves one lane as well."""
+    return EFFECTS.get(op.row.lower) in ONE_LANE
 
 
 def _worth(stream: Stream) -> bool:
-    if any(EFFECTS.get(op.row.lower) not in ONE_LANE for op in stream.ops):
+    if not all(map(_serves_one, stream.ops)):
         return False
     size = sum(SIZES.get(op.row.lower, 4) for op in stream.ops if not op.accesses)
     return size <= WORTH * len(stream.gathers)
@@ -49,36 +57,39 @@ def lane_shape(uniformity: Uniformity, operand: Operand) -> Shape | None:
 
 
 class LaneLoopWriter:
-    """Writes one loop in place of its blocks."""
+    """Writes what lanes run one after another in place of its blocks."""
 
-    def __init__(self, builder: FunctionBuilder, stream: Stream) -> None:
+    def __init__(self, builder: FunctionBuilder, region: LaneRegion) -> None:
         self.builder = builder
         self.ctx = builder.ctx
-        self.stream = stream
-        self.ways = [block for block in stream.blocks if stream.exit in block.succs]
+        self.region = region
+        self.place = {block: number for number, block in enumerate(region.blocks)}
+        self.ways = [block for block in region.blocks if region.exit in block.succs]
+        self.space = ""  # that of all accesses, noted before
         self.lane = self.ctx.fresh("lane")
         self.next = self.ctx.new_label("lanes.next")
         self.done = self.ctx.new_label("lanes.done")
-        self.phis = {phi: self.ctx.alloca(self.ctx.storage_type(phi.dst)) for block in stream.blocks for phi in block.phis}
-        self.results = {phi: self._vector(phi.dst) for phi in stream.exit.phis if not self.ctx.is_scalar(phi.dst)}
+        self.phis = {phi: self.ctx.alloca(self.ctx.storage_type(phi.dst)) for block in region.blocks for phi in block.phis}
+        self.results = {phi: self._vector(phi.dst) for phi in region.exit.phis if not self.ctx.is_scalar(phi.dst)}
 
     def write(self) -> None:
         """Where the lanes have come that are to run the loop; goes on to what comes behind it."""
         ctx = self.ctx
-        shared = {reg: ctx.slot(reg) for reg in self.stream.inputs if ctx.is_uniform(reg)}
-        own = {reg: ctx.alloca(ctx.storage_type(reg)) for reg in self.stream.inputs if reg not in shared}
-        begun = [(self.phis[phi], phi.dst, self._spread(phi.dst, self._handed(phi))) for phi in self.stream.header.phis]
+        shared = {reg: ctx.slot(reg) for reg in self.region.inputs if ctx.is_uniform(reg)}
+        own = {reg: ctx.alloca(ctx.storage_type(reg)) for reg in self.region.inputs if reg not in shared}
+        begun = [(self.phis[phi], phi.dst, self._spread(phi.dst, self._handed(phi))) for phi in self.region.entry.phis]
         begun += [(slot, reg, self._spread(reg, ctx.read(reg))) for reg, slot in own.items()]
         mask, left = ctx.active, ctx.alloca(f"i{LANES}")
         ctx.stmt(f"store i{LANES} {ctx.bits_of(mask)}, ptr {left}, align 4")
+        self._note_space()
         ctx.jump(self.next)
         bits = self._next(left)
         with ctx.one_lane(partial(lane_shape, ctx.uniformity), shared | own):
             ctx.forget()
             for slot, reg, lanes in begun:
                 ctx.stmt(f"store {ctx.storage_type(reg)} {self._load(lanes, reg)}, ptr {slot}, align 64")
-            ctx.jump(self._label(self.stream.header))
-            for block in self.stream.blocks:
+            ctx.jump(self._label(self.region.entry))
+            for block in self.region.blocks:
                 self._block(block, bits)
         ctx.start(self.done)
         ctx.forget()
@@ -99,9 +110,17 @@ class LaneLoopWriter:
         ctx.stmt(f"store i{LANES} {ctx.scalar.bin('xor', f'i{LANES}', lanes, bit)}, ptr {left}, align 4")
         return bit
 
+    def _note_space(self) -> None:
+        """What all accesses of a lane have in common for the handler of faults, once before all lanes."""
+        accesses = [op for block in self.region.blocks for op in block.ops if op.accesses]
+        spaces = {op.access.space for op in accesses}
+        if len(spaces) == 1 and not spaces.isdisjoint(NOTED):
+            self.space = spaces.pop()
+            note_position(self.ctx, accesses[0], self.space)
+
     def _leave(self) -> None:
         """All lanes are where the loop leads to."""
-        ctx, builder, exit = self.ctx, self.builder, self.stream.exit
+        ctx, builder, exit = self.ctx, self.builder, self.region.exit
         for phi in exit.phis:
             if phi in self.results:
                 stored = _stored(ctx, phi.dst)
@@ -111,7 +130,7 @@ class LaneLoopWriter:
                 value = ctx.handed_over(phi.args[next(iter(self.ways))], phi.dst)
             builder.give(phi, value, ctx.active, others=True)
         builder.add_waiting(exit, ctx.active, others=True)
-        ctx.jump(builder.after(self.stream.blocks[-1]))
+        ctx.jump(builder.after(self.region.blocks[-1]))
 
     # -- values
 
@@ -157,6 +176,7 @@ class LaneLoopWriter:
         ctx = self.ctx
         ctx.start(self._label(block))
         ctx.forget()
+        ctx.noted_space = self.space
         ctx.active, ctx.active_bits = ctx.mask_from_bits(bit), bit
         for phi in block.phis:
             kind = ctx.storage_type(phi.dst)
@@ -178,9 +198,9 @@ class LaneLoopWriter:
                 ctx.stmt(f"store {ctx.storage_type(phi.dst)} {value}, ptr {self.phis[phi]}, align 64")
             elif phi in self.results:
                 self._store(self.results[phi], phi.dst, ctx.handed_over(phi.args[block], phi.dst))
-        if succ is self.stream.header:
+        if succ in self.region.headers and self.place[succ] <= self.place[block]:
             poll_stop(ctx)
-        ctx.jump(self.next if succ is self.stream.exit else self._label(succ))
+        ctx.jump(self.next if succ is self.region.exit else self._label(succ))
 
 
 def _stored(ctx: Context, reg: Reg) -> str:

@@ -74,7 +74,8 @@ def survivors_of(graphs: Sequence[Graph], uniformity: Uniformity) -> Survivors |
 def _strided(kernel: Graph, uniformity: Uniformity) -> list[Loop]:
     """The loops in which warps give way."""
     found = strided(kernel, uniformity)
-    lane_by_lane = lane_loops(kernel, uniformity) if found else {}
+    regions = lane_loops(kernel, uniformity).values() if found else ()
+    lane_by_lane = {header for region in regions for header in region.headers}
     return [loop for loop in found if loop.header not in lane_by_lane and not any(map(_waits, loop.blocks))]
 
 
