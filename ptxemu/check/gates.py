@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from ptxemu.isa.special import GATES
 from ptxemu.isa.table import Row
@@ -14,8 +14,15 @@ OPERANDS = {"|": "a second destination", "+": "an optional operand"}
 INDIRECT = "*"  # given: a texture, sampler or surface by a handle in a register
 INDIRECT_NEEDS = (3, 1), 20
 UNSYNCED_VERSION, UNSYNCED_TARGET = (6, 4), 70  # that have no warp instructions without .sync
-BLACKWELL = range(100, 110)
 HOPPER, ADA_VERSION = 90, (8, 1)  # sm_89 got its instructions later than sm_90
+
+# What a flag of a row leaves of the targets with a suffix, and what to name in a message.
+EXCLUSIVE: dict[str, tuple[Container[int], str]] = {
+    "hopper": ((HOPPER,), "sm_90a"),
+    "blackwell": (range(100, 110), "sm_100a or sm_103a"),
+    "bytes": ((107, 120, 121), "sm_107f or sm_120f"),
+    "rubin": ((107,), "sm_107f"),
+}
 
 
 def gate_errors(row: Row, mods: dict[str, str], gates: Gates, given: Iterable[str] = ()) -> list[str]:
@@ -49,10 +56,9 @@ def _special(row: Row, version: tuple[int, int], target: int, suffix: str) -> li
     """Gates that are not a least version and target."""
     if "accelerated" in row.flags and not suffix:
         return [f"this form of '{row.opcode}' needs a target with the suffix a or f, such as sm_{target}a"]
-    if "blackwell" in row.flags and target not in BLACKWELL:
-        return [f"this form of '{row.opcode}' needs sm_100a or sm_103a (.target is sm_{target}{suffix})"]
-    if "hopper" in row.flags and target != HOPPER:
-        return [f"'{row.opcode}' exists on sm_90a only (.target is sm_{target}{suffix})"]
+    for flag, (targets, name) in EXCLUSIVE.items():
+        if flag in row.flags and target not in targets:
+            return [f"this form of '{row.opcode}' needs {name} (.target is sm_{target}{suffix})"]
     if "unsynced" in row.flags and version >= UNSYNCED_VERSION and target >= UNSYNCED_TARGET:
         return [f"'{row.opcode}' without '.sync' exists before PTX 6.4 or before sm_70 only"]
     if "ada" in row.flags and target < HOPPER and version < ADA_VERSION:

@@ -55,7 +55,7 @@ def _sized(form: Candidate, kind: ScalarType, index: int) -> bool:
     traits = form.row.traits
     if not traits.isdisjoint({f"unsized:{index}", f"unsized:{kind.kind}"}):
         return False
-    return not form.typed or kind.name in ("bf16", "bf16x2") or not traits.isdisjoint({"sized", f"sized:{index}"})
+    return not form.typed or not traits.isdisjoint({"sized", f"sized:{index}"})
 
 
 def _composed(form: Candidate, kind: ScalarType) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ptxemu.interpreter import arithmetic
-from ptxemu.lower.core.emit import Emitter, FunctionEmitter, Words
+from ptxemu.lower.core.emit import FunctionEmitter, Words
 from ptxemu.lower.core.float_bits import FLOAT_BITS, width
 
 BITCAST = re.compile(r"bitcast (.+) (\S+) to (.+)")
@@ -127,8 +127,8 @@ class Evaluator(FunctionEmitter):
     def intrinsic(self, name: str, t: str, *args: str, ret: str | None = None, extra: str = "") -> str:
         return self._each([(t, a) for a in args], lambda *xs: _intrinsic(name, t, xs, ret or t))
 
-    def outlined(self, name: str, build: Callable[[Emitter, str], str], t: str, x: str, result: str) -> str:
-        return build(self, self.value(t, x))
+    def outlined(self, name: str, build: Callable[..., str], t: str, result: str, *values: str) -> str:
+        return build(self, *(self.value(t, value) for value in values))
 
     def element_of(self, name: str, words: Words, index: str) -> str:
         return self._each([("i32", index)], lambda x: f"{words}[{x}]")

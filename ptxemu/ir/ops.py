@@ -132,7 +132,7 @@ def items_of(operand: Operand) -> tuple[Operand, ...]:
 OWN_OR_CONSTANT = frozenset({"const", "param", "local"})
 """State spaces in which no other thread writes."""
 
-STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "mmio"})
+STRONG = frozenset({"volatile", "relaxed", "acquire", "release"})
 """Modifiers of accesses in which other threads may take part at the same time."""
 
 Operand = Reg | Imm | SReg | SymRef | Addr | Vec

@@ -56,12 +56,14 @@ def _rows() -> list[ScalarType]:
         ScalarType("f32x2", "packed", 64, "i64"),
         ScalarType("u16x2", "packed", 32, "i32"),
         ScalarType("s16x2", "packed", 32, "i32"),
+        ScalarType("u8x4", "packed", 32, "i32"),
+        ScalarType("s8x4", "packed", 32, "i32"),
         ScalarType("e4m3", "packed", 8, "i8"),
         ScalarType("e5m2", "packed", 8, "i8"),
         ScalarType("e2m1x2", "packed", 8, "i8"),
         ScalarType("e2m1x4", "packed", 16, "i16"),
     ]
-    rows += [ScalarType(f"{name}x2", "packed", 16, "i16") for name in ("e4m3", "e5m2", "e2m3", "e3m2", "ue8m0")]
+    rows += [ScalarType(f"{name}x2", "packed", 16, "i16") for name in ("e4m3", "e5m2", "e2m3", "e3m2", "ue8m0", "s2f6", "ue5m3")]
     rows += [ScalarType(f"{name}x4", "packed", 32, "i32") for name in ("e4m3", "e5m2", "e2m3", "e3m2")]
     rows += [ScalarType(name, "opaque", 64, "i64") for name in OPAQUE]
     return rows

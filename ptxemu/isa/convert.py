@@ -91,15 +91,38 @@ def _tensor_floats() -> None:
 def _narrow_floats() -> None:
     """The formats of eight bits and fewer, always in pairs."""
     eight, small = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
-    for types, from_half, ptx, sm in ((eight, eight, "7.8", 89), (small, "e2m1x2", "8.6", 100)):
-        flags = "accelerated" if types == small else "ada"
+    newer = partial(cvt, sm=100, flags="accelerated")
+    for types, ptx, sm, flags in ((eight, "7.8", 89, "ada"), (small, "8.6", 100, "accelerated")):
         cvt(f"round=rn satfinite relu? dtype={types} atype=f32", PAIR, lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
-        cvt(f"round=rn satfinite relu? dtype={from_half} atype=f16x2", lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
         cvt(f"round=rn relu? dtype=f16x2 atype={types}", lower="cvt.from_narrow", ptx=ptx, sm=sm, flags=flags)
-    scale = partial(cvt, ptx="8.6", sm=100, flags="accelerated")
+    cvt(f"round=rn satfinite relu? dtype={eight} atype=f16x2", lower="cvt.to_narrow", ptx="7.8", sm=89, flags="ada")
+    for pair, source in ((small, "f16x2"), (f"{eight},{small}", "bf16x2")):
+        newer(f"round=rn satfinite relu? dtype={pair} atype={source}", lower="cvt.to_narrow", ptx="9.1")
+    newer(f"round=rn relu? dtype=bf16x2 atype={eight},{small}", lower="cvt.from_narrow", ptx="9.2")
+    scale = partial(newer, ptx="8.6")
     scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32", PAIR, lower="cvt.to_scale")
     scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=bf16x2", "d:dtype, a:b32", lower="cvt.to_scale")
     scale("round=rn dtype=bf16x2 atype=ue8m0x2", "d:b32, a:atype", lower="cvt.from_scale")
+
+
+def _unsupported() -> None:
+    """Scaled, saturating and fixed-point forms, and those of sm_107, of which no exact description is public."""
+    newer = partial(cvt, lower=UNSUPPORTED, sm=100, flags="accelerated")
+    small = "e4m3x2,e5m2x2,e2m1x2,e2m3x2,e3m2x2"
+    scaled = "scaled=scaled::n2::ue8m0"
+    newer(f"round=rn satfinite relu? dtype=bf16x2 atype={small}", ptx="9.2")
+    newer(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype={small}", "d:dtype, a:atype, e:b16", ptx="9.2")
+    for operands, source in ((PAIR, "f32"), (ONE, "bf16x2")):
+        newer(f"round=rn satfinite relu? dtype=s2f6x2 atype={source}", operands, ptx="9.1")
+        newer(f"round=rn satfinite relu? {scaled} dtype=s2f6x2 atype={source}", f"{operands}, e:b16", ptx="9.1")
+    newer("round=rn satfinite? relu? dtype=bf16x2 atype=s2f6x2", ptx="9.1")
+    newer(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype=s2f6x2", "d:dtype, a:atype, e:b16", ptx="9.1")
+    rubin = partial(cvt, lower=UNSUPPORTED, sm=107, ptx="9.4", flags="accelerated rubin")
+    for operands, source in ((PAIR, "f32"), (ONE, "f16x2,bf16x2")):
+        rubin(f"round=rn,rz satfinite relu? dtype=ue5m3x2 atype={source}", operands)
+        rubin(f"round=rz satfinite relu? pzo? dtype={small} atype={source}", operands)
+        rubin(f"round=rn satfinite relu? pzo dtype={small} atype={source}", operands)
+    rubin("round=rn relu? dtype=f16x2,bf16x2 atype=ue5m3x2")
 
 
 def _stochastic() -> None:
@@ -116,6 +139,7 @@ _floats()
 _brain_floats()
 _tensor_floats()
 _narrow_floats()
+_unsupported()
 _stochastic()
 
 traits("relaxed specials", "cvt")

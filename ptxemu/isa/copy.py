@@ -64,7 +64,12 @@ for _ops, _types in _GLOBAL:
 _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz type=f16,bf16",
      f"{SIDES}, {SIZE}, policy:u64?hint", lower="bulk_reduce", does=_REDUCES)  # fmt: skip
 
-# ---------------------------------------------------------------- tensor maps are not supported
+# ---------------------------------------------------------------- what is recognised only
+
+_row(f"async bulk dst=shared::cta src=global {BYTES} ignore_oob {HINT}",
+     f"{SIDES}, {SIZE}, left:u32, right:u32, [m]@dst:b64, policy:u64?hint", ptx="9.2", lower=UNSUPPORTED)  # fmt: skip
+_row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz type=f32",
+     f"{SIDES}, {SIZE}, policy:u64?hint", ptx="9.4", lower=UNSUPPORTED)  # fmt: skip
 
 _DIM = "dim=1d,2d,3d,4d,5d"
 _LOAD = "load?=tile,tile::gather4,im2col,im2col::w,im2col::w::128"

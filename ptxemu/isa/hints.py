@@ -43,6 +43,6 @@ row("setmaxnreg", "mode=inc,dec sync aligned type=u32", "immcount:u32(24..256/8)
 
 traits("opaque:surfref", "discard")
 traits("address64 named opaque:surfref", "applypriority")
-traits("integer composed", "createpolicy")
+traits("integer", "createpolicy")
 name_words("fractional range cvt", "createpolicy")
 name_words("inc dec", "setmaxnreg")

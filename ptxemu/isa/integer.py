@@ -17,7 +17,17 @@ CARRY_GATES = "cc&u64@4.3@20 cc&s64@4.3@20"
 for opcode in ("add", "sub"):
     row(opcode, ALL, "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)
     row(opcode, "sat type=s32", "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)
-row("add", "type=u16x2,s16x2", "d:type, a:type, b:type", ptx="8.0", sm=90, lower="add.int2", chapter=ARITHMETIC)
+row("add", "type=u16x2,s16x2", "d:type, a:type, b:type", ptx="8.0", sm=90, lower="add.packed", chapter=ARITHMETIC)
+packed = partial(row, ptx="9.2", sm=107, flags="accelerated bytes", chapter=ARITHMETIC)
+for opcode in ("add", "sub"):
+    packed(opcode, "sat? type=u8x4,s8x4", "d:type, a:type, b:type", lower=f"{opcode}.packed")
+packed("add", "sat type=u16x2,s16x2", "d:type, a:type, b:type", lower="add.packed")
+packed("add", "sat type=u32", "d:type, a:type, b:type", lower="add.int")
+packed("neg", "type=s8x4", "d:type, a:type", lower="neg.packed")
+for opcode in ("min", "max"):
+    packed(opcode, "type=u8x4", "d:type, a:type, b:type", lower=f"{opcode}.packed")
+    packed(opcode, "relu? type=s8x4", "d:type, a:type, b:type", lower=f"{opcode}.packed")
+row("clmad", "mode=hi,lo type=u64", "d:type, a:type, b:type, c:type", ptx="9.3", sm=80, chapter=ARITHMETIC)
 
 row("mul", "mode=hi,lo " + ALL, "d:type, a:type, b:type", lower="mul.int", chapter=ARITHMETIC)
 row("mul", "mode=wide type=u16,u32,s16,s32", "d:wide(type), a:type, b:type", lower="mul.int", chapter=ARITHMETIC)
@@ -41,14 +51,14 @@ row("neg", "type=s16,s32,s64", "d:type, a:type", lower="neg.int", chapter=ARITHM
 for opcode in ("min", "max"):
     row(opcode, ALL, "d:type, a:type, b:type", lower=f"{opcode}.int", chapter=ARITHMETIC)
     row(opcode, "relu type=s32", "d:type, a:type, b:type", ptx="8.0", sm=90, lower=f"{opcode}.int", chapter=ARITHMETIC)
-    row(opcode, "type=u16x2", "d:type, a:type, b:type", ptx="8.0", sm=90, lower=f"{opcode}.int2", chapter=ARITHMETIC)
+    row(opcode, "type=u16x2", "d:type, a:type, b:type", ptx="8.0", sm=90, lower=f"{opcode}.packed", chapter=ARITHMETIC)
     row(
         opcode,
         "relu? type=s16x2",
         "d:type, a:type, b:type",
         ptx="8.0",
         sm=90,
-        lower=f"{opcode}.int2",
+        lower=f"{opcode}.packed",
         chapter=ARITHMETIC,
     )
 

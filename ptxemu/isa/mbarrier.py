@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxemu.isa.table import row
+from ptxemu.isa.table import UNSUPPORTED, row
 from ptxemu.isa.traits import name_words, traits
 
 CHAPTER = "Parallel Synchronization and Communication Instructions"
@@ -14,6 +14,7 @@ ANY = "space?=shared,shared::cta,shared::cluster"
 GATES = "shared::cta@7.8@80 cluster@8.0@90 "
 RELAXED = "relaxed@8.6@90"  # of arrivals and waits; transactions are always relaxed
 COUNTED = "+count@7.8@90"
+LAYOUT, PRIMARY = "layout::v0@9.3@90", "phase_type::primary@9.3@90"
 COUNT = "count:u32<1..4294967295>"
 ORDERS = ("", "sem={} scope=cta,cluster ")  # both or neither
 
@@ -36,7 +37,12 @@ def _arrivals(name: str) -> None:
         _row(f"{name} noComplete {sem}{OWN} type=b64", f"d_:type, [a]:type, {COUNT}", ptx="8.0" if sem else "7.0", does=ARRIVES)
 
 
-_row(f"init {OWN} type=b64", "[a]:type, count:u32", does="writes mbarrier [a]")
+_row(f"init {OWN} layout?=layout::v0 type=b64", "[a]:type, count:u32", does="writes mbarrier [a]", gates=LAYOUT)
+for _operation, _layouts, _operands in (
+    ("init", "layout::v1", "[a]:type, count:u32"), ("check_layout", "layout::v0,layout::v1", "d:pred, [a]:type"),
+):  # fmt: skip
+    row("mbarrier", f"{_operation} {OWN} layout={_layouts} type=b64", _operands, ptx="9.3", sm=90, lower=UNSUPPORTED,
+        chapter=CHAPTER)  # fmt: skip
 _row(f"inval {OWN} type=b64", "[a]:type", does="writes mbarrier [a]")
 _arrivals("arrive")
 _arrivals("arrive_drop")
@@ -47,11 +53,12 @@ for _order in ORDERS:
     _sem = _order.format("acquire,relaxed")
     for _name, _hint, _least, _target in (("test_wait", "", "7.0", 80), ("try_wait", ", hint:u32?", "7.8", 90)):
         _least = "8.0" if _sem else _least
-        _row(f"{_name} {_sem}{OWN} type=b64", f"d:pred, [a]:type, state:type{_hint}", ptx=_least, sm=_target,
-             lower="mbarrier_wait", does=WAITS)  # fmt: skip
-        _row(f"{_name} parity {_sem}{OWN} type=b64", f"d:pred, [a]:type, phase:u32<0..1>{_hint}", ptx=max(_least, "7.1"),
-             sm=_target, lower="mbarrier_wait", does=WAITS)  # fmt: skip
-_row("pending_count type=b64", "d:u32, state:u64", lower="mbarrier_pending_count", does="pure")
+        _phase = f"{_sem}{OWN} phase?=phase_type::primary type=b64"
+        _row(f"{_name} {_phase}", f"d:pred, [a]:type, state:type{_hint}", ptx=_least, sm=_target,
+             lower="mbarrier_wait", does=WAITS, gates=f"{RELAXED} {PRIMARY}")  # fmt: skip
+        _row(f"{_name} parity {_phase}", f"d:pred, [a]:type, phase:u32<0..1>{_hint}", ptx=max(_least, "7.1"),
+             sm=_target, lower="mbarrier_wait", does=WAITS, gates=f"{RELAXED} {PRIMARY}")  # fmt: skip
+_row("pending_count layout?=layout::v0 type=b64", "d:u32, state:u64", lower="mbarrier_pending_count", does="pure", gates=LAYOUT)
 
 traits("integer named sized", "mbarrier")
-name_words("init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait parity pending_count", "mbarrier")
+name_words("init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait parity pending_count check_layout", "mbarrier")

@@ -68,10 +68,15 @@ for _global, _space, _vec, _ptx, _sm in (
         _load(f"space=global nc cop?=ca,cg,cs {_hints} {_vec}", ptx=_ptx, sm=_sm)
         _load(f"space=global nc {_evict}{_hints} {_vec}", ptx=_ptx, sm=_sm)
         _store(f"sem?=weak {_space} {_evict}{HINT} {_vec}", ptx=_least[0], sm=_least[1])
-row("ld", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, does=READS,
-    chapter=CHAPTER, gates="b128@8.4@70")  # fmt: skip
-row("st", f"sem=mmio relaxed scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, does=WRITES,
-    chapter=CHAPTER, gates="b128@8.4@70")  # fmt: skip
+# Volatile is of no effect in memory that one thread has.
+_load(f"sem=volatile space=local vec?=v2,v4 {TYPES}", ptx="9.1")
+_store(f"sem=volatile space=local vec?=v2,v4 {TYPES}", ptx="9.1")
+_load("space?=global proxy=proxy::readonly vec?=v2,v4 " + TYPES.replace(",b128", ""), ptx="9.4", sm=90)
+_load("space=global nc proxy=proxy::readonly vec?=v2,v4 " + TYPES.replace(",b128", ""), ptx="9.4", sm=90)
+row("ld", f"mmio sem=relaxed,acquire scope=sys space?=global {TYPES}", "d:type, [a]:type", ptx="8.2", sm=70, does=READS,
+    chapter=CHAPTER, gates="b128@8.4@70 acquire@9.3@70")  # fmt: skip
+row("st", f"mmio sem=relaxed,release scope=sys space?=global {TYPES}", "[a]:type, v:type", ptx="8.2", sm=70, does=WRITES,
+    chapter=CHAPTER, gates="b128@8.4@70 release@9.3@70")  # fmt: skip
 
 row("ldu", f"space?=global vec?=v2,v4 {TYPES}", "d:type*vec, [a]:type", ptx="2.0", lower="ld", does=READS,
     chapter=CHAPTER)  # fmt: skip
@@ -79,6 +84,8 @@ _ASYNC = "b32,b64,u32,u64,s32,s64,f32,f64"
 row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes vec?=v2,v4 "
     f"type={_ASYNC}", "[a]:type, v:type*vec, [m]:b64", ptx="8.1", sm=90, lower="st_async", flags="widened",
     does=f"{WRITES}, updates mbarrier [m]", chapter=CHAPTER)  # fmt: skip
+row("st", "async sem?=weak space?=shared,shared::cta,shared::cluster completion=mbarrier::complete_tx::bytes type=b128",
+    "[a]:type, v:type, [m]:b64", ptx="9.2", sm=90, lower=UNSUPPORTED, flags="widened", chapter=CHAPTER)  # fmt: skip
 row("st", f"async mmio? sem=release scope=gpu,sys space?=global type=b16,u16,s16,{_ASYNC}", "[a]:type, v:type",
     ptx="8.7", sm=100, lower="st_async", does=WRITES, chapter=CHAPTER)  # fmt: skip
 row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)", ptx="8.6", sm=100, lower="st_bulk",
@@ -86,6 +93,7 @@ row("st", "bulk sem?=weak space?=shared::cta", "[a]:, size:u64, immzero:u64(0)",
 
 prefetch = partial(row, "prefetch", does="nothing", chapter=CHAPTER)
 prefetch("space?=global,local level=L1,L2", "[a]:", ptx="2.0", sm=20)
+prefetch("space?=global valid_addr level=L1::32B", "[a]:", ptx="9.4", sm=90)
 prefetch("space?=global level=L2::evict_last,L2::evict_normal", "[a]:", ptx="7.4", sm=80)
 prefetch("space?=const,param level=tensormap", "[a]:", ptx="8.0", sm=90, flags="widened")
 row("prefetchu", "level=L1", "[a]@global:", ptx="2.0", sm=20, lower="prefetch", does="nothing", chapter=CHAPTER)

@@ -45,6 +45,9 @@ for _forms, _name, _orders, _operands in (
             _counted = _operands if "vec" in _form else _operands.replace("*vec", "")
             _row("multimem", f"{_name} {_order} space?=global {_form}", _counted, _ptx, _sm, MOVEMENT, _flags)
 
+for _name, _form in (("st", "type=b32,b64,u32,u64,s32,s64,f32,f64"), ("red", "op=add type=u32,s32,u64,s64")):
+    _row("multimem", f"{_name} async sem=release scope=gpu,sys space?=global {_form}", "[a]:type, v:type", "9.3", 100, MOVEMENT)
+
 # ---------------------------------------------------------------- tensormap
 
 _FIELDS = (
@@ -115,6 +118,12 @@ _wgmma("s32", "atype=b1 btype=b1 op=and popc", 256, INTEGER_COLUMNS, "0", "")
 # ---------------------------------------------------------------- tcgen05
 
 row("tcgen05", "...", "...", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="accelerated", chapter=MATRIX)
+
+# ---------------------------------------------------------------- fabric, compression
+
+row("fabric", "...", "...", ptx="9.3", sm=100, lower=UNSUPPORTED, chapter="9.7.11 Fabric Instructions")
+for _opcode in ("spcompress", "spdecompress"):
+    row(_opcode, "...", "...", ptx="9.4", sm=107, lower=UNSUPPORTED, flags="accelerated rubin", chapter=MATRIX)
 
 name_words("ld_reduce st red", "multimem")
 name_words("replace cp_fenceproxy", "tensormap")

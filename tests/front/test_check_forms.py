@@ -97,7 +97,7 @@ def atom_line(row: dict[str, str]) -> str:
 def test_atom_forms() -> None:
     rows = read("ptxas_atom_forms")
     assert len(rows) == 14548
-    expect([atom_line(row) for row in rows], [row["accepted"] == "yes" for row in rows])
+    expect([atom_line(row) for row in rows], [row["accepted"] == "yes" for row in rows], strict=True)
 
 
 def version_key(row: dict[str, str]) -> tuple[tuple[int, int], int]:

@@ -1,4 +1,4 @@
-"""Strict mode agrees with ptxas 13.0 on thousands of small modules (``tests/front/oracle`` recorded its verdicts)."""
+"""Strict mode agrees with ptxas 13.5 on thousands of small modules (``tests/front/oracle`` recorded its verdicts)."""
 
 from __future__ import annotations
 

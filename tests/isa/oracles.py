@@ -27,7 +27,8 @@ from tests.support.elementwise_oracle import clamp as clamp_integer
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 INTEGRAL = ("rni", "rzi", "rmi", "rpi")
-SPECIAL_BITS = {"pred": 1, "tf32": 32, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "u16x2": 32, "s16x2": 32, "bf16": 16}
+SPECIAL_BITS = {"pred": 1, "tf32": 32, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "u16x2": 32, "s16x2": 32, "u8x4": 32, "s8x4": 32,
+                "bf16": 16}  # fmt: skip
 ONES = {"u16": 0xFFFF, "s16": 0xFFFF, "u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000}
 ORDER: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
@@ -73,10 +74,18 @@ def join(items: Sequence[int], bits: int) -> int:
     return sum((item & ((1 << bits) - 1)) << bits * i for i, item in enumerate(items))
 
 
-def pairwise(type: str, f: Callable[..., int], *xs: int) -> int:
-    """``f`` on the halves of packed operands."""
+def partwise(type: str, f: Callable[..., int], *xs: int) -> int:
+    """``f`` on the numbers of a type in operands of 32 bits."""
     bits = bits_of(type)
-    return join([f(*items) for items in zip(*(parts(x, type, 2) for x in xs), strict=True)], bits)
+    return join([f(*items) for items in zip(*(parts(x, type, 32 // bits) for x in xs), strict=True)], bits)
+
+
+def carryless(a: int, b: int) -> int:
+    """The product of polynomials over GF(2)."""
+    product = 0
+    for i in range(b.bit_length()):
+        product ^= (a << i) * (b >> i & 1)
+    return product
 
 
 def wrap(x: int, type: str) -> int:

@@ -45,6 +45,9 @@ NARROW = {
 }  # fmt: skip
 
 
+PAIRS = {"f16x2": F16, "bf16x2": BF16}
+
+
 @cache
 def values(name: str) -> list[Fraction]:
     """The numbers by pattern, which is their order."""
@@ -75,33 +78,34 @@ def to_narrow(name: str, source: Format, x: int, mods: Sequence[str]) -> int:
     return pattern | (1 << (f.bits - 1) if source.is_negative(x) else 0)
 
 
-def narrow_pair(target: str, mods: Sequence[str], *xs: int) -> int:
-    """Two f32, or one f16x2, to a pair of a narrow format."""
+def narrow_pair(target: str, mods: Sequence[str], *xs: int, packed: str = "f16x2") -> int:
+    """Two f32, or one register of a packed type, to a pair of a narrow format."""
     name = target[:-2]
-    source = F32 if len(xs) == 2 else F16
+    source = F32 if len(xs) == 2 else PAIRS[packed]
     upper, lower = xs if len(xs) == 2 else (xs[0] >> 16, xs[0] & 0xFFFF)
     size = 4 if name == "e2m1" else 8
     return to_narrow(name, source, upper, mods) << size | to_narrow(name, source, lower, mods)
 
 
-def from_narrow(name: str, x: int, mods: Sequence[str]) -> int:
-    """The f16 pattern of a narrow one."""
+def from_narrow(name: str, x: int, mods: Sequence[str], target: Format = F16) -> int:
+    """The pattern of 16 bits of a narrow one."""
     f = NARROW[name]
     sign = x >> (f.bits - 1) & 1
     magnitude = x & ((1 << (f.bits - 1)) - 1)
     if magnitude == f.infinity:
-        pattern = F16.infinity
+        pattern = target.infinity
     elif magnitude >= f.patterns:
         return CANONICAL
     else:
-        pattern = F16.round(f.value(magnitude))
+        pattern = target.round(f.value(magnitude))
     return 0 if sign and "relu" in mods else pattern | sign << 15
 
 
-def half_pair(source: str, mods: Sequence[str], x: int) -> int:
-    """f16x2 from a pair of a narrow format."""
+def half_pair(source: str, mods: Sequence[str], x: int, packed: str = "f16x2") -> int:
+    """A packed type of two times 16 bits from a pair of a narrow format."""
     size = 4 if source == "e2m1x2" else 8
-    return from_narrow(source[:-2], x >> size, mods) << 16 | from_narrow(source[:-2], x & ((1 << size) - 1), mods)
+    upper, lower = (from_narrow(source[:-2], field, mods, PAIRS[packed]) for field in (x >> size, x & ((1 << size) - 1)))
+    return upper << 16 | lower
 
 
 def to_scale(source: Format, x: int, mods: Sequence[str]) -> int:

@@ -15,6 +15,8 @@ from ptxemu.ir.types import TYPES
 from ptxemu.isa.operands import OperandPattern
 from ptxemu.isa.table import Row
 
+NEWEST = "9.5"  # version of PTX
+
 NAMES = ("p", "b", "h", "r", "d", "q", "f", "g", "e", "ee", "u", "s", "du", "ds")
 KINDS = ("pred", "b8", "b16", "b32", "b64", "b128", "f32", "f64", "f16", "f16x2", "u32", "s32", "u64", "s64")
 REGISTER = re.compile(r"%([a-z]+)\d")
@@ -54,9 +56,8 @@ def drawn(rng: random.Random, row: Row) -> Form:
     ]
     mods = {qualifier.name: word for qualifier, word in qualifiers}
     patterns = [one for one in row.operands if (one.when in mods if one.when else not one.optional or rng.random() < 0.5)]
-    return Form(
-        row, tuple(word for _, word in qualifiers), tuple(_operand(rng, one, mods) for one in patterns), "9.0", _target(row, mods)
-    )
+    operands = tuple(_operand(rng, one, mods) for one in patterns)
+    return Form(row, tuple(word for _, word in qualifiers), operands, NEWEST, _target(row, mods))
 
 
 def _target(row: Row, mods: dict[str, str]) -> str:

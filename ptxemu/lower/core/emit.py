@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ptxemu.ir.numerics import numerics_of
 from ptxemu.ir.ops import Op
@@ -188,16 +188,22 @@ class Emitter(ABC):
         self.stmt(f"call void @{function}({', '.join(leading + pointers)})")
         return self.inst(f"load {self.ty(result)}, ptr {out}, align 64") if result and out else ""
 
-    def outlined(self, name: str, build: Callable[[Emitter, str], str], t: str, x: str, result: str) -> str:
-        """``build`` of a value of scalar type ``t``, as a function of its own, which the module has once for each width."""
+    def outlined(self, name: str, build: Callable[..., str], t: str, result: str, *values: str) -> str:
+        """``build`` of values of scalar type ``t``, as a function of its own, which the module has once for each width."""
         function, width = f"{name}.{self.lanes}", self.ty(result)
+        names = [f"%x{i}" for i in range(len(values))]
         if function not in self.declarations:
             body = FunctionEmitter(self.lanes)
             body.target, body.declarations = self.target, self.declarations
-            value = build(body, "%x")
+            value = build(body, *names)
             lines = "\n".join([*body.lines, f"  ret {width} {value}"])
-            self.declare(function, f"define internal {width} @{function}({self.ty(t)} %x) noinline nounwind {{\n{lines}\n}}")
-        return self.inst(f"call {width} @{function}({self.ty(t)} {x})")
+            self.declare(
+                function, f"define internal {width} @{function}({self._typed(t, names)}) noinline nounwind {{\n{lines}\n}}"
+            )
+        return self.inst(f"call {width} @{function}({self._typed(t, values)})")
+
+    def _typed(self, t: str, values: Iterable[str]) -> str:
+        return ", ".join(f"{self.ty(t)} {value}" for value in values)
 
     def element_of(self, name: str, words: Words, index: str) -> str:
         """The element of a constant table of i32 at an i32, which must be inside."""

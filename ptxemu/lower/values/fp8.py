@@ -16,13 +16,14 @@ SCALE_NAN = 0xFF
 
 @dataclass(frozen=True)
 class Narrow:
-    """A format: ``largest`` finite pattern, what NaN becomes, and the least pattern that is NaN if there is one."""
+    """A format: ``largest`` finite pattern, what NaN becomes; the least that is NaN, and infinity, where there are such."""
 
     exponent: int
     mantissa: int
     largest: int
     nan: int
     least_nan: int | None = None
+    infinity: int | None = None
 
     @property
     def bits(self) -> int:
@@ -44,7 +45,7 @@ class Narrow:
 
 FORMATS = {
     "e4m3x2": Narrow(4, 3, 0x7E, 0x7F, 0x7F),
-    "e5m2x2": Narrow(5, 2, 0x7B, 0x7F, 0x7D),
+    "e5m2x2": Narrow(5, 2, 0x7B, 0x7F, 0x7D, 0x7C),
     "e2m3x2": Narrow(2, 3, 0x1F, 0x1F),
     "e3m2x2": Narrow(3, 2, 0x1F, 0x1F),
     "e2m1x2": Narrow(2, 1, 0x07, 0x07),
@@ -107,19 +108,36 @@ def narrow(e: Emitter, f: Narrow, x: str, relu: bool) -> str:
 
 @elementwise("cvt.to_narrow", size=8)
 def to_narrow(e: Emitter, op: Op, *xs: str) -> str:
-    """Two f32, or an f16x2, to a pair: the first (or upper) in the upper field."""
+    """Two f32, or an f16x2 or bf16x2, to a pair: the first (or upper) in the upper field."""
     f = FORMATS[op.mods["dtype"]]
-    pair = (narrow(e, f, x, "relu" in op.mods) for x in _upper_and_lower(e, "half", xs))
+    source = "bfloat" if op.mods["atype"] == "bf16x2" else "half"
+    pair = (narrow(e, f, x, "relu" in op.mods) for x in _upper_and_lower(e, source, xs))
     return _joined(e, op, pair, f.container)
 
 
-def _half_pattern(e: Emitter, f: Narrow, x: str, relu: bool) -> str:
-    """A pattern of ``f`` as the f16 it equals, in an i32. Scaling by a power of two makes up for the bias, subnormals too."""
+def _half_of(e: Emitter, value: str) -> str:
+    """The pattern of the f16 that equals a float, in an i32."""
+    return e.cast("zext", "i16", to_bits(e, "half", convert_float(e, value, "float", "half", "rn")), "i32")
+
+
+def _brain_of(e: Emitter, value: str) -> str:
+    """The pattern of the bf16 that equals a float."""
+    return e.bin("lshr", "i32", to_bits(e, "float", value), e.int(32, 16))
+
+
+WIDER = {"f16x2": (_half_of, 0x7C00), "bf16x2": (_brain_of, 0x7F80)}  # how to make a pattern of 16 bits, and infinity
+
+
+def _wider(e: Emitter, f: Narrow, target: str, x: str, relu: bool) -> str:
+    """A pattern of ``f`` as the f16 or bf16 it equals, in an i32. A power of two makes up for the bias, of subnormals too."""
+    pattern, infinity = WIDER[target]
     magnitude = e.bin("and", "i32", x, e.int(32, f.sign - 1))
     placed = from_bits(e, "float", e.bin("shl", "i32", magnitude, e.int(32, 23 - f.mantissa)))
     value = e.bin("fmul", "float", placed, e.f32(2.0 ** (127 - f.bias)))
     sign = e.bin("shl", "i32", e.bin("and", "i32", x, e.int(32, f.sign)), e.int(32, 16 - f.bits))
-    half = e.cast("zext", "i16", to_bits(e, "half", convert_float(e, value, "float", "half", "rn")), "i32")
+    half = pattern(e, value)
+    if f.infinity is not None:
+        half = e.select(e.icmp("eq", "i32", magnitude, e.int(32, f.infinity)), "i32", e.int(32, infinity), half)
     if relu:
         result = e.select(e.icmp("eq", "i32", sign, e.int(32, 0)), "i32", half, e.int(32, 0))
     else:
@@ -133,7 +151,8 @@ def _half_pattern(e: Emitter, f: Narrow, x: str, relu: bool) -> str:
 @elementwise("cvt.from_narrow", size=8)
 def from_narrow(e: Emitter, op: Op, x: str) -> str:
     f = FORMATS[op.mods["atype"]]
-    halves = (_half_pattern(e, f, field, "relu" in op.mods) for field in _fields(e, op, x, f.container))
+    target, relu = op.mods["dtype"], "relu" in op.mods
+    halves = (_wider(e, f, target, field, relu) for field in _fields(e, op, x, f.container))
     return _joined(e, op, halves, 16)
 
 

@@ -20,14 +20,25 @@ def extend(e: Emitter, kind: ScalarType, x: str, target: str) -> str:
 @elementwise("add.int", "sub.int")
 def add(e: Emitter, op: Op, a: str, b: str) -> str:
     t = op.type().llvm
+    return _sum(e, op, t, op.type().is_signed, a, b)
+
+
+def _sum(e: Emitter, op: Op, t: str, signed: bool, a: str, b: str) -> str:
     if "sat" in op.mods:
-        return e.intrinsic(f"s{op.opcode}.sat", t, a, b)
+        return e.intrinsic(f"{'s' if signed else 'u'}{op.opcode}.sat", t, a, b)
     return e.bin(op.opcode, t, a, b)
 
 
-@elementwise("add.int2")
+def _element(op: Op) -> tuple[str, bool]:
+    """Of a packed type: the LLVM type of one element, and whether it is signed."""
+    name = op.mods["type"]
+    return "i" + name[1:].partition("x")[0], name[0] == "s"
+
+
+@elementwise("add.packed", "sub.packed")
 def add_packed(e: Emitter, op: Op, a: str, b: str) -> str:
-    return packed(e, "i32", "i16", lambda x, y: e.bin("add", "i16", x, y), a, b)
+    t, signed = _element(op)
+    return packed(e, "i32", t, lambda x, y: _sum(e, op, t, signed, x, y), a, b)
 
 
 def _cross_products(e: Emitter, a: str, b: str) -> str:
@@ -127,6 +138,12 @@ def negate(e: Emitter, op: Op, a: str) -> str:
     return e.bin("sub", t, constant(e, t, 0), a)
 
 
+@elementwise("neg.packed")
+def negate_packed(e: Emitter, op: Op, a: str) -> str:
+    t, _ = _element(op)
+    return packed(e, "i32", t, lambda x: e.bin("sub", t, constant(e, t, 0), x), a)
+
+
 def _extreme(e: Emitter, op: Op, t: str, signed: bool, a: str, b: str) -> str:
     result = e.intrinsic(("s" if signed else "u") + op.opcode, t, a, b)
     return e.intrinsic("smax", t, result, constant(e, t, 0)) if "relu" in op.mods else result
@@ -137,10 +154,44 @@ def extreme(e: Emitter, op: Op, a: str, b: str) -> str:
     return _extreme(e, op, op.type().llvm, op.type().is_signed, a, b)
 
 
-@elementwise("min.int2", "max.int2")
+@elementwise("min.packed", "max.packed")
 def extreme_packed(e: Emitter, op: Op, a: str, b: str) -> str:
-    signed = op.mods["type"] == "s16x2"
-    return packed(e, "i32", "i16", lambda x, y: _extreme(e, op, "i16", signed, x, y), a, b)
+    t, signed = _element(op)
+    return packed(e, "i32", t, lambda x, y: _extreme(e, op, t, signed, x, y), a, b)
+
+
+# ---------------------------------------------------------------- products without carries
+
+EVERY_FOURTH = 0x1111111111111111
+
+
+def _carryless(e: Emitter, a: str, b: str) -> str:
+    """The lower 64 bits of the product of two polynomials over GF(2).
+
+    Of operands that have only every fourth bit, a plain product adds up at most 15 ones in each place but the last, whose
+    carry is lost: the others stay in the three bits between.
+    """
+    masks = [e.int(64, EVERY_FOURTH << i) for i in range(4)]
+    xs, ys = ([e.bin("and", "i64", value, mask) for mask in masks] for value in (a, b))
+    total = e.int(64, 0)
+    for i, mask in enumerate(masks):
+        column = e.int(64, 0)
+        for j in range(4):
+            column = e.bin("xor", "i64", column, e.bin("mul", "i64", xs[j], ys[(i - j) % 4]))
+        total = e.bin("or", "i64", total, e.bin("and", "i64", column, mask))
+    return total
+
+
+@elementwise("clmad", size=200)
+def carryless_product(e: Emitter, op: Op, a: str, b: str, c: str) -> str:
+    """The upper half is the lower one of the operands in reverse, but for a bit."""
+    high = op.mods["mode"] == "hi"
+    if high:
+        a, b = (e.intrinsic("bitreverse", "i64", x) for x in (a, b))
+    half = e.outlined("carryless", _carryless, "i64", "i64", a, b)
+    if high:
+        half = e.bin("lshr", "i64", e.intrinsic("bitreverse", "i64", half), e.int(64, 1))
+    return e.bin("xor", "i64", half, c)
 
 
 # ---------------------------------------------------------------- dot products

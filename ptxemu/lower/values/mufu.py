@@ -19,7 +19,7 @@ DOWN = 0.25
 
 def unit(e: Emitter, function: str, x: str) -> str:
     """MUFU of f32 values."""
-    bits = e.outlined(f"mufu.{function}", FUNCTIONS[function], "float", x, "i32")
+    bits = e.outlined(f"mufu.{function}", FUNCTIONS[function], "float", "i32", x)
     return e.cast("bitcast", "i32", bits, "float")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.support.row_forms import NEWEST
+
 REGISTERS = """\
     .reg .pred %p<8>; .reg .b8 %b<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b128 %q<4>;
     .reg .u16 %hu<4>; .reg .s16 %hs<4>; .reg .u32 %u<4>; .reg .s32 %s<4>; .reg .u64 %du<4>; .reg .s64 %ds<4>;
@@ -31,11 +33,11 @@ class Case:
     text: str
 
 
-def header(version: str = "9.0", target: str = "sm_90") -> str:
+def header(version: str = NEWEST, target: str = "sm_90") -> str:
     return f".version {version}\n.target {target}\n.address_size 64\n"
 
 
-def module(rule: str, name: str, text: str, *, version: str = "9.0", target: str = "sm_90") -> Case:
+def module(rule: str, name: str, text: str, *, version: str = NEWEST, target: str = "sm_90") -> Case:
     """A case whose module follows the usual three directives."""
     return Case(rule, name, header(version, target) + text.strip("\n") + "\n")
 
@@ -47,7 +49,7 @@ def entry(
     *,
     before: str = "",
     params: str = ".param .u64 out, .param .u32 n",
-    version: str = "9.0",
+    version: str = NEWEST,
     target: str = "sm_90",
 ) -> Case:
     """A case whose statements stand in a kernel with no declarations but its own."""
@@ -57,7 +59,7 @@ def entry(
 
 
 def line(
-    rule: str, name: str, instruction: str, *, version: str = "9.0", target: str = "sm_90", registers: str = REGISTERS
+    rule: str, name: str, instruction: str, *, version: str = NEWEST, target: str = "sm_90", registers: str = REGISTERS
 ) -> Case:
     """A case of one instruction, in a kernel with registers of every type and a variable in every space."""
     kernel = f".visible .entry k(.param .u64 out, .param .b32 n)\n{{\n    .local .align 16 .b8 lbuf[64];\n{registers}"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from tests.front.oracle.front_cases import Case, line
+from tests.support.row_forms import NEWEST
 
 # One valid instruction of each form; the target they need where it is not sm_90.
 FORMS = """
@@ -100,6 +101,7 @@ VERSIONS = [
     "8.6",
     "8.8",
     "9.0",
+    NEWEST,
 ]
 TARGETS = [
     "sm_50",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tests.front.oracle.front_calls import call_cases
 from tests.front.oracle.front_cases import SCALARS, Case, entry, header, module
 from tests.front.oracle.front_variables import variable_cases
+from tests.support.row_forms import NEWEST
 
 KERNEL = ".visible .entry k(.param .u64 out) { ret; }"
 
@@ -23,22 +24,23 @@ def raw(rule: str, name: str, text: str) -> Case:
 
 def headers() -> Iterator[Case]:
     for version in ("1.0", "1.5", "2.3", "3.0", "3.2", "4.0", "4.3", "5.0", "6.0", "6.5", "7.0", "7.9", "8.0", "8.8", "9.0", "9.1",
-                    "9.5", "10.0", "0.9", "8", "8.", "8.0.1", "x", "08.0", "8.00"):  # fmt: skip
+                    "9.4", "9.5", "9.6", "10.0", "0.9", "8", "8.", "8.0.1", "x", "08.0", "8.00"):  # fmt: skip
         yield raw("version", f"version {version}", f".version {version}\n.target sm_75\n.address_size 64\n{KERNEL}\n")
     for target in ("sm_10", "sm_13", "sm_20", "sm_30", "sm_35", "sm_50", "sm_52", "sm_53", "sm_60", "sm_61", "sm_62", "sm_70",
                    "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a",
-                   "sm_100f", "sm_103", "sm_110", "sm_120", "sm_121", "sm_99", "sm_1", "compute_80", "sm80", "SM_80", "foo",
+                   "sm_100f", "sm_103", "sm_107", "sm_107a", "sm_107f", "sm_108", "sm_110", "sm_120", "sm_121", "sm_99", "sm_1", "compute_80", "sm80", "SM_80", "foo",
                    "sm_80, texmode_unified", "sm_80, texmode_independent", "sm_80, debug", "sm_80, debug, texmode_unified",
                    "texmode_unified", "sm_80, sm_90", "sm_80, sm_80", "sm_80, foo", "sm_80 debug", "sm_13, map_f64_to_f32",
                    "sm_80, map_f64_to_f32", "sm_80, texmode_unified, texmode_independent", "debug, sm_80", "80", ""):  # fmt: skip
-        yield raw("target", f"target {target}", f".version 9.0\n.target {target}\n.address_size 64\n{KERNEL}\n")
+        yield raw("target", f"target {target}", f".version {NEWEST}\n.target {target}\n.address_size 64\n{KERNEL}\n")
     for version, target in (("6.0", "sm_75"), ("6.3", "sm_75"), ("7.0", "sm_80"), ("6.5", "sm_80"), ("7.1", "sm_86"), ("7.0", "sm_86"),
                             ("7.8", "sm_90"), ("7.7", "sm_90"), ("8.0", "sm_90a"), ("7.8", "sm_90a"), ("8.6", "sm_100"),
                             ("8.5", "sm_100"), ("8.7", "sm_120"), ("8.6", "sm_120"), ("8.8", "sm_100f"), ("8.7", "sm_100f"),
                             ("4.0", "sm_50"), ("3.2", "sm_50"), ("5.0", "sm_60"), ("4.3", "sm_60"), ("4.2", "sm_53"),
                             ("4.1", "sm_53"), ("6.0", "sm_70"), ("5.0", "sm_70"), ("7.8", "sm_89"), ("7.7", "sm_89"),
                             ("7.4", "sm_87"), ("7.3", "sm_87"), ("6.1", "sm_72"), ("6.0", "sm_72"), ("9.0", "sm_88"),
-                            ("9.0", "sm_110"), ("8.8", "sm_103"), ("8.7", "sm_103"), ("8.8", "sm_121"), ("8.7", "sm_121")):  # fmt: skip
+                            ("9.0", "sm_110"), ("8.8", "sm_103"), ("8.7", "sm_103"), ("8.8", "sm_121"), ("8.7", "sm_121"), ("9.4", "sm_107"),
+                            ("9.3", "sm_107"), ("9.4", "sm_107f"), ("9.3", "sm_107a")):  # fmt: skip
         yield raw("target", f"{target} in PTX {version}", f".version {version}\n.target {target}\n.address_size 64\n{KERNEL}\n")
     for size in ("64", "32", "16", "0", "128", "x", "-64", "0x40"):
         yield raw("directives", f"address_size {size}", f".version 9.0\n.target sm_80\n.address_size {size}\n{KERNEL}\n")

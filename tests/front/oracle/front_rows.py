@@ -11,16 +11,16 @@ from dataclasses import replace
 from ptxemu.isa import rows
 from tests.front.oracle.front_cases import SYMBOLS, Case, header
 from tests.front.oracle.front_forms import MODIFIERS
-from tests.support.row_forms import NAMES, Form, declared, drawn
+from tests.support.row_forms import NAMES, NEWEST, Form, declared, drawn
 
 VARIABLES = SYMBOLS + ".global .texref tex;\n"
 VERSIONS = ("3.0", "3.1", "3.2", "4.0", "4.1", "4.2", "4.3", "5.0",
             "6.0", "6.1", "6.2", "6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7", "7.8", "8.0", "8.1", "8.2",
-            "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0")  # fmt: skip
-TARGETS = (30, 32, 35, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 120)
+            "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0", "9.1", "9.2", "9.3", "9.4", NEWEST)  # fmt: skip
+TARGETS = (30, 32, 35, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 107, 120)
 FIRST_VERSION = {30: "3.0", 32: "4.0", 35: "3.1", 50: "4.0", 52: "4.1", 53: "4.2", 60: "5.0", 61: "5.0",
                  62: "5.0", 70: "6.0", 72: "6.1", 75: "6.3", 80: "7.0", 86: "7.1", 87: "7.4", 89: "7.8", 90: "7.8", 100: "8.6",
-                 103: "8.8", 120: "8.7"}  # fmt: skip
+                 103: "8.8", 107: "9.4", 120: "8.7"}  # fmt: skip
 OTHERS = ("1", "0", "-1", "1.0", "0f3F800000", "0d3FF0000000000000", "%p1", "!%p1", "%tid.x", "%clock64", "_", "gbuf", "sbuf", "surf",
           "[%d1]", "[%r1]", "[gbuf]", "[sbuf]", "{%r1,%r2}", "{%r1}", "-%r1", "%r1|%p1", "%p1|%p2", "65536", "0x1ffffffff", "nosuch")  # fmt: skip
 ADDRESSES = ("[gbuf]", "[sbuf]", "[cbuf]", "[lbuf]", "[n]", "[%d1]", "[%r1]", "[%h1]", "[%f1]", "[%p1]", "[64]", "[0]", "[gbuf+16]",
@@ -257,6 +257,10 @@ def gate_cases(seed: int) -> list[Case]:
         versions = [v for v in VERSIONS if _number(v) >= _number(FIRST_VERSION[target])]
         at = min(len(versions) - 1, bisect_left([_number(v) for v in versions], ptx))
         suffix = "a" if form.target.endswith("a") else ""
-        places = {(versions[at], target), (versions[max(0, at - 1)], target), ("9.0", TARGETS[max(0, TARGETS.index(target) - 1)])}
+        places = {
+            (versions[at], target),
+            (versions[max(0, at - 1)], target),
+            (NEWEST, TARGETS[max(0, TARGETS.index(target) - 1)]),
+        }
         cases += [case(replace(form, version=v, target=f"sm_{t}{suffix * (t >= 90)}"), "gates") for v, t in sorted(places)]
     return cases
