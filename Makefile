@@ -66,6 +66,7 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.dialects --seconds 600
 	$(BIN)/python -m tests.fuzz.hostile.hunt
 	$(BIN)/python -m tests.fuzz.host --seconds 600
+	$(BIN)/python -m tests.fuzz.functions
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
