@@ -131,6 +131,7 @@ class Buffer:
             self._finalizer()
 
     def belongs_to(self, arena: Arena) -> bool:
+        """Whether it is memory of this device."""
         return self._arena is arena
 
     @property
