@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import ptxemu
+from ptxemu.cli import run
 from ptxemu.text.symbols import plain_name
 
 KERNEL = ".visible .entry {}() {{ ret; }}\n"
@@ -64,3 +66,14 @@ def test_kernels_are_found_by_plain_names() -> None:
 def test_a_name_that_is_a_symbol_means_it() -> None:
     module = ptxemu.loads(HEADER + KERNEL.format("_Z3addv") + KERNEL.format("add"))
     assert module["add"].name == "add"
+
+
+def test_faults_and_tables_have_plain_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{HEADER}.visible .entry _Z4bumpPi(.param .u64 p) {{ .reg .u64 %d; ld.param.u64 %d, [p]; st.u32 [%d], 1; ret; }}\n"
+    with pytest.raises(ptxemu.Fault, match="null pointer in kernel `bump` at"):
+        ptxemu.loads(text)["bump"][1, 1](None)
+    (tmp_path / "k.ptx").write_text(text)
+    assert run(["info", str(tmp_path / "k.ptx")]) == 0
+    assert "\nkernel bump (_Z4bumpPi)\n" in capsys.readouterr().out
+    assert run(["run", str(tmp_path / "k.ptx"), "--grid", "2", "--block", "1", "--arg", "p=zeros:u32:1"]) == 0
+    assert capsys.readouterr().out.startswith("bump: 2 blocks in ")
