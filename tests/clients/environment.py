@@ -34,3 +34,11 @@ def packages_of(python: Path) -> Path:
 def variables(*libraries: Path, **others: str) -> dict[str, str]:
     """The environment of a program that is to find ptxemu's libraries, and others in the given folders."""
     return environment({**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, libraries)), **others})
+
+
+def told(name: str, said: str, code: int) -> bool:
+    """Print the last line that a suite of tests said. Whether it ended by itself: it was not killed, and could start."""
+    ended = code in (0, 1)
+    last = (said.strip().splitlines() or ["nothing was said"])[-1]
+    print(f"{name}: {last}" + ("" if ended else f" (ended with {code})"), flush=True)
+    return ended

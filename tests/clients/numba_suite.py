@@ -11,14 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.clients.environment import CLIENTS, packages_of, python_of, variables
+from tests.clients.environment import CLIENTS, packages_of, python_of, told, variables
 
 PACKAGES = [
     "numba==0.61.2",
     "nvidia-cuda-nvcc-cu12==12.4.131",  # whose libnvvm takes all architectures that the tests compile for
     "nvidia-cuda-nvrtc-cu12==12.9.86",
 ]
-TESTS = ["numba.cuda.tests.cudadrv", "numba.cuda.tests.cudapy"]
+TESTS = [f"numba.cuda.tests.{part}" for part in ("cudadrv", "cudapy", "doc_examples", "nocuda")]
 SECONDS = 5400
 FAILED = re.compile(r"^(?:FAIL|ERROR): \S+ \((\S+)\)", re.MULTILINE)
 
@@ -43,15 +43,16 @@ def numba_environment() -> tuple[Path, dict[str, str]]:
 def main() -> int:
     python, environment = numba_environment()
     failed: list[str] = []
+    ended = True
     for tests in sys.argv[1:] or TESTS:
         command = [python, "-m", "numba.runtests", "-v", tests]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
         (CLIENTS / f"{tests}.txt").write_text(done.stdout + done.stderr)
         failed += FAILED.findall(done.stderr)
-        print(f"{tests}: {done.stderr.strip().splitlines()[-1]}", flush=True)
+        ended &= told(tests, done.stderr, done.returncode)
     for case in failed:
         print(f"{case}: {EXPECTED.get(case, 'NOT EXPECTED')}")
-    return 0 if set(failed) <= set(EXPECTED) else 1
+    return 0 if ended and set(failed) <= set(EXPECTED) else 1
 
 
 if __name__ == "__main__":
