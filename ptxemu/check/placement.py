@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptxemu.check.gates import Gates
 from ptxemu.check.modifiers import MAX_VECTOR_BITS
-from ptxemu.ir.types import TYPES
+from ptxemu.ir.types import OPAQUE, TYPES
 from ptxemu.isa.special import SPECIAL_REGISTERS, TRIPLES
 from ptxemu.syntax import ast
 from ptxemu.text.source import SourceFile
@@ -21,6 +21,7 @@ DIRECTIVE_NEEDS = {
     "blocksareclusters": ((9, 0), 90), "abi_preserve": ((9, 0), 80), "abi_preserve_control": ((9, 0), 80),
 }  # fmt: skip
 BODY_PRAGMAS = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
+NEVER_POINTED_TO = frozenset({"reg", "param"}) | (TYPES.keys() - OPAQUE.keys())
 TRIPLE_DIRECTIVES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 POSITIVE = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 
@@ -97,8 +98,8 @@ def _shape_problems(node: ast.Variable, scope: str) -> Iterator[str]:
         yield f"'{name}' has an extent of {min(extent for extent in node.dims if extent is not None)}"
     if node.ptr is not None and (node.ptr[1] & (node.ptr[1] - 1)):
         yield f"the alignment {max(node.ptr[1], 0)} of '{name}' is not a power of two"
-    if node.ptr is not None and (scope not in ("entry", "prototype") or node.ptr[0] in ("reg", "param")):
-        yield "'.ptr' is for kernel parameters that point to global, const, shared or local memory"
+    if node.ptr is not None and (scope not in ("entry", "prototype") or node.ptr[0] in NEVER_POINTED_TO):
+        yield "'.ptr' is for kernel parameters that point to global, const, shared or local memory, or to textures and the like"
     if scope in ("entry", "func", "body") and node.vector and node.space == "param":
         yield f"'{name}' in .param space cannot be a vector; use an aligned array"
     if scope == "entry" and None in node.dims:

@@ -160,7 +160,8 @@ class Variable(Struct, gc=False):
     ``space`` is ``reg sreg const global local param shared tex``; ``type`` the type name without its dot;
     ``vector`` 0, 2, 4 or 8; ``align`` in bytes, 0 for none and -1 for ``.align 0``; ``dims`` the array extents, None for ``[]``;
     ``count`` the n of ``%r<n>`` or None; ``linkage`` is ``"" extern visible weak common``;
-    ``attributes`` hold ``.attribute(...)`` texts; ``ptr`` is (space, align) of ``.ptr`` parameters or None.
+    ``attributes`` hold ``.attribute(...)`` texts; ``ptr`` is (space or opaque type,
+    align) of ``.ptr`` parameters or None.
     """
 
     name: str

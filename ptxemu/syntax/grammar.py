@@ -147,8 +147,10 @@ def p_pointer(p: Rule) -> None:
     """pointer :
     | PTR
     | PTR SPACE
+    | PTR TYPE
     | PTR ALIGN constant
-    | PTR SPACE ALIGN constant"""
+    | PTR SPACE ALIGN constant
+    | PTR TYPE ALIGN constant"""
     if len(p) > 1:
         p[0] = (p[2][1:] if len(p) in (3, 5) else "", (p[len(p) - 1] or declare.EXPLICIT_ZERO) if len(p) > 3 else 0)
 

@@ -19,7 +19,7 @@ from ptxemu.lower.core.registry import lowerings
 from ptxemu.syntax.parser import parse
 from ptxemu.text.errors import Diagnostics, UnsupportedError
 from ptxemu.text.source import SourceFile
-from tests.front.check_helpers import HEADER, body, diagnose, load, ops
+from tests.front.check_helpers import HEADER, body, diagnose, errors, load, ops
 from tests.support import places
 
 # ---------------------------------------------------------------- scopes and labels
@@ -74,6 +74,18 @@ def test_parameter_offsets() -> None:
         ("a", 0, 1, 1), ("b", 8, 8, 8), ("c", 16, 20, 16), ("d", 36, 4, 4), ("e", 40, 8, 8),
     ]  # fmt: skip
     assert function.param_bytes == 48 and function.params[4].ptr == ("global", 8)
+
+
+@pytest.mark.parametrize("pointed", ["surfref", "samplerref .align 8", "texref", "local"])
+def test_what_pointers_of_kernels_point_to(pointed: str) -> None:
+    function = load(f".entry k(.param .u64 .ptr .{pointed} a) {{ ret; }}").functions["k"]
+    assert function.params[0].ptr == (pointed.split()[0], 8 if "align" in pointed else 0)
+
+
+@pytest.mark.parametrize("pointed", ["u64", "param", "reg", "f32"])
+def test_what_no_pointer_points_to(pointed: str) -> None:
+    found = "".join(errors(f".entry k(.param .u64 .ptr .{pointed} a) {{ ret; }}"))
+    assert "'.ptr' is for kernel parameters that point to" in found
 
 
 def test_performance_directives() -> None:

@@ -171,7 +171,8 @@ def test_named_initialisers_of_opaque_types() -> None:
 def test_entry() -> None:
     text = HEADER + (
         ".weak .entry k(\n .param .u64 .ptr .global .align 16 a,\n .param .b64 .ptr b,\n .param .align 8 .b8 c[16],\n"
-        ' .param .surfref d\n) .maxntid 128, 2 .minnctapersm 2 .explicitcluster .pragma "nounroll"; { ret; }\n'
+        " .param .surfref d, .param .u64 .ptr .texref e,\n .param .b64 .ptr .samplerref .align 4 f\n"
+        ') .maxntid 128, 2 .minnctapersm 2 .explicitcluster .pragma "nounroll"; { ret; }\n'
     )
     [node] = read(text).items
     assert isinstance(node, ast.Function)
@@ -181,6 +182,8 @@ def test_entry() -> None:
         ("b", "b64", ("", 0), 0, ()),
         ("c", "b8", None, 8, (16,)),
         ("d", "surfref", None, 0, ()),
+        ("e", "u64", ("texref", 0), 0, ()),
+        ("f", "b64", ("samplerref", 4), 0, ()),
     ]
     assert [(d.name, d.values) for d in node.directives] == [
         ("maxntid", (128, 2)),
