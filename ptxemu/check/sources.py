@@ -15,6 +15,7 @@ from ptxemu.syntax import ast
 from ptxemu.text.errors import UnsupportedError
 
 SUMMAND = 3  # of the video instructions
+MASKED_BITS = 256  # of a store that may leave out elements
 
 
 def problem(form: Candidate, kind: ScalarType, value: Value, index: int) -> str | None:
@@ -33,6 +34,9 @@ def problem(form: Candidate, kind: ScalarType, value: Value, index: int) -> str 
         return _symbol(form, kind, value, index)
     if isinstance(value, Addr):
         return f"'{opcode}' takes a value here, not an address in brackets"
+    vector = form.values[index]
+    if value is None and "masked" in form.row.traits and isinstance(vector, tuple) and kind.bits * len(vector) == MASKED_BITS:
+        raise UnsupportedError(f"'_' among the elements that '{opcode}' stores is not supported")
     return f"operand {index + 1} of '{opcode}' must be a register or a literal"
 
 

@@ -109,6 +109,7 @@ for _to in ("", "to "):
     row("cvta", f"{_spaces} size=u32", "d:size, a:size", ptx="2.0", sm=20, lower=UNSUPPORTED, flags="narrow", chapter=CHAPTER)
 
 traits("relaxed element", "ld", "ldu", "st")
+traits("masked", "st")
 traits("address64 opaque:surfref", "prefetch", "prefetchu")
 traits("symbols functionless converts base:a", "cvta")
 traits("literal", "isspacep")

@@ -24,6 +24,7 @@
 ``opaque:texref``      ptxas takes the address of a variable of that type
 ``literal``            a literal can be an address
 ``base:a``             the result may be an address near to that in operand a
+``masked``             of a vector of 256 bits ``_`` leaves out an element
 ``numbers``            operands and results are numbers, where others only look at bits
 ``steps``              it makes a new value of an operand, rather than keep or replace it: repeated, it counts
 =====================  ===================================================================================

@@ -256,6 +256,14 @@ def test_what_only_ptxas_takes_is_unsupported() -> None:
         operation("mov.u16 %h1, s;", before=".shared .b32 s;")
 
 
+def test_stores_that_leave_out_elements_are_unsupported() -> None:
+    text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k() {{ {} {} }}"
+    wide, narrow = "st.v8.b32 [%rd1], {%r1, _, 7, _, _, _, _, %r2};", "st.v4.b32 [%rd1], {%r1, _, 7, %r2};"
+    with pytest.raises(UnsupportedError, match="'_' among the elements"):
+        diagnose(text.format(REGISTERS, wide))
+    assert len(diagnose(text.format(REGISTERS, narrow))[1].errors) == 1
+
+
 def test_layouts_keep_their_order() -> None:
     form = (
         "mma.sync.aligned.m16n8k16.{}.f32.f16.f16.f32 {{%f1,%f2,%f3,%f4}}, {{%r1,%r2,%r3,%r4}}, {{%r5,%r6}}, {{%f1,%f2,%f3,%f4}};"
