@@ -70,8 +70,8 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
-# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang. NUMBA_TESTS,
-# PYCUDA_TESTS: parts of these suites, or all of them.
+# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS and
+# DAT3M ones of vosen/ptx_tests and hernanponcedeleon/Dat3M. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
@@ -84,6 +84,7 @@ test-clients: $(READY)
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))
 	$(if $(PTX_TESTS),$(BIN)/python -m tests.clients.ptx_tests $(PTX_TESTS))
+	$(if $(DAT3M),$(BIN)/python -m tests.clients.dat3m $(DAT3M))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))
 
 sanitize: $(READY)
