@@ -12,7 +12,7 @@ from typing import Any
 from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.lane import SPLIT, YIELD, Lane, Step
 from ptxemu.ir.numerics import Numerics
-from ptxemu.ir.ops import Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, items_of
+from ptxemu.ir.ops import MAILBOXES, Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import B32, B64, PRED, U64, ScalarType
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up, place
@@ -234,10 +234,11 @@ class Translator:
 
     def space(self, op: Op, slot: str = "space", operand: Operand | None = None) -> str:
         """The state space of an access; parameters of device functions and of calls are in local memory."""
-        found = op.mods.get(slot, "generic").split("::")[0]
+        written = op.mods.get(slot, "generic")
         base = operand.base if isinstance(operand, Addr) else operand
         mailbox = isinstance(base, SymRef) and base.symbol in self.code.offsets and base.symbol.space == "param"
-        return "local" if mailbox else found
+        held = isinstance(base, Reg) and written in MAILBOXES and self.code.function.kind != "entry"
+        return "local" if mailbox or held else written.split("::")[0]
 
     def symbol(self, symbol: SymRef, *, handles: bool = True) -> Reader:
         """The value of a symbol: its address in its space, or a surface's or texture's handle."""

@@ -132,6 +132,9 @@ def items_of(operand: Operand) -> tuple[Operand, ...]:
 OWN_OR_CONSTANT = frozenset({"const", "param", "local"})
 """State spaces in which no other thread writes."""
 
+MAILBOXES = frozenset({"param", "param::func"})
+"""The space of a device function's parameters, as it is written there."""
+
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release"})
 """Modifiers of accesses in which other threads may take part at the same time."""
 

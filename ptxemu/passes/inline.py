@@ -11,6 +11,7 @@ from ptxemu.ir.ops import Addr, Call, Function, Imm, LabelMark, Op, Operand, Reg
 from ptxemu.ir.types import PRED
 from ptxemu.passes.internal import INVALID_CALL, PARAM_LOAD, PARAM_STORE, branch, is_function, load_from, marker, store_to
 from ptxemu.passes.marshal import elements
+from ptxemu.passes.params import through_register
 
 Item = Op | LabelMark
 Actual = Variable | Reg | Imm | Vec
@@ -133,7 +134,7 @@ class _Copier:
             labels = (f"{self.callee.name}.{self.number}.return",)
         call = None if item.call is None else self.call(item.call)
         srcs = tuple(self.operand(source) for source in item.srcs)
-        return replace(item, dsts=dsts, srcs=srcs, guard=guard, labels=labels, call=call)
+        return through_register(replace(item, dsts=dsts, srcs=srcs, guard=guard, labels=labels, call=call))
 
     def label(self, name: str) -> str:
         return f"{name}.{self.number}"

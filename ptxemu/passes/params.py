@@ -1,7 +1,8 @@
 """Parameters of device functions become registers.
 
 A ``.param`` variable of a function body is only a mailbox: stores with constant offsets on one side, loads on the
-other.  Where its accesses do not overlap each piece is a register; otherwise the variable moves to local memory.
+other.  Where its accesses do not overlap each piece is a register; otherwise the variable moves to local memory, where
+accesses through registers find it.
 passes/marshal.py does the same for the parameters of calls that are not inlined, those of the runtime's functions among them.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.ops import Addr, Function, Op, Operand, Reg, SymRef, Variable, items_of
+from ptxemu.ir.ops import MAILBOXES, Addr, Function, Op, Operand, Reg, SymRef, Variable, items_of
 from ptxemu.ir.types import TYPES
 from ptxemu.passes.internal import ARGUMENTS, RESULTS, transfer
 from ptxemu.passes.marshal import FRAME_ALIGN, WORD, Marshal, cells, in_memory, places
@@ -41,6 +42,16 @@ def promote(graph: Graph, function: Function) -> None:
     marshal = Marshal(registers, memory)
     for block in graph.blocks:
         block.ops = [new for op in block.ops for new in _rewrite(op, registers, memory, marshal, function)]
+
+
+def through_register(op: Op) -> Op:
+    """An op of a device function; there ``.param`` is the function's own, and a register can only hold what is in memory."""
+    if len(op.effects.accesses) != 1 or op.mods.get("space") not in MAILBOXES:
+        return op
+    address = op.access.address
+    if not isinstance(address, Addr) or not isinstance(address.base, Reg):
+        return op
+    return replace(op, mods={**op.mods, "space": "local"})
 
 
 def _handed_on(graph: Graph, function: Function) -> set[Variable]:
@@ -153,6 +164,7 @@ def _rewrite(
         return marshal.results(function, op)
     target = _target(op)
     if target is None:
+        op = through_register(op) if function.kind != "entry" else op
         return [replace(op, srcs=tuple(_relocate(source, memory) for source in op.srcs))] if memory else [op]
     variable, offset = target
     if variable in memory:
