@@ -10,7 +10,7 @@ from ptxemu.isa.table import internal_row
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.special import symbol_value
-from ptxemu.lower.memory.atomics import lane_data, load_lane_data
+from ptxemu.lower.memory.lane_major import lane_data, load_lane_data
 
 LOAD = internal_row("_ctm_load", "d:*4, s, x, y", does="reads s, varying")
 STORE = internal_row("_ctm_store", "s, x, y, v:*4, channels", does="writes s")

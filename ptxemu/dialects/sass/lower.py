@@ -16,7 +16,8 @@ from ptxemu.ir.ops import Op, Vec
 from ptxemu.ir.types import B32, B64, U64, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.memory.atomics import lane_data, type_code
+from ptxemu.lower.memory.atomics import type_code
+from ptxemu.lower.memory.lane_major import lane_data
 
 CLAMPS = {"IGN": lib.PE_CLAMP_ZERO, "NEAR": lib.PE_CLAMP_NEAREST, "TRAP": lib.PE_CLAMP_TRAP}
 

@@ -1,22 +1,21 @@
 """atom and red: one call of the runtime for all lanes (PTX ISA "atom", "red"), after a test of addresses of shared memory.
 
 Sums and the like in places of their own in shared memory, whose old values nobody wants, are a plain loop
-(csrc/memory/lanes.c).
+(:mod:`ptxemu.lower.memory.updates`).
 """
 
 from __future__ import annotations
 
-from functools import partial
-
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.operations import find
-from ptxemu.ir.ops import Op, Operand, items_of
+from ptxemu.ir.ops import Op, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, tell_release, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.memory import consecutive
+from ptxemu.lower.memory import updates
+from ptxemu.lower.memory.lane_major import lane_data, load_lane_data
 
 
 def operation(name: str, kind: ScalarType) -> int:
@@ -26,22 +25,6 @@ def operation(name: str, kind: ScalarType) -> int:
 
 def type_code(kind: ScalarType) -> int:
     return int(getattr(lib, f"PE_TYPE_{kind.name.upper()}"))
-
-
-def lane_data(ctx: Context, operand: Operand, kind: ScalarType) -> str:
-    """The address of a lane-major copy of a scalar or vector operand."""
-    bits = f"i{kind.bits}"
-    values = [ctx.convert(ctx.vector_of(item, kind), kind.llvm, bits, True) for item in items_of(operand)]
-    slot = ctx.temporary(f"<{LANES * len(values)} x {bits}>")
-    consecutive.store(ctx, bits, consecutive.weave(ctx, values, bits), len(values), slot)
-    return slot
-
-
-def load_lane_data(ctx: Context, slot: str, kind: ScalarType, count: int) -> list[str]:
-    """Read lane-major results back as one vector for each element."""
-    bits = f"i{kind.bits}"
-    parts = consecutive.load(ctx, bits, count, slot)
-    return [ctx.vector.cast("bitcast", bits, part, kind.llvm) for part in parts]
 
 
 def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -> bool:
@@ -70,9 +53,12 @@ def atomic(ctx: Context, op: Op) -> None:
     )
     note_position(ctx, op, found.space)
     tell_release(ctx, found)
-    addresses = vector_addresses(ctx, found)
     wanted = any(dst is not None for dst in op.dsts)
     old = ctx.temporary(f"<{LANES * count} x i{kind.bits}>") if wanted else "null"
+
+    def addresses() -> str:
+        """Of all lanes, made where they are wanted: as a rule the narrow ones are enough."""
+        return ctx.vector.cast("zext", "i32", found.narrow, "i64") if found.narrow else vector_addresses(ctx, found)
 
     def call(name: str, place: str) -> list[str]:
         data = [lane_data(ctx, operand, kind) for operand in operands] + ["null"] * (2 - len(operands))
@@ -83,16 +69,10 @@ def atomic(ctx: Context, op: Op) -> None:
         return []
 
     def tested() -> list[str]:
-        return call("pe_atomic_shared", physical_lanes(ctx, found, addresses))
+        return call("pe_atomic_shared", physical_lanes(ctx, found, addresses()))
 
     def apart() -> list[str]:
-        name, bits = f"pe_{op.mods['op']}", f"i{kind.bits}"
-        if ctx.is_uniform(operands[0]):
-            name, words = name + "_same", (bits, ctx.convert(ctx.scalar_of(operands[0], kind), kind.llvm, bits, False))
-        else:
-            words = "ptr", lane_data(ctx, operands[0], kind)
-        places = ctx.in_memory("i32", found.narrow)
-        ctx.call("void", f"{name}_{kind.bits}", ("i64", ctx.field("shared_base")), ("ptr", places), words)
+        updates.each(ctx, found, op.mods["op"], kind, operands[0])
         return []
 
     def served() -> list[str]:
@@ -103,10 +83,10 @@ def atomic(ctx: Context, op: Op) -> None:
         return []
 
     if _inline(ctx, found, op, kind, count):
-        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, addresses), "0")
-        ctx.when(fine, served, partial(call, "pe_atomic", addresses), [], likely=True)
+        fine = ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, "" if found.narrow else addresses()), "0")
+        ctx.when(fine, served, lambda: call("pe_atomic", addresses()), [], likely=True)
     else:
-        call("pe_atomic", addresses)
+        call("pe_atomic", addresses())
     if wanted:
         for index, value in enumerate(load_lane_data(ctx, old, kind, count)):
             ctx.define(op, index, value)

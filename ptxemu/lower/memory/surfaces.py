@@ -11,7 +11,8 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.special import symbol_value
 from ptxemu.lower.memory import consecutive, texel_rows
-from ptxemu.lower.memory.atomics import lane_data, operation, type_code
+from ptxemu.lower.memory.atomics import operation, type_code
+from ptxemu.lower.memory.lane_major import lane_data
 from ptxemu.lower.memory.texel_rows import Rows
 
 CLAMPS = {"trap": lib.PE_CLAMP_TRAP, "clamp": lib.PE_CLAMP_NEAREST, "zero": lib.PE_CLAMP_ZERO}
