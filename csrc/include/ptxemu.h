@@ -169,11 +169,12 @@ uint64_t pe_globaltimer(pe_warp *w);
 
 /* A red/atom or surface instruction: everything that is constant about it, emitted as constant data by the lowering. */
 typedef struct pe_atom_site {
-  uint32_t pos;   /* source offset */
-  uint16_t op;    /* PE_ATOM_* */
-  uint16_t type;  /* PE_TYPE_* */
-  uint16_t space; /* PE_GENERIC PE_GLOBAL PE_SHARED */
-  uint16_t count; /* vector elements, 1 2 4 8 */
+  uint32_t pos;    /* source offset */
+  uint16_t op;     /* PE_ATOM_* */
+  uint16_t type;   /* PE_TYPE_* */
+  uint16_t space;  /* PE_GENERIC PE_GLOBAL PE_SHARED */
+  uint16_t count;  /* vector elements, 1 2 4 8 */
+  uint32_t system; /* of .sys scope: the program around the launch may take part */
 } pe_atom_site;
 
 /* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).

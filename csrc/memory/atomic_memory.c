@@ -28,8 +28,9 @@ static void run_in(pe_atom_lanes *lanes, uint32_t mask, bool shared, bool locked
   pe_atom_run(lanes);
 }
 
-static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask) {
-  int exclusive = pe_exclusive_begin(w);
+/* Threads of the program around the launch may reach device memory at any time; they take part in atomics of .sys scope. */
+static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask, bool system) {
+  int exclusive = !system && pe_exclusive_begin(w);
   run_in(lanes, mask, false, !exclusive);
   if (exclusive) pe_exclusive_end(w);
 }
@@ -58,7 +59,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   pe_verdict v = pe_locate_lanes(w, &access, mask, addr, size, host);
   lanes.one_address = v.one_address;
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
-  if (v.global) run_global(w, &lanes, v.global);
+  if (v.global) run_global(w, &lanes, v.global, site->system);
   if (v.lane < 0) return;
   pe_record fault = {
     .kind = v.kind, .pos = site->pos, .lane = v.lane, .space = site->space, .address = addr[v.lane], .size = size};
@@ -112,7 +113,7 @@ static bool locate_together(const pe_warp *w, const pe_red_site *site, const pe_
 }
 
 void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
-  pe_atom_site atom = {site->pos, site->op, site->type, PE_GENERIC, 1};
+  pe_atom_site atom = {site->pos, site->op, site->type, PE_GENERIC, 1, false};
   uint32_t size = pe_atom_bytes(site->type), live = 0, kind = PE_OK;
   int32_t failed = -1;
   pe_allocation region = {0};
@@ -123,7 +124,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   if (!mask) return;
   pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);
   if (locate_together(w, site, &access, mask, addr, &region, host, &lanes.one_address)) {
-    if ((mask = pe_tell(w, &access, mask, host, size))) run_global(w, &lanes, mask);
+    if ((mask = pe_tell(w, &access, mask, host, size))) run_global(w, &lanes, mask, false);
     return;
   }
   lanes.one_address = false;
@@ -135,7 +136,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     }
     live |= 1u << i;
   }
-  if ((live = pe_tell(w, &access, live, host, size))) run_global(w, &lanes, live);
+  if ((live = pe_tell(w, &access, live, host, size))) run_global(w, &lanes, live, false);
   if (failed < 0) return;
   pe_record fault = {.kind = kind,
                      .pos = site->pos,

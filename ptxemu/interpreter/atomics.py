@@ -32,7 +32,8 @@ def atomic(t: Translator, op: Op) -> Step:
     count, size = len(operands[0]), kind.bytes
     address, writers = t.address(op["a"]), t.writers(op)
     space = code_of_space(t.space(op))
-    constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count)
+    system = int(op.mods.get("scope") == "sys")
+    constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count, system=system)
     wanted = any(write is not None for write in writers)
 
     def step(warp: Any, group: list[Lane]) -> None:

@@ -149,7 +149,7 @@ class Windows:
 
 
 def atom_site(op: str, type_: str, space: str = "global", count: int = 1) -> Any:
-    return ffi.new("pe_atom_site *", [55, op_code(op), type_code(type_), SPACE[space], count])
+    return ffi.new("pe_atom_site *", [55, op_code(op), type_code(type_), SPACE[space], count, 0])
 
 
 def check(memory: Any, expected: list[int | None], size: int) -> None:

@@ -49,8 +49,9 @@ def atomic(ctx: Context, op: Op) -> None:
     count = len(items_of(operands[0]))
     found = access(ctx, op, "a")
     site = ctx.site(
-        op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count
-    )
+        op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count,
+        system=int(op.mods.get("scope") == "sys"),
+    )  # fmt: skip
     note_position(ctx, op, found.space)
     tell_release(ctx, found)
     wanted = any(dst is not None for dst in op.dsts)
