@@ -296,6 +296,10 @@ class Context:
             self._fields[key] = name
         return self._fields[key]
 
+    def at_entry(self, text: str) -> None:
+        """A statement at the beginning of the function, which the warps that it runs in turn share."""
+        self.prologue.append("  " + text)
+
     def kept(self, key: str, make: Callable[[], str]) -> str:
         """A value that ops of the same block share, which the first of them makes."""
         if key not in self.known:

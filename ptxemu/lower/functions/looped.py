@@ -127,6 +127,9 @@ class LoopedContext(Context):
         self.head.append(f"  {name} = {text}")
         return name
 
+    def at_entry(self, text: str) -> None:
+        self.head.append("  " + text)
+
     def vary(self, name: str, value: str) -> None:
         """A field of the warp structure has a value of its own in each turn."""
         self._fields[name] = value

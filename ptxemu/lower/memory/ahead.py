@@ -10,7 +10,8 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.context import Context
 
 LINE = 64  # bytes of the cache
-TRIPS = 8  # of a loop with strides: how far ahead to ask
+TRIPS = 16  # of a loop with strides: how far ahead to ask, two turns of a warp
+NEAREST, NEAR = 3, 2  # caches, as LLVM numbers them. More can be under way to the second one than to the first
 MOST = 256  # bytes behind which the processor has seen the stream
 
 
@@ -24,12 +25,12 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
         return
 
     def ask() -> list[str]:
-        _ask(ctx, pointer, bytes, bytes)
+        _ask(ctx, pointer, bytes, bytes, NEAREST)
         return []
 
     def emit() -> str:
         if ctx.in_strides:
-            _ask(ctx, _later(ctx, pointer), 0, bytes)
+            _ask(ctx, _later(ctx, pointer), 0, bytes, NEAR)
         else:
             ctx.when(_narrow(ctx), ask, None, [])
         return "done"
@@ -37,23 +38,27 @@ def prefetch(ctx: Context, key: str, pointer: str, bytes: int) -> None:
     ctx.kept(f"ahead {key}", emit)
 
 
-def _ask(ctx: Context, pointer: str, start: int, bytes: int) -> None:
+def _ask(ctx: Context, pointer: str, start: int, bytes: int, near: int) -> None:
     """Ask for so many bytes, from ``start`` bytes behind a pointer on."""
     ctx.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     for offset in range(start, start + bytes, LINE):
         at = ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-        ctx.stmt(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
+        ctx.stmt(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 {near}, i32 1)")
 
 
 def _later(ctx: Context, pointer: str) -> str:
     """Where a pointer will be some trips later, if it goes on as from the trip before to this one."""
-    slot, at = ctx.alloca("i64"), ctx.inst(f"ptrtoint ptr {pointer} to i64")
-    ctx.prologue.append(f"  store i64 0, ptr {slot}, align 8")
-    before = ctx.inst(f"load i64, ptr {slot}, align 8")
-    ctx.stmt(f"store i64 {at}, ptr {slot}, align 8")
+    last, far = ctx.alloca("i64"), ctx.alloca("i64")
+    ctx.prologue.append(f"  store i64 0, ptr {last}, align 8")
+    ctx.at_entry(f"store i64 0, ptr {far}, align 8")
+    at = ctx.inst(f"ptrtoint ptr {pointer} to i64")
+    before = ctx.inst(f"load i64, ptr {last}, align 8")
+    ctx.stmt(f"store i64 {at}, ptr {last}, align 8")
     step = ctx.scalar.bin("mul", "i64", ctx.scalar.bin("sub", "i64", at, before), str(TRIPS))
-    first = ctx.scalar.icmp("eq", "i64", before, "0")  # since the turn of the warp began
-    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {ctx.scalar.select(first, 'i64', '0', step)}")
+    first = ctx.scalar.icmp("eq", "i64", before, "0")  # since the turn of the warp began: as far as that before it has gone
+    ahead = ctx.scalar.select(first, "i64", ctx.inst(f"load i64, ptr {far}, align 8"), step)
+    ctx.stmt(f"store i64 {ahead}, ptr {far}, align 8")
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
 
 
 def _narrow(ctx: Context) -> str:
