@@ -48,7 +48,7 @@ def cut(ctx: Context, ops: list[Op]) -> list[Segment]:
     for op in ops:
         current = segments[-1]
         found = _candidate(ctx, op)
-        spoiled = found is not None and found[0][1] in defined and current.versioned
+        spoiled = found is not None and found[0][1] in defined and current.versioned and not ctx.in_one_lane
         if spoiled or len(current.ops) >= LONGEST:
             current = Segment()
             segments.append(current)

@@ -21,7 +21,7 @@ from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.segments import Segment, cut, escaping, test
 from ptxemu.lower.core.special import special_value, symbol_value
-from ptxemu.lower.functions import computed
+from ptxemu.lower.functions import computed, lane_ahead
 from ptxemu.lower.functions.lane_loops import LaneLoopWriter, lane_loops, lane_shape
 from ptxemu.lower.functions.routines import PROTOTYPE, finish
 from ptxemu.lower.memory.memory import pairs_of
@@ -51,6 +51,7 @@ class FunctionBuilder:
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
         self.lane_loops: dict[Block, LaneRegion] = {}
+        self.leads: dict[Op, list[lane_ahead.Lead]] = {}
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
         return Context(uniformity, layout, unit)
@@ -83,12 +84,18 @@ class FunctionBuilder:
         self.lane_loops = self._lane_loops()
         self.segments = self._segmented()
         self._find_shared_values()
+        self.leads = self._leads()
         self.entries = self._entries()
         self._make_slots()
 
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""
         return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity)
+
+    def _leads(self) -> dict[Op, list[lane_ahead.Lead]]:
+        """What loads of single lanes lead to, by the last load of some off one address."""
+        regions = () if self.ctx.unit.observed else self.lane_loops.values()
+        return {op: found for region in regions for op, found in lane_ahead.leads(self.ctx, region.blocks).items()}
 
     def _segmented(self) -> dict[Block, list[Segment]]:
         """The ops of each block in segments. Those of a lane have other shapes."""
@@ -236,6 +243,8 @@ class FunctionBuilder:
             ctx.pairs = pairs_of(ctx, segment.ops)
             for op in segment.ops:
                 lower(ctx, op)
+                if op in self.leads and not ctx.checking:
+                    lane_ahead.ask(ctx, self.leads[op], lower)
             return []
 
         if not segment.versioned:

@@ -173,6 +173,7 @@ class LoopedBuilder(FunctionBuilder):
         self.segments = self._segmented()
         self._find_shared_values()
         self.ctx.shared_regs |= self.survivors.registers
+        self.leads = self._leads()
         self.entries = self._entries()
         self._make_slots()
         self._make_record()
