@@ -220,7 +220,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   }
   checker->observer = (pe_observer){
     .context = checker,
-    .strays = !(checks & PE_CHECK_RACE),
+    .no_texels = 1,
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = checks & PE_CHECK_RACE && !(checks & (PE_CHECK_MEMORY | PE_CHECK_INIT)) ? pattern : NULL,

@@ -41,7 +41,11 @@ bool pe_order_init(pe_order *order, pe_arena *arena) {
   *order = (pe_order){.arena = arena, .first = 1, .next = 1};
   pthread_mutex_init(&order->mutex, NULL);
   order->segment = calloc(SEGMENTS, sizeof *order->segment);
-  return order->segment && pe_shadow_init(&order->released, arena, sizeof(uint64_t));
+  order->unknown = calloc(1, sizeof *order->unknown);
+  for (uint32_t i = 0; order->unknown && i < PE_MAX_WARPS; i++)
+    order->unknown->stamping[i] = (pe_stamping){.now = PE_STAMP_NEVER, .floor = PE_STAMP_BLANK, .ancient = PE_STAMP_BLANK};
+  if (order->unknown) order->unknown->blind = true;
+  return order->segment && order->unknown && pe_shadow_init(&order->released, arena, 0);
 }
 
 static void free_releases(releases *r) {
@@ -72,6 +76,7 @@ void pe_order_end(pe_order *order) {
   }
   if (order->segment) free_periods(order);
   free((void *)order->segment);
+  free(order->unknown);
   pe_shadow_end(&order->released);
   pthread_mutex_destroy(&order->mutex);
 }
@@ -179,7 +184,7 @@ static void begin_period(pe_order *order, block *b) {
 static pe_stamp stamp_of(pe_order *order, block *b, uint32_t clock) {
   uint32_t period = clock / PE_PERIOD_CLOCKS;
   while (period >= b->count && !b->blind) begin_period(order, b);
-  if (b->blind) return 0;
+  if (b->blind) return PE_STAMP_NEVER;
   return (pe_stamp)b->periods[period] << PE_STAMP_PERIOD_AT | (pe_stamp)(clock % PE_PERIOD_CLOCKS) << PE_STAMP_CLOCK_AT;
 }
 
@@ -201,10 +206,28 @@ uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp) {
 
 /* ---- clocks ---- */
 
+/* What does not matter to the warp: nothing, as long as it is not settled what a barrier has put in order. In shared memory, whatever
+ * is older than the CTA was there before it. */
+static void tell_code(block *b, uint32_t warp) {
+  const warp_state *s = &b->warp[warp];
+  pe_stamping *code = &b->stamping[warp];
+  bool any = !s->leaves && !s->meets_grid && !b->blind;
+  pe_stamp period = code->now >> PE_STAMP_PERIOD_AT << PE_STAMP_PERIOD_AT;
+  pe_stamp own = any ? (pe_stamp)b->periods[0] << PE_STAMP_PERIOD_AT : 0;
+  code->floor = !any ? PE_STAMP_BLANK : s->floor > own ? s->floor : own;
+  code->ancient = any ? (pe_stamp)b->launch->oldest << PE_STAMP_PERIOD_AT : PE_STAMP_BLANK;
+  code->first = period;
+  code->span = any && s->floor > period ? s->floor - period : 0;
+  code->least = any && !s->known.time ? code->ancient : UINT64_MAX;
+  code->begin = own;
+  code->length = period - own + (1ull << PE_STAMP_PERIOD_AT);
+}
+
 static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) {
   warp_state *s = &b->warp[warp];
   s->clock = s->known.clock[warp] = clock;
-  s->now = stamp_of(order, b, clock) | (pe_stamp)warp << PE_STAMP_WARP_AT;
+  b->stamping[warp].now = stamp_of(order, b, clock) | (pe_stamp)warp << PE_STAMP_WARP_AT;
+  tell_code(b, warp);
 }
 
 /* The clock goes on: what the warp has done is before it. */
@@ -237,13 +260,13 @@ static const launch *launch_of(pe_order *order, const pe_config *config) {
 
 block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   block *b = pe_order_block_of(w);
-  if (!b && !(b = new_block(order))) return NULL;
+  if (b == order->unknown) b = NULL;
+  if (!b && !(b = new_block(order))) return order->unknown;
   if (!b->launch) b->launch = launch_of(order, &w->launch->config);
-  if (!b->launch) return NULL;
+  if (!b->launch) return order->unknown;
   b->number = w->ctaid[0] + (uint64_t)w->nctaid[0] * (w->ctaid[1] + (uint64_t)w->nctaid[1] * w->ctaid[2]);
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
-  b->ancient = (pe_stamp)b->launch->oldest << PE_STAMP_PERIOD_AT;
   b->blind = false;
   b->count = 0;
   for (uint32_t i = 0; i <= PE_BARRIER_GRID; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
@@ -261,8 +284,8 @@ static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
 static void follow(warp_state *s, uint64_t time) { s->known.time = s->known.time > time ? s->known.time : time; }
 
 static uint64_t released_at(pe_order *order, uint64_t word) {
-  pe_chunk *chunk = pe_shadow_find(&order->released, word);
-  return chunk ? __atomic_load_n((uint64_t *)pe_shadow_cell(&order->released, chunk, word), __ATOMIC_ACQUIRE) : 0;
+  const uint64_t *time = pe_shadow_find(&order->released, word);
+  return time ? __atomic_load_n(time, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* All warps of the CTA have come to the barrier that this one leaves: from now on their clocks are the same. */
@@ -285,6 +308,7 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   s->leaves = NULL;
   s->meets_grid = false;
   for (; s->reads; s->reads &= s->reads - 1) follow(s, released_at(order, s->word[__builtin_ctz(s->reads)]));
+  tell_code(b, warp);
 }
 
 void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
@@ -384,11 +408,12 @@ void pe_order_barrier(pe_order *order, block *b, uint32_t warp, uint32_t id, uin
   if (id == PE_BARRIER_GRID) {
     pe_order_release(order, b, warp);
     s->meets_grid = true;
-    return;
+  } else {
+    pe_meeting *m = meeting_of(b, warp, id, how == PE_BARRIER_WHOLE);
+    learn(&m->known, &s->known, b->warps);
+    if (!(how & PE_BARRIER_ARRIVES) || id == PE_BARRIER_CLUSTER) s->leaves = m;
   }
-  pe_meeting *m = meeting_of(b, warp, id, how == PE_BARRIER_WHOLE);
-  learn(&m->known, &s->known, b->warps);
-  if (!(how & PE_BARRIER_ARRIVES) || id == PE_BARRIER_CLUSTER) s->leaves = m;
+  tell_code(b, warp);
 }
 
 /* ---- the question ---- */

@@ -22,13 +22,14 @@ struct pe_period;
 
 typedef struct pe_order {
   pe_arena *arena;
-  pe_shadow released;         /* of each word, when it was last released, as a uint64_t */
+  pe_shadow released;         /* of each word, when it was last released */
   pthread_mutex_t mutex;      /* of all but `time` */
   struct pe_period **segment; /* periods, from number `first` on */
   uint32_t first, next;
   struct pe_order_launch *launches;
   struct pe_order_block *blocks;
-  uint64_t time; /* of releases */
+  uint64_t time;                  /* of releases */
+  struct pe_order_block *unknown; /* a CTA of which nothing is known */
 } pe_order;
 
 /* What a warp knows: of each warp of its CTA, before which clock; and the time that it follows. */
@@ -44,7 +45,6 @@ typedef struct pe_meeting {
 } pe_meeting;
 
 typedef struct pe_order_warp {
-  pe_stamp now;   /* of its next access: period, clock and warp */
   pe_stamp floor; /* accesses of this CTA with lesser stamps come before that */
   uint32_t clock;
   bool unsettled;             /* of the next three, one is not none */
@@ -59,6 +59,7 @@ typedef struct pe_order_warp {
 } pe_order_warp;
 
 typedef struct pe_order_block {
+  pe_stamping stamping[PE_MAX_WARPS]; /* compiled code knows that it is here */
   struct pe_order_block *next;
   const struct pe_order_launch *launch;
   uint64_t number; /* in the grid */
@@ -67,7 +68,6 @@ typedef struct pe_order_block {
   bool alone;        /* no other thread runs CTAs of the launch */
   uint32_t *periods; /* their numbers */
   uint32_t count, room;
-  pe_stamp ancient; /* accesses with lesser stamps are of launches that had ended before */
   pe_meeting meetings[PE_BARRIER_GRID + 1][2];
   pe_order_warp warp[PE_MAX_WARPS];
 } pe_order_block;
@@ -78,7 +78,7 @@ void pe_order_end(pe_order *order);
 bool pe_order_begun(pe_order *order, const pe_config *config);
 void pe_order_ended(pe_order *order, const pe_config *config);
 
-/* The CTA of a warp begins. NULL: there is no memory. */
+/* The CTA of a warp begins. One of which nothing is known if there is no memory. */
 pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w);
 
 static inline pe_order_block *pe_order_block_of(const pe_warp *w) { return (pe_order_block *)(uintptr_t)w->watch; }

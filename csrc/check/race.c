@@ -3,17 +3,32 @@
  *
  * Words keep the stamps of their last write and of their last read.  Words side by side of lanes side by side are looked at
  * together (race_runs.h), and stamps that cannot matter are told from others by comparing numbers (race_access.h); what
- * remains is asked of order.c, word by word (race_words.c).  Nothing is locked: where several workers run a launch, an
- * access leaves its stamp before it looks for those of others, so that of two accesses one sees the other.
+ * remains is asked of order.c, word by word (race_words.c).  Compiled code looks at most of them by itself, and calls only
+ * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is locked, and nobody waits until others see the
+ * stamps that he leaves: two accesses of a word at the very same time, by two workers, may go unseen.
  */
 #include "checker.h"
 #include "launch.h"
 
+/* From where on compiled code finds the stamps of an address at its double. */
+static uint64_t table_of(const pe_shadow *shadow) { return (uint64_t)(uintptr_t)shadow->numbers - 2 * shadow->base; }
+
+static void show_tables(const pe_race *race, pe_order_block *b, uint32_t warps) {
+  for (uint32_t i = 0; i < warps; i++) {
+    pe_stamping *code = &b->stamping[i];
+    code->writes = table_of(&race->writes);
+    code->reads = table_of(&race->reads);
+    code->sites = (uint64_t)(uintptr_t)race->sites.pos;
+  }
+}
+
 bool pe_race_init(pe_race *race, pe_arena *arena) {
   bool made = pe_order_init(&race->order, arena);
-  made &= pe_shadow_init(&race->writes, arena, sizeof(pe_stamp));
-  made &= pe_shadow_init(&race->reads, arena, sizeof(pe_stamp));
-  return made & pe_sites_init(&race->sites, PE_SITE_BITS);
+  made &= pe_shadow_init(&race->writes, arena, PE_STAMP_BLANK);
+  made &= pe_shadow_init(&race->reads, arena, PE_STAMP_BLANK);
+  made &= pe_sites_init(&race->sites, PE_SITE_BITS);
+  if (made) show_tables(race, race->order.unknown, PE_MAX_WARPS);
+  return made;
 }
 
 void pe_race_end(pe_race *race) {
@@ -40,7 +55,9 @@ void pe_race_ended(pe_checker *checker, const pe_config *config) { pe_order_ende
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size) { forget(&checker->race, address, size); }
 
 uint64_t pe_race_block(pe_checker *checker, const pe_warp *w) {
-  return (uint64_t)(uintptr_t)pe_order_block_begun(&checker->race.order, w);
+  pe_order_block *b = pe_order_block_begun(&checker->race.order, w);
+  show_tables(&checker->race, b, b->warps);
+  return (uint64_t)(uintptr_t)b;
 }
 
 uint64_t pe_race_lost(const pe_race *race) {
@@ -49,7 +66,7 @@ uint64_t pe_race_lost(const pe_race *race) {
 
 void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what) {
   pe_order_block *b = pe_order_block_of(w);
-  if (!b) return;
+  if (b->blind) return;
   pe_order_settle(&checker->race.order, b, w->warpid);
   if (what == PE_WARP_SYNC)
     pe_order_warp_sync(&checker->race.order, b, w->warpid);
@@ -59,7 +76,7 @@ void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what) {
 
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how) {
   pe_order_block *b = pe_order_block_of(w);
-  if (!b || id > PE_BARRIER_GRID) return;
+  if (b->blind || id > PE_BARRIER_GRID) return;
   pe_order_settle(&checker->race.order, b, w->warpid);
   pe_order_barrier(&checker->race.order, b, w->warpid, id, how);
 }

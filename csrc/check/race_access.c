@@ -20,10 +20,7 @@ bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, u
 
 void pe_race_release(const pe_race_use *u, uint64_t word) {
   pe_shadow *released = &u->checker->race.order.released;
-  pe_chunk *chunk = pe_shadow_find(released, word);
-  if (!chunk) pe_require_stack(), chunk = pe_shadow_chunk(released, word);
-  if (!chunk) return;
-  uint64_t *time = pe_shadow_cell(released, chunk, word), known = __atomic_load_n(time, __ATOMIC_RELAXED);
+  uint64_t *time = pe_shadow_make(released, word), known = time ? __atomic_load_n(time, __ATOMIC_RELAXED) : UINT64_MAX;
   while (known < u->release &&
          !__atomic_compare_exchange_n(time, &known, u->release, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
   }
@@ -31,10 +28,7 @@ void pe_race_release(const pe_race_use *u, uint64_t word) {
 
 /* ---- lanes side by side ---- */
 
-enum {
-  MOST_WORDS = 4, /* of a lane side by side with others */
-  NARROWEST = 8   /* lanes that are looked at together */
-};
+enum { MOST_WORDS = 4 }; /* of a lane side by side with others */
 
 /* The words of lanes side by side that have theirs side by side, or the same, in memory that others reach and in one chunk;
  * false: it is not so. */
@@ -56,15 +50,10 @@ static bool run_of(pe_race_use *u, uint32_t mask, pe_race_run *out) {
   return true;
 }
 
-/* Look at the lanes in pieces of a width that are such runs.  The lanes of other pieces. */
-PE_WIDEST PE_UNWATCHED static uint32_t look_at_runs(pe_race_use *u, uint32_t mask, uint32_t width) {
-  uint32_t all = width == PE_WARP_LANES ? PE_ALL_LANES : (1u << width) - 1, rest = 0;
-  for (uint32_t lane = 0; lane < PE_WARP_LANES; lane += width) {
-    uint32_t piece = mask & all << lane;
-    pe_race_run r;
-    if (piece && !(run_of(u, piece, &r) && pe_race_passes(u, &r))) rest |= piece;
-  }
-  return rest;
+/* Whether the lanes are such a run, and nothing is wrong with it. */
+PE_WIDEST PE_UNWATCHED static bool passes_as_run(pe_race_use *u, uint32_t mask) {
+  pe_race_run r;
+  return run_of(u, mask, &r) && pe_race_passes(u, &r);
 }
 
 /* ---- an access ---- */
@@ -90,8 +79,8 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
     mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;
-  else
-    for (uint32_t width = PE_WARP_LANES; mask && width >= NARROWEST; width /= 2) mask = look_at_runs(&u, mask, width);
+  else if (passes_as_run(&u, mask))
+    return;
   if (u.harmless.strong && event->kind & PE_READ) keep_reads(&u, mask);
   mask = pe_race_look_at_words(&u, mask);
   if (u.beside && !u.writes) {

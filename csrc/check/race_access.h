@@ -24,6 +24,7 @@ typedef struct pe_race_use {
   const pe_memory_event *event;
   pe_order_warp *s;
   pe_stamp stamp; /* of lane 0, without bytes */
+  const pe_stamping *code;
   pe_harmless harmless;
   bool writes, shared;
   bool beside;      /* other workers may be there at the same time */
@@ -34,24 +35,18 @@ PE_INLINE bool pe_is_harmless(const pe_harmless *h, pe_stamp before, pe_stamp no
   return before < h->floor || (before ^ now) < PE_STAMP_LANE || before - h->first < h->span || before & h->strong;
 }
 
-/* Where the access is: in shared memory, whatever is older was there before this CTA. */
-PE_INLINE void pe_race_place(pe_race_use *u, bool shared) {
-  pe_stamp own = (pe_stamp)u->b->periods[0] << PE_STAMP_PERIOD_AT, floor = u->s->floor;
-  pe_stamp period = u->s->now >> PE_STAMP_PERIOD_AT << PE_STAMP_PERIOD_AT;
-  u->shared = shared;
-  u->harmless.first = period;
-  u->harmless.floor = !shared ? u->b->ancient : floor > own ? floor : own;
-  u->harmless.span = !shared && floor > period ? floor - period : 0;
+/* Whether a read need not leave its stamp, as another CTA's is there: so workers that read the same do not wait for each other. */
+PE_INLINE bool pe_stays(const pe_stamping *s, pe_stamp before) {
+  return before >= s->least && before - s->begin >= s->length && PE_STAMP_STAYS(before);
 }
 
-/* The stamps from a word on, or NULL; they are made if `make` is set and there is memory. */
-PE_INLINE pe_stamp *pe_race_stamps(pe_shadow *shadow, uint64_t word, bool make) {
-  pe_chunk *chunk = pe_shadow_find(shadow, word);
-  if (!chunk && make) {
-    pe_require_stack();
-    chunk = pe_shadow_chunk(shadow, word);
-  }
-  return chunk ? pe_shadow_cell(shadow, chunk, word) : NULL;
+/* Where the access is. */
+PE_INLINE void pe_race_place(pe_race_use *u, bool shared) {
+  const pe_stamping *s = u->code;
+  u->shared = shared;
+  u->harmless.first = s->first;
+  u->harmless.floor = shared ? s->floor : s->ancient;
+  u->harmless.span = shared ? 0 : s->span;
 }
 
 static inline bool pe_race_one_chunk(const pe_race_use *u, uint64_t first, uint64_t last) {
@@ -59,15 +54,15 @@ static inline bool pe_race_one_chunk(const pe_race_use *u, uint64_t first, uint6
   return (first - base) >> PE_SHADOW_LOG2 == (last - base) >> PE_SHADOW_LOG2;
 }
 
-/* Those that the access leaves its own among, and those of accesses of the other kind. */
+/* The stamps from a word on, or NULL: those that the access leaves its own among, and those of accesses of the other kind. */
 PE_INLINE pe_stamp *pe_race_own_stamps(const pe_race_use *u, uint64_t word) {
   pe_race *race = &u->checker->race;
-  return pe_race_stamps(u->writes ? &race->writes : &race->reads, word, true);
+  return pe_shadow_make(u->writes ? &race->writes : &race->reads, word);
 }
 
 PE_INLINE pe_stamp *pe_race_other_stamps(const pe_race_use *u, uint64_t word) {
   pe_race *race = &u->checker->race;
-  return pe_race_stamps(u->writes ? &race->reads : &race->writes, word, false);
+  return pe_shadow_find(u->writes ? &race->reads : &race->writes, word);
 }
 
 static inline bool pe_race_reached(uint32_t space) {
@@ -78,19 +73,21 @@ static inline bool pe_race_reached(uint32_t space) {
 PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t kind,
                              uint32_t order, uint32_t space) {
   pe_order_block *b = pe_order_block_of(w);
-  pe_order_warp *s = b ? &b->warp[w->warpid] : NULL;
-  if (s && s->unsettled) pe_order_settle(&checker->race.order, b, w->warpid);
-  if (s && order & PE_RELEASE) pe_order_fence(&checker->race.order, b, w->warpid);
-  if (!s || b->blind) {
+  pe_order_warp *s = &b->warp[w->warpid];
+  if (s->unsettled) pe_order_settle(&checker->race.order, b, w->warpid);
+  if (order & PE_RELEASE && !b->blind) pe_order_fence(&checker->race.order, b, w->warpid);
+  if (b->blind) {
     atomic_fetch_add(&checker->race.lost, 1);
     return false;
   }
   u->checker = checker, u->b = b, u->w = w, u->s = s;
+  u->code = &b->stamping[w->warpid];
   u->release = 0;
   u->writes = kind & PE_WRITE;
   u->beside = !b->alone && space != PE_SHARED;
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;
-  u->stamp = s->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
+  u->stamp =
+      u->code->now | pe_site_of(&checker->race.sites, pos) | u->harmless.strong | (kind == PE_UPDATE ? PE_STAMP_UPDATE : 0);
   pe_race_place(u, space == PE_SHARED);
   return true;
 }

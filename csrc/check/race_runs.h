@@ -49,6 +49,12 @@ PE_INLINE bool pe_all_harmless(const pe_harmless *h, pe_trail t, uint32_t count,
   return !any;
 }
 
+PE_INLINE bool pe_all_stay(const pe_stamping *s, uint32_t count, const pe_stamp *stamps) {
+  bool all = true;
+  for (uint32_t i = 0; i < count; i++) all &= pe_stays(s, stamps[i]);
+  return all;
+}
+
 PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
   pe_stamps now = t.first;
   uint32_t i = 0;
@@ -60,9 +66,9 @@ PE_INLINE void pe_leave_stamps(pe_trail t, uint32_t count, pe_stamp *stamps) {
 PE_INLINE bool pe_race_passes_together(const pe_race_use *u, const pe_race_run *r, pe_stamp *own, const pe_stamp *others) {
   pe_trail t = pe_trail_of(u, r);
   if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
-  if (u->writes && others && !pe_all_harmless(&u->harmless, t, r->count, others)) return false;
-  pe_leave_stamps(t, r->count, own);
-  return u->writes || !others || pe_all_harmless(&u->harmless, t, r->count, others);
+  if (others && !pe_all_harmless(&u->harmless, t, r->count, others)) return false;
+  if (u->writes || u->shared || !pe_all_stay(u->code, r->count, own)) pe_leave_stamps(t, r->count, own);
+  return true;
 }
 
 /* The same of one word. */
@@ -70,25 +76,13 @@ PE_INLINE bool pe_race_passes_alone(const pe_race_use *u, const pe_race_run *r, 
   pe_stamp now = (u->stamp + r->lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
   if (u->writes && !pe_is_harmless(&u->harmless, *own, now)) return false;
   if (others && !pe_is_harmless(&u->harmless, *others, now)) return false;
-  *own = now;
+  if (u->writes || u->shared || !pe_stays(u->code, *own)) *own = now;
   return true;
-}
-
-/* The same where other workers may be there: a stamp is left before those of others are looked for. */
-PE_INLINE bool pe_race_passes_beside(const pe_race_use *u, const pe_race_run *r, pe_stamp *own) {
-  pe_trail t = pe_trail_of(u, r);
-  if (u->writes && !pe_all_harmless(&u->harmless, t, r->count, own)) return false;
-  pe_leave_stamps(t, r->count, own);
-  atomic_thread_fence(memory_order_seq_cst);
-  const pe_stamp *others = pe_race_other_stamps(u, r->word);
-  return (!others || pe_all_harmless(&u->harmless, t, r->count, others)) &&
-         (!u->writes || pe_all_harmless(&u->harmless, t, r->count, own));
 }
 
 PE_INLINE bool pe_race_passes(const pe_race_use *u, const pe_race_run *r) {
   pe_stamp *own = pe_race_own_stamps(u, r->word);
   if (!own) return true;
-  if (u->beside) return pe_race_passes_beside(u, r, own);
   const pe_stamp *others = pe_race_other_stamps(u, r->word);
   return r->count == 1 ? pe_race_passes_alone(u, r, own, others) : pe_race_passes_together(u, r, own, others);
 }

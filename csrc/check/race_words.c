@@ -3,87 +3,86 @@
 #include "race_access.h"
 #include "place.h"
 
-/* ---- lanes anywhere, a word each ---- */
+/* ---- lanes anywhere, some words each ---- */
 
-/* Whether all lanes have a whole word each in shared memory, or in memory that all CTAs reach, and the first and last of them. */
-static bool are_words(const pe_race_use *u, uint32_t mask, uint64_t *first, uint64_t *last) {
-  const pe_memory_event *e = u->event;
-  const pe_warp *w = u->w;
-  if (e->size != 4) return false;
-  pe_span s = pe_span_of(mask, e->address);
-  *first = (uint64_t)s.least, *last = (uint64_t)s.greatest;
-  if (!pe_span_aligned(s, 4)) return false;
-  if (e->space == PE_SHARED) return pe_within(*last, 4, w->shared_size);
-  return pe_in_arena(w, *first, 4) && pe_in_arena(w, *last, 4) && pe_span_apart(s, w->shared_base, w->shared_size) &&
-         pe_span_apart(s, w->local_base, pe_product(w->local_size, PE_WARP_LANES)) &&
-         pe_span_apart(s, w->const_base, w->const_size) && pe_span_apart(s, w->param_base, w->param_size);
+enum { MOST_BYTES = 16 }; /* of a lane */
+
+/* A window of memory. */
+typedef struct window {
+  uint64_t first, size;
+} window;
+
+/* Whether all lanes have whole words in a window, and none of them in others; and where the first ones are among all words. */
+PE_INLINE bool are_words(const pe_memory_event *e, uint32_t mask, window in, const window *out, uint32_t count,
+                         uint64_t plus, uint64_t index[PE_WARP_LANES]) {
+  uint64_t last = in.size - e->size, wild = 0;
+  if (in.size < e->size) return false;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
+    uint64_t a = e->address[i], bad = (a - in.first > last) | (a & 3);
+    for (uint32_t j = 0; j < count; j++) bad |= a - out[j].first < out[j].size;
+    wild |= bad & (0 - (uint64_t)(mask >> i & 1));
+    index[i] = (a + plus) / 4;
+  }
+  return !wild;
 }
 
-/* What a lane does at a word; whether nothing is wrong with it. */
-PE_INLINE bool passes_word(const pe_race_use *u, uint32_t lane, pe_stamp *own, const pe_stamp *others) {
-  pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES;
-  bool good =
-      (!u->writes || pe_is_harmless(&u->harmless, *own, now)) && (!others || pe_is_harmless(&u->harmless, *others, now));
-  if (good) *own = now;
+PE_WIDEST static bool are_shared_words(const pe_race_use *u, uint32_t mask, uint64_t index[PE_WARP_LANES]) {
+  uint64_t plus = u->w->shared_base - u->checker->race.writes.base;
+  return are_words(u->event, mask, (window){0, u->w->shared_size}, NULL, 0, plus, index);
+}
+
+/* The same in memory that all CTAs reach. */
+PE_WIDEST static bool are_global_words(const pe_race_use *u, uint32_t mask, uint64_t index[PE_WARP_LANES]) {
+  const pe_warp *w = u->w;
+  const window own[] = {{w->shared_base, w->shared_size},
+                        {w->local_base, pe_product(w->local_size, PE_WARP_LANES)},
+                        {w->const_base, w->const_size},
+                        {w->param_base, w->param_size}};
+  window arena = {w->arena_base, w->arena_size};
+  return are_words(u->event, mask, arena, own, sizeof own / sizeof *own, 0 - u->checker->race.writes.base, index);
+}
+
+/* What a lane does at a word; whether nothing is wrong with it, and stamps are kept. */
+PE_INLINE bool passes_word(const pe_race_use *u, bool writes, pe_stamp *own, pe_stamp other, pe_stamp now) {
+  pe_stamp before = *own;
+  bool good = before && (!writes || pe_is_harmless(&u->harmless, before, now)) && pe_is_harmless(&u->harmless, other, now);
+  if (good && (writes || u->shared || !pe_stays(u->code, before))) *own = now;
   return good;
 }
 
-/* Look at such lanes, the words of which are in one chunk: those with whose words something may be wrong. */
-PE_UNWATCHED static uint32_t look_near(const pe_race_use *u, uint32_t mask, uint64_t first) {
-  uint64_t word = first + (u->shared ? u->w->shared_base : 0);
-  pe_stamp *own = pe_race_own_stamps(u, word);
-  const pe_stamp *others = pe_race_other_stamps(u, word);
-  uint32_t rest = 0;
-  PE_FOR_LANES(lane, own ? mask : 0) {
-    uint64_t index = (u->event->address[lane] - first) / 4;
-    rest |= (uint32_t)!passes_word(u, lane, own + index, others ? others + index : NULL) << lane;
-  }
-  return rest;
-}
-
-/* The same of words anywhere. */
-PE_UNWATCHED static uint32_t look_far(const pe_race_use *u, uint32_t mask) {
-  uint32_t rest = 0;
+/* Look at the words of lanes: the lanes with whose words something may be wrong. */
+PE_INLINE uint32_t look(const pe_race_use *u, uint32_t mask, bool writes, const uint64_t index[PE_WARP_LANES]) {
+  const pe_race *race = &u->checker->race;
+  pe_stamp *own = writes ? race->writes.numbers : race->reads.numbers, now = u->stamp | PE_STAMP_BYTES;
+  const pe_stamp *others = writes ? race->reads.numbers : race->writes.numbers;
+  uint32_t rest = 0, words = (uint32_t)u->event->size / 4;
   PE_FOR_LANES(lane, mask) {
-    uint64_t word = u->event->address[lane] + (u->shared ? u->w->shared_base : 0);
-    pe_stamp *own = pe_race_own_stamps(u, word);
-    if (own) rest |= (uint32_t)!passes_word(u, lane, own, pe_race_other_stamps(u, word)) << lane;
-  }
-  return rest;
-}
-
-/* The same where other workers may be there. */
-PE_UNWATCHED static uint32_t look_beside(const pe_race_use *u, uint32_t mask) {
-  uint32_t rest = 0;
-  PE_FOR_LANES(lane, mask) {
-    uint64_t word = u->event->address[lane];
-    pe_stamp now = (u->stamp + lane * PE_STAMP_LANE) | PE_STAMP_BYTES, *own = pe_race_own_stamps(u, word);
-    if (own && u->writes && !pe_is_harmless(&u->harmless, *own, now))
-      rest |= 1u << lane;
-    else if (own)
-      *own = now;
-  }
-  atomic_thread_fence(memory_order_seq_cst);
-  PE_FOR_LANES(lane, mask & ~rest) {
-    uint64_t word = u->event->address[lane];
-    pe_stamp now = u->stamp + lane * PE_STAMP_LANE;
-    const pe_stamp *own = u->writes ? pe_race_own_stamps(u, word) : NULL, *others = pe_race_other_stamps(u, word);
-    bool good = (!own || pe_is_harmless(&u->harmless, *own, now)) && (!others || pe_is_harmless(&u->harmless, *others, now));
+    bool good = true;
+    for (uint64_t at = index[lane], end = at + words; at < end; at++)
+      good &= passes_word(u, writes, own + at, others[at], now + lane * PE_STAMP_LANE);
     rest |= (uint32_t)!good << lane;
   }
   return rest;
 }
 
+PE_UNWATCHED static uint32_t look_as_reader(const pe_race_use *u, uint32_t mask, const uint64_t index[PE_WARP_LANES]) {
+  return look(u, mask, false, index);
+}
+
+PE_UNWATCHED static uint32_t look_as_writer(const pe_race_use *u, uint32_t mask, const uint64_t index[PE_WARP_LANES]) {
+  return look(u, mask, true, index);
+}
+
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
-  bool shared = u->event->space == PE_SHARED;
-  uint64_t first, last, plus = shared ? u->w->shared_base : 0;
+  const pe_memory_event *e = u->event;
+  bool shared = e->space == PE_SHARED;
+  uint64_t index[PE_WARP_LANES] = {0}, plus = shared ? u->w->shared_base : 0;
   if (u->shared != shared) pe_race_place(u, shared);
-  if (!mask || !are_words(u, mask, &first, &last)) return mask;
-  uint32_t rest = u->beside                                         ? look_beside(u, mask)
-                  : pe_race_one_chunk(u, first + plus, last + plus) ? look_near(u, mask, first)
-                                                                    : look_far(u, mask);
+  if (!mask || e->size % 4 || e->size > MOST_BYTES) return mask;
+  if (!(shared ? are_shared_words(u, mask, index) : are_global_words(u, mask, index))) return mask;
+  uint32_t rest = u->writes ? look_as_writer(u, mask, index) : look_as_reader(u, mask, index);
   if (!u->release) return rest;
-  PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, u->event->address[lane] + plus);
+  PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, e->address[lane] + plus);
   return rest;
 }
 

@@ -1,60 +1,58 @@
 /* shadow.c: memory beside device memory, for checkers. */
+#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 #include "shadow.h"
 #include "arena.h"
 #include "checked.h"
+#include "fault.h"
 #include "internal.h"
 
-bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, size_t cell) {
-  *shadow = (pe_shadow){.arena = arena, .base = pe_arena_base(arena), .cell = cell};
+enum { CHUNK_BYTES = PE_SHADOW_WORDS * sizeof(uint64_t) };
+
+static size_t bytes_of(const pe_shadow *shadow) { return shadow->chunks * CHUNK_BYTES; }
+
+bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, uint64_t blank) {
+  *shadow = (pe_shadow){.arena = arena, .base = pe_arena_base(arena), .blank = blank};
   shadow->chunks = pe_arena_extent(arena) >> PE_SHADOW_LOG2;
-  shadow->chunk = calloc(shadow->chunks, sizeof *shadow->chunk);
-  return shadow->chunk != NULL;
-}
-
-static size_t bytes_of(const pe_shadow *shadow) {
-  return sizeof(pe_chunk) + PE_SHADOW_WORDS * shadow->cell + PE_SHADOW_ALIGN;
-}
-
-static pe_chunk *new_chunk(size_t bytes) {
-  void *block = calloc(1, bytes);
-  if (!block) return NULL;
-  pe_chunk *chunk = (pe_chunk *)(uintptr_t)pe_round_up((uint64_t)(uintptr_t)block, PE_SHADOW_ALIGN);
-  chunk->block = block;
-  return chunk;
-}
-
-static void free_chunk(pe_chunk *chunk) {
-  if (chunk) free(chunk->block);
+  shadow->kept = calloc(shadow->chunks, sizeof *shadow->kept);
+  void *made = mmap(NULL, bytes_of(shadow), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  shadow->numbers = made == MAP_FAILED ? NULL : made;
+  return shadow->kept && shadow->numbers;
 }
 
 void pe_shadow_end(pe_shadow *shadow) {
-  for (uint64_t i = 0; shadow->chunk && i < shadow->chunks; i++) free_chunk(atomic_load(&shadow->chunk[i]));
-  free((void *)shadow->chunk);
+  if (shadow->numbers) munmap(shadow->numbers, bytes_of(shadow));
+  free(shadow->kept);
 }
 
-pe_chunk *pe_shadow_chunk(pe_shadow *shadow, uint64_t address) {
-  uint64_t number = (address - shadow->base) >> PE_SHADOW_LOG2;
-  pe_chunk *chunk = pe_shadow_find(shadow, address);
-  if (chunk || number >= shadow->chunks) return chunk;
-  size_t bytes = bytes_of(shadow);
-  pe_chunk *made = pe_arena_charge(shadow->arena, bytes) ? new_chunk(bytes) : NULL;
-  if (made && atomic_compare_exchange_strong(&shadow->chunk[number], &chunk, made)) return made;
-  if (made) pe_arena_discharge(shadow->arena, bytes);
-  free_chunk(made);
-  if (!chunk) shadow->lost++;
-  return chunk;
+static void fill(const pe_shadow *shadow, uint64_t first, uint64_t end) {
+  for (uint64_t i = first; i < end; i++) shadow->numbers[i] = shadow->blank;
+}
+
+bool pe_shadow_keep(pe_shadow *shadow, uint64_t address) {
+  uint64_t chunk = (address - shadow->base) >> PE_SHADOW_LOG2;
+  uint8_t state = PE_NOT_KEPT;
+  if (chunk >= shadow->chunks) return false;
+  pe_require_stack();
+  if (atomic_compare_exchange_strong(&shadow->kept[chunk], &state, PE_TO_BE_KEPT)) {
+    bool any = pe_arena_charge(shadow->arena, CHUNK_BYTES);
+    if (any) fill(shadow, chunk * PE_SHADOW_WORDS, (chunk + 1) * PE_SHADOW_WORDS);
+    if (!any) shadow->lost++;
+    atomic_store_explicit(&shadow->kept[chunk], any ? PE_KEPT : PE_NOT_KEPT, memory_order_release);
+    return any;
+  }
+  while ((state = atomic_load(&shadow->kept[chunk])) == PE_TO_BE_KEPT) sched_yield();
+  return state == PE_KEPT;
 }
 
 void pe_shadow_clear(pe_shadow *shadow, uint64_t address, uint64_t size) {
   uint64_t first = (address - shadow->base) / 4, end = (pe_round_up(pe_sum(address - shadow->base, size), 4)) / 4;
   for (uint64_t next; first < end; first = next) {
-    uint64_t number = first / PE_SHADOW_WORDS, begin = first % PE_SHADOW_WORDS;
-    next = (number + 1) * PE_SHADOW_WORDS < end ? (number + 1) * PE_SHADOW_WORDS : end;
-    if (number >= shadow->chunks) return;
-    pe_chunk *chunk = atomic_load_explicit(&shadow->chunk[number], memory_order_acquire);
-    if (!chunk) continue;
-    memset(chunk->cells + begin * shadow->cell, 0, (next - first) * shadow->cell);
+    uint64_t chunk = first / PE_SHADOW_WORDS;
+    next = (chunk + 1) * PE_SHADOW_WORDS < end ? (chunk + 1) * PE_SHADOW_WORDS : end;
+    if (chunk >= shadow->chunks) return;
+    if (atomic_load_explicit(&shadow->kept[chunk], memory_order_acquire) != PE_KEPT) continue;
+    fill(shadow, first, next);
   }
 }

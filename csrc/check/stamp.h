@@ -1,14 +1,18 @@
 /* stamp.h: who has made an access of a word, when and by which instruction, in 64 bits, so that those of many words are compared
- * and stored as vectors. */
+ * and stored as vectors, by compiled code, too (ptxemu/lower/core/stamps.py). */
 #ifndef PTXEMU_STAMP_H
 #define PTXEMU_STAMP_H
 #include <stdint.h>
+#include "host.h"
 
+/* CDEF BEGIN */
 /* From the highest bits down: when, as a number that grows (a period of a CTA, order.h, and the clock of the warp in it), the thread
- * in the CTA, which bytes of the word, STRONG and UPDATE, and the site.  0: nobody. */
+ * in the CTA, which bytes of the word, STRONG and UPDATE, and the site.  Nobody has been
+ * where there is PE_STAMP_BLANK, and where there is 0 nothing is kept. */
 typedef uint64_t pe_stamp;
 
 enum {
+  PE_STAMP_BLANK = 1,
   PE_SITE_BITS = 17,
   PE_STAMP_BYTES_AT = PE_SITE_BITS + 2,
   PE_STAMP_LANE_AT = PE_STAMP_BYTES_AT + 4,
@@ -19,9 +23,26 @@ enum {
   PE_PERIOD_BITS = 64 - PE_STAMP_PERIOD_AT,
   PE_PERIOD_CLOCKS = 1 << PE_CLOCK_BITS,
 };
+
+/* What compiled code knows of a warp: of accesses that find stamps that do not matter it leaves the stamps, and does not tell. */
+typedef struct pe_stamping {
+  pe_stamp now;         /* of its next access: period, clock and warp */
+  pe_stamp floor;       /* in shared memory, lesser stamps do not matter: PE_STAMP_BLANK, if all may */
+  pe_stamp ancient;     /* elsewhere */
+  pe_stamp first, span; /* nor do, there, so many from one on */
+  pe_stamp least;       /* a read of another CTA stays if it is no less, ... */
+  pe_stamp begin,
+      length; /* as none is of so many from one on; PE_STAMP_STAYS tells whether it is plain and of the whole word */
+  uint64_t writes, reads; /* the stamps of address `a`, its last write and last read: at 2 * a from here */
+  uint64_t sites;         /* the source offset of each site, plus 1 */
+} pe_stamping;
+/* CDEF END */
+
 #define PE_STAMP_UPDATE (1ull << PE_SITE_BITS)
 #define PE_STAMP_STRONG (2ull << PE_SITE_BITS)
 #define PE_STAMP_BYTES (0xfull << PE_STAMP_BYTES_AT)
+#define PE_STAMP_STAYS(stamp) (((stamp) & (PE_STAMP_STRONG | PE_STAMP_BYTES)) == PE_STAMP_BYTES)
+#define PE_STAMP_NEVER (UINT64_MAX << PE_STAMP_PERIOD_AT)
 #define PE_STAMP_LANE (1ull << PE_STAMP_LANE_AT) /* of lane 1; stamps that differ by less are of one thread at one time */
 
 static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT & 31; }

@@ -65,8 +65,8 @@ enum { PE_BLANKS, PE_CONTENTS };
  * that is compiled for it. */
 typedef struct pe_observer {
   void *context;
-  uint32_t strays; /* nonzero: `memory` need not be told of what compiled code knows to be allowed, nor of texels */
-  uint32_t rows;   /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
+  uint32_t no_texels; /* nonzero: `memory` need not be told of texels */
+  uint32_t rows;      /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
@@ -106,7 +106,7 @@ void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t 
 /* CDEF END */
 #pragma GCC visibility pop
 
-/* The range of a position, at a worker that keeps ranges: compiled code finds it in the same way (lower/core/access.py). */
+/* The range of a position, at a worker that keeps ranges: compiled code finds it in the same way (lower/core/telling.py). */
 static inline pe_range *pe_range_of(const pe_warp *w, uint32_t pos) {
   return (pe_range *)(uintptr_t)w->ranges + (pos * 0x9e3779b1u) / (0x100000000u / PE_RANGES);
 }

@@ -64,7 +64,7 @@ const void *pe_host_run(const pe_warp *w, uint64_t address, uint64_t most, uint6
 static inline bool pe_observed(const pe_warp *w) { return w->launch->observer && w->launch->observer->memory; }
 
 /* Whether that includes accesses of texels. */
-static inline bool pe_texels_observed(const pe_warp *w) { return pe_observed(w) && !w->launch->observer->strays; }
+static inline bool pe_texels_observed(const pe_warp *w) { return pe_observed(w) && !w->launch->observer->no_texels; }
 
 /* Tell the observer of a launch of an access that is going to happen.  The lanes that go on. */
 static inline uint32_t pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,

@@ -24,7 +24,7 @@ from ptxemu.driver.pipeline import LANE_PRIVATE, PASSES, Bodies, Hook, analyse, 
 from ptxemu.driver.requirements import find_entry, require_local
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.graph import Graph
-from ptxemu.ir.observed import Observed
+from ptxemu.ir.observed import Observed, tells_order
 from ptxemu.ir.ops import Function, Module, Variable
 from ptxemu.irtext.printer import Body, Notes, print_ir
 from ptxemu.irtext.verifier import SSA
@@ -244,7 +244,7 @@ def lower_bodies(
     chosen, cost, shapes, independent = _choose(bodies, threaded, after)
     survivors = None if chosen or independent else survivors_of(graphs, shapes[0])
     alone = survivors is not None and not survivors.block_of
-    rows = alone and options.observed != "all" and along_rows(graphs[0], shapes[0])
+    rows = alone and not tells_order(options.observed) and along_rows(graphs[0], shapes[0])
     unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
         if survivors is not None and number == 0:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-Observed = Literal["", "members", "strays", "blanks", "all"]
+Observed = Literal["", "members", "strays", "blanks", "stamps", "all"]
 """From the least to the most: nothing; membermasks; and accesses of memory where their instruction has not been before; and all
-others of which an observer has not said that they are of no interest; or all accesses of memory."""
+others of which an observer has not said that they are of no interest; or those with stamps that matter (csrc/check/stamp.h), and
+what orders accesses; or all accesses of memory, and that."""
 
 
 def tells_accesses(observed: Observed) -> bool:
     """Whether code tells of accesses of memory."""
     return observed not in ("", "members")
+
+
+def tells_order(observed: Observed) -> bool:
+    """Whether code tells of what orders accesses, and runs warps and their accesses one by one."""
+    return observed in ("stamps", "all")

@@ -19,6 +19,12 @@ GENERIC = """cvta.shared.u64 %rd6, 0; add.u64 %rd4, %rd6, %rd2; setp.lt.u32 %p1,
 add.u64 %rd7, %rd1, %rd7; selp.b64 %rd5, %rd4, %rd7, %p1;"""  # words of threads, and of blocks
 PAIR = "shr.u32 %r4, %r1, 3; mul.wide.u32 %rd4, %r4, 4; add.u64 %rd4, %rd1, %rd4;"  # one word for eight lanes
 TWICE = "ld.shared.u32 %r4, [%r5]; bar.sync 0; st.shared.u32 [%r5], %r4; bar.sync 0; ld.shared.u32 %r4, [%r3]; bar.sync 0;"
+ONE = "setp.eq.u32 %p1, %r1, 40; @%p1 st.shared.u32 [s], 7;"
+WIDE = "shl.b32 %r3, %r1, 3; mov.u64 %rd4, 5; st.shared.u64 [%r3], %rd4;"
+ROWS = "and.b32 %r3, %r1, 15; shl.b32 %r3, %r3, 2;"  # a word for all threads with the same column of 16
+HALF = "shr.u32 %r3, %r1, 4; shl.b32 %r3, %r3, 2;"  # and one for each row
+EVERYWHERE = "ld.global.u32 %r4, [%rd1]; ld.global.u32 %r4, [%rd1+4]; ld.global.u32 %r4, [%rd1+8]; ld.global.u32 %r4, [%rd1+12];"
+BLOCKS = "mul.wide.u32 %rd4, %r2, 4; add.u64 %rd4, %rd1, %rd4; setp.eq.u32 %p1, %r1, 0;"  # a word of each block
 PUBLISH = """setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r2, 0; @%p1 bra DONE; @%p2 bra WAIT; st.global.u32 [%rd3], 7; {fence};
 {store} [%rd1], 1; bra DONE; WAIT: {load} %r4, [%rd1]; setp.eq.u32 %p3, %r4, 0; @%p3 bra WAIT; {after};
 ld.global.u32 %r5, [%rd3]; DONE: mov.u32 %r6, 0"""
@@ -52,8 +58,18 @@ RACES = {
     f"{PAIR} setp.eq.u32 %p1, %r2, 0; @%p1 st.global.u32 [%rd4], %r1; ld.global.u32 %r5, [%rd4]": ("`x`", "", "write"),
     "atom.shared.add.u32 %r3, [s], 1; bar.sync 0; atom.shared.add.u32 %r3, [s], 1; ld.shared.u32 %r4, [s]":
         ("shared memory at 0x0", "", "atomic update"),
+    f"{ONE} ld.shared.u32 %r4, [s]": ("shared memory at 0x0", "", "write"),
+    f"{ONE} bar.sync 0; ld.shared.u32 %r4, [s]; {ONE}": ("shared memory at 0x0", "write", "read"),
+    f"{WIDE} and.b32 %r5, %r3, 255; ld.shared.u64 %rd4, [%r5]": ("shared memory", "8-byte read", "write"),
+    f"{OWN} bar.sync 0; {ROWS} ld.shared.u32 %r4, [%r3]; st.shared.u32 [s+16], 1": ("shared memory at 0x10", "", "write"),
+    f"{OWN} bar.sync 0; {HALF} ld.shared.u32 %r4, [%r3]; st.shared.u32 [s+4], 1": ("shared memory at 0x4", "", "write"),
+    f"{EVERYWHERE} bar.sync 0; {BLOCKS} @%p1 st.global.u32 [%rd4], %r2": ("`x`", "", ""),
 }  # fmt: skip
 ORDERED = [
+    f"{ONE} bar.sync 0; ld.shared.u32 %r4, [s]; bar.sync 0; {ONE}",
+    f"{WIDE} ld.shared.u64 %rd4, [%r3]; and.b32 %r5, %r3, 255; bar.sync 0; ld.shared.u64 %rd4, [%r5]; bar.sync 0; {WIDE}",
+    f"{OWN} bar.sync 0; {ROWS} ld.shared.u32 %r4, [%r3]; {HALF} ld.shared.u32 %r4, [%r3]; bar.sync 0; {OWN}",
+    f"{EVERYWHERE} bar.sync 0; {EVERYWHERE}",
     f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [%r3], %r4",
     f"{OWN} bar.warp.sync 0xffffffff; {NEIGHBOUR.replace('+4', '')}",
     f"{OWN} barrier.sync 3; {NEXT}",

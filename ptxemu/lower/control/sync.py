@@ -9,9 +9,9 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import counts_threads, meets_all, membermask
 from ptxemu.ir.ops import Op, Operand
 from ptxemu.ir.types import B32, PRED, U32
-from ptxemu.lower.core.access import tell_fence, tell_order
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.telling import tell_fence, tell_order
 
 REDUCTIONS = {"popc": 0, "and": 1, "or": 2}
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptxemu._runtime import ffi, lib
-from ptxemu.analysis.runs import runs_of
+from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_accesses
@@ -29,10 +28,6 @@ WINDOWS = {"shared": "shared_size", "local": "local_size", "const": "const_size"
 CONSTANT = ("const", "param")
 NOTED = ("generic", "global")
 """Spaces whose accesses may hit an unmapped page: their positions are noted."""
-RELEASING = {"release", "acq_rel", "sc"}
-WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
-RANGE_BYTES = ffi.sizeof("pe_range")
-RANGE_HASH = -1640531527  # 2**32 / the golden ratio, as an i32: neighbouring positions get ranges of their own
 
 
 @dataclass(slots=True)
@@ -291,133 +286,14 @@ def assure(ctx: Context, found: Access) -> None:
     assert found.shape is not None
     bad = ctx.scalar.bin("xor", "i1", pattern_test(ctx, found.span), "true")
     if found.op.guard is None and not found.shape.widenings and not tells_accesses(ctx.unit.observed):
-        ctx.leave_if(bad, lambda: refuse(ctx, found, _stored_addresses(ctx, found)))
+        ctx.leave_if(bad, lambda: refuse(ctx, found, stored_addresses(ctx, found)))
         return
 
     def examine() -> list[str]:
-        check(ctx, found, _stored_addresses(ctx, found))
+        check(ctx, found, stored_addresses(ctx, found))
         return []
 
     ctx.when(bad, examine, None, [], likely=False)
-
-
-def admit(ctx: Context, found: Access, values: str = "null") -> None:
-    """Tell the runtime of an access that is about to happen, in code that is compiled for that: the lanes that go on stay in
-    its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on.
-    ``values``: the address of the elements that are stored, one for each lane."""
-    if not tells_accesses(ctx.unit.observed):
-        return
-    known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
-    blanks = ctx.unit.observed == "blanks" and found.space not in CONSTANT
-    if known and not blanks and (ctx.unit.observed != "all" or found.space in CONSTANT):
-        return
-    if ctx.unit.observed == "all" or (blanks and found.space == "local"):
-        bits = _told(ctx, found, values)
-    else:
-        usual = _is_usual(ctx, found)
-        (bits,) = ctx.when(
-            usual, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True
-        )  # fmt: skip
-    found.mask = ctx.mask_from_bits(bits)
-
-
-def _told(ctx: Context, found: Access, values: str) -> str:
-    """The lanes that go on, as the runtime says."""
-    site = _pattern_site(ctx, found)
-    if site is None:
-        return _told_each(ctx, found, values)
-    assert found.shape is not None
-
-    def together() -> list[str]:
-        mask = ("i32", ctx.bits_of(found.mask))
-        given = ("ptr", "%w"), ("ptr", site), mask, ("i64", found.base), ("ptr", values)
-        return [ctx.call(f"i{LANES}", "pe_observe_pattern", *given)]
-
-    def each() -> list[str]:
-        return [_told_each(ctx, found, values)]
-
-    return ctx.when(ctx.wrapped(), each, together, [f"i{LANES}"], likely=False)[0] if found.shape.widenings else together()[0]
-
-
-def _pattern_site(ctx: Context, found: Access) -> str | None:
-    """What is constant about a pattern whose lanes lie side by side, or at one place, in groups; None if they do not."""
-    if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
-        return None
-    runs = runs_of(found.shape.offsets, found.size)
-    if runs is None:
-        return None
-    narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
-    offsets = [offset % 2**64 for offset in found.shape.offsets]
-    fields = {
-        "kind": _told_kind(found),
-        "space": found.space_code,
-        "size": found.size,
-        "width": runs.width,
-        "step": runs.step,
-        "narrow": int(narrow),
-    }
-    return ctx.site(found.op, "pe_pattern_site", **fields, offset=offsets)
-
-
-def _told_kind(found: Access) -> int:
-    """PE_READ ..., and whether it is strong."""
-    return found.kind | (int(lib.PE_STRONG) if found.strong else 0)
-
-
-def _told_each(ctx: Context, found: Access, values: str) -> str:
-    """The same, lane by lane."""
-    return ctx.call(
-        f"i{LANES}", "pe_observe", ("ptr", "%w"), ("i32", ctx.position(found.op)), ("i32", str(_told_kind(found))),
-        ("i32", str(found.space_code)), ("i32", str(found.size)), ("i32", ctx.bits_of(found.mask)),
-        ("ptr", _stored_addresses(ctx, found)), ("ptr", values),
-    )  # fmt: skip
-
-
-def tell_order(ctx: Context, op: Op, what: int, mask: str = "") -> None:
-    """Tell the runtime of what orders the accesses of a warp (PE_FENCE ...), in code that tells of all accesses."""
-    if ctx.unit.observed == "all":
-        ctx.call(
-            "void", "pe_observe_order", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(what)),
-            ("i32", ctx.bits_of(mask or ctx.mask_of(op))),
-        )  # fmt: skip
-
-
-def tell_fence(ctx: Context, op: Op, mask: str = "") -> None:
-    """The same of a fence, whose scope is a modifier of the instruction."""
-    tell_order(ctx, op, lib.PE_FENCE_CTA if "cta" in op.mods.values() else lib.PE_FENCE, mask)
-
-
-def tell_release(ctx: Context, found: Access) -> None:
-    """The same of an access that releases what came before it: it is a fence, and then a strong access."""
-    if not RELEASING.isdisjoint(found.op.mods.values()):
-        tell_fence(ctx, found.op, found.mask)
-
-
-def _is_usual(ctx: Context, found: Access) -> str:
-    """i1: the whole access lies in the window of its space, or in the range that its worker keeps: of device memory, and of
-    shared memory where blanks are told."""
-    kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
-    if found.space == "shared" and ctx.unit.observed == "blanks":
-        kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
-        kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
-    if found.shape is not None:
-        return pattern_test(ctx, found.span, kept)
-    return ctx.scalar.icmp("eq", f"i{LANES}", failing(ctx, found, found.base, kept), "0")
-
-
-def _kept_range(ctx: Context, op: Op) -> Range:
-    """The range that the worker keeps for a position: a ``pe_range``, which any access of device memory may have left."""
-    number = ctx.scalar.bin("mul", "i32", ctx.position(op), str(RANGE_HASH))
-    number = ctx.scalar.bin("lshr", "i32", number, str(32 - (int(lib.PE_RANGES) - 1).bit_length()))
-    return _range_at(ctx, ctx.scalar.cast("zext", "i32", ctx.scalar.bin("mul", "i32", number, str(RANGE_BYTES)), "i64"))
-
-
-def _range_at(ctx: Context, offset: str) -> Range:
-    """That in the worker's list of ranges, so many bytes from its beginning."""
-    place = ctx.inst(f"inttoptr i64 {ctx.scalar.bin('add', 'i64', ctx.field('ranges'), offset)} to ptr")
-    start = ctx.inst(f"load i64, ptr {place}, align 8")
-    rest = ctx.inst(f"getelementptr i8, ptr {place}, i64 {RANGE_BYTES // 2}")
-    return Range(start, ctx.inst(f"load i64, ptr {rest}, align 8"))
 
 
 def note_position(ctx: Context, op: Op, space: str = "generic") -> None:
@@ -461,13 +337,13 @@ def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
 def checked_lanes(ctx: Context, found: Access) -> tuple[str, str]:
     """Host addresses of the lanes of a pattern, not local, after the runtime's test: their place in memory, and what is to be
     added to each. All this is out of line."""
-    addresses = _stored_addresses(ctx, found)
+    addresses = stored_addresses(ctx, found)
     if not found.safe:
         check(ctx, found, addresses)
     return addresses, ctx.field("shared_base") if found.space == "shared" else "0"
 
 
-def _stored_addresses(ctx: Context, found: Access) -> str:
+def stored_addresses(ctx: Context, found: Access) -> str:
     """All lanes' addresses as the program sees them, in memory."""
     if found.shape is None:
         return ctx.in_memory("i64", found.base)

@@ -11,6 +11,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
+from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
 from ptxemu.lower.control.sync import note_exit, poll_stop, tell_members
@@ -90,7 +91,7 @@ class FunctionBuilder:
 
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""
-        return {} if self.ctx.unit.observed == "all" else lane_loops(self.graph, self.ctx.uniformity)
+        return {} if tells_order(self.ctx.unit.observed) else lane_loops(self.graph, self.ctx.uniformity)
 
     def _leads(self) -> dict[Op, list[lane_ahead.Lead]]:
         """What loads of single lanes lead to, by the last load of some off one address."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.observed import tells_order
 from ptxemu.ir.operations import find
 from ptxemu.ir.ops import Op, items_of
 from ptxemu.ir.types import ScalarType
-from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, tell_release, vector_addresses
+from ptxemu.lower.core.access import Access, access, failing, note_position, physical_lanes, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.telling import tell_release
 from ptxemu.lower.memory import updates
 from ptxemu.lower.memory.lane_major import lane_data, load_lane_data
 
@@ -30,7 +32,8 @@ def type_code(kind: ScalarType) -> int:
 def _inline(ctx: Context, found: Access, op: Op, kind: ScalarType, count: int) -> bool:
     """Whether compiled code may test the addresses: those of the CTA's own memory, which stays on one thread."""
     plain = found.space == "shared" and count == 1 and found.bytes == kind.bytes and kind.bytes <= 8
-    return plain and ctx.unit.observed != "all" and bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
+    legal = bool(lib.pe_atom_legal(operation(op.mods["op"], kind), type_code(kind)))
+    return plain and legal and not tells_order(ctx.unit.observed)
 
 
 def _apart(ctx: Context, found: Access) -> str:

@@ -18,19 +18,18 @@ from ptxemu.lower.core.access import (
     NOTED,
     Access,
     access,
-    admit,
     assure,
     checked_lanes,
     contiguous,
     host_pointer,
     note_position,
     pattern_test,
-    tell_release,
     tested_lanes,
 )
 from ptxemu.lower.core.context import Context, Pairs
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
+from ptxemu.lower.core.telling import admit, tell_release
 from ptxemu.lower.memory import ahead, consecutive, pairs, runs, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
@@ -209,8 +208,8 @@ def store(ctx: Context, op: Op) -> None:
     if found.space in NOTED:
         note_position(ctx, op, found.space)
     tell_release(ctx, found)
-    told = ctx.unit.observed == "all" and len(items) == 1
-    admit(ctx, found, ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if told else "null")
+    whole = len(items) == 1
+    admit(ctx, found, lambda: ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if whole else "null")
 
     def run() -> list[str]:
         if found.shape is not None and found.shape.uniform and found.space != "local":

@@ -1,0 +1,224 @@
+"""Stamps of accesses, which compiled code leaves for an observer (csrc/check/stamp.h): who has last written, and who
+has last read, each word of memory.
+
+What finds only stamps that do not matter is not told. The numbers below are compared as the checker itself compares them
+(csrc/check/race_runs.h), so that it is told of no more and no less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.analysis.runs import Runs
+from ptxemu.ir.block_shape import LANES
+from ptxemu.lower.core.access import Access, Range, pattern_test
+from ptxemu.lower.core.context import Context
+
+WORD_BYTES = 4
+MOST_WORDS = 64  # whose stamps are compared by compiled code
+STATE = ffi.typeof("pe_stamping")
+FIELDS = dict(STATE.fields)
+LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
+BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
+STRONG = 1 << (lib.PE_SITE_BITS + 1)
+SITE_HASH = 0x9E3779B1
+
+
+@dataclass(slots=True)
+class _Group:
+    """Words side by side, from an offset on: ``each`` of one lane after another from ``lane`` on, or all of that lane."""
+
+    offset: int
+    words: int
+    lane: int
+    each: int
+
+    @property
+    def type(self) -> str:
+        return f"<{self.words} x i64>" if self.words > 1 else "i64"
+
+
+class Stamping:
+    """The test of one access whose lanes lie in groups."""
+
+    def __init__(self, ctx: Context, found: Access, runs: Runs) -> None:
+        self.ctx = ctx
+        self.found = found
+        self.writes = bool(found.kind & lib.PE_WRITE)
+        self.shared = found.space == "shared"
+        assert found.shape is not None
+        self.one = found.shape.uniform
+        self.groups = list(self._groups(runs))
+        state = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
+        state = ctx.once("stamping.offset", f"zext i32 {state} to i64")
+        self.state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {state}")
+
+    def passes(self) -> str:
+        """i1: nothing is to be told of the access; its stamps are left, then."""
+        if not 0 < sum(group.words for group in self.groups) <= MOST_WORDS or not _site(self.found.op.pos):
+            return "false"
+        return self._when(self._fits(), self._own)
+
+    def _groups(self, runs: Runs) -> Sequence[_Group]:
+        size, offsets = self.found.size, self.found.shape.offsets  # type: ignore[union-attr]
+        if self.found.space not in ("shared", "global") or self.found.strong or (self.writes and not runs.step and not self.one):
+            return []
+        if self.one:
+            return [_Group(offsets[0], size // WORD_BYTES, 0, 0)]
+        width, each = (runs.width, size // WORD_BYTES) if runs.step else (1, 0)
+        return [
+            _Group(offsets[lane], width * size // WORD_BYTES, lane, each)
+            for lane in runs.firsts
+            if self.writes or offsets[lane : lane + 1] != offsets[lane + runs.width : lane + runs.width + 1]
+        ]
+
+    # ---------------------------------------------------------------- steps
+
+    def _fits(self) -> str:
+        """i1: all words are in memory, by lanes that are all there, and the instruction has a number."""
+        ctx, bits = self.ctx, self.ctx.bits_of(self.found.mask)
+        if not self.one:
+            there = ctx.scalar.icmp("eq", f"i{LANES}", bits, "-1")
+        elif self.writes:
+            there = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.intrinsic("ctpop", f"i{LANES}", bits), "1")
+        else:
+            there = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
+        number = self._pointer(self._state("sites"), WORD_BYTES * _site(self.found.op.pos))
+        known = ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {number}, align 4"), str(self.found.op.pos + 1))
+        fits = ctx.scalar.bin("and", "i1", there, known)
+        if self.found.safe:
+            return fits
+        whole = None if self.shared else Range(ctx.field("arena_base"), ctx.field("arena_size"))
+        return ctx.scalar.bin("and", "i1", fits, pattern_test(ctx, self.found.span, whole))
+
+    def _own(self) -> str:
+        """Leave the stamps of the access where they may be left."""
+        self.now = self._now()
+        own, others = ("writes", "reads") if self.writes else ("reads", "writes")
+        self.own = self._table(own)
+        ready = self._harmless(self.own, kept=True) if self.writes else self._kept()
+        ready = self.ctx.scalar.bin("and", "i1", ready, self._harmless(self._table(others)))
+        return self._when(ready, self._leave)
+
+    def _leave(self) -> str:
+        if self.writes or self.shared:
+            self._store()
+        else:
+            stay = self._all(self._stay(group) for group in self.groups)
+            self.ctx.when(stay, list, self._store, [])
+        return "true"
+
+    def _store(self) -> Sequence[str]:
+        for group in self.groups:
+            self.ctx.stmt(f"store {group.type} {self._stamps(group)}, ptr {self._at(self.own, group)}, align 8")
+        return []
+
+    def _kept(self) -> str:
+        """i1: stamps are kept of all words."""
+        ends = [self._at(self.own, group, last) for group in self.groups for last in {0, group.words - 1}]
+        return self._all(self.ctx.scalar.icmp("ne", "i64", self.ctx.inst(f"load i64, ptr {end}, align 8"), "0") for end in ends)
+
+    # ---------------------------------------------------------------- numbers
+
+    def _harmless(self, table: str, kept: bool = False) -> str:
+        """i1: of the stamps in a table none matters, nor is none kept if ``kept`` is set."""
+        return self._all(self._all_of(group, self._at(table, group), kept) for group in self.groups)
+
+    def _all_of(self, group: _Group, at: str, kept: bool) -> str:
+        ctx, t = self.ctx, group.type
+        floor = self._state("floor" if self.shared else "ancient")
+        before = ctx.inst(f"load {t}, ptr {at}, align 8")
+        value, limit = before, floor
+        if kept:
+            value = ctx.inst(f"sub {t} {before}, {self._constant(group, [1] * group.words)}")
+            limit = ctx.scalar.bin("sub", "i64", floor, "1")
+        good = ctx.inst(f"icmp ult {t} {value}, {self._spread(group, limit)}")
+        differ = ctx.inst(f"xor {t} {before}, {self._stamps(group)}")
+        mine = ctx.inst(f"icmp ult {t} {differ}, {self._constant(group, [LANE] * group.words)}")
+        flags = t.replace("i64", "i1")
+        good = ctx.inst(f"or {flags} {good}, {mine}")
+        if not self.shared:
+            since = ctx.inst(f"sub {t} {before}, {self._spread(group, self._state('first'))}")
+            within = ctx.inst(f"icmp ult {t} {since}, {self._spread(group, self._state('span'))}")
+            good = ctx.inst(f"or {flags} {good}, {within}")
+        return self._every(group, good)
+
+    def _stay(self, group: _Group) -> str:
+        """i1: the reads of other CTAs are there, and may stay."""
+        ctx, t = self.ctx, group.type
+        before = ctx.inst(f"load {t}, ptr {self._at(self.own, group)}, align 8")
+        good = ctx.inst(f"icmp uge {t} {before}, {self._spread(group, self._state('least'))}")
+        since = ctx.inst(f"sub {t} {before}, {self._spread(group, self._state('begin'))}")
+        theirs = ctx.inst(f"icmp uge {t} {since}, {self._spread(group, self._state('length'))}")
+        told = ctx.inst(f"and {t} {before}, {self._constant(group, [STRONG | BYTES] * group.words)}")
+        plain = ctx.inst(f"icmp eq {t} {told}, {self._constant(group, [BYTES] * group.words)}")
+        return self._every(group, good, theirs, plain)
+
+    def _every(self, group: _Group, *flags: str) -> str:
+        """i1: all flags are set for all words."""
+        t = group.type.replace("i64", "i1")
+        good = reduce(lambda a, b: self.ctx.inst(f"and {t} {a}, {b}"), flags)
+        if group.words == 1:
+            return good
+        return self.ctx.scalar.icmp("eq", f"i{group.words}", self.ctx.inst(f"bitcast {t} {good} to i{group.words}"), "-1")
+
+    def _now(self) -> str:
+        """The stamp of the access in lane 0; of one address, that of the first lane that is there."""
+        ctx = self.ctx
+        now = ctx.scalar.bin("or", "i64", self._state("now"), str(_site(self.found.op.pos) | BYTES))
+        if not self.one:
+            return now
+        lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.found.mask), extra="i1 true")
+        lane = ctx.scalar.cast("zext", "i32", lane, "i64")
+        return ctx.scalar.bin("or", "i64", now, ctx.scalar.bin("shl", "i64", lane, str(lib.PE_STAMP_LANE_AT)))
+
+    def _stamps(self, group: _Group) -> str:
+        lanes = [group.lane + (word // group.each if group.each else 0) for word in range(group.words)]
+        return self.ctx.inst(
+            f"or {group.type} {self._spread(group, self.now)}, {self._constant(group, [lane * LANE for lane in lanes])}"
+        )
+
+    # ---------------------------------------------------------------- places
+
+    def _state(self, field: str) -> str:
+        pointer = self._pointer(self.state, FIELDS[field].offset)
+        return self.ctx.inst(f"load i64, ptr {pointer}, align 8")
+
+    def _table(self, name: str) -> str:
+        """Where the stamps of the access are, of which there are 8 bytes for 4."""
+        scalar, base = self.ctx.scalar, self.found.base
+        if self.shared:
+            base = scalar.bin("add", "i64", base, self.ctx.field("shared_base"))
+        return scalar.bin("add", "i64", self._state(name), scalar.bin("shl", "i64", base, "1"))
+
+    def _at(self, table: str, group: _Group, word: int = 0) -> str:
+        return self._pointer(table, 2 * (group.offset + WORD_BYTES * word))
+
+    def _pointer(self, start: str, offset: int) -> str:
+        return self.ctx.inst(f"inttoptr i64 {self.ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
+
+    def _spread(self, group: _Group, value: str) -> str:
+        if group.words == 1:
+            return value
+        first = self.ctx.inst(f"insertelement {group.type} poison, i64 {value}, i64 0")
+        return self.ctx.inst(f"shufflevector {group.type} {first}, {group.type} poison, <{group.words} x i32> zeroinitializer")
+
+    @staticmethod
+    def _constant(group: _Group, values: Sequence[int]) -> str:
+        return "<" + ", ".join(f"i64 {value}" for value in values) + ">" if group.words > 1 else str(values[0])
+
+    # ---------------------------------------------------------------- conditions
+
+    def _all(self, conditions: Iterable[str]) -> str:
+        return reduce(lambda a, b: self.ctx.scalar.bin("and", "i1", a, b), conditions)
+
+    def _when(self, condition: str, then: Callable[[], str]) -> str:
+        return self.ctx.when(condition, lambda: [then()], lambda: ["false"], ["i1"], likely=True)[0]
+
+
+def _site(pos: int) -> int:
+    """The number that the checker gives an instruction, unless another one has it; 0: none."""
+    return (pos * SITE_HASH & 0xFFFFFFFF) >> (32 - int(lib.PE_SITE_BITS))
