@@ -5,16 +5,25 @@
 #include "place.h"
 #include "text.h"
 
-bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before) {
+/* What a lane writes, or NULL: that is not known. */
+static const uint8_t *value_of(const pe_memory_event *e, uint32_t lane) {
+  return e->values && e->kind == PE_WRITE ? (const uint8_t *)e->values + lane * e->size : NULL;
+}
+
+/* What a write that was before has left: in memory, or going to be there, if another lane of the same instruction writes. */
+static const uint8_t *left_by(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before) {
   const pe_memory_event *e = u->event;
-  if (!e->values || e->kind != PE_WRITE || before & PE_STAMP_UPDATE) return false;
-  const uint8_t *value = (const uint8_t *)e->values + lane * e->size;
   uint32_t other = pe_stamp_lane(before), clock;
   bool together = pe_order_is_own(u->b, before, &clock) && pe_stamp_warp(before) == u->w->warpid &&
                   pe_stamp_site(before) == pe_stamp_site(u->stamp) && e->mask >> other & 1 &&
                   e->address[other] == e->address[lane];
-  const void *there = together ? (const uint8_t *)e->values + other * e->size : (const void *)(uintptr_t)address;
-  return memcmp(value, there, e->size) == 0;
+  return together && value_of(e, other) ? value_of(e, other) : (const uint8_t *)(uintptr_t)address;
+}
+
+bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before) {
+  const uint8_t *value = value_of(u->event, lane);
+  if (!value || before & PE_STAMP_UPDATE) return false;
+  return memcmp(value, left_by(u, lane, address, before), u->event->size) == 0;
 }
 
 static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
@@ -39,6 +48,19 @@ static void fill_place(const pe_race_use *u, pe_stamp stamp, pe_thread_place *ou
   };
 }
 
+static void add_value(pe_text *t, const char *before, const uint8_t *bytes, uint64_t size, const char *behind) {
+  uint64_t value = 0;
+  memcpy(&value, bytes, size);
+  pe_add(t, "%s0x%" PRIx64 "%s", before, value, behind);
+}
+
+/* Whether the value of a write that was before can be told: the access is of bytes of one word, and that wrote all of these. */
+static bool is_one_value(const pe_race_use *u, uint64_t address, pe_stamp before) {
+  uint64_t first = address % 4, size = u->event->size;
+  uint64_t bytes = size <= 4 ? ((1ull << size) - 1) << (PE_STAMP_BYTES_AT + first) : 0;
+  return pe_within(first, size, 4) && (before & bytes) == bytes && !(before & PE_STAMP_UPDATE);
+}
+
 enum { OTHER_READ = 2, OTHER_UPDATE = 4 }; /* findings at one place are told apart by these */
 
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read) {
@@ -50,12 +72,15 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
                   .pos = e->pos,
                   .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
   pe_text t = pe_text_in(f.text, sizeof f.text);
+  const uint8_t *value = e->size <= sizeof(uint64_t) ? value_of(e, lane) : NULL;
   pe_add(&t, "%" PRIu64 "-byte %s of ", e->size,
          e->kind == PE_READ    ? "read"
          : e->kind == PE_WRITE ? "write"
                                : "atomic update");
+  if (value) add_value(&t, "", value, e->size, " to ");
   add_place(u, address, &t);
   pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
+  if (!is_read && is_one_value(u, address, before)) add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");
   fill_place(u, before, &f.other);
   pe_report(u->checker, u->w, lane, &f);
 }

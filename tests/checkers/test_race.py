@@ -117,12 +117,29 @@ def test_no_races(device: ptxemu.Device, body: str) -> None:
 
 def test_report(device: ptxemu.Device) -> None:
     assert [str(finding) for finding in races(device, f"{OWN} bar.sync 0; {NEXT}; bar.sync 0; st.shared.u32 [s+4], %r1")] == [
-        "race: 4-byte write of shared memory at 0x4, in no order with a write\n"
+        "race: 4-byte write of 0x1 to shared memory at 0x4, in no order with a write of 0x0\n"
         "  test.ptx:17: st.shared.u32 [s+4], %r1;\n"
         "  in `k`: block (0,0,0), thread (1,0,0); 252 times\n"
         "  test.ptx:17: st.shared.u32 [s+4], %r1;\n"
         "  by block (0,0,0), thread (0,0,0)"
     ]
+
+
+VALUES = {
+    f"{OWN} mov.u32 %r5, 9; xor.b32 %r3, %r3, 4; st.shared.u32 [%r3], %r5":
+        "4-byte write of 0x9 to shared memory at 0x4, in no order with a write of 0x1",
+    f"{OWN} ld.shared.u32 %r4, [s+4]": "4-byte read of shared memory at 0x4, in no order with a write of 0x1",
+    "cvt.u16.u32 %h1, %r1; st.shared.u8 [s], %h1": "1-byte write of 0x1 to shared memory at 0x0, in no order with a write of 0x0",
+    f"{OWN} st.shared.u8 [s+5], 7": "1-byte write of 0x7 to shared memory at 0x5, in no order with a write of 0x0",
+    f"ld.shared.u32 %r4, [s+4]; {OWN}": "4-byte write of 0x1 to shared memory at 0x4, in no order with a read",
+    "atom.shared.add.u32 %r3, [s], 1; st.shared.u32 [s], 5":
+        "4-byte atomic update of shared memory at 0x0, in no order with a write of 0x5",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", VALUES)
+def test_values_of_both(device: ptxemu.Device, body: str) -> None:
+    assert VALUES[body] in [finding.message for finding in races(device, body)]
 
 
 def test_launches_are_in_an_order(device: ptxemu.Device) -> None:
