@@ -12,19 +12,21 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import repeat
 from types import MappingProxyType
 from typing import TypeVar
+
+from msgspec import Struct
 
 from ptxemu.analysis.linear import Structure
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, reads, writes
-from ptxemu.ir.ops import Reg
+from ptxemu.ir.ops import Imm, Reg
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(slots=True)
-class Lifetime:
+class Lifetime(Struct, gc=False):
     """First and last position, both included."""
 
     first: int
@@ -43,19 +45,16 @@ class Lifetimes:
         self._structure = structure
         self._same = same
         self._loop_at: list[Loop | None] = []
-        self.of: dict[Reg, Lifetime] = {}
+        self._first: dict[Reg, int] = {}
+        self._last: dict[Reg | Imm, int] = {}
         self.handed: dict[Block, Lifetime] = {}
         extents = self._scan()
-        if extents:
-            self._cover_loops(extents)
+        self.of = self._covering_loops(extents)
 
     def _mention(self, reg: Reg, position: int) -> None:
         reg = self._same.get(reg, reg)
-        life = self.of.get(reg)
-        if life is None:
-            self.of[reg] = Lifetime(position, position)
-        else:
-            life.last = position
+        self._first.setdefault(reg, position)
+        self._last[reg] = position
 
     def _scan(self) -> dict[Loop, list[int]]:
         """Each op has a position, and so have the start and the end of each block. Returns the extents of the loops."""
@@ -85,22 +84,23 @@ class Lifetimes:
     def _begin(self, block: Block, position: int) -> None:
         if block in self.handed:
             self.handed[block].last = position
-        for phi in block.phis:
-            if phi.dst not in self._same:
-                self.of[phi.dst] = Lifetime(position, position)
+        self._first.update(zip(block.phis.dsts, repeat(position)))
+        self._last.update(zip(block.phis.dsts, repeat(position)))
 
     def _end(self, block: Block, position: int) -> None:
         if block.cond is not None:
             self._mention(block.cond, position)
+        same = self._same
         for succ in block.succs:
             if succ.phis:
                 self.handed.setdefault(succ, Lifetime(position, position)).last = position
-            for phi in succ.phis:
-                if phi.dst not in self._same and isinstance(arg := phi.args[block], Reg):
-                    self._mention(arg, position)
+                given: Iterable[Reg | Imm] = succ.phis.args[block]
+                if same:
+                    given = [same.get(arg, arg) for dst, arg in zip(succ.phis.dsts, given) if dst not in same]  # type: ignore[arg-type]
+                self._last.update(zip(given, repeat(position)))
 
-    def _cover_loops(self, extents: dict[Loop, list[int]]) -> None:
-        """Widen lifetimes to the outermost loops around their ends that they cross the border of."""
+    def _covering_loops(self, extents: Mapping[Loop, list[int]]) -> dict[Reg, Lifetime]:
+        """Lifetimes, widened to the outermost loops around their ends that they cross the border of."""
         chains: dict[Loop, _Chain] = {}
         for loop, (first, last) in extents.items():  # those around come first
             outer = chains[loop.parent] if loop.parent is not None else _Chain([], [])
@@ -108,10 +108,18 @@ class Lifetimes:
         for life in self.handed.values():
             if (around := self._loop_at[life.first]) is not None:
                 life.first = chains[around].first_before(life.first, life.last)
-        for life in (*self.handed.values(), *self.of.values()):
-            around = self._loop_at[life.last]
-            if around is not None and around is not self._loop_at[life.first]:
+            if (around := self._loop_at[life.last]) is not None:
                 life.last = chains[around].last_behind(life.first, life.last)
+        found: dict[Reg, Lifetime] = {}
+        for reg, first in self._first.items():
+            if reg in self._same:
+                continue
+            last = self._last[reg]
+            around = self._loop_at[last]
+            if around is not None and first < extents[around][0]:
+                last = chains[around].last_behind(first, last)
+            found[reg] = Lifetime(first, last)
+        return found
 
 
 @dataclass(slots=True, frozen=True)

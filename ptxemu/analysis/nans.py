@@ -31,16 +31,14 @@ def raw_values(graph: Graph) -> set[Reg]:
     raw.discard(None)
     if not raw:
         return set()
-    phis = [phi for block in graph.blocks for phi in block.phis if phi.dst.type.bits == 32]
-    hopeful = {phi.dst for phi in phis}
+    phis = [(dst, args) for block in graph.blocks for dst, args in block.phis.rows() if dst.type.bits == 32]
+    hopeful = {dst for dst, _ in phis}
     changed = True
     while changed:
         changed = False
-        for phi in phis:
-            if phi.dst not in hopeful:
-                continue
-            if not all(_fits(arg, raw, hopeful) for arg in phi.args.values()):
-                hopeful.discard(phi.dst)
+        for dst, args in phis:
+            if dst in hopeful and not all(_fits(arg, raw, hopeful) for arg in args):
+                hopeful.discard(dst)
                 changed = True
     return {reg for reg in raw if reg is not None} | hopeful
 

@@ -191,7 +191,7 @@ class Uses(Notes):
     def __init__(self, subject: Subject) -> None:
         blocks, parameters = subject.graph.blocks, subject.function.params
         ops = [op for block in blocks for op in block.ops]
-        copies = [(phi.dst, value) for block in blocks for phi in block.phis for value in phi.args.values()]
+        copies = [(dst, value) for block in blocks for dst, args in block.phis.rows() for value in args]
         self.found = uses_of(ops, [param.variable for param in parameters], copies)
 
     def of_graph(self) -> Iterable[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ptxemu.analysis.trips import makers, sources, steps
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.dominators import Loop
-from ptxemu.ir.graph import Block, Graph, Phi, reads, registers, writes
+from ptxemu.ir.graph import Block, Graph, Phi, given, reads, registers, writes
 from ptxemu.ir.ops import STRONG, Op, Operand, Reg, SReg
 
 SPACES = {"generic", "global", "shared", "const", "param"}
@@ -86,7 +86,7 @@ def _same(uniformity: Uniformity, source: Operand) -> bool:
 
 
 def defined_in(block: Block) -> Iterable[Reg]:
-    yield from (phi.dst for phi in block.phis)
+    yield from block.phis.dsts
     for op in block.ops:
         yield from writes(op)
 
@@ -97,8 +97,7 @@ def read_by(block: Block) -> Iterable[Reg]:
         yield from reads(op)
     if block.cond is not None:
         yield block.cond
-    for succ in block.succs:
-        yield from (arg for phi in succ.phis if isinstance(arg := phi.args[block], Reg))
+    yield from given(block)
 
 
 def closed(uniformity: Uniformity, exit: Block, blocks: list[Block], defined: set[Reg]) -> bool:

@@ -91,7 +91,7 @@ class Survivors:
         found: set[Reg] = set()
         for block, loop in loops.items():
             if loop not in waited:
-                found.update(phi.dst for phi in block.phis)
+                found.update(block.phis.dsts)
                 found.update(reg for op in block.ops for reg in writes(op))
         return found
 

@@ -40,4 +40,4 @@ def steps(phi: Phi, latches: Iterable[Block], made: Makers) -> tuple[bool, set[R
     """Whether a value of the header follows from that of the trip before alone, and from which registers from outside."""
     start = [arg for latch in latches if isinstance(arg := phi.args[latch], Reg)]
     inside, outside = sources(start, made)
-    return all(source is phi or (isinstance(source, Op) and not source.accesses) for source in inside), outside
+    return all(source == phi or (isinstance(source, Op) and not source.accesses) for source in inside), outside

@@ -7,7 +7,7 @@ times is varying.  The set of divergent branches only grows, so the iteration en
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from ptxemu.analysis.geometry import tid_shape
 from ptxemu.analysis.linear import Linear, Structure, linearize, unordered
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.graph import Block, Graph, Phi
+from ptxemu.ir.graph import Block, Graph, reads
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Variable, Vec, items_of
 from ptxemu.passes.divergence import LANE_MASKS, varies_by_effect
 
@@ -55,6 +55,7 @@ class Uniformity:
         self.corrections = corrections
         self.structure = Structure(graph)
         self.known: dict[Reg, Shape | None] = {}
+        self.news: set[Reg] = set()  # registers of which something else is known than when their readers were looked at
         divergent: set[Block] = set()
         while True:
             self.linear: Linear = (unordered if independent else linearize)(self.structure, divergent)
@@ -106,62 +107,69 @@ class Uniformity:
     # -- the fixpoint over values
 
     def _solve(self) -> None:
-        """Look at all values in linear order, until what comes back to the loops changes nothing there, or nothing beyond.
+        """Look at all values in linear order, then at what comes back to the loops, and at what follows from that.
 
         What varied while fewer branches diverged varies now, too.
         """
         self.known = dict.fromkeys(reg for reg, shape in self.known.items() if shape is None)
-        headers = [loop.header for loop in dict.fromkeys(self.structure.loops.values())]
-        changed = self._pass()
-        while changed and any([self._phis(header) for header in headers]):
-            changed = self._pass()
-
-    def _pass(self) -> bool:
-        """Look at all values once; whether a shape has changed."""
-        varying = {reg for reg, shape in self.known.items() if shape is None}
-        changed = False
+        latches = {loop.header: latch for latch, loop in self.structure.latches.items()}
         for block in self.structure.order:
-            changed |= self._phis(block)
-            for op in block.ops:
-                if len(op.dsts) == 1 and varying.issuperset(op.dsts):
-                    continue
-                results = self.results(op)
-                for dst in op.dsts:
-                    if dst is not None:
-                        changed |= self._update(dst, results)
-                if op.call is not None:
-                    for value in op.call.returns:
-                        if isinstance(value, Reg):
-                            changed |= self._update(value, None)
-        return changed
+            self._phis(block, block.phis.rows())
+            self._ops(block.ops)
+        while self._come_round(latches):
+            for block in self.structure.order:  # each value is chosen when all before it have been looked at
+                self._phis(block, (row for row in block.phis.rows() if not self.news.isdisjoint(row[1])))
+                self._ops(op for op in block.ops if not self.news.isdisjoint(reads(op)))
 
-    def _update(self, reg: Reg, new: Shape | _Unknown | None) -> bool:
+    def _come_round(self, latches: Mapping[Block, Block]) -> bool:
+        """Look at the values that come back to the headers of loops; whether they are news there."""
+        self.news.clear()
+        known = self.known
+        for header, latch in latches.items():
+            phis = header.phis
+            come = zip(phis.rows(), map(known.get, phis.dsts), map(known.get, phis.args.get(latch, ())))  # type: ignore[arg-type]
+            self._phis(header, [row for row, old, new in come if old is not new])
+        return bool(self.news)
+
+    def _ops(self, ops: Iterable[Op]) -> None:
+        known = self.known
+        for op in ops:
+            if [known.get(dst, UNKNOWN) for dst in op.dsts] == [None]:  # type: ignore[arg-type]
+                continue
+            results = self.results(op)
+            for dst in op.dsts:
+                if dst is not None:
+                    self._update(dst, results)
+            if op.call is not None:
+                for value in op.call.returns:
+                    if isinstance(value, Reg):
+                        self._update(value, None)
+
+    def _update(self, reg: Reg, new: Shape | _Unknown | None) -> None:
         if new is UNKNOWN:
-            return False
+            return
         if reg in self.known:
             old = self.known[reg]
             if old is new or old == new:
-                return False
+                return
             new = shapes.meet(old, new)
             if old is new or old == new:
-                return False
+                return
         self.known[reg] = new
-        return True
+        self.news.add(reg)
 
-    def _phis(self, block: Block) -> bool:
-        """Look at the phis of a block; whether a shape has changed."""
+    def _phis(self, block: Block, phis: Iterable[tuple[Reg, tuple[Reg | Imm, ...]]]) -> None:
+        """Look at phis of a block: results and arguments."""
         if not block.phis:
-            return False
+            return
         waits = any(self.linear.waits(pred, block) for pred in block.preds)
-        changed = False
         known = self.known
-        for phi in block.phis:
-            old = known.get(phi.dst, UNKNOWN)
-            if old is not None and (new := self._phi(phi, waits)) is not old and self._update(phi.dst, new):
-                changed = True
-        return changed
+        for dst, args in phis:
+            old = known.get(dst, UNKNOWN)
+            if old is not None and (new := self._phi(args, waits)) is not old:
+                self._update(dst, new)
 
-    def _phi(self, phi: Phi, waits: bool) -> Shape | _Unknown | None:
+    def _phi(self, args: tuple[Reg | Imm, ...], waits: bool) -> Shape | _Unknown | None:
         """What all arguments have in common.
 
         The corrections of a widening are those of its last run, so that no value may have them still when it runs again. None
@@ -169,17 +177,17 @@ class Uniformity:
         does not follow from the widening, or it would come round a loop further out, and the same holds for that one's header; so
         the two have no shape in common.
         """
-        if waits and not (isinstance(phi.only, Imm)):
+        if waits and not (isinstance(args[0], Imm) and _same(args)):
             return None  # lanes arrive at different times, perhaps with one register's values of different iterations
         known = self.known
         result: Shape | _Unknown | None = UNKNOWN
-        for arg in phi.args.values():
+        for arg in args:
             found = known.get(arg, UNKNOWN) if isinstance(arg, Reg) else self.shape(arg)
             if found is None:
                 return None
             if found is not result and found is not UNKNOWN:
                 result = found if result is UNKNOWN else shapes.meet(result, found)
-        if isinstance(result, Shape) and result.high is not None and phi.only is None:
+        if isinstance(result, Shape) and result.high is not None and not _same(args):
             result = shapes.unbounded(result)
         return result
 
@@ -219,6 +227,11 @@ class Uniformity:
         """The results of an instruction among lanes: uniform if they all give the same membermask."""
         members = self.shape(op["membermask"]) if op.effects.meets == "membermask" else UNIFORM
         return UNIFORM if members is not None and members.uniform else None
+
+
+def _same(args: Sequence[Reg | Imm]) -> bool:
+    """Whether all edges bring the same to a phi."""
+    return args.count(args[0]) == len(args)
 
 
 def _inputs(op: Op) -> list[Operand]:

@@ -27,10 +27,8 @@ class TooManyErrors(Exception):
     """The limit of :data:`ptxemu.text.errors.MAX_ERRORS` is reached."""
 
 
-class Computed(Reg):
+class Computed(Reg, eq=False, gc=False):
     """A register that only the checker names: a source, not a destination."""
-
-    __slots__ = ()
 
 
 class Both(tuple[Any, Any]):

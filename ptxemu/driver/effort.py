@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 
 from ptxemu.driver.jit import Effort
 from ptxemu.ir.dominators import has_loops
@@ -93,8 +94,8 @@ def _spans(graph: Graph) -> int:
     spans = 0
     for index, block in reversed(list(enumerate(graph.blocks))):
         for succ in block.succs:
-            for phi in succ.phis:
-                last.setdefault(phi.args[block], index)
+            for value in succ.phis.args.get(block, ()):
+                last.setdefault(value, index)
         if block.cond is not None:
             last.setdefault(block.cond, index)
         for op in reversed(block.ops):
@@ -102,6 +103,6 @@ def _spans(graph: Graph) -> int:
                 spans += last.pop(value, index) - index
             for value in reads(op):
                 last.setdefault(value, index)
-        for phi in block.phis:
-            spans += last.pop(phi.dst, index) - index + len(phi.args)
+        made = block.phis.dsts
+        spans += sum(map(last.pop, made, repeat(index))) + len(made) * (len(block.preds) - index)
     return spans

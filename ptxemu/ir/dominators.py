@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ptxemu.ir.graph import Block, Graph
@@ -61,8 +61,8 @@ def immediate_dominators(order: list[int], preds: list[list[int]]) -> list[int]:
                 b = idom[b]
         return a
 
-    changed = True
-    while changed:
+    back = [(pred, node) for node in order for pred in preds[node] if position[pred] >= position[node]]
+    while True:
         changed = False
         for node in order[1:]:
             new = -1
@@ -72,7 +72,24 @@ def immediate_dominators(order: list[int], preds: list[list[int]]) -> list[int]:
             if idom[node] != new:
                 idom[node] = new
                 changed = True
-    return idom
+        first, end = subtrees(order, idom)
+        if not changed or all(first[node] <= first[pred] < end[node] for pred, node in back):
+            return idom  # edges to a dominator are part of no shortest way to any node
+
+
+def subtrees(order: Sequence[int], parents: list[int]) -> tuple[list[int], list[int]]:
+    """Numbers for the nodes of a tree, and the ends of subtrees: those in one have the numbers from its root's up to its end.
+
+    ``order`` begins with the root, and all nodes come behind their parents.
+    """
+    size, first = [1] * len(parents), [0] * len(parents)
+    for node in reversed(order[1:]):
+        size[parents[node]] += size[node]
+    free = [1] * len(parents)  # the number of the next child
+    for node in order[1:]:
+        first[node] = free[parents[node]]
+        free[node], free[parents[node]] = first[node] + 1, first[node] + size[node]
+    return first, [begin + nodes for begin, nodes in zip(first, size)]
 
 
 @dataclass(slots=True, eq=False)
@@ -113,30 +130,11 @@ class Dominance:
         self.children: list[list[int]] = [[] for _ in self.order]
         for node in range(1, len(self.order)):
             self.children[self.idom[node]].append(node)
-        self._number_tree()
-
-    def _number_tree(self) -> None:
-        """Pre- and post-order numbers, so that ``dominates`` takes constant time."""
-        self._enter = [0] * len(self.order)
-        self._leave = [0] * len(self.order)
-        clock = 0
-        stack = [(0, iter(self.children[0]))]
-        self._enter[0] = clock
-        while stack:
-            node, children = stack[-1]
-            for child in children:
-                clock += 1
-                self._enter[child] = clock
-                stack.append((child, iter(self.children[child])))
-                break
-            else:
-                clock += 1
-                self._leave[node] = clock
-                stack.pop()
+        self._first, self._end = subtrees(range(len(self.order)), self.idom)
 
     def dominates(self, a: Block, b: Block) -> bool:
         x, y = self.number[a], self.number[b]
-        return self._enter[x] <= self._enter[y] and self._leave[y] <= self._leave[x]
+        return self._first[x] <= self._first[y] < self._end[x]
 
     def frontiers(self) -> list[int]:
         """The dominance frontier of every node, by number, as a set in which bit i stands for node i."""

@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
+from itertools import compress
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, Symbol, SymRef, Variable, Vec
 
 
-@dataclass(slots=True, eq=False)
-class Phi:
-    """``dst = phi(args[pred] ...)``, keyed by predecessor block."""
+class Phi(Struct, eq=False):
+    """``dst = phi(args[pred] ...)``, keyed by predecessor block: one of :class:`Phis`, to be read. ``dst`` tells which."""
 
     dst: Reg
-    args: dict[Block, Reg | Imm] = field(default_factory=dict)
+    args: dict[Block, Reg | Imm]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Phi) and other.dst is self.dst
+
+    def __hash__(self) -> int:
+        return hash(self.dst)
 
     @property
     def only(self) -> Reg | Imm | None:
         """The argument, if all edges bring the same."""
         args = list(self.args.values())
         return args[0] if args and args.count(args[0]) == len(args) else None
+
+
+class Phis(Struct, eq=False):
+    """The phis of a block in columns, as there may be very many: their results ``dsts``, and for each predecessor what they are
+    to those who come from there."""
+
+    dsts: list[Reg] = []  # each has its own
+    args: dict[Block, list[Reg | Imm]] = {}
+
+    def __len__(self) -> int:
+        return len(self.dsts)
+
+    def __iter__(self) -> Iterator[Phi]:
+        for index, dst in enumerate(self.dsts):
+            yield Phi(dst, {pred: column[index] for pred, column in self.args.items()})
+
+    def rows(self) -> Iterable[tuple[Reg, tuple[Reg | Imm, ...]]]:
+        """The result of each, with its arguments."""
+        return zip(self.dsts, zip(*self.args.values()))
+
+    def drop(self, unwanted: Set[Reg | Imm | None]) -> None:
+        """Drop those whose results are not wanted."""
+        if not unwanted.isdisjoint(self.dsts):
+            kept = [dst not in unwanted for dst in self.dsts]
+            self.dsts = list(compress(self.dsts, kept))
+            self.args = {pred: list(compress(column, kept)) for pred, column in self.args.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +69,7 @@ class Block:
 
     name: str
     ops: list[Op] = field(default_factory=list)
-    phis: list[Phi] = field(default_factory=list)
+    phis: Phis = field(default_factory=Phis)
     succs: list[Block] = field(default_factory=list)
     preds: list[Block] = field(default_factory=list)
     cond: Reg | None = None
@@ -143,6 +176,11 @@ def writes(op: Op) -> Iterator[Reg]:
         for value in op.call.returns:
             if not isinstance(value, Variable):
                 yield from registers(value)
+
+
+def given(block: Block) -> list[Reg]:
+    """The registers that a block's end hands over to phis of its successors."""
+    return [arg for succ in block.succs for arg in succ.phis.args.get(block, ()) if isinstance(arg, Reg)]
 
 
 def symbols(operand: Operand) -> Iterator[Symbol]:

@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------- operands
 
 
-class Reg:
+class Reg(Struct, eq=False, gc=False):
     """A register (before SSA) or an SSA value (after). Compared by identity."""
 
-    __slots__ = ("name", "type")
-
-    def __init__(self, name: str, type: ScalarType) -> None:
-        self.name = name
-        self.type = type
+    name: str
+    type: ScalarType
 
     def __repr__(self) -> str:
         return self.name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ptxemu.ir.graph import Block, Graph, Phi
-from ptxemu.ir.ops import Function, LabelMark, Param, Symbol, Variable
+from ptxemu.ir.graph import Block, Graph, Phis
+from ptxemu.ir.ops import Function, Imm, LabelMark, Param, Reg, Symbol, Variable
 from ptxemu.irtext.cursor import SPACES, Cursor, Lines, Problem
 from ptxemu.irtext.declarations import declared
 from ptxemu.irtext.operations import Operations, find
@@ -145,7 +145,7 @@ class FunctionReader:
         elif cursor.keyword("switch"):
             self.switch(block, cursor, pos)
         elif " = phi " in cursor.text:
-            block.phis.append(self.phi(cursor))
+            self.phi(cursor, block.phis)
         else:
             block.ops.append(self.ops.op(cursor, pos))
         cursor.finish()
@@ -160,15 +160,19 @@ class FunctionReader:
         if not block.table or max(block.table) >= len(block.succs):
             raise Problem("the table has numbers of successors")
 
-    def phi(self, cursor: Cursor) -> Phi:
+    def phi(self, cursor: Cursor, phis: Phis) -> None:
         dst = self.ops.definition(cursor)
         assert dst is not None
         cursor.expect("=")
         cursor.expect("phi")
-        phi = Phi(dst)
+        args: dict[Block, Reg | Imm] = {}
         while not cursor.done:
-            if phi.args:
+            if args:
                 cursor.expect(",")
             pred = self.block(cursor.name())
-            phi.args[pred] = self.ops.value(cursor, dst.type)
-        return phi
+            args[pred] = self.ops.value(cursor, dst.type)
+        if phis and args.keys() != phis.args.keys():
+            raise Problem("the phis of a block have values for the same blocks")
+        phis.dsts.append(dst)
+        for pred, arg in args.items():
+            phis.args.setdefault(pred, []).append(arg)

@@ -70,13 +70,16 @@ def _terminator(block: Block) -> Iterator[str]:
 def _phis(block: Block, ssa: bool) -> Iterator[str]:
     if block.phis and not ssa:
         yield "there are phis before SSA form"
-    for phi in block.phis:
-        if set(phi.args) != set(block.preds):
-            names = ", ".join(pred.name for pred in phi.args)
-            yield f"the phi of '{phi.dst.name}' has values for {names or 'no block'}"
-        for pred, arg in phi.args.items():
-            if arg.type.bits != phi.dst.type.bits:
-                yield f"the phi of '{phi.dst.name}' has a value of type {arg.type} from '{pred.name}'"
+    phis = block.phis
+    if phis and phis.args.keys() != set(block.preds):
+        names = ", ".join(pred.name for pred in phis.args)
+        yield f"the phi of '{phis.dsts[0].name}' has values for {names or 'no block'}"
+    for pred, column in phis.args.items():
+        if len(column) != len(phis):
+            yield f"{len(phis)} phis have {len(column)} values for '{pred.name}'"
+        for dst, arg in zip(phis.dsts, column):
+            if arg.type.bits != dst.type.bits:
+                yield f"the phi of '{dst.name}' has a value of type {arg.type} from '{pred.name}'"
 
 
 # ---------------------------------------------------------------- SSA
@@ -93,8 +96,8 @@ class _Definitions:
 
     def problems(self) -> Iterator[Problem]:
         for block in self.graph.blocks:
-            for phi in block.phis:
-                yield from self.define(phi.dst, block, None)
+            for dst in block.phis.dsts:
+                yield from self.define(dst, block, None)
             for op in block.ops:
                 for reg in writes(op):
                     yield from self.define(reg, block, op)
@@ -109,7 +112,7 @@ class _Definitions:
         self.home[reg] = block
 
     def uses(self, block: Block) -> Iterator[Problem]:
-        known = {phi.dst for phi in block.phis}
+        known = set(block.phis.dsts)
         for op in block.ops:
             for reg in reads(op):
                 if (text := self.unavailable(reg, block, known)) is not None:
@@ -118,10 +121,9 @@ class _Definitions:
         if block.cond is not None and (text := self.unavailable(block.cond, block, known)) is not None:
             yield Problem(text, block.pos, block=block.name)
         for succ in block.succs:
-            for phi in succ.phis:
-                arg = phi.args.get(block)
+            for dst, arg in zip(succ.phis.dsts, succ.phis.args.get(block, ())):
                 if isinstance(arg, Reg) and (text := self.unavailable(arg, block, known)) is not None:
-                    yield Problem(f"{text}, for the phi of '{phi.dst.name}'", block.pos, block=block.name)
+                    yield Problem(f"{text}, for the phi of '{dst.name}'", block.pos, block=block.name)
 
     def unavailable(self, reg: Reg, block: Block, known: set[Reg]) -> str | None:
         """Why a register cannot be read where ``known`` are defined in the same block before."""

@@ -255,7 +255,7 @@ class _Function:
         for op in body.ops:
             self.defined.update(writes(op))
         if isinstance(body.code, Graph):
-            self.defined.update(phi.dst for block in body.code.blocks for phi in block.phis)
+            self.defined.update(dst for block in body.code.blocks for dst in block.phis.dsts)
             self.notes = annotate(body.code) if annotate is not None else ()
             notes = [f"  // {note}" for notes in self.notes for note in notes.of_graph()]
             return [*notes, "{", *(line for block in body.code.blocks for line in self.block(body.code, block)), "}"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
 from msgspec.structs import replace
 
-from ptxemu.ir.graph import Graph, Phi, reading, reads
+from ptxemu.ir.graph import Graph, reading, reads
 from ptxemu.ir.ops import Imm, Op, Operand, Reg
 
 
@@ -43,8 +45,8 @@ def _forward(graph: Graph) -> None:
     final = {reg: resolve(reg) for reg in mapping}
     for block in graph.blocks:
         block.ops = [reading(op, final) for op in block.ops]
-        for phi in block.phis:
-            phi.args = {pred: final.get(arg, arg) if isinstance(arg, Reg) else arg for pred, arg in phi.args.items()}  # type: ignore[misc]
+        for pred, column in block.phis.args.items():
+            block.phis.args[pred] = [final.get(arg, arg) if isinstance(arg, Reg) else arg for arg in column]  # type: ignore[misc]
         if block.cond is not None:
             cond = final.get(block.cond, block.cond)
             if isinstance(cond, Reg):
@@ -53,39 +55,30 @@ def _forward(graph: Graph) -> None:
 
 def _sweep(graph: Graph) -> None:
     """Mark what effects, branches and phis of marked values need; drop the other pure ops and phis."""
-    makers: dict[Reg | Imm, Op | Phi] = {}
+    makers: dict[Reg | Imm | None, Op | Sequence[Reg | Imm]] = {}  # of values that nothing marked reads; of phis the arguments
     work: list[Reg | Imm] = []
     for block in graph.blocks:
-        for phi in block.phis:
-            makers[phi.dst] = phi
+        makers.update(block.phis.rows())
         for op in block.ops:
-            for dst in op.dsts:
-                if dst is not None:
-                    makers[dst] = op
+            makers.update(dict.fromkeys(op.dsts, op))
             if not removable(op):
                 work.extend(reads(op))
         if block.cond is not None:
             work.append(block.cond)
-    needed: set[Reg | Imm] = set()
     while work:
-        value = work.pop()
-        if value in needed:
-            continue
-        needed.add(value)
-        maker = makers.get(value)
-        if maker is not None:
-            work.extend(maker.args.values() if isinstance(maker, Phi) else reads(maker))
+        maker = makers.pop(work.pop(), ())
+        work.extend(reads(maker) if isinstance(maker, Op) else maker)
+    unread = makers.keys() | {None}
     for block in graph.blocks:
-        block.phis = [phi for phi in block.phis if phi.dst in needed]
-        kept = (op for op in block.ops if not removable(op) or any(dst in needed for dst in op.dsts if dst))
-        block.ops = [_without_dead(op, needed) for op in kept]
+        block.phis.drop(unread)
+        block.ops = [_without_dead(op, unread) for op in block.ops if not (removable(op) and unread >= set(op.dsts))]
 
 
-def _without_dead(op: Op, needed: set[Reg | Imm]) -> Op:
+def _without_dead(op: Op, unread: Set[Reg | Imm | None]) -> Op:
     """An ``atom`` whose result is never read is a ``red``; a texture fetch computes only the components that are read."""
     if any(access.space == "texture" for access in op.accesses):
-        return replace(op, dsts=tuple(dst if dst in needed else None for dst in op.dsts))
-    if not op.row.discards or any(dst in needed for dst in op.dsts if dst is not None):
+        return replace(op, dsts=tuple(None if dst in unread else dst for dst in op.dsts))
+    if not op.row.discards or not unread >= set(op.dsts):
         return op
     return replace(op, dsts=(None,) * len(op.dsts))
 

@@ -75,7 +75,7 @@ class _Divergence:
             new = self.frontiers[work.pop()] & ~self.joined
             self.joined |= new
             for node in members(new):
-                self._vary(phi.dst for phi in self.dominance.order[node].phis)
+                self._vary(self.dominance.order[node].phis.dsts)
                 work.append(node)
 
 

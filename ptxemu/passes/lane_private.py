@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir.convergence import counts_threads, meets
-from ptxemu.ir.graph import Block, Graph, reading, reads, writes
+from ptxemu.ir.graph import Block, Graph, given, reading, reads, writes
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Reg, SReg, SymRef, Vec
 from ptxemu.passes.internal import KEEP, halves, keep
 from ptxemu.passes.merge_syncs import share
@@ -50,13 +50,12 @@ def _split(graph: Graph, block: Block) -> None:
     """Begin a block at every meeting."""
     for index, op in enumerate(block.ops):
         if meets(op) and (index or block.phis):
-            rest = Block(
-                f"{block.name}.meet", block.ops[index:], [], block.succs, [], block.cond, block.negated, block.pos, block.table
-            )
+            ends = {"succs": block.succs, "cond": block.cond, "negated": block.negated, "pos": block.pos, "table": block.table}
+            rest = Block(f"{block.name}.meet", block.ops[index:], **ends)  # type: ignore[arg-type]
             block.ops, block.succs, block.cond, block.table = block.ops[:index], [rest], None, ()
             for succ in rest.succs:
-                for phi in succ.phis:
-                    phi.args[rest] = phi.args.pop(block)
+                if succ.phis:
+                    succ.phis.args[rest] = succ.phis.args.pop(block)
             graph.blocks.insert(graph.blocks.index(block) + 1, rest)
             if block in graph.spins:
                 graph.spins ^= {block, rest}
@@ -82,9 +81,8 @@ def _keep_values(graph: Graph) -> None:
         if block.cond is not None:
             block.cond = here.get(block.cond, block.cond)  # type: ignore[assignment]
         for succ in block.succs:
-            for phi in succ.phis:
-                arg = phi.args[block]
-                phi.args[block] = here.get(arg, arg) if isinstance(arg, Reg) else arg  # type: ignore[assignment]
+            column = succ.phis.args.get(block, [])
+            column[:] = [here.get(arg, arg) if isinstance(arg, Reg) else arg for arg in column]  # type: ignore[misc]
 
 
 def _with_results(op: Op, mapping: dict[Reg, Reg]) -> Op:
@@ -104,7 +102,7 @@ def _wanted_elsewhere(graph: Graph) -> set[Reg]:
     for block in graph.blocks:
         used = [reg for op in block.ops for reg in reads(op)]
         used += [block.cond] if block.cond is not None else []
-        used += [arg for succ in block.succs for phi in succ.phis if isinstance(arg := phi.args[block], Reg)]
+        used += given(block)
         wanted.update(reg for reg in used if home.get(reg) is not block)
     return wanted
 

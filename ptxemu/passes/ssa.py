@@ -7,12 +7,10 @@ value it left with.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from msgspec.structs import replace
 
 from ptxemu.ir.dominators import Dominance, Loop, exits_of, members
-from ptxemu.ir.graph import Block, Graph, Phi, reading, reads, writes
+from ptxemu.ir.graph import Block, Graph, reading, reads, writes
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.passes.divergence import uneven_loops
 from ptxemu.passes.internal import MOVE, move
@@ -93,7 +91,7 @@ class _Places:
                 seen |= new
                 for target in members(new):
                     if reg in live[target]:
-                        order[target].phis.append(Phi(reg))
+                        order[target].phis.dsts.append(reg)
                         work.append(target)
                     else:
                         dead |= 1 << target
@@ -112,18 +110,24 @@ class _Places:
         return [outside[loops.get(block)] for block in self.dominance.order]
 
 
+class _Versions(dict[Reg, list[Reg | Imm]]):
+    """What each register stands for, the last is valid: zero before anything is written."""
+
+    def __missing__(self, reg: Reg) -> list[Reg | Imm]:
+        return self.setdefault(reg, [Imm(0, reg.type)])
+
+
 class _Renamer:
     """Walks the dominator tree and gives every definition a register of its own."""
 
     def __init__(self, dominance: Dominance) -> None:
         self.dominance = dominance
-        self.versions: defaultdict[Reg, list[Reg]] = defaultdict(list)
+        self.versions = _Versions()
         self.counts: dict[str, int] = {}
-        phis = [phi for block in dominance.order for phi in block.phis]
-        self.joined = {phi: self.versions[phi.dst] for phi in phis}  # the versions that each phi joins
+        self.joined = {block: [self.versions[reg] for reg in block.phis.dsts] for block in dominance.order}
 
     def run(self) -> None:
-        undo: list[list[list[Reg]]] = []
+        undo: list[list[list[Reg | Imm]]] = []
         stack: list[tuple[int, bool]] = [(0, False)]
         while stack:
             node, done = stack.pop()
@@ -135,7 +139,7 @@ class _Renamer:
             stack.append((node, True))
             stack.extend((child, False) for child in self.dominance.children[node])
 
-    def define(self, reg: Reg, defined: list[list[Reg]]) -> Reg:
+    def define(self, reg: Reg, defined: list[list[Reg | Imm]]) -> Reg:
         number = self.counts.get(reg.name, 0)
         self.counts[reg.name] = number + 1
         new = Reg(f"{reg.name}#{number}", reg.type)
@@ -145,22 +149,19 @@ class _Renamer:
         return new
 
     def current(self, reg: Reg) -> Reg | Imm:
-        versions = self.versions.get(reg)
-        return versions[-1] if versions else Imm(0, reg.type)
+        return self.versions[reg][-1]
 
-    def block(self, block: Block) -> list[list[Reg]]:
+    def block(self, block: Block) -> list[list[Reg | Imm]]:
         """Rename what a block defines, and reads; gives the stack of versions of each."""
-        defined: list[list[Reg]] = []
-        for phi in block.phis:
-            phi.dst = self.define(phi.dst, defined)
+        defined: list[list[Reg | Imm]] = []
+        block.phis.dsts = [self.define(reg, defined) for reg in block.phis.dsts]
         block.ops = [self.op(op, defined) for op in block.ops]
         if block.cond is not None:
             cond = self.current(block.cond)
             block.cond = cond if isinstance(cond, Reg) else self.materialize(block, cond)
         for succ in block.succs:
-            for phi in succ.phis:
-                versions = self.joined[phi]
-                phi.args[block] = versions[-1] if versions else Imm(0, phi.dst.type)
+            if succ.phis:
+                succ.phis.args[block] = [versions[-1] for versions in self.joined[succ]]
         return defined
 
     def materialize(self, block: Block, value: Imm) -> Reg:
@@ -170,7 +171,7 @@ class _Renamer:
         block.ops.append(move(reg, value, value.type, like))
         return reg
 
-    def op(self, op: Op, defined: list[list[Reg]]) -> Op:
+    def op(self, op: Op, defined: list[list[Reg | Imm]]) -> Op:
         made = reading(op, {reg: self.current(reg) for reg in reads(op)})
         guard, call, old = made.guard, made.call, made.old
         if op.guard is not None:

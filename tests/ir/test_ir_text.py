@@ -164,6 +164,11 @@ WRONG = [
     ("entry @k\n{\na:\n  %x:b32 = add.u32 1, 4294967296\n  end\n}", 6, "4294967296 is out of range for u32"),
     ("entry @k\n{\na:\n  st.u32 [@y], 2\n  end\n}", 6, "there is no symbol 'y'"),
     ("entry @k\n{\na:\n  jump b\n}", 7, "there is no block 'b'"),
+    (
+        "entry @k\n{\na:\n  jump c\nb:\n  jump c\nc:\n  %x:b32 = phi a 1, b 2\n  %y:b32 = phi a 3\n  end\n}",
+        11,
+        "the phis of a block have values for the same blocks",
+    ),
     ("entry @k\n{\na:\n  end\na:\n  end\n}", 7, "there are two blocks 'a'"),
     ("entry @k\n{\n  end\n}", 5, "a block expected"),
     ("entry @k\n  limit\n", 4, "a word expected, not ''"),

@@ -8,7 +8,7 @@ import pytest
 
 from ptxemu.cli import run
 from ptxemu.driver import compile, pipeline
-from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.graph import Block, Graph, Phis
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.ir.types import U32
 from ptxemu.irtext.parser import parse_ir
@@ -251,18 +251,27 @@ def test_loops_have_their_canonical_form(old: str, new: str, problem: str, after
     graph = bodies[0].code
     assert isinstance(graph, Graph)
     for found in graph.blocks:  # a phi has a value for each of the new edges
-        for phi in found.phis:
-            phi.args = {pred: Imm(0, phi.dst.type) for pred in found.preds}
+        found.phis.args = {pred: [Imm(0, dst.type) for dst in found.phis.dsts] for pred in found.preds}
     if after == "loops":
         plain(graph)
     with pytest.raises(InvalidIR, match=problem):
         verify(module, bodies, after)
 
 
+def test_all_phis_of_a_block_have_values() -> None:
+    module, bodies = parse_ir(GRAPH)
+    graph = bodies[0].code
+    assert isinstance(graph, Graph)
+    for column in block(graph, "loop").phis.args.values():
+        column.pop()
+    with pytest.raises(InvalidIR, match="1 phis have 0 values for 'entry'"):
+        verify(module, bodies, "copies")
+
+
 def plain(graph: Graph) -> None:
     """Without phis and old values, as before SSA form."""
     for found in graph.blocks:
-        found.phis = []
+        found.phis = Phis()
         for one in found.ops:
             one.old = ()
 

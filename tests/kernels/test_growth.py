@@ -4,6 +4,9 @@ with thousands of an instruction run."""
 from __future__ import annotations
 
 import re
+import sys
+from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import ptxemu
 from ptxemu.device.frames import SMALL, largest_frame
 from ptxemu.driver import compile, jit
 from ptxemu.driver.effort import FAST
+from ptxemu.driver.pipeline import VERIFY_VARIABLE
 from ptxemu.lower.core.journal import Journal, Noted
 from ptxemu.lower.core.scratch import bytes_of
 from ptxemu.lower.functions.function import LARGE_BLOCK
@@ -264,6 +268,36 @@ def test_values_that_leave_loops_are_not_handed_over() -> None:
     phis = sum(len(block.phis) for block in bodies.graphs[0].blocks)
     text = compile.lower_bodies(bodies, compile.Options(), threaded=True).text
     assert phis > 1600 and len(text) < 80 * phis
+
+
+def called_functions(work: Callable[[], object]) -> int:
+    """How many functions of Python are called."""
+    events: Counter[str] = Counter()
+    sys.setprofile(lambda frame, event, argument: events.update((event,)))
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return events["call"]
+
+
+def test_most_of_what_is_done_for_phis_is_done_for_columns_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same loops, and as many additions, of more registers, each of which has a phi in almost every loop."""
+    monkeypatch.delenv(VERIFY_VARIABLE, raising=False)
+
+    def cost(registers: int) -> tuple[int, int]:
+        heads = "".join(f"A{i}: add.u32 %r{10 + i % registers}, %r{10 + i % registers}, 1;\n" for i in range(100))
+        tails = (f"setp.lt.u32 %p1, %r{10 + i % registers}, {i + 2}; @%p1 bra A{i};\n" for i in reversed(range(100)))
+        module = compile.front(kernel(heads + "".join(tails) + "ret;"))
+        bodies = compile.prepare(module, module.functions["k"], "row")
+        options = compile.Options()
+        calls = called_functions(lambda: compile.prepare(module, module.functions["k"], "row"))
+        calls += called_functions(lambda: compile.lower_bodies(bodies, options, threaded=True))
+        return calls, sum(len(block.phis) for block in bodies.graphs[0].blocks)
+
+    few, many = cost(2), cost(50)
+    assert many[1] > few[1] + 3000
+    assert many[0] - few[0] < 13 * (many[1] - few[1])
 
 
 LOCK = "L{index}: atom.global.cas.b32 %r2, [%rd0], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L{index}; st.global.u32 [%rd0], 0;"

@@ -10,7 +10,7 @@ from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.graph import Block, Graph, Phi, reads, writes
+from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
 from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import PRED, ScalarType
@@ -134,24 +134,24 @@ class FunctionBuilder:
                 for dst, kind in zip(op.dsts, op.dst_types):
                     if dst is not None and kind.bits == dst.type.bits and not kind.llvm.startswith("<"):
                         storage[dst] = kind.llvm
-        left, before = [phi for block in self.order for phi in block.phis], -1
+        left, before = [row for block in self.order for row in block.phis.rows()], -1
         while len(left) != before:
-            before, phis, left = len(left), left, []
-            for phi in phis:
-                for arg in phi.args.values():
+            before, rows, left = len(left), left, []
+            for row in rows:
+                dst, args = row
+                for arg in args:
                     if isinstance(arg, Reg) and arg in storage:
-                        storage[phi.dst] = storage[arg]
+                        storage[dst] = storage[arg]
                         break
                 else:
-                    left.append(phi)
+                    left.append(row)
 
     def _find_shared_values(self) -> None:
         """Registers that a block other than their own reads get a slot, and those that several blocks write."""
         home: dict[Reg, Block] = {}
         shared = self.ctx.shared_regs
         for block in self.order:
-            for phi in block.phis:
-                home[phi.dst] = block
+            home.update(dict.fromkeys(block.phis.dsts, block))
             for op in block.ops:
                 shared |= {dst for dst in writes(op) if home.setdefault(dst, block) is not block}
         for block in self.order:
@@ -161,14 +161,12 @@ class FunctionBuilder:
                 shared.update(reg for reg in reads(op) if home.get(reg) is not block)
             if block.cond is not None and home.get(block.cond) is not block:
                 shared.add(block.cond)
-            for phi in block.phis:
-                shared.update(arg for pred, arg in phi.args.items() if isinstance(arg, Reg) and home.get(arg) is not pred)
+            shared.update(reg for reg in given(block) if home.get(reg) is not block)
 
     def _terminal_reads(self, block: Block) -> set[Reg]:
         """Registers made in versioned segments that the block's end reads."""
         made = {dst for segment in self.segments[block] if segment.versioned for op in segment.ops for dst in op.dsts}
-        ends = {block.cond} | {phi.args[block] for succ in block.succs for phi in succ.phis}
-        return {reg for reg in ends if isinstance(reg, Reg) and reg in made}
+        return {reg for reg in (block.cond, *given(block)) if reg in made and reg is not None}
 
     def _make_slots(self) -> None:
         ctx = self.ctx

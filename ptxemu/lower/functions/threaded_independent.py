@@ -13,7 +13,7 @@ from functools import partial
 from ptxemu.analysis.lifetimes import Lifetime, Lifetimes
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.convergence import membermask
-from ptxemu.ir.graph import Block, Graph, reads, writes
+from ptxemu.ir.graph import Block, Graph, given, reads, writes
 from ptxemu.ir.ops import Reg
 from ptxemu.lower.control.sync import poll_stop
 from ptxemu.lower.core.context import Context
@@ -65,7 +65,7 @@ class ThreadedIndependentBuilder(ThreadedBuilder, IndependentBuilder):
         home = {reg: block for block in self.order for op in block.ops for reg in writes(op) if op.row is not KEEP}
         for block in self.order:
             used = [reg for op in block.ops for reg in reads(op)]
-            used += [arg for succ in block.succs for phi in succ.phis if isinstance(arg := phi.args[block], Reg)]
+            used += given(block)
             used += [block.cond] if block.cond is not None else []
             for reg in used:
                 if home.get(reg) is not block:
