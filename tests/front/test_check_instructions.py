@@ -172,7 +172,7 @@ def test_accepted(statement: str) -> None:
     "statement",
     [
         "ld.global.f16 %h1, [%rd1];",
-        "ld.volatile.local.u32 %r1, [%rd1];",
+        "ld.volatile.const.u32 %r1, [%rd1];",
         "ld.relaxed.gpu.local.u32 %r1, [%rd1];",
         "ld.acquire.gpu.ca.u32 %r1, [%rd1];",
         "ld.nc.u32 %r1, [%rd1];",
