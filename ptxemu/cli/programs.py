@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ptxemu.cli.isolation import is_isolated
@@ -45,6 +46,22 @@ def read_programs(paths: Sequence[Path]) -> list[SourceFile]:
             hint = f"is it --arg {path}? A struct needs quotes in the shell: --arg '{name}={{...}}'"
             raise InputError(f"{path}: no such file; {hint}")
     return [read_program(path) for path in paths]
+
+
+@contextmanager
+def as_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
+    """Files with the programs: those of standard input and of CUDA C++ are there for the time being."""
+    made = [str(path) == STANDARD_INPUT or path.suffix == CUDA for path in paths]
+    sources = iter(read_programs([path for path, is_made in zip(paths, made, strict=True) if is_made]))
+    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
+        yield tuple(_written(next(sources), Path(folder)) if is_made else path for path, is_made in zip(paths, made, strict=True))
+
+
+def _written(source: SourceFile, folder: Path) -> Path:
+    """A new file with a program, which has its name."""
+    own = Path(tempfile.mkdtemp(dir=folder)) / (Path(source.name).name.strip("<>").removesuffix(".ptx") + ".ptx")
+    own.write_text(source.text, encoding="utf-8", errors="surrogateescape")
+    return own
 
 
 def _compiled(path: Path) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -189,6 +191,29 @@ def test_programs_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
     one, other = json.loads(capsys.readouterr().out)["programs"]
     assert "`saxpy`" in one["failed"] and one["seconds"] is None and other["failed"] == "" and other["seconds"] >= 0
     assert run(["diff", "none.ptx", "right.ptx", "--case", "case.toml"]) == 2
+
+
+def test_programs_from_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Standard input, and CUDA C++ where there is an nvcc: here one that makes the same PTX of anything."""
+    write()
+    right = Path("right.ptx").read_text()
+    (tmp_path / "bin").mkdir()
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text(
+        f'#!/bin/sh\nfor word; do test "$last" = -o && cp "{Path("right.ptx").absolute()}" "$word"; last=$word; done\n'
+    )
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", str(nvcc.parent), prepend=":")
+    Path("right.cu").write_text("__global__ void saxpy();")
+    compared = ["--case", "case.toml", *OPTIONS]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(right.encode())))
+    assert run(["diff", "wrong.ptx", "-", *compared]) == 1
+    assert "[5]: 11.0, <stdin> 10.0" in capsys.readouterr().out
+    assert run(["diff", "right.ptx", "right.cu", *compared]) == 0
+    assert run(["diff", "-", "-", *compared]) == 2
+    assert "standard input (-) is given twice" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(right.encode())))
+    assert run(["shrink", "case.toml", *OPTIONS, "--against", "-", "--runs", "3"]) == 0
 
 
 def test_what_programs_print_is_compared(capsys: pytest.CaptureFixture[str]) -> None:

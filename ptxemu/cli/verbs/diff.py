@@ -14,6 +14,7 @@ from ptxemu.case.failing import differences
 from ptxemu.cli.inputs import parse_tolerance
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
 from ptxemu.cli.outcome import duration
+from ptxemu.cli.programs import as_files, name_of
 from ptxemu.cli.results import summary
 from ptxemu.device.device import Device
 from ptxemu.text.errors import Fault, LaunchTimeout, printable, printable_lines
@@ -46,7 +47,11 @@ def command(
     if tolerance is not None:
         case = replace(case, tolerance=parse_tolerance(tolerance), outputs={})
     target = device.make()
-    ends = [_run(replace(case, programs=(program,)), target, timeout) for program in (one, other)]
+    with as_files((one, other)) as files:
+        ends = [
+            _run(replace(case, programs=(file,)), target, timeout, name_of(path))
+            for path, file in zip((one, other), files, strict=True)
+        ]
     found = _compared(case, ends)
     same = found is not None and all(item.passed for item in found) and ends[0].said == ends[1].said
     if as_json:
@@ -69,8 +74,8 @@ class _End:
     failed: str = ""
 
 
-def _run(case: Case, device: Device, timeout: float) -> _End:
-    program, printed = str(case.programs[0]), list[str]()
+def _run(case: Case, device: Device, timeout: float, program: str) -> _End:
+    printed: list[str] = []
     try:
         result = run_case(case, device=device, timeout=timeout, printf=printed.append, checks=False)
     except (Fault, LaunchTimeout) as error:

@@ -16,6 +16,7 @@ from ptxemu.case.shrinking import Shrinker
 from ptxemu.case.standalone import CASE, write_case
 from ptxemu.case.table import read_toml
 from ptxemu.cli.options import DeviceChoice, device_options, timeout_option
+from ptxemu.cli.programs import as_files
 from ptxemu.text.errors import InputError, printable, printable_lines
 from ptxemu.text.json_text import json_text
 
@@ -50,26 +51,26 @@ def command(
     data = at_point(read_toml(case_file(file)), point).data
     _check(case, against)
     run = partial(run_case, device=device.make(), timeout=timeout, checks=not against)
-    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder, as_files(against) as right:
         candidates = Candidates(case, run, Path(folder))
         data = candidates.start({**data, "title": f"{case.title}, shrunk"})
-        failure = candidates.failure(data, against)
+        failure = candidates.failure(data, right)
         if failure is None:
             raise InputError(f"{case.path}: does not fail" + (" where the other program does not" if against else ""))
         say = partial(click.echo, err=as_json)  # stdout is for the object
         say(f"{printable(str(path))}: {printable_lines(failure.message)}")
         shrinker = Shrinker(
             data,
-            lambda smaller: (found := candidates.failure(smaller, against)) is not None and found.kind == failure.kind,
+            lambda smaller: (found := candidates.failure(smaller, right)) is not None and found.kind == failure.kind,
             candidates.array,
             lambda text: say(f"  {printable(text)}"),
             in_proportion=not against and failure.kind == "wrong results",
             limit=runs,
         )
         smallest = shrinker.shrink()
-        last = candidates.failure(smallest, against)
+        last = candidates.failure(smallest, right)
         assert last is not None, "it failed when it was taken"
-        wanted = run(replace(candidates.case(smallest), programs=against)).arrays if against else {}
+        wanted = run(replace(candidates.case(smallest), programs=right)).arrays if against else {}
         write_case(candidates.concrete(smallest), case, wanted, output_dir)
     written = output_dir / CASE
     if as_json:
