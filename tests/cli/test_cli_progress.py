@@ -14,6 +14,7 @@ import pytest
 import ptxemu
 from ptxemu.cli import progress, run
 from ptxemu.process.stages import COMPILE, LOAD, PARSE, RUN, listening, reached, stage
+from tests.support.places import ROOT
 
 SPIN = """
 .version 7.8
@@ -85,7 +86,7 @@ def test_stages_end_with_errors_and_nobody_need_listen() -> None:
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 def test_launches_tell_how_many_blocks_are_done(engine: str) -> None:
     device = ptxemu.Device(engine=engine, workers=1)
-    count = 10**6 if engine == "jit" else 400
+    count = 3 * 10**6 if engine == "jit" else 400
     log = Log()
     with listening(log):
         ptxemu.loads(SPIN, device=device)["spin"][40, 32](count)
@@ -131,6 +132,15 @@ def test_bars_on_terminals() -> None:
     assert found and all(int(done) <= 2000 for done, _ in found)
     assert re.search(r"spin: 2000 blocks in [\d.]+ m?s", shown)
     assert shown.rindex("\x1b[2K") < shown.rindex("spin: 2000"), "the bar is gone before the results come"
+
+
+def test_bars_of_suites_and_compiles() -> None:
+    shown = on_a_terminal("test", str(ROOT / "samples" / "saxpy"))
+    assert re.search(r"cases .*\d+%", shown) and "1 passed" in shown, shown
+    # A stage that nobody counts shows how long it takes.
+    Path("long.ptx").write_text(SPIN.replace("L:\n", "L:\n" + "  mad.lo.u32 %i, %i, %n, %i;\n" * 3_000))
+    shown = on_a_terminal("compile", "long.ptx", "--emit", "obj", "-o", "long.o")
+    assert re.search(r"compile .*\d:\d\d:\d\d", shown), shown
 
 
 def test_no_bars_elsewhere() -> None:

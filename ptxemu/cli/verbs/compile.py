@@ -13,6 +13,7 @@ import click
 from ptxemu.cli.isolation import isolable
 from ptxemu.cli.processors import checked_cpu
 from ptxemu.cli.programs import read_program
+from ptxemu.cli.progress import watched
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.launch_limits import shape_of
 from ptxemu.dialects import of_file
@@ -21,6 +22,7 @@ from ptxemu.driver.pipeline import Hook, verify_bodies
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.ir.ops import Module
+from ptxemu.process.stages import COMPILE, stage
 from ptxemu.text.errors import InputError
 from ptxemu.text.files import inside, make_folder, write_bytes
 from ptxemu.text.json_text import json_text
@@ -81,7 +83,8 @@ def command(
     chosen = names if entry is None else [symbol_of(entry, names, str(path))]
     options = Options(cpu=checked_cpu(cpu), opt=opt, variant=variant_of(shape_of(1, parse_extent(block, "--block")).block))
     compiler = _Compiler(module, options, kind, after, analyses, verify_bodies if verify else None)
-    made = [compiler.code(group, file) for group, file in _files(chosen, output, SUFFIXES[kind])]
+    with watched():
+        made = [compiler.code(group, file) for group, file in _files(chosen, output, SUFFIXES[kind])]
     for code in made:
         _write(code, as_json)
     if as_json:
@@ -101,15 +104,17 @@ class _Compiler:
 
     def code(self, names: list[str], file: Path | None) -> Code:
         started = time.perf_counter()
+        with stage(COMPILE):
+            data, kernels = self._made(names)
+        return Code(data, kernels, file, time.perf_counter() - started)
+
+    def _made(self, names: list[str]) -> tuple[bytes, list[dict[str, Any]]]:
         if self.kind == "ir":
             texts = [emit_ir(self.module, name, self.options, self.after, self.analyses, self.hook) for name in names]
-            data = "\n".join(dict.fromkeys(texts)).encode()
-            kernels = [_named(name, f"@{name}") for name in names]
-        else:
-            made, lowered = emit_all(self.module, names, self.options, self.kind, self.hook)
-            data = made if isinstance(made, bytes) else made.encode()
-            kernels = [_kernel(name, one) for name, one in zip(names, lowered, strict=True)]
-        return Code(data, kernels, file, time.perf_counter() - started)
+            return "\n".join(dict.fromkeys(texts)).encode(), [_named(name, f"@{name}") for name in names]
+        made, lowered = emit_all(self.module, names, self.options, self.kind, self.hook)
+        data = made if isinstance(made, bytes) else made.encode()
+        return data, [_kernel(name, one) for name, one in zip(names, lowered, strict=True)]
 
 
 def _kernel(name: str, made: Lowered) -> dict[str, Any]:
