@@ -30,7 +30,7 @@ def test_a_machine_on_which_all_is_well(tmp_path, monkeypatch, capsys):
     assert found["libraries"]["numpy"] == np.__version__
     assert found["libraries"]["llvmlite"].startswith(f"{llvmlite.__version__} (LLVM ")
     assert found["engines"] == {"jit": True, "interpreter": True}
-    assert found["ptx"]["versions"] == ["1.0", "9.0"] and {"50", "90a", "121"} <= set(found["ptx"]["targets"])
+    assert found["ptx"]["versions"] == ["1.0", "9.5"] and {"50", "90a", "121"} <= set(found["ptx"]["targets"])
     assert found["cpu"]["cores"] >= 1 and found["cpu"]["features"]
     files = list((tmp_path / "cache").glob("*.entry"))
     assert facts(capsys)["cache"] == {

@@ -57,7 +57,7 @@ def code(page: Path) -> str:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_commands_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for written in re.findall(r"^(?:.*/)?ptxemu ((?:[a-z]+\|)*[a-z]+)\b", code(page), re.MULTILINE):
+    for written in re.findall(r"^(?:\S*/)?ptxemu ((?:[a-z]+\|)*[a-z]+)\b", code(page), re.MULTILINE):
         assert set(written.split("|")) <= set(COMMANDS), written
     for target in re.findall(r"^make ([a-z-]+)", code(page), re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

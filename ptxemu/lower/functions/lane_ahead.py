@@ -48,7 +48,7 @@ def _of_block(ctx: Context, block: Block, made: Makers) -> Iterator[Lead]:
     for number, op in enumerate(block.ops):
         if not _is_index(ctx, op, made):
             continue
-        following = {op.dsts[0]}
+        following = set(op.dsts)
         made_of_it: list[Op] = []
         for later in block.ops[number + 1 :]:
             if _plain(later) and isinstance(later.access.address.base, Reg) and later.access.address.base in following:
@@ -75,8 +75,8 @@ def _is_index(ctx: Context, op: Op, made: Makers) -> bool:
     """Whether an op loads an element of a row, to whose address no other load leads, for its own block."""
     if not _plain(op) or op.access.stated.kind != "read" or len(op.dsts) != 1 or op.access.bytes is None:
         return False
-    base, result = op.access.address.base, op.dsts[0]
-    if not isinstance(base, Reg) or result is None or ctx.outlives_block(result):
+    (result,) = op.dsts
+    if not isinstance(op.access.address.base, Reg) or result is None or ctx.outlives_block(result):
         return False
     followed, _ = sources(registers(op.access.address), made)
     return any(isinstance(source, Phi) for source in followed) and not any(
