@@ -51,10 +51,11 @@ def read_programs(paths: Sequence[Path]) -> list[SourceFile]:
 @contextmanager
 def as_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
     """Files with the programs: those of standard input and of CUDA C++ are there for the time being."""
-    made = [str(path) == STANDARD_INPUT or path.suffix == CUDA for path in paths]
-    sources = iter(read_programs([path for path, is_made in zip(paths, made, strict=True) if is_made]))
+    made = [path for path in paths if str(path) == STANDARD_INPUT or path.suffix == CUDA]
+    sources = read_programs(made)
     with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
-        yield tuple(_written(next(sources), Path(folder)) if is_made else path for path, is_made in zip(paths, made, strict=True))
+        files = {path: _written(source, Path(folder)) for path, source in zip(made, sources, strict=True)}
+        yield tuple(files.get(path, path) for path in paths)
 
 
 def _written(source: SourceFile, folder: Path) -> Path:

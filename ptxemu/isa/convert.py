@@ -20,6 +20,8 @@ TWO = "d:b32, a:atype, b:atype"
 PAIR = "d:dtype, a:atype, b:atype"
 BRAIN_FTZ = "ftz@7.8@90"
 SATFINITE = "satfinite@8.1@80"
+EIGHT, SMALL = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
+NARROW = f"{EIGHT},{SMALL}"
 
 
 def cvt(qualifiers: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "") -> None:
@@ -90,15 +92,14 @@ def _tensor_floats() -> None:
 
 def _narrow_floats() -> None:
     """The formats of eight bits and fewer, always in pairs."""
-    eight, small = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
     newer = partial(cvt, sm=100, flags="accelerated")
-    for types, ptx, sm, flags in ((eight, "7.8", 89, "ada"), (small, "8.6", 100, "accelerated")):
+    for types, ptx, sm, flags in ((EIGHT, "7.8", 89, "ada"), (SMALL, "8.6", 100, "accelerated")):
         cvt(f"round=rn satfinite relu? dtype={types} atype=f32", PAIR, lower="cvt.to_narrow", ptx=ptx, sm=sm, flags=flags)
         cvt(f"round=rn relu? dtype=f16x2 atype={types}", lower="cvt.from_narrow", ptx=ptx, sm=sm, flags=flags)
-    cvt(f"round=rn satfinite relu? dtype={eight} atype=f16x2", lower="cvt.to_narrow", ptx="7.8", sm=89, flags="ada")
-    for pair, source in ((small, "f16x2"), (f"{eight},{small}", "bf16x2")):
+    cvt(f"round=rn satfinite relu? dtype={EIGHT} atype=f16x2", lower="cvt.to_narrow", ptx="7.8", sm=89, flags="ada")
+    for pair, source in ((SMALL, "f16x2"), (NARROW, "bf16x2")):
         newer(f"round=rn satfinite relu? dtype={pair} atype={source}", lower="cvt.to_narrow", ptx="9.1")
-    newer(f"round=rn relu? dtype=bf16x2 atype={eight},{small}", lower="cvt.from_narrow", ptx="9.2")
+    newer(f"round=rn relu? dtype=bf16x2 atype={NARROW}", lower="cvt.from_narrow", ptx="9.2")
     scale = partial(newer, ptx="8.6")
     scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=f32", PAIR, lower="cvt.to_scale")
     scale("round=rz,rp satfinite? dtype=ue8m0x2 atype=bf16x2", "d:dtype, a:b32", lower="cvt.to_scale")
@@ -108,10 +109,9 @@ def _narrow_floats() -> None:
 def _unsupported() -> None:
     """Scaled, saturating and fixed-point forms, and those of sm_107, of which no exact description is public."""
     newer = partial(cvt, lower=UNSUPPORTED, sm=100, flags="accelerated")
-    small = "e4m3x2,e5m2x2,e2m1x2,e2m3x2,e3m2x2"
     scaled = "scaled=scaled::n2::ue8m0"
-    newer(f"round=rn satfinite relu? dtype=bf16x2 atype={small}", ptx="9.2")
-    newer(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype={small}", "d:dtype, a:atype, e:b16", ptx="9.2")
+    newer(f"round=rn satfinite relu? dtype=bf16x2 atype={NARROW}", ptx="9.2")
+    newer(f"round=rn satfinite? relu? {scaled} dtype=bf16x2 atype={NARROW}", "d:dtype, a:atype, e:b16", ptx="9.2")
     for operands, source in ((PAIR, "f32"), (ONE, "bf16x2")):
         newer(f"round=rn satfinite relu? dtype=s2f6x2 atype={source}", operands, ptx="9.1")
         newer(f"round=rn satfinite relu? {scaled} dtype=s2f6x2 atype={source}", f"{operands}, e:b16", ptx="9.1")
@@ -120,8 +120,8 @@ def _unsupported() -> None:
     rubin = partial(cvt, lower=UNSUPPORTED, sm=107, ptx="9.4", flags="accelerated rubin")
     for operands, source in ((PAIR, "f32"), (ONE, "f16x2,bf16x2")):
         rubin(f"round=rn,rz satfinite relu? dtype=ue5m3x2 atype={source}", operands)
-        rubin(f"round=rz satfinite relu? pzo? dtype={small} atype={source}", operands)
-        rubin(f"round=rn satfinite relu? pzo dtype={small} atype={source}", operands)
+        rubin(f"round=rz satfinite relu? pzo? dtype={NARROW} atype={source}", operands)
+        rubin(f"round=rn satfinite relu? pzo dtype={NARROW} atype={source}", operands)
     rubin("round=rn relu? dtype=f16x2,bf16x2 atype=ue5m3x2")
 
 

@@ -8,14 +8,10 @@ import pytest
 import ptxemu
 from ptxemu.driver import compile
 from ptxemu.ir.observed import Observed
-from tests.support.kernel_tools import GLOBAL_INDEX, kernel
+from tests.support.kernel_tools import GLOBAL_INDEX, kernel, ragged
 
 THREADS = 96
-RANDOM = np.random.default_rng(5)
-LENGTHS = RANDOM.integers(0, 9, THREADS)
-STARTS = np.concatenate([[0], LENGTHS.cumsum()]).astype(np.uint32)
-WORDS = RANDOM.integers(0, 1 << 16, STARTS[-1]).astype(np.uint32)
-ROWS = np.split(WORDS, STARTS[1:-1].astype(np.int64))
+STARTS, WORDS, ROWS = ragged(5, THREADS, 9)
 
 
 def text(each: str, begin: str = "mov.u32 %r3, 0;", end: str = "DONE:") -> str:

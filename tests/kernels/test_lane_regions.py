@@ -8,14 +8,11 @@ import pytest
 
 import ptxemu
 from ptxemu.driver import compile
-from tests.support.kernel_tools import GLOBAL_INDEX, kernel
+from tests.support.kernel_tools import GLOBAL_INDEX, kernel, ragged
 
 THREADS = 96
-RANDOM = np.random.default_rng(7)
-LENGTHS = RANDOM.integers(0, 14, THREADS)
-STARTS = np.concatenate([[0], LENGTHS.cumsum()]).astype(np.uint32)
-WORDS = RANDOM.integers(0, 1 << 16, STARTS[-1]).astype(np.uint32)
-ROWS = np.split(WORDS, STARTS[1:-1].astype(np.int64))
+STARTS, WORDS, ROWS = ragged(7, THREADS, 14)
+LENGTHS = np.diff(STARTS)
 HASH = "mad.lo.u32 %r3, %r3, 31, {};"
 
 

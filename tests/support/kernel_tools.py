@@ -52,3 +52,11 @@ def _coordinates(index: NDArray[np.int64], shape: Extent) -> tuple[NDArray[np.in
 def run(text: str, grid: int | Extent, block: int | Extent, *args: object, **options: object) -> object:
     """Load a module and launch its kernel ``k``."""
     return ptxemu.loads(text, filename="test.ptx")["k"][grid, block](*args, **options)
+
+
+def ragged(seed: int, count: int, below: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Words in ``count`` rows, each of fewer than ``below``: where rows start and the last one ends, all words, and the rows."""
+    random = np.random.default_rng(seed)
+    starts = np.concatenate([[0], random.integers(0, below, count).cumsum()]).astype(np.uint32)
+    words = random.integers(0, 1 << 16, starts[-1]).astype(np.uint32)
+    return starts, words, np.split(words, starts[1:-1].astype(np.int64))

@@ -24,7 +24,7 @@ FIELDS = dict(STATE.fields)
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
 BYTES = 0xF << lib.PE_STAMP_BYTES_AT  # all of a word
 STRONG = 1 << (lib.PE_SITE_BITS + 1)
-SITE_HASH = 0x9E3779B1
+POSITION_HASH = 0x9E3779B1  # 2**32 / the golden ratio: neighbouring positions get numbers far apart
 
 
 @dataclass(slots=True)
@@ -221,4 +221,4 @@ class Stamping:
 
 def _site(pos: int) -> int:
     """The number that the checker gives an instruction, unless another one has it; 0: none."""
-    return (pos * SITE_HASH & 0xFFFFFFFF) >> (32 - int(lib.PE_SITE_BITS))
+    return (pos * POSITION_HASH & 0xFFFFFFFF) >> (32 - int(lib.PE_SITE_BITS))

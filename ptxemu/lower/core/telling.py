@@ -12,12 +12,12 @@ from ptxemu.ir.observed import tells_accesses, tells_order
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, pattern_test, stored_addresses
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.stamps import Stamping
+from ptxemu.lower.core.stamps import POSITION_HASH, Stamping
 
 RELEASING = {"release", "acq_rel", "sc"}
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
 RANGE_BYTES = ffi.sizeof("pe_range")
-RANGE_HASH = -1640531527  # 2**32 / the golden ratio, as an i32: neighbouring positions get ranges of their own
+RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get ranges of their own
 
 Values: TypeAlias = Callable[[], str]
 

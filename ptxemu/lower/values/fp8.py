@@ -125,19 +125,19 @@ def _brain_of(e: Emitter, value: str) -> str:
     return e.bin("lshr", "i32", to_bits(e, "float", value), e.int(32, 16))
 
 
-WIDER = {"f16x2": (_half_of, 0x7C00), "bf16x2": (_brain_of, 0x7F80)}  # how to make a pattern of 16 bits, and infinity
+WIDER = {"f16x2": _half_of, "bf16x2": _brain_of}
+BRAIN_INFINITY = 0x7F80
 
 
 def _wider(e: Emitter, f: Narrow, target: str, x: str, relu: bool) -> str:
     """A pattern of ``f`` as the f16 or bf16 it equals, in an i32. A power of two makes up for the bias, of subnormals too."""
-    pattern, infinity = WIDER[target]
     magnitude = e.bin("and", "i32", x, e.int(32, f.sign - 1))
     placed = from_bits(e, "float", e.bin("shl", "i32", magnitude, e.int(32, 23 - f.mantissa)))
     value = e.bin("fmul", "float", placed, e.f32(2.0 ** (127 - f.bias)))
     sign = e.bin("shl", "i32", e.bin("and", "i32", x, e.int(32, f.sign)), e.int(32, 16 - f.bits))
-    half = pattern(e, value)
-    if f.infinity is not None:
-        half = e.select(e.icmp("eq", "i32", magnitude, e.int(32, f.infinity)), "i32", e.int(32, infinity), half)
+    half = WIDER[target](e, value)
+    if f.infinity is not None and target == "bf16x2":  # what stands for it is too large for f16 only
+        half = e.select(e.icmp("eq", "i32", magnitude, e.int(32, f.infinity)), "i32", e.int(32, BRAIN_INFINITY), half)
     if relu:
         result = e.select(e.icmp("eq", "i32", sign, e.int(32, 0)), "i32", half, e.int(32, 0))
     else:
