@@ -12,7 +12,7 @@ struct px_graph_exec {
   px_mortal mortal;
   unsigned long long flags;
   px_flat all;
-  px_item *last; /* a graph does not run beside itself; guarded by the lock of queue.c */
+  px_item *last; /* a graph does not run beside itself; guarded by the lock of item.c */
 };
 
 static bool is_exec(cudaGraphExec_t exec) { return px_is_live(exec, PX_EXEC); }

@@ -49,7 +49,7 @@ void px_work_release(px_work *work);
 /* What pe_start_launch says, as CUDA says it. */
 cudaError_t px_start_error(int error);
 
-/* ---- queue.c: when it is done ---- */
+/* ---- item.c: when it is done ---- */
 
 /* One time that work is done. */
 typedef struct px_item {
@@ -83,7 +83,7 @@ struct px_event {
   px_mortal mortal;
   unsigned flags;
   _Atomic unsigned owners;            /* the handle is one */
-  px_item *item;                      /* the last record of it; NULL: there is none. Guarded by the lock of queue.c */
+  px_item *item;                      /* the last record of it; NULL: there is none. Guarded by the lock of item.c */
   _Atomic unsigned long long capture; /* not 0: it was recorded in a capture, behind ... */
   px_nodes behind;                    /* ... these nodes; guarded by the lock of graphs */
   struct px_shared_event *shared;     /* with other processes; or NULL */
