@@ -72,7 +72,7 @@ fuzz: $(READY)
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
 # of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS and
 # DAT3M ones of vosen/ptx_tests and hernanponcedeleon/Dat3M, LLVM_TESTS llvm/test/CodeGen/NVPTX of llvm-project, which needs LLVM and ptxas.
-# NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
+# INDIGO is a checkout of burtscher/IndigoSuite, which needs nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
@@ -86,6 +86,7 @@ test-clients: $(READY)
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))
 	$(if $(PTX_TESTS),$(BIN)/python -m tests.clients.ptx_tests $(PTX_TESTS))
 	$(if $(DAT3M),$(BIN)/python -m tests.clients.dat3m $(DAT3M))
+	$(if $(INDIGO),$(BIN)/python -m tests.clients.indigo $(INDIGO))
 	$(if $(LLVM_TESTS),$(BIN)/python -m tests.clients.llvm_tests $(LLVM_TESTS))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))
 
