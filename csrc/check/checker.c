@@ -175,9 +175,9 @@ static void barrier(void *context, const pe_warp *w, uint32_t pos, uint32_t id, 
 
 static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
   pe_checker *checker = context;
-  (void)pos, (void)mask;
+  (void)pos;
   pe_require_stack();
-  if (checker->checks & PE_CHECK_RACE) pe_race_order(checker, w, what);
+  if (checker->checks & PE_CHECK_RACE) pe_race_order(checker, w, what, mask);
 }
 
 static void members(void *context, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *given) {

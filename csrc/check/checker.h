@@ -61,7 +61,7 @@ uint64_t pe_race_block(pe_checker *checker, const pe_warp *w);
 void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
 /* Whether nothing is wrong with it; else it has to be looked at lane by lane. */
 bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
-void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what);
+void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_t mask);
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how);
 /* Memory is a kernel's anew: what was done there before does not matter. */
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);

@@ -65,6 +65,7 @@ static void free_periods(pe_order *order) {
 }
 
 static void free_block(block *b) {
+  pe_copies_free(b);
   free(b->periods);
   free(b);
 }
@@ -127,6 +128,8 @@ void pe_order_ended(pe_order *order, const pe_config *config) {
   pthread_mutex_unlock(&order->mutex);
 }
 
+bool pe_order_is_of(const block *b, const pe_config *config) { return b->launch && b->launch->config == config; }
+
 static bool is_beside(const launch *l, uint32_t number) {
   if (number > l->number) return true;
   for (uint32_t i = 0; i < l->count; i++)
@@ -147,7 +150,7 @@ static pe_period *period_of(const pe_order *order, uint32_t number) {
 static pe_period *new_period(pe_order *order) {
   uint32_t index = order->next - order->first;
   pe_period **segment = &order->segment[index / SEGMENT];
-  if (order->next == PERIODS) return NULL;
+  if (order->next == PERIODS - 1) return NULL; /* the last one is that of PE_STAMP_NEVER */
   if (!*segment) {
     if (!pe_arena_charge(order->arena, SEGMENT * sizeof **segment)) return NULL;
     *segment = calloc(SEGMENT, sizeof **segment);

@@ -11,6 +11,7 @@
 #ifndef PTXEMU_ORDER_H
 #define PTXEMU_ORDER_H
 #include <pthread.h>
+#include "copies.h"
 #include "internal.h"
 #include "observer.h"
 #include "shadow.h"
@@ -69,6 +70,7 @@ typedef struct pe_order_block {
   uint32_t *periods; /* their numbers */
   uint32_t count, room;
   pe_meeting meetings[PE_BARRIER_GRID + 1][2];
+  pe_copies copies[PE_MAX_WARPS];
   pe_order_warp warp[PE_MAX_WARPS];
 } pe_order_block;
 
@@ -82,6 +84,9 @@ void pe_order_ended(pe_order *order, const pe_config *config);
 pe_order_block *pe_order_block_begun(pe_order *order, const pe_warp *w);
 
 static inline pe_order_block *pe_order_block_of(const pe_warp *w) { return (pe_order_block *)(uintptr_t)w->watch; }
+
+/* Whether it is of a launch. */
+bool pe_order_is_of(const pe_order_block *b, const pe_config *config);
 
 void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);

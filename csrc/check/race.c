@@ -50,11 +50,22 @@ void pe_race_begun(pe_checker *checker, const pe_config *config) {
   pe_sites_clear(&race->sites);
 }
 
-void pe_race_ended(pe_checker *checker, const pe_config *config) { pe_order_ended(&checker->race.order, config); }
+/* CTAs of a launch that has ended do not change any more. */
+void pe_race_ended(pe_checker *checker, const pe_config *config) {
+  pe_order *order = &checker->race.order;
+  pthread_mutex_lock(&order->mutex);
+  pe_order_block *b = order->blocks;
+  pthread_mutex_unlock(&order->mutex);
+  for (; b; b = b->next)
+    if (pe_order_is_of(b, config)) pe_copies_end(&checker->race, b);
+  pe_order_ended(order, config);
+}
 
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size) { forget(&checker->race, address, size); }
 
 uint64_t pe_race_block(pe_checker *checker, const pe_warp *w) {
+  pe_order_block *before = pe_order_block_of(w);
+  if (before) pe_copies_end(&checker->race, before);
   pe_order_block *b = pe_order_block_begun(&checker->race.order, w);
   show_tables(&checker->race, b, b->warps);
   return (uint64_t)(uintptr_t)b;
@@ -64,11 +75,13 @@ uint64_t pe_race_lost(const pe_race *race) {
   return race->lost + race->writes.lost + race->reads.lost + race->order.released.lost;
 }
 
-void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what) {
+void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_t mask) {
   pe_order_block *b = pe_order_block_of(w);
   if (b->blind) return;
   pe_order_settle(&checker->race.order, b, w->warpid);
-  if (what == PE_WARP_SYNC)
+  if (what >= PE_COPIES_GROUP)
+    pe_copies_order(&checker->race, b, w->warpid, what, mask);
+  else if (what == PE_WARP_SYNC)
     pe_order_warp_sync(&checker->race.order, b, w->warpid);
   else
     pe_order_fence(&checker->race.order, b, w->warpid);

@@ -76,6 +76,8 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (!pe_race_reached(event->space) || !event->size || !mask) return;
   if (!pe_race_begin(&u, checker, w, event->pos, event->kind, event->order, event->space)) return;
   u.event = event;
+  if (event->order & PE_ASYNC && !(event->order & PE_RELEASE)) return pe_copies_issue(&u, mask);
+  if (u.harmless.strong) pe_copies_meet(&u, mask);
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
     mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;

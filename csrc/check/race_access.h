@@ -114,6 +114,8 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
 /* Look at the lanes if they have a word each: those with whose words something may be wrong. */
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask);
 
+enum { PE_RACE_LONGEST = 4096 }; /* bytes of a lane that are looked at; bulk copies have more */
+
 /* Whether the lanes leave their stamps, and whether they look for those of others. */
 enum { PE_LEAVE = 1, PE_LOOK = 2 };
 

@@ -14,9 +14,9 @@ static const uint8_t *value_of(const pe_memory_event *e, uint32_t lane) {
 static const uint8_t *left_by(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before) {
   const pe_memory_event *e = u->event;
   uint32_t other = pe_stamp_lane(before), clock;
-  bool together = pe_order_is_own(u->b, before, &clock) && pe_stamp_warp(before) == u->w->warpid &&
-                  pe_stamp_site(before) == pe_stamp_site(u->stamp) && e->mask >> other & 1 &&
-                  e->address[other] == e->address[lane];
+  bool own = pe_stamp_is_pending(before) || pe_order_is_own(u->b, before, &clock);
+  bool together = own && pe_stamp_warp(before) == u->w->warpid && pe_stamp_site(before) == pe_stamp_site(u->stamp) &&
+                  e->mask >> other & 1 && e->address[other] == e->address[lane];
   return together && value_of(e, other) ? value_of(e, other) : (const uint8_t *)(uintptr_t)address;
 }
 
@@ -36,9 +36,10 @@ static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
     pe_add(t, "global memory at 0x%" PRIx64, address);
 }
 
-static void fill_place(const pe_race_use *u, pe_stamp stamp, pe_thread_place *out) {
+static void fill_place(const pe_race_use *u, uint64_t address, pe_stamp stamp, pe_thread_place *out) {
   const pe_warp *w = u->w;
-  uint64_t number = pe_order_block_number(&u->checker->race.order, stamp);
+  uint64_t number = pe_stamp_is_pending(stamp) ? pe_copies_block(&u->checker->race, stamp, address, u->b->number)
+                                               : pe_order_block_number(&u->checker->race.order, stamp);
   uint32_t thread = pe_stamp_warp(stamp) * PE_WARP_LANES + pe_stamp_lane(stamp);
   *out = (pe_thread_place){
     .warp = pe_stamp_warp(stamp),
@@ -61,14 +62,14 @@ static bool is_one_value(const pe_race_use *u, uint64_t address, pe_stamp before
   return pe_within(first, size, 4) && (before & bytes) == bytes && !(before & PE_STAMP_UPDATE);
 }
 
-enum { OTHER_READ = 2, OTHER_UPDATE = 4 }; /* findings at one place are told apart by these */
+enum { OTHER_READ = 2, OTHER_UPDATE = 4, OTHER_PENDING = 8 }; /* findings at one place are told apart by these */
 
 void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read) {
   const pe_memory_event *e = u->event;
-  bool is_update = before & PE_STAMP_UPDATE;
+  bool is_update = before & PE_STAMP_UPDATE, pending = pe_stamp_is_pending(before);
   pe_require_stack();
   pe_finding f = {.check = PE_CHECK_RACE,
-                  .what = (is_read ? OTHER_READ : 0) | (is_update ? OTHER_UPDATE : 0),
+                  .what = (is_read ? OTHER_READ : 0) | (is_update ? OTHER_UPDATE : 0) | (pending ? OTHER_PENDING : 0),
                   .pos = e->pos,
                   .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
   pe_text t = pe_text_in(f.text, sizeof f.text);
@@ -79,8 +80,12 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
                                : "atomic update");
   if (value) add_value(&t, "", value, e->size, " to ");
   add_place(u, address, &t);
-  pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
-  if (!is_read && is_one_value(u, address, before)) add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");
-  fill_place(u, before, &f.other);
+  if (pending)
+    pe_add(&t, ", which a copy is %s that nobody has waited for", is_read ? "reading" : "writing");
+  else
+    pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
+  if (!pending && !is_read && is_one_value(u, address, before))
+    add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");
+  fill_place(u, address, before, &f.other);
   pe_report(u->checker, u->w, lane, &f);
 }

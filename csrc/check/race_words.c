@@ -88,13 +88,13 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
 
 /* ---- lanes with any bytes ---- */
 
-#define LONGEST 4096 /* bytes of a lane that are looked at; bulk copies have more */
-
 /* Tell of an access that was before, if nothing puts it there. */
 static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now, pe_stamp before,
                      bool is_read) {
-  if (pe_is_harmless(&u->harmless, before, now) || !(before & now & PE_STAMP_BYTES)) return;
-  if (pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word)) return;
+  bool pending = pe_stamp_is_pending(before);
+  bool harmless = pending ? before & u->harmless.strong : pe_is_harmless(&u->harmless, before, now);
+  if (harmless || !(before & now & PE_STAMP_BYTES)) return;
+  if (!pending && pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word)) return;
   if (is_read || !pe_race_is_equal_write(u, lane, address, before)) pe_race_tell(u, lane, address, before, is_read);
 }
 
@@ -134,7 +134,7 @@ void pe_race_visit(pe_race_use *u, uint32_t mask, uint32_t how) {
     bool shared;
     if (!pe_race_locate(u->w, e, lane, e->size, &address, &shared)) continue;
     if (shared != u->shared) pe_race_place(u, shared);
-    uint64_t end = address + (e->size < LONGEST ? e->size : LONGEST);
+    uint64_t end = address + (e->size < PE_RACE_LONGEST ? e->size : PE_RACE_LONGEST);
     for (uint64_t word = address & ~3ull; word < end; word += 4) visit(u, lane, address, word, how);
   }
 }

@@ -2,6 +2,7 @@
  * and stored as vectors, by compiled code, too (ptxemu/lower/core/stamps.py). */
 #ifndef PTXEMU_STAMP_H
 #define PTXEMU_STAMP_H
+#include <stdbool.h>
 #include <stdint.h>
 #include "host.h"
 
@@ -49,6 +50,8 @@ static inline uint32_t pe_stamp_lane(pe_stamp s) { return s >> PE_STAMP_LANE_AT 
 static inline uint32_t pe_stamp_warp(pe_stamp s) { return s >> PE_STAMP_WARP_AT & 31; }
 static inline uint32_t pe_stamp_clock(pe_stamp s) { return s >> PE_STAMP_CLOCK_AT & (PE_PERIOD_CLOCKS - 1); }
 static inline uint32_t pe_stamp_period(pe_stamp s) { return (uint32_t)(s >> PE_STAMP_PERIOD_AT); }
+/* Of an asynchronous copy that nobody has waited for (copies.h): it comes after all others. */
+static inline bool pe_stamp_is_pending(pe_stamp s) { return s >= PE_STAMP_NEVER; }
 static inline uint32_t pe_stamp_site(pe_stamp s) { return s & ((1u << PE_SITE_BITS) - 1); }
 
 #endif

@@ -9,12 +9,18 @@
 /* An access of memory; an update is both. */
 enum { PE_READ = 1, PE_WRITE = 2, PE_UPDATE = PE_READ | PE_WRITE };
 
-/* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); and what came
- * before it in the thread is released by it. */
-enum { PE_STRONG = 4, PE_RELEASE = 8 };
+/* What else is known of an access: other threads may take part (PTX ISA, "Memory Consistency Model": strong); what came
+ * before it in the thread is released by it; a copy makes it that goes on until somebody waits for it, or an mbarrier object begins to
+ * track the lane's copies by it; and the copy is one in bulk. */
+enum { PE_STRONG = 4, PE_RELEASE = 8, PE_ASYNC = 16, PE_BULK = 32 };
 
-/* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync. */
-enum { PE_FENCE_CTA, PE_FENCE, PE_WARP_SYNC };
+/* What puts accesses of a warp in an order: fences of its lanes, and their meeting at bar.warp.sync; and where lanes end a group of
+ * copies, or wait until groups are complete, or have read all that they read. */
+enum { PE_FENCE_CTA, PE_FENCE, PE_WARP_SYNC, PE_COPIES_GROUP, PE_COPIES_WAIT, PE_COPIES_WAIT_READ };
+
+/* What is or'ed to the last three: the copies are those in bulk, and how many of the last groups nobody waits for, from bit
+ * PE_BUT_AT on. */
+enum { PE_OF_BULK = 8, PE_BUT_AT = 8 };
 
 /* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp. */
 enum { PE_BARRIER_WHOLE = 1, PE_BARRIER_ARRIVES = 2, PE_BARRIER_LANES = 4 };

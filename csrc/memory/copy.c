@@ -12,14 +12,15 @@
 #include "surface.h"
 
 #define BULK_ALIGNMENT 16
+#define MOST_BYTES 16 /* of a lane, but in bulk */
 
 /* The two sides of a copy. */
 static pe_access target_of(const pe_copy_site *site, uint32_t align) {
-  return (pe_access){site->pos, site->target, PE_ANYWHERE, PE_WRITE, align, NULL};
+  return (pe_access){site->pos, site->target, PE_ANYWHERE, PE_WRITE | PE_ASYNC, align, NULL};
 }
 
 static pe_access source_of(const pe_copy_site *site, uint32_t align) {
-  return (pe_access){site->pos, site->source, PE_ANYWHERE, PE_READ, align, NULL};
+  return (pe_access){site->pos, site->source, PE_ANYWHERE, PE_READ | PE_ASYNC, align, NULL};
 }
 
 /* For the handler of accesses to unmapped pages, which shared memory does not have. */
@@ -48,6 +49,11 @@ static bool copy_whole(pe_warp *w, const pe_copy_site *site, uint32_t mask, cons
   PE_FOR_LANES(i, mask) reading |= (uint32_t)(bytes_read(site, given, i) != 0) << i;
   if (pe_locate_lanes(w, &written, mask, target, site->size, to).lane >= 0) return false;
   if (reading && pe_locate_lanes(w, &read, reading, source, site->size, from).lane >= 0) return false;
+  uint8_t values[PE_WARP_LANES * MOST_BYTES];
+  if (!given && w->launch->observer) {
+    PE_FOR_LANES(i, mask) memcpy(values + i * site->size, (const void *)(uintptr_t)from[i], site->size);
+    written.values = values;
+  }
   uint32_t live = pe_tell(w, &written, mask, target, site->size);
   live &= pe_tell(w, &read, reading & live, source, site->size) | ~reading;
   PE_FOR_LANES(i, live)
@@ -71,7 +77,8 @@ void pe_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t
 static void locate_bulk(pe_warp *w, const pe_copy_site *site, uint16_t kind, uint32_t lane, uint64_t target, uint64_t source,
                         uint32_t size, uint8_t **to, uint8_t **from) {
   pe_access written = target_of(site, BULK_ALIGNMENT), read = source_of(site, BULK_ALIGNMENT);
-  written.kind = kind;
+  written.kind = kind | PE_ASYNC | PE_BULK;
+  read.kind |= PE_BULK;
   if (size % BULK_ALIGNMENT)
     pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target, size,
                   "the size is not a multiple of 16");

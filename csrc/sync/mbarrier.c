@@ -60,7 +60,8 @@ static uint64_t pack(object o) {
 static uint16_t kind_of(uint32_t op) {
   if (op == PE_MBARRIER_INIT || op == PE_MBARRIER_INVAL) return PE_WRITE;
   bool waits = op == PE_MBARRIER_TEST_WAIT || op == PE_MBARRIER_TRY_WAIT;
-  return PE_STRONG | (waits ? PE_READ : PE_UPDATE | PE_RELEASE);
+  bool tracks = op == PE_MBARRIER_ARRIVE_LATER || op == PE_MBARRIER_ARRIVE_NOINC;
+  return PE_STRONG | (waits ? PE_READ : PE_UPDATE | PE_RELEASE) | (tracks ? PE_ASYNC : 0);
 }
 
 static uint64_t *locate(const use *u) {

@@ -31,7 +31,7 @@ def _space(t: Translator, op: Op, qualifier: str = "space") -> int:
 
 def _code(op: Op) -> int:
     if "async" in op.mods:  # the copies before it are complete
-        return int(lib.PE_MBARRIER_ARRIVE if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
+        return int(lib.PE_MBARRIER_ARRIVE_NOINC if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
     order = ("arrive", "arrive_drop", "init", "inval", "expect_tx", "complete_tx", "noComplete")
     return int(getattr(lib, "PE_MBARRIER_" + "_".join(WORDS[word] for word in order if word in op.mods)))
 

@@ -12,9 +12,12 @@ from ptxemu.ir.types import B64, TYPES, U32
 from ptxemu.lower.core.access import access, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.telling import tell_order
 from ptxemu.lower.memory.atomics import atomic, operation, type_code
 from ptxemu.lower.memory.mbarrier import lane_words, update
 from ptxemu.lower.memory.memory import store
+
+MOST_GROUPS = (1 << 23) - 1  # that are told apart
 
 
 def _copied(ctx: Context, op: Op, mask: str, size: int = 0, code: int = 0, kind: int = 0) -> list[tuple[str, str]]:
@@ -40,7 +43,17 @@ def copy(ctx: Context, op: Op) -> None:
 
 @effect("copies_done")
 def copies_done(ctx: Context, op: Op) -> None:
-    """Groups and waits: every copy issued so far is complete."""
+    """Groups and waits: every copy issued so far is complete, which observers do not know."""
+    bulk = int(lib.PE_OF_BULK) if "bulk" in op.mods else 0
+    if "wait_group" in op.mods:
+        count = op["immN"]
+        assert isinstance(count, Imm)
+        waits = int(lib.PE_COPIES_WAIT_READ if "read" in op.mods else lib.PE_COPIES_WAIT)
+        tell_order(ctx, op, waits | bulk | min(count.bits, MOST_GROUPS) << int(lib.PE_BUT_AT))
+        return
+    tell_order(ctx, op, int(lib.PE_COPIES_GROUP) | bulk)
+    if "wait_all" in op.mods:
+        tell_order(ctx, op, int(lib.PE_COPIES_WAIT))
 
 
 @effect("bulk_copy", size=60)

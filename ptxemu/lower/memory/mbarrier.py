@@ -19,7 +19,7 @@ ONE = Imm(1, U32)
 def operation(op: Op) -> int:
     """The runtime's code of an operation on an mbarrier object."""
     if "async" in op.mods:  # cp.async.mbarrier.arrive: all copies are complete already
-        return int(lib.PE_MBARRIER_ARRIVE if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
+        return int(lib.PE_MBARRIER_ARRIVE_NOINC if "noinc" in op.mods else lib.PE_MBARRIER_ARRIVE_LATER)
     words = [names[mod] for names in (NAMES, REFINED) for mod in op.mods if mod in names]
     return int(getattr(lib, f"PE_MBARRIER_{'_'.join(words)}"))
 
