@@ -24,7 +24,8 @@ static pe_checked total;                                 /* of devices that are 
 static pe_finding *untold;                               /* findings that the server has not been given */
 static size_t untold_count, untold_room;
 static pid_t owner;
-static int status;   /* of the program */
+static int status; /* of the program */
+static uint32_t allowed = UINT32_MAX;
 static bool decided; /* the server and all devices look for the same */
 
 /* ---- what is wanted ---- */
@@ -35,6 +36,8 @@ static void say_once(const char *format, const char *text, int size) {
   said = true;
 }
 
+void px_checks_allow(uint32_t these) { allowed = these; }
+
 bool px_checks_wanted(bool host_memory, uint32_t *wanted) {
   const char *given = getenv("PTXEMU_CHECK");
   size_t size;
@@ -42,6 +45,10 @@ bool px_checks_wanted(bool host_memory, uint32_t *wanted) {
   if (decided || !given) return true;
   const char *wrong = pe_checks_parse(given, wanted, &size);
   if (wrong) say_once("ptxemu: PTXEMU_CHECK: there is no checker '%.*s'\n", wrong, (int)size);
+  if (*wanted & ~allowed)
+    say_once("ptxemu: PTXEMU_CHECK: nothing is known of %.*s, on which kernels work: only sync and leak are checked\n",
+             "the program's memory", (int)strlen("the program's memory"));
+  *wanted &= allowed;
   bool excluded = host_memory && *wanted;
   if (excluded)
     say_once("ptxemu: %.*s is set, under which nothing is known of allocations: there can be no PTXEMU_CHECK\n",

@@ -90,7 +90,7 @@ int px_not_supported(void);
 /* ---- memory.c ---- */
 
 /* What an allocation was made as; its name in messages. */
-extern const char px_memory_device[], px_memory_host[], px_memory_managed[], px_memory_array[];
+extern const char px_memory_device[], px_memory_host[], px_memory_managed[], px_memory_array[], px_memory_embed[];
 
 /* All kinds that programs free, by a number from 0 on; NULL behind the last. */
 const char *px_memory_kind(unsigned number);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "core.h"
 #include "message.h"
+#include "px_check.h"
 #include "px_launch.h"
 #include "px_runtime.h"
 
@@ -69,7 +70,9 @@ static px_settings settings_of(const ptxemu_options *o) {
 
 static ptxemu_status start(const ptxemu_options *options) {
   static const ptxemu_options defaults = {.size = sizeof defaults};
-  const px_settings settings = settings_of(options ? options : &defaults);
+  px_settings settings = settings_of(options ? options : &defaults);
+  if (!px_checks_wanted(settings.host_memory, &settings.checks))
+    return fail(PTXEMU_INVALID, "PTXEMU_CHECK names a checker that there is not, or cannot be with host_memory");
   bool first = px_device_start(&settings);
   if (first && options) {
     output.print = options->print;
@@ -100,7 +103,7 @@ ptxemu_status ptxemu_open(const ptxemu_options *given) {
 
 void *ptxemu_alloc(size_t bytes) {
   if (begin()) return NULL;
-  uint64_t address = px_allocate(bytes, px_memory_device);
+  uint64_t address = px_allocate(bytes, px_memory_embed);
   if (!address) fail(PTXEMU_NO_MEMORY, "out of device memory: %zu bytes wanted", bytes);
   return (void *)(uintptr_t)address;
 }
@@ -109,7 +112,7 @@ ptxemu_status ptxemu_free(void *memory) {
   pe_allocation found;
   ptxemu_status status = begin();
   if (status || !memory) return status;
-  bool ours = px_find(memory, &found) && px_is_of_kind(&found, px_memory_device);
+  bool ours = px_find(memory, &found) && px_is_of_kind(&found, px_memory_embed);
   if (ours && !pe_arena_free(px_device_get()->parts.arena, (uint64_t)(uintptr_t)memory)) return PTXEMU_OK;
   return fail(PTXEMU_INVALID, "%p is not the address of an allocation", memory);
 }

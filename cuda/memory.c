@@ -8,12 +8,13 @@
 #include "px_ipc.h"
 
 const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
-           px_memory_array[] = "cudaArray";
+           px_memory_array[] = "cudaArray", px_memory_embed[] = "ptxemu_alloc";
 
 enum { PITCH = 512 };
 
 /* What is counted; the last of them stands for all others. */
-static const char *const kinds[] = {px_memory_device, px_memory_host, px_memory_managed, px_memory_array, px_memory_graph};
+static const char *const kinds[] = {px_memory_device, px_memory_host,  px_memory_managed,
+                                    px_memory_array,  px_memory_embed, px_memory_graph};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const char *px_memory_kind(unsigned number) { return number < KINDS ? kinds[number] : NULL; }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 #include "core.h"
 #include "px_check.h"
 #include "px_launch.h"
@@ -58,8 +59,8 @@ static px_module *module_of(const char *text) {
 /* Each argument is the value itself; pointers are the host's. Faults and wrong launches end the program. */
 PX_API void ptx_run(const char *text, int count, void *arguments[], int block_x, int block_y, int block_z, int grid_x,
                     int grid_y, int grid_z, int shared) {
-  if (!px_device_get()) give_up("there is no memory for the device");
-  if (*px_checks_named()) give_up("nothing is known of the host's memory, on which it works: there can be no PTXEMU_CHECK");
+  px_checks_allow(PE_CHECK_SYNC | PE_CHECK_LEAK);
+  if (!px_device_get()) give_up("the device cannot be started");
   px_module *module = module_of(text);
   if (module->count != 1) give_up("the text must have one kernel");
   px_kernel *kernel = module->kernels;

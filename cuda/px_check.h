@@ -11,6 +11,10 @@ struct px_module;
 /* The checkers that PTXEMU_CHECK names; false: none can be, which is said on stderr, once. */
 bool px_checks_wanted(bool host_memory, uint32_t *checks);
 
+/* Kernels work on memory of which nothing is known: these alone are looked for, which is said on stderr if others are wanted. Before
+ * the device starts. */
+void px_checks_allow(uint32_t checks);
+
 /* Their names, with commas between them. */
 const char *px_checks_named(void);
 
