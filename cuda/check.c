@@ -179,16 +179,20 @@ static void add_counts(void) {
   total.dropped += counts.dropped;
 }
 
-/* Say what the server cannot. */
-static void say_untold(void) {
-  for (size_t i = 0; i < untold_count; i++) fprintf(stderr, "ptxemu: %s\n", untold[i].text);
+/* Say what the server cannot: whether any of it is wrong. */
+static bool say_untold(void) {
+  bool any = false;
+  for (size_t i = 0; i < untold_count; i++) {
+    fprintf(stderr, "ptxemu: %s%s\n", untold[i].note ? "note: " : "", untold[i].text);
+    any |= !untold[i].note;
+  }
+  return any;
 }
 
 /* Give the server the rest: whether anything was told. */
 static bool tell_rest(void) {
   int told = px_server_report(&total, sizeof total, untold, untold_count * sizeof *untold);
-  if (told < 0) say_untold();
-  return told < 0 ? untold_count != 0 : told != 0;
+  return told < 0 ? say_untold() : told != 0;
 }
 
 __attribute__((destructor)) static void report(void) {

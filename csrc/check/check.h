@@ -37,6 +37,7 @@ typedef struct pe_finding {
   uint32_t check;     /* PE_CHECK_... */
   uint32_t what;      /* of that checker's findings: those at one place are told apart by it */
   uint32_t pos;       /* source offset */
+  uint32_t note;      /* nonzero: nothing is wrong with it, but who reads the program should know */
   uint32_t other_pos; /* and that of another access that takes part, by thread `other`; or PE_NO_POS */
   pe_thread_place other;
   pe_thread_place thread;

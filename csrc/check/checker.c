@@ -10,7 +10,7 @@
 
 static bool is_same_place(const pe_finding *a, const pe_finding *b) {
   return a->check == b->check && a->what == b->what && a->pos == b->pos && a->other_pos == b->other_pos &&
-         a->kernel == b->kernel && a->launch == b->launch;
+         a->note == b->note && a->kernel == b->kernel && a->launch == b->launch;
 }
 
 static int compare(const uint32_t a[3], const uint32_t b[3]) {

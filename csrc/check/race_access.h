@@ -106,8 +106,8 @@ void pe_race_release(const pe_race_use *u, uint64_t word);
 /* Whether a write leaves what is there, or what a lane of the same instruction writes there. */
 bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before);
 
-/* Report a race of a lane with an access that was before. */
-void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read);
+/* Report a race of a lane with an access that was before; a note, if both write the same value. */
+void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read, bool equal);
 
 /* ---- race_words.c ---- */
 

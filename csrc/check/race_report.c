@@ -64,12 +64,13 @@ static bool is_one_value(const pe_race_use *u, uint64_t address, pe_stamp before
 
 enum { OTHER_READ = 2, OTHER_UPDATE = 4, OTHER_PENDING = 8 }; /* findings at one place are told apart by these */
 
-void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read) {
+void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stamp before, bool is_read, bool equal) {
   const pe_memory_event *e = u->event;
   bool is_update = before & PE_STAMP_UPDATE, pending = pe_stamp_is_pending(before);
   pe_require_stack();
   pe_finding f = {.check = PE_CHECK_RACE,
                   .what = (is_read ? OTHER_READ : 0) | (is_update ? OTHER_UPDATE : 0) | (pending ? OTHER_PENDING : 0),
+                  .note = equal,
                   .pos = e->pos,
                   .other_pos = pe_site_pos(&u->checker->race.sites, pe_stamp_site(before))};
   pe_text t = pe_text_in(f.text, sizeof f.text);
@@ -84,7 +85,9 @@ void pe_race_tell(const pe_race_use *u, uint32_t lane, uint64_t address, pe_stam
     pe_add(&t, ", which a copy is %s that nobody has waited for", is_read ? "reading" : "writing");
   else
     pe_add(&t, ", in no order with %s", is_update ? "an atomic update" : is_read ? "a read" : "a write");
-  if (!pending && !is_read && is_one_value(u, address, before))
+  if (equal)
+    pe_add(&t, " of the same value");
+  else if (!pending && !is_read && is_one_value(u, address, before))
     add_value(&t, " of ", left_by(u, lane, address, before), e->size, "");
   fill_place(u, address, before, &f.other);
   pe_report(u->checker, u->w, lane, &f);

@@ -95,7 +95,7 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
   bool harmless = pending ? before & u->harmless.strong : pe_is_harmless(&u->harmless, before, now);
   if (harmless || !(before & now & PE_STAMP_BYTES)) return;
   if (!pending && pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word)) return;
-  if (is_read || !pe_race_is_equal_write(u, lane, address, before)) pe_race_tell(u, lane, address, before, is_read);
+  pe_race_tell(u, lane, address, before, is_read, !is_read && pe_race_is_equal_write(u, lane, address, before));
 }
 
 static void consider_others(const pe_race_use *u, uint32_t lane, uint64_t address, uint64_t word, pe_stamp now) {

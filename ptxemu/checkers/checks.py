@@ -54,6 +54,12 @@ class Checks:
         with self._lock:
             return self._whole().findings
 
+    @property
+    def notes(self) -> list[Finding]:
+        """What is told besides, and is no error: threads that write the same value in no order."""
+        with self._lock:
+            return self._whole().notes
+
     def suppress(self, *texts: str) -> None:
         """Leave out findings: ``race:kernel=reduce:file=sum.cu:line=10-12`` (docs/checkers.md). Raises InputError."""
         with self._lock:

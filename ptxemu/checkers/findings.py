@@ -30,7 +30,7 @@ class Finding:
 
     ``check`` is the checker.  ``message``, ``block``, ``thread`` and ``warp`` are those of the first thread in the order of the
     grid, in the first launch.  ``lines`` are where it is: lines of CUDA C++ first, the innermost of inlined functions at the
-    beginning, and at the end that of PTX.  Of what the host did, ``kernel`` and ``lines`` are empty.
+    beginning, and at the end that of PTX.  Of what the host did, ``kernel`` and ``lines`` are empty.  A ``note`` is no error.
     """
 
     check: str
@@ -42,11 +42,12 @@ class Finding:
     warp: int
     count: int
     other: Other | None = None
+    note: bool = False
 
     def __str__(self) -> str:
         who = f"in `{plain_name(self.kernel)}`: block {_dim(self.block)}, thread {_dim(self.thread)}"
         times = f"; {self.count:,} times" if self.count > 1 else ""
-        found = [f"{self.check}: {self.message}", *(f"  {line}" for line in self.lines)]
+        found = [f"{self.check}{' note' * self.note}: {self.message}", *(f"  {line}" for line in self.lines)]
         found += [f"  {who}{times}"] if self.kernel else []
         if (other := self.other) is not None:
             found += [*(f"  {line}" for line in other.lines), f"  by block {_dim(other.block)}, thread {_dim(other.thread)}"]
@@ -57,7 +58,7 @@ class Finding:
         """What findings of one place have in common."""
         other = None if self.other is None else self.other.lines
         what = self.message.partition(" ")[2].partition(" ")[0] if self.lines else self.message
-        return self.check, self.kernel, self.lines, other, what
+        return self.check, self.note, self.kernel, self.lines, other, what
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON."""

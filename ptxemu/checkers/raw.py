@@ -25,6 +25,7 @@ def finding_of(raw: CData, kernel: str, program: ProgramLines | None) -> Finding
         *_place(raw.thread),
         raw.count,
         other,
+        bool(raw.note),
     )
 
 

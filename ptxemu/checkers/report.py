@@ -34,22 +34,28 @@ class Report:
     @property
     def findings(self) -> list[Finding]:
         """Those to tell."""
-        return self._told(grouped(self.found))
+        return self._told(grouped(one for one in self.found if not one.note))
+
+    @property
+    def notes(self) -> list[Finding]:
+        """What is told besides, and is no error."""
+        return self._told(grouped(one for one in self.found if one.note))
 
     def summary(self, counts: CData) -> str:
         """``checked memory, race in 3 launches: 2 findings``; ``counts`` is a ``pe_checked``."""
-        everything = grouped(self.found)
-        told = self._told(everything)
-        suppressed = len(everything) - len(told)
+        told, notes = self.findings, len(self.notes)
+        suppressed = len(grouped(self.found)) - len(told) - notes
         launches, result = counts.launches, f"{len(told)} finding{'s' * (len(told) != 1)}" if told else "nothing found"
-        more = f", and {counts.dropped:,} at further places" if counts.dropped else ""
+        more = f", {notes} note{'s' * (notes != 1)}" if notes else ""
+        more += f", and {counts.dropped:,} at further places" if counts.dropped else ""
         more += f"; no memory to check {counts.lost:,} accesses" if counts.lost else ""
         more += f", {suppressed} suppressed" if suppressed else ""
         return f"checked {', '.join(self.names)} in {launches:,} launch{'es' * (launches != 1)}: {result}{more}"
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON."""
-        return {"checked": list(self.names), "findings": [finding.to_json() for finding in self.findings]}
+        told = {"findings": self.findings, "notes": self.notes}
+        return {"checked": list(self.names), **{name: [one.to_json() for one in some] for name, some in told.items()}}
 
     def _told(self, findings: Iterable[Finding]) -> list[Finding]:
         return [one for one in findings if not any(item.matches(one) for item in self._suppressions)]
@@ -59,8 +65,8 @@ def sarif_of(findings: Iterable[Finding]) -> str:
     """Findings as a text of SARIF, at the lines of CUDA C++ where these are known."""
     return sarif_text([
         SarifResult(
-            "error", finding.message, [(line.location.file, {"startLine": line.location.line}) for line in finding.lines],
-            f"ptxemu.{finding.check}",
+            "note" if finding.note else "error", finding.message,
+            [(line.location.file, {"startLine": line.location.line}) for line in finding.lines], f"ptxemu.{finding.check}",
         )
         for finding in findings
     ])  # fmt: skip

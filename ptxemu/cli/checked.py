@@ -40,13 +40,13 @@ def reported(device: Device, sarif: Path | None) -> Iterator[None]:
         yield
     finally:
         if device.checks is not None:
-            for finding in device.checks.findings:
+            for finding in (*device.checks.findings, *device.checks.notes):
                 say(str(finding), err=True)
             say(device.checks.summary, err=True)
             if sarif is not None:
                 from ptxemu.checkers.report import sarif_of
 
-                write_text(sarif, sarif_of(device.checks.findings))
+                write_text(sarif, sarif_of((*device.checks.findings, *device.checks.notes)))
 
 
 def exit_code(device: Device, code: int) -> int:

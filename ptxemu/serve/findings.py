@@ -41,7 +41,7 @@ def tell(found: Sequence[Found], rest: bytes, checked: bytes, variables: Mapping
         report.found += [finding_of(raw, one.kernel, lines[one.image]) for raw in _records("pe_finding", one.raw)]
     report.found += [finding_of(raw, "?" if raw.kernel else "", None) for raw in _records("pe_finding", rest)]
     findings, (counts,) = report.findings, _records("pe_checked", checked)
-    for text in [*map(str, findings), report.summary(counts)]:
+    for text in [*map(str, findings), *map(str, report.notes), report.summary(counts)]:
         print(text, file=sys.stderr)
     if path := variables.get(FILE):
         _write(Path(path.replace("%p", str(process))), report)
@@ -57,5 +57,5 @@ def _records(kind: str, data: bytes) -> list[Any]:
 
 
 def _write(path: Path, report: Report) -> None:
-    text = sarif_of(report.findings) if path.suffix == ".sarif" else json_text(report.to_json())
+    text = sarif_of((*report.findings, *report.notes)) if path.suffix == ".sarif" else json_text(report.to_json())
     write_text(path, text + "\n")

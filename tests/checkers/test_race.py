@@ -142,6 +142,24 @@ def test_values_of_both(device: ptxemu.Device, body: str) -> None:
     assert VALUES[body] in [finding.message for finding in races(device, body)]
 
 
+SAME = {
+    "st.shared.u32 [s], 7": "4-byte write of 0x7 to shared memory at 0x0",
+    "st.global.u32 [%rd1], 7": "4-byte write of 0x7 to `x`[0x0]",
+    "setp.eq.u32 %p1, %r1, 40; st.shared.u32 [s], 7; bar.sync 0":
+        "4-byte write of 0x7 to shared memory at 0x0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", SAME)
+def test_writes_of_the_same_value(device: ptxemu.Device, body: str) -> None:
+    """They are told, and are no findings."""
+    assert races(device, body) == []
+    assert device.checks is not None and device.checks.summary.endswith(": nothing found, 1 note")
+    (note,) = device.checks.notes
+    assert note.message == f"{SAME[body]}, in no order with a write of the same value"
+    assert str(note).startswith("race note: ") and device.checks.to_json()["notes"] == [note.to_json()]
+
+
 def test_launches_are_in_an_order(device: ptxemu.Device) -> None:
     x = device.empty(64, np.uint32, "x")
     assert device.checks is not None
