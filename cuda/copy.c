@@ -21,6 +21,15 @@ static bool is_kind(int kind) { return kind >= cudaMemcpyHostToHost && kind <= c
 /* What one side of a copy may be: px_is_known, px_is_device or px_is_any. */
 typedef bool (*px_memory_test)(const void *memory, uint64_t size);
 
+/* The same of what is written. */
+static bool is_any_target(const void *memory, uint64_t size) {
+  return px_is_any(memory, size) && px_may_write(memory, size);
+}
+
+static bool is_device_target(const void *memory, uint64_t size) {
+  return px_is_device(memory, size) && px_may_write(memory, size);
+}
+
 /* Bytes from the first one of a box of rows to its end; false: more than there can be. */
 static bool span(const px_side *side, size_t width, size_t height, size_t depth, uint64_t *size) {
   uint64_t slices, rows;
@@ -101,9 +110,10 @@ static px_work *box_work(px_kind kind, const px_box *box) {
 static cudaError_t check_copy(const px_box *box, int kind) {
   if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (!box->width || !box->height || !box->depth) return cudaSuccess;
-  cudaError_t error = check(&box->to, box->width, box->height, box->depth, to_device(kind) ? px_is_device : px_is_any);
-  return error ? error
-               : check(&box->from, box->width, box->height, box->depth, from_device(kind) ? px_is_device : px_is_any);
+  px_memory_test to = to_device(kind) ? is_device_target : is_any_target,
+                 from = from_device(kind) ? px_is_device : px_is_any;
+  cudaError_t error = check(&box->to, box->width, box->height, box->depth, to);
+  return error ? error : check(&box->from, box->width, box->height, box->depth, from);
 }
 
 cudaError_t px_copy(const px_side *to, const px_side *from, size_t width, size_t height, size_t depth, int kind) {
@@ -313,7 +323,7 @@ PX_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *what, cudaStream_t
 
 static cudaError_t check_set(const px_box *box) {
   if (!box->width || !box->height || !box->depth) return cudaSuccess;
-  return check(&box->to, box->width, box->height, box->depth, px_is_device);
+  return check(&box->to, box->width, box->height, box->depth, is_device_target);
 }
 
 bool px_work_move(const px_work *work) {

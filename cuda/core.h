@@ -110,6 +110,9 @@ bool px_is_device(const void *address, uint64_t size);
 /* What a program may pass for host memory: anything that does not lie in the arena, too. */
 bool px_is_any(const void *address, uint64_t size);
 
+/* Whether nothing in a range was mapped so that it cannot be written. */
+bool px_may_write(const void *address, uint64_t size);
+
 /* ---- registered.c ---- */
 
 /* Whether all of a range is registered memory of the host, and whether there is any. */

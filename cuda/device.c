@@ -227,8 +227,8 @@ int px_attribute(int attribute) {
     case 98:
     case 100: return 0;
     case 101: return 1;
-    case 102: /* memory of addresses that the program reserves, its handles for other processes, compression */
-    case 103:
+    case 102: /* memory at addresses that the program reserves, which other processes can have as files */
+    case 103: return 1;
     case 104:
     case 105:
     case 107: return 0;
@@ -334,7 +334,7 @@ PX_API cudaError_t px_properties_of_13(px_properties_13 *out, int number) {
 
 /* ---- reset ---- */
 
-enum { MOST_HOOKS = 4 };
+enum { MOST_HOOKS = 8 };
 static void (*hooks[MOST_HOOKS])(void);
 
 void px_at_reset(void (*function)(void)) {

@@ -41,10 +41,19 @@ cudaIpcMemHandle_t px_ipc_handle(int kind, int file, uint64_t content) {
   return out;
 }
 
+static bool is_sealed(int file, struct stat *status) {
+  int seals = fcntl(file, F_GET_SEALS); /* other files have none */
+  return seals >= 0 && (seals & SEALS) == SEALS && !fstat(file, status);
+}
+
+uint64_t px_ipc_size(int file) {
+  struct stat status;
+  return is_sealed(file, &status) ? (uint64_t)status.st_size : 0;
+}
+
 static bool is_named(int file, const name *wanted) {
   struct stat status;
-  int seals = fcntl(file, F_GET_SEALS); /* other files have none */
-  if (seals < 0 || (seals & SEALS) != SEALS || fstat(file, &status)) return false;
+  if (!is_sealed(file, &status)) return false;
   return status.st_ino == wanted->inode && wanted->content && wanted->content <= (uint64_t)status.st_size;
 }
 

@@ -43,7 +43,11 @@ bool px_find(const void *address, pe_allocation *out) {
 bool px_is_known(const void *address, uint64_t size) {
   pe_allocation found;
   if (size == 0 || px_is_registered(address, size)) return true;
-  return px_find(address, &found) && pe_within((uint64_t)(uintptr_t)address - found.address, size, found.size);
+  for (uint64_t left; px_find(address, &found); address = (const uint8_t *)address + left, size -= left) {
+    left = found.size - ((uint64_t)(uintptr_t)address - found.address);
+    if (size <= left) return true; /* else it may go on in another one: mappings lie side by side */
+  }
+  return false;
 }
 
 bool px_is_any(const void *address, uint64_t size) {
@@ -53,6 +57,10 @@ bool px_is_any(const void *address, uint64_t size) {
 
 bool px_is_device(const void *address, uint64_t size) {
   return px_device_get()->parts.host_memory ? px_is_any(address, size) : px_is_known(address, size);
+}
+
+bool px_may_write(const void *address, uint64_t size) {
+  return !in_arena(address) || pe_arena_may_write(px_device_get()->parts.arena, (uint64_t)(uintptr_t)address, size);
 }
 
 bool px_is_of_kind(const pe_allocation *found, const char *kind) {

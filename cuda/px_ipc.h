@@ -16,6 +16,9 @@ enum { PX_IPC_MEMORY = 1, PX_IPC_EVENT };
 /* A new file; -1: there is none. */
 int px_ipc_create(uint64_t size);
 
+/* The size of a file that cannot become shorter or longer; 0: it is another one. */
+uint64_t px_ipc_size(int file);
+
 /* What is shared in a file; `content`: what of it is of use, in bytes. */
 cudaIpcMemHandle_t px_ipc_handle(int kind, int file, uint64_t content);
 

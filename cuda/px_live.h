@@ -36,7 +36,9 @@ typedef enum px_handle_kind {
   PX_MODULE,
   PX_REFERENCE,
   PX_LINK,
-  PX_CONTEXT
+  PX_CONTEXT,
+  PX_PHYSICAL,
+  PX_POOL
 } px_handle_kind;
 
 /* Objects begin at multiples of this. */

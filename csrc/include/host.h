@@ -52,7 +52,35 @@ enum { PE_MAX_ALLOCATIONS = 24000 }; /* each takes two of the process's 65,530 m
 /* How many allocations there are, those of launches aside. */
 uint32_t pe_arena_allocations(pe_arena *arena);
 
-/* The allocation that contains `address` and is not freed, or the first such one that begins behind it, those of launches aside.
+/* Reserve addresses, and give them back when nothing is mapped there: multiples of PE_MAP_UNIT; `align` is a power of two, or 0. They
+ * take no memory. 0: there are not so many; or an errno value. */
+enum { PE_MAP_UNIT = 2 << 20, PE_MAX_MAPPINGS = 8000 };
+uint64_t pe_arena_reserve(pe_arena *arena, uint64_t size, uint64_t align);
+int pe_arena_unreserve(pe_arena *arena, uint64_t address, uint64_t size);
+
+/* Map a part of a file, which never becomes shorter, in reserved addresses. Nothing may be done there at first. The mappings of a range go
+ * together, as many as they are; `gone` is told the owner of each. 0, or an errno value: EINVAL where something is mapped already, or
+ * nothing is, or a mapping only partly lies in the range. */
+enum { PE_MAP_READ = 1, PE_MAP_WRITE = 2 };
+int pe_arena_map(pe_arena *arena, uint64_t address, uint64_t size, int file, uint64_t offset, void *owner);
+int pe_arena_protect(pe_arena *arena, uint64_t address, uint64_t size, uint32_t access);
+typedef void pe_gone_function(void *owner);
+int pe_arena_unmap(pe_arena *arena, uint64_t address, uint64_t size, pe_gone_function *gone);
+
+/* Who owns the mapping at an address, NULL: there is none; and what may be done there. */
+void *pe_arena_mapping_owner(pe_arena *arena, uint64_t address, uint32_t *access);
+
+/* Whether no part of a range is mapped so that it cannot be written. */
+int pe_arena_may_write(pe_arena *arena, uint64_t address, uint64_t size);
+
+/* Count memory outside of allocations as used, and give it back. 0: there is not enough. */
+int pe_arena_take(pe_arena *arena, uint64_t bytes);
+void pe_arena_give(pe_arena *arena, uint64_t bytes);
+
+/* Other processes may have memory of it from now on. */
+void pe_arena_share(pe_arena *arena);
+
+/* The allocation or mapping that contains `address` and is not freed, or the first such one that begins behind it, those of launches aside.
  * 0 when there is none. */
 int pe_arena_find(pe_arena *arena, uint64_t address, pe_allocation *out);
 int pe_arena_next(pe_arena *arena, uint64_t address, pe_allocation *out);

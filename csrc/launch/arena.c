@@ -12,6 +12,7 @@
 #include "arena.h"
 #include "exclusive.h"
 #include "internal.h"
+#include "reserved.h"
 #include "runtime.h"
 #include "bisect.h"
 
@@ -33,6 +34,7 @@ typedef struct block {
   bool window;    /* of a launch, or the heap: the host cannot free it */
   bool counted;   /* against the capacity */
   bool backed;    /* by a file */
+  bool reserved;  /* addresses alone, where memory of files is mapped */
 } block;
 
 typedef struct idle_window {
@@ -54,6 +56,7 @@ struct pe_arena {
   pe_heap *heap;
   uint64_t heap_size;
   bool shared; /* with other processes, at some time */
+  pe_mappings mappings;
   const pe_observer *observer;
 };
 
@@ -210,16 +213,17 @@ static bool release_idle(pe_arena *arena) {
   return any;
 }
 
-static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window, bool counted) {
-  block wanted = {.window = window, .counted = counted, .slack = window ? 0 : arena->slack};
+/* `wanted` says what else the block is to be. */
+static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, const char *name, block wanted) {
+  wanted.slack = wanted.window ? 0 : arena->slack;
   size_t index;
   if (!grow(arena, 2) || !find_place(arena, size, align, &index, &wanted)) return 0;
   uint64_t bytes = committed_end(arena, &wanted) - wanted.commit;
-  bool allowed = !counted || pe_arena_charge(arena, bytes);
-  wanted.name = strndup(name ? name : "", sizeof((pe_allocation *)0)->name - 1);
-  if (!allowed || !wanted.name || !commit(wanted.commit, bytes)) {
+  bool allowed = !wanted.counted || pe_arena_charge(arena, bytes);
+  wanted.name = strndup(name, sizeof((pe_allocation *)0)->name - 1);
+  if (!allowed || !wanted.name || (!wanted.reserved && !commit(wanted.commit, bytes))) {
     free(wanted.name);
-    if (counted && allowed) pe_arena_discharge(arena, bytes);
+    if (wanted.counted && allowed) pe_arena_discharge(arena, bytes);
     join_free(arena, index);
     return 0;
   }
@@ -229,12 +233,12 @@ static uint64_t allocate_once(pe_arena *arena, uint64_t size, uint64_t align, co
   return wanted.address;
 }
 
-static uint64_t allocate(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool window, bool counted) {
+static uint64_t allocate(pe_arena *arena, uint64_t size, uint64_t align, const char *name, block wanted) {
   if (size == 0) size = 1;
   if (align < ALIGNMENT) align = ALIGNMENT;
   if ((align & (align - 1)) || size > arena->extent || align > arena->extent) return 0;
-  uint64_t address = allocate_once(arena, size, align, name, window, counted);
-  if (!address && release_idle(arena)) address = allocate_once(arena, size, align, name, window, counted);
+  uint64_t address = allocate_once(arena, size, align, name, wanted);
+  if (!address && release_idle(arena)) address = allocate_once(arena, size, align, name, wanted);
   return address;
 }
 
@@ -270,7 +274,7 @@ static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name, bool
 uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name, bool counted) {
   if (size == 0) size = 1;
   uint64_t address = take_idle(arena, size, name, counted);
-  return address ? address : allocate(arena, size, ALIGNMENT, name, true, counted);
+  return address ? address : allocate(arena, size, ALIGNMENT, name, (block){.window = true, .counted = counted});
 }
 
 /* An idle window does not count, so there cannot be many. */
@@ -303,7 +307,7 @@ static bool is_idle(const pe_arena *arena, const block *b) {
 
 pe_heap *pe_arena_heap(pe_arena *arena) {
   if (arena->heap || arena->heap_size == 0) return arena->heap;
-  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", true, true);
+  uint64_t base = allocate(arena, arena->heap_size, ALIGNMENT, "device heap", (block){.window = true, .counted = true});
   if (base) arena->heap = pe_heap_create(base, arena->heap_size);
   if (base && !arena->heap) release(arena, find_block(arena, base));
   return arena->heap;
@@ -356,6 +360,7 @@ void pe_arena_destroy(pe_arena *arena) {
   pe_heap_destroy(arena->heap);
   for (size_t i = 0; i < arena->count; i++) free(arena->blocks[i].name);
   free(arena->blocks);
+  free(arena->mappings.mapping);
   free(arena);
 }
 
@@ -382,7 +387,7 @@ static void describe(const block *b, pe_allocation *out) {
 uint64_t pe_arena_alloc(pe_arena *arena, uint64_t size, uint64_t align, const char *name) {
   pe_lock();
   bool allowed = arena->allocations < PE_MAX_ALLOCATIONS;
-  uint64_t address = allowed ? allocate(arena, size, align, name, false, true) : 0;
+  uint64_t address = allowed ? allocate(arena, size, align, name ? name : "", (block){.counted = true}) : 0;
   arena->allocations += address != 0;
   pe_unlock();
   if (address) pe_tell_allocated(arena->observer, address, size, NULL, 0);
@@ -409,9 +414,12 @@ static block *find_hosts(pe_arena *arena, uint64_t address, uint64_t size) {
 int pe_arena_find(pe_arena *arena, uint64_t address, pe_allocation *out) {
   pe_lock();
   const block *b = find_hosts(arena, address, 0);
+  const pe_mapping *mapping = pe_mapping_at(&arena->mappings, address);
+  bool mapped = mapping && mapping->access;
   if (b) describe(b, out);
+  if (mapped) pe_mapping_describe(mapping, out);
   pe_unlock();
-  return b != NULL;
+  return b || mapped;
 }
 
 int pe_arena_next(pe_arena *arena, uint64_t address, pe_allocation *out) {
@@ -474,10 +482,22 @@ static int write_all(int file, uint64_t start, uint64_t length) {
   return 0;
 }
 
-static int back(pe_arena *arena, block *b, int file, bool keep) {
-  uint64_t start = first_page(arena, b->address), length = pe_arena_pages(arena, b->address, b->size);
+bool pe_arena_is_shared(const pe_arena *arena) { return arena->shared; }
+
+static void share(pe_arena *arena) {
   arena->shared = true;
   pe_flight_share(arena);
+}
+
+void pe_arena_share(pe_arena *arena) {
+  pe_lock();
+  share(arena);
+  pe_unlock();
+}
+
+static int back(pe_arena *arena, block *b, int file, bool keep) {
+  uint64_t start = first_page(arena, b->address), length = pe_arena_pages(arena, b->address, b->size);
+  share(arena);
   int error = keep ? write_all(file, start, length) : 0;
   if (error) return error;
   void *pages = mmap((void *)(uintptr_t)start, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
@@ -486,14 +506,45 @@ static int back(pe_arena *arena, block *b, int file, bool keep) {
   return 0;
 }
 
-bool pe_arena_is_shared(const pe_arena *arena) { return arena->shared; }
-
 int pe_arena_back(pe_arena *arena, uint64_t address, int file, int keep) {
   pe_lock();
   block *b = find_allocation(arena, address);
   int error = b && is_hosts(b) ? back(arena, b, file, keep) : EINVAL;
   pe_unlock();
   return error;
+}
+
+/* ---- addresses without memory ---- */
+
+pe_mappings *pe_arena_mappings(pe_arena *arena) { return &arena->mappings; }
+
+bool pe_arena_is_reserved(const pe_arena *arena, uint64_t start, uint64_t size) {
+  const block *b = &arena->blocks[find_block(arena, start)];
+  return b->reserved && start >= b->address && pe_within(start - b->address, size, b->size);
+}
+
+uint64_t pe_arena_reserve(pe_arena *arena, uint64_t size, uint64_t align) {
+  pe_lock();
+  bool allowed = arena->allocations < PE_MAX_ALLOCATIONS;
+  const block wanted = {.window = true, .reserved = true};
+  uint64_t unit = align > PE_MAP_UNIT ? align : PE_MAP_UNIT;
+  uint64_t address = allowed ? allocate(arena, size, unit, "reserved addresses", wanted) : 0;
+  arena->allocations += address != 0;
+  pe_unlock();
+  return address;
+}
+
+int pe_arena_unreserve(pe_arena *arena, uint64_t address, uint64_t size) {
+  pe_lock();
+  block *b = find_allocation(arena, address);
+  bool fits = b && b->reserved && b->size == size && pe_mappings_spare(&arena->mappings, address, size);
+  if (fits) {
+    arena->allocations--;
+    b->reserved = false;
+    release(arena, (size_t)(b - arena->blocks));
+  }
+  pe_unlock();
+  return fits ? 0 : EINVAL;
 }
 
 static uint64_t distance(const block *b, uint64_t address) {
@@ -517,7 +568,11 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out) {
     if (!best || distance(b, address) < distance(best, address)) best = b;
     break;
   }
-  if (best) describe(best, out);
+  const pe_mapping *mapping = pe_mapping_at(&arena->mappings, address);
+  if (mapping)
+    pe_mapping_describe(mapping, out);
+  else if (best)
+    describe(best, out);
   pe_unlock();
   return best != NULL;
 }
@@ -527,7 +582,7 @@ uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address) {
   const block *b = &arena->blocks[find_block(arena, address)];
   uint64_t offset = address - b->address;
   bool inside = is_live(b) && !is_idle(arena, b) && offset < b->size;
-  uint64_t remaining = inside ? b->size - offset : 0;
+  uint64_t remaining = !inside ? 0 : b->reserved ? pe_mappings_reach(&arena->mappings, address) : b->size - offset;
   pe_unlock();
   return remaining;
 }

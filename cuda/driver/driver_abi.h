@@ -52,6 +52,24 @@ typedef struct CUuuid {
   char bytes[16];
 } CUuuid;
 
+typedef unsigned long long CUmemGenericAllocationHandle;
+
+typedef struct CUmemAllocationProp {
+  int type, requestedHandleTypes;
+  cudaMemLocation location;
+  void *win32HandleMetaData;
+  struct {
+    unsigned char compressionType, gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+} CUmemAllocationProp;
+
+typedef struct CUmemAccessDesc {
+  cudaMemLocation location;
+  int flags;
+} CUmemAccessDesc;
+
 typedef struct CUdevprop {
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch,
       regsPerBlock, clockRate, textureAlign;
