@@ -274,6 +274,10 @@ typedef struct cudaMemAccessDesc {
   int flags;
 } cudaMemAccessDesc;
 
+typedef struct cudaMemPoolPtrExportData {
+  unsigned char reserved[64];
+} cudaMemPoolPtrExportData;
+
 typedef struct cudaMemAllocNodeParams {
   cudaMemPoolProps poolProps;
   const cudaMemAccessDesc *accessDescs;

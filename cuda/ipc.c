@@ -32,11 +32,15 @@ int px_ipc_create(uint64_t size) {
   return -1;
 }
 
-cudaIpcMemHandle_t px_ipc_handle(int kind, int file, uint64_t content) {
-  cudaIpcMemHandle_t out = {{0}};
+uint64_t px_ipc_number(int file) {
   struct stat status = {0};
   fstat(file, &status);
-  const name made = {MAGIC, (uint32_t)kind, getpid(), file, status.st_ino, content};
+  return status.st_ino;
+}
+
+cudaIpcMemHandle_t px_ipc_handle(int kind, int file, uint64_t content) {
+  cudaIpcMemHandle_t out = {{0}};
+  const name made = {MAGIC, (uint32_t)kind, getpid(), file, px_ipc_number(file), content};
   memcpy(&out, &made, sizeof made);
   return out;
 }

@@ -12,7 +12,8 @@
 #include "px_runtime.h"
 #include "px_stream.h"
 
-static const char imported_kind[] = "cudaIpcOpenMemHandle";
+static const char opened_kind[] = "cudaIpcOpenMemHandle";
+const char px_memory_imported[] = "cudaMemPoolImportPointer";
 
 /* An allocation that has a file: one of this process that others may open, or one that was opened. */
 typedef struct shared {
@@ -90,30 +91,35 @@ static shared *share(const pe_allocation *what) {
   return NULL;
 }
 
-PX_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer) {
+cudaError_t px_ipc_give(const void *pointer, cudaIpcMemHandle_t *out) {
   pe_allocation found;
-  PX_ENTER();
-  PX_REQUIRE(out && px_find(pointer, &found), cudaErrorInvalidValue);
-  PX_REQUIRE(px_is_of_kind(&found, px_memory_device), cudaErrorInvalidValue);
-  PX_SETTLE();
+  if (!px_find(pointer, &found) || !px_is_of_kind(&found, px_memory_device)) return cudaErrorInvalidValue;
+  cudaError_t error = px_wait_all();
+  if (error) return error;
   pthread_mutex_lock(&lock);
   shared *one = find(by_address, compare_addresses, (shared){.address = found.address});
   if (!one) one = share(&found);
   if (one) *out = px_ipc_handle(PX_IPC_MEMORY, one->file, found.size);
   pthread_mutex_unlock(&lock);
-  return px_report(one ? cudaSuccess : cudaErrorMemoryAllocation);
+  return one ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+PX_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer) {
+  PX_ENTER();
+  PX_REQUIRE(out, cudaErrorInvalidValue);
+  return px_report(px_ipc_give(pointer, out));
 }
 
 /* ---- taking ---- */
 
 /* An allocation over the file of a handle. With the lock held. */
-static cudaError_t take(const cudaIpcMemHandle_t *handle, shared **out) {
+static cudaError_t take(const cudaIpcMemHandle_t *handle, const char *kind, shared **out) {
   pe_arena *arena = px_device_get()->parts.arena;
   uint64_t size;
   int file = px_ipc_open(PX_IPC_MEMORY, handle, &size);
   if (file < 0) return cudaErrorInvalidResourceHandle;
   px_at_reset(forget_all);
-  uint64_t address = px_allocate(size, imported_kind);
+  uint64_t address = px_allocate(size, kind);
   bool fits = address && !pe_arena_back(arena, address, file, false);
   close(file);
   if (fits) *out = remember((shared){address, -1, px_ipc_identity(handle), 1});
@@ -122,26 +128,28 @@ static cudaError_t take(const cudaIpcMemHandle_t *handle, shared **out) {
   return cudaErrorMemoryAllocation;
 }
 
+cudaError_t px_ipc_take(const cudaIpcMemHandle_t *handle, const char *kind, void **out) {
+  cudaError_t error = cudaSuccess;
+  pthread_mutex_lock(&lock);
+  shared *one = find(by_identity, compare_identities, (shared){.identity = px_ipc_identity(handle)});
+  if (one)
+    one->opened++;
+  else
+    error = take(handle, kind, &one);
+  if (!error) *out = (void *)(uintptr_t)one->address;
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
 PX_API cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle, unsigned flags) {
   enum { LAZY_PEER_ACCESS = 1 };
   PX_ENTER();
   PX_REQUIRE(out && !(flags & ~(unsigned)LAZY_PEER_ACCESS), cudaErrorInvalidValue);
   PX_REQUIRE(!px_ipc_is_own(&handle), cudaErrorDeviceUninitialized);
-  cudaError_t error = cudaSuccess;
-  pthread_mutex_lock(&lock);
-  shared *one = find(by_identity, compare_identities, (shared){.identity = px_ipc_identity(&handle)});
-  if (one)
-    one->opened++;
-  else
-    error = take(&handle, &one);
-  if (!error) *out = (void *)(uintptr_t)one->address;
-  pthread_mutex_unlock(&lock);
-  return px_report(error);
+  return px_report(px_ipc_take(&handle, opened_kind, out));
 }
 
-PX_API cudaError_t cudaIpcCloseMemHandle(void *pointer) {
-  PX_ENTER();
-  PX_SETTLE();
+bool px_ipc_close(const void *pointer) {
   pthread_mutex_lock(&lock);
   shared *one = find(by_address, compare_addresses, (shared){.address = (uint64_t)(uintptr_t)pointer});
   bool fits = one && one->opened;
@@ -152,5 +160,11 @@ PX_API cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     one->opened--;
   }
   pthread_mutex_unlock(&lock);
-  return px_report(fits ? cudaSuccess : cudaErrorInvalidValue);
+  return fits;
+}
+
+PX_API cudaError_t cudaIpcCloseMemHandle(void *pointer) {
+  PX_ENTER();
+  PX_SETTLE();
+  return px_report(px_ipc_close(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }

@@ -6,6 +6,7 @@
 #include "observer.h"
 #include "px_graph.h"
 #include "px_ipc.h"
+#include "px_pool.h"
 
 const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
            px_memory_array[] = "cudaArray", px_memory_embed[] = "ptxemu_alloc";
@@ -99,10 +100,13 @@ static cudaError_t release(void *pointer, bool host) {
   PX_SETTLE();
   PX_REQUIRE(px_find(pointer, &found) && found.address == (uint64_t)(uintptr_t)pointer, cudaErrorInvalidValue);
   if (!host && px_is_of_kind(&found, px_memory_graph)) return release_of_graph(pointer);
+  if (!host && px_is_of_kind(&found, px_memory_imported))
+    return px_report(px_ipc_close(pointer) ? cudaSuccess : cudaErrorInvalidValue);
   bool fits = host ? px_is_of_kind(&found, px_memory_host)
                    : px_is_of_kind(&found, px_memory_device) || px_is_of_kind(&found, px_memory_managed);
   PX_REQUIRE(fits && !pe_arena_free(px_device_get()->parts.arena, found.address), cudaErrorInvalidValue);
   px_ipc_freed(found.address);
+  px_pool_freed(found.address);
   return px_report(cudaSuccess);
 }
 
@@ -160,11 +164,23 @@ static cudaError_t capture_allocation(void **pointer, size_t size, cudaStream_t 
   return px_report(error);
 }
 
-PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+/* `pool`: NULL for the device's current one. */
+static cudaError_t allocate_in(cudaStream_t stream, cudaMemPool_t pool, void **pointer, size_t size) {
   PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   if (px_is_captured(stream)) return capture_allocation(pointer, size, stream);
-  return allocate(pointer, size, px_memory_device);
+  PX_REQUIRE(pointer, cudaErrorInvalidValue);
+  *pointer = NULL;
+  return px_report(size ? px_pool_allocate(pool, size, pointer) : cudaSuccess);
+}
+
+PX_API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+  return allocate_in(stream, NULL, pointer, size);
+}
+
+PX_API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  PX_REQUIRE(pool, cudaErrorInvalidValue);
+  return allocate_in(stream, pool, pointer, size);
 }
 
 PX_API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {

@@ -33,6 +33,16 @@ uint64_t px_ipc_identity(const cudaIpcMemHandle_t *handle);
 
 /* ---- ipc_memory.c ---- */
 
+extern const char px_memory_imported[]; /* what memory of another process's pool was made as */
+
+/* The handle of an allocation; memory of a handle, made as a kind; the end of one such time. */
+cudaError_t px_ipc_give(const void *pointer, cudaIpcMemHandle_t *out);
+cudaError_t px_ipc_take(const cudaIpcMemHandle_t *handle, const char *kind, void **out);
+bool px_ipc_close(const void *pointer);
+
+/* What tells a file from all others. */
+uint64_t px_ipc_number(int file);
+
 /* An allocation is gone. */
 void px_ipc_freed(uint64_t address);
 

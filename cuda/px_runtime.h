@@ -169,13 +169,26 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *out, const cudaResource
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object);
 
-/* ---- pool.c ---- */
+/* ---- pool.c, ipc_pool.c ---- */
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int number);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int number);
+cudaError_t cudaDeviceSetMemPool(int number, cudaMemPool_t pool);
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type);
+cudaError_t cudaMemGetMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const cudaMemPoolProps *properties);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData *out, void *pointer);
+cudaError_t cudaMemPoolExportToShareableHandle(void *out, cudaMemPool_t pool, int type, unsigned flags);
+cudaError_t cudaMemPoolGetAccess(int *out, cudaMemPool_t pool, const cudaMemLocation *location);
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, int attribute, void *value);
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *out, void *handle, int type, unsigned flags);
+cudaError_t cudaMemPoolImportPointer(void **out, cudaMemPool_t pool, cudaMemPoolPtrExportData *data);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *wanted, size_t number);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, int attribute, void *value);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
+cudaError_t cudaMemSetMemPool(cudaMemLocation *location, int type, cudaMemPool_t pool);
 
 /* ---- registered.c ---- */
 

@@ -161,18 +161,3 @@ PX_API CUresult cuCtxSynchronize_v2(CUcontext context) {
 PX_API CUresult cuProfilerStart(void) { return CUDA_SUCCESS; }
 
 PX_API CUresult cuProfilerStop(void) { return CUDA_SUCCESS; }
-
-PX_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device) {
-  CUresult error = cu_device(device);
-  return error ? error : cu_result(cudaDeviceGetDefaultMemPool(out, device));
-}
-
-PX_API CUresult cuDeviceGetMemPool(CUmemoryPool *out, CUdevice device) { return cuDeviceGetDefaultMemPool(out, device); }
-
-/* There is one pool, which is the device's already. */
-PX_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
-  CUmemoryPool own;
-  CUresult error = cuDeviceGetDefaultMemPool(&own, device);
-  CU_REQUIRE(!error, error);
-  return pool == own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}

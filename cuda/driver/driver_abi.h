@@ -65,10 +65,9 @@ typedef struct CUmemAllocationProp {
   } allocFlags;
 } CUmemAllocationProp;
 
-typedef struct CUmemAccessDesc {
-  cudaMemLocation location;
-  int flags;
-} CUmemAccessDesc;
+typedef cudaMemAccessDesc CUmemAccessDesc;
+typedef cudaMemPoolProps CUmemPoolProps;
+typedef cudaMemPoolPtrExportData CUmemPoolPtrExportData;
 
 typedef struct CUdevprop {
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch,

@@ -1,6 +1,7 @@
 /* memory.c: memory of all kinds, and what is known of addresses. Device pointers are the host's, too. */
 #include <string.h>
 #include "driver.h"
+#include "px_pool.h"
 #include "px_runtime.h"
 
 static void *host(CUdeviceptr pointer) { return (void *)(uintptr_t)pointer; }
@@ -86,21 +87,6 @@ PX_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryP
 PX_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
   CU_ENTER();
   return cu_result(cudaFreeAsync(host(pointer), stream));
-}
-
-PX_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
-  CU_ENTER();
-  return cu_result(cudaMemPoolTrimTo(pool, keep));
-}
-
-PX_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value) {
-  CU_ENTER();
-  return cu_result(cudaMemPoolSetAttribute(pool, attribute, value));
-}
-
-PX_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value) {
-  CU_ENTER();
-  return cu_result(cudaMemPoolGetAttribute(pool, attribute, value));
 }
 
 /* ---- what graphs own ---- */
@@ -213,7 +199,7 @@ static CUresult write_attribute(const address_facts *f, int attribute, void *out
     case MAPPED: *(int *)out = f->known; return CUDA_SUCCESS;
     case HANDLE_TYPES: *(unsigned long long *)out = 0; break;
     case ACCESS: *(int *)out = f->known ? 3 : 0; break; /* reads and writes */
-    case POOL: *(void **)out = NULL; break;
+    case POOL: *(void **)out = f->allocated ? px_pool_of(f->allocation.address) : NULL; break;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
   return f->known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
