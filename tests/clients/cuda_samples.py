@@ -21,81 +21,151 @@ WAIVED = 2
 SAMPLES: dict[str, list[str]] = {
     "0_Introduction/asyncAPI": [],
     "0_Introduction/clock": [],
+    "0_Introduction/cudaOpenMP": [],
     "0_Introduction/fp16ScalarProduct": [],
     "0_Introduction/matrixMul": ["-wA=64", "-hA=64", "-wB=64", "-hB=64"],
+    "0_Introduction/matrixMulDrv": [],
     "0_Introduction/mergeSort": [],
-    "0_Introduction/simpleAWBarrier": [],
     "0_Introduction/simpleAssert": [],
     "0_Introduction/simpleAtomicIntrinsics": [],
     "0_Introduction/simpleAttributes": [],
+    "0_Introduction/simpleAWBarrier": [],
     "0_Introduction/simpleCallback": [],
     "0_Introduction/simpleCooperativeGroups": [],
     "0_Introduction/simpleCubemapTexture": [],
+    "0_Introduction/simpleDrvRuntime": [],
     "0_Introduction/simpleHyperQ": [],
+    "0_Introduction/simpleIPC": [],
     "0_Introduction/simpleLayeredTexture": [],
     "0_Introduction/simpleMultiCopy": [],
+    "0_Introduction/simpleMultiGPU": [],
     "0_Introduction/simpleOccupancy": [],
+    "0_Introduction/simpleP2P": [],
     "0_Introduction/simplePitchLinearTexture": [],
     "0_Introduction/simplePrintf": [],
     "0_Introduction/simpleStreams": [],
     "0_Introduction/simpleSurfaceWrite": [],
     "0_Introduction/simpleTemplates": [],
     "0_Introduction/simpleTexture": [],
+    "0_Introduction/simpleTextureDrv": [],
     "0_Introduction/simpleVoteIntrinsics": [],
     "0_Introduction/simpleZeroCopy": [],
     "0_Introduction/systemWideAtomics": [],
     "0_Introduction/template": [],
     "0_Introduction/UnifiedMemoryStreams": [],
     "0_Introduction/vectorAdd": [],
+    "0_Introduction/vectorAddDrv": [],
+    "0_Introduction/vectorAddMMAP": [],
     "1_Utilities/deviceQuery": [],
+    "1_Utilities/deviceQueryDrv": [],
+    "1_Utilities/topologyQuery": [],
     "2_Concepts_and_Techniques/convolutionSeparable": [],
     "2_Concepts_and_Techniques/convolutionTexture": [],
     "2_Concepts_and_Techniques/dct8x8": [],
     "2_Concepts_and_Techniques/eigenvalues": [],
     "2_Concepts_and_Techniques/histogram": [],
     "2_Concepts_and_Techniques/inlinePTX": [],
+    "2_Concepts_and_Techniques/interval": [],
+    "2_Concepts_and_Techniques/radixSortThrust": ["-n=65536"],
     "2_Concepts_and_Techniques/reduction": ["--n=65536"],
     "2_Concepts_and_Techniques/reductionMultiBlockCG": [],
     "2_Concepts_and_Techniques/scalarProd": [],
     "2_Concepts_and_Techniques/scan": [],
+    "2_Concepts_and_Techniques/segmentationTreeThrust": [],
     "2_Concepts_and_Techniques/shfl_scan": [],
     "2_Concepts_and_Techniques/sortingNetworks": [],
+    "2_Concepts_and_Techniques/streamOrderedAllocation": [],
+    "2_Concepts_and_Techniques/streamOrderedAllocationIPC": [],
+    "2_Concepts_and_Techniques/streamOrderedAllocationP2P": [],
     "2_Concepts_and_Techniques/threadFenceReduction": [],
     "2_Concepts_and_Techniques/threadMigration": [],
     "3_CUDA_Features/bf16TensorCoreGemm": [],
     "3_CUDA_Features/binaryPartitionCG": [],
+    "3_CUDA_Features/cdpAdvancedQuicksort": [],
+    "3_CUDA_Features/cdpBezierTessellation": [],
+    "3_CUDA_Features/cdpQuadtree": [],
+    "3_CUDA_Features/cdpSimplePrint": [],
+    "3_CUDA_Features/cdpSimpleQuicksort": [],
+    "3_CUDA_Features/cudaCompressibleMemory": [],
+    "3_CUDA_Features/cudaTensorCoreGemm": [],
+    "3_CUDA_Features/dmmaTensorCoreGemm": [],
+    "3_CUDA_Features/globalToShmemAsyncCopy": [],
+    "3_CUDA_Features/graphConditionalNodes": [],
+    "3_CUDA_Features/graphMemoryFootprint": [],
+    "3_CUDA_Features/graphMemoryNodes": [],
+    "3_CUDA_Features/immaTensorCoreGemm": [],
+    "3_CUDA_Features/jacobiCudaGraphs": [],
+    "3_CUDA_Features/memMapIPCDrv": [],
     "3_CUDA_Features/newdelete": [],
+    "3_CUDA_Features/ptxjit": [],
+    "3_CUDA_Features/simpleCudaGraphs": [],
     "3_CUDA_Features/StreamPriorities": [],
+    "3_CUDA_Features/tf32TensorCoreGemm": [],
     "3_CUDA_Features/warpAggregatedAtomicsCG": [],
-    "5_Domain_Specific/BlackScholes": [],
+    "4_CUDA_Libraries/conjugateGradientMultiBlockCG": [],
+    "4_CUDA_Libraries/conjugateGradientMultiDeviceCG": [],
+    "4_CUDA_Libraries/lineOfSight": [],
     "5_Domain_Specific/binomialOptions": [],
+    "5_Domain_Specific/BlackScholes": [],
+    "5_Domain_Specific/dwtHaar1D": [],
+    "5_Domain_Specific/dxtc": [],
     "5_Domain_Specific/fastWalshTransform": [],
+    "5_Domain_Specific/FDTD3d": [],
     "5_Domain_Specific/HSOpticalFlow": [],
     "5_Domain_Specific/MonteCarloMultiGPU": [],
+    "5_Domain_Specific/NV12toBGRandResize": [],
+    "5_Domain_Specific/p2pBandwidthLatencyTest": [],
     "5_Domain_Specific/quasirandomGenerator": [],
     "5_Domain_Specific/SobolQRNG": [],
-    "5_Domain_Specific/dxtc": [],
+    "5_Domain_Specific/stereoDisparity": [],
     "6_Performance/alignedTypes": [],
+    "6_Performance/cudaGraphsPerfScaling": [],
+    "6_Performance/LargeKernelParameter": [],
     "6_Performance/transpose": ["-dimX=128", "-dimY=128"],
     "6_Performance/UnifiedMemoryPerf": [],
 }
 EXPECTED = {
     "0_Introduction/UnifiedMemoryStreams": "needs cuBLAS",
-    "2_Concepts_and_Techniques/threadMigration": "needs a fat binary that its own build makes",
     "5_Domain_Specific/MonteCarloMultiGPU": "needs cuRAND",
 }
+OPTIONS = {
+    "0_Introduction/cudaOpenMP": ["-Xcompiler=-fopenmp"],
+    **{name: ["-rdc=true", "-lcudadevrt"] for name in SAMPLES if "/cdp" in name},
+}
+
+
+def modules(folder: Path) -> dict[str, Path]:
+    """The kernels that a program loads from files, by the names of these."""
+    program = "".join(path.read_text(errors="replace") for path in folder.glob("*.cpp"))
+    names = {f"{path.stem}64.{kind}": path for path in folder.glob("*.cu") for kind in ("fatbin", "ptx")}
+    return {name: path for name, path in names.items() if f'"{name}"' in program}
+
+
+def place(samples: Path, name: str) -> Path:
+    """Where a program finds all that it reads."""
+    folder, here = samples / "Samples" / name, BUILD / f"{Path(name).name}.files"
+    here.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if not (here / path.name).exists():
+            (here / path.name).symlink_to(path)
+    for made, source in modules(folder).items():
+        compiled(here / made, [source], [f"-{made.rpartition('.')[2]}", f"-I{samples / 'Common'}"])
+    return here
 
 
 def build(samples: Path, name: str) -> Path:
     folder = samples / "Samples" / name
-    sources = sorted(path for pattern in ("*.cu", "*.cpp") for path in folder.glob(pattern))
-    flags = ["-std=c++17", f"-I{samples / 'Common'}", f"-I{folder}"]
+    loaded = modules(folder).values()
+    sources = sorted(path for pattern in ("*.cu", "*.cpp") for path in folder.glob(pattern) if path not in loaded)
+    if any("helper_multiprocess.h" in path.read_text(errors="replace") for path in sources):
+        sources.append(samples / "Common" / "helper_multiprocess.cpp")
+    flags = ["-std=c++17", f"-I{samples / 'Common'}", f"-I{folder}", *OPTIONS.get(name, ())]
     return compiled(BUILD / folder.name, sources, flags, libraries=[f"-L{library_path()}", "-l:libcuda.so.1"])
 
 
 def outcome(samples: Path, name: str) -> str:
     full = next(full for full in SAMPLES if name in (full, Path(full).name))
-    done = run([build(samples, full), *SAMPLES[full]], samples / "Samples" / full, SECONDS)
+    done = run([build(samples, full), *SAMPLES[full]], place(samples, full), SECONDS)
     if done.status == WAIVED:
         return "waived by itself"
     return done.failed if done.status else done.passed
