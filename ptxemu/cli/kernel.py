@@ -17,7 +17,7 @@ from ptxemu.cli import checked, results
 from ptxemu.cli.colours import say
 from ptxemu.cli.inputs import Inputs, KernelOptions, named_texts, read_inputs, read_wanted
 from ptxemu.cli.outcome import Outcome
-from ptxemu.cli.programs import read_programs
+from ptxemu.cli.programs import LINES, read_programs
 from ptxemu.cli.progress import Stages
 from ptxemu.cli.values import parse_extent
 from ptxemu.device.device import Device
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 class GivenKernel:
     """Programs and what the options of a command give to a kernel of theirs. Reads all that they name."""
 
-    def __init__(self, paths: Sequence[Path], options: KernelOptions) -> None:
+    def __init__(self, paths: Sequence[Path], options: KernelOptions, debug: str = LINES) -> None:
         self.options, self.title = options, str(paths[-1])
         self.resources: Resources | None = None
-        self.sources = read_programs(paths)
+        self.sources = read_programs(paths, debug)
         if options.grid is None or options.block is None:
             raise InputError(f"{paths[-1]}: --grid and --block are needed to run a kernel")
         self.grid, self.block = options.grid, options.block

@@ -18,6 +18,8 @@ from ptxemu.text.source import SourceFile
 
 STANDARD_INPUT = "-"
 CUDA = ".cu"
+LINES, VARIABLES = "-lineinfo", "-G"
+"""What nvcc is to write of the source into the PTX: lines; or also variables, which keeps it from optimizing."""
 LONGEST_MESSAGE = 4000  # characters of what nvcc says
 
 
@@ -28,15 +30,15 @@ def name_of(path: Path) -> str:
     return f"{path}.ptx" if path.suffix == CUDA else str(path)
 
 
-def read_program(path: Path) -> SourceFile:
+def read_program(path: Path, debug: str = LINES) -> SourceFile:
     """The text of a program. Raises InputError if there is none, or if it is CUDA C++ that cannot be compiled here."""
     name = name_of(path)
     if str(path) == STANDARD_INPUT:
         return SourceFile(name, decoded(read_bounded(sys.stdin.buffer, MAX_PROGRAM, name), name))
-    return SourceFile(name, _compiled(path) if path.suffix == CUDA else read_ptx(path))
+    return SourceFile(name, _compiled(path, debug) if path.suffix == CUDA else read_ptx(path))
 
 
-def read_programs(paths: Sequence[Path]) -> list[SourceFile]:
+def read_programs(paths: Sequence[Path], debug: str = LINES) -> list[SourceFile]:
     """The texts of several programs, which are to be linked."""
     if sum(str(path) == STANDARD_INPUT for path in paths) > 1:
         raise InputError("standard input (-) is given twice")
@@ -45,7 +47,7 @@ def read_programs(paths: Sequence[Path]) -> list[SourceFile]:
         if equals and not path.exists():
             hint = f"is it --arg {path}? A struct needs quotes in the shell: --arg '{name}={{...}}'"
             raise InputError(f"{path}: no such file; {hint}")
-    return [read_program(path) for path in paths]
+    return [read_program(path, debug) for path in paths]
 
 
 @contextmanager
@@ -65,7 +67,7 @@ def _written(source: SourceFile, folder: Path) -> Path:
     return own
 
 
-def _compiled(path: Path) -> str:
+def _compiled(path: Path, debug: str) -> str:
     """The PTX that nvcc makes of a file; its own warnings go to stderr."""
     nvcc = shutil.which("nvcc")
     if not path.is_file():
@@ -76,7 +78,7 @@ def _compiled(path: Path) -> str:
         raise InputError(f"{path}: is CUDA C++, which an isolated command does not compile; give it the PTX")
     with tempfile.TemporaryDirectory(prefix="ptxemu-") as folder:
         made = Path(folder) / "made.ptx"
-        command = [nvcc, "-ptx", "-lineinfo", "-o", str(made), str(path.absolute())]
+        command = [nvcc, "-ptx", debug, "-o", str(made), str(path.absolute())]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False)
         said = printable_lines((done.stderr or done.stdout).strip()[:LONGEST_MESSAGE])
         if done.returncode or not made.is_file():

@@ -14,6 +14,7 @@ from ptxemu.case.runner import CaseRun
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.isolation import is_isolated
 from ptxemu.cli.kernel import GivenKernel
+from ptxemu.cli.programs import LINES
 from ptxemu.device.device import Device
 from ptxemu.device.launch import LaunchResult
 from ptxemu.text.errors import InputError
@@ -30,9 +31,9 @@ class Subject(Protocol):
         """Do its launches, and tell of nothing but the warnings."""
 
 
-def subject_of(paths: Sequence[Path], options: KernelOptions) -> Subject:
-    """What the paths of a command and its options mean. Raises InputError."""
-    return GivenCase(given_case(paths, options)) if is_case(paths[-1]) else GivenKernel(paths, options)
+def subject_of(paths: Sequence[Path], options: KernelOptions, debug: str = LINES) -> Subject:
+    """What the paths of a command and its options mean; ``debug`` is for CUDA C++. Raises InputError."""
+    return GivenCase(given_case(paths, options)) if is_case(paths[-1]) else GivenKernel(paths, options, debug)
 
 
 def is_case(path: Path) -> bool:

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from ptxemu._runtime import lib
 from ptxemu.debugger import inspect
 from ptxemu.debugger.expressions import holds
-from ptxemu.debugger.inspect import Spot
+from ptxemu.debugger.inspect import Frame, Spot
 from ptxemu.debugger.places import Places, checked_spot
+from ptxemu.debugger.variables import Scope
 from ptxemu.device.arena import Arena
 from ptxemu.interpreter.births import Births
 from ptxemu.interpreter.lane import EXITED, Lane
@@ -113,6 +114,8 @@ class Debugger(Observer):
         self.grid: Grid | None = None
         self.places: Places | None = None
         self.focus: Lane | None = None
+        self.level = 0  # of the frame in focus
+        self._leveled: tuple[int, Key] | None = None  # the step and the thread that it was chosen at
         self.op: Op | None = None
         self.after = False  # the state is that behind the instruction
         self._at: dict[Op, list[Breakpoint]] = {}
@@ -162,6 +165,22 @@ class Debugger(Observer):
             raise InputError("there is no such thread in the blocks that have begun and not ended: info blocks")
         self.focus = found
         return found
+
+    def frames(self) -> list[Frame]:
+        """The functions that the thread in focus is in, the innermost first."""
+        return list(inspect.frames_of(self.lane()))
+
+    def frame(self) -> Frame:
+        """The one in focus: that of ``level``, as long as the thread is the same and stands where it did."""
+        frames = self.frames()
+        return frames[self.level if self._leveled == (self.now, key_of(self.lane())) and self.level < len(frames) else 0]
+
+    def select(self, level: int) -> Frame:
+        """Another frame in focus. Raises InputError if there is none."""
+        if not 0 <= level < len(self.frames()):
+            raise InputError(f"the thread has {len(self.frames())} frames: 0 to {len(self.frames()) - 1}")
+        self.level, self._leveled = level, (self.now, key_of(self.lane()))
+        return self.frame()
 
     def resident(self) -> list[Any]:
         return [] if self.grid is None else sorted(self.grid.resident, key=lambda block: block.number)
@@ -366,17 +385,14 @@ class Debugger(Observer):
     def _holds(self, one: Breakpoint, lane: Lane) -> bool:
         """A condition that cannot be evaluated is true, so that it is seen."""
         try:
-            return holds(one.condition, self.names(lane))
+            frame = inspect.frame_of(lane)
+            return holds(one.condition, inspect.names_of(frame), self.scope(frame))
         except InputError:
             return True
 
-    def names(self, lane: Lane) -> dict[str, Any]:
-        """What expressions may name: registers and special registers of a thread."""
-        registers = inspect.registers_of(lane.code).items()
-        return {
-            **inspect.special_names(lane),
-            **{name: inspect.value_of(inspect.register(lane, reg), reg.type) for name, reg in registers},
-        }
+    def scope(self, frame: Frame) -> Scope:
+        """The variables of CUDA C++ that a frame sees."""
+        return Scope(frame, self.arena, frame.lane.warp.grid.image)
 
     def _resolve(self, one: Breakpoint) -> None:
         one.ops = [] if self.places is None else self.places.meant(one.spot, self.op if self.grid is not None else None)

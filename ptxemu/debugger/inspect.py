@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ptxemu._runtime import ffi
 from ptxemu.device.arena import Arena
 from ptxemu.interpreter.lane import Lane
-from ptxemu.interpreter.standing import op_at
+from ptxemu.interpreter.standing import position
 from ptxemu.interpreter.translate import CARRY, Code
 from ptxemu.ir.ops import Op, Reg, SReg
 from ptxemu.ir.types import PRED, ScalarType
@@ -29,11 +30,35 @@ class Spot:
     size: int
 
 
-def frames_of(lane: Lane) -> Iterator[tuple[Code, Op]]:
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that a lane is in: at the instruction ``pc``, with ``values`` of registers, and local memory from ``base``."""
+
+    lane: Lane
+    code: Code
+    pc: int
+    values: list[int]
+    base: int
+
+    @property
+    def op(self) -> Op:
+        return self.code.ops[self.pc]
+
+    def register(self, reg: Reg) -> int:
+        """Its bits."""
+        return self.values[self.code.slots[reg]]
+
+
+def frame_of(lane: Lane) -> Frame:
+    """The innermost one."""
+    return Frame(lane, lane.code, position(lane), lane.r, lane.base)
+
+
+def frames_of(lane: Lane) -> Iterator[Frame]:
     """The functions that a lane is in, the innermost first, and where."""
-    yield lane.code, op_at(lane)
-    for code, _, after, *_ in reversed(lane.frames):
-        yield code, code.ops[after - 1]
+    yield frame_of(lane)
+    for code, values, after, base, *_ in reversed(lane.frames):
+        yield Frame(lane, code, after - 1, values, base)
 
 
 def thread_of(lane: Lane) -> str:
@@ -46,11 +71,6 @@ def thread_of(lane: Lane) -> str:
 def registers_of(code: Code) -> dict[str, Reg]:
     """Those that the text of a function names, in the order of its mentions."""
     return {reg.name: reg for reg in code.slots if reg is not CARRY and reg.name.partition("%")[2] != "operand"}
-
-
-def register(lane: Lane, reg: Reg) -> int:
-    """Its bits."""
-    return lane.r[lane.code.slots[reg]]
 
 
 def value_of(bits: int, kind: ScalarType) -> int | float:
@@ -83,6 +103,12 @@ def special_names(lane: Lane) -> dict[str, int]:
     return {**found, "%laneid": lane.index, "%warpid": lane.warp.index}
 
 
+def names_of(frame: Frame) -> dict[str, Any]:
+    """What expressions may name besides variables: registers of a function, and special registers."""
+    registers = registers_of(frame.code).items()
+    return {**special_names(frame.lane), **{name: value_of(frame.register(reg), reg.type) for name, reg in registers}}
+
+
 # ---------------------------------------------------------------- memory
 
 
@@ -108,6 +134,14 @@ def read(arena: Arena, lane: Lane | None, space: str, address: int, size: int) -
     if not 0 <= offset <= extent - size:
         raise InputError(f"bytes {offset} to {offset + size - 1} are not in the {extent} bytes of {space} memory")
     return bytes(ffi.buffer(ffi.cast("char *", base + offset), size))
+
+
+def space_of(lane: Lane, address: int) -> tuple[str, int]:
+    """The space that a generic address lies in, and the offset in it."""
+    for space, (base, extent) in windows(lane).items():
+        if 0 <= address - base < extent:
+            return space, address - base
+    return GLOBAL, address
 
 
 def parameters_of(lane: Lane) -> Iterator[tuple[str, bytes, ScalarType]]:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ptxemu.case.resources import Resources
+from ptxemu.debugger import inspect
 from ptxemu.debugger.engine import Debugger
-from ptxemu.debugger.expressions import value
+from ptxemu.debugger.expressions import place, value
 from ptxemu.debugger.inspect import GLOBAL, Spot
+from ptxemu.debugger.variables import Scope, Value
 from ptxemu.text.errors import InputError, shown
 
 ELEMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\[(?P<index>[^\]]*)\]")
@@ -19,17 +21,20 @@ WORD = 4
 
 
 def spot_of(text: str, debugger: Debugger, resources: Resources | None, size: int = WORD) -> Spot:
-    """What ``x[3]``, ``image[x,y]``, ``shared 16`` or an address means; ``size`` bytes unless it has a type.
+    """What a variable, ``x[3]``, ``image[x,y]``, ``shared 16`` or an address means; ``size`` bytes unless it has a type.
 
     Raises InputError.
     """
     text = text.strip()
     if (found := ELEMENT.fullmatch(text)) and resources is not None:
-        numbers = [_number(part, debugger) for part in found["index"].split(",")]
-        if found["name"] in resources.surfaces:
-            return _texel(resources.surfaces[found["name"]], numbers, text)
-        if found["name"] in resources.hosts:
-            return _element(resources.buffer(found["name"]), numbers, text)
+        name, index = found["name"], found["index"].split(",")
+        if name in resources.surfaces:
+            return _texel(resources.surfaces[name], [_number(part, debugger) for part in index], text)
+        if name in resources.hosts:
+            return _element(resources.buffer(name), [_number(part, debugger) for part in index], text)
+    if (variable := _variable(text, debugger)) is not None:
+        return variable
+    if found and resources is not None:
         known = ", ".join([*resources.hosts, *resources.surfaces])
         raise InputError(f"no array or surface is named {shown(found['name'])}" + (f"; there are {known}" if known else ""))
     spaced = SPACED.fullmatch(text)
@@ -37,17 +42,45 @@ def spot_of(text: str, debugger: Debugger, resources: Resources | None, size: in
     return Spot(space, _number(rest, debugger), size)
 
 
-def names_in(text: str, debugger: Debugger, resources: Resources | None) -> dict[str, Any]:
-    """What an expression may name: registers of the thread in focus, and arrays, as they are now."""
-    names: dict[str, Any] = {} if debugger.focus is None else debugger.names(debugger.focus)
-    if resources is not None:
-        names |= {name: resources.buffer(name).array for name in resources.hosts if name in text}
-    return names
+def _variable(text: str, debugger: Debugger) -> Spot | None:
+    """Where a variable of the program is, or a part of one; an address if it is a pointer that is examined."""
+    known = variable_in(text, debugger)
+    if known is None:
+        return None
+    scope, found = known
+    if found.place is None:
+        raise InputError(f"{text} is in a register, which has no address")
+    return scope.spot(found.place, found.size)
+
+
+def evaluated(text: str, debugger: Debugger, resources: Resources | None) -> Any:
+    """The value of an expression over what the frame in focus sees, and arrays, as they are now. Raises InputError."""
+    names = _arrays(text, resources)
+    if debugger.focus is None:
+        return value(text, names)
+    frame = debugger.frame()
+    return value(text, {**names, **inspect.names_of(frame)}, debugger.scope(frame))
+
+
+def variable_in(text: str, debugger: Debugger) -> tuple[Scope, Value] | None:
+    """The variable, or part of one, that a text is; None if it is anything else."""
+    if debugger.focus is None:
+        return None
+    frame = debugger.frame()
+    scope = debugger.scope(frame)
+    found = place(text, inspect.names_of(frame), scope)
+    return None if found is None else (scope, found)
+
+
+def _arrays(text: str, resources: Resources | None) -> dict[str, Any]:
+    """Those that an expression may name."""
+    if resources is None:
+        return {}
+    return {name: resources.buffer(name).array for name in resources.hosts if name in text}
 
 
 def _number(text: str, debugger: Debugger) -> int:
-    names = {} if debugger.focus is None else debugger.names(debugger.focus)
-    found = value(text, names)
+    found = evaluated(text, debugger, None)
     if isinstance(found, bool | np.bool_) or not isinstance(found, int | np.integer) or not 0 <= found < 2**64:
         raise InputError(f"{text.strip()} is {shown(found)}, not a number of 64 bits")
     return int(found)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import PurePath
 
+from ptxemu.debugger.variables import described
 from ptxemu.interpreter.image import Image
 from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import Op
 from ptxemu.ir.source_lines import SourceLines
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.source import Location
-from ptxemu.text.symbols import plain_name
+from ptxemu.text.symbols import meant
 
 SPOT = re.compile(r"(?:(?P<file>.+):)?(?P<line>[0-9]{1,9})")
 
@@ -49,7 +51,7 @@ class Places:
         """
         found = SPOT.fullmatch(spot.strip())
         if found is None:
-            return [code.ops[0] for code in self._named(spot.strip())]
+            return [self._body(code) for code in self._named(spot.strip())]
         line = int(found["line"])
         file = found["file"]
         if file is None:
@@ -58,9 +60,16 @@ class Places:
         return [op for code in self.image.codes.values() for op in self._begins(code, Location(file, line))]
 
     def _named(self, name: str) -> Iterator[Code]:
-        for function, code in self.image.codes.items():
-            if name in (function.name, plain_name(function.name)):
-                yield code
+        codes = {function.name: code for function, code in self.image.codes.items()}
+        yield from (codes[symbol] for symbol in meant(name, codes))
+
+    def _body(self, code: Code) -> Op:
+        """Where a function begins: if its variables are known, the next line, before which it gets its arguments."""
+        if not described(self.image.module, code):
+            return code.ops[0]
+        first = self.line(code.ops[0])
+        straight = takewhile(lambda op: not op.labels, code.ops)
+        return next((op for op in straight if self.line(op) != first), code.ops[0])
 
     def _begins(self, code: Code, wanted: Location) -> Iterator[Op]:
         """Where stretches of a function's instructions that belong to a line begin."""

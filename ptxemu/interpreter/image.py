@@ -37,6 +37,7 @@ class Image:
     static_shared: int
     local_bytes: int
     stacked: bool
+    layout: KernelLayout
 
     @property
     def address(self) -> int:
@@ -74,7 +75,7 @@ def image_of(module: Module, entry: str) -> Image:
     calls = any(op.call is not None and op.call.real for function in functions for op in function.ops)
     stacked = calls or any("stack" in op.row.effects.implicit.writes for function in functions for op in function.ops)
     frames = sum(code.frame_bytes + code.align for code in codes.values()) if calls else codes[kernel].frame_bytes
-    return Image(module, codes[kernel], codes, layout.static_shared, frames, stacked)
+    return Image(module, codes[kernel], codes, layout.static_shared, frames, stacked, layout)
 
 
 def translate(module: Module, t: Translator) -> None:

@@ -103,23 +103,29 @@ class JoinedSource(SourceFile):
         self.parts = list(parts)
         self.offsets = list(accumulate((len(part.text) for part in parts[:-1]), initial=0))
 
-    def _part(self, pos: int) -> tuple[SourceFile, int]:
+    def part(self, pos: int) -> tuple[SourceFile, int]:
+        """The source that a position is in, and where in it."""
         index = bisect_right(self.offsets, pos) - 1
         return self.parts[index], pos - self.offsets[index]
 
     def line(self, pos: int) -> int:
         """The line in its file."""
-        part, offset = self._part(pos)
+        part, offset = self.part(pos)
         return part.line(offset)
 
     def location(self, pos: int) -> Location:
-        part, offset = self._part(pos)
+        part, offset = self.part(pos)
         return part.location(offset)
 
 
 def join(parts: Sequence[SourceFile]) -> SourceFile:
     """One source of one or several."""
     return parts[0] if len(parts) == 1 else JoinedSource(parts)
+
+
+def part_at(source: SourceFile, pos: int) -> SourceFile:
+    """The source that a position is in, of those that have been joined."""
+    return source.part(pos)[0] if isinstance(source, JoinedSource) else source
 
 
 def parts_of(source: SourceFile) -> list[SourceFile]:

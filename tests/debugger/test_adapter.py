@@ -18,6 +18,7 @@ from ptxemu.cli.options import DeviceChoice
 from ptxemu.debugger.session import hold
 from ptxemu.text.errors import InputError
 from tests.debugger.test_terminal import CALLER, CALLS, SOURCE, STORE
+from tests.debugger.test_variables import ARGUMENTS, PROGRAMS
 from tests.support.kernel_tools import kernel
 
 
@@ -40,7 +41,7 @@ class Client:
             assert adapter.subject is not None
             adapter.subject.run(device, None, printf)
 
-        hold(adapter.debugger, adapter, run, DeviceChoice(memory="4 MiB", engine="interpreter").make)
+        hold(adapter.debugger, adapter, run, DeviceChoice(memory="64 MiB", engine="interpreter").make)
 
     def write(self, data: bytes) -> None:
         self._out.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
@@ -218,3 +219,44 @@ def test_wrong_requests_get_an_answer(client: Client, program: Path) -> None:
 def test_what_is_no_message(data: bytes) -> None:
     with pytest.raises(InputError):
         read_message(io.BytesIO(data))
+
+
+def test_a_client_that_goes_while_the_program_runs(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "k.ptx"
+    program.write_text(kernel("again: bra again;", parameters=""))
+    start(client, program, arg=[])  # closing waits for the adapter
+
+
+def test_variables_of_cuda(client: Client) -> None:
+    program = PROGRAMS / "locals.ptx"
+    options = {"entry": "kern", "grid": 1, "block": 32, "arg": ARGUMENTS}
+    client.ask("initialize", adapterID="ptxemu")
+    client.ask("launch", program=str(program), **options)
+    client.ask("setBreakpoints", source={"path": "/src/locals.cu"}, breakpoints=[{"line": 12, "condition": "threadIdx.x == 3"}])
+    client.ask("configurationDone")
+    thread = client.event("stopped")["threadId"]
+    inner, outer = client.ask("stackTrace", threadId=thread)["stackFrames"]
+    names = [scope["name"] for scope in client.ask("scopes", frameId=inner["id"])["scopes"]]
+    assert names == ["Locals", "Arguments", "Registers", "Thread", "Parameters"]
+    found, arguments = client.ask("scopes", frameId=outer["id"])["scopes"][:2]
+    local = parts(client, found)
+    assert (local["i"]["value"], local["i"]["type"], local["i"]["variablesReference"]) == ("3", "int", 0)
+    assert (local["vals"]["type"], local["vals"]["value"]) == ("int [4][2]", "{{3, 4}, {5, 6}, {7, 8}, {9, 10}}")
+    rows = parts(client, local["vals"])
+    assert [row["value"] for row in rows.values()] == ["{3, 4}", "{5, 6}", "{7, 8}", "{9, 10}"]
+    assert variables(client, rows["[2]"]) == {"[0]": "7", "[1]": "8"}
+    [point] = parts(client, parts(client, local["p"])["next"]).values()
+    assert variables(client, point)["x"] == "4.5"
+    assert variables(client, arguments)["col"] == "GREEN"
+    assert client.ask("evaluate", expression="sum", frameId=inner["id"])["result"] == "0.0"
+    told = client.ask("evaluate", expression="p", frameId=outer["id"])
+    assert told["type"] == "Point" and variables(client, told)["y"] == "2.5"
+    assert client.ask("evaluate", expression="i * 2", frameId=outer["id"])["result"] == "6"
+    assert "there are no such variables" in client.ask("variables", variablesReference=10**9)
+    client.ask("stepBack", threadId=thread)
+    assert client.event("stopped")["reason"] == "step" and line(client, thread) == 11
+
+
+def parts(client: Client, shown: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found: list[dict[str, Any]] = client.ask("variables", variablesReference=shown["variablesReference"])["variables"]
+    return {one["name"]: one for one in found}

@@ -10,23 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ptxemu.cli.debug import views
 from ptxemu.cli.debug.protocol import Connection, Message
-from ptxemu.cli.debug.terminal import Terminal
-from ptxemu.cli.debug.words import parameters, registers_shown
+from ptxemu.cli.debug.requests import PTX_SOURCE, Handlers, Shown, number_of
 from ptxemu.cli.inputs import KernelOptions
+from ptxemu.cli.programs import VARIABLES
 from ptxemu.cli.subject import Subject, subject_of
-from ptxemu.debugger import inspect
 from ptxemu.debugger.engine import Again, Breakpoint, Debugger, Leave, Stop
-from ptxemu.debugger.expressions import value
-from ptxemu.debugger.memory import names_in
+from ptxemu.debugger.inspect import Frame
 from ptxemu.interpreter.lane import EXITED, Lane
-from ptxemu.interpreter.machine import Warp
-from ptxemu.interpreter.standing import block_of, stands_of
-from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Op
 from ptxemu.text.errors import Error, InputError, shown
 from ptxemu.text.source import Location, parts_of
-from ptxemu.text.symbols import plain_name
 
 CAPABILITIES = dict.fromkeys(
     (
@@ -36,19 +30,8 @@ CAPABILITIES = dict.fromkeys(
     True,
 )  # fmt: skip
 REASONS = {"fault": "exception", "goto": "step", "watchpoint": "data breakpoint", "start": "entry"}
-PTX_SOURCE = 1  # number of the first text of the program, which the client asks for by it
-Handler = Callable[["Adapter", dict[str, Any]], Any]
-HANDLERS: dict[str, Handler] = {}
-
-
-def request(name: str) -> Callable[[Handler], Handler]:
-    """Register ``fn(adapter, arguments) -> body`` for a request of that name."""
-
-    def add(function: Handler) -> Handler:
-        HANDLERS[name] = function
-        return function
-
-    return add
+HANDLERS = Handlers()
+request = HANDLERS.add
 
 
 class _GoOn(Exception):
@@ -67,7 +50,8 @@ class Adapter:
         self.stop_on_entry = False
         self._lines: dict[str, list[int]] = {}  # numbers of breakpoints by file
         self._functions: list[int] = []
-        self.frames: list[tuple[Lane, Op]] = []
+        self.frames: list[Frame] = []
+        self.opens: list[Callable[[], Iterator[Shown]]] = []  # what the client can ask for by number, until the program goes on
         self._paused = False
 
     def _arrived(self) -> None:
@@ -83,7 +67,7 @@ class Adapter:
         self._told()
         reason = "pause" if self._paused else "entry" if self._entered() else REASONS.get(stop.reason, stop.reason)
         self._paused = False
-        self.frames = []
+        self.frames, self.opens = [], []
         hit = {} if stop.number is None else {"hitBreakpointIds": [stop.number]}
         thread = number_of(self.debugger.lane().warp)
         self.connection.event("stopped", reason=reason, threadId=thread, allThreadsStopped=True, text=stop.text, **hit)
@@ -98,6 +82,8 @@ class Adapter:
         while (message := self.connection.next(wait=False)) is not None:
             with suppress(_GoOn):  # it does already
                 self._handle(message)
+        if self.connection.gone:
+            raise Leave
 
     def exited(self, text: str) -> None:
         self.ended = True
@@ -124,7 +110,7 @@ class Adapter:
     def _handle(self, message: Message) -> None:
         """Answer a request; one that has the program go on, or back, is answered first."""
         arguments = message.get("arguments") or {}
-        handler = HANDLERS.get(str(message.get("command")))
+        handler = (HANDLERS | views.HANDLERS).get(str(message.get("command")))
         try:
             if handler is None or not isinstance(arguments, dict):
                 raise InputError(f"{shown(message.get('command'))} is not supported")
@@ -179,6 +165,11 @@ class Adapter:
             return {"name": path.name, "sourceReference": number}
         return {"name": path.name, "path": str(path.absolute())}
 
+    def opened(self, shown: Callable[[], Iterator[Shown]]) -> int:
+        """The number that the client asks for variables by."""
+        self.opens.append(shown)
+        return len(self.opens)
+
     @property
     def module_source(self) -> Any:
         if self.debugger.places is None:
@@ -193,7 +184,7 @@ class Adapter:
             return self.subject
         paths = [Path(path) for path in _texts(arguments["program"])]
         options: dict[str, Any] = {name: kind(arguments[name]) for name, kind in OPTIONS.items() if name in arguments}
-        return subject_of(paths, KernelOptions(**options))
+        return subject_of(paths, KernelOptions(**options), VARIABLES)
 
 
 def _texts(given: Any) -> list[str]:
@@ -207,11 +198,6 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "shared": int,
 }
 """Arguments of ``launch`` that are options of ``ptxemu run``, and what they are."""
-
-
-def number_of(warp: Warp) -> int:
-    """The number of a warp as a thread of the protocol."""
-    return warp.block.number * LANES + warp.index + 1
 
 
 # ---------------------------------------------------------------- the session
@@ -328,91 +314,3 @@ def reverse_continue(a: Adapter, arguments: dict[str, Any]) -> None:
 def pause(a: Adapter, arguments: dict[str, Any]) -> None:
     a._paused = True
     a.debugger.step_instruction("all")
-
-
-# ---------------------------------------------------------------- looking
-
-
-@request("threads")
-def threads(a: Adapter, arguments: dict[str, Any]) -> Any:
-    warps = [warp for block in a.debugger.resident() for warp in block.warps if warp.live]
-    return {"threads": [{"id": number_of(warp), "name": _name(warp)} for warp in warps]}
-
-
-def _name(warp: Warp) -> str:
-    waits = {stand.waits for stand in stands_of(warp) if stand.waits}
-    block = "({},{},{})".format(*block_of(warp.block))
-    return f"block {block} warp {warp.index}" + (f", waits for {', '.join(sorted(waits))}" if waits else "")
-
-
-@request("stackTrace")
-def stack_trace(a: Adapter, arguments: dict[str, Any]) -> Any:
-    found = [_frame(a, lane, op, place, name) for lane, op, place, name in _frames(a, a.focus(arguments))]
-    first = int(arguments.get("startFrame") or 0)
-    levels = int(arguments.get("levels") or len(found))
-    return {"stackFrames": found[first : first + levels], "totalFrames": len(found)}
-
-
-def _frames(a: Adapter, lane: Lane) -> Iterator[tuple[Lane, Op, Location, str]]:
-    """Functions and those inlined into them, the innermost first."""
-    places = a.debugger.places
-    assert places is not None
-    for code, op in inspect.frames_of(lane):
-        for place in places.chain(op) or (places.ptx(op),):
-            yield lane, op, place, plain_name(code.function.name)
-
-
-def _frame(a: Adapter, lane: Lane, op: Op, place: Location, name: str) -> dict[str, Any]:
-    a.frames.append((lane, op))
-    return {"id": len(a.frames), "name": name, "line": place.line, "column": 1, "source": a.source(place)}
-
-
-@request("source")
-def source(a: Adapter, arguments: dict[str, Any]) -> Any:
-    texts = parts_of(a.module_source)
-    number = int(arguments.get("sourceReference") or 0) - PTX_SOURCE
-    if not 0 <= number < len(texts):
-        raise InputError("there is no such source")
-    return {"content": texts[number].text}
-
-
-SCOPES: tuple[tuple[str, Callable[[Lane], Iterator[tuple[str, str]]]], ...] = (
-    ("Registers", registers_shown),
-    ("Thread", lambda lane: ((name, str(found)) for name, found in inspect.special_names(lane).items())),
-    ("Parameters", parameters),
-)
-
-
-@request("scopes")
-def scopes(a: Adapter, arguments: dict[str, Any]) -> Any:
-    frame = int(arguments["frameId"])
-    if not 1 <= frame <= len(a.frames):
-        raise InputError("there is no such frame")
-    first = frame * len(SCOPES)
-    found = [{"name": name, "variablesReference": first + index, "expensive": False} for index, (name, _) in enumerate(SCOPES)]
-    return {"scopes": found}
-
-
-@request("variables")
-def variables(a: Adapter, arguments: dict[str, Any]) -> Any:
-    frame, scope = divmod(int(arguments["variablesReference"]), len(SCOPES))
-    if not 1 <= frame <= len(a.frames):
-        raise InputError("there are no such variables")
-    found = SCOPES[scope][1](a.frames[frame - 1][0])
-    return {"variables": [{"name": name, "value": text, "variablesReference": 0} for name, text in found]}
-
-
-@request("evaluate")
-def evaluate(a: Adapter, arguments: dict[str, Any]) -> Any:
-    """Expressions; in the console also the commands of the terminal that only look."""
-    text = str(arguments["expression"])
-    resources = None if a.subject is None else a.subject.resources
-    if arguments.get("context") == "repl" and text.split(" ")[0] in LOOKING:
-        said: list[str] = []
-        terminal = Terminal(a.debugger, iter(()), lambda: resources, Path(), said.append)
-        terminal.command(text)
-        return {"result": "\n".join(said), "variablesReference": 0}
-    return {"result": str(value(text, names_in(text, a.debugger, resources))), "variablesReference": 0}
-
-
-LOOKING = {"where", "info", "x", "surface", "list", "backtrace", "bt", "help", "cuda", "watch", "rwatch", "awatch", "delete"}

@@ -50,14 +50,19 @@ class Connection:
         self._source, self._target, self._arrived = source, target, arrived
         self._queue: queue.Queue[Message | None] = queue.Queue(MOST_WAITING)
         self._sent = 0
+        self.gone = False  # the client has, and all that it asked has been taken
         threading.Thread(target=self._read, daemon=True).start()
 
     def next(self, wait: bool = True) -> Message | None:
         """The next request; None if the client has gone, or, without ``wait``, if there is none yet."""
+        if self.gone:
+            return None
         try:
-            return self._queue.get(block=wait)
+            message = self._queue.get(block=wait)
         except queue.Empty:
             return None
+        self.gone = message is None
+        return message
 
     def send(self, kind: str, **fields: Any) -> None:
         self._sent += 1

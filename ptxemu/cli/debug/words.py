@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxemu.debugger import inspect
+from ptxemu.debugger import inspect, values
 from ptxemu.debugger.engine import Debugger, Stop
+from ptxemu.debugger.inspect import Frame
 from ptxemu.debugger.places import Places
+from ptxemu.debugger.variables import Scope
+from ptxemu.dwarf.names import Tag
 from ptxemu.interpreter.lane import Lane
 from ptxemu.interpreter.standing import block_of, in_words, op_at, stands
 from ptxemu.ir.ops import Op
-from ptxemu.text.errors import printable
+from ptxemu.text.errors import InputError, printable
 from ptxemu.text.listings import Listings
 from ptxemu.text.symbols import plain_name
 
@@ -60,26 +63,27 @@ def stack(debugger: Debugger) -> Iterator[str]:
     lane, places = debugger.lane(), debugger.places
     assert places is not None
     number = 0
-    for code, op in inspect.frames_of(lane):
-        for depth, line in enumerate(places.chain(op) or (places.ptx(op),)):
-            inlined = ", inlined" if depth + 1 < len(places.chain(op)) else ""
-            yield f"#{number} {printable(plain_name(code.function.name))} at {printable(str(line))}{inlined}"
+    for frame in inspect.frames_of(lane):
+        chain = places.chain(frame.op)
+        for depth, line in enumerate(chain or (places.ptx(frame.op),)):
+            inlined = ", inlined" if depth + 1 < len(chain) else ""
+            yield f"#{number} {printable(plain_name(frame.code.function.name))} at {printable(str(line))}{inlined}"
             number += 1
 
 
-def registers(lane: Lane, names: list[str]) -> Iterator[str]:
-    known = inspect.registers_of(lane.code)
+def registers(frame: Frame, names: list[str]) -> Iterator[str]:
+    known = inspect.registers_of(frame.code)
     for name in names or known:
         if name in known:
-            yield f"{name:12} .{known[name].type}  {inspect.shown_value(inspect.register(lane, known[name]), known[name].type)}"
+            yield f"{name:12} .{known[name].type}  {inspect.shown_value(frame.register(known[name]), known[name].type)}"
         else:
             yield f"there is no register {printable(name)} in this function"
 
 
-def registers_shown(lane: Lane) -> Iterator[tuple[str, str]]:
+def registers_shown(frame: Frame) -> Iterator[tuple[str, str]]:
     """Registers with their values."""
-    for name, reg in inspect.registers_of(lane.code).items():
-        yield name, inspect.shown_value(inspect.register(lane, reg), reg.type)
+    for name, reg in inspect.registers_of(frame.code).items():
+        yield name, inspect.shown_value(frame.register(reg), reg.type)
 
 
 def parameters(lane: Lane) -> Iterator[tuple[str, str]]:
@@ -89,21 +93,37 @@ def parameters(lane: Lane) -> Iterator[tuple[str, str]]:
         yield name, inspect.shown_value(int.from_bytes(data, "little"), kind) if small else "0x" + data.hex()
 
 
-def variables(lane: Lane) -> Iterator[str]:
-    """Parameters of the kernel, and variables of its function in shared and local memory."""
-    yield from (f"{name} = {found}" for name, found in parameters(lane))
-    for variable in lane.code.function.variables:
-        if variable.space in ("shared", "local"):
-            yield f"{variable.name}: {variable.size} bytes of {variable.space} memory"
-    yield "locals of CUDA C++ are not known: DWARF of the PTX (nvcc -G) is not read; info registers shows what instructions hold"
+def variables(debugger: Debugger, tag: Tag) -> Iterator[str]:
+    """Variables of CUDA C++ in the frame in focus, or its parameters; without DWARF those of the PTX."""
+    frame = debugger.frame()
+    scope = debugger.scope(frame)
+    if scope.known:
+        found = [f"{printable(name)} = {printable(text)}" for name, text in declared(scope, tag)]
+        yield from found or [f"no {'arguments' if tag == Tag.FORMAL_PARAMETER else 'locals'}"]
+        return
+    yield from (f"{name} = {found}" for name, found in parameters(frame.lane))
+    if tag == Tag.VARIABLE:
+        for variable in frame.code.function.variables:
+            if variable.space in ("shared", "local"):
+                yield f"{variable.name}: {variable.size} bytes of {variable.space} memory"
+        yield "variables of CUDA C++ are not known: the PTX has no DWARF (nvcc -G); info registers shows what instructions hold"
+
+
+def declared(scope: Scope, tag: Tag) -> Iterator[tuple[str, str]]:
+    """Variables or parameters with what they hold."""
+    for name in scope.names(tag):
+        try:
+            found = scope.find(name)
+            yield name, "" if found is None else values.described(scope, found)
+        except InputError as error:
+            yield name, f"<{error}>"
 
 
 def listing(debugger: Debugger, listings: Listings) -> Iterator[str]:
     """The lines around the thread in focus."""
-    lane, places = debugger.lane(), debugger.places
+    places = debugger.places
     assert places is not None
-    op = op_at(lane)
-    here = places.line(op)
+    here = places.line(debugger.frame().op)
     texts = listings.lines(here.file) or places.image.module.source.text.splitlines()
     first = max(1, here.line - CONTEXT)
     for number, text in enumerate(texts[first - 1 : here.line + CONTEXT], first):

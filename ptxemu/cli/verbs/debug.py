@@ -13,7 +13,7 @@ import click
 from ptxemu.cli.debug.terminal import PROMPT, Terminal
 from ptxemu.cli.inputs import KernelOptions
 from ptxemu.cli.options import DeviceChoice, launch_options
-from ptxemu.cli.programs import STANDARD_INPUT
+from ptxemu.cli.programs import STANDARD_INPUT, VARIABLES
 from ptxemu.cli.subject import Subject, subject_of
 from ptxemu.debugger.engine import Debugger
 from ptxemu.debugger.session import hold
@@ -58,10 +58,10 @@ def command(
         raise InputError("the program of a debugger is a file: standard input has its commands")
     make_device = DeviceChoice(memory=memory, engine=ENGINE).make
     if dap:
-        return _serve(subject_of(paths, launch) if paths else None, make_device)
+        return _serve(subject_of(paths, launch, VARIABLES) if paths else None, make_device)
     if not paths:
         raise InputError("debug needs a program or a case, or --dap")
-    subject = subject_of(paths, launch)
+    subject = subject_of(paths, launch, VARIABLES)
     lines = [line for script in scripts for line in read_text(script, MOST_COMMANDS).splitlines()]
     folder = paths[-1] if paths[-1].is_dir() else paths[-1].parent
     first = [f"goto {replay}"] if replay is not None else []
