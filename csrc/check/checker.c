@@ -169,7 +169,10 @@ static uint64_t block(void *context, const pe_warp *w) {
 static void barrier(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how) {
   pe_checker *checker = context;
   pe_require_stack();
-  if (checker->checks & PE_CHECK_SYNC) pe_sync_barrier(checker, w, pos, id, mask, how);
+  if (checker->checks & PE_CHECK_SYNC) {
+    pe_sync_barrier(checker, w, pos, id, mask, how);
+    pe_sync_wait(checker, w, pos, id, mask, how);
+  }
   if (checker->checks & PE_CHECK_RACE) pe_race_barrier(checker, w, id, how);
 }
 
@@ -184,6 +187,7 @@ static void members(void *context, const pe_warp *w, uint32_t pos, uint32_t mask
   pe_checker *checker = context;
   pe_require_stack();
   pe_sync_members(checker, w, pos, mask, given);
+  pe_sync_come(checker, w, pos, mask, given);
 }
 
 /* Objects of Python go in any order when nobody has them any more. */
@@ -198,6 +202,7 @@ static void end(pe_checker *checker) {
   if (checker->checks & PE_CHECK_RACE) pe_race_end(&checker->race);
   if (checker->checks & PE_CHECK_INIT) pe_init_end(&checker->init);
   pe_extents_end(&checker->extents);
+  pe_members_end(&checker->members);
   pthread_mutex_destroy(&checker->findings.mutex);
   free(checker->findings.items);
   free(checker);
@@ -210,6 +215,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     return NULL;
   }
   pthread_mutex_init(&checker->findings.mutex, NULL);
+  pthread_mutex_init(&checker->members.mutex, NULL);
   checker->arena = arena;
   checker->checks = checks;
   bool made = !(checks & PE_CHECK_RACE) || pe_race_init(&checker->race, arena);

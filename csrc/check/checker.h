@@ -5,6 +5,7 @@
 #include "check.h"
 #include "extents.h"
 #include "init.h"
+#include "members.h"
 #include "observer.h"
 #include "order.h"
 #include "shadow.h"
@@ -33,6 +34,7 @@ struct pe_checker {
   pe_findings findings;
   pe_race race;
   pe_init init;
+  pe_members members;
   _Atomic uint64_t launches;
 };
 
@@ -73,5 +75,10 @@ void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
 void pe_sync_barrier(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);
 /* And membermasks that do not name the lane that has them, or lanes with others. */
 void pe_sync_members(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
+
+/* members.c: lanes come to an instruction with a membermask, or to a barrier of the CTA. */
+void pe_sync_come(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
+void pe_sync_wait(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);
+void pe_members_end(pe_members *members);
 
 #endif

@@ -57,6 +57,46 @@ def test_membermasks_that_differ(device: ptxemu.Device) -> None:
     assert told == [f"{wrong} | {text.format('%r3')} | 0.16 16x" for text in MEETINGS]
 
 
+GOES = "membermask {mask} of lane {waits} names lane {lane}, which does not come, but to {where}"
+HALF = "setp.lt.u32 %p1, %r1, 16; @!%p1 bra ELSE;"
+PAIR = "xor.b32 %r5, %r1, 1; shl.b32 %r6, 1, %r1; shl.b32 %r7, 1, %r5; or.b32 %r3, %r6, %r7;"  # of each two lanes
+ELSEWHERE = {
+    f"{HALF} shfl.sync.idx.b32 %r4, %r1, 0, 31, -1; ELSE: bar.sync 0":
+        {GOES.format(mask="0xffffffff", waits=0, lane=16, where="barrier 0")},
+    f"{HALF} vote.sync.any.pred %p2, %p1, -1; bra END; ELSE: vote.sync.any.pred %p2, %p1, 0xffff8000; END: bar.sync 0": {
+        GOES.format(mask="0xffffffff", waits=0, lane=16, where="membermask 0xffff8000"),
+        GOES.format(mask="0xffff8000", waits=16, lane=15, where="membermask 0xffffffff"),
+    },
+    f"{HALF} vote.sync.any.pred %p2, %p1, 0x1ffff; bra END; ELSE: redux.sync.add.u32 %r4, %r1, 0xffff8000; END: mov.u32 %r5, 0": {
+        GOES.format(mask="0x0001ffff", waits=0, lane=16, where="membermask 0xffff8000"),
+        GOES.format(mask="0xffff8000", waits=16, lane=15, where="membermask 0x0001ffff"),
+    },
+    "and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 bar.warp.sync 3; bar.sync 0":
+        {GOES.format(mask="0x00000003", waits=0, lane=1, where="barrier 0")},
+}  # fmt: skip
+COMES = [
+    f"{HALF} shfl.sync.idx.b32 %r4, %r1, 0, 31, -1; bra END; ELSE: shfl.sync.idx.b32 %r4, %r1, 1, 31, -1; END: bar.sync 0",
+    f"{HALF} ret; ELSE: shfl.sync.idx.b32 %r4, %r1, 0, 31, -1; bar.warp.sync -1",
+    f"{HALF} shfl.sync.idx.b32 %r4, %r1, 0, 31, 65535; ELSE: vote.sync.any.pred %p2, %p1, -1; bar.sync 0",
+    f"{PAIR} {HALF} bar.warp.sync %r3; bar.warp.sync %r3; bra END; ELSE: bar.warp.sync %r3; END: bar.sync 0",
+    "activemask.b32 %r3; shfl.sync.idx.b32 %r4, %r1, 0, 31, %r3; bar.sync 0",
+]
+
+
+@pytest.mark.parametrize("body", ELSEWHERE)
+def test_lanes_that_go_elsewhere(device: ptxemu.Device, body: str) -> None:
+    """They are named together with where they are, which is the other place of the finding; either branch may come first."""
+    seen = [finding for finding in found(device, program(body), 0, 0) if "names lane" in finding.message]
+    assert seen[0].message in ELSEWHERE[body] and seen[0].other is not None
+    assert seen[0].thread != seen[0].other.thread
+
+
+@pytest.mark.parametrize("body", COMES)
+def test_lanes_that_come_later(device: ptxemu.Device, body: str) -> None:
+    """By another branch, in the same order; those that exit need not come."""
+    assert [finding.message for finding in found(device, program(body), 0, 0)] == []
+
+
 def test_groups_of_lanes(device: ptxemu.Device) -> None:
     """Each half of a warp by itself, together and in branches; lanes that have exited; and those that a predicate leaves out."""
     together = HALVES.format(others="-65536") + each("%r3") + each("-1")

@@ -111,13 +111,23 @@ def bar_warp_sync(ctx: Context, op: Op) -> None:
 
 
 def tell_members(ctx: Context, op: Op) -> None:
-    """Tell the runtime which membermasks lanes give that execute an instruction together; one of all lanes cannot be wrong."""
+    """Tell the runtime which membermasks lanes give that execute an instruction together, but for all lanes with one of all."""
     members = membermask(op)
-    if members is not None and not meets_all(op):
+    if members is None:
+        return
+    bits = ctx.bits_of(ctx.mask_of(op))
+
+    def tell() -> list[str]:
         ctx.call(
-            "void", "pe_observe_members", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", ctx.bits_of(ctx.mask_of(op))),
+            "void", "pe_observe_members", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", bits),
             ("ptr", ctx.in_memory("i32", ctx.vector_of(members, B32))),
         )  # fmt: skip
+        return []
+
+    if meets_all(op):
+        ctx.when(ctx.scalar.icmp("ne", f"i{LANES}", bits, "-1"), tell, list, [], likely=False)
+    else:
+        tell()
 
 
 @effect("fence")
