@@ -11,7 +11,7 @@ from typing import Any
 from ptxemu.check.calls import CallChecker
 from ptxemu.check.declarations import Declarer
 from ptxemu.check.flow import HANDLERS, label
-from ptxemu.check.gates import Gates, gate_errors, special_register_errors
+from ptxemu.check.gates import Gates, gate_errors, gated_limits, special_register_errors
 from ptxemu.check.hints import instruction_hint
 from ptxemu.check.initialisers import Encoder
 from ptxemu.check.matching import match
@@ -365,6 +365,8 @@ class BodyChecker:
             source = self.diagnostics.source
             raise UnsupportedError(f"{source.where(ins.pos)}: {problem}") from None
         plan.remarks = self._remarks(plan, key)
+        if self.shared.gates is not None:
+            plan.limits = gated_limits(plan.row, plan.limits, self.shared.gates)
         self.shared.plans[key] = plan
         return plan
 

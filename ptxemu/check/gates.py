@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable
 from ptxemu.isa.special import GATES
 from ptxemu.isa.table import Row
 
+Limits = tuple[tuple[int, tuple[range, ...]], ...]
 Gates = tuple[tuple[int, int], int, str]
 """Version, number of the target and its suffix (``a`` or ``f``, mostly empty)."""
 
@@ -24,6 +25,12 @@ EXCLUSIVE: dict[str, tuple[Container[int], str]] = {
     "rubin": ((107,), "sm_107f"),
 }
 
+# Flags of rows whose immediates may have a last range of values from a version on, on some targets with a suffix.
+LAST_VALUES: dict[str, tuple[tuple[int, int], Container[int], str]] = {
+    "packed_last": ((8, 7), range(100, 1000), "af"),
+    "ultra_last": ((8, 8), (103, 107), "a"),
+}
+
 
 def gate_errors(row: Row, mods: dict[str, str], gates: Gates, given: Iterable[str] = ()) -> list[str]:
     """What the row, its modifiers and the optional operands ``given`` need that ``.version`` and ``.target`` do not give."""
@@ -37,6 +44,15 @@ def gate_errors(row: Row, mods: dict[str, str], gates: Gates, given: Iterable[st
     for name, ptx, sm in needs:
         errors += _lacks(name, ptx, sm, gates)
     return errors or _special(row, version, target, suffix)
+
+
+def gated_limits(row: Row, limits: Limits, gates: Gates) -> Limits:
+    """Of the values that immediates may have, those that ``.version`` and ``.target`` give."""
+    version, target, suffix = gates
+    for flag, (least, targets, suffixes) in LAST_VALUES.items():
+        if flag in row.flags and (version < least or target not in targets or suffix not in suffixes):
+            return tuple((index, allowed[:-1]) for index, allowed in limits)
+    return limits
 
 
 def special_register_errors(name: str, gates: Gates) -> list[str]:

@@ -119,6 +119,25 @@ def test_atom_gates() -> None:
             expect(lines, [False] * len(lines), strict=True, **least | {"target": f"sm_{target - 1}"})
 
 
+# ---------------------------------------------------------------- tensor maps
+
+REPLACED = "tensormap.replace.tile.{}.global.b1024.b32 [%a], {};"
+
+
+@pytest.mark.parametrize(
+    ("field", "version", "target", "most"),
+    [("swizzle_mode", "8.8", "sm_103a", 4), ("swizzle_mode", "9.5", "sm_107a", 4), ("swizzle_mode", "9.5", "sm_103f", 3),
+     ("swizzle_mode", "9.5", "sm_100a", 3), ("swizzle_mode", "8.3", "sm_90a", 3), ("swizzle_atomicity", "8.6", "sm_100a", 3),
+     ("swizzle_atomicity", "9.5", "sm_90a", -1), ("elemtype", "8.7", "sm_100a", 15), ("elemtype", "8.6", "sm_100a", 12),
+     ("elemtype", "9.5", "sm_90a", 12), ("elemtype", "8.8", "sm_120f", 15)],
+)  # fmt: skip
+def test_values_of_tensor_maps(field: str, version: str, target: str, most: int) -> None:
+    """In strict mode, as ptxas 13.5 has it."""
+    values = range(18)
+    lines = [REPLACED.format(field, value) for value in values]
+    expect(lines, [value <= most for value in values], strict=True, version=version, target=target)
+
+
 # ---------------------------------------------------------------- surfaces
 
 
