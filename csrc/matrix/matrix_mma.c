@@ -11,112 +11,17 @@
 #include <fenv.h>
 #include <math.h>
 #include "half.h"
-#include "matrix.h"
 #include "matrix_aligned.h"
-#include "matrix_vector.h"
+#include "matrix_tiles.h"
 
 #define MAX_A 2048 /* elements: m16n8k128 */
 #define MAX_B 1024
 #define MAX_C 256
 #define QUADS 4
 
-/* The registers of an operand. */
-typedef struct fragment {
-  uint8_t *slots;
-  const uint16_t *places;
-} fragment;
-
 enum { D, A, B, C };
 
 PE_INLINE fragment operand(const pe_mma_site *site, void *slots, int which) { return (fragment){slots, site->slots[which]}; }
-PE_INLINE void *register_at(fragment f, uint32_t i) { return f.slots + f.places[i] * PE_WARP_LANES * 4; }
-
-/* ---- elements to binary64 --------------------------------------------------------------------------------------------- */
-
-typedef struct columns {
-  u32x8 word[TILE_WORDS];
-} columns;
-
-/* The words of the 8 rows of a tile, with `halves` in the order 0 2 4 6 1 3 5 7 of rows. */
-PE_INLINE columns tile_columns_of(const uint32_t *tile, bool halves) {
-  u32x8 rows[4];
-  memcpy(rows, tile, sizeof rows);
-#define PAIR(X, Y, W) __builtin_shufflevector(X, Y, W, 8 + W, 4 + W, 12 + W, W, 8 + W, 4 + W, 12 + W)
-#define COLUMN(W)                                                                                                  \
-  halves ? __builtin_shufflevector(PAIR(rows[0], rows[1], W), PAIR(rows[2], rows[3], W), 0, 1, 8, 9, 2, 3, 10, 11) \
-         : __builtin_shufflevector(PAIR(rows[0], rows[1], W), PAIR(rows[2], rows[3], W), 0, 2, 1, 3, 8, 10, 9, 11)
-  return (columns){{COLUMN(0), COLUMN(1), COLUMN(2), COLUMN(3)}};
-#undef COLUMN
-#undef PAIR
-}
-
-PE_INLINE void *store_row(void *to, f32x8 x, bool floats) {
-  if (!floats)
-    store_doubles(to, x);
-  else
-    memcpy(to, &x, sizeof x);
-  return (uint8_t *)to + TILE * (floats ? sizeof(float) : sizeof(double));
-}
-
-#define WIDEN(NAME, BITS)                                                                                  \
-  for (uint32_t w = 0; w < TILE_WORDS; w++)                                                                \
-    for (uint32_t e = 0; e < 32; e += BITS) to = store_row(to, from_##NAME(columns.word[w] >> e), floats); \
-  break
-
-/* A tile as rows of 8 floats or doubles, one for each k. */
-PE_INLINE void widen(uint32_t type, columns columns, bool floats, void *to) {
-  switch (type) {
-    case PE_TYPE_F16: WIDEN(f16, 16);
-    case PE_TYPE_BF16: WIDEN(bf16, 16);
-    case PE_TYPE_TF32: WIDEN(tf32, 32);
-    case PE_TYPE_E4M3: WIDEN(e4m3, 8);
-    case PE_TYPE_E5M2: WIDEN(e5m2, 8);
-    case PE_TYPE_S8: WIDEN(s8, 8);
-    case PE_TYPE_U8: WIDEN(u8, 8);
-    case PE_TYPE_S4: WIDEN(s4, 4);
-    default: WIDEN(u4, 4);
-  }
-}
-
-PE_INLINE void widen_f64(const double *tile, bool halves, double *to) {
-  for (uint32_t i = 0; i < TILE; i++)
-    for (uint32_t w = 0; w < TILE_WORDS; w++) to[w * TILE + (halves ? i / 2 + i % 2 * 4 : i)] = tile[i * TILE_WORDS + w];
-}
-
-/* Elements in a tile's row. */
-static uint32_t tile_columns(uint32_t type) {
-  switch (type) {
-    case PE_TYPE_F16:
-    case PE_TYPE_BF16: return 8;
-    case PE_TYPE_TF32:
-    case PE_TYPE_F64: return 4;
-    case PE_TYPE_S4:
-    case PE_TYPE_U4: return 32;
-    default: return 16;
-  }
-}
-
-/* A, or B with `halves`, as blocks of k rows.  `rows` counts tiles. */
-PE_INLINE void read_tiles(uint32_t type, uint32_t rows, uint32_t k, bool halves, bool floats, fragment from, void *to) {
-  uint32_t columns = tile_columns(type), along = k / columns;
-  size_t size = columns * TILE * (floats ? sizeof(float) : sizeof(double));
-  for (uint32_t i = 0; i < rows; i++)
-    for (uint32_t j = 0; j < along; j++, to = (uint8_t *)to + size) {
-      const void *tile = register_at(from, halves ? pe_tile_b(i, j, along) : pe_tile_a(i, j, rows));
-      if (type == PE_TYPE_F64)
-        widen_f64(tile, halves, to);
-      else
-        widen(type, tile_columns_of(tile, halves), floats, to);
-    }
-}
-
-PE_FUSED static void read_doubles(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, double *to) {
-  read_tiles(type, rows, k, halves, false, from, to);
-}
-
-PE_FUSED static void read_floats(uint32_t type, uint32_t rows, uint32_t k, bool halves, fragment from, float *to) {
-  read_tiles(type, rows, k, halves, true, from, to);
-}
 
 /* ---- sparse A ----------------------------------------------------------------------------------------------------------- */
 
@@ -191,7 +96,7 @@ static void accumulate_rounded(const pe_mma_site *site, const double *a, const d
 /* ---- accumulators --------------------------------------------------------------------------------------------------------- */
 
 PE_INLINE void load_f16(double *to, const uint32_t *pairs) {
-  u32x8 words = {pairs[0], pairs[1], pairs[2], pairs[3], pairs[0] >> 16, pairs[1] >> 16, pairs[2] >> 16, pairs[3] >> 16};
+  u32x8 words = {pairs[0] << 16, pairs[1] << 16, pairs[2] << 16, pairs[3] << 16, pairs[0], pairs[1], pairs[2], pairs[3]};
   store_doubles(to, from_f16(words));
 }
 
@@ -241,7 +146,7 @@ PE_FUSED static void read_sums(uint32_t type, uint32_t tiles, fragment from, flo
     if (type == PE_TYPE_F16) {
       u32x4 pairs;
       memcpy(&pairs, (const uint32_t *)register_at(from, tile) + lane, sizeof pairs);
-      x = from_f16(JOINED(pairs, pairs >> 16));
+      x = from_f16(JOINED(pairs << 16, pairs));
     } else {
       f32x4 even, odd;
       memcpy(&even, (const float *)register_at(from, tile * 2) + lane, sizeof even);
@@ -372,7 +277,7 @@ PE_INLINE void halves_of(fragment from, uint32_t registers, float to[][PE_WARP_L
     u32x8 words;
     memcpy(&words, (const uint32_t *)register_at(from, i / PE_WARP_LANES) + i % PE_WARP_LANES, sizeof words);
     for (uint32_t high = 0; high < 2; high++) {
-      f32x8 values = from_f16(words >> 16 * high);
+      f32x8 values = from_f16(words << 16 * (1 - high));
       memcpy(&to[i / PE_WARP_LANES * 2 + high][i % PE_WARP_LANES], &values, sizeof values);
     }
   }

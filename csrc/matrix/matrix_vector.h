@@ -11,6 +11,8 @@
 typedef uint32_t u32x8 __attribute__((vector_size(32)));
 typedef int32_t i32x8 __attribute__((vector_size(32)));
 typedef float f32x8 __attribute__((vector_size(32)));
+typedef uint8_t u8x32 __attribute__((vector_size(32)));
+typedef uint16_t u16x16 __attribute__((vector_size(32)));
 typedef double f64x4 __attribute__((vector_size(32)));
 typedef uint64_t u64x4 __attribute__((vector_size(32)));
 typedef int64_t i64x4 __attribute__((vector_size(32)));
@@ -25,25 +27,34 @@ typedef float words4 __attribute__((vector_size(16), aligned(4)));
 #define HIGH(X) __builtin_shufflevector(X, X, 4, 5, 6, 7)
 #define JOINED(LOW, HIGH) __builtin_shufflevector(LOW, HIGH, 0, 1, 2, 3, 4, 5, 6, 7)
 
+PE_INLINE bool any(i32x8 mask) {
+  u64x4 words = (u64x4)mask;
+  return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
 /* ---- from elements ---- */
 
-/* A float of fewer bits, moved to the place of an f32's: its exponent is rebiased by the multiplication, which is exact for
- * subnormal numbers too.  From `special` on are infinity and NaN. */
-PE_INLINE f32x8 rebias(u32x8 sign, u32x8 magnitude, float scale, int32_t special) {
-  u32x8 bits = (u32x8)((f32x8)magnitude * scale);
-  return (f32x8)(bits | sign | ((u32x8)((i32x8)magnitude >= special) & 0x7f800000));
+/* A float of fewer bits, with its sign and those of its exponent and fraction where an f32 has the last ones: the multiplication
+ * rebiases the exponent, which is exact for subnormal numbers too. */
+PE_INLINE f32x8 rebias(i32x8 bits, float scale) { return (f32x8)bits * scale; }
+/* From `least` on are infinity and NaN. */
+PE_INLINE f32x8 with_specials(f32x8 x, float least) {
+  i32x8 special = ((i32x8)x & 0x7fffffff) >= (i32x8)((f32x8){0} + least);
+  return (f32x8)((i32x8)x | (special & 0x7f800000));
 }
 
-/* Elements in the low bits, with garbage above. An f32 holds all types but f64. */
-PE_INLINE f32x8 from_f16(u32x8 x) { return rebias((x & 0x8000) << 16, (x & 0x7fff) << 13, 0x1p112f, 0x7c00 << 13); }
-PE_INLINE f32x8 from_bf16(u32x8 x) { return (f32x8)(x << 16); }
+/* Elements in the high bits, with garbage below. An f32 holds all types but f64. Those that are finite, in half the time: */
+PE_INLINE f32x8 from_finite_f16(u32x8 x) { return rebias((i32x8)x >> 3 & (int32_t)0x8fffe000, 0x1p112f); }
+PE_INLINE f32x8 from_finite_e4m3(u32x8 x) { return rebias((i32x8)x >> 4 & (int32_t)0x87f00000, 0x1p120f); }
+PE_INLINE f32x8 from_finite_e5m2(u32x8 x) { return rebias((i32x8)x >> 3 & (int32_t)0x8fe00000, 0x1p112f); }
+
+PE_INLINE f32x8 from_f16(u32x8 x) { return with_specials(from_finite_f16(x), 0x1p16f); }
+PE_INLINE f32x8 from_bf16(u32x8 x) { return (f32x8)(x & 0xffff0000); }
 PE_INLINE f32x8 from_tf32(u32x8 x) { return (f32x8)(x & 0xffffe000); }
-PE_INLINE f32x8 from_e4m3(u32x8 x) { return rebias((x & 0x80) << 24, (x & 0x7f) << 20, 0x1p120f, 0x7f << 20); }
-PE_INLINE f32x8 from_e5m2(u32x8 x) { return from_f16((x & 0xff) << 8); }
-PE_INLINE f32x8 from_signed(u32x8 x, int bits) {
-  return __builtin_convertvector((i32x8)(x << (32 - bits)) >> (32 - bits), f32x8);
-}
-PE_INLINE f32x8 from_unsigned(u32x8 x, int bits) { return __builtin_convertvector((i32x8)(x & ((1u << bits) - 1)), f32x8); }
+PE_INLINE f32x8 from_e4m3(u32x8 x) { return with_specials(from_finite_e4m3(x), 480); }
+PE_INLINE f32x8 from_e5m2(u32x8 x) { return with_specials(from_finite_e5m2(x), 0x1p16f); }
+PE_INLINE f32x8 from_signed(u32x8 x, int bits) { return __builtin_convertvector((i32x8)x >> (32 - bits), f32x8); }
+PE_INLINE f32x8 from_unsigned(u32x8 x, int bits) { return __builtin_convertvector((i32x8)(x >> (32 - bits)), f32x8); }
 PE_INLINE f32x8 from_s8(u32x8 x) { return from_signed(x, 8); }
 PE_INLINE f32x8 from_u8(u32x8 x) { return from_unsigned(x, 8); }
 PE_INLINE f32x8 from_s4(u32x8 x) { return from_signed(x, 4); }

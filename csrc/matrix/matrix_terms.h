@@ -1,0 +1,156 @@
+/* matrix_terms.h: elements of multiplicands with their exponents, as tensor cores add their products.
+ *
+ * An exponent is coded in a byte, so that the largest one of 32 sums of two is found at once.
+ */
+#ifndef PTXEMU_MATRIX_TERMS_H
+#define PTXEMU_MATRIX_TERMS_H
+#include "matrix.h"
+#include "matrix_vector.h"
+
+#define NOTHING (-10000) /* the exponent of zero */
+#define TAME 30          /* of elements: exponents from -30 to 30 */
+#define CODE 90          /* of the exponent 0: zero's code and any other have a sum that is not above those of two others */
+
+#define MAX_TERMS 1024 /* of a multiplicand: m16n8k64 of 8 bits */
+
+/* The elements of a multiplicand in the order in which they are added. What is not `tame` has elements whose products floats may
+ * not hold. */
+typedef struct terms {
+  const float *values;
+  uint8_t codes[MAX_TERMS]; /* their exponents and CODE, or 0 for zero */
+  bool tame;
+  float own[MAX_TERMS];         /* values that stand in another order, or significands */
+  int32_t exponents[MAX_TERMS]; /* of what is not tame */
+} terms;
+
+PE_INLINE i32x8 choose(i32x8 mask, i32x8 yes, i32x8 no) { return (yes & mask) | (no & ~mask); }
+/* As loops, which compilers know to be one instruction. */
+PE_INLINE i32x8 larger(i32x8 x, i32x8 y) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
+  return x;
+}
+PE_INLINE u8x32 larger_bytes(u8x32 x, u8x32 y) {
+  for (int i = 0; i < 32; i++) x[i] = x[i] > y[i] ? x[i] : y[i];
+  return x;
+}
+PE_INLINE u8x32 smaller_bytes(u8x32 x, u8x32 y) {
+  for (int i = 0; i < 32; i++) x[i] = x[i] < y[i] ? x[i] : y[i];
+  return x;
+}
+PE_INLINE i32x8 absolute(i32x8 x) {
+  for (int i = 0; i < 8; i++) x[i] = x[i] < 0 ? -x[i] : x[i];
+  return x;
+}
+PE_INLINE i32x8 splat(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
+PE_INLINE f32x8 blend(i32x8 mask, f32x8 yes, f32x8 no) { return (f32x8)choose(mask, (i32x8)yes, (i32x8)no); }
+PE_INLINE f32x8 power(i32x8 exponent) { return (f32x8)((exponent + 127) << 23); }
+PE_INLINE i32x8 whole(f32x8 x) { return __builtin_convertvector(x, i32x8); } /* toward zero */
+PE_INLINE i32x8 special(f32x8 x) { return ((i32x8)x & 0x7f800000) == 0x7f800000; }
+
+PE_INLINE f32x8 load_floats(const float *from) {
+  f32x8 x;
+  memcpy(&x, from, sizeof x);
+  return x;
+}
+PE_INLINE i32x8 load_integers(const int32_t *from) {
+  i32x8 x;
+  memcpy(&x, from, sizeof x);
+  return x;
+}
+/* Of floats; a subnormal number of the type that they came from has the type's least exponent. */
+PE_INLINE i32x8 exponents_of(f32x8 x, int32_t least) {
+  i32x8 magnitude = (i32x8)x & 0x7fffffff;
+  return choose(magnitude == 0, splat(NOTHING), larger((magnitude >> 23) - 127, splat(least)));
+}
+
+static int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
+  switch (site->flags & PE_MMA_PAIRS ? PE_TYPE_F16 : type) { /* to which pairs are converted */
+    case PE_TYPE_F16:
+    case PE_TYPE_E5M2: return -14;
+    case PE_TYPE_E4M3: return -6;
+    default: return -126;
+  }
+}
+
+/* The first `pair` of every `2 * pair` elements of a block of k first, then the others. */
+PE_INLINE const float *order_pairs(uint32_t pair, uint32_t k, const float *from, float *to) {
+  for (uint32_t second = 0; second < 2; second++)
+    for (uint32_t x = second * pair; x < k; x += 2 * pair, to += pair * TILE)
+      memcpy(to, from + x * TILE, pair * TILE * sizeof *to);
+  return from + k * TILE;
+}
+
+/* With PE_MMA_PAIRS, of every four elements of those that A holds. */
+PE_INLINE void order_blocks(const pe_mma_site *site, uint32_t blocks, const float *from, float *to) {
+  for (uint32_t i = 0; i < blocks; i++, to += site->k * TILE)
+    if (site->flags & PE_MMA_SPARSE)
+      from = order_pairs(4, site->k, from, to);
+    else
+      from = order_pairs(2, site->k, from, to);
+}
+
+/* The biased exponents of four rows of 8 floats, one byte each. */
+PE_INLINE u8x32 exponent_bytes(const float *from) {
+  u32x8 first = (u32x8)load_floats(from) >> 23 & 0xff, second = (u32x8)load_floats(from + TILE) >> 15 & 0xff00;
+  u32x8 third = (u32x8)load_floats(from + 2 * TILE) >> 7 & 0xff0000,
+        fourth = (u32x8)load_floats(from + 3 * TILE) << 1 & 0xff000000;
+  u8x32 bytes = (u8x32)(first | second | third | fourth);
+  return __builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25,
+                                 29, /* lines of a matrix */
+                                 2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31);
+}
+
+/* Whether any of four rows of floats is subnormal. */
+PE_INLINE bool has_subnormals(const float *from) {
+  i32x8 found = {0};
+  for (int i = 0; i < 4; i++) found |= (((u32x8)load_floats(from + i * TILE) & 0x7fffffff) - 1) < 0x7fffff;
+  return any(found);
+}
+
+/* Whether all are tame; `wide`: they may be too small for that. */
+PE_INLINE bool make_codes(const float *from, uint32_t count, int32_t least, bool wide, uint8_t *to) {
+  u8x32 most = {0}, fewest = ~most;
+  bool subnormal = false;
+  for (uint32_t i = 0; i < count; i += 4 * TILE) {
+    u8x32 exponents = exponent_bytes(from + i), zero = (u8x32)(exponents == 0);
+    most = larger_bytes(most, exponents);
+    if (wide) {
+      fewest = smaller_bytes(fewest, exponents | zero);
+      subnormal = subnormal || has_subnormals(from + i);
+    }
+    u8x32 codes = (larger_bytes(exponents, (u8x32){0} + (uint8_t)(least + 127)) - (uint8_t)(127 - CODE)) & ~zero;
+    memcpy(to + i, &codes, sizeof codes);
+  }
+  return !subnormal && !any((i32x8)((most > 127 + TAME) | (fewest < 127 - TAME)));
+}
+
+/* Of so many blocks of rows. */
+PE_INLINE void make_terms(const pe_mma_site *site, uint32_t type, uint32_t blocks, const float *from, terms *to) {
+  int32_t least = least_exponent(site, type);
+  uint32_t count = blocks * site->k * TILE;
+  to->values = from;
+  if (site->flags & PE_MMA_PAIRS) {
+    order_blocks(site, blocks, from, to->own);
+    to->values = to->own;
+  }
+  to->tame = least < -TAME ? make_codes(to->values, count, least, true, to->codes)
+                           : make_codes(to->values, count, least, false, to->codes);
+}
+
+/* x * 2^-exponent; infinity and NaN stay what they are. */
+PE_INLINE f32x8 significands_of(f32x8 x, i32x8 exponent) {
+  i32x8 shift = choose(exponent == NOTHING, splat(0), -exponent), half = shift >> 1;
+  return x * power(half) * power(shift - half);
+}
+
+PE_INLINE void make_significands(int32_t least, uint32_t count, terms *of) {
+  for (uint32_t i = 0; i < count; i += TILE) {
+    i32x8 exponents = exponents_of(load_floats(of->values + i), least);
+    f32x8 x = significands_of(load_floats(of->values + i), exponents);
+    memcpy(of->exponents + i, &exponents, sizeof exponents);
+    memcpy(of->own + i, &x, sizeof x);
+  }
+  of->values = of->own;
+}
+
+#endif
