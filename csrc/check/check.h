@@ -14,11 +14,10 @@ enum { PE_CHECK_MEMORY = 1, PE_CHECK_RACE = 2, PE_CHECK_SYNC = 4, PE_CHECK_LEAK 
 typedef struct pe_check_kind {
   const char *name;
   uint32_t code;
-  const char *observed; /* what compiled code must tell for it: "", "members" ... "all" (ptxemu/ir/observed.py) */
 } pe_check_kind;
 const pe_check_kind *pe_check_kinds(uint32_t *count);
 
-/* What code must tell of its accesses that runs under a set of them. */
+/* What code must tell of its accesses that runs under a set of them: "", "members" ... (ptxemu/ir/observed.py). */
 const char *pe_checks_observed(uint32_t checks);
 
 /* The set of a list of names with commas between them; "all" are all of them. NULL, or the name that there is not, `size` bytes long. */

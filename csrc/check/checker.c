@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "fault.h"
 #include "launch.h"
+#include "surface_access.h"
 
 /* ---- findings ---- */
 
@@ -93,9 +94,33 @@ void pe_checker_counts(pe_checker *checker, pe_checked *out) {
 
 /* ---- the observer ---- */
 
+/* Where all may be that lanes access, as compiled code knows it (ptxemu/lower/core/telling.py). */
+static pe_range usual_range(const pe_checker *checker, const pe_warp *w, const pe_memory_event *e) {
+  bool blanks = checker->checks & PE_CHECK_INIT;
+  if (!w->ranges) return (pe_range){0};
+  if (e->space == PE_GLOBAL || e->space == PE_GENERIC) return *pe_range_of(w, e->pos);
+  if (e->space != PE_SHARED) return (pe_range){0};
+  pe_range kept = blanks ? *pe_shared_range(w) : (pe_range){w->shared_base, w->shared_size};
+  return (pe_range){kept.first - w->shared_base, kept.size};
+}
+
+/* Whether an access is of no interest but to `race`. */
+PE_WIDEST static bool is_usual(const pe_checker *checker, const pe_warp *w, const pe_memory_event *e) {
+  pe_range in = usual_range(checker, w, e);
+  uint64_t wild = 0, last = in.size - e->size, odd = e->align ? e->align - 1 : 0;
+  if (in.size < e->size) return false;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++)
+    wild |= ((e->address[i] - in.first > last) | (e->address[i] & odd)) & (0 - (uint64_t)(e->mask >> i & 1));
+  return !wild;
+}
+
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_checker *checker = context;
   uint32_t mask = event->mask;
+  if (is_usual(checker, w, event)) {
+    if (checker->checks & PE_CHECK_RACE) pe_race_access(checker, w, event, mask);
+    return mask;
+  }
   if (checker->checks & PE_CHECK_MEMORY) {
     pe_require_stack(); /* it takes locks */
     mask = pe_stray_access(checker, w, event);

@@ -4,33 +4,23 @@
 #include "check.h"
 
 static const pe_check_kind kinds[] = {
-  {"memory", PE_CHECK_MEMORY, "strays"}, {"sync", PE_CHECK_SYNC, "members"}, {"race", PE_CHECK_RACE, "stamps"},
-  {"leak", PE_CHECK_LEAK, ""},           {"init", PE_CHECK_INIT, "blanks"},
+  {"memory", PE_CHECK_MEMORY}, {"sync", PE_CHECK_SYNC}, {"race", PE_CHECK_RACE}, {"leak", PE_CHECK_LEAK}, {"init", PE_CHECK_INIT},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* From the least to the most. */
-static const char *const observed[] = {"", "members", "strays", "blanks", "stamps", "all"};
 
 const pe_check_kind *pe_check_kinds(uint32_t *count) {
   *count = KINDS;
   return kinds;
 }
 
-static uint32_t rank_of(const char *name) {
-  uint32_t rank = 0;
-  while (strcmp(observed[rank], name)) rank++;
-  return rank;
-}
-
 const char *pe_checks_observed(uint32_t checks) {
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < KINDS; i++)
-    if (checks & kinds[i].code && rank_of(kinds[i].observed) > most) most = rank_of(kinds[i].observed);
-  /* who leaves stamps does not tell of what others want to know */
-  bool others = checks & PE_CHECK_RACE && checks & (PE_CHECK_MEMORY | PE_CHECK_INIT);
-  return others ? "all" : observed[most];
+  bool stamps = checks & PE_CHECK_RACE;
+  if (checks & PE_CHECK_INIT) return stamps ? "blanks, stamps" : "blanks";
+  if (checks & PE_CHECK_MEMORY) return stamps ? "strays, stamps" : "strays";
+  if (stamps) return "stamps";
+  return checks & PE_CHECK_SYNC ? "members" : "";
 }
 
 static bool is_named(const char *name, const char *given, size_t size) {

@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.ir.observed import Observed
 from ptxemu.text.errors import InputError, shown
 from ptxemu.text.suggestions import closest
 
-if TYPE_CHECKING:
-    from ptxemu._runtime import CData
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A checker: its bit in the runtime, and which accesses compiled code must tell for it."""
-
-    code: int
-    observed: Observed
-
-
-def _kinds() -> Iterator[tuple[str, Kind]]:
+def _kinds() -> Iterator[tuple[str, int]]:
     count = ffi.new("uint32_t *")
     kinds = lib.pe_check_kinds(count)
     for kind in ffi.unpack(kinds, count[0]):
-        yield ffi.string(kind.name).decode(), Kind(kind.code, _observed(kind.observed))
-
-
-def _observed(name: CData) -> Observed:
-    return cast("Observed", ffi.string(name).decode())
+        yield ffi.string(kind.name).decode(), kind.code
 
 
 KINDS = dict(_kinds())
-NAMES = {kind.code: name for name, kind in KINDS.items()}
+"""The bit of each in the runtime."""
+NAMES = {code: name for name, code in KINDS.items()}
 ALL = "all"
 
 
@@ -54,9 +39,9 @@ def parse_checks(text: str | Iterable[str]) -> tuple[str, ...]:
 
 def codes_of(checks: Iterable[str]) -> int:
     """The set of checkers as the runtime knows it."""
-    return reduce(or_, (KINDS[name].code for name in checks), 0)
+    return reduce(or_, (KINDS[name] for name in checks), 0)
 
 
 def observed_of(checks: Iterable[str]) -> Observed:
     """Which accesses code tells of that runs under these checkers."""
-    return _observed(lib.pe_checks_observed(codes_of(checks)))
+    return cast("Observed", ffi.string(lib.pe_checks_observed(codes_of(checks))).decode())

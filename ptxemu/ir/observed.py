@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-Observed = Literal["", "members", "strays", "blanks", "stamps", "all"]
+Observed = Literal["", "members", "strays", "blanks", "stamps", "strays, stamps", "blanks, stamps", "all"]
 """From the least to the most: nothing; membermasks; and accesses of memory where their instruction has not been before; and all
 others of which an observer has not said that they are of no interest; or those with stamps that matter (csrc/check/stamp.h), and
-what orders accesses; or all accesses of memory, and that."""
+what orders accesses; or these and strays, or blanks; or all accesses of memory, and that."""
 
 
 def tells_accesses(observed: Observed) -> bool:
@@ -15,6 +15,21 @@ def tells_accesses(observed: Observed) -> bool:
     return observed not in ("", "members")
 
 
+def tells_blanks(observed: Observed) -> bool:
+    """Whether code tells of accesses of memory of which an observer has not said that they are of no interest."""
+    return observed.startswith("blanks")
+
+
+def tells_strays(observed: Observed) -> bool:
+    """The same, or of those where their instruction has not been before."""
+    return observed.startswith("strays") or tells_blanks(observed)
+
+
+def leaves_stamps(observed: Observed) -> bool:
+    """Whether code leaves stamps, and tells of accesses that find some that matter."""
+    return observed.endswith("stamps")
+
+
 def tells_order(observed: Observed) -> bool:
     """Whether code tells of what orders accesses, and runs warps and their accesses one by one."""
-    return observed in ("stamps", "all")
+    return leaves_stamps(observed) or observed == "all"

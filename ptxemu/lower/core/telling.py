@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_accesses, tells_order
+from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, pattern_test, stored_addresses
 from ptxemu.lower.core.context import Context
@@ -20,6 +21,7 @@ RANGE_BYTES = ffi.sizeof("pe_range")
 RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get ranges of their own
 
 Values: TypeAlias = Callable[[], str]
+Test: TypeAlias = Callable[[], str]  # an i1
 
 
 def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> None:
@@ -28,29 +30,36 @@ def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> None:
     ``values`` stores the elements that are going to be stored, one for each lane, and returns their address."""
     if not tells_accesses(ctx.unit.observed):
         return
-    known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
-    observed = ctx.unit.observed
-    blanks = observed == "blanks" and found.space not in CONSTANT
-    if known and not blanks and (not tells_order(observed) or found.space in CONSTANT):
+    tests = _tests(ctx, found)
+    if not tests:
         return
-    if observed == "stamps" and found.space in ("local", *CONSTANT):
-        return
+    passes = tests[0]() if len(tests) == 1 else ctx.when(tests[0](), lambda: [tests[1]()], lambda: ["false"], ["i1"], likely=True)[0]
     (bits,) = ctx.when(
-        _need_not_be_told(ctx, found), lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"],
-        likely=True,
+        passes, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True,
     )  # fmt: skip
     found.mask = ctx.mask_from_bits(bits)
 
 
-def _need_not_be_told(ctx: Context, found: Access) -> str:
-    """i1."""
+def _tests(ctx: Context, found: Access) -> list[Test]:
+    """What an access passes, one after the other, that need not be told. No test: it never need be."""
     observed = ctx.unit.observed
-    if observed == "all" or (observed == "blanks" and found.space == "local"):
-        return "false"
-    if observed != "stamps":
-        return _is_usual(ctx, found)
-    runs = _runs(ctx, found)
-    return "false" if runs is None else Stamping(ctx, found, runs).passes()
+    known = found.safe and (found.op not in ctx.trusted or found.space in WINDOWS)
+    constant = found.space in CONSTANT
+    if observed == "all":
+        return [] if known and constant else [_fails]
+    tests: list[Test] = []
+    if tells_blanks(observed) and not constant:
+        tests.append(_fails if found.space == "local" else partial(_is_usual, ctx, found))
+    elif tells_strays(observed) and not known:
+        tests.append(partial(_is_usual, ctx, found))
+    if leaves_stamps(observed) and not constant and found.space != "local":
+        runs = _runs(ctx, found)
+        tests.append(_fails if runs is None else Stamping(ctx, found, runs).passes)
+    return [_fails] if _fails in tests else tests
+
+
+def _fails() -> str:
+    return "false"
 
 
 def _told(ctx: Context, found: Access, values: Values) -> str:
@@ -135,7 +144,7 @@ def _is_usual(ctx: Context, found: Access) -> str:
     """i1: the whole access lies in the window of its space, or in the range that its worker keeps: of device memory, and of
     shared memory where blanks are told."""
     kept = _kept_range(ctx, found.op) if found.space in ("generic", "global") else None
-    if found.space == "shared" and ctx.unit.observed == "blanks":
+    if found.space == "shared" and tells_blanks(ctx.unit.observed):
         kept = _range_at(ctx, str(RANGE_BYTES * int(lib.PE_SHARED_RANGE)))
         kept.first = ctx.scalar.bin("sub", "i64", kept.first, ctx.field("shared_base"))
     if found.shape is not None:
