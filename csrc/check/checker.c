@@ -117,7 +117,8 @@ PE_WIDEST static bool is_usual(const pe_checker *checker, const pe_warp *w, cons
 static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *event) {
   pe_checker *checker = context;
   uint32_t mask = event->mask;
-  if (is_usual(checker, w, event)) {
+  bool others = checker->checks & (PE_CHECK_MEMORY | PE_CHECK_INIT);
+  if (!others || is_usual(checker, w, event)) {
     if (checker->checks & PE_CHECK_RACE) pe_race_access(checker, w, event, mask);
     return mask;
   }
@@ -201,6 +202,11 @@ static void barrier(void *context, const pe_warp *w, uint32_t pos, uint32_t id, 
   if (checker->checks & PE_CHECK_RACE) pe_race_barrier(checker, w, id, how);
 }
 
+static void left(void *context, const pe_warp *w) {
+  pe_require_stack();
+  pe_race_left(context, w);
+}
+
 static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
   pe_checker *checker = context;
   (void)pos;
@@ -252,6 +258,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   checker->observer = (pe_observer){
     .context = checker,
     .no_texels = 1,
+    .no_whole_warps = !(checks & PE_CHECK_RACE),
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = checks & PE_CHECK_RACE && !(checks & (PE_CHECK_MEMORY | PE_CHECK_INIT)) ? pattern : NULL,
@@ -260,6 +267,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .filled = filled,
     .freed = freed,
     .barrier = checks & (PE_CHECK_SYNC | PE_CHECK_RACE) ? barrier : NULL,
+    .left = checks & PE_CHECK_RACE ? left : NULL,
     .order = order,
     .members = checks & PE_CHECK_SYNC ? members : NULL,
     .block = block,

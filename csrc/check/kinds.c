@@ -4,11 +4,11 @@
 #include "check.h"
 
 static const pe_check_kind kinds[] = {
-  {"memory", PE_CHECK_MEMORY}, {"sync", PE_CHECK_SYNC}, {"race", PE_CHECK_RACE}, {"leak", PE_CHECK_LEAK}, {"init", PE_CHECK_INIT},
+  {"memory", PE_CHECK_MEMORY}, {"sync", PE_CHECK_SYNC}, {"race", PE_CHECK_RACE},
+  {"leak", PE_CHECK_LEAK},     {"init", PE_CHECK_INIT},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
-
 
 const pe_check_kind *pe_check_kinds(uint32_t *count) {
   *count = KINDS;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "order.h"
 #include "arena.h"
+#include "atomic.h"
 #include "bisect.h"
 #include "fault.h"
 #include "launch.h"
@@ -175,7 +176,7 @@ static void begin_period(pe_order *order, block *b) {
   pthread_mutex_lock(&order->mutex);
   pe_period *made = has_room(b) ? new_period(order) : NULL;
   if (made) {
-    b->periods[b->count] = order->next - 1;
+    b->periods[b->count] = b->latest = order->next - 1;
     *made = (pe_period){.block = b->number, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
     b->count++;
   }
@@ -188,7 +189,8 @@ static pe_stamp stamp_of(pe_order *order, block *b, uint32_t clock) {
   uint32_t period = clock / PE_PERIOD_CLOCKS;
   while (period >= b->count && !b->blind) begin_period(order, b);
   if (b->blind) return PE_STAMP_NEVER;
-  return (pe_stamp)b->periods[period] << PE_STAMP_PERIOD_AT | (pe_stamp)(clock % PE_PERIOD_CLOCKS) << PE_STAMP_CLOCK_AT;
+  uint32_t number = period == b->count - 1 ? b->latest : b->periods[period];
+  return (pe_stamp)number << PE_STAMP_PERIOD_AT | (pe_stamp)(clock % PE_PERIOD_CLOCKS) << PE_STAMP_CLOCK_AT;
 }
 
 bool pe_order_is_own(const block *b, pe_stamp before, uint32_t *clock) {
@@ -230,7 +232,6 @@ static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) 
   warp_state *s = &b->warp[warp];
   s->clock = s->known.clock[warp] = clock;
   b->stamping[warp].now = stamp_of(order, b, clock) | (pe_stamp)warp << PE_STAMP_WARP_AT;
-  tell_code(b, warp);
 }
 
 /* The clock goes on: what the warp has done is before it. */
@@ -241,6 +242,7 @@ static void begin_warp(pe_order *order, block *b, uint32_t warp) {
   memset(s, 0, offsetof(warp_state, fenced));
   memset(s->arrived, 0, sizeof s->arrived);
   set_clock(order, b, warp, 1);
+  tell_code(b, warp);
 }
 
 static block *new_block(pe_order *order) {
@@ -302,6 +304,7 @@ static void leave_together(pe_order *order, block *b, uint32_t warp) {
 
 void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
+  if (!s->unsettled) return;
   s->unsettled = false;
   if (s->leaves) {
     learn(&s->known, &s->leaves->known, b->warps);
@@ -310,19 +313,29 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   if (s->meets_grid) follow(s, __atomic_load_n(&order->time, __ATOMIC_RELAXED));
   s->leaves = NULL;
   s->meets_grid = false;
-  for (; s->reads; s->reads &= s->reads - 1) follow(s, released_at(order, s->word[__builtin_ctz(s->reads)]));
+  PE_FOR_LANES(i, s->reads) follow(s, __atomic_load_n(&order->released.numbers[s->word[i]], __ATOMIC_ACQUIRE));
+  s->reads = 0;
   tell_code(b, warp);
 }
 
-void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
+static void fence(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   tick(order, b, warp);
-  s->fenced = s->known;
+  memcpy(s->fenced.clock, s->known.clock, b->warps * sizeof *s->known.clock);
+  s->fenced.time = s->known.time;
   s->has_fenced = true;
   s->released = 0;
 }
 
-void pe_order_warp_sync(pe_order *order, block *b, uint32_t warp) { tick(order, b, warp); }
+void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
+  fence(order, b, warp);
+  tell_code(b, warp);
+}
+
+void pe_order_warp_sync(pe_order *order, block *b, uint32_t warp) {
+  tick(order, b, warp);
+  tell_code(b, warp);
+}
 
 /* ---- releases ---- */
 
@@ -406,7 +419,7 @@ static pe_meeting *meeting_of(block *b, uint32_t warp, uint32_t id, bool whole) 
 
 void pe_order_barrier(pe_order *order, block *b, uint32_t warp, uint32_t id, uint32_t how) {
   warp_state *s = &b->warp[warp];
-  pe_order_fence(order, b, warp);
+  fence(order, b, warp);
   s->unsettled = true;
   if (id == PE_BARRIER_GRID) {
     pe_order_release(order, b, warp);

@@ -56,7 +56,7 @@ typedef struct pe_order_warp {
   uint64_t released;          /* when that was released, or 0 */
   pe_knowledge known, fenced; /* now, and at the last fence */
   uint32_t arrived[PE_BARRIER_GRID + 1]; /* how often, at each barrier */
-  uint64_t word[PE_WARP_LANES];          /* of each of `reads` */
+  uint64_t word[PE_WARP_LANES];          /* of each of `reads`, where it is among the words of `released` */
 } pe_order_warp;
 
 typedef struct pe_order_block {
@@ -69,6 +69,7 @@ typedef struct pe_order_block {
   bool alone;        /* no other thread runs CTAs of the launch */
   uint32_t *periods; /* their numbers */
   uint32_t count, room;
+  uint32_t latest; /* the last of them */
   pe_meeting meetings[PE_BARRIER_GRID + 1][2];
   pe_copies copies[PE_MAX_WARPS];
   pe_order_warp warp[PE_MAX_WARPS];

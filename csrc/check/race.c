@@ -87,6 +87,10 @@ void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_
     pe_order_fence(&checker->race.order, b, w->warpid);
 }
 
+void pe_race_left(pe_checker *checker, const pe_warp *w) {
+  pe_order_settle(&checker->race.order, pe_order_block_of(w), w->warpid);
+}
+
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how) {
   pe_order_block *b = pe_order_block_of(w);
   if (b->blind || id > PE_BARRIER_GRID) return;

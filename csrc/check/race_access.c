@@ -67,7 +67,7 @@ static void keep_reads(const pe_race_use *u, uint32_t mask) {
     bool shared;
     if (!pe_race_locate(u->w, u->event, lane, u->event->size, &address, &shared)) continue;
     u->s->reads |= 1u << lane;
-    u->s->word[lane] = address & ~3ull;
+    u->s->word[lane] = (address - u->checker->race.writes.base) / 4;
   }
 }
 
@@ -83,8 +83,9 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
     mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;
   else if (passes_as_run(&u, mask))
     return;
-  if (u.harmless.strong && event->kind & PE_READ) keep_reads(&u, mask);
+  uint32_t lanes = mask;
   mask = pe_race_look_at_words(&u, mask);
+  if (u.harmless.strong && event->kind & PE_READ && !u.s->reads) keep_reads(&u, lanes);
   if (u.beside && !u.writes) {
     pe_race_visit(&u, mask, PE_LEAVE);
     atomic_thread_fence(memory_order_seq_cst);

@@ -74,7 +74,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
                              uint32_t order, uint32_t space) {
   pe_order_block *b = pe_order_block_of(w);
   pe_order_warp *s = &b->warp[w->warpid];
-  if (s->unsettled) pe_order_settle(&checker->race.order, b, w->warpid);
+  pe_order_settle(&checker->race.order, b, w->warpid);
   if (order & PE_RELEASE && !b->blind) pe_order_fence(&checker->race.order, b, w->warpid);
   if (b->blind) {
     atomic_fetch_add(&checker->race.lost, 1);

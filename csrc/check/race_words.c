@@ -1,6 +1,7 @@
 /* race_words.c: the checker `race` (race.c) word by word: lanes anywhere that have a whole word each, and then, with
  * questions to order.c, all in which something may be wrong. */
-#include "race_access.h"
+#include <string.h>
+#include "race_runs.h"
 #include "place.h"
 
 /* ---- lanes anywhere, some words each ---- */
@@ -12,76 +13,145 @@ typedef struct window {
   uint64_t first, size;
 } window;
 
-/* Whether all lanes have whole words in a window, and none of them in others; and where the first ones are among all words. */
-PE_INLINE bool are_words(const pe_memory_event *e, uint32_t mask, window in, const window *out, uint32_t count,
-                         uint64_t plus, uint64_t index[PE_WARP_LANES]) {
-  uint64_t last = in.size - e->size, wild = 0;
-  if (in.size < e->size) return false;
-  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
-    uint64_t a = e->address[i], bad = (a - in.first > last) | (a & 3);
-    for (uint32_t j = 0; j < count; j++) bad |= a - out[j].first < out[j].size;
-    wild |= bad & (0 - (uint64_t)(mask >> i & 1));
-    index[i] = (a + plus) / 4;
-  }
-  return !wild;
+/* Words of lanes, as places among all stamps: one word of each, or, of lanes that are not there, that of the first that is. */
+typedef struct words {
+  _Alignas(64) uint64_t index[PE_WARP_LANES], lane[PE_WARP_LANES];
+} words;
+
+PE_INLINE pe_stamps stamps_at(const uint64_t *first) { return *(const pe_stamps *)first; }
+
+PE_INLINE bool any(pe_stamps bits) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < PE_STAMPS; i++) all |= bits[i];
+  return all;
 }
 
-PE_WIDEST static bool are_shared_words(const pe_race_use *u, uint32_t mask, uint64_t index[PE_WARP_LANES]) {
+/* Whether all lanes have whole words in a window, and none of them in others. */
+PE_INLINE bool are_words(const pe_memory_event *e, uint32_t mask, window in, const window *out, uint32_t count,
+                         uint64_t plus, words *all) {
+  uint64_t lane = (uint64_t)__builtin_ctz(mask), first = e->address[lane], last = in.size - e->size;
+  pe_stamps wild = {0}, lanes = *(const pe_stamps *)pe_lanes_of_words[0].of;
+  if (in.size < e->size) return false;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i += PE_STAMPS, lanes += PE_STAMPS) {
+    pe_stamps there = 0 - (mask >> lanes & 1), a = first ^ ((stamps_at(e->address + i) ^ first) & there);
+    wild |= (pe_stamps)(a - in.first > last) | (a & 3);
+    for (uint32_t j = 0; j < count; j++) wild |= (pe_stamps)(a - out[j].first < out[j].size);
+    *(pe_stamps *)(all->index + i) = (a + plus) / 4;
+    *(pe_stamps *)(all->lane + i) = lane ^ ((lanes ^ lane) & there);
+  }
+  return !any(wild);
+}
+
+PE_WIDEST static bool are_shared_words(const pe_race_use *u, uint32_t mask, words *all) {
   uint64_t plus = u->w->shared_base - u->checker->race.writes.base;
-  return are_words(u->event, mask, (window){0, u->w->shared_size}, NULL, 0, plus, index);
+  return are_words(u->event, mask, (window){0, u->w->shared_size}, NULL, 0, plus, all);
 }
 
 /* The same in memory that all CTAs reach. */
-PE_WIDEST static bool are_global_words(const pe_race_use *u, uint32_t mask, uint64_t index[PE_WARP_LANES]) {
+PE_WIDEST static bool are_global_words(const pe_race_use *u, uint32_t mask, words *all) {
   const pe_warp *w = u->w;
   const window own[] = {{w->shared_base, w->shared_size},
                         {w->local_base, pe_product(w->local_size, PE_WARP_LANES)},
                         {w->const_base, w->const_size},
                         {w->param_base, w->param_size}};
   window arena = {w->arena_base, w->arena_size};
-  return are_words(u->event, mask, arena, own, sizeof own / sizeof *own, 0 - u->checker->race.writes.base, index);
+  return are_words(u->event, mask, arena, own, sizeof own / sizeof *own, 0 - u->checker->race.writes.base, all);
 }
 
-/* What a lane does at a word; whether nothing is wrong with it, and stamps are kept. */
-PE_INLINE bool passes_word(const pe_race_use *u, bool writes, pe_stamp *own, pe_stamp other, pe_stamp now) {
-  pe_stamp before = *own;
-  bool good = before && (!writes || pe_is_harmless(&u->harmless, before, now)) && pe_is_harmless(&u->harmless, other, now);
-  if (good && (writes || u->shared || !pe_stays(u->code, before))) *own = now;
-  return good;
+/* Stamps of the words: those that are there, those of accesses of the other kind, and those of this access. */
+typedef struct found {
+  _Alignas(64) pe_stamp own[PE_WARP_LANES], others[PE_WARP_LANES], now[PE_WARP_LANES];
+} found;
+
+/* Ones where a stamp matters to another. */
+PE_INLINE pe_stamps matter(const pe_harmless *h, pe_stamps before, pe_stamps now) {
+  return ~((pe_stamps)(before < h->floor) | (pe_stamps)((before ^ now) < PE_STAMP_LANE) |
+           (pe_stamps)(before - h->first < h->span) | (pe_stamps)((before & h->strong) != 0));
 }
 
-/* Look at the words of lanes: the lanes with whose words something may be wrong. */
-PE_INLINE uint32_t look(const pe_race_use *u, uint32_t mask, bool writes, const uint64_t index[PE_WARP_LANES]) {
-  const pe_race *race = &u->checker->race;
-  pe_stamp *own = writes ? race->writes.numbers : race->reads.numbers, now = u->stamp | PE_STAMP_BYTES;
-  const pe_stamp *others = writes ? race->reads.numbers : race->writes.numbers;
-  uint32_t rest = 0, words = (uint32_t)u->event->size / 4;
-  PE_FOR_LANES(lane, mask) {
-    bool good = true;
-    for (uint64_t at = index[lane], end = at + words; at < end; at++)
-      good &= passes_word(u, writes, own + at, others[at], now + lane * PE_STAMP_LANE);
-    rest |= (uint32_t)!good << lane;
+/* Ones where a read must leave its stamp. */
+PE_INLINE pe_stamps must_leave(const pe_stamping *s, pe_stamps before) {
+  return ~((pe_stamps)(before >= s->least) & (pe_stamps)(before - s->begin >= s->length) &
+           (pe_stamps)PE_STAMP_STAYS(before));
+}
+
+/* Whether nothing is wrong with any lane, and stamps are kept; and whether those that are there may stay. */
+PE_INLINE bool pass(const pe_race_use *u, const words *all, found *f, bool *stay) {
+  pe_stamps bad = {0}, left = {0};
+  uint64_t first = u->stamp | PE_STAMP_BYTES;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i += PE_STAMPS) {
+    pe_stamps now = first + stamps_at(all->lane + i) * PE_STAMP_LANE, own = stamps_at(f->own + i);
+    *(pe_stamps *)(f->now + i) = now;
+    bad |= (pe_stamps)(own == 0) | matter(&u->harmless, stamps_at(f->others + i), now);
+    if (u->writes)
+      bad |= matter(&u->harmless, own, now);
+    else
+      left |= must_leave(u->code, own);
   }
-  return rest;
+  *stay = !u->writes && !u->shared && !any(left);
+  return !any(bad);
 }
 
-PE_UNWATCHED static uint32_t look_as_reader(const pe_race_use *u, uint32_t mask, const uint64_t index[PE_WARP_LANES]) {
-  return look(u, mask, false, index);
+PE_INLINE void gather(const pe_stamp *from, const words *all, pe_stamp to[PE_WARP_LANES]) {
+#pragma GCC unroll 32
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) to[i] = from[all->index[i]];
 }
 
-PE_UNWATCHED static uint32_t look_as_writer(const pe_race_use *u, uint32_t mask, const uint64_t index[PE_WARP_LANES]) {
-  return look(u, mask, true, index);
+/* The lanes whose stamps are not those that they have left. */
+PE_INLINE uint32_t lost(const found *f) {
+  uint32_t lanes = 0;
+  if (!memcmp(f->own, f->now, sizeof f->own)) return 0;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) lanes |= (uint32_t)(f->own[i] != f->now[i]) << i;
+  return lanes;
+}
+
+/* Look at a word of each lane: the lanes with whose word something may be wrong. Lanes that write the word of one before them are
+ * among them. */
+PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask, const words *all, uint64_t word) {
+  const pe_race *race = &u->checker->race;
+  pe_stamp *own = (u->writes ? race->writes.numbers : race->reads.numbers) + word;
+  const pe_stamp *others = (u->writes ? race->reads.numbers : race->writes.numbers) + word;
+  found f;
+  bool stay;
+  gather(own, all, f.own);
+  gather(others, all, f.others);
+  if (!pass(u, all, &f, &stay)) return mask;
+  if (stay) return 0;
+#pragma GCC unroll 32
+  for (uint32_t i = PE_WARP_LANES; i-- > 0;) own[all->index[i]] = f.now[i];
+  if (!u->writes) return 0;
+  gather(own, all, f.own);
+  return lost(&f);
+}
+
+/* Whether all words are released already, at this time or a later one. */
+static bool is_released(const pe_race_use *u, const words *all) {
+  const uint64_t *time = u->checker->race.order.released.numbers;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
+    uint64_t at = all->index[i];
+    if (__atomic_load_n(&time[at], __ATOMIC_RELAXED) < u->release) return false;
+  }
+  return true;
+}
+
+static void keep_reads(pe_order_warp *s, uint32_t mask, const words *all) {
+  s->unsettled = true;
+  s->reads = mask;
+  memcpy(s->word, all->index, sizeof s->word);
 }
 
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   const pe_memory_event *e = u->event;
   bool shared = e->space == PE_SHARED;
-  uint64_t index[PE_WARP_LANES] = {0}, plus = shared ? u->w->shared_base : 0;
+  uint64_t plus = shared ? u->w->shared_base : 0;
+  uint32_t rest = 0;
+  words all = {0};
   if (u->shared != shared) pe_race_place(u, shared);
   if (!mask || e->size % 4 || e->size > MOST_BYTES) return mask;
-  if (!(shared ? are_shared_words(u, mask, index) : are_global_words(u, mask, index))) return mask;
-  uint32_t rest = u->writes ? look_as_writer(u, mask, index) : look_as_reader(u, mask, index);
-  if (!u->release) return rest;
+  if (!(shared ? are_shared_words(u, mask, &all) : are_global_words(u, mask, &all))) return mask;
+  for (uint64_t word = 0; word < e->size / 4; word++) rest |= look(u, mask, &all, word);
+  if (u->harmless.strong && e->kind & PE_READ) keep_reads(u->s, mask, &all);
+  if (!u->release || is_released(u, &all)) return rest;
   PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, e->address[lane] + plus);
   return rest;
 }

@@ -51,7 +51,7 @@ typedef struct pe_warp {
   uint32_t warps;       /* of the CTA */
   uint32_t warp_stride; /* bytes from one warp to the next */
   void **running;       /* where it says which warp runs */
-  uint32_t watched;     /* nonzero: somebody is to be told of barriers */
+  uint32_t watched;     /* PE_WATCH_...: somebody is to be told of barriers */
   uint64_t watch;       /* what its observer knows of the CTA */
   uint64_t ranges;      /* of an observed launch: address of its worker's pe_range[PE_RANGES] */
 } pe_warp;
@@ -59,6 +59,9 @@ typedef struct pe_warp {
 typedef void (*pe_kernel)(pe_warp *);
 
 /* Memory spaces of an access, as recorded in faults. */
+/* Which barriers somebody is to be told of: all, or those that not all lanes of a warp come to. */
+enum { PE_WATCH_ALL = 1, PE_WATCH_PARTS = 2 };
+
 enum { PE_GENERIC, PE_GLOBAL, PE_SHARED, PE_LOCAL, PE_CONST, PE_PARAM };
 
 /* Fault kinds. */
@@ -138,6 +141,8 @@ void pe_barrier_results(pe_warp *w, uint32_t *results);
 
 /* Tell the observer of lanes that arrive at a barrier, in code that runs all warps of a CTA and has its barriers itself. */
 void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask);
+/* The same of a warp that goes on behind one. */
+void pe_barrier_left(pe_warp *w);
 
 /* vprintf(format, args) for every lane of `mask`; generic addresses; result[i] is the C return value of lane i. */
 void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result);

@@ -38,6 +38,11 @@ static void fill_threads(pe_warp *w, const pe_config *config, uint32_t threads) 
 }
 
 /* What a warp sees that is the same for all CTAs of the place. */
+static uint32_t watched_of(const pe_observer *observer) {
+  if (!observer || !observer->barrier) return 0;
+  return observer->no_whole_warps ? PE_WATCH_PARTS : PE_WATCH_ALL;
+}
+
 static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
   const pe_config *config = &launch->config;
   uint64_t local_slot = pe_launch_windows_of_warps(launch) > 1 ? warpid : 0;
@@ -73,7 +78,7 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .warps = launch->warps,
           .warp_stride = sizeof *state,
           .running = (void **)&pe_self->running,
-          .watched = launch->observer && launch->observer->barrier,
+          .watched = watched_of(launch->observer),
           .ranges = launch->ranges ? (uint64_t)(uintptr_t)&launch->ranges[(size_t)pe_self->index * PE_ALL_RANGES] : 0,
         },
   };

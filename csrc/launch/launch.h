@@ -64,6 +64,11 @@ static inline void pe_tell_barrier(const pe_warp *w, uint32_t pos, uint32_t id, 
   if (observer && observer->barrier) observer->barrier(observer->context, w, pos, id, mask, how);
 }
 
+static inline void pe_tell_left(const pe_warp *w) {
+  const pe_observer *observer = w->launch->observer;
+  if (observer && observer->left) observer->left(observer->context, w);
+}
+
 /* The context given at launch (a pe_su_context), or NULL. */
 struct pe_su_context;
 struct pe_su_context *pe_launch_surfaces(const pe_warp *w);

@@ -71,8 +71,9 @@ enum { PE_BLANKS, PE_CONTENTS };
  * that is compiled for it. */
 typedef struct pe_observer {
   void *context;
-  uint32_t no_texels; /* nonzero: `memory` need not be told of texels */
-  uint32_t rows;      /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
+  uint32_t no_texels;      /* nonzero: `memory` need not be told of texels */
+  uint32_t no_whole_warps; /* nonzero: `barrier` need not be told where all lanes of a warp arrive */
+  uint32_t rows; /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
@@ -85,7 +86,8 @@ typedef struct pe_observer {
                  uint32_t with);                  /* by the host, in an allocation: PE_CONTENTS ... */
   void (*freed)(void *context, uint64_t address); /* what the host has allocated: soon */
   void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask,
-                  uint32_t how); /* lanes arrive */
+                  uint32_t how);                 /* lanes arrive */
+  void (*left)(void *context, const pe_warp *w); /* a warp goes on behind a barrier of a CTA that it has waited at as one */
   void (*order)(void *context, const pe_warp *w, uint32_t pos, uint32_t what,
                 uint32_t mask); /* PE_FENCE ..., if all is told */
   void (*members)(void *context, const pe_warp *w, uint32_t pos, uint32_t mask,

@@ -144,11 +144,12 @@ static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_s
   cta->runnable &= ~self;
   if (barrier->arrived >= barrier->expected) {
     complete(cta, barrier);
-    return;
+  } else {
+    if (!pe_launch_has_fibers(w->launch))
+      misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
+    pe_suspend(w);
   }
-  if (!pe_launch_has_fibers(w->launch))
-    misuse(w, pos, id, "the kernel was compiled as one that never waits (a bug in ptxemu)");
-  pe_suspend(w);
+  pe_tell_left(w);
 }
 
 /* What observers are told of an arrival. */
@@ -179,6 +180,8 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   wait_or_complete(w, pos, id, barrier);
   return state_of(w)->result;
 }
+
+void pe_barrier_left(pe_warp *w) { pe_tell_left(w); }
 
 void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
   pe_tell_barrier(w, pos, id, mask, PE_BARRIER_WHOLE);

@@ -160,6 +160,37 @@ def test_writes_of_the_same_value(device: ptxemu.Device, body: str) -> None:
     assert str(note).startswith("race note: ") and device.checks.to_json()["notes"] == [note.to_json()]
 
 
+ROW = "shr.u32 %r5, %r1, 4; and.b32 %r6, %r1, 15; shl.b32 %r6, %r6, 2;"  # of 16 threads
+OF_ROWS = (
+    f"ld.global.u32 %r4, [%rd3]; {ROW} mad.lo.u32 %r3, %r5, %r4, %r6; add.u64 %rd4, %rd1, 0; cvt.u64.u32 %rd5, %r3;"
+    "add.u64 %rd4, %rd4, %rd5; bar.sync 0; ld.shared.u32 %r7, [s+508]; {access}"
+)
+"""Rows as far apart as the launch says."""
+
+
+@pytest.mark.parametrize("space", ["shared", "global"])
+@pytest.mark.parametrize(("distance", "others"), {64: {}, 0: {16: 0, 31: 15}, 32: {16: 8, 23: 15}, 60: {16: 15}, 68: {}}.items())
+def test_writes_of_rows(space: str, distance: int, others: dict[int, int]) -> None:
+    with ptxemu.Device(memory="64 MiB", check="race", workers=1) as device:
+        y = device.to_device(np.array([distance], np.uint32), "y")
+        address = "%r3" if space == "shared" else "%rd4"
+        text = program(OF_ROWS.format(access=f"st.{space}.u32 [{address}], %r1; bar.sync 0;" * 2), SHARED)
+        seen = found(device, text, device.empty(64, np.uint32, "x"), y)
+        assert len(seen) == (2 if others else 0)
+        for finding in seen:
+            assert finding.thread == (min(others), 0, 0) and finding.other is not None
+            assert finding.other.thread == (others[min(others)], 0, 0) and finding.count == max(others) - min(others) + 1
+
+
+@pytest.mark.parametrize("distance", [64, 0, 4])
+def test_reads_of_rows(device: ptxemu.Device, distance: int) -> None:
+    y = device.to_device(np.array([distance], np.uint32), "y")
+    text = program(OF_ROWS.format(access=f"{OWN} bar.sync 0; mad.lo.u32 %r3, %r5, %r4, %r6; ld.shared.u32 %r7, [%r3]"), SHARED)
+    assert found(device, text, device.empty(64, np.uint32, "x"), y) == []
+    late = program(OF_ROWS.format(access=f"{OWN} mad.lo.u32 %r3, %r5, %r4, %r6; ld.shared.u32 %r7, [%r3]"), SHARED)
+    assert bool(found(device, late, device.empty(64, np.uint32, "x"), y)) == (distance != 64)
+
+
 def test_launches_are_in_an_order(device: ptxemu.Device) -> None:
     x = device.empty(64, np.uint32, "x")
     assert device.checks is not None

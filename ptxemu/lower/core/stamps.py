@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
+from typing import TypeAlias
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs
 from ptxemu.ir.block_shape import LANES
 from ptxemu.lower.core.access import Access, Range, pattern_test
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.runs import as_expected, first_addresses
 
 WORD_BYTES = 4
 MOST_WORDS = 64  # whose stamps are compared by compiled code
@@ -27,10 +30,15 @@ STRONG = 1 << (lib.PE_SITE_BITS + 1)
 POSITION_HASH = 0x9E3779B1  # 2**32 / the golden ratio: neighbouring positions get numbers far apart
 
 
+Table: TypeAlias = dict[str, str]
+
+
 @dataclass(slots=True)
 class _Group:
-    """Words side by side, from an offset on: ``each`` of one lane after another from ``lane`` on, or all of that lane."""
+    """Words side by side, from an offset off an address on: ``each`` of one lane after another from ``lane`` on, or all of
+    that lane."""
 
+    start: str
     offset: int
     words: int
     lane: int
@@ -47,11 +55,11 @@ class Stamping:
     def __init__(self, ctx: Context, found: Access, runs: Runs) -> None:
         self.ctx = ctx
         self.found = found
+        self.runs = runs
         self.writes = bool(found.kind & lib.PE_WRITE)
         self.shared = found.space == "shared"
-        assert found.shape is not None
-        self.one = found.shape.uniform
-        self.groups = list(self._groups(runs))
+        self.one = found.shape is not None and found.shape.uniform
+        self.groups = list(self._groups())
         state = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
         state = ctx.once("stamping.offset", f"zext i32 {state} to i64")
         self.state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {state}")
@@ -62,37 +70,54 @@ class Stamping:
             return "false"
         return self._when(self._fits(), self._own)
 
-    def _groups(self, runs: Runs) -> Sequence[_Group]:
-        size, offsets = self.found.size, self.found.shape.offsets  # type: ignore[union-attr]
-        if self.found.space not in ("shared", "global") or self.found.strong or (self.writes and not runs.step and not self.one):
+    def _groups(self) -> Sequence[_Group]:
+        found, runs = self.found, self.runs
+        if found.space not in ("shared", "global") or found.strong or (self.writes and not runs.step and not self.one):
             return []
+        if found.shape is None:
+            places = [(start, 0) for start in first_addresses(self.ctx, found, runs)]
+        else:
+            places = [(found.base, found.shape.offsets[lane]) for lane in runs.firsts]
         if self.one:
-            return [_Group(offsets[0], size // WORD_BYTES, 0, 0)]
-        width, each = (runs.width, size // WORD_BYTES) if runs.step else (1, 0)
-        return [
-            _Group(offsets[lane], width * size // WORD_BYTES, lane, each)
-            for lane in runs.firsts
-            if self.writes or offsets[lane : lane + 1] != offsets[lane + runs.width : lane + runs.width + 1]
+            return [_Group(*places[0], found.size // WORD_BYTES, 0, 0)]
+        width, each = (runs.width, found.size // WORD_BYTES) if runs.step else (1, 0)
+        groups = [
+            _Group(*place, width * found.size // WORD_BYTES, lane, each)
+            for lane, place, after in zip(runs.firsts, places, [*places[1:], None], strict=True)
+            if self.writes or place != after
         ]
+        return [] if self.writes and any(_overlap(*pair) for pair in combinations(groups, 2)) else groups
 
     # ---------------------------------------------------------------- steps
 
     def _fits(self) -> str:
         """i1: all words are in memory, by lanes that are all there, and the instruction has a number."""
-        ctx, bits = self.ctx, self.ctx.bits_of(self.found.mask)
-        if not self.one:
+        ctx, found, bits = self.ctx, self.found, self.ctx.bits_of(self.found.mask)
+        if found.shape is None:
+            there = self._as_expected()
+        elif not self.one:
             there = ctx.scalar.icmp("eq", f"i{LANES}", bits, "-1")
         elif self.writes:
             there = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.intrinsic("ctpop", f"i{LANES}", bits), "1")
         else:
             there = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
-        number = self._pointer(self._state("sites"), WORD_BYTES * _site(self.found.op.pos))
-        known = ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {number}, align 4"), str(self.found.op.pos + 1))
+        number = self._pointer(self._state("sites"), WORD_BYTES * _site(found.op.pos))
+        known = ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {number}, align 4"), str(found.op.pos + 1))
         fits = ctx.scalar.bin("and", "i1", there, known)
-        if self.found.safe:
+        if found.safe or found.shape is None:
             return fits
         whole = None if self.shared else Range(ctx.field("arena_base"), ctx.field("arena_size"))
-        return ctx.scalar.bin("and", "i1", fits, pattern_test(ctx, self.found.span, whole))
+        return ctx.scalar.bin("and", "i1", fits, pattern_test(ctx, found.span, whole))
+
+    def _as_expected(self) -> str:
+        """i1: varying addresses form the runs; those of writes have no word in common."""
+        scalar, starts = self.ctx.scalar, [group.start for group in self.groups]
+        good = as_expected(self.ctx, self.found, self.runs, starts)
+        reach = self.groups[0].words * WORD_BYTES
+        for one, other in combinations(starts, 2) if self.writes else ():
+            distance = scalar.bin("add", "i64", scalar.bin("sub", "i64", one, other), str(reach - 1))
+            good = scalar.bin("and", "i1", good, scalar.icmp("uge", "i64", distance, str(2 * reach - 1)))
+        return good
 
     def _own(self) -> str:
         """Leave the stamps of the access where they may be left."""
@@ -123,7 +148,7 @@ class Stamping:
 
     # ---------------------------------------------------------------- numbers
 
-    def _harmless(self, table: str, kept: bool = False) -> str:
+    def _harmless(self, table: Table, kept: bool = False) -> str:
         """i1: of the stamps in a table none matters, nor is none kept if ``kept`` is set."""
         return self._all(self._all_of(group, self._at(table, group), kept) for group in self.groups)
 
@@ -187,15 +212,16 @@ class Stamping:
         pointer = self._pointer(self.state, FIELDS[field].offset)
         return self.ctx.inst(f"load i64, ptr {pointer}, align 8")
 
-    def _table(self, name: str) -> str:
-        """Where the stamps of the access are, of which there are 8 bytes for 4."""
-        scalar, base = self.ctx.scalar, self.found.base
-        if self.shared:
-            base = scalar.bin("add", "i64", base, self.ctx.field("shared_base"))
-        return scalar.bin("add", "i64", self._state(name), scalar.bin("shl", "i64", base, "1"))
+    def _table(self, name: str) -> Table:
+        """Where the stamps of addresses are that groups start at, of which there are 8 bytes for 4."""
+        scalar, table = self.ctx.scalar, {}
+        for start in {group.start: None for group in self.groups}:
+            base = scalar.bin("add", "i64", start, self.ctx.field("shared_base")) if self.shared else start
+            table[start] = scalar.bin("add", "i64", self._state(name), scalar.bin("shl", "i64", base, "1"))
+        return table
 
-    def _at(self, table: str, group: _Group, word: int = 0) -> str:
-        return self._pointer(table, 2 * (group.offset + WORD_BYTES * word))
+    def _at(self, table: Table, group: _Group, word: int = 0) -> str:
+        return self._pointer(table[group.start], 2 * (group.offset + WORD_BYTES * word))
 
     def _pointer(self, start: str, offset: int) -> str:
         return self.ctx.inst(f"inttoptr i64 {self.ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
@@ -217,6 +243,11 @@ class Stamping:
 
     def _when(self, condition: str, then: Callable[[], str]) -> str:
         return self.ctx.when(condition, lambda: [then()], lambda: ["false"], ["i1"], likely=True)[0]
+
+
+def _overlap(one: _Group, other: _Group) -> bool:
+    """Whether groups off one address have words in common."""
+    return one.start == other.start and abs(one.offset - other.offset) < one.words * WORD_BYTES
 
 
 def _site(pos: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tell
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, pattern_test, stored_addresses
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.runs import expected
 from ptxemu.lower.core.stamps import POSITION_HASH, Stamping
 
 RELEASING = {"release", "acq_rel", "sc"}
@@ -33,11 +34,18 @@ def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> None:
     tests = _tests(ctx, found)
     if not tests:
         return
-    passes = tests[0]() if len(tests) == 1 else ctx.when(tests[0](), lambda: [tests[1]()], lambda: ["false"], ["i1"], likely=True)[0]
     (bits,) = ctx.when(
-        passes, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True,
+        _passes(ctx, tests), lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True,
     )  # fmt: skip
     found.mask = ctx.mask_from_bits(bits)
+
+
+def _passes(ctx: Context, tests: Sequence[Test]) -> str:
+    """i1."""
+    first, *others = tests
+    if not others:
+        return first()
+    return ctx.when(first(), lambda: [_passes(ctx, others)], lambda: ["false"], ["i1"], likely=True)[0]
 
 
 def _tests(ctx: Context, found: Access) -> list[Test]:
@@ -53,7 +61,7 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
     elif tells_strays(observed) and not known:
         tests.append(partial(_is_usual, ctx, found))
     if leaves_stamps(observed) and not constant and found.space != "local":
-        runs = _runs(ctx, found)
+        runs = _runs(ctx, found) or _expected_runs(ctx, found)
         tests.append(_fails if runs is None else Stamping(ctx, found, runs).passes)
     return [_fails] if _fails in tests else tests
 
@@ -104,6 +112,11 @@ def _runs(ctx: Context, found: Access) -> Runs | None:
     if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
         return None
     return runs_of(found.shape.offsets, found.size)
+
+
+def _expected_runs(ctx: Context, found: Access) -> Runs | None:
+    """Those that varying addresses are expected to form."""
+    return expected(ctx, found) if found.shape is None and found.bytes in WHOLE_WORDS else None
 
 
 def _told_kind(found: Access) -> int:

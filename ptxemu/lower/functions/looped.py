@@ -17,13 +17,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ptxemu._runtime import lib
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.strides import strided
 from ptxemu.analysis.survivors import Point, Survivor, Survivors
 from ptxemu.analysis.uniformity import Uniformity
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.convergence import is_grid_barrier
 from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Graph
+from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import Imm, Op, Reg
 from ptxemu.lower.core.context import MASK, Context
 from ptxemu.lower.core.layout import KernelLayout
@@ -225,6 +228,8 @@ class LoopedBuilder(FunctionBuilder):
         self._give_way(op, len(self.resumed) + 1)
         ctx.forget()
         ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[self.mask_home[block]]}, align 64")
+        if tells_order(ctx.unit.observed):
+            ctx.call("void", "pe_barrier_left", ("ptr", "%w"))
 
     def _again(self, latch: Block) -> None:
         """Go round again, after some trips only when all other warps have had their turn."""
@@ -263,8 +268,10 @@ class LoopedBuilder(FunctionBuilder):
         """Where somebody watches barriers, say who arrives."""
         ctx, number = self.ctx, op["a"]
         assert isinstance(number, Imm)
-        watched = ctx.scalar.icmp("ne", "i32", ctx.field("watched"), "0")
         mask = ctx.bits_of(ctx.active)
+        whole = ctx.scalar.icmp("eq", f"i{LANES}", mask, "-1")
+        told = ctx.inst(f"select i1 {whole}, i32 {lib.PE_WATCH_ALL}, i32 {lib.PE_WATCH_ALL | lib.PE_WATCH_PARTS}")
+        watched = ctx.scalar.icmp("ne", "i32", ctx.scalar.bin("and", "i32", ctx.field("watched"), told), "0")
 
         def tell() -> list[str]:
             ctx.call(

@@ -29,6 +29,7 @@ from ptxemu.lower.core.access import (
 from ptxemu.lower.core.context import Context, Pairs
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
+from ptxemu.lower.core.runs import as_expected, expected, first_addresses
 from ptxemu.lower.core.telling import admit, tell_release
 from ptxemu.lower.memory import ahead, consecutive, pairs, runs, windows
 
@@ -106,14 +107,14 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         host = tested_lanes(ctx, found, rare)
         return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
 
-    expected = runs.expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
+    formed = expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
     if ctx.checking and not found.safe:
         values = lanes()
-    elif expected is not None:
-        starts = runs.first_addresses(ctx, found, expected)
-        ready = runs.as_expected(ctx, found, expected, starts)
-        in_runs = partial(runs.through, ctx, found, starts, partial(runs.load, ctx, bits, count, expected))
+    elif formed is not None:
+        starts = first_addresses(ctx, found, formed)
+        ready = as_expected(ctx, found, formed, starts)
+        in_runs = partial(runs.through, ctx, found, starts, partial(runs.load, ctx, bits, count, formed))
         values = ctx.when(ready, in_runs, partial(lanes, rare=False), types, likely=True)
     elif whole is None:
         values = lanes(rare=found.space == "local" and found.safe)
@@ -289,8 +290,8 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
         lanes(rare=found.space == "local" and found.safe)
     elif found.shape is None:
         assert formed is not None
-        starts = runs.first_addresses(ctx, found, formed)
-        ready = runs.as_expected(ctx, found, formed, starts)
+        starts = first_addresses(ctx, found, formed)
+        ready = as_expected(ctx, found, formed, starts)
         whole = partial(runs.through, ctx, found, starts, partial(in_runs, formed))
         ctx.when(ready, whole, partial(lanes, rare=False), [], likely=True)
     elif ready := _ready(ctx, found, all_or_none and not in_window):
@@ -303,7 +304,7 @@ def _stored_runs(ctx: Context, found: Access, kind: ScalarType, count: int) -> R
     """The runs of a store by vector instructions."""
     if found.space == "local" or kind.bits > 64:
         return None
-    formed = runs.expected(ctx, found) if found.shape is None else runs_of(found.shape.offsets, kind.bytes * count)
+    formed = expected(ctx, found) if found.shape is None else runs_of(found.shape.offsets, kind.bytes * count)
     return formed if formed is not None and formed.step else None
 
 

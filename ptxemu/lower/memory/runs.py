@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from ptxemu.analysis.runs import Runs
-from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Reg
-from ptxemu.ir.types import B64
-from ptxemu.lower.core.access import Access, Span, host_pointer, pattern_test
-from ptxemu.lower.core.context import WORD, Context
-from ptxemu.lower.core.literals import offsets_literal
+from ptxemu.lower.core.access import Access, host_pointer
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.memory import consecutive
 
 
@@ -20,50 +15,6 @@ def pattern_pointers(ctx: Context, found: Access, runs: Runs) -> list[str]:
     """Where the runs of a pattern begin, in the host."""
     assert found.shape is not None
     return [host_pointer(ctx, found, found.shape.offsets[first]) for first in runs.firsts]
-
-
-def expected(ctx: Context, found: Access) -> Runs | None:
-    """The runs that varying addresses are expected to form."""
-    if found.space == "local" or found.strong or found.safe or ctx.checking:
-        return None
-    return ctx.runs(found.address, found.size)
-
-
-def _base(ctx: Context, found: Access) -> tuple[str, str, int]:
-    """Varying addresses as lanes plus a constant, and a key for what accesses off the same lanes share."""
-    base = found.address.base
-    if isinstance(base, Reg) and base.type.bits == B64.bits:
-        return f"{id(base)}", ctx.vector_of(base, B64), found.address.offset
-    return found.base, found.base, 0
-
-
-def first_addresses(ctx: Context, found: Access, runs: Runs) -> list[str]:
-    """Of varying addresses, those of the first lane of each group, as scalars."""
-    key, lanes, offset = _base(ctx, found)
-    places = (f"extractelement {WORD} {lanes}, i64 {first}" for first in runs.firsts)
-    starts = [ctx.kept(f"{place} of {key}", partial(ctx.inst, place)) for place in places]
-    return [ctx.scalar.bin("add", "i64", start, str(offset)) if offset else start for start in starts]
-
-
-def as_expected(ctx: Context, found: Access, runs: Runs, starts: list[str]) -> str:
-    """i1: varying addresses form the runs, in range, and every lane is on."""
-    key, lanes, _ = _base(ctx, found)
-    same = ctx.kept(f"{runs} of {key}", lambda: _in_step(ctx, lanes, runs))
-    good = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.bin("and", f"i{LANES}", same, ctx.bits_of(found.mask)), "-1")
-    group = Shape(tuple(lane % runs.width * runs.step for lane in range(LANES)))
-    for start in starts:
-        inside = pattern_test(ctx, Span(found.space, start, group, found.size))
-        good = ctx.scalar.bin("and", "i1", good, inside)
-    return good
-
-
-def _in_step(ctx: Context, addresses: str, runs: Runs) -> str:
-    """i32: the lanes whose address is as far from that of the first one of their group as it is to be."""
-    firsts = ", ".join(f"i32 {lane // runs.width * runs.width}" for lane in range(LANES))
-    bases = ctx.inst(f"shufflevector {WORD} {addresses}, {WORD} poison, <{LANES} x i32> <{firsts}>")
-    steps = offsets_literal(tuple(lane % runs.width * runs.step for lane in range(LANES)), "i64")
-    wanted = ctx.vector.bin("add", "i64", bases, steps) if runs.step else bases
-    return ctx.bits_of(ctx.vector.icmp("eq", "i64", addresses, wanted))
 
 
 def through(ctx: Context, found: Access, starts: list[str], access: Callable[[list[str]], list[str]]) -> list[str]:
