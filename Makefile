@@ -56,7 +56,7 @@ SAMPLED := tests/isa/test_isa.py tests/isa/test_other_ways.py tests/front/test_p
 
 # What is right, under all checkers.
 SILENT := tests/kernels/test_corpus.py tests/kernels/test_modules.py tests/kernels/test_modules_async.py \
-	tests/memory/test_corpus_atomics.py tests/memory/test_litmus.py
+	tests/memory/test_corpus_atomics.py tests/memory/test_litmus.py tests/surfaces/test_corpus_surfaces.py
 
 fuzz: $(READY)
 	$(BIN)/pytest -n auto --hypothesis-profile=fuzz tests/fuzz/test_fuzz.py

@@ -11,7 +11,7 @@ bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, u
     *address += w->shared_base;
     return pe_within(e->address[lane], size, w->shared_size);
   }
-  if (e->space != PE_GENERIC && e->space != PE_GLOBAL) return false;
+  if (!pe_race_reached(e->space)) return false;
   if (*address - w->shared_base < w->shared_size) return *shared = true;
   bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
                  *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;

@@ -66,7 +66,7 @@ PE_INLINE pe_stamp *pe_race_other_stamps(const pe_race_use *u, uint64_t word) {
 }
 
 static inline bool pe_race_reached(uint32_t space) {
-  return space == PE_SHARED || space == PE_GLOBAL || space == PE_GENERIC;
+  return space == PE_SHARED || space == PE_GLOBAL || space == PE_GENERIC || space == PE_TEXEL;
 }
 
 /* Begin to look at an access; false: that cannot be. */

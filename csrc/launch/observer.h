@@ -42,7 +42,8 @@ typedef struct pe_memory_event {
   uint32_t align; /* what the instruction asks of addresses */
   uint64_t size;
   const uint64_t *address;
-  const void *values; /* of a store of one element for each lane: 32 of them; or NULL */
+  const void *values;  /* of a store of one element for each lane: 32 of them; or NULL */
+  const void *surface; /* the pe_surface_desc of texels, which lie in it one after another; or NULL */
 } pe_memory_event;
 
 /* An access whose addresses are a base plus constant offsets, of 64 bits or, if `narrow` is set, of 32.  Lanes go in groups of `width`,

@@ -66,15 +66,28 @@ static inline bool pe_observed(const pe_warp *w) { return w->launch->observer &&
 /* Whether that includes accesses of texels. */
 static inline bool pe_texels_observed(const pe_warp *w) { return pe_observed(w) && !w->launch->observer->no_texels; }
 
-/* Tell the observer of a launch of an access that is going to happen.  The lanes that go on. */
-static inline uint32_t pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
-                               uint64_t size) {
+/* Tell the observer of a launch of an access that is going to happen, of texels of a surface, or of memory if that is NULL.  The lanes
+ * that go on. */
+static inline uint32_t pe_tell_texels(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
+                                      uint64_t size, const void *surface) {
   if (!mask || !pe_observed(w)) return mask;
   const pe_observer *observer = w->launch->observer;
-  pe_memory_event event = {
-    access->pos,   access->kind & PE_UPDATE, access->kind & ~PE_UPDATE, access->space, mask, access->align, size, address,
-    access->values};
+  pe_memory_event event = {access->pos,
+                           access->kind & PE_UPDATE,
+                           access->kind & ~PE_UPDATE,
+                           access->space,
+                           mask,
+                           access->align,
+                           size,
+                           address,
+                           access->values,
+                           surface};
   return observer->memory(observer->context, w, &event) & mask;
+}
+
+static inline uint32_t pe_tell(const pe_warp *w, const pe_access *access, uint32_t mask, const uint64_t *address,
+                               uint64_t size) {
+  return pe_tell_texels(w, access, mask, address, size, NULL);
 }
 
 /* The same of one lane: whether it goes on. */

@@ -128,11 +128,29 @@ PE_INLINE void store_lanes(const job *j, const run *r) {
 #undef MOVE
 }
 
-PE_INLINE void format_lanes(const job *j, const run *r) {
+enum { MOST_TEXEL_BYTES = 16 };
+
+/* Lane i's texel goes to texel[i]. */
+PE_INLINE void format_lanes(const job *j, const run *r, void *const texel[PE_WARP_LANES]) {
   uint32_t v[4 * 32], count = j->site->count, channels = (1u << count) - 1;
   memcpy(v, j->data, (size_t)32 * j->bytes);
   pe_format_convert(&j->ctx->policy, r->desc, v, 32 * count);
-  PE_FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, at(r, i), v + i * count, channels);
+  PE_FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, texel[i], v + i * count, channels);
+}
+
+PE_INLINE void store_formatted(const job *j, const run *r) {
+  void *texel[PE_WARP_LANES];
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) texel[i] = at(r, i);
+  format_lanes(j, r, texel);
+}
+
+/* What formatted stores will leave, one texel behind another. */
+static void formatted(const job *j, const run *r, uint8_t *values) {
+  uint32_t size = r->desc->elem_bytes;
+  void *texel[PE_WARP_LANES];
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) texel[i] = values + i * size;
+  PE_FOR_LANES(i, r->live) memcpy(texel[i], at(r, i), size);
+  format_lanes(j, r, texel);
 }
 
 static void reduce_lanes(const job *j, const run *r) {
@@ -162,9 +180,17 @@ PE_INLINE uint32_t size_of(const run *r) {
 }
 
 PE_INLINE void tell(const job *j, const run *r) {
-  static const uint16_t kinds[] = {PE_READ, PE_WRITE, PE_WRITE, PE_UPDATE, PE_UPDATE, PE_UPDATE};
+  enum { REDUCES = PE_UPDATE | PE_STRONG };
+  static const uint16_t kinds[] = {PE_READ, PE_WRITE, PE_WRITE, REDUCES, REDUCES, REDUCES};
   pe_access access = {.pos = j->site->pos, .space = PE_TEXEL, .kind = kinds[j->site->kind]};
-  pe_tell(j->w, &access, r->live, r->addr, size_of(r));
+  uint8_t values[PE_WARP_LANES * MOST_TEXEL_BYTES];
+  if (!r->live || !pe_texels_observed(j->w)) return;
+  if (j->site->kind == PE_SUST_B) access.values = j->data;
+  if (j->site->kind == PE_SUST_P) {
+    formatted(j, r, values);
+    access.values = values;
+  }
+  pe_tell_texels(j->w, &access, r->live, r->addr, size_of(r), r->desc);
 }
 
 /* Without live lanes there may be no surface either. */
@@ -174,7 +200,7 @@ PE_INLINE void execute(const job *j, const run *r) {
     case PE_SULD_B: load_lanes(j, r); break;
     case PE_SUST_B: store_lanes(j, r); break;
     case PE_SUST_P:
-      if (r->live) format_lanes(j, r);
+      if (r->live) store_formatted(j, r);
       break;
     default: reduce_lanes(j, r); break;
   }

@@ -63,7 +63,7 @@ PE_INLINE void read_corner(const pe_tex_run *r, const pe_footprint *f, uint32_t 
     address[i] = (uint64_t)(uintptr_t)memory->base + f->offset[corner][i];
     if ((f->border || r->site->integer) && f->outside[corner][i]) mask &= ~(1u << i);
   }
-  pe_tell(r->w, &access, mask, address, memory->elem_bytes);
+  pe_tell_texels(r->w, &access, mask, address, memory->elem_bytes, memory);
 }
 
 /* Lanes with a weight. */

@@ -1,0 +1,62 @@
+"""The checker ``race`` at texels of surfaces and textures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxemu
+from tests.checkers.planted import checked_device, found, program
+
+ROW = "shl.b32 %r3, %r1, 2; mov.u32 %r4, 1;"  # thread i has the texel (i, 1)
+STORE = "sust.b.2d.b32.trap [%rd1, {%r3, %r4}], %r1;"
+NEXT = "xor.b32 %r5, %r3, 128; suld.b.2d.b32.trap %r6, [%rd1, {%r5, %r4}];"  # that of a thread of the other warp
+SAMPLE = """cvt.rn.f32.u32 %f1, %r1; xor.b32 %r5, %r1, 32; cvt.rn.f32.u32 %f2, %r5; mov.f32 %f3, 0f3F800000;
+tex.2d.v4.u32.f32 {%r10, %r11, %r12, %r13}, [%rd3, {%f2, %f3}];"""
+RACES = {
+    f"{ROW} {STORE} {NEXT}": ("texel (32,1) of `surface`", "read", "write"),
+    f"{ROW} mov.u32 %r3, 8; {STORE}": ("texel (2,1) of `surface`", "4-byte write of 0x1", "a write of 0x0"),
+    f"{ROW} {STORE} sured.b.2d.add.u32.trap [%rd1, {{252, %r4}}], %r1;": ("texel (63,1) of `surface`", "atomic update", "write"),
+    f"{ROW} {STORE} {SAMPLE}": ("texel (32,1) of `", "read", "write"),
+}
+ORDERED = [
+    f"{ROW} {STORE} bar.sync 0; {NEXT}",
+    f"{ROW} {STORE} suld.b.2d.b32.trap %r6, [%rd1, {{%r3, %r4}}];",
+    f"{ROW} sured.b.2d.add.u32.trap [%rd1, {{0, %r4}}], %r1;",
+    f"{ROW} {NEXT}",
+    f"{ROW} mov.u32 %r3, 8; mov.u32 %r7, 5; sust.b.2d.b32.trap [%rd1, {{%r3, %r4}}], %r7;",
+]
+
+
+device = checked_device("race", workers=2)
+
+
+def races(device: ptxemu.Device, body: str, **options: Any) -> list[str]:
+    surface = device.surface(np.zeros((2, 64), np.uint32), format="R32_UINT", **options)
+    texture = device.texture(surface, filter="point") if "tex." in body else 0
+    return [str(finding) for finding in found(device, program(body), surface, texture, block=64)]
+
+
+@pytest.mark.parametrize("body", RACES)
+def test_races(device: ptxemu.Device, body: str) -> None:
+    """Either access may come second."""
+    assert any(all(part in text.splitlines()[0] for part in RACES[body]) for text in races(device, body))
+
+
+@pytest.mark.parametrize("body", ORDERED)
+def test_no_races(device: ptxemu.Device, body: str) -> None:
+    assert races(device, body) == []
+
+
+def test_blocks(device: ptxemu.Device) -> None:
+    surface = device.surface(np.zeros((3, 4, 4), np.uint32), format="R32_UINT", geometry="a2d")
+    body = "mov.u32 %r3, 2; mov.u32 %r4, 1; mov.u32 %r5, 8; sust.b.a2d.b32.trap [%rd1, {%r3, %r5, %r4, %r4}], %r2;"
+    (finding,) = found(device, program(f"setp.eq.u32 %p1, %r1, 0; @!%p1 ret; {body}"), surface, 0, grid=2)
+    assert "texel (2,1) of layer 2" in finding.message and finding.other is not None
+
+
+def test_block_linear(device: ptxemu.Device) -> None:
+    """Found, without coordinates."""
+    assert races(device, f"{ROW} mov.u32 %r3, 8; {STORE}", layout="block_linear")
