@@ -49,6 +49,9 @@ static pe_warp_meetings *make(pe_members *members, const pe_warp *w) {
   return m;
 }
 
+/* Let the warp tell of all barriers, as one where all its lanes come may be wrong. */
+static void watch(const pe_warp *w) { ((pe_warp *)(uintptr_t)w)->watched |= PE_WATCH_ALL; }
+
 static void drop(pe_warp_meetings *m, uint32_t index) {
   memmove(&m->of[index], &m->of[index + 1], (--m->count - index) * sizeof *m->of);
 }
@@ -110,6 +113,7 @@ static void come(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t g
     uint32_t settled = m->count ? settle(checker, w, m, pos, group, mask) : 0;
     drop_complete(w, m);
     if (m->count == PE_MOST_MEETINGS) drop(m, 0);
+    if (missing) watch(w);
     if (missing && group & ~settled) m->of[m->count++] = (pe_warp_meeting){mask, group & ~settled, pos};
   }
   pthread_mutex_unlock(&members->mutex);

@@ -271,7 +271,10 @@ class LoopedBuilder(FunctionBuilder):
         mask = ctx.bits_of(ctx.active)
         whole = ctx.scalar.icmp("eq", f"i{LANES}", mask, "-1")
         told = ctx.inst(f"select i1 {whole}, i32 {lib.PE_WATCH_ALL}, i32 {lib.PE_WATCH_ALL | lib.PE_WATCH_PARTS}")
-        watched = ctx.scalar.icmp("ne", "i32", ctx.scalar.bin("and", "i32", ctx.field("watched"), told), "0")
+        offset, _ = ctx.layout.warp_field("watched")  # a membermask may change it
+        place = ctx.inst(f"getelementptr i8, ptr %w, i64 {offset}")
+        watched = ctx.scalar.bin("and", "i32", ctx.inst(f"load i32, ptr {place}, align 4"), told)
+        watched = ctx.scalar.icmp("ne", "i32", watched, "0")
 
         def tell() -> list[str]:
             ctx.call(
