@@ -29,7 +29,7 @@ from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import the_symbol
 
 if TYPE_CHECKING:
-    from ptxemu.cli.fidelity import Fidelity
+    from ptxemu.cli.fidelity import Executions, Fidelity
 
 
 class GivenKernel:
@@ -79,7 +79,13 @@ class LoadedKernel:
 
 
 def run_kernel(
-    paths: Sequence[Path], options: KernelOptions, timeout: float | None, device: Device, style: str, stages: Stages
+    paths: Sequence[Path],
+    options: KernelOptions,
+    timeout: float | None,
+    device: Device,
+    style: str,
+    stages: Stages,
+    executions: Executions | None = None,
 ) -> int:
     """Run a kernel and show what came of it, as ``text``, ``verbose`` text or ``json``; the exit code."""
     given = GivenKernel(paths, options)
@@ -96,7 +102,8 @@ def run_kernel(
     printed: list[str] = []
     printf = printed.append if style == "json" else None  # whose object is all of the output
     done = loaded.launch(timeout, printf)
-    outcome = Outcome(kernel.name, done, resources, wanted, options.print, fidelity_of(kernel) if options.fidelity else None)
+    fidelity = fidelity_of(kernel, executions) if options.fidelity else None
+    outcome = Outcome(kernel.name, done, resources, wanted, options.print, fidelity)
     outcome.save()
     if style == "json":
         outcome.show_json(stages.seconds, "".join(printed), [*done.warnings, *loaded.doubts], checked.facts(device))
@@ -107,12 +114,12 @@ def run_kernel(
     return 0 if outcome.passed else Fault.exit_code
 
 
-def fidelity_of(kernel: Kernel) -> Fidelity:
-    """What is known of the bits of its results."""
+def fidelity_of(kernel: Kernel, executions: Executions | None) -> Fidelity:
+    """What is known of the bits of its results, and if that was counted, how often threads executed what makes them."""
     with importing:
         from ptxemu.cli.fidelity import fidelity_of_kernel
 
-    return fidelity_of_kernel(kernel)
+    return fidelity_of_kernel(kernel, executions)
 
 
 def _bind(module: Module, texts: Sequence[str], resources: Resources) -> None:

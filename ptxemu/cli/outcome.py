@@ -79,7 +79,7 @@ class Outcome:
             "arrays": {name: self._facts(name) for name in self._arrays},
             "printed": {name: array.tolist() for name, array in self._printed},
             "passed": self.passed,
-            **({} if self._fidelity is None else {"fidelity": self._fidelity.counts}),
+            **({} if self._fidelity is None else self._fidelity.facts),
             **checked,
         }
         click.echo(json_text(facts))

@@ -43,16 +43,37 @@ TEXT = """.version 9.0
 """
 
 
+LOOP = TEXT.replace("ex2.approx.f32 %x, %x;", "mov.u32 %n, %tid.x; L: setp.eq.u32 %q, %n, 0; @%q bra E; sub.u32 %n, %n, 1;"
+                    " ex2.approx.f32 %x, %x; setp.eq.u32 %q, %n, 1; @%q rcp.approx.f32 %x, %x; bra L; E:").replace(
+                    ".reg .b64", ".reg .b32 %n; .reg .pred %q; .reg .b64")  # fmt: skip
+ONE = "  {}instructions: 4 defined by PTX, executed {:,} times; 1 {} (ex2.approx.f32), executed {:,} times\n"
+
+
 @pytest.mark.parametrize(("like", "kind"), [([], BOUND), (["--like", "sm_90"], MEASURED)])
 def test_a_run_says_it_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], like: list[str], kind: str) -> None:
     (tmp_path / "k.ptx").write_text(TEXT)
-    options = ["--grid", "1", "--block", "1", "--arg", "d=zeros:f32:1", "--fidelity", *like]
+    options = ["--grid", "20", "--block", "40", "--arg", "d=zeros:f32:1", "--fidelity", *like]
     assert run(["run", str(tmp_path / "k.ptx"), *options]) == 0
-    assert f"  instructions: 4 defined by PTX, 1 {IN_WORDS[kind]} (ex2.approx.f32)\n" in capsys.readouterr().out
+    assert ONE.format("", 3200, IN_WORDS[kind], 800) in capsys.readouterr().out
     assert run(["run", str(tmp_path / "k.ptx"), *options, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["fidelity"][kind] == {"ex2.approx.f32": 1}
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["fidelity"][kind] == {"ex2.approx.f32": 1} and facts["executed"][kind] == {"ex2.approx.f32": 800}
     assert run(["info", str(tmp_path / "k.ptx"), *like]) == 0
     assert f"1  {IN_WORDS[kind]}\n" in capsys.readouterr().out
+    assert run(["run", str(tmp_path / "k.ptx"), *options, "--engine", "jit"]) == 0
+    assert f"  instructions: 4 defined by PTX, 1 {IN_WORDS[kind]} (ex2.approx.f32)\n" in capsys.readouterr().out
+
+
+def test_loops_and_guards_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Thread i goes round i times; all but the first two come to the guarded instruction once with a guard that holds."""
+    (tmp_path / "k.ptx").write_text(LOOP)
+    assert (
+        run(["run", str(tmp_path / "k.ptx"), "--grid", "1", "--block", "40", "--arg", "d=zeros:f32:1", "--fidelity", "--json"])
+        == 0
+    )
+    executed = json.loads(capsys.readouterr().out)["executed"]
+    assert executed[BOUND] == {"ex2.approx.f32": sum(range(40)), "rcp.approx.f32": 38}
+    assert executed[DEFINED]["sub.u32"] == sum(range(40)) and executed[DEFINED]["ret"] == 40
 
 
 def test_a_case_says_it_of_each_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,9 +82,10 @@ def test_a_case_says_it_of_each_kernel(tmp_path: Path, capsys: pytest.CaptureFix
     buffers = '[buffers]\nd = { zeros = { dtype = "f32", shape = 1 } }\n'
     (tmp_path / "case.toml").write_text(f'ptx = "k.ptx"\n{buffers}{2 * launch}')
     assert run(["run", str(tmp_path / "case.toml"), "--fidelity"]) == 0
-    assert capsys.readouterr().out.count(f"  k: instructions: 4 defined by PTX, 1 {IN_WORDS[BOUND]} (ex2.approx.f32)\n") == 1
+    assert capsys.readouterr().out.count(ONE.format("k: ", 8, IN_WORDS[BOUND], 2)) == 1
     assert run(["run", str(tmp_path / "case.toml"), "--fidelity", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["fidelity"]["k"][BOUND] == {"ex2.approx.f32": 1}
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["fidelity"]["k"][BOUND] == {"ex2.approx.f32": 1} and facts["executed"]["k"][BOUND] == {"ex2.approx.f32": 2}
 
 
 def test_approximate_rows_are_not_called_defined() -> None:

@@ -117,16 +117,21 @@ def instructions(module: Module, entry: Function) -> list[Count]:
     counts: Counter[str] = Counter()
     first: dict[str, tuple[int, bool]] = {}
     bits: dict[str, str] = {}
-    for op in (op for function in reachable(entry) for op in _statements(function)):
-        name = written(module.source, op)
-        if _is_mark(module.source, name, op):
-            continue
+    for name, op in occurrences(module, entry):
         supported = op.row.supported and not _calls_unknown(op)
         counts[name] += 1
         bits[name] = fidelity_of(op.row, op.mods, module.numerics)
         known = first.setdefault(name, (module.source.line(op.pos), supported))
         first[name] = known if not known[1] or supported else (module.source.line(op.pos), False)
     return [Count(name, counts[name], *first[name], bits[name]) for name in sorted(counts)]
+
+
+def occurrences(module: Module, entry: Function) -> Iterator[tuple[str, Op]]:
+    """Each instruction of a kernel and of the functions it calls, with its name."""
+    for op in (op for function in reachable(entry) for op in _statements(function)):
+        name = written(module.source, op)
+        if not _is_mark(module.source, name, op):
+            yield name, op
 
 
 def _statements(function: Function) -> Iterator[Op]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from ptxemu.cli.outcome import duration, show_array, show_stages, verdict
 from ptxemu.cli.progress import Stages, watched
 from ptxemu.cli.subject import given_case, is_case
 from ptxemu.device.device import Device
+from ptxemu.process.locks import importing
 from ptxemu.text.errors import Fault, InputError, printable
 from ptxemu.text.json_text import json_text
 from ptxemu.text.symbols import plain_name
@@ -30,10 +31,14 @@ from ptxemu.text.symbols import plain_name
 if TYPE_CHECKING:
     from ptxemu.api import Kernel
     from ptxemu.case.runner import CaseRun
+    from ptxemu.cli.fidelity import Executions
     from ptxemu.cli.suite.spread import Spread
     from ptxemu.device.launch import LaunchResult
 
     Launch = Callable[[CaseRun, int], LaunchResult]
+
+
+INTERPRETER = "interpreter"
 
 
 @click.command("run")
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
 @click.option("--print", "print_", multiple=True, metavar="NAME[INDEX]", help="Show an array or a surface, or a part of it.")
 @click.option("--expect", multiple=True, metavar="NAME=VALUE", help="What an array or a surface must be afterwards.")
 @click.option("--tolerance", metavar="LIMITS", help="How far floats may be off: abs=1e-6,rel=1e-5,ulp=2.")
-@click.option("--fidelity", is_flag=True, default=None, help="Say what is known of the bits of results, by instructions.")
+@click.option("--fidelity", is_flag=True, default=None, help="Interpret, and say how often it executed what of known bits.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path(), help="Where a case saves its results.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
@@ -89,21 +94,30 @@ def command(
     options = replace(launch, print=print_, **wanted)
     style = "json" if as_json else "verbose" if verbose else "text"
     *programs, last = paths
-    made = device.make()
+    counted = bool(options.fidelity) and dask is None and device.check is None and device.engine in (None, INTERPRETER)
+    made = (replace(device, engine=INTERPRETER) if counted else device).make()
     if sarif is not None and made.checks is None:
         raise InputError("--sarif writes what --check finds: give that, too")
     with watched() as stages, ExitStack() as held, checked.reported(made, sarif):
+        executions = held.enter_context(_counting()) if counted else None
         if not is_case(last):
             if dask is not None:
                 raise InputError("--dask spreads the launches of a case: describe the launch in a .toml file")
-            return checked.exit_code(made, run_kernel(paths, options, timeout, made, style, stages))
+            return checked.exit_code(made, run_kernel(paths, options, timeout, made, style, stages, executions))
         case = given_case(paths, options)
         if dask is not None and (programs or is_isolated()):
             raise InputError("--dask runs the program that the case names, and not with --isolate")
         if dask is not None and made.checks is not None:
             raise InputError("--check watches launches of one process, not those of --dask")
         spread = None if dask is None else _spread(last, device, dask, jobs, timeout, held)
-        return checked.exit_code(made, _run_case(case, timeout, output_dir, made, options, style, stages, spread))
+        return checked.exit_code(made, _run_case(case, timeout, output_dir, made, options, style, stages, spread, executions))
+
+
+def _counting() -> AbstractContextManager[Executions]:
+    with importing:
+        from ptxemu.cli.fidelity import counting
+
+    return counting()
 
 
 def _spread(path: Path, device: DeviceChoice, dask: str, jobs: int, timeout: float | None, held: ExitStack) -> Spread:
@@ -121,6 +135,7 @@ def _run_case(
     style: str,
     stages: Stages,
     spread: Spread | None,
+    executions: Executions | None,
 ) -> int:
     said: list[str] = []
     printf = said.append if style == "json" else None  # whose object is all of the output
@@ -131,7 +146,7 @@ def _run_case(
     result = run_case(case, timeout=timeout, output=output, device=device, python=not is_isolated(), printf=printf, launch=launch)
     parts = spread.times if spread is not None else []
     selected = [results.select(text, result.arrays, "--print") for text in options.print]
-    fidelity = {plain_name(name): fidelity_of(kernel) for name, kernel in kernels.items()}
+    fidelity = {plain_name(name): fidelity_of(kernel, executions) for name, kernel in kernels.items()}
     if style == "json":
         facts = {
             **_facts(result),
@@ -140,6 +155,7 @@ def _run_case(
             "output": "".join(said),
             "printed": {name: array.tolist() for name, array in selected},
             **({"fidelity": {name: known.counts for name, known in fidelity.items()}} if options.fidelity else {}),
+            **({} if executions is None else {"executed": {name: known.executed for name, known in fidelity.items()}}),
             **checked.facts(device),
         }
         click.echo(json_text(facts))
