@@ -70,8 +70,9 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
-# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS and
-# DAT3M ones of vosen/ptx_tests and hernanponcedeleon/Dat3M, LLVM_TESTS llvm/test/CodeGen/NVPTX of llvm-project, which needs LLVM and ptxas.
+# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS,
+# DAT3M and FUZZX ones of vosen/ptx_tests, hernanponcedeleon/Dat3M and SemiAnalysisAI/FuzzX, LLVM_TESTS llvm/test/CodeGen/NVPTX of
+# llvm-project, which needs LLVM and ptxas.
 # INDIGO is a checkout of burtscher/IndigoSuite, which needs nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
@@ -87,6 +88,7 @@ test-clients: $(READY)
 	$(if $(PTX_TESTS),$(BIN)/python -m tests.clients.ptx_tests $(PTX_TESTS))
 	$(if $(DAT3M),$(BIN)/python -m tests.clients.dat3m $(DAT3M))
 	$(if $(INDIGO),$(BIN)/python -m tests.clients.indigo $(INDIGO))
+	$(if $(FUZZX),$(BIN)/python -m tests.clients.fuzzx $(FUZZX))
 	$(if $(LLVM_TESTS),$(BIN)/python -m tests.clients.llvm_tests $(LLVM_TESTS))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))
 

@@ -193,7 +193,7 @@ out.tofile(sys.argv[5])
 
 
 def on_host(object_file: Path, given: np.ndarray, folder: Path) -> np.ndarray | None:
-    """In a process of its own, as a division by zero ends it. None if it does."""
+    """In a process of its own, as a division by zero ends it. None if it does, or does not end by itself."""
     library, inputs, results = folder / "function.so", folder / "inputs", folder / "results"
     given.tofile(inputs)
     link = ["cc", "-shared", "-Wl,-Bsymbolic", "-o", library, object_file, "-lm"]  # C's library has a function fadd, too
@@ -201,7 +201,9 @@ def on_host(object_file: Path, given: np.ndarray, folder: Path) -> np.ndarray | 
     if linked.returncode:
         return None
     command = [sys.executable, "-c", RUNNER, library, inputs, str(COUNT), str(STRIDE), results]
-    if subprocess.run(command, capture_output=True, check=False, timeout=60).returncode:
+    try:
+        subprocess.run(command, capture_output=True, check=True, timeout=60)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return None
     return np.fromfile(results, np.uint8).reshape(COUNT, STRIDE)
 
