@@ -30,6 +30,7 @@ from ptxemu.irtext.printer import Body, Notes, print_ir
 from ptxemu.irtext.verifier import SSA
 from ptxemu.lower.core.denormals import all_flush
 from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
+from ptxemu.lower.core.line_info import LineInfo
 from ptxemu.lower.core.llvm_module import Unit
 from ptxemu.lower.core.registry import lowerings
 from ptxemu.lower.functions.function import build as build_function
@@ -42,6 +43,7 @@ from ptxemu.process.gc_pause import collector_paused
 from ptxemu.process.stages import CHECK, stage
 from ptxemu.text.errors import Diagnostics, InputError, UnsupportedError
 from ptxemu.text.source import SourceFile, parts_of
+from ptxemu.text.symbols import plain_name
 
 SYMBOL = "kernel"
 Tier = Literal["fast", "best"]
@@ -61,7 +63,7 @@ class Options:
     """How to compile: ``cpu`` an LLVM CPU name or None for this machine, ``opt`` 0 to 3, ``variant`` a block shape.
 
     ``tier``: ``best`` code, or ``fast``, code that is made fast where the best would take long. ``observed``: which
-    accesses to memory the code tells the arena's observer of.
+    accesses to memory the code tells the arena's observer of. ``lines``: best code knows its lines, for other tools.
     """
 
     cpu: str | None = None
@@ -69,6 +71,7 @@ class Options:
     variant: str = "row"
     tier: Tier = "best"
     observed: Observed = ""
+    lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,10 @@ def lower_bodies(
     alone = survivors is not None and not survivors.block_of
     rows = alone and not tells_order(options.observed) and along_rows(graphs[0], shapes[0])
     unit.daz = unit.target.daz and not chosen and module.dialect == "ptx" and all_flush(graphs)
+    unit.lines = LineInfo(module) if options.lines and not chosen else None
     for number, (uniformity, frame, symbol) in enumerate(zip(shapes, layouts, symbols.values())):
+        if unit.lines is not None:
+            unit.lines.begin(symbol, plain_name(found[number].function.name), next(found[number].function.ops, None))
         if survivors is not None and number == 0:
             builder = (RowsBuilder if rows else LoopedBuilder)(graphs[0], uniformity, frame, unit, survivors)
             unit.definitions.append(builder.run(symbol))

@@ -21,6 +21,7 @@ from ptxemu.device.launch_limits import Extent
 from ptxemu.device.linked_code import LinkedCode, LinkError
 from ptxemu.device.module_entry import body_of, info_of
 from ptxemu.device.module_info import ModuleInfo
+from ptxemu.driver import symbols
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.observed import Observed
 from ptxemu.process.lazy import lazy_property
@@ -91,6 +92,7 @@ class Program:
         self._compiled_for: dict[tuple[str, Extent], _Compiled] = {}
         self._facts: tuple[ModuleInfo, Entry] | None = None
         self._ir: Module | None = None
+        self._told = bool(symbols.wanted())  # other tools are told of its code
 
     @property
     def info(self) -> ModuleInfo:
@@ -140,16 +142,20 @@ class Program:
             if code is None and compiled.loaded is not None:
                 self._improve(compiled)
                 return compiled.loaded
-            compiled.loaded = self._linked(code or self.code(kernel, block)) or self._linked(self._made(kernel, block))
+            found = code or self.code(kernel, block)
+            compiled.loaded = self._linked(found, kernel) or self._linked(self._made(kernel, block), kernel)
             assert compiled.loaded is not None
             return compiled.loaded
 
-    def _linked(self, code: KernelCode) -> tuple[KernelCode, LinkedCode] | None:
+    def _linked(self, code: KernelCode, kernel: str) -> tuple[KernelCode, LinkedCode] | None:
         """None if the cache's entry is not an object."""
         try:
-            return code, LinkedCode(code.object, code.symbol)
+            linked = LinkedCode(code.object, code.symbol)
         except LinkError:
             return None
+        if self._told:
+            symbols.tell(code.object, code.symbol, linked.address, kernel)
+        return code, linked
 
     def watch(self, kernel: str, block: Extent, code: KernelCode) -> Callable[[], None]:
         """A launch of ``code`` starts: if it takes long, better code is made meanwhile. Call the result when it ends."""
@@ -193,7 +199,7 @@ class Program:
     @property
     def _tiers(self) -> tuple[Tier, ...]:
         """Those whose code may run, the best first."""
-        return ("best",) if self.settings.tier == "best" else ("best", "fast")
+        return ("best",) if self.settings.tier == "best" or self._told else ("best", "fast")
 
     def _compiled_code(self, kernel: str, block: Extent) -> _Compiled:
         found = self._compiled_for.get((kernel, block))
@@ -233,13 +239,14 @@ class Program:
     def _key(self, kernel: str, block: Extent, tier: str) -> str:
         """What code is kept under. Whether it is observed is no part of the identity: that may be settled after loading."""
         kind = f"{self.settings.observed} observed, {tier}" if self.settings.observed else tier
+        kind = f"{kind}, with lines" if self._told else kind
         return key_of("kernel", self.identity, kind, kernel, variant_of(block), machine_identity())
 
     def _compile(self, kernel: str, block: Extent, tier: Tier) -> KernelCode:
         with importing:
             from ptxemu.driver import compile
 
-        options = compile.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed)
+        options = compile.Options(opt=self.settings.opt, tier=tier, observed=self.settings.observed, lines=self._told)
         module = self.ir
         with stage(COMPILE):
             return compile.kernel(module, kernel, options, block)

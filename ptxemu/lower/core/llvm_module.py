@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ptxemu.ir.numerics import Numerics
 from ptxemu.ir.observed import Observed
 from ptxemu.ir.ops import Function
+from ptxemu.lower.core.line_info import LineInfo
 from ptxemu.lower.core.target import Target
 
 METADATA = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n!2 = !{}\n'
@@ -19,6 +20,7 @@ class Unit:
 
     ``symbols`` names the function of each routine; ``waits``: some routine has a barrier;
     ``observed``: which accesses to memory are told to the runtime; ``daz``: it runs in that mode (lower/core/denormals.py);
+    ``lines``: the code is to know its lines;
     ``steps`` numbers the ``routines`` of threaded code by what they do, ``register_classes`` the registers that they can take
     (lower/functions/steps.py)."""
 
@@ -28,6 +30,7 @@ class Unit:
     waits: bool
     observed: Observed = ""
     daz: bool = False
+    lines: LineInfo | None = None
     declarations: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
@@ -39,7 +42,8 @@ class Unit:
     @property
     def attributes(self) -> str:
         """Of functions made for it. Frames larger than the guard zone of a stack must touch it on the way."""
-        return 'nounwind "probe-stack"="inline-asm"' + (' "denormal-fp-math"="ieee,preserve-sign"' if self.daz else "")
+        daz = ' "denormal-fp-math"="ieee,preserve-sign"' if self.daz else ""
+        return 'nounwind "probe-stack"="inline-asm"' + daz + ("" if self.lines is None else self.lines.attachment)
 
     def text(self) -> str:
         parts = [f"{name} = private unnamed_addr constant {text}" for text, name in self.constants.items()]
@@ -48,4 +52,4 @@ class Unit:
             parts.append(f"@routines = internal constant [{len(self.routines)} x ptr] [{names}]")
         parts += self.helpers.values()
         parts += [text for _, text in sorted(self.declarations.items())]
-        return "\n".join([*parts, *self.definitions, METADATA])
+        return "\n".join([*parts, *self.definitions, METADATA, *([] if self.lines is None else [self.lines.metadata])])

@@ -408,6 +408,7 @@ def _zero(t: str) -> str:
 def lower(ctx: Context, op: Op) -> None:
     """Emit one op."""
     ctx.scratch.begin_op()
+    start = len(ctx.lines)
     if ctx.unit.observed:
         tell_members(ctx, op)
     handler = EFFECTS.get(op.row.lower)
@@ -415,6 +416,8 @@ def lower(ctx: Context, op: Op) -> None:
         handler(ctx, op)
     else:
         elementwise(ctx, op)
+    if ctx.unit.lines is not None:
+        ctx.unit.lines.mark(ctx.lines, start, op)
 
 
 def _sources(ctx: Context, op: Op, vector: bool) -> list[str]:

@@ -1,0 +1,14 @@
+/* gdb.h: what gdb is told of compiled kernels. */
+#ifndef PTXEMU_GDB_H
+#define PTXEMU_GDB_H
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+/* CDEF BEGIN */
+/* Tell gdb, if it is attached or attaches later, of code that it finds by an ELF object whose sections have their addresses. The
+ * object is copied, and remains known as long as the process lives: 0, or ENOMEM. */
+int pe_gdb_tell(const void *object, uint64_t size);
+/* CDEF END */
+#pragma GCC visibility pop
+
+#endif
