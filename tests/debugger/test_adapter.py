@@ -18,8 +18,9 @@ from ptxemu.cli.options import DeviceChoice
 from ptxemu.debugger.session import hold
 from ptxemu.text.errors import InputError
 from tests.debugger.test_terminal import CALLER, CALLS, SOURCE, STORE
-from tests.debugger.test_variables import ARGUMENTS, PROGRAMS
+from tests.debugger.test_variables import ARGUMENTS
 from tests.support.kernel_tools import kernel
+from tests.support.places import DEBUGGED
 
 
 class Client:
@@ -228,7 +229,7 @@ def test_a_client_that_goes_while_the_program_runs(client: Client, tmp_path: Pat
 
 
 def test_variables_of_cuda(client: Client) -> None:
-    program = PROGRAMS / "locals.ptx"
+    program = DEBUGGED / "locals.ptx"
     options = {"entry": "kern", "grid": 1, "block": 32, "arg": ARGUMENTS}
     client.ask("initialize", adapterID="ptxemu")
     client.ask("launch", program=str(program), **options)

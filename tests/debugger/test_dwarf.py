@@ -6,7 +6,6 @@ import inspect
 import io
 import random
 import re
-from pathlib import Path
 
 import pytest
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
@@ -19,8 +18,9 @@ from ptxemu.dwarf.sections import Sections, sections_of
 from ptxemu.dwarf.stream import DwarfError
 from ptxemu.dwarf.types import Type
 from ptxemu.text.errors import InputError
+from tests.support.places import DEBUGGED
 
-TEXT = (Path(__file__).parent / "programs" / "locals.ptx").read_text()
+TEXT = (DEBUGGED / "locals.ptx").read_text()
 
 
 def as_elftools(sections: Sections) -> DWARFInfo:

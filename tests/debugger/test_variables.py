@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ptxemu.cli import run
+from tests.support.places import DEBUGGED
 
-PROGRAMS = Path(__file__).parent / "programs"
 START = "{f32:1.5,f32:2.5,u16:3,bytes:616263,u64:0,u32:5}"
 ARGUMENTS = ["out=zeros:f32:32", "in=arange:u32:32", "n=5", f"start={START}", "col=7"]
 Session = Callable[..., list[str]]
@@ -20,7 +20,7 @@ Session = Callable[..., list[str]]
 def session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Session:
     """What commands print in a session with ``kern`` of locals.cu."""
 
-    def hold(*commands: str, program: Path = PROGRAMS / "locals.ptx") -> list[str]:
+    def hold(*commands: str, program: Path = DEBUGGED / "locals.ptx") -> list[str]:
         script = tmp_path / "commands"
         script.write_text("\n".join(commands))
         given = [word for text in ARGUMENTS for word in ("--arg", text)]
@@ -120,5 +120,5 @@ def test_variables_go_back_in_time(session: Session) -> None:
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_cuda_is_compiled_with_variables(session: Session) -> None:
-    program = PROGRAMS / "locals.cu"
+    program = DEBUGGED / "locals.cu"
     assert answers(session(*AT_TILE, "print p.next->x", program=program)) == ["6.5"]
