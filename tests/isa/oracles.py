@@ -333,7 +333,7 @@ def _signed_copy(x: int, type: str, mods: Sequence[str], change: Callable[[Forma
         return both(type, lambda y: _signed_copy(y, type[:-2], mods, change), x)
     f = FORMATS[type]
     if f.is_nan(x):
-        return f.is_nan  # which NaN is unspecified
+        return f.nan if type in ("f16", "bf16") else f.is_nan  # which NaN is unspecified; hardware adds -0 to f16
     return change(f, f.flush(x) if "ftz" in mods else x)
 
 
@@ -404,6 +404,8 @@ TF32 = Format(8, 10, 0x3FFFF)
 
 
 def cvt_tf32(x: int, mods: Sequence[str]) -> int:
+    if F32.is_nan(x) and "rna" in mods:  # what ptxas composes cuts it, and takes a unit of tf32 from what is not finite then
+        return (x & ~0x1FFF) - (0x2000 if "satfinite" in mods else 0)
     if F32.is_nan(x):
         return F32.nan
     if "rna" in mods and not F32.is_infinite(x):  # ties away from zero: add half a unit to the magnitude and cut

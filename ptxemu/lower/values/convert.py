@@ -205,10 +205,9 @@ def float_pair(e: Emitter, op: Op, a: str, b: str) -> str:
 def to_tf32(e: Emitter, op: Op, x: str) -> str:
     """f32 with its 13 low bits rounded away; ``rna``: ties away from zero."""
     bits = to_bits(e, "float", x)
-    mode = op.mods["round"]
-    if mode == "rna":
-        bits = e.bin("add", "i32", bits, e.int(32, 0x1000))
-    elif mode == "rn":
+    if op.mods["round"] == "rna":
+        return _to_tf32_away(e, op, bits)
+    if op.mods["round"] == "rn":
         odd = e.bin("and", "i32", e.bin("lshr", "i32", bits, e.int(32, 13)), e.int(32, 1))
         bits = e.bin("add", "i32", bits, e.bin("add", "i32", odd, e.int(32, 0xFFF)))
     bits = e.bin("and", "i32", bits, e.int(32, ~0x1FFF))
@@ -219,3 +218,16 @@ def to_tf32(e: Emitter, op: Op, x: str) -> str:
     if "relu" in op.mods:
         bits = clamp_sign(e, "float", bits)
     return e.select(is_nan(e, "float", x), "i32", e.int(32, 0x7FFFFFFF), bits)
+
+
+def _to_tf32_away(e: Emitter, op: Op, bits: str) -> str:
+    """As NVIDIA's assembler composes it: NaNs are cut, too, and may become infinite."""
+
+    def special(x: str) -> str:
+        return e.icmp("uge", "i32", e.bin("and", "i32", x, e.int(32, 0x7FFFFFFF)), e.int(32, 0x7F800000))
+
+    half = e.bin("add", "i32", bits, e.int(32, 0x1000))
+    cut = e.bin("and", "i32", e.select(special(bits), "i32", bits, half), e.int(32, ~0x1FFF))
+    if "satfinite" not in op.mods:
+        return cut
+    return e.select(special(cut), "i32", e.bin("sub", "i32", cut, e.int(32, 0x2000)), cut)

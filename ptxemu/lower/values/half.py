@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.emit import Emitter, elementwise
-from ptxemu.lower.core.float_bits import clamp_sign, flush, flush_inputs, from_bits, is_nan, packed, saturate, to_bits
+from ptxemu.lower.core.float_bits import (
+    clamp_sign,
+    exponent_mask,
+    flush,
+    flush_inputs,
+    from_bits,
+    is_nan,
+    packed,
+    saturate,
+    sign_mask,
+    to_bits,
+)
 from ptxemu.lower.values.approx import exp2, hyperbolic_tangent
 from ptxemu.lower.values.float import SIGN_OPS, extreme_of
 from ptxemu.lower.values.float_formats import add_odd, convert_float, narrow_float, widen
@@ -66,8 +77,15 @@ def _finish(e: Emitter, op: Op, t: str, result: str) -> str:
 
 @elementwise("abs.half", "neg.half")
 def sign_operation(e: Emitter, op: Op, a: str) -> str:
-    operation = SIGN_OPS[op.opcode]
-    return on_elements(e, op, lambda t, x: operation(e, t, *flush_inputs(e, op, t, (x,))), a)
+    """Hardware adds -0, so that any NaN becomes the canonical one."""
+
+    def one(t: str, x: str) -> str:
+        bits = to_bits(e, t, SIGN_OPS[op.opcode](e, t, *flush_inputs(e, op, t, (x,))))
+        magnitude = e.bin("and", "i16", bits, e.int(16, sign_mask(t) - 1))
+        invalid = e.icmp("ugt", "i16", magnitude, e.int(16, exponent_mask(t)))
+        return from_bits(e, t, e.select(invalid, "i16", e.int(16, 0x7FFF), bits))
+
+    return on_elements(e, op, one, a)
 
 
 @elementwise("min.half", "max.half")
