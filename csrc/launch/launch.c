@@ -115,14 +115,19 @@ bool pe_launch_windows(pe_launch *launch, pe_windows *out) {
   return taken;
 }
 
+/* A window with these contents. */
+static bool take_filled(pe_launch *launch, const void *contents, uint64_t size, const char *name, uint64_t *out) {
+  if (!take_window(launch, size, name, false, out)) return false;
+  if (size) memcpy((void *)(uintptr_t)*out, contents, size);
+  if (size) pe_arena_filled(launch->arena, *out, size, PE_CONTENTS);
+  return true;
+}
+
 static bool take_memory(pe_launch *launch) {
+  static const uint8_t zeros[PE_WORKSPACE_BYTES];
   const pe_config *config = &launch->config;
-  if (!take_window(launch, config->params_size, "kernel parameters", false, &launch->params)) return false;
-  if (config->params_size) memcpy((void *)(uintptr_t)launch->params, config->params, config->params_size);
-  if (config->cooperative) {
-    if (!take_window(launch, PE_WORKSPACE_BYTES, "grid barrier", false, &launch->workspace)) return false;
-    memset((void *)(uintptr_t)launch->workspace, 0, PE_WORKSPACE_BYTES);
-  }
+  if (!take_filled(launch, config->params, config->params_size, "kernel parameters", &launch->params)) return false;
+  if (config->cooperative && !take_filled(launch, zeros, sizeof zeros, "grid barrier", &launch->workspace)) return false;
   uint32_t places = 0;
   while (places < launch->workers && take_windows(launch, false)) places++;
   launch->workers = places; /* as many blocks at once as there is memory for */

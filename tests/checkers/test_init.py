@@ -92,6 +92,22 @@ def test_shared_memory_is_blank_in_each_block_and_large_arrays_fill(device: ptxe
     assert finding.block == (99, 0, 0) and finding.count == 256
 
 
+WINDOWS = """mov.u64 %rd4, x; cvta.param.u64 %rd4, %rd4; ld.u64 %rd5, [%rd4];
+mov.b32 %r3, %envreg1; mov.b32 %r4, %envreg2; mov.b64 %rd6, {%r4, %r3};
+ld.global.u32 %r5, [%rd6]; ld.global.u32 %r5, [%rd6+128]"""
+
+
+def test_windows_that_were_blank_once() -> None:
+    """What was a block's shared memory has the parameters of a later launch, and what its grid waits with."""
+    with ptxemu.Device(memory="16 MiB", check="init", workers=1) as device:
+        for size in (16, 256):
+            found(device, program("bar.sync 0", f".shared .align 8 .b8 s[{size}];\n"), 0, 0)
+        module = ptxemu.loads(program(WINDOWS), device=device)
+        module["k"][1, 32](0, 0, cooperative=True)
+        assert device.checks is not None
+        assert [str(finding) for finding in device.checks.findings] == []
+
+
 @pytest.mark.parametrize("tier", ["fast", "best"])
 def test_with_other_checkers_and_tiers(tier: str) -> None:
     with ptxemu.Device(memory="16 MiB", check="memory,init") as device:
