@@ -37,6 +37,10 @@ class Places:
         """The line that a person steps through: of the source, or else of the PTX."""
         return next(iter(self.chain(op)), None) or self.ptx(op)
 
+    def told(self, op: Op) -> str:
+        """The line, and behind that of a person's own code that of an inlined function."""
+        return self._lines.told(op) or str(self.ptx(op))
+
     def text(self, op: Op) -> str:
         """The instruction as it is written."""
         source = self.image.module.source

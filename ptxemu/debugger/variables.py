@@ -17,7 +17,7 @@ from ptxemu.dwarf.stream import DwarfError
 from ptxemu.dwarf.types import REFERENCES, Type
 from ptxemu.interpreter.image import Image
 from ptxemu.interpreter.translate import Code
-from ptxemu.ir.ops import LabelMark, Module, Variable
+from ptxemu.ir.ops import Module, Variable
 from ptxemu.text.errors import InputError
 from ptxemu.text.source import part_at
 from ptxemu.text.symbols import meant
@@ -35,20 +35,9 @@ def info_of(module: Module, code: Code) -> DebugInfo:
     return debug_info(part_at(module.source, code.function.pos).text)
 
 
-def labels_of(code: Code) -> dict[str, int]:
-    """The labels of a function, with the instructions behind them."""
-    found, pc = {}, 0
-    for item in code.function.body or ():
-        if isinstance(item, LabelMark):
-            found[item.name] = pc
-        else:
-            pc += 1
-    return found
-
-
 def described(module: Module, code: Code) -> bool:
     """Whether there is DWARF of a function."""
-    return info_of(module, code).function(labels_of(code)) is not None
+    return info_of(module, code).function(code.labels) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +69,7 @@ class Scope:
     labels: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.info, self.labels = info_of(self.image.module, self.frame.code), labels_of(self.frame.code)
+        self.info, self.labels = info_of(self.image.module, self.frame.code), self.frame.code.labels
 
     # ------------------------------------------------------------ variables
 

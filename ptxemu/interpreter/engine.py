@@ -127,5 +127,5 @@ class InterpretedRun(Run):
             if isinstance(error, Fault) and error.details.kind != DEADLOCK:
                 raise
             lines = SourceLines(self.image.module)
-            text = str(error) + stuck(grid, lambda op: str(next(iter(lines.of(op)), self.origin.locate(op.pos))))
+            text = str(error) + stuck(grid, lambda op: lines.told(op) or str(self.origin.locate(op.pos)), self.arena.describe)
             raise (Fault(text, error.details) if isinstance(error, Fault) else LaunchTimeout(text)) from None

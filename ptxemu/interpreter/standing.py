@@ -8,7 +8,9 @@ from typing import Any
 
 from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
 from ptxemu.interpreter.machine import Block, Grid, Warp
-from ptxemu.ir.ops import Op
+from ptxemu.interpreter.translate import Code
+from ptxemu.ir.ops import STRONG, Addr, Op, Reg
+from ptxemu.isa.work import ATOMIC, class_of
 
 MOST_SHOWN = 16  # lines of a message
 STATES = {READY: "can run", EXITED: "exited", WAITING: "waits"}
@@ -73,22 +75,54 @@ def waits_for(lane: Lane) -> str:
     return "the barrier of the grid" if lane in lane.warp.grid.arrived else "others"
 
 
+def spot_of_spin(lane: Lane) -> tuple[Op, int] | None:
+    """What a lane reads again and again, as others may write it: the instruction in its loop, and the address."""
+    loop = _loop(lane.code, position(lane))
+    for op in lane.code.ops[loop.start : loop.stop]:
+        if op.row.effects.accesses and (class_of(op) == ATOMIC or STRONG & set(op.mods.values())):
+            address = op.access.address
+            if op.access.shared_with_others and isinstance(address, Addr) and isinstance(address.base, Reg):
+                return op, lane.r[lane.code.slots[address.base]] + address.offset
+    return None
+
+
+def _loop(code: Code, pc: int) -> range:
+    """The shortest way round of an instruction; empty if there is none."""
+    ways = [
+        range(code.labels[label], end + 1)
+        for end, op in enumerate(code.ops) if end >= pc
+        for label in op.labels if code.labels[label] <= pc
+    ]  # fmt: skip
+    return min(ways, key=len, default=range(0))
+
+
 def block_of(block: Block) -> tuple[int, int, int]:
     x, y, z = block.warps[0].w.ctaid
     return int(x), int(y), int(z)
 
 
-def in_words(stand: Stand, where: Callable[[Op], str]) -> str:
-    """``block (0,0,0) warp 1 lanes 0xffffffff waits for barrier 0 ...  k.cu:3``; ``where`` says where an instruction is."""
+def in_words(stand: Stand, where: Callable[[Op], str], describe: Callable[[int], str]) -> str:
+    """``block (0,0,0) warp 1 lanes 0xffffffff waits for barrier 0 ...  k.cu:3``.
+
+    ``where`` says where an instruction is, ``describe`` where a global address lies.
+    """
     lane = stand.lanes[0]
     block = "({},{},{})".format(*block_of(stand.warp.block))
     state = f"waits for {stand.waits}" if stand.waits else STATES[lane.state]
+    if lane.state == READY and not stand.waits and (spin := spot_of_spin(lane)) is not None:
+        state += f", in a loop on {_memory(*spin, describe)}"
     place = "" if stand.op is None else f"  {where(stand.op)}"
     return f"block {block} warp {stand.warp.index:3} lanes 0x{stand.mask:08x} {state}{place}"
 
 
-def stuck(grid: Grid, where: Callable[[Op], str]) -> str:
+def _memory(op: Op, address: int, describe: Callable[[int], str]) -> str:
+    """The memory that an instruction is about, in words."""
+    space = op.access.space.split("::")[0]
+    return f"{op.opcode}, {f'byte {address} of shared memory' if space == 'shared' else describe(address)}"
+
+
+def stuck(grid: Grid, where: Callable[[Op], str], describe: Callable[[int], str]) -> str:
     """Where all lanes are that have not exited, a line for each place of a warp."""
-    lines = [in_words(stand, where) for stand in stands(grid) if stand.op is not None]
+    lines = [in_words(stand, where, describe) for stand in stands(grid) if stand.op is not None]
     more = [f"... and {len(lines) - MOST_SHOWN} more"] if len(lines) > MOST_SHOWN else []
     return "".join(f"\n  {line}" for line in [*lines[:MOST_SHOWN], *more])

@@ -50,8 +50,8 @@ class Code:
     ``template`` are the registers and constants of a new frame, ``offsets`` the places of the variables in it, ``parameters``
     and ``results`` those of the formals.  ``frame_bytes`` is its size in local memory, ``align`` what it is aligned to,
     ``host_bytes`` roughly what it takes of the host's.  An open array parameter lies behind the frame, as long as what a call
-    passes.  ``returning`` are the moves of results by where calls return to; ``ops`` the instructions of the steps, and ``slots``
-    where registers are, for those who watch.
+    passes.  ``returning`` are the moves of results by where calls return to; ``ops`` the instructions of the steps, ``slots``
+    where registers are, and ``labels`` where labels are.
     """
 
     def __init__(self, function: Function, number: int) -> None:
@@ -60,6 +60,7 @@ class Code:
         self.steps: list[Step] = []
         self.ops: list[Op] = []
         self.slots: dict[Reg, int] = {}
+        self.labels: dict[str, int] = {}
         self.template: list[int] = []
         formals = [] if function.kind == "entry" else [*(param.variable for param in function.params), *function.returns]
         own = [variable for variable in function.variables if variable.space in ("local", "param")]
@@ -86,8 +87,7 @@ class Translator:
 
     def __init__(self, code: Code, layout: KernelLayout, codes: dict[Function, Code], numerics: Numerics) -> None:
         self.code, self.layout, self.codes, self.numerics = code, layout, codes, numerics
-        self.labels: dict[str, int] = {}
-        self.slots = code.slots
+        self.labels, self.slots = code.labels, code.slots
         self.constants: dict[int, int] = {}
         self.pos = code.function.pos  # of the instruction that is being translated
 

@@ -26,6 +26,11 @@ class SourceLines:
         """
         return self._chain(op.loc)
 
+    def told(self, op: Op) -> str:
+        """The line of a person's own code, and behind it that of the inlined function; empty if the module does not say."""
+        chain = self._chain(op.loc)
+        return "" if not chain else str(chain[-1]) if len(chain) == 1 else f"{chain[-1]} (in {chain[0]})"
+
     def at(self, pos: int) -> tuple[Location, ...]:
         """The same of the instruction that begins at an offset in the module's text, or that it is in."""
         index = bisect_right(self._positions, pos)

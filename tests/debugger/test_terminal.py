@@ -142,6 +142,35 @@ def test_stuck_warps_say_what_they_wait_for(session: Session) -> None:
     assert any("warp   0 lanes 0xffffffff exited" in line for line in out)
 
 
+SPIN = """
+  mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [out]; setp.eq.u32 %p1, %r1, 3; @%p1 bra end;
+  .loc 1 1 1
+again:
+  .loc 2 7 1, function_name $L, inlined_at 1 1 1
+  atom.global.cas.b32 %r2, [%rd1+8], 0, 1; setp.ne.u32 %p1, %r2, 5;
+  .loc 1 1 1
+  @%p1 bra again;
+end: ret;
+"""
+LOCKS = '.file 2 "lock.h"\n.section .debug_str { $L:\n.b8 97,0\n}\n'
+
+
+def test_warps_that_spin_say_on_what(session: Session) -> None:
+    out = session(kernel(SPIN) + LOCKS, "break lock.h:7", "run", "delete", "goto 300", "where")
+    spins = [line for line in out if "in a loop on atom, 8 bytes into `out` (256 bytes at 0x" in line]
+    assert len(spins) == 2 and "warp   0 lanes 0xfffffff7 can run" in spins[0] and "lanes 0xffffffff" in spins[1]
+    assert all("  k.cu:1 (in lock.h:7): " in line or "  k.cu:1: " in line for line in spins)
+
+
+def test_a_timeout_says_on_what_warps_spin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "k.ptx"
+    program.write_text(kernel(SPIN) + LOCKS + '.file 1 "k.cu"\n')
+    shape = ["--grid", "1", "--block", "32", "--arg", "out=zeros:u32:64"]
+    assert run(["run", str(program), *shape, "--timeout", "0.2", "--engine", "interpreter"]) == 1
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert "lanes 0xfffffff7 can run, in a loop on atom, 8 bytes into `out` (256 bytes at 0x" in " ".join(told.split())
+
+
 def test_a_seed_and_a_step_come_back_to_the_same_state(session: Session) -> None:
     def at(step: int) -> list[str]:
         return session(

@@ -55,7 +55,7 @@ def warps(debugger: Debugger) -> Iterator[str]:
     places = debugger.places
     for stand in stands(debugger.grid):
         mark = "*" if debugger.focus in stand.lanes else " "
-        yield f"{mark} {printable(in_words(stand, lambda op: f'{places.line(op)}: {places.text(op)}'))}"
+        yield f"{mark} {printable(in_words(stand, lambda op: f'{places.told(op)}: {places.text(op)}', debugger.arena.describe))}"
 
 
 def stack(debugger: Debugger) -> Iterator[str]:
