@@ -19,6 +19,7 @@ CLUSTER = ((7, 8), 90)
 DIRECTIVE_NEEDS = {
     "explicitcluster": CLUSTER, "reqnctapercluster": CLUSTER, "maxclusterrank": CLUSTER, "noreturn": ((6, 4), 30),
     "blocksareclusters": ((9, 0), 90), "abi_preserve": ((9, 0), 80), "abi_preserve_control": ((9, 0), 80),
+    "minperctamemory": ((9, 4), 80),
 }  # fmt: skip
 BODY_PRAGMAS = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
 NEVER_POINTED_TO = frozenset({"reg", "param"}) | (TYPES.keys() - OPAQUE.keys())

@@ -10,7 +10,7 @@ from ptxemu.check.operands import Computed, Negated, Value
 from ptxemu.ir.ops import Addr, Function, Reg, SReg, SymRef, Variable
 from ptxemu.ir.types import ScalarType
 from ptxemu.isa import video
-from ptxemu.isa.special import SPECIAL_REGISTERS
+from ptxemu.isa.special import NOT_RUN, SPECIAL_REGISTERS
 from ptxemu.syntax import ast
 from ptxemu.text.errors import UnsupportedError
 
@@ -78,6 +78,8 @@ def _special(form: Candidate, kind: ScalarType, value: SReg) -> str | None:
         return f"a special register cannot be an operand of '{form.row.opcode}'; copy it with mov"
     types = SPECIAL_REGISTERS[value.name]
     if typerules.special_fits(kind, types):
+        if value.name in NOT_RUN:
+            raise UnsupportedError(f"the special register '%{value.name}' is not supported")
         return None
     return f"'%{value.name}' has type {types[0]}, which does not fit '{form.row.opcode}{form.written()}'"
 

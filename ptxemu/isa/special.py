@@ -11,9 +11,11 @@ WORDS = (
     "laneid", "warpid", "nwarpid", "smid", "nsmid", "cluster_ctarank", "cluster_nctarank", "lanemask_eq", "lanemask_le",
     "lanemask_lt", "lanemask_ge", "lanemask_gt", "clock", "clock_hi", "globaltimer_lo", "globaltimer_hi",
     "total_smem_size", "aggr_smem_size", "dynamic_smem_size", "reserved_smem_offset_begin", "reserved_smem_offset_end",
-    "reserved_smem_offset_cap", "reserved_smem_offset_0", "reserved_smem_offset_1",
+    "reserved_smem_offset_cap", "reserved_smem_offset_0", "reserved_smem_offset_1", "perctamemorysize",
 )  # fmt: skip
-LONGS = ("clock64", "globaltimer", "current_graph_exec")
+LONGS = ("clock64", "globaltimer", "current_graph_exec", "perctamemoryoffset")
+NOT_RUN = frozenset({"perctamemorysize", "perctamemoryoffset"})
+"""Of memory that a CTA has with ``.minperctamemory``, which ptxemu does not give it."""
 
 
 GATES: dict[str, tuple[tuple[int, int], int]] = {
@@ -26,7 +28,7 @@ GATES: dict[str, tuple[tuple[int, int], int]] = {
     **dict.fromkeys(("globaltimer", "globaltimer_lo", "globaltimer_hi"), ((3, 1), 30)),
     **dict.fromkeys(("total_smem_size", "dynamic_smem_size"), ((4, 1), 20)), "aggr_smem_size": ((8, 1), 90),
     **{f"reserved_smem_offset_{which}": ((7, 6), 80) for which in ("begin", "end", "cap", "0", "1")},
-    "clock_hi": ((5, 0), 20), "current_graph_exec": ((8, 0), 50),
+    "clock_hi": ((5, 0), 20), "current_graph_exec": ((8, 0), 50), **dict.fromkeys(NOT_RUN, ((9, 4), 80)),
 }  # fmt: skip
 """The first version and target of those that not all have; of a triple, by its name."""
 

@@ -10,6 +10,7 @@ TUNING = {
     "maxntid": 3,
     "reqntid": 3,
     "minnctapersm": 1,
+    "minperctamemory": 1,
     "maxnctapersm": 1,
     "maxnreg": 1,
     "noreturn": 0,
