@@ -22,11 +22,16 @@ from ptxemu.interpreter.observer import Access, Observer
 from ptxemu.interpreter.schedule import Schedule
 from ptxemu.interpreter.standing import op_at
 from ptxemu.interpreter.translate import Code
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.text.errors import InputError
 from ptxemu.text.source import Location
 
-SHARED = "shared"
+SHARED, LOCAL = "shared", "local"
+WATCHED = {
+    lib.PE_SHARED: SHARED, lib.PE_LOCAL: LOCAL, lib.PE_GENERIC: inspect.GLOBAL, lib.PE_GLOBAL: inspect.GLOBAL,
+    lib.PE_TEXEL: inspect.GLOBAL,
+}  # fmt: skip
 Key = tuple[int, int, int]  # a thread: its block, warp and lane by number
 Wanted = Callable[[Warp, list[Lane], Op], Lane | None]
 """Whether to stop before an instruction, and at which of its lanes."""
@@ -57,7 +62,7 @@ class Breakpoint:
 class Watchpoint:
     """The bytes of ``spot``: after accesses of ``kinds`` (PE_READ, PE_WRITE); those that write the same value do not count.
 
-    ``find`` finds the spot when the program runs again; ``block`` is that of shared memory.
+    ``find`` finds the spot when the program runs again; ``owner`` is the thread whose shared or local memory it is.
     """
 
     number: int
@@ -65,7 +70,7 @@ class Watchpoint:
     spot: Spot
     kinds: int
     find: Callable[[], Spot]
-    block: int | None = None
+    owner: Key | None = None
     enabled: bool = True
     hits: int = 0
     old: bytes = b""
@@ -138,10 +143,10 @@ class Debugger(Observer):
     def add_watchpoint(self, text: str, kinds: int, find: Callable[[], Spot]) -> Watchpoint:
         """Watch what ``find`` finds, in each run anew. Raises InputError."""
         spot = find()
-        if spot.space not in (inspect.GLOBAL, SHARED):
-            raise InputError(f"{spot.space} memory cannot be watched: only one thread, or none, writes it")
-        block = self.lane().warp.block.number if spot.space == SHARED else None
-        made = Watchpoint(next(self._numbers), text, spot, kinds, find, block)
+        if spot.space not in (inspect.GLOBAL, SHARED, LOCAL):
+            raise InputError(f"{spot.space} memory cannot be watched: nobody writes it")
+        owner = None if spot.space == inspect.GLOBAL else key_of(self.lane())
+        made = Watchpoint(next(self._numbers), text, spot, kinds, find, owner)
         made.old = self._bytes(made)
         self.watchpoints[made.number] = made
         return made
@@ -281,7 +286,7 @@ class Debugger(Observer):
         self._index()
         for watch in self.watchpoints.values():
             with suppress(InputError):
-                watch.spot = watch.spot if watch.block is not None else watch.find()
+                watch.spot = watch.spot if watch.owner is not None else watch.find()
                 watch.old = self._bytes(watch)
 
     def executes(self, warp: Warp, group: list[Lane], code: Code, pc: int) -> None:
@@ -405,7 +410,7 @@ class Debugger(Observer):
 
     def _look(self, watch: Watchpoint, warp: Warp, access: Access) -> None:
         lanes = [lane for lane, address in zip(access.lanes, access.addresses, strict=True)
-                 if self._touches(watch, warp, access, address)]  # fmt: skip
+                 if self._touches(watch, warp, access, lane, address)]  # fmt: skip
         if not lanes or not watch.enabled:
             return
         new, old = self._bytes(watch), watch.old
@@ -418,25 +423,32 @@ class Debugger(Observer):
         change = f"{_hex(old)} -> {_hex(new)}" if wrote else f"read, {_hex(new)}"
         self._tell(Stop("watchpoint", f"watchpoint {watch.number}: {watch.text}: {change}", watch.number))
 
-    def _touches(self, watch: Watchpoint, warp: Warp, access: Access, address: int) -> bool:
-        w = warp.w
-        shared = access.space == lib.PE_SHARED
-        if access.space == lib.PE_GENERIC and 0 <= address - w.shared_base < w.shared_size:
-            shared, address = True, address - w.shared_base
-        spot = watch.spot
-        if shared != (spot.space == SHARED) or access.space in (lib.PE_LOCAL, lib.PE_PARAM, lib.PE_CONST):
+    def _touches(self, watch: Watchpoint, warp: Warp, access: Access, lane: int, address: int) -> bool:
+        space, address = _place(warp, access, lane, address)
+        spot, owner = watch.spot, watch.owner
+        if space != spot.space or (owner is not None and owner[0] != warp.block.number):
             return False
-        mine = watch.block is None or warp.block.number == watch.block
+        mine = space != LOCAL or owner == (*_warp_key(warp), lane)
         return mine and address < spot.address + spot.size and spot.address < address + access.size
 
     def _bytes(self, watch: Watchpoint) -> bytes:
-        spot = watch.spot
-        if watch.block is None:
+        spot, owner = watch.spot, watch.owner
+        if owner is None:
             return inspect.read(self.arena, None, spot.space, spot.address, spot.size)
-        block = next((block for block in self.resident() if block.number == watch.block), None)
-        if block is None:
-            return b""
-        return inspect.read(self.arena, block.warps[0].lanes[0], spot.space, spot.address, spot.size)
+        lanes = (lane for block in self.resident() if block.number == owner[0] for warp in block.warps for lane in warp.lanes)
+        lane = next((lane for lane in lanes if key_of(lane) == owner), None)
+        return b"" if lane is None else inspect.read(self.arena, lane, spot.space, spot.address, spot.size)
+
+
+def _place(warp: Warp, access: Access, lane: int, address: int) -> tuple[str, int]:
+    """The space that an address of an access is in, of those that can be watched, and the offset in that of the lane."""
+    w = warp.w
+    if access.space == lib.PE_GENERIC:
+        if 0 <= address - w.shared_base < w.shared_size:
+            return SHARED, address - w.shared_base
+        if 0 <= address - w.local_base < w.local_size * LANES:
+            return LOCAL, address - w.local_base - lane * w.local_size
+    return WATCHED.get(access.space, ""), address
 
 
 def _hex(data: bytes) -> str:

@@ -106,6 +106,24 @@ def test_variables_are_watched(session: Session) -> None:
     assert any(": tile[3]: 0x00000000 -> 0x40400000, kern at" in line for line in out)
 
 
+def test_locals_are_watched_in_their_thread(session: Session) -> None:
+    commands = (
+        "break locals.cu:24 if threadIdx.x == 3",
+        "run",
+        "delete",
+        "watch p.x",
+        "awatch vals[1][0]",
+        "c",
+        "c",
+        "c",
+        "print p.x",
+    )
+    out = answers(session(*commands))
+    hits = [line.partition(", kern at")[0] for line in out if line.startswith("watchpoint") and ", kern at" in line]
+    assert hits == ["watchpoint 2: p.x: 0x00000000 -> 0x3fc00000", "watchpoint 2: p.x: 0x3fc00000 -> 0x40900000"]  # 1.5, 4.5
+    assert not any("thread (4,0,0)" in line for line in out)
+
+
 def test_a_register_has_no_address(session: Session) -> None:
     out = answers(session(*AT_TILE, "watch i", "print &i", "x/2fw tile", "x/2fw p", "print &vals == &vals[0][0]"))
     assert out[:2] == ["i is in a register, which has no address", "what is in a register has no address"]
