@@ -4,6 +4,11 @@
 
 #define FIRST(mask) ((uint32_t)__builtin_ctz(mask))
 
+/* Instructions with a lock wait for their lines one after another, so these are asked for together. */
+PE_INLINE void ask_for(const pe_atom_lanes *g) {
+  PE_FOR_LANES(i, g->mask) __builtin_prefetch((const void *)(uintptr_t)g->addr[i], 1);
+}
+
 /* The operations on elements of one width.  op and type are constants in the hot instances. */
 #define DEFINE_LANES(T, NAME)                                                                                          \
   PE_INLINE T get_##NAME(const uint8_t *operands, uint32_t lane) {                                                     \
@@ -61,6 +66,7 @@
                                                                                                                        \
   PE_INLINE void each_##NAME(const pe_atom_lanes *g, uint32_t op, uint32_t type) {                                     \
     bool whole = g->mask == ~0u && !g->locked;                                                                         \
+    if (g->locked) ask_for(g);                                                                                         \
     if (whole && !g->old)                                                                                              \
       for (uint32_t i = 0; i < 32; i++) update_lane_##NAME(g, op, type, i, false, false);                              \
     else if (whole)                                                                                                    \
