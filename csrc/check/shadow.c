@@ -37,7 +37,7 @@ bool pe_shadow_keep(pe_shadow *shadow, uint64_t address) {
   pe_require_stack();
   if (atomic_compare_exchange_strong(&shadow->kept[chunk], &state, PE_TO_BE_KEPT)) {
     bool any = pe_arena_charge(shadow->arena, CHUNK_BYTES);
-    if (any) fill(shadow, chunk * PE_SHADOW_WORDS, (chunk + 1) * PE_SHADOW_WORDS);
+    if (any && shadow->blank) fill(shadow, chunk * PE_SHADOW_WORDS, (chunk + 1) * PE_SHADOW_WORDS); /* new memory is zeros */
     if (!any) shadow->lost++;
     atomic_store_explicit(&shadow->kept[chunk], any ? PE_KEPT : PE_NOT_KEPT, memory_order_release);
     return any;
