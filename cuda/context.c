@@ -10,6 +10,7 @@ enum { DEEPEST = 64 };
 static _Atomic bool initialised;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t others;            /* contexts but for the primary one */
+static size_t keepers;           /* addresses and memory of the program, which no context owns */
 static _Atomic unsigned holders; /* of the primary one, by the driver API */
 static _Atomic bool held_by_runtime;
 _Alignas(PX_HANDLE_UNIT) px_context px_primary = {.owners = 1, .id = 1};
@@ -63,7 +64,7 @@ cudaError_t px_context_create(unsigned flags, px_context **out) {
 
 /* Call with the lock held; resets the device where nobody uses it any more. */
 static cudaError_t unlock_and_reset(void) {
-  bool last = !others && !holders && !atomic_load(&held_by_runtime);
+  bool last = !others && !holders && !keepers && !atomic_load(&held_by_runtime);
   pthread_mutex_unlock(&lock);
   return last ? px_device_reset() : cudaSuccess;
 }
@@ -79,6 +80,25 @@ cudaError_t px_context_destroy(px_context *context) {
   pthread_mutex_lock(&lock);
   others--;
   return unlock_and_reset();
+}
+
+void px_device_keep(void) {
+  pthread_mutex_lock(&lock);
+  keepers++;
+  pthread_mutex_unlock(&lock);
+}
+
+cudaError_t px_device_unkeep(unsigned times) {
+  if (!times) return cudaSuccess;
+  pthread_mutex_lock(&lock);
+  keepers = keepers > times ? keepers - times : 0;
+  return unlock_and_reset();
+}
+
+void px_device_unkept(void) {
+  pthread_mutex_lock(&lock);
+  keepers = 0;
+  pthread_mutex_unlock(&lock);
 }
 
 /* ---- the primary one ---- */

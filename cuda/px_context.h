@@ -28,6 +28,11 @@ cudaError_t px_context_create(unsigned flags, px_context **out);
 /* Destroy one, and reset the device if it was the last. Not within a call. */
 cudaError_t px_context_destroy(px_context *context);
 
+/* What no context owns keeps the device as it is: one thing more; some less, not within a call; none, as it is reset. */
+void px_device_keep(void);
+cudaError_t px_device_unkeep(unsigned times);
+void px_device_unkept(void);
+
 /* Whether a handle is that of a context. Within a call. */
 bool px_context_lives(const px_context *context);
 

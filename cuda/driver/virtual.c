@@ -29,6 +29,7 @@ typedef struct px_physical physical;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static physical *all;
+static unsigned ended; /* what has gone, in a call that has not told yet that it does not keep the device */
 
 static pe_arena *arena(void) { return px_device_get()->parts.arena; }
 
@@ -51,6 +52,7 @@ static void end_if_unused(physical *memory) {
   if (memory->handles || memory->mappings) return;
   pe_arena_give(arena(), memory->size);
   forget(memory);
+  ended++;
 }
 
 /* The memory of a handle, or NULL. */
@@ -75,6 +77,7 @@ static void unmapped(void *owner) {
 static void forget_all(void) {
   pthread_mutex_lock(&lock);
   while (all) forget(all);
+  px_device_unkept();
   pthread_mutex_unlock(&lock);
 }
 
@@ -89,6 +92,7 @@ static physical *new_memory(int file, uint64_t size, const CUmemAllocationProp *
   if (fits) {
     made->next = all;
     all = made;
+    px_device_keep();
   }
   pthread_mutex_unlock(&lock);
   if (fits) return made;
@@ -132,7 +136,7 @@ PX_API CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, cons
   return CUDA_SUCCESS;
 }
 
-PX_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+static CUresult release(CUmemGenericAllocationHandle handle) {
   CU_ENTER_ANY();
   pthread_mutex_lock(&lock);
   physical *memory = of_handle(handle);
@@ -141,6 +145,18 @@ PX_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   pthread_mutex_unlock(&lock);
   return memory ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+
+/* The end of a call behind which something may keep the device no more. */
+static CUresult left(CUresult error) {
+  pthread_mutex_lock(&lock);
+  unsigned times = ended;
+  ended = 0;
+  pthread_mutex_unlock(&lock);
+  px_device_unkeep(times);
+  return error;
+}
+
+PX_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle) { return left(release(handle)); }
 
 PX_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *address) {
   CU_ENTER_ANY();
@@ -207,14 +223,21 @@ PX_API CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t alignm
   CU_REQUIRE(out && is_whole(size) && !(alignment & (alignment - 1)) && !flags, CUDA_ERROR_INVALID_VALUE);
   uint64_t address = pe_arena_reserve(arena(), size, alignment);
   CU_REQUIRE(address, CUDA_ERROR_OUT_OF_MEMORY);
+  px_device_keep();
   *out = address;
   return CUDA_SUCCESS;
 }
 
-PX_API CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
+static CUresult unreserve(CUdeviceptr address, size_t size) {
   CU_ENTER_ANY();
-  return of_errno(pe_arena_unreserve(arena(), address, size));
+  int error = pe_arena_unreserve(arena(), address, size);
+  pthread_mutex_lock(&lock);
+  ended += !error;
+  pthread_mutex_unlock(&lock);
+  return of_errno(error);
 }
+
+PX_API CUresult cuMemAddressFree(CUdeviceptr address, size_t size) { return left(unreserve(address, size)); }
 
 PX_API CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                          unsigned long long flags) {
@@ -230,7 +253,7 @@ PX_API CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemG
 }
 
 /* Once all is done that may touch it. */
-PX_API CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
+static CUresult unmap(CUdeviceptr address, size_t size) {
   CU_ENTER_ANY();
   cudaError_t late = px_wait_all();
   CU_REQUIRE(!late, cu_result(late));
@@ -239,6 +262,8 @@ PX_API CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
   pthread_mutex_unlock(&lock);
   return of_errno(error);
 }
+
+PX_API CUresult cuMemUnmap(CUdeviceptr address, size_t size) { return left(unmap(address, size)); }
 
 /* ---- what may be done there ---- */
 
