@@ -106,6 +106,17 @@ static cudaError_t wait_for(struct px_stream *stream, cudaEvent_t event) {
   return fits ? cudaSuccess : break_off(capture, cudaErrorMemoryAllocation);
 }
 
+bool px_capture_leave(struct px_stream *stream) {
+  px_capture_state *capture = atomic_load(&stream->capture);
+  if (!capture || capture->origin == stream) return !capture;
+  size_t at = 0;
+  while (capture->joined[at] != stream) at++;
+  capture->joined[at] = capture->joined[--capture->streams];
+  stream->tail.count = 0;
+  atomic_store(&stream->capture, NULL);
+  return true;
+}
+
 /* ---- what calls with a stream ask ---- */
 
 bool px_capture(struct px_stream *stream, px_work *work, cudaError_t *error) {
@@ -296,7 +307,7 @@ static cudaError_t end(px_capture_state *capture, cudaGraph_t *out) {
   *at = capture->next;
   atomic_fetch_sub(&going_on, 1);
   capture->graph->captured = false;
-  *out = error ? NULL : capture->graph;
+  if (out) *out = error ? NULL : capture->graph;
   if (error && !capture->given) px_graph_free(capture->graph);
   free(capture->placed.node);
   free(capture->dropped.node);
@@ -308,11 +319,12 @@ static cudaError_t end(px_capture_state *capture, cudaGraph_t *out) {
 PX_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
   PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
-  PX_REQUIRE(out, cudaErrorInvalidValue);
   px_graph_lock();
   px_capture_state *capture = atomic_load(&px_stream_of(stream)->capture);
+  bool nowhere = capture && !out && !capture->given;
   bool elsewhere = capture && capture->mode != RELAXED && capture->thread != this_thread();
   cudaError_t error = !capture                                  ? cudaErrorIllegalState
+                      : nowhere                                 ? cudaErrorInvalidValue
                       : capture->origin != px_stream_of(stream) ? cudaErrorStreamCaptureUnmatched
                       : elsewhere                               ? cudaErrorStreamCaptureWrongThread
                                                                 : end(capture, out);

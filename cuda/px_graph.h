@@ -144,6 +144,9 @@ bool px_capture_join(struct px_stream *stream, cudaEvent_t event, cudaError_t *e
 
 bool px_is_captured(cudaStream_t stream);
 
+/* A stream that is destroyed: no capture knows it any more. false: one began there. With the lock of graphs held. */
+bool px_capture_leave(struct px_stream *stream);
+
 /* Functions that cannot be captured make the capture of a stream or an event invalid, and return an error then. */
 cudaError_t px_capture_refuse(cudaStream_t stream);
 cudaError_t px_capture_refuse_event(cudaEvent_t event);

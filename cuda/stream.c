@@ -36,7 +36,7 @@ PX_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   PX_ENTER();
   PX_REQUIRE(!is_default(stream) && px_is_stream(stream), cudaErrorInvalidResourceHandle);
   px_graph_lock(); /* no capture begins meanwhile */
-  bool captured = px_is_captured(stream), live = !captured && px_live_remove(stream, PX_STREAM);
+  bool captured = !px_capture_leave(stream), live = !captured && px_live_remove(stream, PX_STREAM);
   stream->gone = stream->gone || live;
   px_graph_unlock();
   PX_REQUIRE(!captured, cudaErrorStreamCaptureUnsupported);

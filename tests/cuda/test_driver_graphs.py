@@ -256,3 +256,27 @@ def test_wrong_nodes_are_errors():
     with fails("INVALID_VALUE"):
         call("cuGraphDestroy", None)
     launch(function(load(KERNELS), "empty"), (1, 1, 1), (1, 1, 1))
+
+
+def test_captures_to_graphs_and_streams_that_leave():
+    """A capture into the program's graph need not say where it goes; what has joined may be destroyed when it is waited for."""
+    graph, values = get(POINTER, "cuGraphCreate", 0), to_device(np.zeros(N))
+    origin, other = (get(POINTER, "cuStreamCreate", 1) for _ in range(2))
+    begun, done = (get(POINTER, "cuEventCreate", 2) for _ in range(2))
+    call("cuStreamBeginCaptureToGraph", origin, graph, None, None, 0, 0)
+    call("cuEventRecord", begun, origin)
+    call("cuStreamWaitEvent", other, begun, 0)
+    call("cuMemsetD8Async", values, 7, 16, other)
+    call("cuEventRecord", done, other)
+    call("cuStreamWaitEvent", origin, done, 0)
+    call("cuStreamDestroy_v2", other)
+    with fails("STREAM_CAPTURE_UNSUPPORTED"):
+        call("cuStreamDestroy_v2", origin)
+    call("cuStreamEndCapture", origin, None)
+    count = ctypes.c_size_t()
+    call("cuGraphGetNodes", graph, None, ctypes.byref(count))
+    assert count.value == 1
+    call("cuStreamBeginCapture_v2", origin, 0)
+    with fails("INVALID_VALUE"):
+        call("cuStreamEndCapture", origin, None)
+    call("cuStreamEndCapture", origin, ctypes.byref(POINTER()))
