@@ -6,7 +6,8 @@
 #include "px_stream.h"
 #include "registry.h"
 
-static cudaError_t prepare(px_kernel *kernel, const px_geometry *g, void *const *arguments, pe_start *what) {
+cudaError_t px_launch_prepare(px_kernel *kernel, const px_geometry *g, void *const *arguments, const void *buffer,
+                              pe_start *what) {
   char message[PE_MESSAGE_BYTES];
   *what = (pe_start){.module = kernel->module->resident,
                      .kernel = kernel->facts,
@@ -15,7 +16,9 @@ static cudaError_t prepare(px_kernel *kernel, const px_geometry *g, void *const 
                      .cooperative = g->cooperative,
                      .host_memory = g->host_memory || px_any_registered(),
                      .dynamic_shared = g->shared,
-                     .pointers = (const void *const *)arguments};
+                     .pointers = (const void *const *)arguments,
+                     .buffer = buffer,
+                     .buffer_size = buffer ? kernel->facts->param_bytes : 0};
   int wrong = pe_check_shape(pe_module_entry(what->module), what->kernel, what->grid, what->block, message);
   if (wrong) return px_start_error(wrong);
   if (g->shared > kernel->dynamic_shared) return cudaErrorInvalidValue;
@@ -25,9 +28,9 @@ static cudaError_t prepare(px_kernel *kernel, const px_geometry *g, void *const 
 
 cudaError_t px_launch_work(px_kernel *kernel, const px_geometry *g, void *const *arguments, px_work **out) {
   pe_start what;
-  cudaError_t error = prepare(kernel, g, arguments, &what);
+  cudaError_t error = px_launch_prepare(kernel, g, arguments, NULL, &what);
   if (error) return error;
-  *out = px_work_launch(&what, g->handle);
+  *out = px_work_launch(&what, kernel, g->handle);
   return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 

@@ -13,7 +13,7 @@ enum { OUTPUT = 1 << 12 };
 static px_item *running;  /* launches on the pool's threads */
 static unsigned stopping; /* calls of px_stop_all: nothing more is begun */
 
-static bool is_dropped(const px_item *item) {
+bool px_is_dropped(const px_item *item) {
   px_queue_lock();
   bool dropped = stopping;
   px_queue_unlock();
@@ -32,6 +32,7 @@ static void drain(pe_launch *launch) {
 static void settle(px_item *item, pe_launch *launch) {
   pe_counters counters;
   drain(launch);
+  px_children_collect(item, launch);
   pe_launch_result(launch, NULL, &counters);
   if (counters.kind == PE_STOPPED) return;
   if (counters.kind != PE_OK)
@@ -40,20 +41,33 @@ static void settle(px_item *item, pe_launch *launch) {
     px_stay_in(item->context, cudaErrorLaunchOutOfResources);
 }
 
-/* On a thread of the pool. */
-static void ended(void *context, pe_launch *launch) {
-  px_item *item = context;
-  px_queue_lock();
-  item->over = true;
+/* A launch is under way, and may be stopped. With the lock held. */
+static void add_running(px_item *item, pe_launch *launch) {
+  item->running = launch;
+  item->next = running;
+  running = item;
+  if (stopping) pe_launch_request_stop(launch);
+}
+
+/* It is not any more, if it was. With the lock held. */
+static void remove_running(const px_item *item) {
   for (px_item **at = &running; *at; at = &(*at)->next)
     if (*at == item) {
       *at = item->next;
       break;
     }
+}
+
+/* On a thread of the pool. */
+static void ended(void *context, pe_launch *launch) {
+  px_item *item = context;
+  px_queue_lock();
+  item->over = true;
+  remove_running(item);
   px_queue_unlock();
   settle(item, launch);
   pe_launch_destroy(launch);
-  px_perform_all(px_item_finish(item, NULL));
+  if (!px_children_begin(item)) px_perform_all(px_item_finish(item, NULL));
 }
 
 /* A launch that could not be started: an error of the call that asks for it, if that does it itself. */
@@ -74,12 +88,7 @@ static bool start(px_item *item) {
   int error = pe_start_launch(&what, &launch, message);
   if (error) fail(item, error);
   px_queue_lock();
-  if (!error && !item->over) {
-    item->running = launch;
-    item->next = running;
-    running = item;
-    if (stopping) pe_launch_request_stop(launch);
-  }
+  if (!error && !item->over) add_running(item, launch);
   px_item_disown(item);
   px_queue_unlock();
   return !error;
@@ -99,13 +108,32 @@ static void launch_here(px_item *item, const pe_start *what) {
   pe_launch_destroy(launch);
 }
 
+void px_perform_launch(px_item *item, const pe_start *what) {
+  char message[PE_MESSAGE_BYTES];
+  pe_launch *launch;
+  int error = pe_start_launch(what, &launch, message);
+  if (error) {
+    px_stay_in(item->context, px_start_error(error));
+    return;
+  }
+  px_queue_lock();
+  add_running(item, launch);
+  px_queue_unlock();
+  pe_launch_wait(launch, UINT32_MAX);
+  px_queue_lock();
+  remove_running(item);
+  px_queue_unlock();
+  settle(item, launch);
+  pe_launch_destroy(launch);
+}
+
 /* Launch; false: it goes on. */
 static bool launch(px_item *item) {
   pe_start what = item->work->start;
   what.waited = 1;
   if (!pe_start_is_brief(&what)) return !start(item);
   launch_here(item, &what);
-  return true;
+  return !px_children_begin(item);
 }
 
 /* ---- events of other processes: each wait is a thread, as it may take any time ---- */
@@ -113,7 +141,7 @@ static bool launch(px_item *item) {
 static void *await_record(void *argument) {
   px_item *item = argument;
   px_shared_event *event = item->work->event->shared;
-  while (!px_shared_is_done(event, item->record) && !is_dropped(item))
+  while (!px_shared_is_done(event, item->record) && !px_is_dropped(item))
     if (!px_shared_await(event, item->record)) px_stay_in(item->context, cudaErrorLaunchFailure);
   px_perform_all(px_item_finish(item, NULL));
   return NULL;
@@ -130,7 +158,7 @@ static bool await(px_item *item) {
 /* ---- all of it ---- */
 
 static bool perform(px_item *item, px_item **ready) {
-  if (is_dropped(item)) return true;
+  if (px_is_dropped(item)) return true;
   if (item->branch) return px_plan_choose(item, ready);
   if (item->plan) px_plan_set_values(item->plan);
   if (!item->work) return true;

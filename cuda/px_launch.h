@@ -16,6 +16,12 @@ typedef struct px_geometry {
 /* Launch in the order of the stream; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *geometry, void *const *arguments);
 
+/* What is to be launched, with arguments in either form. */
+cudaError_t px_launch_prepare(px_kernel *kernel, const px_geometry *geometry, void *const *arguments, const void *buffer,
+                              pe_start *out);
+
+struct px_work;
+
 /* The same as work. */
 cudaError_t px_launch_work(px_kernel *kernel, const px_geometry *geometry, void *const *arguments, struct px_work **out);
 

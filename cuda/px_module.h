@@ -38,8 +38,9 @@ struct px_module {
   pe_module *resident;
   px_kernel *kernels;
   uint64_t count;
-  bool checked;    /* it is in the list of the checkers (check.c) ... */
-  px_module *next; /* ... before this one */
+  uint64_t launches; /* the address of the list of those that its kernels make; 0: they make none */
+  bool checked;      /* it is in the list of the checkers (check.c) ... */
+  px_module *next;   /* ... before this one */
 };
 
 /* Load an image, which must stay where it is. What is wrong is said on stderr. Kernels are handles until the module is closed, and it ends

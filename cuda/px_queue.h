@@ -1,4 +1,4 @@
-/* px_queue.h: what the files of the queue share: item.c, order.c, plan.c, perform.c, calls.c and queue.c.
+/* px_queue.h: what the files of the queue share: item.c, order.c, plan.c, perform.c, children.c, calls.c and queue.c.
  *
  * One lock guards all streams and items. No lock is held while work is done.
  */
@@ -63,8 +63,22 @@ bool px_plan_choose(px_item *item, px_item **ready);
 
 /* ---- perform.c: doing the work ---- */
 
+/* Whether nothing more is to be done for an item. */
+bool px_is_dropped(const px_item *item);
+
+/* Launch for an item, and wait for the end. */
+void px_perform_launch(px_item *item, const pe_start *what);
+
 /* Do items, and those that come to be ready by that. */
 void px_perform_all(px_item *ready);
+
+/* ---- children.c ---- */
+
+/* A launch for an item has ended: keep those that its kernel has made. */
+void px_children_collect(px_item *item, const pe_launch *launch);
+
+/* Begin what has been kept, and finish the item behind that; false: nothing has. */
+bool px_children_begin(px_item *item);
 
 /* ---- calls.c ---- */
 

@@ -29,6 +29,10 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t size, int kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, cudaStream_t stream);
 
+/* ---- error.c ---- */
+
+const char *cudaGetErrorName(cudaError_t error);
+
 /* ---- exec.c ---- */
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t graph);

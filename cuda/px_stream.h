@@ -5,6 +5,7 @@
 #include <time.h>
 #include "core.h"
 #include "px_block.h"
+#include "px_module.h"
 #include "start.h"
 
 /* ---- work.c: what is to be done ---- */
@@ -26,6 +27,8 @@ typedef struct px_work {
   px_kind kind;
   pe_start start;     /* of a launch; module and code are owned */
   const void *handle; /* what the program calls its kernel */
+  px_kernel *kernel;  /* of a launch, unless its module has been unloaded */
+  uint64_t launches;  /* the address of the list where the kernel leaves launches; 0: it makes none */
   px_box box;
   int direction;         /* of a copy: cudaMemcpy* */
   cudaHostFn_t function; /* or ... */
@@ -39,7 +42,7 @@ typedef struct px_work {
 
 /* New work with one owner; NULL: there is no memory. */
 px_work *px_work_new(px_kind kind);
-px_work *px_work_launch(const pe_start *start, const void *handle);
+px_work *px_work_launch(const pe_start *start, px_kernel *kernel, const void *handle);
 px_work *px_host_work(cudaHostFn_t function, void *data);
 px_work *px_work_event(px_kind kind, cudaEvent_t event);
 px_work *px_work_block(px_kind kind, px_block *block); /* which it owns then, also if there is no memory */
@@ -67,7 +70,8 @@ typedef struct px_item {
   const struct px_branch *branch; /* ... chooses one of several, once that ... */
   bool chosen;                    /* ... has been asked already */
   pe_launch *running;
-  struct px_item **after; /* which wait for this one */
+  struct px_child *children; /* launches that its kernel has made */
+  struct px_item **after;    /* which wait for this one */
   size_t count, room;
   struct px_item *next;
 } px_item;

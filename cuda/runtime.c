@@ -93,8 +93,9 @@ PX_API cudaError_t cudaDeviceGetByPCIBusId(int *number, const char *text) {
 
 /* ---- limits ---- */
 
-enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, PRINTF_BYTES = 16 << 20 };
+enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, LIMIT_DEPTH, LIMIT_LAUNCHES, PRINTF_BYTES = 16 << 20 };
 static size_t heap_bytes = 8 << 20;
+static size_t launches = 2048; /* of kernels, that may wait: a wish, as they take memory of the heap */
 
 PX_API cudaError_t cudaDeviceSetLimit(int limit, size_t value) {
   PX_ENTER();
@@ -108,6 +109,7 @@ PX_API cudaError_t cudaDeviceSetLimit(int limit, size_t value) {
       PX_REQUIRE(!pe_arena_set_heap(px_device_get()->parts.arena, value), cudaErrorInvalidValue);
       heap_bytes = value;
       return px_report(cudaSuccess);
+    case LIMIT_LAUNCHES: launches = value; return px_report(cudaSuccess);
     default: return px_report(cudaErrorNotSupported);
   }
 }
@@ -119,6 +121,7 @@ PX_API cudaError_t cudaDeviceGetLimit(size_t *value, int limit) {
     case LIMIT_STACK: *value = px_device_get()->parts.stack; return px_report(cudaSuccess);
     case LIMIT_PRINTF: *value = PRINTF_BYTES; return px_report(cudaSuccess);
     case LIMIT_HEAP: *value = heap_bytes; return px_report(cudaSuccess);
+    case LIMIT_LAUNCHES: *value = launches; return px_report(cudaSuccess);
     default: return px_report(cudaErrorNotSupported);
   }
 }

@@ -14,11 +14,13 @@ static px_work *new_work(px_kind kind, size_t params) {
 
 px_work *px_work_new(px_kind kind) { return new_work(kind, 0); }
 
-px_work *px_work_launch(const pe_start *start, const void *handle) {
+px_work *px_work_launch(const pe_start *start, px_kernel *kernel, const void *handle) {
   px_work *work = new_work(PX_LAUNCH, start->kernel->param_bytes);
   if (!work) return NULL;
   work->start = *start;
   work->handle = handle;
+  work->kernel = kernel;
+  work->launches = kernel->module->launches;
   if (start->pointers) pe_start_pack(start, work->params);
   work->start.pointers = NULL;
   work->start.buffer = work->params;

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 /* CDEF BEGIN */
-enum { PE_ENTRY_VERSION = 7, PE_ENTRY_DIGEST = 32 };
+enum { PE_ENTRY_VERSION = 8, PE_ENTRY_DIGEST = 32 };
 
 /* Kinds of entries: facts of a module, code of a kernel, and bytes without sections that others agree on. */
 enum { PE_ENTRY_MODULE = 1, PE_ENTRY_KERNEL, PE_ENTRY_BYTES };
@@ -64,9 +64,10 @@ typedef struct pe_kernel_facts {
   uint32_t limit, limits;
   uint32_t pair, pairs;
   uint32_t param_bytes;
+  uint32_t function; /* its number among the module's: PE_FUNCTION_UNIT times one more than that is its address */
 } pe_kernel_facts;
 
-enum { PE_NO_TEXT = 0xffffffff };
+enum { PE_NO_TEXT = 0xffffffff, PE_FUNCTION_UNIT = 16 };
 
 typedef struct pe_parameter_facts {
   uint32_t name, type; /* "u64", "surfref" ... */

@@ -28,6 +28,10 @@ enum { PE_MAX_HEAP_LOG2 = 34, PE_DEFAULT_HEAP = 8 << 20 };
  * once a kernel has called malloc.  0, or -1 if that has happened. */
 int pe_arena_set_heap(pe_arena *arena, uint64_t size);
 
+/* Bytes of a block that a kernel's malloc has given, 0: the address is none; and to give it back. */
+uint64_t pe_arena_heap_size(pe_arena *arena, uint64_t address);
+void pe_arena_heap_free(pe_arena *arena, uint64_t address);
+
 enum { PE_CUDA_SLACK = 64 << 10 };
 /* Bytes before and behind each allocation, from now on, that can be read and written like it, as a GPU's pages can: at most
  * PE_CUDA_SLACK.  0, as at first: running past the end faults.  They count as used; memory of launches has none. */
@@ -170,6 +174,9 @@ void pe_launch_request_stop(pe_launch *launch);
 
 /* How many CTAs are done by now. */
 uint64_t pe_launch_completed(const pe_launch *launch);
+
+/* What the kernel finds in %gridid. */
+uint64_t pe_launch_number(const pe_launch *launch);
 
 /* Whether there is printf output to take. */
 int pe_launch_has_output(pe_launch *launch);

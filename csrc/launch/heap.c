@@ -3,7 +3,7 @@
  *
  * A buddy allocator over one allocation of the arena, made when first needed.  What it knows of its blocks lies outside
  * device memory, where no kernel can spoil it.  An allocation takes only the granules it needs: what a block has more
- * goes back at once.  All functions here but the last two run with pe_lock held.
+ * goes back at once.  All functions that take a heap run with pe_lock held.
  */
 #include "heap.h"
 #include "arena.h"
@@ -114,6 +114,31 @@ void pe_heap_destroy(pe_heap *heap) {
   free(heap->order);
   free(heap);
 }
+
+/* ---- blocks that kernels leave to the host ---- */
+
+static uint64_t size_at(const pe_heap *heap, uint64_t address) {
+  uint64_t offset = address - heap->base, at = offset / GRANULE;
+  return offset % GRANULE || at >= heap->granules ? 0 : heap->length[at] * GRANULE;
+}
+
+uint64_t pe_arena_heap_size(pe_arena *arena, uint64_t address) {
+  pe_lock();
+  const pe_heap *heap = pe_arena_heap(arena);
+  uint64_t size = heap ? size_at(heap, address) : 0;
+  pe_unlock();
+  return size;
+}
+
+void pe_arena_heap_free(pe_arena *arena, uint64_t address) {
+  pe_lock();
+  pe_heap *heap = pe_arena_heap(arena);
+  bool given = heap && give(heap, address);
+  pe_unlock();
+  if (given) pe_tell_freed(pe_arena_observer(arena), address);
+}
+
+/* ---- what kernels call ---- */
 
 void pe_malloc(pe_warp *w, uint32_t mask, const uint64_t *size, uint64_t *result) {
   pe_lock();

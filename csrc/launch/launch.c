@@ -322,6 +322,8 @@ int pe_launch_wait(pe_launch *launch, uint32_t milliseconds) {
 
 void pe_launch_request_stop(pe_launch *launch) { atomic_store(&launch->stop, 1); }
 
+uint64_t pe_launch_number(const pe_launch *launch) { return launch->gridid; }
+
 uint64_t pe_launch_completed(const pe_launch *launch) {
   return atomic_load_explicit(&launch->completed, memory_order_relaxed);
 }

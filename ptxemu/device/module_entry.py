@@ -65,6 +65,7 @@ def _add_kernel(writer: Writer, kernel: KernelInfo) -> None:
         "pair": writer.count(lib.PE_SECTION_PAIRS),
         "pairs": len(kernel.unsynced),
         "param_bytes": kernel.param_bytes,
+        "function": kernel.number,
     }
     writer.add(lib.PE_SECTION_KERNELS, record)
     for item in kernel.parameters:

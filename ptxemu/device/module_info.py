@@ -64,7 +64,8 @@ class KernelInfo:
     """An entry: its parameters and what binds a launch: performance directives (``maxntid``, ``reqntid`` ...), and
     ``domain`` for programs of points: the extents of their rectangle, or nothing for as many as the grid has.
 
-    ``unsynced`` are pairs of surfaces, one written and one read, whose memory should not be the same.
+    ``unsynced`` are pairs of surfaces, one written and one read, whose memory should not be the same.  ``number`` is that of the
+    function in the module, which stands for its address.
     """
 
     name: str
@@ -72,6 +73,7 @@ class KernelInfo:
     param_bytes: int
     limits: dict[str, tuple[int, ...]]
     unsynced: tuple[tuple[str, str], ...] = ()
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

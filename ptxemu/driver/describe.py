@@ -34,7 +34,7 @@ def describe(module: Module) -> ModuleInfo:
     layout = ModuleLayout(module)
     stored = [*layout.globals, *layout.consts]
     return ModuleInfo(
-        kernels={function.name: _kernel(function, module.dialect) for function in module.entries},
+        kernels={function.name: _kernel(function, layout, module.dialect) for function in module.entries},
         variables={variable.name: _variable(variable, layout) for variable in stored},
         handles={variable.name: _handle(variable, layout) for variable in layout.handles},
         relocations=tuple(
@@ -76,14 +76,15 @@ def _space(variable: Variable) -> str:
     return CONST if variable.space == "const" else GLOBAL
 
 
-def _kernel(function: Function, dialect: str) -> KernelInfo:
+def _kernel(function: Function, layout: ModuleLayout, dialect: str) -> KernelInfo:
     uses: dict[Variable, list[Use]] = {param.variable: [] for param in function.params}
     if dialect == PTX.name:
         ops = [item for item in function.body or () if isinstance(item, Op)]
         for (variable, _), use in uses_of(ops, uses).items():
             uses[variable].append(use)
     parameters = tuple(_parameter(param, tuple(uses[param.variable])) for param in function.params)
-    return KernelInfo(function.name, parameters, function.param_bytes, dict(function.limits), function.unsynced)
+    number = layout.functions[function.name]
+    return KernelInfo(function.name, parameters, function.param_bytes, dict(function.limits), function.unsynced, number)
 
 
 def _parameter(param: Param, uses: tuple[Use, ...]) -> Parameter:
