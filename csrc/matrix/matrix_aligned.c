@@ -78,7 +78,7 @@ PE_INLINE u8x32 four_times(const uint8_t *from) {
 
 /* The largest codes of the products of 8 rows of 8. */
 PE_INLINE void find_tops(uint32_t count, const uint8_t *a, const uint8_t *b, int32_t least, uint8_t *tops) {
-  u8x32 upper = (u8x32)splat((least + 2 * CODE) * 0x1010101), lower = upper;
+  u8x32 upper = (u8x32){0} + (uint8_t)(least + 2 * CODE), lower = upper;
   for (uint32_t x = 0; x < count; x++, a += TILE, b += TILE) {
     u8x32 columns = four_times(b);
     upper = larger_bytes(upper, eight_each(a) + columns);

@@ -38,7 +38,7 @@ PE_INLINE u8x32 smaller_bytes(u8x32 x, u8x32 y) {
   return x;
 }
 PE_INLINE i32x8 absolute(i32x8 x) {
-  for (int i = 0; i < 8; i++) x[i] = x[i] < 0 ? -x[i] : x[i];
+  for (int i = 0; i < 8; i++) x[i] = x[i] < 0 ? (int32_t)(0 - (uint32_t)x[i]) : x[i];
   return x;
 }
 PE_INLINE i32x8 splat(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
