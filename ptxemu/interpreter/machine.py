@@ -165,7 +165,9 @@ class Grid:
         self.schedule.begin()
         threads = config.block[0] * config.block[1] * config.block[2]
         self.threads, self.warps = threads, -(-threads // LANES)
-        self.blocks = blocks_of(config)
+        every = range(config.first, config.first + blocks_of(config))
+        self.numbers = every if watch is None else watch.observer.chosen(every)
+        self.blocks = len(self.numbers)
         self.cooperative = bool(config.cooperative)
         self.transfer = Transfer()
         self.resident: list[Block] = []
@@ -216,7 +218,7 @@ class Grid:
         taken = {block.place for block in self.resident}
         place = next(place for place in range(len(taken) + 1) if place not in taken)
         try:
-            self.resident.append(Block(self, place, self.config.first + self.begun, self.code))
+            self.resident.append(Block(self, place, self.numbers[self.begun], self.code))
         except MemoryError:
             if not self.resident or self.cooperative:
                 raise

@@ -5,7 +5,7 @@ Accesses to memory come from the runtime, which tells of those of all instructio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -40,6 +40,10 @@ class Observer:
 
     schedule = Schedule()
     """How the launches that it watches give turns."""
+
+    def chosen(self, blocks: range) -> Sequence[int]:
+        """The blocks of a launch that are run, of all that it has. Raises InputError."""
+        return blocks
 
     def begins(self, grid: Grid) -> None:
         """A launch begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import Op
 from ptxemu.isa.work import ATOMIC, class_of
 from ptxemu.profiler.traffic import Traffic, ideal_sectors, local_sectors, sectors_of, wavefronts_of
+from ptxemu.text.errors import InputError
 
 PATIENCE = 100  # turns until lanes that have waited longest go first: a GPU has lanes catch up wherever it can
 HOTTEST = 8  # addresses of atomics that are shown
@@ -68,26 +69,35 @@ class LaunchCounts:
     sectors: set[int] = field(default_factory=set)
     hottest: list[tuple[str, int]] = field(default_factory=list)
     births: dict[tuple[Op, str], FirstBirth] = field(default_factory=dict)
+    blocks: int = 0  # that were run
     stopped: bool = False
 
 
 class Profiler(Observer):
     """Counts what launches do; ``launches`` has those that have begun. ``describe`` says where a global address lies.
 
-    ``births``: also which instructions make NaNs, infinities and subnormal numbers.
+    ``births``: also which instructions make NaNs, infinities and subnormal numbers. ``sample``: the blocks that are run, of each
+    launch.
     """
 
-    def __init__(self, describe: Callable[[int], str], births: bool = False) -> None:
+    def __init__(self, describe: Callable[[int], str], births: bool = False, sample: slice = slice(None)) -> None:
         self._describe = describe
         self._births = Births() if births else None
         self.schedule = Schedule(patience=PATIENCE)
         self.launches: list[LaunchCounts] = []
+        self.sample = sample
+
+    def chosen(self, blocks: range) -> Sequence[int]:
+        found = blocks[self.sample]
+        if not found:
+            raise InputError(f"none of the blocks to be profiled is there: the launch has {len(blocks)}")
+        return found
 
     def begins(self, grid: Grid) -> None:
         config = grid.config
         shape = Shape(tuple(config.grid), tuple(config.block))
         shared = grid.image.static_shared + config.dynamic_shared
-        self.launches.append(LaunchCounts(grid.image, shape, shared))
+        self.launches.append(LaunchCounts(grid.image, shape, shared, blocks=grid.blocks))
 
     def executes(self, warp: Warp, group: list[Lane], code: Code, pc: int) -> None:
         op, found = code.ops[pc], self.launches[-1].counts

@@ -45,6 +45,11 @@ class Profile:
         self.registers = registers_of(list(counts.image.codes)) if registers is None else registers
         self._parts = {op: contributions(op, found) for op, found in counts.counts.items()}
 
+    @property
+    def sampled(self) -> float:
+        """How many times as many blocks the launch has as were run."""
+        return self.shape.blocks / self.counts.blocks
+
     @lazy_property
     def sums(self) -> Counter[str]:
         return total(self._parts.values()) + Counter({FIRST_TOUCHED: len(self.counts.sectors)})

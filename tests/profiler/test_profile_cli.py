@@ -92,3 +92,23 @@ def test_births_in_text_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run([*given, "--json"]) == 0
     [birth] = json.loads(capsys.readouterr().out)["launches"][0]["births"]
     assert (birth["kind"], birth["file"], birth["line"], birth["times"]) == ("NaN", "n.cu", 9, 32)
+
+
+@pytest.mark.parametrize(("sample", "count"), [(["--blocks", "1-3"], 3), (["--every", "3"], 3), (["--blocks", "5"], 1), ([], 8)])
+def test_some_blocks(program: Path, capsys: pytest.CaptureFixture[str], sample: list[str], count: int) -> None:
+    shape = ["--grid", "8", "--block", "32", "--arg", "out=zeros:u32:1024"]
+    assert run(["profile", str(program), *shape, *sample, "--json"]) == 0
+    [launch] = json.loads(capsys.readouterr().out)["launches"]
+    assert launch["blocks_run"] == count and launch["metrics"]["smsp__inst_executed.sum"] == 6 * count
+    assert launch["metrics"]["launch__grid_size"] == 8
+    assert run(["profile", str(program), *shape, *sample]) == 0
+    note = f"sums are those of {count} of 8 blocks: of the launch about {8 / count:.6g} times as much, if all blocks are alike"
+    assert (note in capsys.readouterr().out) == (count != 8)
+
+
+@pytest.mark.parametrize("blocks", ["3-1", "x", "-1", "1-", "1" * 30])
+def test_blocks_that_are_none(program: Path, capsys: pytest.CaptureFixture[str], blocks: str) -> None:
+    assert run(["profile", str(program), *ARGUMENTS, f"--blocks={blocks}"]) == 2
+    assert "is not FIRST-LAST, such as 0-3" in capsys.readouterr().err
+    assert run(["profile", str(program), *ARGUMENTS, "--blocks", "9"]) == 2
+    assert "none of the blocks to be profiled is there: the launch has 2" in capsys.readouterr().err

@@ -19,6 +19,7 @@ def facts_of(profile: Profile, listings: Listings) -> dict[str, Any]:
         "grid": profile.shape.grid,
         "block": profile.shape.block,
         "stopped": profile.stopped,
+        "blocks_run": profile.counts.blocks,
         "metrics": profile.metrics,
         "classes": profile.classes,
         "opcodes": profile.opcodes,
@@ -40,6 +41,14 @@ def facts_of(profile: Profile, listings: Listings) -> dict[str, Any]:
         "cuda": [_line(line) for line in profile.cuda_lines(listings)],
         "ptx": [_line(line) for line in profile.ptx_lines()],
     }  # fmt: skip
+
+
+def sample_note(profile: Profile) -> str:
+    """What a profile of some blocks is; empty if it is one of all."""
+    if profile.counts.blocks == profile.shape.blocks:
+        return ""
+    part = f"{profile.counts.blocks} of {profile.shape.blocks} blocks"
+    return f"sums are those of {part}: of the launch about {profile.sampled:.6g} times as much, if all blocks are alike"
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element
 
 from ptxemu.cli.profile.columns import COLUMNS, number
-from ptxemu.cli.profile.facts import NOTE
+from ptxemu.cli.profile.facts import NOTE, sample_note
 from ptxemu.cli.profile.text import render
 from ptxemu.cli.suite.markup import add, document
 from ptxemu.profiler.metrics import INSTRUCTIONS
@@ -50,6 +50,8 @@ def page(title: str, profiles: Sequence[Profile], listings: Listings) -> str:
 
 def _launch(body: Element, profile: Profile, listings: Listings) -> None:
     add(body, "h2", f"{profile.kernel}, {profile.shape.blocks} blocks of {profile.shape.threads} threads")
+    if note := sample_note(profile):
+        add(body, "p", note)
     details = add(body, "details")
     add(details, "summary", "Totals")
     add(details, "pre", "\n".join(list(render("", [profile], listings))[2:]))

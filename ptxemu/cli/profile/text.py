@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ptxemu.cli.profile.columns import COLUMNS, number
-from ptxemu.cli.profile.facts import NOTE
+from ptxemu.cli.profile.facts import NOTE, sample_note
 from ptxemu.profiler.metrics import INSTRUCTIONS
 from ptxemu.profiler.profile import Line, Profile
 from ptxemu.text.errors import printable
@@ -29,6 +29,8 @@ def _launch(profile: Profile, listings: Listings) -> Iterator[str]:
     grid, block = (extent(map(str, extents)) for extents in (profile.shape.grid, profile.shape.block))
     ended = ", up to where it was stopped" if profile.stopped else ""
     yield f"{printable(profile.kernel)}, grid {grid}, block {block}{ended}"
+    if note := sample_note(profile):
+        yield f"  {note}"
     yield from _mix(profile)
     yield from _metrics(profile)
     yield from _occupancy(profile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from ptxemu.interpreter.observer import observing
 from ptxemu.profiler.counters import Profiler
 from ptxemu.profiler.occupancy import MOST_REGISTERS
 from ptxemu.profiler.profile import Profile
-from ptxemu.text.errors import Fault, LaunchTimeout
+from ptxemu.text.errors import Fault, InputError, LaunchTimeout, shown
 from ptxemu.text.files import write_text
 from ptxemu.text.json_text import json_text
 from ptxemu.text.listings import Listings
@@ -34,6 +35,8 @@ ENGINE = "interpreter"
 @click.option("--registers", type=click.IntRange(1, MOST_REGISTERS), metavar="N", help="Of a thread, as ptxas -v says.")
 @click.option("--memory", metavar="SIZE", help="Device memory, such as '4 GiB'.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stop a launch that takes longer.")
+@click.option("--blocks", metavar="FIRST-LAST", help="Run only these blocks of each launch, by number.")
+@click.option("--every", type=click.IntRange(1), default=1, metavar="N", help="Run only every Nth of them.")
 @click.option("--births", is_flag=True, help="Also say what made NaNs, infinities and subnormal numbers.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write a page with source beside heat.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -44,6 +47,8 @@ def command(
     registers: int | None,
     memory: str | None,
     timeout: float | None,
+    blocks: str | None,
+    every: int,
     births: bool,
     html: Path | None,
     as_json: bool,
@@ -61,7 +66,7 @@ def command(
     subject = subject_of(paths, launch)
     with watched():
         device = DeviceChoice(memory=memory, engine=ENGINE).make()
-        profiler = Profiler(device.arena.describe, births)
+        profiler = Profiler(device.arena.describe, births, _sample(blocks, every))
         code = _run(subject, device, profiler, timeout, as_json)
     profiles = [Profile(one, registers) for one in profiler.launches]
     listings = Listings(paths[-1] if paths[-1].is_dir() else paths[-1].parent)
@@ -72,6 +77,14 @@ def command(
     else:
         click.echo("\n".join(render(subject.title, profiles, listings)))
     return code
+
+
+def _sample(blocks: str | None, every: int) -> slice:
+    """Of the blocks of a launch. Raises InputError."""
+    found = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", blocks or "0-999999999999999999")
+    if found is None or int(found[2] or found[1]) < int(found[1]):
+        raise InputError(f"--blocks: {shown(blocks)} is not FIRST-LAST, such as 0-3")
+    return slice(int(found[1]), int(found[2] or found[1]) + 1, every)
 
 
 def _run(subject: Subject, device: Device, profiler: Profiler, timeout: float | None, as_json: bool) -> int:
