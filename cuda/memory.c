@@ -28,7 +28,8 @@ uint64_t px_allocate(uint64_t size, const char *kind) {
   snprintf(name, sizeof name, "allocation %llu of %s", ++last[index], kind);
   pe_arena *arena = px_device_get()->parts.arena;
   uint64_t address = pe_arena_alloc(arena, size, PITCH, name);
-  if (address && kind == px_memory_device) pe_arena_filled(arena, address, size, PE_BLANKS);
+  bool blank = kind == px_memory_device || kind == px_memory_array;
+  if (address && blank) pe_arena_filled(arena, address, size, PE_BLANKS);
   return address;
 }
 

@@ -257,7 +257,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   }
   checker->observer = (pe_observer){
     .context = checker,
-    .no_texels = !(checks & PE_CHECK_RACE),
+    .no_texels = !(checks & (PE_CHECK_RACE | PE_CHECK_INIT)),
     .no_whole_warps = !(checks & PE_CHECK_RACE),
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,

@@ -10,6 +10,8 @@
 #include "order.h"
 #include "shadow.h"
 #include "sites.h"
+#include "surface.h"
+#include "text.h"
 
 typedef struct pe_findings {
   pthread_mutex_t mutex;
@@ -72,6 +74,9 @@ void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
 
 /* init.c. An access that goes on; its position is told as long as not all is written that it may touch next. */
 void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
+
+/* texels.c: where a texel is. */
+void pe_add_texel(pe_checker *checker, const pe_surface_desc *surface, uint64_t address, pe_text *t);
 
 /* sync.c: lanes of a warp that do not come to a barrier together. */
 void pe_sync_barrier(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, uint32_t how);

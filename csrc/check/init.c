@@ -186,7 +186,10 @@ static void add_where(pe_checker *checker, const pe_warp *w, const pe_memory_eve
   uint64_t shared = event->space == PE_SHARED ? address : address - w->shared_base;
   pe_extent at;
   bool absolute = event->space == PE_GENERIC || event->space == PE_GLOBAL;
-  if (event->space == PE_SHARED || (absolute && shared < w->shared_size)) {
+  if (event->surface) {
+    pe_add(t, "of ");
+    pe_add_texel(checker, event->surface, address, t);
+  } else if (event->space == PE_SHARED || (absolute && shared < w->shared_size)) {
     pe_add(t, "of shared memory at 0x%" PRIx64, shared);
   } else if (absolute && pe_extents_at(&checker->extents, address, &at)) {
     pe_add_bytes(t, address - at.address);
@@ -224,6 +227,7 @@ static bool frame_of(const pe_init *init, const pe_warp *w, uint32_t space, fram
   uint64_t shared = w->shared_base - init->base, local = w->local_base - init->base;
   switch (space) {
     case PE_GENERIC:
+    case PE_TEXEL:
     case PE_GLOBAL: *out = (frame){-init->base, 0, init->size, 0}; return true;
     case PE_SHARED: *out = (frame){shared, shared, w->shared_size, 0}; return true;
     case PE_LOCAL: *out = (frame){local, local, w->local_size, w->local_size}; return true;
@@ -304,7 +308,7 @@ static void keep_extent(pe_checker *checker, pe_range *range, uint64_t address) 
 
 static void keep_range(pe_checker *checker, const pe_warp *w, const pe_memory_event *e, uint64_t address) {
   pe_init *init = &checker->init;
-  if (!w->ranges || e->space == PE_LOCAL) return;
+  if (!w->ranges || e->space == PE_LOCAL || e->space == PE_TEXEL) return;
   if (e->space == PE_SHARED && e->kind == PE_WRITE) return; /* most of a CTA's first writes stand alone */
   if (e->space == PE_SHARED) {
     uint64_t low = w->shared_base - init->base;

@@ -26,37 +26,11 @@ bool pe_race_is_equal_write(const pe_race_use *u, uint32_t lane, uint64_t addres
   return memcmp(value, left_by(u, lane, address, before), u->event->size) == 0;
 }
 
-static void add_name(const pe_race_use *u, uint64_t address, pe_text *t) {
-  pe_extent at;
-  if (pe_extents_at(&u->checker->extents, address, &at) && at.name[0])
-    pe_add(t, " of `%s`", at.name);
-  else
-    pe_add(t, " of the memory at 0x%" PRIx64, address);
-}
-
-/* The coordinates of a texel, where one row lies behind another. */
-static void add_texel(const pe_race_use *u, uint64_t address, pe_text *t) {
-  const pe_surface_desc *d = u->event->surface;
-  uint64_t offset = address - (uint64_t)(uintptr_t)d->base, layer = d->layer_stride ? offset / d->layer_stride : 0;
-  uint64_t in_layer = offset - layer * d->layer_stride;
-  uint32_t index = 0;
-  while (index + 1 < d->levels && in_layer >= d->level[index + 1].offset) index++;
-  const pe_surface_level *level = &d->level[index];
-  uint64_t rest = in_layer - level->offset, z = rest / level->slice_stride, y = rest % level->slice_stride / level->pitch;
-  pe_add(t, "texel (%" PRIu64, rest % level->slice_stride % level->pitch / d->elem_bytes);
-  if (pe_geom_has_y(d->geom)) pe_add(t, ",%" PRIu64, y);
-  if (pe_geom_has_z(d->geom)) pe_add(t, ",%" PRIu64, z);
-  pe_add(t, ")");
-  if (d->layers > 1) pe_add(t, " of layer %" PRIu64, layer);
-  if (index) pe_add(t, " of level %u", index);
-  add_name(u, address, t);
-}
-
 static void add_place(const pe_race_use *u, uint64_t address, pe_text *t) {
   const pe_surface_desc *surface = u->event->surface;
   pe_extent at;
-  if (surface && surface->layout != PE_LAYOUT_BLOCK_LINEAR)
-    add_texel(u, address, t);
+  if (surface)
+    pe_add_texel(u->checker, surface, address, t);
   else if (u->shared)
     pe_add(t, "shared memory at 0x%" PRIx64, address - u->w->shared_base);
   else if (pe_extents_at(&u->checker->extents, address, &at) && at.name[0])

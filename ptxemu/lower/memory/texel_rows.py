@@ -14,7 +14,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import AXES, GEOMETRIES, LAYER
-from ptxemu.ir.observed import tells_order
+from ptxemu.ir.observed import tells_blanks, tells_order
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import B32
 from ptxemu.lower.core.context import Context
@@ -52,8 +52,8 @@ class Rows:
 
 def rows_of(ctx: Context, op: Op, handle: str | None, size: int) -> Rows | None:
     """The rows of an access of ``size`` bytes a lane, or None: it goes to the runtime."""
-    geometry = op.mods["geom"]
-    if handle is None or tells_order(ctx.unit.observed) or geometry not in PLAIN:
+    geometry, observed = op.mods["geom"], ctx.unit.observed
+    if handle is None or tells_order(observed) or tells_blanks(observed) or geometry not in PLAIN:
         return None
     items = items_of(op["coordinates"])
     shapes: dict[str, tuple[Operand, Shape]] = {}
