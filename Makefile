@@ -70,7 +70,7 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.engines --kernels 100000
 
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
-# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS,
+# of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, HECBENCH one of HeCBench, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS,
 # DAT3M and FUZZX ones of vosen/ptx_tests, hernanponcedeleon/Dat3M and SemiAnalysisAI/FuzzX, LLVM_TESTS llvm/test/CodeGen/NVPTX of
 # llvm-project, which needs LLVM and ptxas.
 # INDIGO is a checkout of burtscher/IndigoSuite, which needs nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
@@ -85,6 +85,7 @@ test-clients: $(READY)
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))
+	$(if $(HECBENCH),$(BIN)/python -m tests.clients.hecbench $(HECBENCH))
 	$(if $(PTX_TESTS),$(BIN)/python -m tests.clients.ptx_tests $(PTX_TESTS))
 	$(if $(DAT3M),$(BIN)/python -m tests.clients.dat3m $(DAT3M))
 	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.cub_checked)
