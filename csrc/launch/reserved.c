@@ -14,7 +14,7 @@
 
 /* The index of the first mapping that ends behind an address. */
 static size_t first_behind(const pe_mappings *all, uint64_t address) {
-  return PE_FIRST_NOT(middle, all->count, all->mapping[middle].start + all->mapping[middle].size <= address);
+  return PE_FIRST_NOT(middle, all->count, pe_sum(all->mapping[middle].start, all->mapping[middle].size) <= address);
 }
 
 const pe_mapping *pe_mapping_at(const pe_mappings *all, uint64_t address) {
@@ -27,7 +27,7 @@ uint64_t pe_mappings_reach(const pe_mappings *all, uint64_t address) {
   for (size_t at = first_behind(all, address); at < all->count; at++) {
     const pe_mapping *next = &all->mapping[at];
     if (next->start > end || !next->access) break;
-    end = next->start + next->size;
+    end = pe_sum(next->start, next->size);
   }
   return end - address;
 }
