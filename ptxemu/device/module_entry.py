@@ -173,6 +173,7 @@ def _kernels(entry: Entry) -> Iterator[KernelInfo]:
             item.param_bytes,
             dict(limits[item.limit : item.limit + item.limits]),
             tuple(pairs[item.pair : item.pair + item.pairs]),
+            item.function,
         )
 
 
