@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 
 from tests.isa.forms import Form
 from tests.isa.runner import read
+from tests.support.places import ISA
 
-FOLDER = Path(__file__).parent.parent / "isa"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100")
 VERSION = "8.8"
 SHOWN = 14  # machine instructions of a longer sequence
@@ -110,7 +110,7 @@ def main() -> int:
     total = several = 0
     with TemporaryDirectory() as folder:
         assembler = Assembler(Path(folder))
-        for path in sorted(FOLDER.glob("*.ptx")):
+        for path in sorted(ISA.glob("*.ptx")):
             if given.files and path.stem not in given.files:
                 continue
             forms = [form for form in read(path).chosen if is_plain(form)]

@@ -214,6 +214,8 @@ def test_tf32() -> None:
     a = np.concatenate([floats(F32), random_bits(32, 1000) & ~np.uint32(0xFFF)])
 
     def expected(x: int, mode: str, finite: bool, relu: bool) -> int:
+        if F32.is_nan(x) and mode == "rna":  # NVIDIA's assembler composes it of integer instructions, which cut NaNs, too
+            return (x & ~0x1FFF) - finite * 0x2000
         if F32.is_nan(x):
             return F32.nan
         if mode == "rna" and not F32.is_infinite(x):

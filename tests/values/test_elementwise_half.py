@@ -61,12 +61,17 @@ def test_any_fma(kind: str, a: int, b: int, c: int) -> None:
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_signs(kind: str) -> None:
+    """NVIDIA's assembler makes additions of -0 of them, whose NaN is one only."""
     f = FORMATS[kind]
+
+    def signed(x: int, result: int) -> int:
+        return f.nan if f.is_nan(x) else result
+
     a = np.arange(65536, dtype=np.uint16)
     for ftz in ("", ".ftz")[: 2 if kind == "f16" else 1]:
         flushed = [f.flush(int(x)) if ftz else int(x) for x in a]
-        check_both(f"abs{ftz}.{kind}", kind, [x & ~f.sign for x in flushed], a)
-        check_both(f"neg{ftz}.{kind}", kind, [x ^ f.sign for x in flushed], a)
+        check_both(f"abs{ftz}.{kind}", kind, [signed(x, x & ~f.sign) for x in flushed], a)
+        check_both(f"neg{ftz}.{kind}", kind, [signed(x, x ^ f.sign) for x in flushed], a)
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
