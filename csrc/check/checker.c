@@ -98,7 +98,7 @@ void pe_checker_counts(pe_checker *checker, pe_checked *out) {
 static pe_range usual_range(const pe_checker *checker, const pe_warp *w, const pe_memory_event *e) {
   bool blanks = checker->checks & PE_CHECK_INIT;
   if (!w->ranges) return (pe_range){0};
-  if (e->space == PE_GLOBAL || e->space == PE_GENERIC) return *pe_range_of(w, e->pos);
+  if (e->space == PE_GLOBAL || e->space == PE_GENERIC || e->space == PE_TEXEL) return *pe_range_of(w, e->pos);
   if (e->space != PE_SHARED) return (pe_range){0};
   pe_range kept = blanks ? *pe_shared_range(w) : (pe_range){w->shared_base, w->shared_size};
   return (pe_range){kept.first - w->shared_base, kept.size};

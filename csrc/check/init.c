@@ -308,7 +308,7 @@ static void keep_extent(pe_checker *checker, pe_range *range, uint64_t address) 
 
 static void keep_range(pe_checker *checker, const pe_warp *w, const pe_memory_event *e, uint64_t address) {
   pe_init *init = &checker->init;
-  if (!w->ranges || e->space == PE_LOCAL || e->space == PE_TEXEL) return;
+  if (!w->ranges || e->space == PE_LOCAL) return;
   if (e->space == PE_SHARED && e->kind == PE_WRITE) return; /* most of a CTA's first writes stand alone */
   if (e->space == PE_SHARED) {
     uint64_t low = w->shared_base - init->base;
@@ -333,7 +333,7 @@ void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   const pe_init *init = &checker->init;
   frame f;
   uint64_t offset;
-  bool absolute = event->space == PE_GENERIC || event->space == PE_GLOBAL;
+  bool absolute = event->space == PE_GENERIC || event->space == PE_GLOBAL || event->space == PE_TEXEL;
   if (absolute && w->ranges) *pe_range_of(w, event->pos) = (pe_range){0};
   if (!mask || !event->size || !frame_of(init, w, event->space, &f)) return;
   uint32_t first = (uint32_t)__builtin_ctz(mask);

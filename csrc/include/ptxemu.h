@@ -234,6 +234,8 @@ void pe_surface(pe_warp *w, const pe_surface_site *site, uint32_t mask, const ui
 /* The view of a surface for accesses of a geometry, the same as long as the launch; all zero unless compiled code may do them
  * by itself, lanes inside at aligned coordinates: else pe_surface_lanes does. */
 const struct pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom);
+/* The same for code that tells the observer of a launch of texels. */
+const struct pe_surface_view *pe_surface_watched_view_of(const pe_warp *w, uint64_t handle, uint32_t geom);
 
 /* How coordinates vary over the lanes: what is added to each, modulo 2^32.  The lanes form `groups` equal groups (1 2 4), in
  * each of which x steps by the bytes of an access and the other coordinates are the same. */

@@ -16,15 +16,19 @@ typedef struct row {
 static const pe_surface_desc *plain_surface(const pe_warp *w, uint64_t handle, uint32_t geom) {
   const pe_su_context *ctx = pe_launch_surfaces(w);
   const pe_surface_desc *desc = ctx ? pe_surface_lookup(ctx->table, handle) : NULL;
-  if (!desc || desc->state != PE_SURFACE_VALID || pe_texels_observed(w) || !pe_geom_fits(geom, desc->geom)) return NULL;
+  if (!desc || desc->state != PE_SURFACE_VALID || !pe_geom_fits(geom, desc->geom)) return NULL;
   return ctx->policy.layer_16bit && desc->layers > 1u << 16 ? NULL : desc;
 }
 
 static const pe_surface_desc NOWHERE;
 
-const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
+const pe_surface_view *pe_surface_watched_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
   const pe_surface_desc *desc = plain_surface(w, handle, geom);
   return desc ? &desc->view : &NOWHERE.view;
+}
+
+const pe_surface_view *pe_surface_view_of(const pe_warp *w, uint64_t handle, uint32_t geom) {
+  return pe_texels_observed(w) ? &NOWHERE.view : pe_surface_watched_view_of(w, handle, geom);
 }
 
 /* The surface of a view, NULL if it has none. */
@@ -134,7 +138,9 @@ void pe_surface_lanes(pe_warp *w, const pe_surface_site *site, uint32_t mask, ui
   int32_t lanes[3][32];
   uint32_t layers[32];
   uint64_t handles[32];
-  if (!mask || (desc && (move_groups(site, mask, desc, pattern, at, data) || load_edges(site, desc, pattern, at, data))))
+  if (!mask) return;
+  bool told = pe_texels_observed(w);
+  if (desc && !told && (move_groups(site, mask, desc, pattern, at, data) || load_edges(site, desc, pattern, at, data)))
     return;
   for (uint32_t i = 0; i < 32; i++) {
     lanes[0][i] = (int32_t)(x + pattern->x[i]);

@@ -30,6 +30,11 @@ def leaves_stamps(observed: Observed) -> bool:
     return observed.endswith("stamps")
 
 
+def tells_texels(observed: Observed) -> bool:
+    """Whether code tells of texels, too."""
+    return tells_blanks(observed) or leaves_stamps(observed) or observed == "all"
+
+
 def tells_order(observed: Observed) -> bool:
     """Whether code tells of what orders accesses, and runs warps and their accesses one by one."""
     return leaves_stamps(observed) or observed == "all"

@@ -60,3 +60,33 @@ def test_blocks(device: ptxemu.Device) -> None:
 def test_block_linear(device: ptxemu.Device) -> None:
     """Found, without coordinates."""
     assert races(device, f"{ROW} mov.u32 %r3, 8; {STORE}", layout="block_linear")
+
+
+ROUNDS = """mov.u32 %r9, 0; AGAIN: sust.b.2d.b32.trap [%rd1, {%r3, %r4}], %r1; bar.sync 0;
+suld.b.2d.b32.trap %r6, [%rd1, {%r3, %r5}]; END add.u32 %r9, %r9, 1; setp.lt.u32 %p6, %r9, 4; @%p6 bra AGAIN;"""
+LANES = {
+    "one row": "shl.b32 %r3, %r1, 2; shr.u32 %r4, %r1, 5; and.b32 %r3, %r3, 124; xor.b32 %r5, %r4, 1;",
+    "two rows": "shl.b32 %r3, %r1, 2; shr.u32 %r4, %r1, 4; and.b32 %r3, %r3, 60; xor.b32 %r5, %r4, 2;",
+    "two warps, one row": "shl.b32 %r3, %r1, 2; mov.u32 %r4, 1; mov.u32 %r5, 1;",
+}
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_rows_in_rounds(device: ptxemu.Device, lanes: str) -> None:
+    """The first round is told, later ones are looked at by compiled code."""
+    surface = device.surface(np.zeros((4, 64), np.uint32), format="R32_UINT")
+    kept = program(LANES[lanes] + ROUNDS.replace("END", "bar.sync 0;"))
+    assert found(device, kept, surface, 0, block=64) == []
+    late = found(device, program(LANES[lanes] + ROUNDS.replace("END", "")), surface, 0, block=64)
+    assert bool(late) == (lanes != "two warps, one row")
+    assert all("of `surface`, in no order with a" in finding.message for finding in late)
+
+
+def test_rows_of_one_warp_that_meet(device: ptxemu.Device) -> None:
+    """Two rows of 16 lanes that the launch makes one."""
+    surface = device.surface(np.zeros((4, 64), np.uint32), format="R32_UINT")
+    body = """and.b32 %r3, %r1, 15; shl.b32 %r3, %r3, 2; shr.u32 %r4, %r1, 4; cvt.u32.u64 %r5, %rd3; mul.lo.u32 %r4, %r4, %r5;
+    sust.b.2d.b32.trap [%rd1, {%r3, %r4}], %r1; bar.sync 0; sust.b.2d.b32.trap [%rd1, {%r3, %r4}], %r1;"""
+    assert found(device, program(body), surface, 1) == []
+    seen = found(device, program(body), surface, 0)
+    assert [(finding.thread, finding.count) for finding in seen] == [((16, 0, 0), 16)] * 2

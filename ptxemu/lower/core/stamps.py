@@ -8,14 +8,15 @@ What finds only stamps that do not matter is not told. The numbers below are com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, field
+from functools import partial, reduce
 from itertools import combinations
 from typing import TypeAlias
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs
 from ptxemu.ir.block_shape import LANES
+from ptxemu.ir.ops import Op
 from ptxemu.lower.core.access import Access, Range, pattern_test
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.runs import as_expected, first_addresses
@@ -34,7 +35,7 @@ Table: TypeAlias = dict[str, str]
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
     """Words side by side, from an offset off an address on: ``each`` of one lane after another from ``lane`` on, or all of
     that lane."""
 
@@ -49,75 +50,33 @@ class _Group:
         return f"<{self.words} x i64>" if self.words > 1 else "i64"
 
 
+@dataclass(slots=True)
 class Stamping:
-    """The test of one access whose lanes lie in groups."""
+    """The test of one access whose lanes lie in groups; ``fits`` makes an i1, whether they do."""
 
-    def __init__(self, ctx: Context, found: Access, runs: Runs) -> None:
-        self.ctx = ctx
-        self.found = found
-        self.runs = runs
-        self.writes = bool(found.kind & lib.PE_WRITE)
-        self.shared = found.space == "shared"
-        self.one = found.shape is not None and found.shape.uniform
-        self.groups = list(self._groups())
-        state = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
-        state = ctx.once("stamping.offset", f"zext i32 {state} to i64")
-        self.state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {state}")
+    ctx: Context
+    op: Op
+    mask: str
+    writes: bool
+    shared: bool
+    groups: Sequence[Group]
+    fits: Callable[[], str]
+    own: Table = field(default_factory=dict)
+    now: str = ""
 
     def passes(self) -> str:
         """i1: nothing is to be told of the access; its stamps are left, then."""
-        if not 0 < sum(group.words for group in self.groups) <= MOST_WORDS or not _site(self.found.op.pos):
+        if not 0 < sum(group.words for group in self.groups) <= MOST_WORDS or not _site(self.op.pos):
             return "false"
-        return self._when(self._fits(), self._own)
-
-    def _groups(self) -> Sequence[_Group]:
-        found, runs = self.found, self.runs
-        if found.space not in ("shared", "global") or found.strong or (self.writes and not runs.step and not self.one):
-            return []
-        if found.shape is None:
-            places = [(start, 0) for start in first_addresses(self.ctx, found, runs)]
-        else:
-            places = [(found.base, found.shape.offsets[lane]) for lane in runs.firsts]
-        if self.one:
-            return [_Group(*places[0], found.size // WORD_BYTES, 0, 0)]
-        width, each = (runs.width, found.size // WORD_BYTES) if runs.step else (1, 0)
-        groups = [
-            _Group(*place, width * found.size // WORD_BYTES, lane, each)
-            for lane, place, after in zip(runs.firsts, places, [*places[1:], None], strict=True)
-            if self.writes or place != after
-        ]
-        return [] if self.writes and any(_overlap(*pair) for pair in combinations(groups, 2)) else groups
+        fits = self.ctx.scalar.bin("and", "i1", self._known(), self.fits())
+        return self._when(fits, self._own)
 
     # ---------------------------------------------------------------- steps
 
-    def _fits(self) -> str:
-        """i1: all words are in memory, by lanes that are all there, and the instruction has a number."""
-        ctx, found, bits = self.ctx, self.found, self.ctx.bits_of(self.found.mask)
-        if found.shape is None:
-            there = self._as_expected()
-        elif not self.one:
-            there = ctx.scalar.icmp("eq", f"i{LANES}", bits, "-1")
-        elif self.writes:
-            there = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.intrinsic("ctpop", f"i{LANES}", bits), "1")
-        else:
-            there = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
-        number = self._pointer(self._state("sites"), WORD_BYTES * _site(found.op.pos))
-        known = ctx.scalar.icmp("eq", "i32", ctx.inst(f"load i32, ptr {number}, align 4"), str(found.op.pos + 1))
-        fits = ctx.scalar.bin("and", "i1", there, known)
-        if found.safe or found.shape is None:
-            return fits
-        whole = None if self.shared else Range(ctx.field("arena_base"), ctx.field("arena_size"))
-        return ctx.scalar.bin("and", "i1", fits, pattern_test(ctx, found.span, whole))
-
-    def _as_expected(self) -> str:
-        """i1: varying addresses form the runs; those of writes have no word in common."""
-        scalar, starts = self.ctx.scalar, [group.start for group in self.groups]
-        good = as_expected(self.ctx, self.found, self.runs, starts)
-        reach = self.groups[0].words * WORD_BYTES
-        for one, other in combinations(starts, 2) if self.writes else ():
-            distance = scalar.bin("add", "i64", scalar.bin("sub", "i64", one, other), str(reach - 1))
-            good = scalar.bin("and", "i1", good, scalar.icmp("uge", "i64", distance, str(2 * reach - 1)))
-        return good
+    def _known(self) -> str:
+        """i1: the instruction has its number."""
+        number = self._pointer(self._state("sites"), WORD_BYTES * _site(self.op.pos))
+        return self.ctx.scalar.icmp("eq", "i32", self.ctx.inst(f"load i32, ptr {number}, align 4"), str(self.op.pos + 1))
 
     def _own(self) -> str:
         """Leave the stamps of the access where they may be left."""
@@ -152,7 +111,7 @@ class Stamping:
         """i1: of the stamps in a table none matters, nor is none kept if ``kept`` is set."""
         return self._all(self._all_of(group, self._at(table, group), kept) for group in self.groups)
 
-    def _all_of(self, group: _Group, at: str, kept: bool) -> str:
+    def _all_of(self, group: Group, at: str, kept: bool) -> str:
         ctx, t = self.ctx, group.type
         floor = self._state("floor" if self.shared else "ancient")
         before = ctx.inst(f"load {t}, ptr {at}, align 8")
@@ -171,7 +130,7 @@ class Stamping:
             good = ctx.inst(f"or {flags} {good}, {within}")
         return self._every(group, good)
 
-    def _stay(self, group: _Group) -> str:
+    def _stay(self, group: Group) -> str:
         """i1: the reads of other CTAs are there, and may stay."""
         ctx, t = self.ctx, group.type
         before = ctx.inst(f"load {t}, ptr {self._at(self.own, group)}, align 8")
@@ -182,7 +141,7 @@ class Stamping:
         plain = ctx.inst(f"icmp eq {t} {told}, {self._constant(group, [BYTES] * group.words)}")
         return self._every(group, good, theirs, plain)
 
-    def _every(self, group: _Group, *flags: str) -> str:
+    def _every(self, group: Group, *flags: str) -> str:
         """i1: all flags are set for all words."""
         t = group.type.replace("i64", "i1")
         good = reduce(lambda a, b: self.ctx.inst(f"and {t} {a}, {b}"), flags)
@@ -193,14 +152,14 @@ class Stamping:
     def _now(self) -> str:
         """The stamp of the access in lane 0; of one address, that of the first lane that is there."""
         ctx = self.ctx
-        now = ctx.scalar.bin("or", "i64", self._state("now"), str(_site(self.found.op.pos) | BYTES))
-        if not self.one:
+        now = ctx.scalar.bin("or", "i64", self._state("now"), str(_site(self.op.pos) | BYTES))
+        if any(group.each or group.lane for group in self.groups):
             return now
-        lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.found.mask), extra="i1 true")
+        lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
         lane = ctx.scalar.cast("zext", "i32", lane, "i64")
         return ctx.scalar.bin("or", "i64", now, ctx.scalar.bin("shl", "i64", lane, str(lib.PE_STAMP_LANE_AT)))
 
-    def _stamps(self, group: _Group) -> str:
+    def _stamps(self, group: Group) -> str:
         lanes = [group.lane + (word // group.each if group.each else 0) for word in range(group.words)]
         return self.ctx.inst(
             f"or {group.type} {self._spread(group, self.now)}, {self._constant(group, [lane * LANE for lane in lanes])}"
@@ -209,7 +168,11 @@ class Stamping:
     # ---------------------------------------------------------------- places
 
     def _state(self, field: str) -> str:
-        pointer = self._pointer(self.state, FIELDS[field].offset)
+        ctx = self.ctx
+        offset = ctx.once("stamping.first", f"mul i32 {ctx.field('warpid')}, {ffi.sizeof(STATE)}")
+        offset = ctx.once("stamping.offset", f"zext i32 {offset} to i64")
+        state = ctx.once("stamping", f"add i64 {ctx.field('watch')}, {offset}")
+        pointer = self._pointer(state, FIELDS[field].offset)
         return self.ctx.inst(f"load i64, ptr {pointer}, align 8")
 
     def _table(self, name: str) -> Table:
@@ -220,20 +183,20 @@ class Stamping:
             table[start] = scalar.bin("add", "i64", self._state(name), scalar.bin("shl", "i64", base, "1"))
         return table
 
-    def _at(self, table: Table, group: _Group, word: int = 0) -> str:
+    def _at(self, table: Table, group: Group, word: int = 0) -> str:
         return self._pointer(table[group.start], 2 * (group.offset + WORD_BYTES * word))
 
     def _pointer(self, start: str, offset: int) -> str:
         return self.ctx.inst(f"inttoptr i64 {self.ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
 
-    def _spread(self, group: _Group, value: str) -> str:
+    def _spread(self, group: Group, value: str) -> str:
         if group.words == 1:
             return value
         first = self.ctx.inst(f"insertelement {group.type} poison, i64 {value}, i64 0")
         return self.ctx.inst(f"shufflevector {group.type} {first}, {group.type} poison, <{group.words} x i32> zeroinitializer")
 
     @staticmethod
-    def _constant(group: _Group, values: Sequence[int]) -> str:
+    def _constant(group: Group, values: Sequence[int]) -> str:
         return "<" + ", ".join(f"i64 {value}" for value in values) + ">" if group.words > 1 else str(values[0])
 
     # ---------------------------------------------------------------- conditions
@@ -245,7 +208,77 @@ class Stamping:
         return self.ctx.when(condition, lambda: [then()], lambda: ["false"], ["i1"], likely=True)[0]
 
 
-def _overlap(one: _Group, other: _Group) -> bool:
+def of_access(ctx: Context, found: Access, runs: Runs) -> Stamping:
+    """That of an access of memory whose addresses form runs, or are expected to."""
+    groups = _groups_of(ctx, found, runs)
+    fits = partial(_access_fits, ctx, found, runs, groups)
+    return Stamping(ctx, found.op, found.mask, bool(found.kind & lib.PE_WRITE), found.space == "shared", groups, fits)
+
+
+def of_rows(ctx: Context, op: Op, mask: str, writes: bool, starts: Sequence[str], size: int) -> Stamping:
+    """That of texels of ``size`` bytes in rows that start at these addresses, the same number of lanes in each."""
+    width = LANES // len(starts)
+    words = 0 if size % WORD_BYTES else width * size // WORD_BYTES
+    groups = [Group(start, 0, words, number * width, size // WORD_BYTES) for number, start in enumerate(starts)]
+
+    def fits() -> str:
+        good = _all_there(ctx, mask)
+        return _apart(ctx, groups, good) if writes else good
+
+    return Stamping(ctx, op, mask, writes, False, groups, fits)
+
+
+def _groups_of(ctx: Context, found: Access, runs: Runs) -> Sequence[Group]:
+    writes, one = bool(found.kind & lib.PE_WRITE), found.shape is not None and found.shape.uniform
+    if found.space not in ("shared", "global") or found.strong or (writes and not runs.step and not one):
+        return []
+    if found.shape is None:
+        places = [(start, 0) for start in first_addresses(ctx, found, runs)]
+    else:
+        places = [(found.base, found.shape.offsets[lane]) for lane in runs.firsts]
+    if one:
+        return [Group(*places[0], found.size // WORD_BYTES, 0, 0)]
+    width, each = (runs.width, found.size // WORD_BYTES) if runs.step else (1, 0)
+    groups = [
+        Group(*place, width * found.size // WORD_BYTES, lane, each)
+        for lane, place, after in zip(runs.firsts, places, [*places[1:], None], strict=True)
+        if writes or place != after
+    ]
+    return [] if writes and any(_overlap(*pair) for pair in combinations(groups, 2)) else groups
+
+
+def _access_fits(ctx: Context, found: Access, runs: Runs, groups: Sequence[Group]) -> str:
+    """i1: all words are in memory, by lanes that are all there, in runs that have no word in common if they are written."""
+    writes, bits = found.kind & lib.PE_WRITE, ctx.bits_of(found.mask)
+    if found.shape is None:
+        good = as_expected(ctx, found, runs, [group.start for group in groups])
+        return _apart(ctx, groups, good) if writes else good
+    if not found.shape.uniform:
+        there = _all_there(ctx, found.mask)
+    elif writes:
+        there = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.intrinsic("ctpop", f"i{LANES}", bits), "1")
+    else:
+        there = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
+    if found.safe:
+        return there
+    whole = None if found.space == "shared" else Range(ctx.field("arena_base"), ctx.field("arena_size"))
+    return ctx.scalar.bin("and", "i1", there, pattern_test(ctx, found.span, whole))
+
+
+def _all_there(ctx: Context, mask: str) -> str:
+    return ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(mask), "-1")
+
+
+def _apart(ctx: Context, groups: Sequence[Group], good: str) -> str:
+    """i1: ``good``, and groups have no word in common."""
+    scalar, reach = ctx.scalar, groups[0].words * WORD_BYTES
+    for one, other in combinations([group.start for group in groups], 2):
+        distance = scalar.bin("add", "i64", scalar.bin("sub", "i64", one, other), str(reach - 1))
+        good = scalar.bin("and", "i1", good, scalar.icmp("uge", "i64", distance, str(2 * reach - 1)))
+    return good
+
+
+def _overlap(one: Group, other: Group) -> bool:
     """Whether groups off one address have words in common."""
     return one.start == other.start and abs(one.offset - other.offset) < one.words * WORD_BYTES
 

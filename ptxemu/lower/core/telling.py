@@ -9,12 +9,13 @@ from typing import TypeAlias
 from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays
+from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels
 from ptxemu.ir.ops import Op, Reg
+from ptxemu.lower.core import stamps
 from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, pattern_test, stored_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.runs import expected
-from ptxemu.lower.core.stamps import POSITION_HASH, Stamping
+from ptxemu.lower.core.stamps import POSITION_HASH
 
 RELEASING = {"release", "acq_rel", "sc"}
 WHOLE_WORDS = (4, 8, 16)  # sizes of elements that observers are told of together
@@ -62,8 +63,30 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
         tests.append(partial(_is_usual, ctx, found))
     if leaves_stamps(observed) and not constant and found.space != "local":
         runs = _runs(ctx, found) or _expected_runs(ctx, found)
-        tests.append(_fails if runs is None else Stamping(ctx, found, runs).passes)
+        tests.append(_fails if runs is None else stamps.of_access(ctx, found, runs).passes)
     return [_fails] if _fails in tests else tests
+
+
+def texels_pass(ctx: Context, op: Op, writes: bool, ready: str, pointers: Sequence[str], size: int) -> str:
+    """i1: ``ready``, and no texel need be told: of ``size`` bytes, in rows at these addresses, each of as many lanes."""
+    observed = ctx.unit.observed
+    starts = [ctx.inst(f"ptrtoint ptr {pointer} to i64") for pointer in pointers] if tells_texels(observed) else []
+    tests: list[Test] = [lambda: ready]
+    if tells_blanks(observed):
+        tests.append(lambda: _rows_are_usual(ctx, op, starts, LANES // len(starts) * size))
+    if leaves_stamps(observed):
+        tests.append(stamps.of_rows(ctx, op, ctx.mask_of(op), writes, starts, size).passes)
+    return _passes(ctx, tests)
+
+
+def _rows_are_usual(ctx: Context, op: Op, starts: Sequence[str], size: int) -> str:
+    """i1: rows of so many bytes lie in the range that the worker keeps."""
+    kept, scalar = _kept_range(ctx, op), ctx.scalar
+    room, good = scalar.intrinsic("usub.sat", "i64", kept.size, str(size - 1)), "true"
+    for start in starts:
+        offset = scalar.bin("sub", "i64", start, kept.first)
+        good = scalar.bin("and", "i1", good, scalar.icmp("ult", "i64", offset, room))
+    return good
 
 
 def _fails() -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import AXES, GEOMETRIES, LAYER
+from ptxemu.ir.observed import tells_texels
 from ptxemu.ir.ops import Op, Operand, SymRef, items_of
 from ptxemu.ir.types import B32, U64, ScalarType
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.special import symbol_value
+from ptxemu.lower.core.telling import texels_pass
 from ptxemu.lower.memory import consecutive, texel_rows
 from ptxemu.lower.memory.atomics import operation, type_code
 from ptxemu.lower.memory.lane_major import lane_data
@@ -85,7 +87,8 @@ def suld(ctx: Context, op: Op) -> None:
         places = called()
     else:
         texels = texel_rows.pointers(ctx, rows)
-        places = ctx.when(texel_rows.inside(ctx, rows), lambda: texels, called, ["ptr"] * rows.groups, likely=True)
+        ready = texels_pass(ctx, op, False, texel_rows.inside(ctx, rows), texels, rows.bytes)
+        places = ctx.when(ready, lambda: texels, called, ["ptr"] * rows.groups, likely=True)
     values = consecutive.load(ctx, bits, count, places)
     for index, value in enumerate(values):
         ctx.define(op, index, ctx.vector.cast("bitcast", bits, value, kind.llvm))
@@ -114,6 +117,8 @@ def sust(ctx: Context, op: Op) -> None:
         return
     everyone = ctx.scalar.icmp("eq", f"i{LANES}", ctx.bits_of(ctx.mask_of(op)), "-1")
     ready = ctx.scalar.bin("and", "i1", everyone, texel_rows.inside(ctx, rows))
+    if tells_texels(ctx.unit.observed):
+        ready = texels_pass(ctx, op, True, ready, texel_rows.pointers(ctx, rows), rows.bytes)
     ctx.when(ready, stored, called, [], likely=True)
 
 

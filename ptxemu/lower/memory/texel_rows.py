@@ -14,7 +14,7 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.geometry import AXES, GEOMETRIES, LAYER
-from ptxemu.ir.observed import tells_blanks, tells_order
+from ptxemu.ir.observed import tells_texels
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import B32
 from ptxemu.lower.core.context import Context
@@ -52,8 +52,8 @@ class Rows:
 
 def rows_of(ctx: Context, op: Op, handle: str | None, size: int) -> Rows | None:
     """The rows of an access of ``size`` bytes a lane, or None: it goes to the runtime."""
-    geometry, observed = op.mods["geom"], ctx.unit.observed
-    if handle is None or tells_order(observed) or tells_blanks(observed) or geometry not in PLAIN:
+    geometry = op.mods["geom"]
+    if handle is None or ctx.unit.observed == "all" or geometry not in PLAIN:
         return None
     items = items_of(op["coordinates"])
     shapes: dict[str, tuple[Operand, Shape]] = {}
@@ -90,10 +90,11 @@ def _grouped(shapes: dict[str, Shape], groups: int, size: int) -> bool:
 
 def _view(ctx: Context, rows: Rows) -> str:
     geometry = str(getattr(lib, GEOMETRIES[rows.geometry].constant))
+    name = "pe_surface_watched_view_of" if tells_texels(ctx.unit.observed) else "pe_surface_view_of"
     arguments = (("ptr", ctx.any_warp), ("i64", rows.handle), ("i32", geometry))
     return ctx.kept(
         f"view {rows.handle} {geometry}",
-        lambda: ctx.call("ptr", "pe_surface_view_of", *arguments, attributes="nounwind willreturn speculatable memory(none)"),
+        lambda: ctx.call("ptr", name, *arguments, attributes="nounwind willreturn speculatable memory(none)"),
     )
 
 
