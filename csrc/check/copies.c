@@ -90,6 +90,7 @@ void pe_copies_issue(pe_race_use *u, uint32_t mask) {
   pe_copies *copies = &u->b->copies[warp];
   bool bulk = e->order & PE_BULK;
   u->stamp |= PE_STAMP_NEVER;
+  u->b->has_copies = true;
   pe_require_stack();
   pe_race_visit(u, mask, PE_LEAVE | PE_LOOK);
   PE_FOR_LANES(lane, mask) {
@@ -120,6 +121,7 @@ static bool is_awaited(const completion *c, const pe_copies *copies, const pe_co
 
 void pe_copies_order(pe_race *race, pe_order_block *b, uint32_t warp, uint32_t what, uint32_t mask) {
   pe_copies *copies = &b->copies[warp];
+  b->has_copies = true;
   uint32_t which = what & ((1u << PE_BUT_AT) - 1);
   if ((which & ~PE_OF_BULK) == PE_COPIES_GROUP) {
     PE_FOR_LANES(lane, mask) copies->groups[(which & PE_OF_BULK) != 0][lane]++;
@@ -180,10 +182,11 @@ static bool is_over(const completion *c, const pe_copies *copies, const pe_copy_
 }
 
 void pe_copies_end(pe_race *race, pe_order_block *b) {
-  for (uint32_t i = 0; i < PE_MAX_WARPS; i++) {
+  for (uint32_t i = 0; b->has_copies && i < PE_MAX_WARPS; i++) {
     if (b->copies[i].count) settle(&(completion){.race = race, .b = b, .warp = i}, is_over);
     memset(b->copies[i].groups, 0, sizeof b->copies[i].groups);
   }
+  b->has_copies = false;
 }
 
 void pe_copies_free(pe_order_block *b) {

@@ -71,6 +71,7 @@ typedef struct pe_order_block {
   uint32_t count, room;
   uint32_t latest; /* the last of them */
   pe_meeting meetings[PE_BARRIER_GRID + 1][2];
+  bool has_copies; /* in these */
   pe_copies copies[PE_MAX_WARPS];
   pe_order_warp warp[PE_MAX_WARPS];
 } pe_order_block;
