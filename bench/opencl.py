@@ -16,18 +16,19 @@ import pyopencl as cl
 
 CHANNELS = {"f": cl.channel_type.FLOAT, "u": cl.channel_type.UNSIGNED_INT32}
 SCALARS = {int: np.int32, float: np.float32}
+CALLED = {"Portable Computing Language": "PoCL", "Intel(R) OpenCL": "Intel OpenCL"}
 AS_BUFFER = {"surface_add"}
 """Kernels whose surface is a buffer, as OpenCL has no such instruction on images."""
 
 
 def platforms() -> dict[str, cl.Device]:
-    """The first CPU of each platform, by the platform's name. Empty where there is none."""
+    """The first CPU of each platform, by what the platform is called. Empty where there is none."""
     try:
         found = cl.get_platforms()
     except cl.LogicError:
         return {}
     cpus = ((platform.name, platform.get_devices(cl.device_type.CPU)) for platform in found)
-    return {name: devices[0] for name, devices in cpus if devices}
+    return {CALLED.get(name, name): devices[0] for name, devices in cpus if devices}
 
 
 class OpenCL:

@@ -5,8 +5,9 @@
 The sides take turns, so that a busy machine slows all, and each has all CPUs. Every result is checked first. Seconds are
 minima: of wall time, and of the CPU time of all threads, which is the fairer figure where others use the machine.
 
-OpenCL takes part where pyopencl is installed, with each platform that has a CPU (``pip install pyopencl
-pocl-binary-distribution``). A platform that computes something else, or fails, is named below the table.
+OpenCL takes part where pyopencl is installed, with each platform that has a CPU: PoCL of a Linux distribution, Intel's of
+``pip install intel-opencl-rt intel-cmplr-lib-rt``, whose library a file in /etc/OpenCL/vendors names. A platform that computes
+something else, or fails, is named below the table.
 """
 
 from __future__ import annotations
