@@ -21,6 +21,8 @@ PROGRAMS: dict[str, list[str]] = {
     "adam": ["1000", "20", "10"],
     "aidw": ["1", "1", "2"],
     "all-pairs-distance": ["2"],
+    "asta": ["-w", "0", "-r", "1"],
+    "atomicReduction": ["100000", "2"],
     "bezier-surface": ["-n", "64"],
     "bitonic-sort": ["10", "2"],
     "colorwheel": ["10", "64", "2"],
