@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from ptxemu.analysis.runs import Runs
@@ -9,7 +10,7 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Reg
 from ptxemu.ir.types import B64
-from ptxemu.lower.core.access import Access, Span, pattern_test
+from ptxemu.lower.core.access import Access, Range, Span, pattern_test
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.literals import offsets_literal
 
@@ -56,3 +57,13 @@ def _in_step(ctx: Context, addresses: str, runs: Runs) -> str:
     steps = offsets_literal(tuple(lane % runs.width * runs.step for lane in range(LANES)), "i64")
     wanted = ctx.vector.bin("add", "i64", bases, steps) if runs.step else bases
     return ctx.bits_of(ctx.vector.icmp("eq", "i64", addresses, wanted))
+
+
+def rows_within(ctx: Context, starts: Sequence[str], size: int, kept: Range) -> str:
+    """i1: rows of ``size`` bytes at these addresses lie in a range."""
+    scalar, good = ctx.scalar, "true"
+    room = scalar.intrinsic("usub.sat", "i64", kept.size, str(size - 1))
+    for start in starts:
+        offset = scalar.bin("sub", "i64", start, kept.first)
+        good = scalar.bin("and", "i1", good, scalar.icmp("ult", "i64", offset, room))
+    return good

@@ -19,7 +19,7 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.lower.core.access import Access, Range, pattern_test
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.runs import as_expected, first_addresses
+from ptxemu.lower.core.runs import as_expected, first_addresses, rows_within
 
 WORD_BYTES = 4
 MOST_WORDS = 64  # whose stamps are compared by compiled code
@@ -222,7 +222,8 @@ def of_rows(ctx: Context, op: Op, mask: str, writes: bool, starts: Sequence[str]
     groups = [Group(start, 0, words, number * width, size // WORD_BYTES) for number, start in enumerate(starts)]
 
     def fits() -> str:
-        good = _all_there(ctx, mask)
+        arena = Range(ctx.field("arena_base"), ctx.field("arena_size"))
+        good = ctx.scalar.bin("and", "i1", _all_there(ctx, mask), rows_within(ctx, starts, width * size, arena))
         return _apart(ctx, groups, good) if writes else good
 
     return Stamping(ctx, op, mask, writes, False, groups, fits)

@@ -14,7 +14,7 @@ from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core import stamps
 from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, pattern_test, stored_addresses
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.runs import expected
+from ptxemu.lower.core.runs import expected, rows_within
 from ptxemu.lower.core.stamps import POSITION_HASH
 
 RELEASING = {"release", "acq_rel", "sc"}
@@ -73,20 +73,10 @@ def texels_pass(ctx: Context, op: Op, writes: bool, ready: str, pointers: Sequen
     starts = [ctx.inst(f"ptrtoint ptr {pointer} to i64") for pointer in pointers] if tells_texels(observed) else []
     tests: list[Test] = [lambda: ready]
     if tells_blanks(observed):
-        tests.append(lambda: _rows_are_usual(ctx, op, starts, LANES // len(starts) * size))
+        tests.append(lambda: rows_within(ctx, starts, LANES // len(starts) * size, _kept_range(ctx, op)))
     if leaves_stamps(observed):
         tests.append(stamps.of_rows(ctx, op, ctx.mask_of(op), writes, starts, size).passes)
     return _passes(ctx, tests)
-
-
-def _rows_are_usual(ctx: Context, op: Op, starts: Sequence[str], size: int) -> str:
-    """i1: rows of so many bytes lie in the range that the worker keeps."""
-    kept, scalar = _kept_range(ctx, op), ctx.scalar
-    room, good = scalar.intrinsic("usub.sat", "i64", kept.size, str(size - 1)), "true"
-    for start in starts:
-        offset = scalar.bin("sub", "i64", start, kept.first)
-        good = scalar.bin("and", "i1", good, scalar.icmp("ult", "i64", offset, room))
-    return good
 
 
 def _fails() -> str:
