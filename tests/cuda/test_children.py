@@ -157,6 +157,35 @@ def test_all_is_done_before_the_grid_is_and_tails_come_last():
     assert found[:count] == [0, 1, 2, 3, 4, 5, 5, 9]
 
 
+MOVES = f"""{HEAD}
+.extern .func (.param .b32 r) __cudaCDP2MemcpyAsync (.param .b64 a, .param .b64 b, .param .b64 c, .param .b32 k, .param .b64 s);
+.extern .func (.param .b32 r) __cudaCDP2MemsetAsync (.param .b64 a, .param .b32 b, .param .b64 c, .param .b64 s);
+.visible .entry parent(.param .u64 out, .param .u32 n)
+{{ {REGISTERS}
+  mov.u32 %v, 0x1a5;
+  add.u64 %at, %out, 17;
+  {{ .param .b64 a; .param .b32 b; .param .b64 c; .param .b64 s; .param .b32 r;
+  st.param.b64 [a], %at; st.param.b32 [b], %v; st.param.b64 [c], 5000; st.param.b64 [s], 0;
+  call.uni (r), __cudaCDP2MemsetAsync, (a, b, c, s); }}
+  mov.u32 %v, 3;
+  add.u64 %at, %out, 7001;
+  {{ .param .b64 a; .param .b64 b; .param .b64 c; .param .b32 k; .param .b64 s; .param .b32 r;
+  st.param.b64 [a], %at; st.param.b64 [b], %out; st.param.b64 [c], 3; st.param.b32 [k], %v; st.param.b64 [s], 0;
+  call.uni (r), __cudaCDP2MemcpyAsync, (a, b, c, k, s); }}
+  ret; }}
+"""
+
+
+def test_kernels_set_and_copy_bytes():
+    """As many as they say, of any alignment."""
+    host = (np.arange(8000) % 251).astype("u1")
+    kernel, out = function(load(MOVES), "parent"), to_device(host)
+    launch(kernel, ONE, ONE, out, ctypes.c_int(0))
+    host[17:5017] = 0xA5
+    host[7001:7004] = host[:3]
+    np.testing.assert_array_equal(to_host(out, 8000, "u1"), host)
+
+
 def test_what_comes_in_the_stream_waits_for_all_of_it():
     kernel, out, copy = function(load(TREE), "tree"), zeros(1), zeros(1)
     stream = get(POINTER, "cuStreamCreate", 1)
