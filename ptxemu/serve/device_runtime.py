@@ -172,12 +172,12 @@ ERROR_STRING += """.visible .func (.param .b64 out) NAME (.param .b32 a)
 """
 
 # a copy and a set in the order of a stream are launches, too
-MOVES = """.visible .entry __ptxemu_copy (.param .u64 to, .param .u64 from, .param .u64 size)
-{
+KERNEL = """.visible .entry {name} (.param .u64 to, .param .u64 from, .param .u64 size)
+{{
   .reg .pred %done;
   .reg .b16 %h0;
   .reg .b32 %r<4>;
-  .reg .b64 %d<8>;
+  .reg .b64 %d<7>;
   ld.param.u64 %d0, [to];
   ld.param.u64 %d1, [from];
   ld.param.u64 %d2, [size];
@@ -189,44 +189,22 @@ MOVES = """.visible .entry __ptxemu_copy (.param .u64 to, .param .u64 from, .par
   cvt.u64.u32 %d4, %r3;
   add.u64 %d3, %d3, %d4;
   mul.wide.u32 %d4, %r1, %r2;
+  cvt.u16.u64 %h0, %d1;
 AGAIN:
   setp.ge.u64 %done, %d3, %d2;
   @%done bra END;
   add.u64 %d5, %d1, %d3;
   add.u64 %d6, %d0, %d3;
-  ld.u8 %h0, [%d5];
+  {load}
   st.u8 [%d6], %h0;
   add.u64 %d3, %d3, %d4;
   bra AGAIN;
 END:
   ret;
-}
-.visible .entry __ptxemu_set (.param .u64 to, .param .u64 value, .param .u64 size)
-{
-  .reg .pred %done;
-  .reg .b32 %r<4>;
-  .reg .b64 %d<8>;
-  ld.param.u64 %d0, [to];
-  ld.param.u64 %d1, [value];
-  ld.param.u64 %d2, [size];
-  mov.u32 %r0, %ctaid.x;
-  mov.u32 %r1, %ntid.x;
-  mov.u32 %r2, %nctaid.x;
-  mov.u32 %r3, %tid.x;
-  mad.wide.u32 %d3, %r0, %r1, 0;
-  cvt.u64.u32 %d4, %r3;
-  add.u64 %d3, %d3, %d4;
-  mul.wide.u32 %d4, %r1, %r2;
-AGAIN:
-  setp.ge.u64 %done, %d3, %d2;
-  @%done bra END;
-  add.u64 %d5, %d0, %d3;
-  st.u8 [%d5], %d1;
-  add.u64 %d3, %d3, %d4;
-  bra AGAIN;
-END:
-  ret;
-}
+}}
+"""
+COPY, SET = KERNEL.format(name="__ptxemu_copy", load="ld.u8 %h0, [%d5];"), KERNEL.format(name="__ptxemu_set", load="")
+MOVE = """\
 .func (.param .b32 out) __ptxemu_move (.param .b64 kernel, .param .b64 a, .param .b64 b, .param .b64 c, .param .b64 stream)
 {
   .reg .pred %none;
@@ -340,7 +318,7 @@ def device_runtime(texts: list[str]) -> str | None:
         return None
     parts = [HEAD, BUFFER, LAUNCH.replace("NAME", "__cudaCDP2LaunchDeviceV2")]
     if any(name.startswith("Mem") for name, _ in known):
-        parts.append(MOVES)
+        parts += [COPY, SET, MOVE]
     if ("LaunchDeviceV2", "_ptsz") in known:
         parts.append(LAUNCH.replace("NAME", "__cudaCDP2LaunchDeviceV2_ptsz"))
     parts += [FUNCTIONS[name].replace("NAME", f"__cudaCDP2{name}{suffix}") for name, suffix in known if name in FUNCTIONS]
