@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.cuda.test_driver import fails
-from tests.support.driver_api import ADDRESS, POINTER, call, context, get, result, to_host
+from tests.support.driver_api import ADDRESS, POINTER, Access, call, context, get, result, to_host
 from tests.support.places import ROOT
 
 DEVICE, POSIX_FILE = 1, 1
@@ -28,10 +28,6 @@ class Properties(ctypes.Structure):
         ("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", ctypes.c_int), ("device", ctypes.c_int),
         ("security", POINTER), ("most", ctypes.c_size_t), ("rest", ctypes.c_char * 56),
     ]  # fmt: skip
-
-
-class Access(ctypes.Structure):
-    _fields_ = [("location", ctypes.c_int), ("device", ctypes.c_int), ("access", ctypes.c_int)]
 
 
 def make(most: int = 0) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.test_driver import fails
-from tests.support.driver_api import ADDRESS, POINTER, SIZE, call, context, function, get, launch, load, result, to_host
+from tests.support.driver_api import ADDRESS, POINTER, SIZE, Access, call, context, function, get, launch, load, result, to_host
 from tests.support.places import ROOT, TESTS
 
 KERNELS = TESTS / "cuda" / "data" / "kernels.ptx"
@@ -31,10 +31,6 @@ class Properties(ctypes.Structure):
         ("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", ctypes.c_int), ("device", ctypes.c_int),
         ("meta", POINTER), ("flags", ctypes.c_uint64),
     ]  # fmt: skip
-
-
-class Access(ctypes.Structure):
-    _fields_ = [("location", ctypes.c_int), ("device", ctypes.c_int), ("access", ctypes.c_int)]
 
 
 PINNED = Properties(1, POSIX_FILE, DEVICE, 0)

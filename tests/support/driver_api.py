@@ -17,6 +17,12 @@ from ptxemu.process.cuda import library_path
 POINTER, SIZE, ADDRESS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
 
 
+class Access(ctypes.Structure):
+    """CUmemAccessDesc: what a location may do with memory, of pools and mapped."""
+
+    _fields_ = [("location", ctypes.c_int), ("device", ctypes.c_int), ("access", ctypes.c_int)]
+
+
 class DriverError(Exception):
     """A call did not return CUDA_SUCCESS; the text is the error's name without ``CUDA_ERROR_``."""
 
