@@ -269,11 +269,7 @@ class LoopedBuilder(FunctionBuilder):
         ctx, number = self.ctx, op["a"]
         assert isinstance(number, Imm)
         mask = ctx.bits_of(ctx.active)
-        whole = ctx.scalar.icmp("eq", f"i{LANES}", mask, "-1")
-        told = ctx.inst(f"select i1 {whole}, i32 {lib.PE_WATCH_ALL}, i32 {lib.PE_WATCH_ALL | lib.PE_WATCH_PARTS}")
-        offset, _ = ctx.layout.warp_field("watched")  # a membermask may change it
-        place = ctx.inst(f"getelementptr i8, ptr %w, i64 {offset}")
-        watched = ctx.scalar.bin("and", "i32", ctx.inst(f"load i32, ptr {place}, align 4"), told)
+        watched = self._watched(mask) if ctx.unit.observed else ctx.field("watched")
         watched = ctx.scalar.icmp("ne", "i32", watched, "0")
 
         def tell() -> list[str]:
@@ -284,6 +280,14 @@ class LoopedBuilder(FunctionBuilder):
             return []
 
         ctx.when(watched, tell, None, [], likely=False)
+
+    def _watched(self, mask: str) -> str:
+        """i32: what somebody watches of a barrier that these lanes come to. A membermask may have changed it."""
+        ctx, (offset, _) = self.ctx, self.ctx.layout.warp_field("watched")
+        whole = ctx.scalar.icmp("eq", f"i{LANES}", mask, "-1")
+        told = ctx.inst(f"select i1 {whole}, i32 {lib.PE_WATCH_ALL}, i32 {lib.PE_WATCH_ALL | lib.PE_WATCH_PARTS}")
+        place = ctx.inst(f"getelementptr i8, ptr %w, i64 {offset}")
+        return ctx.scalar.bin("and", "i32", ctx.inst(f"load i32, ptr {place}, align 4"), told)
 
     def _changing(self, found: Survivor) -> list[tuple[str, str, int]]:
         """What may change between barriers and is stored at each: types, slots, offsets in the record, behind the registers."""
