@@ -221,6 +221,11 @@ static void members(void *context, const pe_warp *w, uint32_t pos, uint32_t mask
   pe_sync_come(checker, w, pos, mask, given);
 }
 
+static void unset(void *context, const pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask) {
+  pe_require_stack();
+  pe_registers_unset(context, w, pos, use, mask);
+}
+
 /* Objects of Python go in any order when nobody has them any more. */
 static void gone(void *context) {
   pe_checker *checker = context;
@@ -270,6 +275,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .left = checks & PE_CHECK_RACE ? left : NULL,
     .order = order,
     .members = checks & PE_CHECK_SYNC ? members : NULL,
+    .unset = checks & PE_CHECK_INIT ? unset : NULL,
     .block = block,
     .begun = begun,
     .ended = ended,

@@ -75,6 +75,9 @@ void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
 /* init.c. An access that goes on; its position is told as long as not all is written that it may touch next. */
 void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
 
+/* registers.c: lanes use one that nobody has written, PE_UNSET_CHOICE ... */
+void pe_registers_unset(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask);
+
 /* texels.c: where a texel is. */
 void pe_add_texel(pe_checker *checker, const pe_surface_desc *surface, uint64_t address, pe_text *t);
 

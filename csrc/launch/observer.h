@@ -25,6 +25,9 @@ enum { PE_OF_BULK = 8, PE_BUT_AT = 8 };
 /* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp. */
 enum { PE_BARRIER_WHOLE = 1, PE_BARRIER_ARRIVES = 2, PE_BARRIER_LANES = 4 };
 
+/* What depends on a register that nobody has written: a branch or a guard, an address, or a value that is stored. */
+enum { PE_UNSET_CHOICE, PE_UNSET_ADDRESS, PE_UNSET_VALUE };
+
 /* The space of texels of surfaces and textures: the addresses are where they lie in device memory.  Of a texture, each texel
  * that goes into a result is told. */
 enum { PE_TEXEL = 6 };
@@ -93,6 +96,8 @@ typedef struct pe_observer {
                 uint32_t mask); /* PE_FENCE ..., if all is told */
   void (*members)(void *context, const pe_warp *w, uint32_t pos, uint32_t mask,
                   const uint32_t *members); /* lanes execute an instruction together, each with its membermask: 32 of them */
+  void (*unset)(void *context, const pe_warp *w, uint32_t pos, uint32_t use,
+                uint32_t mask);                       /* lanes use a register that nobody has written, PE_UNSET_CHOICE ... */
   uint64_t (*block)(void *context, const pe_warp *w); /* a CTA begins, w is its first warp: the `watch` of all its warps */
   void (*begun)(void *context, const pe_config *config);
   void (*ended)(void *context, const pe_config *config, const pe_record *record); /* of each that has begun */
@@ -112,6 +117,8 @@ uint32_t pe_observe(pe_warp *w, uint32_t pos, uint32_t kind, uint32_t space, uin
 uint32_t pe_observe_pattern(pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base, const void *values);
 void pe_observe_order(pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask);
 void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t *members);
+/* `place`: generic addresses, of which those in global memory matter; or NULL. */
+void pe_observe_unset(pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask, const uint64_t *place);
 /* CDEF END */
 #pragma GCC visibility pop
 

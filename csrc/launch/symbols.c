@@ -48,6 +48,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_observe_pattern),
   SYMBOL(pe_observe_order),
   SYMBOL(pe_observe_members),
+  SYMBOL(pe_observe_unset),
   SYMBOL(pe_yield),
   SYMBOL(pe_barrier),
   SYMBOL(pe_barrier_red),

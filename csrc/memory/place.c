@@ -137,6 +137,16 @@ void pe_observe_members(pe_warp *w, uint32_t pos, uint32_t mask, const uint32_t 
   if (mask && observer && observer->members) observer->members(observer->context, w, pos, mask, members);
 }
 
+void pe_observe_unset(pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask, const uint64_t *place) {
+  const pe_observer *observer = w->launch->observer;
+  if (place) {
+    PE_FOR_LANES(i, mask) {
+      if (memory_of(w, place[i]) != PE_IN_GLOBAL) mask &= ~(1u << i);
+    }
+  }
+  if (mask && observer && observer->unset) observer->unset(observer->context, w, pos, use, mask);
+}
+
 /* ---- a warp ------------------------------------------------------------------------------------------------------- */
 
 PE_INLINE void widen(pe_span *s, uint64_t address) {

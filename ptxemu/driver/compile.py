@@ -138,7 +138,8 @@ def front_of(
 def kernel(module: Module, entry: str, options: Options = Options(), block: tuple[int, int, int] | None = None) -> KernelCode:
     """Compile one entry; ``block`` picks the variant, else ``options.variant``. Raises UnsupportedError."""
     with collector_paused(lives_on=False):
-        bodies = prepare(module, find_entry(module, entry), variant_of(block) if block else options.variant)
+        variant = variant_of(block) if block else options.variant
+        bodies = prepare(module, find_entry(module, entry), variant, observed=options.observed)
         made = lower_bodies(bodies, options, threaded=None if options.tier == "fast" else False)
         effort = FAST if made.threaded else effort_of([made.cost], options.opt)
         return assemble([made], options.cpu, effort)[0]
@@ -165,7 +166,7 @@ def emit_all(
     """The same of several kernels together, and what is known of each."""
     made: list[Lowered] = []
     for entry in entries:
-        bodies = prepare(module, find_entry(module, entry), options.variant, hook)
+        bodies = prepare(module, find_entry(module, entry), options.variant, hook, options.observed)
         made.append(lower_bodies(bodies, options, after=hook, beside=made[-1].unit if made else None))
     text, effort = made[-1].text, effort_of([one.cost for one in made], options.opt)
     if kind == "llvm":
@@ -211,14 +212,14 @@ def emit_ir(
         if hook is not None:
             hook(name, bodies)
 
-    bodies = prepare(module, function, options.variant, keep)
+    bodies = prepare(module, function, options.variant, keep, options.observed)
     _, independent = analyse(bodies, keep)
     return texts.get(after or "") or shown(bodies, True, independent)
 
 
 def lower(module: Module, entry: Function, variant: str, options: Options) -> Lowered:
     """The passes from checked IR to LLVM IR text."""
-    return lower_bodies(prepare(module, entry, variant), options)
+    return lower_bodies(prepare(module, entry, variant, observed=options.observed), options)
 
 
 def lower_bodies(

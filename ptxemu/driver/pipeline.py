@@ -14,11 +14,13 @@ from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
 from ptxemu.driver.requirements import require_entry, require_supported
 from ptxemu.ir.graph import Graph
+from ptxemu.ir.observed import Observed, tells_blanks
 from ptxemu.ir.ops import Function, Module
 from ptxemu.irtext.printer import Body
 from ptxemu.irtext.verifier import verify
 from ptxemu.passes.build import build
 from ptxemu.passes.copies import propagate
+from ptxemu.passes.definedness import watch
 from ptxemu.passes.lane_private import separate
 from ptxemu.passes.loops import canonicalize
 from ptxemu.passes.params import promote
@@ -34,12 +36,14 @@ VERIFY_VARIABLE = "PTXEMU_VERIFY"
 class Bodies:
     """A kernel for one block shape: its own body first, then those of its device functions, with a graph for each.
 
-    ``copied``: functions that must be copied into the kernel, as lanes wait for each other in them.
+    ``copied``: functions that must be copied into the kernel, as lanes wait for each other in them.  ``observed``: what the code
+    tells the observer of its launches.
     """
 
     module: Module
     entry: Function
     variant: str
+    observed: Observed = ""
     copied: frozenset[Function] = frozenset()
     routines: list[Routine] = field(default_factory=list)
     graphs: list[Graph] = field(default_factory=list)
@@ -87,6 +91,13 @@ def _promote(bodies: Bodies) -> None:
         promote(graph, routine.function)
 
 
+def _watch(bodies: Bodies) -> None:
+    """Code tells of registers that nobody has written, if it tells of such memory."""
+    if tells_blanks(bodies.observed) and bodies.module.dialect == "ptx":
+        for graph in bodies.graphs:
+            watch(graph)
+
+
 def _each(change: Callable[[Graph], None]) -> Callable[[Bodies], None]:
     """A pass that looks at one graph at a time."""
 
@@ -120,6 +131,7 @@ TO_SSA = (
     Pass("cfg", _build),
     Pass("params", _promote),
     Pass("loops", _each(canonicalize)),
+    Pass("definedness", _watch),
     Pass("ssa", _each(construct)),
     Pass("copies", _each(propagate)),
 )
@@ -129,7 +141,7 @@ LANE_PRIVATE = Pass("lane-private", lambda bodies: separate(bodies.graphs[0]))
 PASSES = (*TO_SSA, LANE_PRIVATE)
 
 
-def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None) -> Bodies:
+def prepare(module: Module, entry: Function, variant: str, after: Hook | None = None, observed: Observed = "") -> Bodies:
     """The kernel and its functions in SSA form. Raises UnsupportedError.
 
     Only kernels have the scheme for lanes that wait for each other.  So a function that needs it is copied into them, behind a
@@ -137,7 +149,7 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     """
     after = _observed(after)
     require_entry(module, entry)
-    bodies = Bodies(module, entry, variant)
+    bodies = Bodies(module, entry, variant, observed)
     while True:
         for step in TO_SSA:
             step.apply(bodies, after)

@@ -17,7 +17,7 @@ from ptxemu.irtext.printer import Body, print_op
 from ptxemu.irtext.problems import Problem
 
 SSA = frozenset({"ssa", "copies", "lane-private"})
-CANONICAL = frozenset({"loops", "ssa", "copies"})
+CANONICAL = frozenset({"loops", "definedness", "ssa", "copies"})
 """Passes after which the graphs are in SSA form, and those after which loops have their canonical form."""
 
 

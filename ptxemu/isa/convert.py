@@ -142,5 +142,5 @@ _narrow_floats()
 _unsupported()
 _stochastic()
 
-traits("relaxed specials", "cvt")
+traits("relaxed specials assembles", "cvt")
 name_words("pack", "cvt")

@@ -28,5 +28,8 @@ row("prmt", "type=b32 mode?=f4e,b4e,rc8,ecl,ecr,rc16", "d:b32, a:b32, b:b32, c:b
 
 traits("unsized:1 unsized:2 unsized:3", "lop3", "prmt")
 traits("unsized:1 unsized:2", "shf")
+traits("assembles", "and", "or", "lop3", "prmt", "shf")
+traits("absorbs:0", "and")
+traits("absorbs:1", "or")
 traits("count:2 functionless steps", "shl", "shr")
 name_words("l r", "shf")

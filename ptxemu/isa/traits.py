@@ -27,6 +27,9 @@
 ``masked``             of a vector of 256 bits ``_`` leaves out an element
 ``numbers``            operands and results are numbers, where others only look at bits
 ``steps``              it makes a new value of an operand, rather than keep or replace it: repeated, it counts
+``selects``            the result is one of the first two operands, as the third says
+``assembles``          each operand may fill a part of the result
+``absorbs:0``          of predicates: if one is 0, it does not matter what the other is; ``absorbs:1``
 =====================  ===================================================================================
 """
 

@@ -31,6 +31,12 @@ COPY_OUT = internal_row("_copy_out", "[s], [d]@local, size", does=COPIES)  # a l
 COPY_BACK = internal_row("_copy_back", "[d], [s]@local, size", does=COPIES)  # and a large result
 EXTRACT = internal_row("_extract", "d, a, shift")
 DEPOSIT = internal_row("_deposit", "d, rest, a, shift")
+ANY_OF = internal_row("_any_of", "d, a, b")  # of predicates: a or b
+ALL_OF = internal_row("_all_of", "d, a, b")
+BUT_NOT = internal_row("_but_not", "d, a, b")  # a, and not b
+UNSET_CHOICE = internal_row("_unset_choice", does="faults")  # a branch or a guard depends on a register that nobody has written
+UNSET_ADDRESS = internal_row("_unset_address", does="faults")
+UNSET_VALUE = internal_row("_unset_value", "a?", does="faults")  # that is stored, at an address that may be generic
 BARRIER_LEAVE = "_barrier_leave"
 
 

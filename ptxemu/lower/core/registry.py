@@ -27,6 +27,7 @@ MODULES = {
         "warp",
         "cluster",
         "hints",
+        "definedness",
     ),
     "memory": (
         "memory",
