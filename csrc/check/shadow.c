@@ -8,9 +8,12 @@
 #include "fault.h"
 #include "internal.h"
 
-enum { CHUNK_BYTES = PE_SHADOW_WORDS * sizeof(uint64_t) };
+enum {
+  CHUNK_BYTES = PE_SHADOW_WORDS * sizeof(uint64_t),
+  BEHIND = 4096 /* bytes behind the last, which compiled code may read, as it reads whole vectors */
+};
 
-static size_t bytes_of(const pe_shadow *shadow) { return shadow->chunks * CHUNK_BYTES; }
+static size_t bytes_of(const pe_shadow *shadow) { return shadow->chunks * CHUNK_BYTES + BEHIND; }
 
 bool pe_shadow_init(pe_shadow *shadow, pe_arena *arena, uint64_t blank) {
   *shadow = (pe_shadow){.arena = arena, .base = pe_arena_base(arena), .blank = blank};

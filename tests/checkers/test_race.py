@@ -182,6 +182,39 @@ def test_writes_of_rows(space: str, distance: int, others: dict[int, int]) -> No
             assert finding.other.thread == (others[min(others)], 0, 0) and finding.count == max(others) - min(others) + 1
 
 
+SPREAD = """add.u32 %r3, %r1, %r1; and.b32 %r4, %r1, {low}; sub.u32 %r3, %r3, %r4; shl.b32 %r3, %r3, 2;
+and.b32 %r5, %r1, {writers}; setp.eq.u32 %p1, %r5, 0; and.b32 %r6, %r1, {readers}; setp.eq.u32 %p2, %r6, 0;"""
+"""Words in groups of some, with as many between them; who writes his, and who reads that of the same lane of the other warp."""
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize(("writers", "readers"), [(0, 0), (1, 0), (0, 2), (6, 3), (32, 0), (0, 32), (63, 0), (33, 31)])
+def test_words_of_some_lanes(device: ptxemu.Device, width: int, writers: int, readers: int) -> None:
+    """Each lane that does race is counted, and no other, whoever else has words between theirs."""
+    write, read = "@%p1 st.shared.u32 [%r3], %r1;", "xor.b32 %r3, %r3, 256; @%p2 ld.shared.u32 %r7, [%r3];"
+    spread = SPREAD.format(low=width - 1, writers=writers, readers=readers)
+    pairs = {
+        "write": sum(not (t & writers or (t ^ 32) & readers) for t in range(32, 64)),
+        "read": sum(not ((t ^ 32) & writers or t & readers) for t in range(32, 64)),
+    }
+    seen = found(device, program(spread + write + read, SHARED), 0, 0, block=64)
+    counts = {kind: sum(one.count for one in seen if one.message.startswith(f"4-byte {kind}")) for kind in pairs}
+    assert counts == pairs
+    assert found(device, program(f"{spread}{write} bar.sync 0; {read} bar.sync 0; {write}", SHARED), 0, 0, block=64) == []
+
+
+@pytest.mark.parametrize("leaves", [0, 1])
+def test_warps_that_have_exited_are_in_no_order(device: ptxemu.Device, leaves: int) -> None:
+    """They do not come to the barrier of the others, of which those that do come are."""
+    body = (
+        f"{OWN} shr.u32 %r5, %r1, 5; setp.eq.u32 %p1, %r5, {leaves}; @%p1 exit; bar.sync 0; ld.shared.u32 %r6, [s+{leaves * 128}]"
+    )
+    (finding,) = found(device, program(body, SHARED), 0, 0, block=96)
+    assert finding.count == 64 and finding.other is not None and finding.other.thread == (32 * leaves, 0, 0)
+    stays = body.replace(f"[s+{leaves * 128}]", f"[s+{128 - leaves * 128}]")
+    assert found(device, program(stays, SHARED), 0, 0, block=96) == []
+
+
 @pytest.mark.parametrize("distance", [64, 0, 4])
 def test_reads_of_rows(device: ptxemu.Device, distance: int) -> None:
     y = device.to_device(np.array([distance], np.uint32), "y")

@@ -7,7 +7,7 @@ What finds only stamps that do not matter is not told. The numbers below are com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import combinations
@@ -23,6 +23,9 @@ from ptxemu.lower.core.runs import as_expected, first_addresses, rows_within
 
 WORD_BYTES = 4
 MOST_WORDS = 64  # whose stamps are compared by compiled code
+MOST_GROUPS = 4  # in which they lie
+VECTOR = 8  # stamps of one, between which some may be nobody's
+NOBODY = -1
 STATE = ffi.typeof("pe_stamping")
 FIELDS = dict(STATE.fields)
 LANE = 1 << lib.PE_STAMP_LANE_AT  # between the stamps of neighbours
@@ -36,14 +39,20 @@ Table: TypeAlias = dict[str, str]
 
 @dataclass(slots=True)
 class Group:
-    """Words side by side, from an offset off an address on: ``each`` of one lane after another from ``lane`` on, or all of
-    that lane."""
+    """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has."""
 
     start: str
     offset: int
-    words: int
-    lane: int
-    each: int
+    lanes: tuple[int, ...]
+
+    @property
+    def words(self) -> int:
+        return len(self.lanes)
+
+    @property
+    def last(self) -> int:
+        """The last word that a lane has."""
+        return max(word for word, lane in enumerate(self.lanes) if lane != NOBODY)
 
     @property
     def type(self) -> str:
@@ -61,6 +70,8 @@ class Stamping:
     shared: bool
     groups: Sequence[Group]
     fits: Callable[[], str]
+    partly: bool = False  # lanes may be missing
+    one: bool = False  # all words are those of the first lane that is there
     own: Table = field(default_factory=dict)
     now: str = ""
 
@@ -97,12 +108,18 @@ class Stamping:
 
     def _store(self) -> Sequence[str]:
         for group in self.groups:
-            self.ctx.stmt(f"store {group.type} {self._stamps(group)}, ptr {self._at(self.own, group)}, align 8")
+            stamps, at, there = f"{group.type} {self._stamps(group)}", self._at(self.own, group), self._there(group)
+            if not there:
+                self.ctx.stmt(f"store {stamps}, ptr {at}, align 8")
+                continue
+            flags, name = _flags(group), f"llvm.masked.store.v{group.words}i64.p0"
+            self.ctx.declare(name, f"declare void @{name}({group.type}, ptr, i32, {flags})")
+            self.ctx.stmt(f"call void @{name}({stamps}, ptr {at}, i32 8, {flags} {there})")
         return []
 
     def _kept(self) -> str:
         """i1: stamps are kept of all words."""
-        ends = [self._at(self.own, group, last) for group in self.groups for last in {0, group.words - 1}]
+        ends = [self._at(self.own, group, last) for group in self.groups for last in {0, group.last}]
         return self._all(self.ctx.scalar.icmp("ne", "i64", self.ctx.inst(f"load i64, ptr {end}, align 8"), "0") for end in ends)
 
     # ---------------------------------------------------------------- numbers
@@ -122,7 +139,7 @@ class Stamping:
         good = ctx.inst(f"icmp ult {t} {value}, {self._spread(group, limit)}")
         differ = ctx.inst(f"xor {t} {before}, {self._stamps(group)}")
         mine = ctx.inst(f"icmp ult {t} {differ}, {self._constant(group, [LANE] * group.words)}")
-        flags = t.replace("i64", "i1")
+        flags = _flags(group)
         good = ctx.inst(f"or {flags} {good}, {mine}")
         if not self.shared:
             since = ctx.inst(f"sub {t} {before}, {self._spread(group, self._state('first'))}")
@@ -142,28 +159,42 @@ class Stamping:
         return self._every(group, good, theirs, plain)
 
     def _every(self, group: Group, *flags: str) -> str:
-        """i1: all flags are set for all words."""
-        t = group.type.replace("i64", "i1")
+        """i1: all flags are set for all words of lanes that are there."""
+        t, there = _flags(group), self._there(group)
         good = reduce(lambda a, b: self.ctx.inst(f"and {t} {a}, {b}"), flags)
         if group.words == 1:
             return good
-        return self.ctx.scalar.icmp("eq", f"i{group.words}", self.ctx.inst(f"bitcast {t} {good} to i{group.words}"), "-1")
+        number = f"i{group.words}"
+        bits = self.ctx.inst(f"bitcast {t} {good} to {number}")
+        if not there:
+            return self.ctx.scalar.icmp("eq", number, bits, "-1")
+        wanted = self.ctx.inst(f"bitcast {t} {there} to {number}")
+        return self.ctx.scalar.icmp("eq", number, self.ctx.scalar.bin("and", number, bits, wanted), wanted)
+
+    def _there(self, group: Group) -> str:
+        """The flags of words of lanes that are there; empty, if all are."""
+        if not self.partly:
+            return ""
+        ctx, none = self.ctx, f"<{LANES} x i1>"
+        lanes = ctx.inst(f"bitcast i{LANES} {ctx.bits_of(self.mask)} to {none}")
+        if group.lanes == tuple(range(LANES)):
+            return lanes
+        chosen = ", ".join(f"i32 {LANES if lane == NOBODY else lane}" for lane in group.lanes)
+        return ctx.inst(f"shufflevector {none} {lanes}, {none} zeroinitializer, <{group.words} x i32> <{chosen}>")
 
     def _now(self) -> str:
         """The stamp of the access in lane 0; of one address, that of the first lane that is there."""
         ctx = self.ctx
         now = ctx.scalar.bin("or", "i64", self._state("now"), str(_site(self.op.pos) | BYTES))
-        if any(group.each or group.lane for group in self.groups):
+        if not self.one:
             return now
         lane = ctx.scalar.intrinsic("cttz", f"i{LANES}", ctx.bits_of(self.mask), extra="i1 true")
         lane = ctx.scalar.cast("zext", "i32", lane, "i64")
         return ctx.scalar.bin("or", "i64", now, ctx.scalar.bin("shl", "i64", lane, str(lib.PE_STAMP_LANE_AT)))
 
     def _stamps(self, group: Group) -> str:
-        lanes = [group.lane + (word // group.each if group.each else 0) for word in range(group.words)]
-        return self.ctx.inst(
-            f"or {group.type} {self._spread(group, self.now)}, {self._constant(group, [lane * LANE for lane in lanes])}"
-        )
+        lanes = [max(lane, 0) * LANE for lane in group.lanes]
+        return self.ctx.inst(f"or {group.type} {self._spread(group, self.now)}, {self._constant(group, lanes)}")
 
     # ---------------------------------------------------------------- places
 
@@ -208,18 +239,49 @@ class Stamping:
         return self.ctx.when(condition, lambda: [then()], lambda: ["false"], ["i1"], likely=True)[0]
 
 
-def of_access(ctx: Context, found: Access, runs: Runs) -> Stamping:
-    """That of an access of memory whose addresses form runs, or are expected to."""
-    groups = _groups_of(ctx, found, runs)
-    fits = partial(_access_fits, ctx, found, runs, groups)
-    return Stamping(ctx, found.op, found.mask, bool(found.kind & lib.PE_WRITE), found.space == "shared", groups, fits)
+def of_pattern(ctx: Context, found: Access) -> Stamping | None:
+    """That of an access of whole words at addresses that are a base plus constants; None if it has to be told."""
+    if found.space not in ("shared", "global") or found.strong or found.shape is None:
+        return None
+    writes, offsets, count = bool(found.kind & lib.PE_WRITE), found.shape.offsets, found.size // WORD_BYTES
+    if found.shape.uniform:
+        groups = [Group(found.base, offsets[0], (0,) * count)]
+        return _stamping(ctx, found, groups, partial(_fits, ctx, found, _one_there if writes else _any_there), one=True)
+    lanes = {offset + WORD_BYTES * word: lane for lane, offset in reversed([*enumerate(offsets)]) for word in range(count)}
+    apart = len(lanes) == LANES * count
+    partly = apart and ctx.target.avx512
+    groups = [Group(found.base, first, lanes) for first, lanes in _windows(lanes, partly)]
+    if len(groups) > MOST_GROUPS or (writes and not apart):
+        return None
+    return _stamping(ctx, found, groups, partial(_fits, ctx, found, _some_there if partly else _all_there), partly=partly)
+
+
+def of_runs(ctx: Context, found: Access, runs: Runs) -> Stamping | None:
+    """That of an access whose addresses are expected to form runs."""
+    writes = bool(found.kind & lib.PE_WRITE)
+    if found.space not in ("shared", "global") or found.strong or (writes and not runs.step):
+        return None
+    starts, count = first_addresses(ctx, found, runs), found.size // WORD_BYTES
+    each = [range(first, first + runs.width) if runs.step else [first] for first in runs.firsts]
+    groups = [
+        Group(start, 0, tuple(lane for lane in lanes for _ in range(count))) for start, lanes in zip(starts, each, strict=True)
+    ]
+
+    def fits() -> str:
+        good = as_expected(ctx, found, runs, starts)
+        return _apart(ctx, groups, good) if writes else good
+
+    return _stamping(ctx, found, groups, fits)
 
 
 def of_rows(ctx: Context, op: Op, mask: str, writes: bool, starts: Sequence[str], size: int) -> Stamping:
     """That of texels of ``size`` bytes in rows that start at these addresses, the same number of lanes in each."""
     width = LANES // len(starts)
-    words = 0 if size % WORD_BYTES else width * size // WORD_BYTES
-    groups = [Group(start, 0, words, number * width, size // WORD_BYTES) for number, start in enumerate(starts)]
+    count = 0 if size % WORD_BYTES else size // WORD_BYTES
+    groups = [
+        Group(start, 0, tuple(number * width + word // count for word in range(width * count)))
+        for number, start in enumerate(starts)
+    ]
 
     def fits() -> str:
         arena = Range(ctx.field("arena_base"), ctx.field("arena_size"))
@@ -229,41 +291,49 @@ def of_rows(ctx: Context, op: Op, mask: str, writes: bool, starts: Sequence[str]
     return Stamping(ctx, op, mask, writes, False, groups, fits)
 
 
-def _groups_of(ctx: Context, found: Access, runs: Runs) -> Sequence[Group]:
-    writes, one = bool(found.kind & lib.PE_WRITE), found.shape is not None and found.shape.uniform
-    if found.space not in ("shared", "global") or found.strong or (writes and not runs.step and not one):
-        return []
-    if found.shape is None:
-        places = [(start, 0) for start in first_addresses(ctx, found, runs)]
-    else:
-        places = [(found.base, found.shape.offsets[lane]) for lane in runs.firsts]
-    if one:
-        return [Group(*places[0], found.size // WORD_BYTES, 0, 0)]
-    width, each = (runs.width, found.size // WORD_BYTES) if runs.step else (1, 0)
-    groups = [
-        Group(*place, width * found.size // WORD_BYTES, lane, each)
-        for lane, place, after in zip(runs.firsts, places, [*places[1:], None], strict=True)
-        if writes or place != after
-    ]
-    return [] if writes and any(_overlap(*pair) for pair in combinations(groups, 2)) else groups
+def _windows(lanes: Mapping[int, int], holes: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Words, given as the lane at each offset, in groups side by side: the first offset of each, and its lanes. In whole vectors
+    if there may be ``holes``, words of nobody."""
+    unit = VECTOR if holes else 1
+    while lanes:
+        start = end = min(lanes)
+        while near := [offset for offset in lanes if end < offset <= end + WORD_BYTES * unit]:
+            end = max(near)
+        words = -(-((end - start) // WORD_BYTES + 1) // unit) * unit
+        inside = range(start, start + WORD_BYTES * words, WORD_BYTES)
+        yield start, tuple(lanes.get(offset, NOBODY) for offset in inside)
+        lanes = {offset: lane for offset, lane in lanes.items() if offset not in inside}
 
 
-def _access_fits(ctx: Context, found: Access, runs: Runs, groups: Sequence[Group]) -> str:
-    """i1: all words are in memory, by lanes that are all there, in runs that have no word in common if they are written."""
-    writes, bits = found.kind & lib.PE_WRITE, ctx.bits_of(found.mask)
-    if found.shape is None:
-        good = as_expected(ctx, found, runs, [group.start for group in groups])
-        return _apart(ctx, groups, good) if writes else good
-    if not found.shape.uniform:
-        there = _all_there(ctx, found.mask)
-    elif writes:
-        there = ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.intrinsic("ctpop", f"i{LANES}", bits), "1")
-    else:
-        there = ctx.scalar.icmp("ne", f"i{LANES}", bits, "0")
+def _stamping(
+    ctx: Context, found: Access, groups: Sequence[Group], fits: Callable[[], str], *, partly: bool = False, one: bool = False
+) -> Stamping:
+    writes = bool(found.kind & lib.PE_WRITE)
+    return Stamping(ctx, found.op, found.mask, writes, found.space == "shared", groups, fits, partly, one)
+
+
+def _fits(ctx: Context, found: Access, are_there: Callable[[Context, str], str]) -> str:
+    """i1: all words are in memory, and the lanes that must be there are."""
+    there = are_there(ctx, found.mask)
     if found.safe:
         return there
     whole = None if found.space == "shared" else Range(ctx.field("arena_base"), ctx.field("arena_size"))
     return ctx.scalar.bin("and", "i1", there, pattern_test(ctx, found.span, whole))
+
+
+def _some_there(ctx: Context, mask: str) -> str:
+    """i1."""
+    return "true"
+
+
+def _any_there(ctx: Context, mask: str) -> str:
+    """i1."""
+    return ctx.scalar.icmp("ne", f"i{LANES}", ctx.bits_of(mask), "0")
+
+
+def _one_there(ctx: Context, mask: str) -> str:
+    """i1: just one."""
+    return ctx.scalar.icmp("eq", f"i{LANES}", ctx.scalar.intrinsic("ctpop", f"i{LANES}", ctx.bits_of(mask)), "1")
 
 
 def _all_there(ctx: Context, mask: str) -> str:
@@ -279,9 +349,9 @@ def _apart(ctx: Context, groups: Sequence[Group], good: str) -> str:
     return good
 
 
-def _overlap(one: Group, other: Group) -> bool:
-    """Whether groups off one address have words in common."""
-    return one.start == other.start and abs(one.offset - other.offset) < one.words * WORD_BYTES
+def _flags(group: Group) -> str:
+    """The type of one for each word."""
+    return group.type.replace("i64", "i1")
 
 
 def _site(pos: int) -> int:

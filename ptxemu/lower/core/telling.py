@@ -62,8 +62,8 @@ def _tests(ctx: Context, found: Access) -> list[Test]:
     elif tells_strays(observed) and not known:
         tests.append(partial(_is_usual, ctx, found))
     if leaves_stamps(observed) and not constant and found.space != "local":
-        runs = _runs(ctx, found) or _expected_runs(ctx, found)
-        tests.append(_fails if runs is None else stamps.of_access(ctx, found, runs).passes)
+        stamping = _stamping(ctx, found)
+        tests.append(stamping.passes if stamping is not None else _fails)
     return [_fails] if _fails in tests else tests
 
 
@@ -127,9 +127,14 @@ def _runs(ctx: Context, found: Access) -> Runs | None:
     return runs_of(found.shape.offsets, found.size)
 
 
-def _expected_runs(ctx: Context, found: Access) -> Runs | None:
-    """Those that varying addresses are expected to form."""
-    return expected(ctx, found) if found.shape is None and found.bytes in WHOLE_WORDS else None
+def _stamping(ctx: Context, found: Access) -> stamps.Stamping | None:
+    """The test of an access by stamps; None if it has to be told."""
+    if found.bytes not in WHOLE_WORDS or ctx.checking:
+        return None
+    if found.shape is not None:
+        return stamps.of_pattern(ctx, found)
+    runs = expected(ctx, found)
+    return stamps.of_runs(ctx, found, runs) if runs is not None else None
 
 
 def _told_kind(found: Access) -> int:
