@@ -199,12 +199,17 @@ static void barrier(void *context, const pe_warp *w, uint32_t pos, uint32_t id, 
     pe_sync_barrier(checker, w, pos, id, mask, how);
     pe_sync_wait(checker, w, pos, id, mask, how);
   }
-  if (checker->checks & PE_CHECK_RACE) pe_race_barrier(checker, w, id, how);
+  if (checker->checks & PE_CHECK_RACE && !(how & PE_BARRIER_TOGETHER)) pe_race_barrier(checker, w, id, how);
 }
 
 static void left(void *context, const pe_warp *w) {
   pe_require_stack();
   pe_race_left(context, w);
+}
+
+static void together(void *context, const pe_warp *first, uint32_t warps) {
+  pe_require_stack();
+  pe_race_together(context, first, warps);
 }
 
 static void order(void *context, const pe_warp *w, uint32_t pos, uint32_t what, uint32_t mask) {
@@ -263,7 +268,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
   checker->observer = (pe_observer){
     .context = checker,
     .no_texels = !(checks & (PE_CHECK_RACE | PE_CHECK_INIT)),
-    .no_whole_warps = !(checks & PE_CHECK_RACE),
+    .no_whole_warps = true,
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = checks & PE_CHECK_RACE && !(checks & (PE_CHECK_MEMORY | PE_CHECK_INIT)) ? pattern : NULL,
@@ -273,6 +278,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .freed = freed,
     .barrier = checks & (PE_CHECK_SYNC | PE_CHECK_RACE) ? barrier : NULL,
     .left = checks & PE_CHECK_RACE ? left : NULL,
+    .together = checks & PE_CHECK_RACE ? together : NULL,
     .order = order,
     .members = checks & PE_CHECK_SYNC ? members : NULL,
     .unset = checks & PE_CHECK_INIT ? unset : NULL,

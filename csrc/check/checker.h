@@ -67,8 +67,9 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
 bool pe_race_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
 void pe_race_order(pe_checker *checker, const pe_warp *w, uint32_t what, uint32_t mask);
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how);
-/* It goes on behind one. */
+/* It goes on behind one; and these warps do, which have all come to it. */
 void pe_race_left(pe_checker *checker, const pe_warp *w);
+void pe_race_together(pe_checker *checker, const pe_warp *first, uint32_t warps);
 /* Memory is a kernel's anew: what was done there before does not matter. */
 void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
 

@@ -228,6 +228,16 @@ static void tell_code(block *b, uint32_t warp) {
   code->length = period - own + (1ull << PE_STAMP_PERIOD_AT);
 }
 
+/* The same of all warps, if it is the same of all: their next accesses have a stamp, but for the warp. */
+static void tell_all_code(block *b, pe_stamp now) {
+  b->stamping[0].now = now;
+  tell_code(b, 0);
+  for (uint32_t i = 1; i < b->warps; i++) {
+    b->stamping[i] = b->stamping[0];
+    b->stamping[i].now |= (pe_stamp)i << PE_STAMP_WARP_AT;
+  }
+}
+
 static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) {
   warp_state *s = &b->warp[warp];
   s->clock = s->known.clock[warp] = clock;
@@ -237,12 +247,11 @@ static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) 
 /* The clock goes on: what the warp has done is before it. */
 static void tick(pe_order *order, block *b, uint32_t warp) { set_clock(order, b, warp, b->warp[warp].clock + 1); }
 
-static void begin_warp(pe_order *order, block *b, uint32_t warp) {
+static void begin_warp(block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   memset(s, 0, offsetof(warp_state, fenced));
   memset(s->arrived, 0, sizeof s->arrived);
-  set_clock(order, b, warp, 1);
-  tell_code(b, warp);
+  s->clock = s->known.clock[warp] = 1;
 }
 
 static block *new_block(pe_order *order) {
@@ -275,14 +284,21 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   b->blind = false;
   b->count = 0;
   for (uint32_t i = 0; i <= PE_BARRIER_GRID; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
-  for (uint32_t i = 0; i < b->warps; i++) begin_warp(order, b, i);
+  for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
+  tell_all_code(b, stamp_of(order, b, 1));
   return b;
 }
 
 /* ---- what is known of others ---- */
 
+/* Before which clock of a warp. */
+static uint32_t known_clock(const pe_knowledge *k, uint32_t warp) {
+  return k->clock[warp] > k->common ? k->clock[warp] : k->common;
+}
+
 static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
   for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
+  to->common = to->common > from->common ? to->common : from->common;
   to->time = to->time > from->time ? to->time : from->time;
 }
 
@@ -293,11 +309,15 @@ static uint64_t released_at(pe_order *order, uint64_t word) {
   return time ? __atomic_load_n(time, __ATOMIC_ACQUIRE) : 0;
 }
 
+static uint32_t latest_clock(const pe_knowledge *k, uint32_t warps) {
+  uint32_t latest = k->common;
+  for (uint32_t i = 0; i < warps; i++) latest = k->clock[i] > latest ? k->clock[i] : latest;
+  return latest;
+}
+
 /* All warps of the CTA have come to the barrier that this one leaves: from now on their clocks are the same. */
 static void leave_together(pe_order *order, block *b, uint32_t warp) {
-  uint32_t latest = 0;
-  const uint32_t *clock = b->warp[warp].leaves->known.clock;
-  for (uint32_t i = 0; i < b->warps; i++) latest = clock[i] > latest ? clock[i] : latest;
+  uint32_t latest = latest_clock(&b->warp[warp].leaves->known, b->warps);
   if (latest > b->warp[warp].clock) set_clock(order, b, warp, latest);
   b->warp[warp].floor = stamp_of(order, b, latest);
 }
@@ -318,13 +338,18 @@ void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
   tell_code(b, warp);
 }
 
-static void fence(pe_order *order, block *b, uint32_t warp) {
-  warp_state *s = &b->warp[warp];
-  tick(order, b, warp);
-  memcpy(s->fenced.clock, s->known.clock, b->warps * sizeof *s->known.clock);
+static void keep_fenced(warp_state *s, uint32_t warps) {
+  memcpy(s->fenced.clock, s->known.clock, warps * sizeof *s->known.clock);
+  s->fenced.common = s->known.common;
   s->fenced.time = s->known.time;
   s->has_fenced = true;
   s->released = 0;
+}
+
+static void fence(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  tick(order, b, warp);
+  keep_fenced(s, b->warps);
 }
 
 void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
@@ -364,7 +389,7 @@ static bool grow_releases(releases *r) {
 }
 
 /* With the mutex held. */
-static bool add_release(pe_period *first, const block *b, const uint32_t *fenced, uint64_t time) {
+static bool add_release(pe_period *first, const block *b, const pe_knowledge *fenced, uint64_t time) {
   if (!first) return false;
   if (!first->releases) {
     first->releases = calloc(1, sizeof *first->releases);
@@ -373,8 +398,11 @@ static bool add_release(pe_period *first, const block *b, const uint32_t *fenced
   releases *r = first->releases;
   if (!r || !grow_releases(r)) return false;
   uint32_t *clock = r->clock + r->count * r->warps;
-  const uint32_t *last = r->count ? clock - r->warps : fenced;
-  for (uint32_t i = 0; i < r->warps; i++) clock[i] = fenced[i] > last[i] ? fenced[i] : last[i];
+  const uint32_t *last = r->count ? clock - r->warps : fenced->clock;
+  for (uint32_t i = 0; i < r->warps; i++) {
+    uint32_t now = known_clock(fenced, i);
+    clock[i] = now > last[i] ? now : last[i];
+  }
   r->time[r->count++] = time;
   return true;
 }
@@ -385,7 +413,7 @@ uint64_t pe_order_release(pe_order *order, block *b, uint32_t warp) {
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
   uint64_t time = order->time + 1;
-  b->blind |= !add_release(period_of(order, b->periods[0]), b, s->fenced.clock, time);
+  b->blind |= !add_release(period_of(order, b->periods[0]), b, &s->fenced, time);
   __atomic_store_n(&order->time, time, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&order->mutex);
   return s->released = time;
@@ -432,6 +460,36 @@ void pe_order_barrier(pe_order *order, block *b, uint32_t warp, uint32_t id, uin
   tell_code(b, warp);
 }
 
+/* All warps have one clock from now on, and know all that was before. */
+static void meet(pe_order *order, block *b, const pe_knowledge *all) {
+  uint32_t clock = latest_clock(all, b->warps);
+  pe_stamp now = stamp_of(order, b, clock);
+  for (uint32_t i = 0; i < b->warps; i++) {
+    warp_state *s = &b->warp[i];
+    s->clock = s->known.clock[i] = s->known.common = clock;
+    s->known.time = all->time;
+    s->floor = now;
+  }
+  tell_all_code(b, now);
+}
+
+void pe_order_together(pe_order *order, block *b, uint32_t warps) {
+  pe_knowledge all = {.common = 0};
+  PE_FOR_LANES(i, warps) {
+    warp_state *s = &b->warp[i];
+    pe_order_settle(order, b, i);
+    s->known.clock[i] = s->clock + 1;
+    keep_fenced(s, b->warps);
+    learn(&all, &s->known, b->warps);
+  }
+  if ((uint32_t)__builtin_popcount(warps) == b->warps) return meet(order, b, &all);
+  PE_FOR_LANES(i, warps) {
+    set_clock(order, b, i, b->warp[i].clock + 1);
+    learn(&b->warp[i].known, &all, b->warps);
+    tell_code(b, i);
+  }
+}
+
 /* ---- the question ---- */
 
 bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t lane, pe_stamp before, uint64_t word) {
@@ -439,7 +497,7 @@ bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t
   uint32_t other = pe_stamp_warp(before), clock;
   if (pe_order_is_own(b, before, &clock)) {
     if (other == warp && pe_stamp_lane(before) == lane) return true;
-    if (clock < s->known.clock[other]) return true; /* of its own warp, this is its clock */
+    if (clock < known_clock(&s->known, other)) return true; /* of its own warp, this is its clock */
   }
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);

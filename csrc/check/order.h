@@ -33,9 +33,9 @@ typedef struct pe_order {
   struct pe_order_block *unknown; /* a CTA of which nothing is known */
 } pe_order;
 
-/* What a warp knows: of each warp of its CTA, before which clock; and the time that it follows. */
+/* What a warp knows: of each warp of its CTA, before which clock, and of all of them; and the time that it follows. */
 typedef struct pe_knowledge {
-  uint32_t clock[PE_MAX_WARPS];
+  uint32_t clock[PE_MAX_WARPS], common;
   uint64_t time;
 } pe_knowledge;
 
@@ -94,6 +94,8 @@ void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_warp_sync(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t id, uint32_t how);
+/* A barrier to which these warps have come, and all of them go on. */
+void pe_order_together(pe_order *order, pe_order_block *b, uint32_t warps);
 
 /* Everybody may learn what the last fence has put in order; the time of that, or 0. */
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);

@@ -91,6 +91,11 @@ void pe_race_left(pe_checker *checker, const pe_warp *w) {
   pe_order_settle(&checker->race.order, pe_order_block_of(w), w->warpid);
 }
 
+void pe_race_together(pe_checker *checker, const pe_warp *first, uint32_t warps) {
+  pe_order_block *b = pe_order_block_of(first);
+  if (!b->blind) pe_order_together(&checker->race.order, b, warps);
+}
+
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how) {
   pe_order_block *b = pe_order_block_of(w);
   if (b->blind || id > PE_BARRIER_GRID) return;

@@ -141,8 +141,8 @@ void pe_barrier_results(pe_warp *w, uint32_t *results);
 
 /* Tell the observer of lanes that arrive at a barrier, in code that runs all warps of a CTA and has its barriers itself. */
 void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask);
-/* The same of a warp that goes on behind one. */
-void pe_barrier_left(pe_warp *w);
+/* The same of its warps together, as all that have not exited have come to one and go on: `places` are negative of those that have. */
+void pe_barrier_together(pe_warp *first, const int32_t *places);
 
 /* vprintf(format, args) for every lane of `mask`; generic addresses; result[i] is the C return value of lane i. */
 void pe_vprintf(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *format, const uint64_t *args, uint32_t *result);

@@ -22,8 +22,9 @@ enum { PE_FENCE_CTA, PE_FENCE, PE_WARP_SYNC, PE_COPIES_GROUP, PE_COPIES_WAIT, PE
  * PE_BUT_AT on. */
 enum { PE_OF_BULK = 8, PE_BUT_AT = 8 };
 
-/* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp. */
-enum { PE_BARRIER_WHOLE = 1, PE_BARRIER_ARRIVES = 2, PE_BARRIER_LANES = 4 };
+/* How lanes arrive at a barrier: it is one of the whole CTA; they do not wait; each arrives for itself, not for its warp; and when
+ * all have come, `together` is told, and not `left`. */
+enum { PE_BARRIER_WHOLE = 1, PE_BARRIER_ARRIVES = 2, PE_BARRIER_LANES = 4, PE_BARRIER_TOGETHER = 8 };
 
 /* What depends on a register that nobody has written: a branch or a guard, an address, or a value that is stored. */
 enum { PE_UNSET_CHOICE, PE_UNSET_ADDRESS, PE_UNSET_VALUE };
@@ -92,6 +93,8 @@ typedef struct pe_observer {
   void (*barrier)(void *context, const pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask,
                   uint32_t how);                 /* lanes arrive */
   void (*left)(void *context, const pe_warp *w); /* a warp goes on behind a barrier of a CTA that it has waited at as one */
+  void (*together)(void *context, const pe_warp *first,
+                   uint32_t warps); /* so do these warps of a CTA, which have come to one */
   void (*order)(void *context, const pe_warp *w, uint32_t pos, uint32_t what,
                 uint32_t mask); /* PE_FENCE ..., if all is told */
   void (*members)(void *context, const pe_warp *w, uint32_t pos, uint32_t mask,

@@ -57,7 +57,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_barrier_idle),
   SYMBOL(pe_barrier_results),
   SYMBOL(pe_barrier_watched),
-  SYMBOL(pe_barrier_left),
+  SYMBOL(pe_barrier_together),
   SYMBOL(pe_grid_sync),
   SYMBOL(pe_stuck),
   SYMBOL(pe_vprintf),

@@ -181,10 +181,16 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   return state_of(w)->result;
 }
 
-void pe_barrier_left(pe_warp *w) { pe_tell_left(w); }
-
 void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
-  pe_tell_barrier(w, pos, id, mask, PE_BARRIER_WHOLE);
+  pe_tell_barrier(w, pos, id, mask, PE_BARRIER_WHOLE | PE_BARRIER_TOGETHER);
+}
+
+void pe_barrier_together(pe_warp *first, const int32_t *places) {
+  const pe_observer *observer = first->launch->observer;
+  uint32_t warps = 0;
+  if (!observer || !observer->together) return;
+  for (uint32_t i = 0; i < first->warps; i++) warps |= (uint32_t)(places[i] >= 0) << i;
+  observer->together(observer->context, first, warps);
 }
 
 /* ---- lanes that progress independently ---- */

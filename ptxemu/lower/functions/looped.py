@@ -161,6 +161,7 @@ class LoopedBuilder(FunctionBuilder):
         self.places: dict[Reg, int] = {}  # of registers in it
         self.registers_end = 0
         self.beginning: list[str] = []  # what a warp does before its first block
+        self.round_end = ""  # the label of the block behind which the first warp has its turn again
         self.resumed: list[tuple[int, str]] = []  # places where turns begin, and their labels
         self.ctx.few_turns = len(survivors.block_of) <= FEW
         self.in_loops = bool(survivors.loops)
@@ -228,8 +229,6 @@ class LoopedBuilder(FunctionBuilder):
         self._give_way(op, len(self.resumed) + 1)
         ctx.forget()
         ctx.active = ctx.inst(f"load {MASK}, ptr {self.running[self.mask_home[block]]}, align 64")
-        if tells_order(ctx.unit.observed):
-            ctx.call("void", "pe_barrier_left", ("ptr", "%w"))
 
     def _again(self, latch: Block) -> None:
         """Go round again, after some trips only when all other warps have had their turn."""
@@ -281,6 +280,19 @@ class LoopedBuilder(FunctionBuilder):
 
         ctx.when(watched, tell, None, [], likely=False)
 
+    def _tell_together(self) -> None:
+        """Where all warps have come to a barrier, and somebody puts accesses in an order, say so."""
+        ctx = self.ctx
+        if not self.survivors.barriers or not tells_order(ctx.unit.observed):
+            return
+        behind = ctx.scalar.icmp("ne", "i32", "%some.stay.behind", "0") if self.held else "false"
+
+        def tell() -> list[str]:
+            ctx.call("void", "pe_barrier_together", ("ptr", "%first"), ("ptr", "%places"))
+            return []
+
+        ctx.when(ctx.scalar.bin("or", "i1", "%all.over", behind), list, tell, [], likely=False)
+
     def _watched(self, mask: str) -> str:
         """i32: what somebody watches of a barrier that these lanes come to. A membermask may have changed it."""
         ctx, (offset, _) = self.ctx, self.ctx.layout.warp_field("watched")
@@ -317,10 +329,13 @@ class LoopedBuilder(FunctionBuilder):
         if self.resumed:
             ctx.start("round")
             if self.held:
-                ctx.stmt("store i32 " + ctx.inst("load i32, ptr %behind, align 4") + ", ptr %only.behind, align 4")
+                ctx.stmt("%some.stay.behind = load i32, ptr %behind, align 4")
+                ctx.stmt("store i32 %some.stay.behind, ptr %only.behind, align 4")
                 ctx.stmt("store i32 0, ptr %behind, align 4")
             ctx.stmt("%some.left = load i32, ptr %left, align 4")
             ctx.stmt("%all.over = icmp eq i32 %some.left, 0")
+            self._tell_together()
+            self.round_end = ctx.label
             ctx.stmt("br i1 %all.over, label %return, label %turn")
         ctx.start("return")
         ctx.stmt("ret void")
@@ -374,7 +389,7 @@ class LoopedBuilder(FunctionBuilder):
 
     def _turn(self) -> list[str]:
         """Whose turn it is."""
-        rounds = ", [ %first, %round ]" if self.resumed else ""
+        rounds = f", [ %first, %{self.round_end} ]" if self.resumed else ""
         return [f"  %w = phi ptr [ %first, %entry ], [ %following, %next ]{rounds}"]
 
     def _place(self) -> list[str]:
