@@ -6,7 +6,11 @@
 #include <stdint.h>
 #include "host.h"
 
-enum { PE_SHADOW_LOG2 = 16, PE_SHADOW_WORDS = (1 << PE_SHADOW_LOG2) / 4 };
+/* CDEF BEGIN */
+/* How many bytes of memory have their numbers together: all of them are kept, or none. */
+enum { PE_SHADOW_LOG2 = 16 };
+/* CDEF END */
+enum { PE_SHADOW_WORDS = (1 << PE_SHADOW_LOG2) / 4 };
 
 typedef struct pe_shadow {
   pe_arena *arena;

@@ -39,11 +39,13 @@ Table: TypeAlias = dict[str, str]
 
 @dataclass(slots=True)
 class Group:
-    """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has."""
+    """Words side by side, from an offset off an address on, and the lane that has each: ``NOBODY``, if none has. Or words
+    anywhere, so many bytes behind that."""
 
     start: str
     offset: int
     lanes: tuple[int, ...]
+    anywhere: tuple[int, ...] = ()
 
     @property
     def words(self) -> int:
@@ -108,6 +110,9 @@ class Stamping:
 
     def _store(self) -> Sequence[str]:
         for group in self.groups:
+            if group.anywhere:
+                self._scatter(group)
+                continue
             stamps, at, there = f"{group.type} {self._stamps(group)}", self._at(self.own, group), self._there(group)
             if not there:
                 self.ctx.stmt(f"store {stamps}, ptr {at}, align 8")
@@ -126,12 +131,11 @@ class Stamping:
 
     def _harmless(self, table: Table, kept: bool = False) -> str:
         """i1: of the stamps in a table none matters, nor is none kept if ``kept`` is set."""
-        return self._all(self._all_of(group, self._at(table, group), kept) for group in self.groups)
+        return self._all(self._all_of(group, self._load(table, group), kept) for group in self.groups)
 
-    def _all_of(self, group: Group, at: str, kept: bool) -> str:
+    def _all_of(self, group: Group, before: str, kept: bool) -> str:
         ctx, t = self.ctx, group.type
         floor = self._state("floor" if self.shared else "ancient")
-        before = ctx.inst(f"load {t}, ptr {at}, align 8")
         value, limit = before, floor
         if kept:
             value = ctx.inst(f"sub {t} {before}, {self._constant(group, [1] * group.words)}")
@@ -150,7 +154,7 @@ class Stamping:
     def _stay(self, group: Group) -> str:
         """i1: the reads of other CTAs are there, and may stay."""
         ctx, t = self.ctx, group.type
-        before = ctx.inst(f"load {t}, ptr {self._at(self.own, group)}, align 8")
+        before = self._load(self.own, group)
         good = ctx.inst(f"icmp uge {t} {before}, {self._spread(group, self._state('least'))}")
         since = ctx.inst(f"sub {t} {before}, {self._spread(group, self._state('begin'))}")
         theirs = ctx.inst(f"icmp uge {t} {since}, {self._spread(group, self._state('length'))}")
@@ -215,7 +219,25 @@ class Stamping:
         return table
 
     def _at(self, table: Table, group: Group, word: int = 0) -> str:
-        return self._pointer(table[group.start], 2 * (group.offset + WORD_BYTES * word))
+        place = group.anywhere[word] if group.anywhere else WORD_BYTES * word
+        return self._pointer(table[group.start], 2 * (group.offset + place))
+
+    def _load(self, table: Table, group: Group) -> str:
+        """The stamps of a group."""
+        ctx, t = self.ctx, group.type
+        if not group.anywhere:
+            return ctx.inst(f"load {t}, ptr {self._at(table, group)}, align 8")
+        found = "poison"
+        for word in range(group.words):
+            one = ctx.inst(f"load i64, ptr {self._at(table, group, word)}, align 8")
+            found = ctx.inst(f"insertelement {t} {found}, i64 {one}, i64 {word}")
+        return found
+
+    def _scatter(self, group: Group) -> None:
+        stamps = self._stamps(group)
+        for word in range(group.words):
+            one = self.ctx.inst(f"extractelement {group.type} {stamps}, i64 {word}")
+            self.ctx.stmt(f"store i64 {one}, ptr {self._at(self.own, group, word)}, align 8")
 
     def _pointer(self, start: str, offset: int) -> str:
         return self.ctx.inst(f"inttoptr i64 {self.ctx.scalar.bin('add', 'i64', start, str(offset))} to ptr")
@@ -251,8 +273,11 @@ def of_pattern(ctx: Context, found: Access) -> Stamping | None:
     apart = len(lanes) == LANES * count
     partly = apart and ctx.target.avx512
     groups = [Group(found.base, first, lanes) for first, lanes in _windows(lanes, partly)]
-    if len(groups) > MOST_GROUPS or (writes and not apart):
+    if writes and not apart:
         return None
+    if len(groups) > MOST_GROUPS:
+        group = _scattered(found.base, lanes)
+        return _stamping(ctx, found, [group], partial(_fits, ctx, found, _all_there)) if group is not None else None
     return _stamping(ctx, found, groups, partial(_fits, ctx, found, _some_there if partly else _all_there), partly=partly)
 
 
@@ -303,6 +328,15 @@ def _windows(lanes: Mapping[int, int], holes: bool) -> Iterator[tuple[int, tuple
         inside = range(start, start + WORD_BYTES * words, WORD_BYTES)
         yield start, tuple(lanes.get(offset, NOBODY) for offset in inside)
         lanes = {offset: lane for offset, lane in lanes.items() if offset not in inside}
+
+
+def _scattered(start: str, lanes: Mapping[int, int]) -> Group | None:
+    """Words of which it is enough to know the stamps of the first and the last to know that those of all are kept."""
+    offsets = sorted(lanes)
+    first, last = offsets[0], offsets[-1]
+    if len(offsets) > LANES or last - first >= 1 << int(lib.PE_SHADOW_LOG2):
+        return None
+    return Group(start, first, tuple(lanes[offset] for offset in offsets), tuple(offset - first for offset in offsets))
 
 
 def _stamping(
