@@ -304,6 +304,12 @@ static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
 
 static void follow(warp_state *s, uint64_t time) { s->known.time = s->known.time > time ? s->known.time : time; }
 
+void pe_order_follow(block *b, uint32_t warp, uint64_t time) {
+  if (time <= b->warp[warp].known.time) return;
+  follow(&b->warp[warp], time);
+  tell_code(b, warp);
+}
+
 static uint64_t released_at(pe_order *order, uint64_t word) {
   const uint64_t *time = pe_shadow_find(&order->released, word);
   return time ? __atomic_load_n(time, __ATOMIC_ACQUIRE) : 0;

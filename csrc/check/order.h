@@ -97,6 +97,9 @@ void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_
 /* A barrier to which these warps have come, and all of them go on. */
 void pe_order_together(pe_order *order, pe_order_block *b, uint32_t warps);
 
+/* It has read what was released at a time. */
+void pe_order_follow(pe_order_block *b, uint32_t warp, uint64_t time);
+
 /* Everybody may learn what the last fence has put in order; the time of that, or 0. */
 uint64_t pe_order_release(pe_order *order, pe_order_block *b, uint32_t warp);
 

@@ -85,7 +85,7 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
     return;
   uint32_t lanes = mask;
   mask = pe_race_look_at_words(&u, mask);
-  if (u.harmless.strong && event->kind & PE_READ && !u.s->reads) keep_reads(&u, lanes);
+  if (u.harmless.strong && event->kind & PE_READ && !u.follows) keep_reads(&u, lanes);
   if (u.beside && !u.writes) {
     pe_race_visit(&u, mask, PE_LEAVE);
     atomic_thread_fence(memory_order_seq_cst);

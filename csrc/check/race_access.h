@@ -28,6 +28,7 @@ typedef struct pe_race_use {
   pe_harmless harmless;
   bool writes, shared;
   bool beside;      /* other workers may be there at the same time */
+  bool follows;     /* what it follows as a strong read is known, or will be */
   uint64_t release; /* the time at which it releases its words, or 0 */
 } pe_race_use;
 
@@ -83,6 +84,7 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
   u->checker = checker, u->b = b, u->w = w, u->s = s;
   u->code = &b->stamping[w->warpid];
   u->release = 0;
+  u->follows = false;
   u->writes = kind & PE_WRITE;
   u->beside = !b->alone && space != PE_SHARED;
   u->harmless.strong = order & PE_STRONG ? PE_STAMP_STRONG : 0;

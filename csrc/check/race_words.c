@@ -106,7 +106,7 @@ PE_INLINE uint32_t lost(const found *f) {
 }
 
 /* Look at a word of each lane: the lanes with whose word something may be wrong. Lanes that write the word of one before them are
- * among them. */
+ * among them, unless all writes are strong. */
 PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask, const words *all, uint64_t word) {
   const pe_race *race = &u->checker->race;
   pe_stamp *own = (u->writes ? race->writes.numbers : race->reads.numbers) + word;
@@ -119,25 +119,44 @@ PE_WIDEST PE_UNWATCHED static uint32_t look(const pe_race_use *u, uint32_t mask,
   if (stay) return 0;
 #pragma GCC unroll 32
   for (uint32_t i = PE_WARP_LANES; i-- > 0;) own[all->index[i]] = f.now[i];
-  if (!u->writes) return 0;
+  if (!u->writes || u->harmless.strong) return 0;
   gather(own, all, f.own);
   return lost(&f);
 }
 
-/* Whether all words are released already, at this time or a later one. */
-static bool is_released(const pe_race_use *u, const words *all) {
-  const uint64_t *time = u->checker->race.order.released.numbers;
+/* When words were released: the first of these times and the last one. */
+typedef struct times {
+  uint64_t first, last;
+} times;
+
+PE_WIDEST PE_UNWATCHED static times released(const pe_race_use *u, const words *all) {
+  _Alignas(64) uint64_t time[PE_WARP_LANES];
+  gather(u->checker->race.order.released.numbers, all, time);
+  times found = {UINT64_MAX, 0};
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
-    uint64_t at = all->index[i];
-    if (__atomic_load_n(&time[at], __ATOMIC_RELAXED) < u->release) return false;
+    found.first = time[i] < found.first ? time[i] : found.first;
+    found.last = time[i] > found.last ? time[i] : found.last;
   }
-  return true;
+  return found;
 }
 
-static void keep_reads(pe_order_warp *s, uint32_t mask, const words *all) {
+/* Strong reads follow who releases there until they are done: in shared memory nobody does any more. */
+static void keep_reads(const pe_race_use *u, uint32_t mask, const words *all, uint64_t time) {
+  pe_order_warp *s = u->s;
+  if (u->shared) return pe_order_follow(u->b, u->w->warpid, time);
   s->unsettled = true;
   s->reads = mask;
   memcpy(s->word, all->index, sizeof s->word);
+}
+
+/* What strong accesses of words put in an order; those of `rest` are still to be looked at. */
+static void put_in_order(pe_race_use *u, uint32_t mask, uint32_t rest, const words *all, uint64_t plus) {
+  times at = u->shared || u->release ? released(u, all) : (times){0};
+  if (at.first < u->release)
+    PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, u->event->address[lane] + plus);
+  uint64_t time = at.last > u->release ? at.last : u->release;
+  u->follows = u->event->kind & PE_READ;
+  if (u->follows) keep_reads(u, mask, all, time);
 }
 
 uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
@@ -145,14 +164,12 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   bool shared = e->space == PE_SHARED;
   uint64_t plus = shared ? u->w->shared_base : 0;
   uint32_t rest = 0;
-  words all = {0};
+  words all;
   if (u->shared != shared) pe_race_place(u, shared);
   if (!mask || e->size % 4 || e->size > MOST_BYTES) return mask;
   if (!(shared ? are_shared_words(u, mask, &all) : are_global_words(u, mask, &all))) return mask;
   for (uint64_t word = 0; word < e->size / 4; word++) rest |= look(u, mask, &all, word);
-  if (u->harmless.strong && e->kind & PE_READ) keep_reads(u->s, mask, &all);
-  if (!u->release || is_released(u, &all)) return rest;
-  PE_FOR_LANES(lane, mask & ~rest) pe_race_release(u, e->address[lane] + plus);
+  if (u->harmless.strong) put_in_order(u, mask, rest, &all, plus);
   return rest;
 }
 

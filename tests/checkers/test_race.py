@@ -36,7 +36,13 @@ LOCK = """setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; TAKE: atom.global.cas.b32 %r4,
 setp.ne.u32 %p2, %r4, 0; @%p2 bra TAKE;
 ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1; st.global.u32 [%rd3], %r5; {fence};
 atom.global.exch.b32 %r6, [%rd1], 0; DONE: mov.u32 %r7, 0"""
+SIGNAL = """cvt.u32.u64 %r3, %rd2; st.shared.u32 [%r3], 0; bar.sync 0; shr.u32 %r5, %r1, 5; and.b32 %r6, %r1, 31;
+shl.b32 %r6, %r6, 2; setp.eq.u32 %p1, %r5, 0; @%p1 bra GIVE;
+WAIT: atom.shared.or.b32 %r7, [%r6], 0; setp.eq.u32 %p2, %r7, 0; @%p2 bra WAIT;
+membar.cta; ld.shared.u32 %r8, [%r6+128]; bra DONE;
+GIVE: st.shared.u32 [%r6+128], %r1; {fence}; atom.shared.exch.b32 %r7, [%r6], 1; DONE: mov.u32 %r9, 0"""
 RACES = {
+    SIGNAL.format(fence=NONE): ("shared memory", "read", "write"),
     f"{OWN} {NEXT}": ("shared memory", "read", "write"),
     f"{OWN} bar.sync 0; {NEXT}; st.shared.u32 [%r3], %r4": ("shared memory", "read", "write"),
     f"{OWN} {NEIGHBOUR}": ("shared memory", "read", "write"),
@@ -82,6 +88,8 @@ ORDERED = [
     PUBLISH.format(fence=NONE, store="st.release.gpu.global.u32", load="ld.acquire.gpu.global.u32", after=NONE),
     LAST.format(fence="membar.gl"),
     LOCK.format(fence="membar.gl"),
+    SIGNAL.format(fence="membar.cta"),
+    f"{OWN} bar.sync 0; shr.u32 %r4, %r1, 2; shl.b32 %r4, %r4, 2; {'atom.shared.add.u32 %r5, [%r4], 1; ' * 3} bar.sync 0; {NEXT}",
     f"{OWN} {REVERSED} bar.sync 0; {TWICE * 20}",
     f"{GENERIC} st.u32 [%rd4], %r1; bar.sync 0; ld.u32 %r4, [%rd4]; ld.u32 %r4, [%rd5]",
     f"{PAIR} ld.global.u32 %r5, [%rd4]; ld.global.v2.u32 {{%r5, %r6}}, [%rd1+8]",
