@@ -195,6 +195,7 @@ class Lib:
     PE_MMA_REGISTERS: Final[int]
     PE_MMA_SATURATE: Final[int]
     PE_MMA_SPARSE: Final[int]
+    PE_MOST_STANDS: Final[int]
     PE_NO_POS: Final[int]
     PE_NO_TEXT: Final[int]
     PE_NULL: Final[int]
@@ -253,6 +254,11 @@ class Lib:
     PE_STAMP_LANE_AT: Final[int]
     PE_STAMP_PERIOD_AT: Final[int]
     PE_STAMP_WARP_AT: Final[int]
+    PE_STANDS: Final[int]
+    PE_STANDS_AT_BARRIER: Final[int]
+    PE_STANDS_AT_CLUSTER: Final[int]
+    PE_STANDS_AT_GRID: Final[int]
+    PE_STANDS_AT_MBARRIER: Final[int]
     PE_STOPPED: Final[int]
     PE_STRONG: Final[int]
     PE_SULD_B: Final[int]
@@ -464,6 +470,7 @@ class Lib:
     def pe_launch_output(self, launch: CData, buffer: CData, size: int, /) -> int: ...
     def pe_launch_request_stop(self, launch: CData, /) -> None: ...
     def pe_launch_result(self, launch: CData, record: CData, counters: CData, /) -> None: ...
+    def pe_launch_stands(self, launch: CData, out: CData, /) -> int: ...
     def pe_launch_start(self, arena: CData, config: CData, launch: CData, /) -> int: ...
     def pe_launch_wait(self, launch: CData, milliseconds: int, /) -> int: ...
     def pe_ldmatrix(self, w: CData, pos: int, space: int, count: int, transpose: int, mask: int, address: CData, fragment: CData, /) -> None: ...

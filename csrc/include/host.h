@@ -152,6 +152,18 @@ typedef struct pe_record {
 
 enum { PE_NO_POS = 0xffffffff };
 
+/* Where lanes of a warp stood when a launch was stopped, or was deadlocked, and what they waited for: nothing (then `pos` is that
+ * of the last access of memory or call, or PE_NO_POS), barrier `number`, at which `arrived` of `expected` threads were, or others. */
+enum { PE_STANDS, PE_STANDS_AT_BARRIER, PE_STANDS_AT_MBARRIER, PE_STANDS_AT_CLUSTER, PE_STANDS_AT_GRID };
+
+typedef struct pe_stand {
+  uint32_t ctaid[3], warp, lanes;
+  uint32_t pos, waits; /* PE_STANDS ... */
+  uint32_t number, arrived, expected;
+} pe_stand;
+
+enum { PE_MOST_STANDS = 16 }; /* that a launch keeps */
+
 typedef struct pe_counters {
   uint64_t ctas;           /* completed */
   uint64_t faults;         /* raised, the recorded one included */
@@ -185,6 +197,8 @@ size_t pe_launch_output(pe_launch *launch, char *buffer, size_t size);
 
 /* After the end only.  Until it is destroyed, a launch keeps its windows, which faults may name. */
 void pe_launch_result(const pe_launch *launch, pe_record *record, pe_counters *counters); /* record: or NULL */
+/* How many stands there are, of launches whose warps have turns of their own, and the first PE_MOST_STANDS. */
+uint32_t pe_launch_stands(const pe_launch *launch, pe_stand *out);
 void pe_launch_destroy(pe_launch *launch);
 
 /* Stop a launch if there is one, wait for its threads to leave it, and destroy it: all in one call, which no interrupt cuts. */

@@ -9,7 +9,10 @@
 typedef struct pe_warp_state {
   pe_warp warp; /* first: JIT code's pe_warp pointer is a pointer to this */
   pe_fiber *fiber;
-  uint32_t result;                /* of the barrier.red it waited for */
+  uint32_t result;   /* of the barrier.red it waited for */
+  uint32_t waits_at; /* where it waits last, at a barrier of its CTA or of the grid, with these lanes */
+  uint32_t waiting;
+  bool meets_grid;                /* and it is that of the grid, now */
   const pe_mbarrier_site *awaits; /* the last wait for an mbarrier that failed, of this lane and address */
   int32_t awaiting_lane;
   uint64_t awaited;
@@ -45,5 +48,7 @@ void pe_cta_rest(pe_cta *cta);
 /* Put CTA `number` of the grid there: all its warps can run.  The code of the kernel may go on with those that follow it along x,
  * as far as that is for code to do, but not with `last`. The number of CTAs that one call of the code then runs. */
 uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last);
+/* standing.c: the launch was stopped: keep where all warps stand that have not exited. */
+void pe_record_stands(const pe_cta *cta);
 
 #endif

@@ -44,6 +44,8 @@ struct pe_launch {
   pe_record record;               /* of the first fault */
   pe_record left;                 /* where a warp was when the launch was stopped */
   _Atomic uint32_t leaving;       /* that is known */
+  _Atomic uint32_t stands;        /* that were found, and the first of them */
+  pe_stand stand[PE_MOST_STANDS];
 };
 
 static inline bool pe_stopped(pe_launch *launch) { return atomic_load_explicit(&launch->stop, memory_order_relaxed) != 0; }

@@ -254,6 +254,7 @@ static void record_place(const pe_worker *worker) {
   for (uint32_t i = 0; i < worker->places; i++) {
     const pe_cta *cta = worker->place[i];
     if (cta->live) pe_record_place(&cta->warps[__builtin_ctz(cta->runnable ? cta->runnable : cta->live)].warp);
+    pe_record_stands(cta);
   }
 }
 

@@ -136,10 +136,17 @@ static void combine(pe_barrier_state *barrier, uint32_t mask, uint32_t pred) {
   barrier->all &= (~pred & mask) == 0;
 }
 
+/* So that it can be told where it stands. */
+static void wait_at(pe_warp *w, uint32_t pos, uint32_t lanes) {
+  state_of(w)->waits_at = pos;
+  state_of(w)->waiting = lanes;
+}
+
 /* Wait for the barrier, or complete it. */
-static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, pe_barrier_state *barrier) {
+static void wait_or_complete(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask, pe_barrier_state *barrier) {
   pe_cta *cta = pe_self->cta;
   uint32_t self = 1u << w->warpid;
+  wait_at(w, pos, mask);
   barrier->waiting |= self;
   cta->runnable &= ~self;
   if (barrier->arrived >= barrier->expected) {
@@ -165,7 +172,7 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
   pe_tell_barrier(w, pos, id, mask, how_of(count, waits, per_thread));
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_SYNC);
   if (waits)
-    wait_or_complete(w, pos, id, barrier);
+    wait_or_complete(w, pos, id, mask, barrier);
   else if (barrier->arrived >= barrier->expected)
     complete(pe_self->cta, barrier);
 }
@@ -177,7 +184,7 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_RED);
   combine(barrier, mask, pred);
   state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
-  wait_or_complete(w, pos, id, barrier);
+  wait_or_complete(w, pos, id, mask, barrier);
   return state_of(w)->result;
 }
 
@@ -279,5 +286,8 @@ void pe_grid_sync(pe_warp *w, uint32_t pos, uint32_t mask) {
     atomic_store(&launch->grid_arrived, 0);
     atomic_store(&launch->grid_phase, phase + 1);
   }
+  wait_at(w, pos, mask);
+  state_of(w)->meets_grid = true;
   while (atomic_load(&launch->grid_phase) == phase) pe_yield(w);
+  state_of(w)->meets_grid = false;
 }

@@ -31,7 +31,8 @@ def advised(error: Fault | LaunchTimeout, terms: Terms, needs: Callable[[], tupl
     hint = _hint(error, terms, needs)
     if not hint:
         return error
-    text = f"{error}; {hint}"
+    first, *others = str(error).splitlines()
+    text = "\n".join([f"{first}; {hint}", *others])
     return Fault(text, error.details) if isinstance(error, Fault) else LaunchTimeout(text)
 
 

@@ -17,8 +17,9 @@ from typing import Any
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import Arena
 from ptxemu.device.faults import Origin, error_of, last_seen
+from ptxemu.device.standing import standing
 from ptxemu.process.stages import reached
-from ptxemu.text.errors import Error, InputError, LaunchTimeout
+from ptxemu.text.errors import Error, Fault, InputError, LaunchTimeout
 from ptxemu.text.symbols import plain_name
 
 SLICE_MS = 50  # how long a wait may keep Python from seeing Ctrl-C
@@ -174,14 +175,18 @@ class Run:
         if counters.orphaned:
             raise Error(f"the process was forked while `{self.kernel_name}` ran: the launch goes on in the parent alone")
         if counters.kind not in (lib.PE_OK, lib.PE_STOPPED):
-            raise error_of(record, counters.faults, self.origin, self.arena)
+            error = error_of(record, counters.faults, self.origin, self.arena)
+            if isinstance(error, Fault) and counters.kind == lib.PE_DEADLOCK:
+                error = Fault(str(error) + standing(handle, self.origin), error.details)
+            raise error
         if self._is_stopped:
             from concurrent.futures import CancelledError  # streams have imported it
 
             raise CancelledError
         if timeout is not None and counters.ctas < blocks_of(config):
             message = f"kernel `{self.kernel_name}` did not end within {timeout:g} s"
-            raise LaunchTimeout(message + (last_seen(record, self.origin) if counters.kind == lib.PE_STOPPED else ""))
+            seen = last_seen(record, self.origin) + standing(handle, self.origin) if counters.kind == lib.PE_STOPPED else ""
+            raise LaunchTimeout(message + seen)
         if counters.no_memory:
             raise InputError(f"out of device memory for the stacks of `{self.kernel_name}`")
         return LaunchResult(seconds, counters.ctas, counters.workers, counters.output_dropped)

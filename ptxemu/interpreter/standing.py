@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ptxemu.device.standing import in_words as line_of
+from ptxemu.device.standing import listed
 from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
 from ptxemu.interpreter.machine import Block, Grid, Warp
 from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.isa.work import ATOMIC, class_of
 
-MOST_SHOWN = 16  # lines of a message
 STATES = {READY: "can run", EXITED: "exited", WAITING: "waits"}
 
 
@@ -107,12 +108,11 @@ def in_words(stand: Stand, where: Callable[[Op], str], describe: Callable[[int],
     ``where`` says where an instruction is, ``describe`` where a global address lies.
     """
     lane = stand.lanes[0]
-    block = "({},{},{})".format(*block_of(stand.warp.block))
     state = f"waits for {stand.waits}" if stand.waits else STATES[lane.state]
     if lane.state == READY and not stand.waits and (spin := spot_of_spin(lane)) is not None:
         state += f", in a loop on {_memory(*spin, describe)}"
-    place = "" if stand.op is None else f"  {where(stand.op)}"
-    return f"block {block} warp {stand.warp.index:3} lanes 0x{stand.mask:08x} {state}{place}"
+    place = "" if stand.op is None else where(stand.op)
+    return line_of(stand.warp.index, block_of(stand.warp.block), stand.mask, state, place)
 
 
 def _memory(op: Op, address: int, describe: Callable[[int], str]) -> str:
@@ -124,5 +124,4 @@ def _memory(op: Op, address: int, describe: Callable[[int], str]) -> str:
 def stuck(grid: Grid, where: Callable[[Op], str], describe: Callable[[int], str]) -> str:
     """Where all lanes are that have not exited, a line for each place of a warp."""
     lines = [in_words(stand, where, describe) for stand in stands(grid) if stand.op is not None]
-    more = [f"... and {len(lines) - MOST_SHOWN} more"] if len(lines) > MOST_SHOWN else []
-    return "".join(f"\n  {line}" for line in [*lines[:MOST_SHOWN], *more])
+    return listed(lines, len(lines))

@@ -159,7 +159,8 @@ def test_deadlock_of_a_counted_barrier(arena: Arena) -> None:
     error = deadlock(arena, lambda c: only_warp(c, 1, 17, 4, 64, ALL, 0))
     assert str(error) == (
         "deadlock in kernel `test` at test.ptx:17: block (0,0,0), warp 1, "
-        "barrier 4 waits for 64 threads, 32 arrived and no warp can run"
+        "barrier 4 waits for 64 threads, 32 arrived and no warp can run\n"
+        "  block (0,0,0) warp   1 lanes 0xffffffff waits for barrier 4: 32 of 64 threads have arrived  test.ptx:17"
     )
     assert error.record["kind"] == "deadlock"
 
