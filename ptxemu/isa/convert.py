@@ -24,10 +24,12 @@ EIGHT, SMALL = "e4m3x2,e5m2x2", "e2m1x2,e2m3x2,e3m2x2"
 NARROW = f"{EIGHT},{SMALL}"
 
 
-def cvt(qualifiers: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "") -> None:
+def cvt(
+    qualifiers: str, operands: str = ONE, *, lower: str, ptx: str = "1.0", sm: int = 10, flags: str = "", does: str = ""
+) -> None:
     gates = SATFINITE if "satfinite?" in qualifiers and sm == 80 else ""
     gates += BRAIN_FTZ if "ftz? dtype=f32 atype=bf16" in qualifiers else ""
-    row("cvt", qualifiers, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags)
+    row("cvt", qualifiers, operands, ptx=ptx, sm=sm, lower=lower, chapter=CHAPTER, gates=gates, flags=flags, does=does)
 
 
 def _saturable(source: str) -> str:
@@ -54,7 +56,7 @@ def _integers_and_floats() -> None:
     cvt(f"{FLOAT_ROUND} dtype=bf16 atype={WORDS}", lower="cvt.int_to_float", ptx="7.8", sm=90)
     cvt(f"{INTEGER_ROUND} dtype={WORDS} atype=bf16", lower="cvt.float_to_int", ptx="7.8", sm=90)
     cvt(f"{FLOAT_ROUND} ftz? sat? dtype=f32 atype={ALL_INTEGERS}", lower="cvt.int_to_float")
-    cvt(f"{INTEGER_ROUND} ftz? sat? dtype={ALL_INTEGERS} atype=f32", lower="cvt.float_to_int")
+    cvt(f"{INTEGER_ROUND} ftz? sat? dtype={ALL_INTEGERS} atype=f32", lower="cvt.float_to_int", does="any nan")
 
 
 def _floats() -> None:

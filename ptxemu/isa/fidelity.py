@@ -1,7 +1,8 @@
 """What is known of the bits of an instruction's results, for each row and what it is like (ptxemu/ir/numerics.py).
 
 A row says ``bits=`` unless PTX defines its results.  What values of operands leave open, such as a division of integers by zero,
-or the payload of a NaN of f64, is no matter of rows.
+or the payload of a NaN of f64, is no matter of rows.  What NVIDIA's assembler makes of several machine instructions was evaluated
+and compared: docs/compositions.md counts the forms.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ row("rsqrt", "approx ftz type=f64", "d:type, a:type", ptx="4.0", sm=20, lower="r
 row("tanh", "approx type=f32", "d:type, a:type", ptx="7.0", sm=75, lower="tanh.approx", bits=BOUND, chapter=CHAPTER)
 
 for opcode in ("abs", "neg"):
-    row(opcode, "ftz? type=f32", "d:type, a:type", lower=f"{opcode}.fp", chapter=CHAPTER)
+    row(opcode, "ftz? type=f32", "d:type, a:type", lower=f"{opcode}.fp", does=RAW, chapter=CHAPTER)
     row(opcode, "type=f64", "d:type, a:type", sm=13, lower=f"{opcode}.fp", chapter=CHAPTER)
 row("copysign", "type=f32,f64", TWO, ptx="2.0", sm=20, chapter=CHAPTER)
 row(

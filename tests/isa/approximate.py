@@ -35,6 +35,7 @@ def approximately(name: str, type: str, mods: Sequence[str], x: int, relative: f
 
 def coarse(name: str, x: int) -> Check | int:
     """rcp and rsqrt.approx.ftz.f64: from the upper word only, to within 2**-20; the lower word of the result is zero."""
+    x &= ~0xFFFFFFFF
     sign = x & F64.sign
     if F64.is_nan(x):
         return 0x7FFFFFFF00000000
@@ -44,7 +45,7 @@ def coarse(name: str, x: int) -> Check | int:
         return 0x7FFFFFFF00000000
     if F64.is_infinite(x):
         return sign
-    exact = FUNCTIONS[name](_mp(F64.value(x & ~0xFFFFFFFF)))
+    exact = FUNCTIONS[name](_mp(F64.value(x)))
     if abs(exact) < mpmath.mpf(2) ** -1022:
         return sign
     check = near("f64", exact, 2.0**-20)

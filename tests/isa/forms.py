@@ -264,31 +264,40 @@ def _store(operand: Operand, at: int) -> str:
 # ---------------------------------------------------------------- values and results
 
 
-def run(
-    forms: list[Form], launch: Callable[[str, tuple[int, int], np.ndarray, np.ndarray], None], shapes: Collection[str]
-) -> list[str]:
+Launch = Callable[[str, tuple[int, int], np.ndarray, np.ndarray], None]
+
+
+def run(forms: list[Form], launch: Launch, shapes: Collection[str]) -> list[str]:
     """Run the forms as code of these shapes; one message for each form that is wrong.
 
     ``launch`` runs a kernel, named after its shape, with a grid and block, the inputs and the outputs.
     """
-    inputs, size = _inputs(forms)
+    prepared = _inputs(forms)
     failures = []
     wanted = [_expected(form) for form in forms]
     for name in shapes:
-        outputs = np.zeros(size, np.uint8)
-        launch(name, SHAPES[name], inputs, outputs)
-        at = 0
-        for form, want in zip(forms, wanted, strict=True):
-            for memory in (True, False):
-                for operand in form.results:
-                    if operand.is_memory == memory:
-                        got = outputs[at : at + COUNT * operand.stored].reshape(COUNT, -1)
-                        index = form.results.index(operand)
-                        message = _compare(form, operand, [row[index] for row in want], got)
-                        if message:
-                            failures.append(f"{name}: {message}")
-                        at = _next(at, operand)
+        for form, want, columns in zip(forms, wanted, _results(forms, launch, name, *prepared), strict=True):
+            for index, operand in enumerate(form.results):
+                if message := _compare(form, operand, [row[index] for row in want], columns[index]):
+                    failures.append(f"{name}: {message}")
     return failures
+
+
+def results(forms: list[Form], launch: Launch, shape: str = "varying") -> list[list[np.ndarray]]:
+    """What each form computes of its ``inputs``: for each result, the bytes of each value."""
+    return list(_results(forms, launch, shape, *_inputs(forms)))
+
+
+def _results(forms: list[Form], launch: Launch, shape: str, inputs: np.ndarray, size: int) -> Iterator[list[np.ndarray]]:
+    outputs = np.zeros(size, np.uint8)
+    launch(shape, SHAPES[shape], inputs, outputs)
+    at = 0
+    for form in forms:
+        found = {}
+        for operand in sorted(form.results, key=lambda operand: not operand.is_memory):
+            found[operand.name] = outputs[at : at + COUNT * operand.stored].reshape(COUNT, -1)
+            at = _next(at, operand)
+        yield [found[operand.name] for operand in form.results]
 
 
 def _inputs(forms: list[Form]) -> tuple[np.ndarray, int]:

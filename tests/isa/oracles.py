@@ -152,7 +152,9 @@ def leading(x: int, type: str) -> int:
 
 
 def find_nth(mask: int, base: int, offset: int) -> int:
-    """fns."""
+    """fns; the least offset gives what the machine code of NVIDIA's assembler does."""
+    if offset == -(1 << 31):
+        return 0
     if base > 31:
         return -1
     if offset == 0:
@@ -333,7 +335,7 @@ def _signed_copy(x: int, type: str, mods: Sequence[str], change: Callable[[Forma
         return both(type, lambda y: _signed_copy(y, type[:-2], mods, change), x)
     f = FORMATS[type]
     if f.is_nan(x):
-        return f.nan if type in ("f16", "bf16") else f.is_nan  # which NaN is unspecified; hardware adds -0 to f16
+        return f.is_nan if type == "f64" else f.nan  # which NaN is unspecified; hardware adds -0
     return change(f, f.flush(x) if "ftz" in mods else x)
 
 
@@ -358,7 +360,9 @@ def classified(x: int, type: str, mods: Sequence[str]) -> bool:
 
 
 def cvt(x: int, target: str, source: str, mods: Sequence[str]) -> int:
-    """cvt between any two numbers."""
+    """cvt between any two numbers. NaNs are canonical, but f32 and bf16 become f32 by moves, as in machine code."""
+    if target == "f32" and source in ("f32", "bf16") and not {"ftz", "sat", *INTEGRAL} & set(mods):
+        return x << 16 if source == "bf16" else x
     if source in FORMATS:
         return _from_float(x, target, FORMATS[source], mods)
     if target in FORMATS:

@@ -40,7 +40,7 @@ from ptxemu.driver.program import Program
 from ptxemu.text.errors import Fault
 from tests.isa import textures as isa_textures
 from tests.isa import warp_oracles as isa_warp_oracles
-from tests.isa.forms import ORACLES, SHAPES, Form, bare_kernel_text, forms_of, kernel_text, with_lets
+from tests.isa.forms import ORACLES, SHAPES, Form, Launch, bare_kernel_text, forms_of, kernel_text, results, with_lets
 from tests.isa.forms import run as run_forms
 from tests.support.matrix_model import ORACLES as MATRIX_ORACLES
 from tests.support.places import ISA
@@ -252,12 +252,21 @@ def execute(file: File, run: Run, way: str = "") -> None:
 
 def execute_forms(file: File, group: list[Form], opt: int = 2, shapes: Collection[str] = SHAPES) -> list[str]:
     """What is wrong with a group of forms, in kernels of these shapes."""
+    return run_forms(group, _launch(file, group, opt), shapes)
+
+
+def computed(file: File, group: list[Form], like: str) -> list[list[np.ndarray]]:
+    """What a group of forms computes where an architecture is asked for (:func:`tests.isa.forms.results`)."""
+    return results(group, _launch(file, group, opt=0, like=like))
+
+
+def _launch(file: File, group: list[Form], opt: int, like: str | None = None) -> Launch:
     text = file.module_text(group)
-    module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}", opt=opt)
+    module = ptxemu.loads(text, filename=f"{file.path.name}:{group[0].line}", opt=opt, like=like)
     for name, surface in file.shared.bound:
         module.bind(name, surface)
 
     def launch(name: str, shape: tuple[int, int], inputs: np.ndarray, outputs: np.ndarray) -> None:
         module[name][shape](inputs, outputs)
 
-    return run_forms(group, launch, shapes)
+    return launch

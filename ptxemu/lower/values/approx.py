@@ -151,19 +151,40 @@ def root_or_reciprocal(e: Emitter, op: Op, x: str) -> str:
     (x,) = flush_inputs(e, op, t, (x,))
     if e.numerics.functions and t == "float":
         return finish(e, op, t, mufu.function(e, op, x))
+    if op.opcode == "rsqrt" and t == "double":
+        return reciprocal_root_double(e, x)
     if op.opcode != "rcp":
         x = e.intrinsic("sqrt", t, x)
     return finish(e, op, t, x if op.opcode == "sqrt" else e.bin("fdiv", t, e.splat(t, "1.0"), x))
 
 
+def reciprocal_root_double(e: Emitter, x: str) -> str:
+    """An estimate of 20 bits, and one step of third order from there, as NVIDIA's assembler has it.
+
+    What the hardware's estimate has in its last bit is not known, and next to nothing depends on it.
+    """
+    t = "double"
+    tiny = e.fcmp("olt", t, e.intrinsic("fabs", t, x), e.f64(2.0**-1022))
+    scaled = e.select(tiny, t, e.bin("fmul", t, x, e.f64(2.0**54)), x)
+    exact = e.bin("fdiv", t, e.f64(1.0), e.intrinsic("sqrt", t, scaled))
+    bits = e.bin("and", "i64", e.cast("bitcast", t, exact, "i64"), e.int(64, -1 << 32))
+    y = e.cast("bitcast", "i64", bits, t)
+    error = e.intrinsic("fma", t, scaled, e.fneg(t, e.bin("fmul", t, y, y)), e.f64(1.0))
+    factor = e.intrinsic("fma", t, error, e.f64(0.375), e.f64(0.5))
+    result = e.intrinsic("fma", t, factor, e.bin("fmul", t, y, error), y)
+    result = e.select(tiny, t, e.bin("fmul", t, result, e.f64(2.0**27)), result)
+    ordinary = e.fcmp("olt", t, e.intrinsic("fabs", t, exact), e.splat(t, INFINITY))
+    positive = e.fcmp("ogt", t, exact, e.f64(0.0))
+    return e.select(e.bin("and", "i1", ordinary, positive), t, result, exact)
+
+
 @elementwise("rcp.approx.f64", "rsqrt.approx.f64", size=20)
 def coarse(e: Emitter, op: Op, x: str) -> str:
-    """Only the upper word of the source and of the result count; NaN is 0x7fffffff00000000."""
+    """Only the upper word of the source and of the result count; NaN is 0x7fffffff00000000, but one whose payload lies in
+    the lower word is an infinity."""
     upper = e.int(64, -1 << 32)
     bits = e.bin("and", "i64", e.cast("bitcast", "double", x, "i64"), upper)
-    # A NaN whose payload is in the lower word must stay one.
-    y = e.select(is_nan(e, "double", x), "double", x, e.cast("bitcast", "i64", bits, "double"))
-    y = flush(e, "double", y)
+    y = flush(e, "double", e.cast("bitcast", "i64", bits, "double"))
     if op.opcode == "rsqrt":
         y = e.intrinsic("sqrt", "double", y)
     y = flush(e, "double", e.bin("fdiv", "double", e.f64(1.0), y))

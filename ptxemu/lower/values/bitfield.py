@@ -107,7 +107,8 @@ def bit_mask(e: Emitter, op: Op, a: str, b: str) -> str:
 def find_nth_set(e: Emitter, op: Op, mask: str, base: str, offset: str) -> str:
     """The |offset|-th set bit from ``base`` on, upwards or (offset < 0) downwards; for 0 bit ``base`` itself; -1 if none.
 
-    Downwards is upwards in the reversed word.  A base above 31, which the manual leaves undefined, finds nothing.
+    Downwards is upwards in the reversed word.  A base above 31, which the manual leaves undefined, finds nothing.  The least
+    offset, whose magnitude is negative again, gives 0, as in the sequence that NVIDIA's assembler makes.
     """
     down = e.icmp("slt", "i32", offset, e.int(32, 0))
     word = e.select(down, "i32", e.intrinsic("bitreverse", "i32", mask), mask)
@@ -118,8 +119,7 @@ def find_nth_set(e: Emitter, op: Op, mask: str, base: str, offset: str) -> str:
     word = e.select(here, "i32", at_base, word)
     rank = e.intrinsic("abs", "i32", offset, extra="i1 false")
     rank = e.intrinsic("umax", "i32", rank, e.int(32, 1))
-    missing = e.icmp("ugt", "i32", rank, e.intrinsic("ctpop", "i32", word))
-    missing = e.bin("or", "i1", missing, e.icmp("ugt", "i32", base, e.int(32, 31)))
+    missing = e.icmp("sgt", "i32", rank, e.intrinsic("ctpop", "i32", word))
     position = _select_bit(e, word, rank)
     position = e.select(down, "i32", e.bin("sub", "i32", e.int(32, 31), position), position)
     return e.select(missing, "i32", e.int(32, -1), position)

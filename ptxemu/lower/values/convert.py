@@ -167,13 +167,22 @@ def _limited(e: Emitter, op: Op, t: str, x: str) -> str:
     return from_bits(e, t, bits)
 
 
+def _moves(op: Op) -> bool:
+    """To f32, from what f32 holds in its upper bits, and without another modifier that does something."""
+    exact = op.mods["dtype"] == "f32" and op.mods["atype"] in ("f32", "bf16")
+    return exact and op.mods.get("round") not in INTEGER_ROUNDING and not {"ftz", "sat"} & op.mods.keys()
+
+
 @elementwise("cvt.float", size=8)
 def float_to_float(e: Emitter, op: Op, x: str) -> str:
     """Also the rounding of a float to an integral value in its own format.
 
-    ``.ftz`` does nothing from f32 to f16: ptxas makes the same machine code with and without it.
+    ``.ftz`` does nothing from f32 to f16: ptxas makes the same machine code with and without it.  What changes nothing is a
+    move, and bf16 to f32 a shift, which keep NaNs.
     """
     t, target, mode = op.type("atype").llvm, op.type("dtype").llvm, op.mods.get("round", "rn")
+    if _moves(op):
+        return widen(e, t, x) if t == "bfloat" else x
     if "ftz" in op.mods and t == "float" and target != "half":
         x = flush(e, t, x)
     if t in ("half", "bfloat"):

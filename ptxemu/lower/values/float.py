@@ -127,8 +127,12 @@ SIGN_OPS: dict[str, Callable[[Emitter, str, str], str]] = {"abs": absolute, "neg
 
 @elementwise("abs.fp", "neg.fp")
 def sign_operation(e: Emitter, op: Op, a: str) -> str:
+    """Hardware adds -0, so that any NaN of f32 becomes the canonical one."""
     t = op.type().llvm
-    return SIGN_OPS[op.opcode](e, t, *flush_inputs(e, op, t, (a,)))
+    if not (e.daz and e.raw_nan):
+        (a,) = flush_inputs(e, op, t, (a,))
+    result = SIGN_OPS[op.opcode](e, t, a)
+    return result if e.raw_nan else canonical(e, t, result)
 
 
 @elementwise("copysign")
