@@ -82,6 +82,7 @@ test-clients: $(READY)
 	$(BIN)/python -m tests.clients.debug_adapter
 	$(BIN)/python -m tests.clients.suite_on_dask
 	$(BIN)/python -m tests.clients.launch_on_dask
+	$(if $(shell command -v nvdisasm),$(BIN)/python -m tests.clients.machine_code)
 	$(if $(SAMPLES),$(BIN)/python -m tests.clients.cuda_samples $(SAMPLES))
 	$(if $(POLYBENCH),$(BIN)/python -m tests.clients.polybench $(POLYBENCH))
 	$(if $(RODINIA),$(BIN)/python -m tests.clients.rodinia $(RODINIA))

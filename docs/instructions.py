@@ -21,7 +21,8 @@ One line for each form of an instruction. `{.a,.b}` is one of several modifiers,
 A module that contains an instruction marked **no** is parsed and can be inspected; running a kernel that uses one is an
 error (exit code 3) that names it.
 
-*Bits* says what is known of the results of a form, for operands whose results PTX defines at all:
+*Bits* says what is known of the results of a form, for operands whose results PTX defines at all
+([compositions](compositions.md) of several machine instructions were compared with ptxemu):
 
 """ + "".join(f"* *{name}*: {text.partition(':')[0]};\n" for name, text in IN_WORDS.items())
 

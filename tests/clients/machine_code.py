@@ -1,130 +1,114 @@
-"""What NVIDIA's assembler makes of instructions: those that are no single machine instruction, with what they are.
+"""What NVIDIA's assembler makes of instructions that are no single machine instruction, and whether that computes the same.
 
-``python -m tests.clients.machine_code [--architectures sm_75,sm_80,...] [FILE ...]``: of the forms of ``tests/isa/FILE.ptx``
-without memory, so many that each line and modifier is among them.  ``ptxas`` and ``nvdisasm`` are those of the PATH, such as
-those of the packages ``nvidia-cuda-nvcc`` and ``nvidia-cuda-nvdisasm``.  Operands come from shared memory, and results go
-there; these accesses and moves are left out.
+``python -m tests.clients.machine_code [--architectures sm_75,sm_80,...] [--all] [FILE ...]``: of the forms of
+``tests/isa/FILE.ptx`` without memory, so many that each line and modifier is among them, or all. ``ptxas`` and ``nvdisasm``
+are those of the PATH, such as those of the packages ``nvidia-cuda-nvcc`` and ``nvidia-cuda-nvdisasm``.  The exit code is 1 if
+a sequence computes something else.
+
+Each sequence is run by a model (``tests/support/machine``) on the operands of the ISA tests, edges and random ones, and its
+results are compared with ptxemu's for an architecture. ``--list`` shows the sequences; else those that are not known to
+be equal are shown. ``--page`` writes ``docs/compositions.md``.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import shutil
-import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.isa.forms import Form
-from tests.isa.runner import read
-from tests.support.places import ISA
+from tests.isa.runner import File, computed, in_kernels, read
+from tests.support.machine.assembler import Assembler, is_plain
+from tests.support.machine.judge import NOT_MODELLED, Judged
+from tests.support.places import DOCS, ISA
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100")
-VERSION = "8.8"
+LIKE = "sm_90"  # what ptxemu computes for; these instructions are alike for all
 SHOWN = 14  # machine instructions of a longer sequence
-HEAD = ".version {version}\n.target {target}\n.address_size 64\n.shared .align 16 .b8 frame[4096];\n"
-LINE = re.compile(r"line (\d+);")
-FUNCTION = re.compile(r"^\.text\.(\w+):", re.MULTILINE)
-INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(?P<operands>[^;]*)", re.MULTILINE)
-CONSTANT = re.compile(r"\s*\w+, -RZ, RZ,")
-"""What a multiplication by zero is for: its addend."""
-FRAME = re.compile(
-    r"(?:LDS|STS|U?MOV|IMAD\.MOV|HFMA2\.MOV|S2U?R|CS2R|ULEA|LEA|EXIT|BRA|NOP|U?LDC|LDCU|R2UR|UR2UP|WARPSYNC|BSYNC|BSSY|RET)\b"
-)
+EQUAL, DIFFERENT, WRONG, UNKNOWN = "equal", "different", "not the manual's", "not evaluated"
+KINDS = (EQUAL, DIFFERENT, WRONG, UNKNOWN)
+MISSED = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset", "vshl", "vshr", "vmad")
+"""Whose sequences are known to miss what the manual defines (docs/semantics.md)."""
+
+HEAD = """# Compositions
+
+What NVIDIA's assembler makes of several machine instructions, and whether these compute what ptxemu does: written by
+`python -m tests.clients.machine_code --page`, with ptxas {version}, for the forms of the ISA tests without memory that
+together have each line and modifier, on sm_75, 80, 89, 90 and 100. Each sequence ran on a model in exact arithmetic
+(`tests/support/machine`), on 192 operands, edges of all types and random ones; `MUFU` of f32 is the published model.
+[Semantics](semantics.md#hardware-against-the-manual) says where the manual leaves a choice or is not followed.
+
+{summary}.
+
+* *equal*: on all architectures that have the form;
+* *not the manual's*: the assembler's sequence misses what the manual defines, which ptxemu follows;
+* *not evaluated*: instructions whose bits nobody has published.
+
+"""
 
 
-def frame(number: int, form: Form) -> str:
-    """An entry on one line: the form with operands that nobody knows, and results that are used."""
-    parts = [f".visible .entry f{number}() {{ .reg .b32 %t0; .reg .b64 %l<2>; .reg .pred %p<2>;"]
-    parts += [f".reg .{operand.register} %{operand.name};" for operand in form.operands]
-    for place, operand in enumerate(form.operands):
-        at, name = f"[frame+{16 * place}]", f"%{operand.name}"
-        if operand.result:
-            continue
-        if operand.type == "pred":
-            parts.append(f"ld.volatile.shared.b32 %t0, {at}; setp.ne.u32 {name}, %t0, 0;")
-        else:
-            parts.append(f"ld.volatile.shared.b{operand.bits} {name}, {at};")
-    parts.append(f"{form.text};")
-    for place, operand in enumerate(form.results):
-        at, name = f"[frame+{2048 + 16 * place}]", f"%{operand.name}"
-        if operand.type == "pred":
-            parts.append(f"selp.b32 %t0, 1, 0, {name}; st.volatile.shared.b32 {at}, %t0;")
-        else:
-            parts.append(f"st.volatile.shared.{operand.register} {at}, {name};")
-    return " ".join([*parts, "ret; }"])
+@dataclass
+class Found:
+    """A form: its sequence, if it is one, and the verdict, for each architecture that has it."""
 
+    opcode: str
+    text: str
+    sequences: dict[str, str] = field(default_factory=dict)
+    verdicts: dict[str, str] = field(default_factory=dict)
 
-def is_plain(form: Form) -> bool:
-    text = form.text
-    simple = all(not operand.is_memory and operand.bits < 128 and not operand.is_narrow for operand in form.operands)
-    return simple and bool(form.results) and "[" not in text and not re.search(r"%(?:shared|local|t\d|l\d|w|p[01])\b", text)
+    @property
+    def is_composed(self) -> bool:
+        return any(self.sequences.values())
 
-
-class Assembler:
-    def __init__(self, folder: Path) -> None:
-        found = {name: shutil.which(name) for name in ("ptxas", "nvdisasm")}
-        if missing := [name for name, path in found.items() if path is None]:
-            raise SystemExit(f"not found: {', '.join(missing)}")
-        self._paths = {name: str(path) for name, path in found.items()}
-        self._text, self._code = folder / "module.ptx", folder / "module.cubin"
-
-    def sequences(self, forms: list[Form], architecture: str) -> dict[str, list[str]]:
-        """The machine instructions of each form that this architecture has, by its text."""
-        left = dict(enumerate(forms))
-        while left:
-            lines = list(left)
-            text = HEAD.format(version=VERSION, target=architecture)
-            self._text.write_text(text + "\n".join(frame(number, left[number]) for number in lines))
-            done = self._run("ptxas", "-O3", "-arch", architecture, "-o", str(self._code), str(self._text))
-            if done.returncode == 0:
-                code = self._run("nvdisasm", "-c", str(self._code)).stdout
-                return {left[number].text: found for number, found in _functions(code)}
-            wrong = {int(line) - text.count("\n") - 1 for line in LINE.findall(done.stderr + done.stdout)}
-            bad = {lines[line] for line in wrong if 0 <= line < len(lines)}
-            if not bad:
-                raise SystemExit(f"ptxas for {architecture}: {done.stderr or done.stdout}")
-            for number in bad:
-                del left[number]
-        return {}
-
-    def _run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([self._paths[name], *arguments], capture_output=True, text=True, check=False)
-
-
-def _functions(code: str) -> Iterator[tuple[int, list[str]]]:
-    pieces = FUNCTION.split(code)
-    for name, body in zip(pieces[1::2], pieces[2::2]):
-        if name.startswith("f"):
-            found = [(match[1], match["operands"]) for match in INSTRUCTION.finditer(body)]
-            yield int(name[1:]), [opcode for opcode, rest in found if not FRAME.match(opcode) and not CONSTANT.match(rest)]
+    @property
+    def kind(self) -> str:
+        verdicts = self.verdicts.values()
+        if any(verdict and not verdict.startswith(NOT_MODELLED) for verdict in verdicts):
+            return WRONG if self.opcode in MISSED else DIFFERENT
+        return UNKNOWN if any(verdicts) else EQUAL
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--architectures", default=",".join(ARCHITECTURES))
+    parser.add_argument("--all", action="store_true", help="all forms")
+    parser.add_argument("--list", action="store_true", help="show the sequences")
+    parser.add_argument("--page", action="store_true", help="write the document")
     given = parser.parse_args()
-    total = several = 0
+    files = [read(path) for path in sorted(ISA.glob("*.ptx")) if not given.files or path.stem in given.files]
+    found: list[Found] = []
     with TemporaryDirectory() as folder:
         assembler = Assembler(Path(folder))
-        for path in sorted(ISA.glob("*.ptx")):
-            if given.files and path.stem not in given.files:
-                continue
-            forms = [form for form in read(path).chosen if is_plain(form)]
-            found: dict[str, dict[str, str]] = {}
-            for architecture in given.architectures.split(","):
-                for text, opcodes in assembler.sequences(forms, architecture).items():
-                    found.setdefault(text, {})[architecture] = shortened(opcodes) if len(opcodes) > 1 else ""
-            total += len(found)
-            for text, by in found.items():
-                if any(by.values()):
-                    several += 1
-                    show(text, by)
-    print(f"{total} forms, {several} of several machine instructions")
-    return 0
+        for file in files:
+            found += judged(assembler, file, file.forms if given.all else file.chosen, given.architectures.split(","))
+    composed = [one for one in found if one.is_composed]
+    for one in composed:
+        if given.list or one.kind != EQUAL:
+            show(one, given.list)
+    kinds = Counter(one.kind for one in composed)
+    counted = ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS)
+    summary = f"{len(found)} forms, {len(composed)} of several machine instructions: {counted}"
+    if given.page:
+        (DOCS / "compositions.md").write_text(HEAD.format(version=assembler.version, summary=summary) + table(composed))
+    print(summary)
+    return 1 if kinds[DIFFERENT] else 0
+
+
+def judged(assembler: Assembler, file: File, forms: list[Form], architectures: list[str]) -> Iterator[Found]:
+    for group in in_kernels([form for form in forms if is_plain(form)], 64):
+        known = [Judged(form, results) for form, results in zip(group, computed(file, group, LIKE), strict=True)]
+        found = [Found(file.path.stem, form.text) for form in group]
+        for architecture in architectures:
+            for number, sequence in assembler.sequences(group, architecture).items():
+                opcodes = sequence.opcodes
+                found[number].sequences[architecture] = shortened(opcodes) if len(opcodes) > 1 else ""
+                found[number].verdicts[architecture] = known[number].verdict(sequence)
+        yield from (one for one in found if one.verdicts)
 
 
 def shortened(opcodes: list[str]) -> str:
@@ -132,14 +116,27 @@ def shortened(opcodes: list[str]) -> str:
     return " ".join(opcodes[:SHOWN]) + more
 
 
-def show(text: str, by: dict[str, str]) -> None:
-    """Architectures with the same sequence on one line."""
-    print(text)
-    alike: dict[str, list[str]] = {}
-    for architecture, sequence in by.items():
-        alike.setdefault(sequence or "one", []).append(architecture)
-    for sequence, architectures in alike.items():
-        print(f"  {' '.join(architectures)}: {sequence}", flush=True)
+def show(found: Found, whole: bool) -> None:
+    """Architectures with the same sequence and verdict on one line."""
+    print(found.text)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for architecture, sequence in found.sequences.items():
+        alike.setdefault((sequence or "one", found.verdicts[architecture] or EQUAL), []).append(architecture)
+    for (sequence, verdict), architectures in alike.items():
+        print(f"  {' '.join(architectures)}: {sequence if whole else ''}\n    {verdict}", flush=True)
+
+
+def table(composed: list[Found]) -> str:
+    """A line for each opcode: how many forms are of each kind, and why some were not evaluated."""
+    lines = [f"| opcode | {' | '.join(KINDS)} | because of |", "|---|---|---|---|---|---|"]
+    for opcode in sorted({one.opcode for one in composed}):
+        forms = [one for one in composed if one.opcode == opcode]
+        kinds = Counter(one.kind for one in forms)
+        verdicts = {verdict for one in forms for verdict in one.verdicts.values()}
+        reasons = sorted({verdict.removeprefix(NOT_MODELLED) for verdict in verdicts if verdict.startswith(NOT_MODELLED)})
+        counts = " | ".join(str(kinds[kind] or "") for kind in KINDS)
+        lines.append(f"| `{opcode}` | {counts} | {', '.join(f'`{reason}`' for reason in reasons)} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
