@@ -118,6 +118,10 @@ void pe_check(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t 
 /* The same where the inline test is exact as well, and some lane of `mask` has failed it. Does not return. */
 void pe_refuse_lanes(pe_warp *w, uint32_t pos, uint32_t space, uint32_t size, uint32_t mask, const uint64_t *addr);
 
+/* Bytes from an address on that can be read and written without a trap for as long as the program keeps the allocation; 0 if that is
+ * not known. */
+uint64_t pe_reach(const pe_warp *w, uint64_t address);
+
 /* bar/barrier.sync on barrier `id` for `count` threads (0: all threads of the CTA that have not exited).
  * `mask` are the arriving lanes.  arrive: do not wait.  An arrival counts for the whole warp, as the manual says of
  * .aligned; PE_BARRIER_PER_THREAD, or'ed into `arrive` or `op`, counts the lanes of `mask` alone. */

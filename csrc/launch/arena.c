@@ -577,12 +577,26 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out) {
   return best != NULL;
 }
 
+/* The live allocation that contains an address, or NULL. */
+static const block *find_live(const pe_arena *arena, uint64_t address) {
+  const block *b = &arena->blocks[find_block(arena, address)];
+  return is_live(b) && !is_idle(arena, b) && address - b->address < b->size ? b : NULL;
+}
+
 uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address) {
   pe_lock();
-  const block *b = &arena->blocks[find_block(arena, address)];
-  uint64_t offset = address - b->address;
-  bool inside = is_live(b) && !is_idle(arena, b) && offset < b->size;
-  uint64_t remaining = !inside ? 0 : b->reserved ? pe_mappings_reach(&arena->mappings, address) : b->size - offset;
+  const block *b = find_live(arena, address);
+  uint64_t remaining = !b            ? 0
+                       : b->reserved ? pe_mappings_reach(&arena->mappings, address)
+                                     : b->size - (address - b->address);
+  pe_unlock();
+  return remaining;
+}
+
+uint64_t pe_arena_lasting(pe_arena *arena, uint64_t address) {
+  pe_lock();
+  const block *b = find_live(arena, address);
+  uint64_t remaining = b && !b->reserved && !b->backed ? b->size - (address - b->address) : 0;
   pe_unlock();
   return remaining;
 }

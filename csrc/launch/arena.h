@@ -25,6 +25,10 @@ static inline void pe_tell_freed(const pe_observer *observer, uint64_t address) 
 /* Bytes from the address to the end of the live allocation that contains it, or 0. */
 uint64_t pe_arena_remaining(pe_arena *arena, uint64_t address);
 
+/* Bytes from the address to the end of the live allocation that contains it, if all of that is its own memory to read and to write
+ * until it is freed, or 0. */
+uint64_t pe_arena_lasting(pe_arena *arena, uint64_t address);
+
 /* The heap of kernels' malloc, made at the first use; NULL if there is no memory for it. With pe_lock held. */
 pe_heap *pe_arena_heap(pe_arena *arena);
 

@@ -8,6 +8,7 @@
 #include <fenv.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -283,6 +284,7 @@ static void run_waiting(pe_worker *worker) {
 void pe_worker_run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_default_floating_point();
+  memset(worker->reaches, 0, sizeof worker->reaches);
   if (launch->config.daz) zero_denormals();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);
   if (!pe_cta_prepare(worker->cta, launch, &windows, NULL)) {

@@ -4,6 +4,12 @@
 #include <pthread.h>
 #include "cta.h"
 
+/* What pe_reach has said of an address in this launch; the first one says it of 0. */
+typedef struct pe_known_reach {
+  uint64_t address, bytes;
+} pe_known_reach;
+enum { PE_KNOWN_REACHES = 16 };
+
 struct pe_worker {
   pthread_cond_t wake;
   pe_launch *launch; /* assigned; guarded by pe_lock */
@@ -16,6 +22,7 @@ struct pe_worker {
   bool crowded;  /* there was no memory for one more */
   bool stuck;    /* counted in launch->stuck_workers */
   char *scratch; /* printf's text */
+  pe_known_reach reaches[PE_KNOWN_REACHES];
 };
 
 /* The worker of this thread; NULL on other threads.  Initial-exec: the signal handler must not allocate. */

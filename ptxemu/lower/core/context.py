@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from ptxemu.analysis.runs import Expected, Runs
 from ptxemu.analysis.shape import Shape
@@ -20,6 +19,7 @@ from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.emit import Emitter
 from ptxemu.lower.core.float_bits import canonical, flush
 from ptxemu.lower.core.journal import Journal, Noted
+from ptxemu.lower.core.known import Pairs, Reach
 from ptxemu.lower.core.layout import KernelLayout
 from ptxemu.lower.core.literals import literal, offsets_literal
 from ptxemu.lower.core.llvm_module import Unit
@@ -31,16 +31,6 @@ MASK = f"<{LANES} x i1>"
 NOTING = {"pe_copy", "pe_bulk_copy", "pe_bulk_reduce", "pe_bulk_zero", "pe_red", "pe_set_condition"}
 """Functions of the runtime that note a space of their own; what atomics note is what compiled code has noted for them."""
 Memory = tuple[int, str]  # a mark of the journal, and the mask's bits
-
-
-@dataclass(slots=True)
-class Pairs:
-    """Ops that are lowered together (lower/memory/pairs.py): the second of each first and the first of each second, and what
-    loads of the second kind have got already."""
-
-    second: dict[Op, Op] = field(default_factory=dict)
-    first: dict[Op, Op] = field(default_factory=dict)
-    loaded: dict[Op, str] = field(default_factory=dict)
 
 
 class LaneEmitter(Emitter):
@@ -106,6 +96,7 @@ class Context:
         self.widenings: dict[Op, int] = {}  # the numbers of their slots
         self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
+        self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
         self.pairs = Pairs()
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)

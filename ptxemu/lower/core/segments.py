@@ -15,6 +15,7 @@ from ptxemu.ir.ops import Addr, Op, Reg
 from ptxemu.isa import effects
 from ptxemu.lower.core.access import Span, pattern_test, scalar_base
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.reach import covers
 
 LONGEST = 128  # ops of a segment
 WORTH = 4  # tests that must be saved for the second version of the code to pay
@@ -28,6 +29,11 @@ class Group:
     low: int
     high: int
     size: int
+
+    @property
+    def start(self) -> int:
+        """Not behind the first byte, and aligned exactly when the base is."""
+        return self.low & -self.size
 
 
 @dataclass(slots=True)
@@ -96,11 +102,14 @@ def test(ctx: Context, segment: Segment) -> str:
     """i1: every access of every group is aligned and in range."""
     result = ""
     for (space, base), group in segment.groups.items():
-        shape = ctx.shape(base)
-        assert shape is not None
-        low = group.low & -group.size  # so that the start is aligned exactly when the base is
-        flat = Shape((low, group.high - group.size), 0, None, shape.widenings)
-        good = pattern_test(ctx, Span(space, scalar_base(ctx, base), flat, group.size))
+        if base in ctx.reaches:
+            first = ctx.scalar.bin("add", "i64", scalar_base(ctx, base), str(group.start))
+            good = covers(ctx, ctx.reaches[base], first, group.high - group.start, group.size)
+        else:
+            shape = ctx.shape(base)
+            assert shape is not None
+            flat = Shape((group.start, group.high - group.size), 0, None, shape.widenings)
+            good = pattern_test(ctx, Span(space, scalar_base(ctx, base), flat, group.size))
         result = ctx.scalar.bin("and", "i1", result, good) if result else good
     return result
 

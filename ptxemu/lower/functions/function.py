@@ -7,6 +7,7 @@ from functools import partial
 from ptxemu.analysis.lane_regions import LaneRegion
 from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
+from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
@@ -52,6 +53,7 @@ class FunctionBuilder:
         self.phis: dict[Phi, str] = {}
         self.segments: dict[Block, list[Segment]] = {}
         self.lane_loops: dict[Block, LaneRegion] = {}
+        self.origins: dict[Block, dict[Reg, Origin]] = {}  # by the block at which lanes come in
         self.leads: dict[Op, list[lane_ahead.Lead]] = {}
 
     def _context(self, uniformity: Uniformity, layout: KernelLayout, unit: Unit) -> Context:
@@ -82,12 +84,18 @@ class FunctionBuilder:
 
     def _prepare(self) -> None:
         """Decide where values live."""
-        self.lane_loops = self._lane_loops()
+        self._find_lane_loops()
         self.segments = self._segmented()
         self._find_shared_values()
         self.leads = self._leads()
         self.entries = self._entries()
         self._make_slots()
+
+    def _find_lane_loops(self) -> None:
+        """What lanes run one after another, and where addresses start from there."""
+        self.lane_loops = self._lane_loops()
+        regions = {} if self.ctx.unit.observed else self.lane_loops
+        self.origins = {entry: origins(self.ctx.uniformity, region) for entry, region in regions.items()}
 
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""
@@ -154,6 +162,7 @@ class FunctionBuilder:
             home.update(dict.fromkeys(block.phis.dsts, block))
             for op in block.ops:
                 shared |= {dst for dst in writes(op) if home.setdefault(dst, block) is not block}
+        shared.update(origin.start for found in self.origins.values() for origin in found.values())
         for block in self.order:
             shared |= escaping(self.segments[block])
             shared |= self._terminal_reads(block)
@@ -262,7 +271,8 @@ class FunctionBuilder:
             ctx.checking = False
             return []
 
-        ctx.when(test(ctx, segment), trusted, checked, [], likely=True)
+        each_tested = any(base in ctx.reaches for _, base in segment.groups)
+        ctx.when(test(ctx, segment), trusted, version if each_tested else checked, [], likely=True)
 
     def _test(self, block: Block) -> None:
         """The entry for lanes that may or may not be waiting: pass by if there are none."""

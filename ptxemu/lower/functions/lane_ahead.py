@@ -21,6 +21,7 @@ from ptxemu.lower.core.emit import ELEMENTWISE
 AHEAD = 64
 """Elements: a few rows of a sparse matrix, of which a page has hundreds."""
 PAGE = 4096  # bytes of the least that is mapped
+CACHED = 1 << 20  # bytes of an array that is in the second cache after a while
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,10 @@ def _needed(ops: list[Op], address: Reg) -> list[Op]:
 
 def ask(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]) -> None:
     """Ask for what lies ahead of some accesses, whose indexes have just been loaded."""
+    ctx.when(_far(ctx, together), lambda: _ask_in_page(ctx, together, lower), None, [])
+
+
+def _ask_in_page(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]) -> list[str]:
     first = min((lead.index for lead in together), key=lambda op: op.access.address.offset)
     size, start = first.access.bytes, access(ctx, first, "a").base
     assert size is not None
@@ -109,6 +114,18 @@ def ask(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]
         return []
 
     ctx.when(same_page, each, None, [], likely=True)
+    return []
+
+
+def _far(ctx: Context, together: list[Lead]) -> str:
+    """i1: some of the words may be outside of the second cache, as far as it is known how far their arrays reach."""
+    found = "false"
+    for base in dict.fromkeys(lead.target.access.address.base for lead in together):
+        if base not in ctx.reaches:
+            return "true"
+        far = ctx.scalar.icmp("ugt", "i64", ctx.reaches[base].bytes, str(CACHED))
+        found = ctx.scalar.bin("or", "i1", found, far)
+    return found
 
 
 def _distance(first: Op, op: Op) -> int:

@@ -6,6 +6,7 @@ memory, one vector for each, since lanes are indices there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,14 @@ from ptxemu.analysis.uniformity import UNIFORM, Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi
 from ptxemu.ir.ops import Addr, Op, Operand, Reg
+from ptxemu.ir.types import B64
 from ptxemu.lower.control.sync import poll_stop
+from ptxemu.lower.core import reach
 from ptxemu.lower.core.access import NOTED, note_position
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS
 from ptxemu.lower.core.emit import SIZES
+from ptxemu.lower.core.known import Reach
 from ptxemu.lower.memory.memory import load, store
 
 if TYPE_CHECKING:
@@ -82,6 +86,7 @@ class LaneLoopWriter:
         mask, left = ctx.active, ctx.alloca(f"i{LANES}")
         ctx.stmt(f"store i{LANES} {ctx.bits_of(mask)}, ptr {left}, align 4")
         self._note_space()
+        ctx.reaches = self._reaches()
         ctx.jump(self.next)
         bits = self._next(left)
         with ctx.one_lane(partial(lane_shape, ctx.uniformity), shared | own):
@@ -93,6 +98,7 @@ class LaneLoopWriter:
                 self._block(block, bits)
         ctx.start(self.done)
         ctx.forget()
+        ctx.reaches = {}
         ctx.active = mask
         self._leave()
 
@@ -117,6 +123,27 @@ class LaneLoopWriter:
         if len(spaces) == 1 and not spaces.isdisjoint(NOTED):
             self.space = spaces.pop()
             note_position(self.ctx, accesses[0], self.space)
+
+    def _reaches(self) -> dict[Reg, Reach]:
+        """What is known of memory at the addresses of accesses, once before all lanes."""
+        ctx, found = self.ctx, self.builder.origins.get(self.region.entry, {})
+        known: dict[Reg, Reach] = {}
+        for start in dict.fromkeys(origin.start for origin in found.values()):
+            address = ctx.scalar_of(start, B64)
+            if start not in self.region.inputs:  # it may have been forgotten at a barrier
+                address = ctx.inst(f"freeze i64 {address}")
+            known[start] = reach.find(ctx, address, self._sizes({base for base in found if found[base].start is start}))
+        return {base: replace(known[origin.start], marching=origin.marching) for base, origin in found.items()}
+
+    def _sizes(self, bases: set[Reg]) -> list[tuple[int, int]]:
+        """Bytes and alignments of what is tested off some registers: of accesses, and of those that are tested at once."""
+        found: list[tuple[int, int]] = []
+        for segment in (segment for block in self.region.blocks for segment in self.builder.segments[block]):
+            accesses = [op.access for op in segment.ops if op.accesses and op.access.address.base in bases]
+            found += [(size, size) for size in (access.bytes for access in accesses) if size is not None]
+            groups = segment.groups.items() if segment.versioned else ()
+            found += [(group.high - group.start, group.size) for (_, base), group in groups if base in bases]
+        return list(dict.fromkeys(found))
 
     def _leave(self) -> None:
         """All lanes are where the loop leads to."""

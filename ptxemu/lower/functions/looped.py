@@ -173,7 +173,7 @@ class LoopedBuilder(FunctionBuilder):
     # -- preparation
 
     def _prepare(self) -> None:
-        self.lane_loops = self._lane_loops()
+        self._find_lane_loops()
         self.segments = self._segmented()
         self._find_shared_values()
         self.ctx.shared_regs |= self.survivors.registers

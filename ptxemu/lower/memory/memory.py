@@ -15,20 +15,20 @@ from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Op, Operand, Reg, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
-    NOTED,
     Access,
     access,
     assure,
     checked_lanes,
     contiguous,
     host_pointer,
-    note_position,
     pattern_test,
     tested_lanes,
 )
-from ptxemu.lower.core.context import Context, Pairs
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
+from ptxemu.lower.core.known import Pairs
+from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses
 from ptxemu.lower.core.telling import admit, tell_release
 from ptxemu.lower.memory import ahead, consecutive, pairs, runs, windows
@@ -53,8 +53,7 @@ def load(ctx: Context, op: Op) -> None:
     count = len(op.dsts)
     found = access(ctx, op, "a")
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
-    if found.space in NOTED:
-        note_position(ctx, op, found.space)
+    foresee(ctx, found)
     admit(ctx, found)
     guarded = op.guard is not None or tells_accesses(ctx.unit.observed)
     if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
@@ -206,8 +205,7 @@ def store(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     if "release" in op.mods.values():
         ctx.stmt("fence release")
-    if found.space in NOTED:
-        note_position(ctx, op, found.space)
+    foresee(ctx, found)
     tell_release(ctx, found)
     whole = len(items) == 1
     admit(ctx, found, lambda: ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if whole else "null")

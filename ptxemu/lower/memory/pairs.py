@@ -16,9 +16,10 @@ from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, Span, access, checked_lanes, pattern_test
-from ptxemu.lower.core.context import Context, Pairs
+from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.gather import gather_stored, scatter_stored
+from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.memory import windows
 
 Key = tuple[bool, Reg, int]  # whether it writes, base and size
