@@ -133,7 +133,8 @@ static uint32_t memory(void *context, const pe_warp *w, const pe_memory_event *e
 
 static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base) {
   pe_checker *checker = context;
-  return pe_race_pattern(checker, w, site, mask, base);
+  if (checker->checks & (PE_CHECK_MEMORY | PE_CHECK_INIT) && !pe_init_pattern(checker, w, site, mask, base)) return false;
+  return !(checker->checks & PE_CHECK_RACE) || pe_race_pattern(checker, w, site, mask, base);
 }
 
 static void allocated(void *context, uint64_t address, uint64_t size, const pe_warp *w, uint32_t lane) {
@@ -271,7 +272,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .no_whole_warps = true,
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
-    .pattern = checks & PE_CHECK_RACE && !(checks & (PE_CHECK_MEMORY | PE_CHECK_INIT)) ? pattern : NULL,
+    .pattern = pattern,
     .allocated = allocated,
     .named = named,
     .filled = filled,

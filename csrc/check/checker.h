@@ -75,6 +75,8 @@ void pe_race_forget(pe_checker *checker, uint64_t address, uint64_t size);
 
 /* init.c. An access that goes on; its position is told as long as not all is written that it may touch next. */
 void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event *event, uint32_t mask);
+/* Whether it is one of shared memory, within its bounds and aligned, that reads what is written; else it has to be looked at. */
+bool pe_init_pattern(pe_checker *checker, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
 
 /* registers.c: lanes use one that nobody has written, PE_UNSET_CHOICE ... */
 void pe_registers_unset(pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t use, uint32_t mask);

@@ -8,20 +8,19 @@
 #include "bisect.h"
 #include "checker.h"
 #include "fault.h"
+#include "init_bits.h"
 #include "launch.h"
 #include "place.h"
 #include "text.h"
 
 enum {
-  WORD_BYTES = 64, /* bytes of memory that a word of bits is about */
   MOST_WORDS = 64, /* that are looked at on each side of an access for what compiled code need not tell */
-  LARGEST = 8      /* bytes of an access all of which must have been written; of larger ones, which are vectors, one must */
 };
 
-static size_t bitmap_bytes(const pe_init *init) { return init->size / WORD_BYTES * sizeof *init->unset; }
+static size_t bitmap_bytes(const pe_init *init) { return init->size / PE_INIT_WORD_BYTES * sizeof *init->unset; }
 
 bool pe_init_begin(pe_init *init, pe_arena *arena) {
-  *init = (pe_init){.base = pe_arena_base(arena), .size = pe_round_up(pe_arena_extent(arena), WORD_BYTES)};
+  *init = (pe_init){.base = pe_arena_base(arena), .size = pe_round_up(pe_arena_extent(arena), PE_INIT_WORD_BYTES)};
   void *made = mmap(NULL, bitmap_bytes(init), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   init->unset = made == MAP_FAILED ? NULL : made;
   return pthread_rwlock_init(&init->lock, NULL) == 0 && init->unset;
@@ -35,20 +34,15 @@ void pe_init_end(pe_init *init) {
 
 /* ---- bits ---- */
 
-/* The part of a range of bytes, as offsets in the arena, that one word is about. */
-typedef struct part {
-  uint64_t *word, bits, next;
-} part;
-
-static inline part part_at(const pe_init *init, uint64_t first, uint64_t end) {
-  uint64_t from = first % WORD_BYTES, rest = end - first, here = WORD_BYTES - from < rest ? WORD_BYTES - from : rest;
-  uint64_t bits = here == WORD_BYTES ? ~0ull : ((1ull << here) - 1) << from;
-  return (part){&init->unset[first / WORD_BYTES], bits, first + here};
+/* The bits of shared memory are its CTA's alone, as nothing else lies in the words that are about it. */
+static void set_all_unset(const pe_init *init, uint64_t first, uint64_t size) {
+  memset(&init->unset[first / PE_INIT_WORD_BYTES], 0xff,
+         pe_round_up(size, PE_INIT_WORD_BYTES) / PE_INIT_WORD_BYTES * sizeof *init->unset);
 }
 
 static void set_unset(const pe_init *init, uint64_t first, uint64_t size) {
   for (uint64_t end = first + size; first < end;) {
-    part p = part_at(init, first, end);
+    pe_init_part p = pe_init_part_at(init, first, end);
     __atomic_fetch_or(p.word, p.bits, __ATOMIC_RELAXED);
     first = p.next;
   }
@@ -56,28 +50,18 @@ static void set_unset(const pe_init *init, uint64_t first, uint64_t size) {
 
 static inline void set_written(const pe_init *init, uint64_t first, uint64_t size) {
   for (uint64_t end = first + size; first < end;) {
-    part p = part_at(init, first, end);
+    pe_init_part p = pe_init_part_at(init, first, end);
     if (__atomic_load_n(p.word, __ATOMIC_RELAXED) & p.bits) __atomic_fetch_and(p.word, ~p.bits, __ATOMIC_RELAXED);
     first = p.next;
   }
 }
 
-static inline uint64_t count_unset(const pe_init *init, uint64_t first, uint64_t size) {
-  uint64_t count = 0;
-  for (uint64_t end = first + size; first < end;) {
-    part p = part_at(init, first, end);
-    count += (uint64_t)__builtin_popcountll(__atomic_load_n(p.word, __ATOMIC_RELAXED) & p.bits);
-    first = p.next;
-  }
-  return count;
-}
-
 /* How many bytes from an offset on, up to `end`, are written. */
 static uint64_t written_from(const pe_init *init, uint64_t first, uint64_t end) {
   for (uint64_t at = first; at < end;) {
-    part p = part_at(init, at, end);
+    pe_init_part p = pe_init_part_at(init, at, end);
     uint64_t unset = __atomic_load_n(p.word, __ATOMIC_RELAXED) & p.bits;
-    if (unset) return at - at % WORD_BYTES + (uint64_t)__builtin_ctzll(unset) - first;
+    if (unset) return at - at % PE_INIT_WORD_BYTES + (uint64_t)__builtin_ctzll(unset) - first;
     at = p.next;
   }
   return end - first;
@@ -86,10 +70,10 @@ static uint64_t written_from(const pe_init *init, uint64_t first, uint64_t end) 
 /* And before it, down to `first`. */
 static uint64_t written_before(const pe_init *init, uint64_t end, uint64_t first) {
   for (uint64_t at = end; at > first;) {
-    uint64_t begin = (at - 1) / WORD_BYTES * WORD_BYTES;
-    part p = part_at(init, begin < first ? first : begin, at);
+    uint64_t begin = (at - 1) / PE_INIT_WORD_BYTES * PE_INIT_WORD_BYTES;
+    pe_init_part p = pe_init_part_at(init, begin < first ? first : begin, at);
     uint64_t unset = __atomic_load_n(p.word, __ATOMIC_RELAXED) & p.bits;
-    if (unset) return end - (begin + WORD_BYTES - (uint64_t)__builtin_clzll(unset));
+    if (unset) return end - (begin + PE_INIT_WORD_BYTES - (uint64_t)__builtin_clzll(unset));
     at = begin;
   }
   return end - first;
@@ -174,7 +158,7 @@ void pe_init_heap(pe_init *init, uint64_t address, uint64_t size) { set_unset(in
 
 void pe_init_block(pe_init *init, const pe_warp *w) {
   uint64_t local = pe_product(pe_product(w->local_size, PE_WARP_LANES), pe_launch_windows_of_warps(w->launch));
-  set_unset(init, w->shared_base - init->base, w->shared_size);
+  set_all_unset(init, w->shared_base - init->base, w->shared_size);
   if (w->local_size) set_unset(init, w->local_base - init->base, local);
   if (w->ranges) *pe_shared_range(w) = (pe_range){0};
 }
@@ -242,35 +226,35 @@ static inline bool offset_of(const frame *f, uint64_t address, uint32_t lane, ui
 }
 
 /* The bits of bytes that one word is about; false: there are two. */
-static inline bool bits_of(const pe_init *init, uint64_t offset, uint64_t size, part *out) {
-  uint64_t from = offset % WORD_BYTES;
-  if (size == WORD_BYTES || !pe_within(from, size, WORD_BYTES)) return false;
-  *out = (part){&init->unset[offset / WORD_BYTES], ((1ull << size) - 1) << from, 0};
+static inline bool bits_of(const pe_init *init, uint64_t offset, uint64_t size, pe_init_part *out) {
+  uint64_t from = offset % PE_INIT_WORD_BYTES;
+  if (size == PE_INIT_WORD_BYTES || !pe_within(from, size, PE_INIT_WORD_BYTES)) return false;
+  *out = (pe_init_part){&init->unset[offset / PE_INIT_WORD_BYTES], ((1ull << size) - 1) << from, 0};
   return true;
 }
 
 /* Look at bytes, and take them for written where that is what happens; how many of those that are read nobody has written. */
 static inline uint64_t look(const pe_init *init, uint32_t kind, uint64_t offset, uint64_t size) {
-  part p;
+  pe_init_part p;
   if (bits_of(init, offset, size, &p) && !(__atomic_load_n(p.word, __ATOMIC_RELAXED) & p.bits))
     return 0; /* as it mostly is */
-  uint64_t unset = kind & PE_READ ? count_unset(init, offset, size) : 0;
+  uint64_t unset = kind & PE_READ ? pe_init_count_unset(init, offset, size) : 0;
   if (kind & PE_WRITE) set_written(init, offset, size);
   return unset;
 }
 
-static bool is_wrong(uint64_t unset, uint64_t size) { return unset && (size <= LARGEST || unset == size); }
+static bool is_wrong(uint64_t unset, uint64_t size) { return unset && (size <= PE_INIT_LARGEST || unset == size); }
 
 /* Whether lanes of all a warp, each of whose bytes lie in one word, read what is written; false: that must be looked at. */
 static bool are_written(const pe_init *init, const pe_memory_event *e, const frame *f) {
   const uint64_t *bits = init->unset, *address = e->address;
   uint64_t unset = 0, beyond = 0, low = (1ull << e->size) - 1, last = f->size - e->size, odd = e->size - 1;
-  if (e->mask != PE_ALL_LANES || e->kind != PE_READ || f->stride || e->size > LARGEST || e->size & odd) return false;
+  if (e->mask != PE_ALL_LANES || e->kind != PE_READ || f->stride || e->size > PE_INIT_LARGEST || e->size & odd) return false;
   for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
     uint64_t offset = f->start + address[i], wild = (offset - f->first > last) | (offset & odd);
     beyond |= wild;
     offset = wild ? f->first : offset;
-    unset |= __atomic_load_n(&bits[offset / WORD_BYTES], __ATOMIC_RELAXED) >> offset % WORD_BYTES & low;
+    unset |= __atomic_load_n(&bits[offset / PE_INIT_WORD_BYTES], __ATOMIC_RELAXED) >> offset % PE_INIT_WORD_BYTES & low;
   }
   return !unset && !beyond;
 }
@@ -291,7 +275,7 @@ static bool check_lanes(pe_checker *checker, const pe_warp *w, const pe_memory_e
 
 /* Keep what is written around an offset, between two others. */
 static void keep_around(const pe_init *init, pe_range *range, uint64_t offset, uint64_t low, uint64_t high) {
-  uint64_t reach = MOST_WORDS * WORD_BYTES;
+  uint64_t reach = MOST_WORDS * PE_INIT_WORD_BYTES;
   if (offset - low > reach) low = offset - reach;
   if (high - offset > reach) high = offset + reach;
   uint64_t first = init->base + offset - written_before(init, offset, low);
@@ -306,17 +290,18 @@ static void keep_extent(pe_checker *checker, pe_range *range, uint64_t address) 
   *range = usable ? (pe_range){extent.address, extent.size} : (pe_range){0};
 }
 
+void pe_init_keep_shared(const pe_init *init, const pe_warp *w, uint64_t address) {
+  uint64_t low = w->shared_base - init->base;
+  pe_range around, *kept = pe_shared_range(w);
+  keep_around(init, &around, low + address, low, low + w->shared_size);
+  if (around.size > kept->size) *kept = around;
+}
+
 static void keep_range(pe_checker *checker, const pe_warp *w, const pe_memory_event *e, uint64_t address) {
   pe_init *init = &checker->init;
   if (!w->ranges || e->space == PE_LOCAL) return;
   if (e->space == PE_SHARED && e->kind == PE_WRITE) return; /* most of a CTA's first writes stand alone */
-  if (e->space == PE_SHARED) {
-    uint64_t low = w->shared_base - init->base;
-    pe_range around, *kept = pe_shared_range(w);
-    keep_around(init, &around, low + address, low, low + w->shared_size);
-    if (around.size > kept->size) *kept = around;
-    return;
-  }
+  if (e->space == PE_SHARED) return pe_init_keep_shared(init, w, address);
   pe_range *range = pe_range_of(w, e->pos);
   pe_require_stack();
   pthread_rwlock_rdlock(&init->lock);
@@ -340,7 +325,7 @@ void pe_init_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (event->space != PE_LOCAL && mask != (mask & -mask) && pe_in_step(mask, event->address, 0)) mask &= -mask;
   bool run = !f.stride && mask == PE_ALL_LANES && pe_in_step(mask, event->address, event->size) &&
              offset_of(&f, event->address[0], 0, PE_WARP_LANES * event->size, &offset);
-  bool clean = run && !(event->kind & PE_READ && count_unset(init, offset, PE_WARP_LANES * event->size));
+  bool clean = run && !(event->kind & PE_READ && pe_init_count_unset(init, offset, PE_WARP_LANES * event->size));
   if (!clean)
     clean = are_written(init, event, &f) || check_lanes(checker, w, event, &f, mask);
   else if (event->kind & PE_WRITE)

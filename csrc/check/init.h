@@ -18,6 +18,10 @@ typedef struct pe_init {
   size_t count, room;
 } pe_init;
 
+enum {
+  PE_INIT_LARGEST = 8
+}; /* bytes of an access all of which must have been written; of larger ones, which are vectors, one must */
+
 bool pe_init_begin(pe_init *init, pe_arena *arena);
 void pe_init_end(pe_init *init);
 
@@ -32,5 +36,8 @@ void pe_init_heap(pe_init *init, uint64_t address, uint64_t size);
 /* A CTA begins with its first warp: its shared memory and its local memory are blank. A launch has ended. */
 void pe_init_block(pe_init *init, const pe_warp *w);
 void pe_init_launch_ended(pe_init *init);
+
+/* Keep what is written around an address of shared memory, of which compiled code need not tell, then. */
+void pe_init_keep_shared(const pe_init *init, const pe_warp *w, uint64_t address);
 
 #endif

@@ -15,7 +15,8 @@ PE_WIDEST PE_UNWATCHED bool pe_race_pattern(pe_checker *checker, const pe_warp *
   pe_race_use u;
   bool one = !site->step, writes = site->kind & PE_WRITE;
   if (!pe_race_reached(site->space)) return true;
-  if (mask != PE_ALL_LANES || site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC) return false;
+  if (mask != PE_ALL_LANES || site->kind & PE_STRONG || (one && writes) || site->space == PE_GENERIC || site->width == 1)
+    return false;
   if (!pe_race_begin(&u, checker, w, site->pos, site->kind, 0, site->space)) return true;
   uint64_t all = site->narrow ? UINT32_MAX : UINT64_MAX, size = one ? site->size : site->width * site->size;
   uint32_t each = one ? PE_ALL_OF_ONE : (uint32_t)__builtin_ctz(site->size / 4);

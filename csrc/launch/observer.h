@@ -51,7 +51,7 @@ typedef struct pe_memory_event {
 } pe_memory_event;
 
 /* An access whose addresses are a base plus constant offsets, of 64 bits or, if `narrow` is set, of 32.  Lanes go in groups of `width`,
- * in each of which addresses grow by `step`. */
+ * in each of which addresses grow by `step`; with a `width` of 1 they lie anywhere. */
 typedef struct pe_pattern_site {
   uint32_t pos;
   uint32_t kind; /* PE_READ ..., or'ed with PE_STRONG */

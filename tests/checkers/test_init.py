@@ -63,6 +63,27 @@ def test_clean(device: ptxemu.Device, body: str) -> None:
     assert messages(found(device, program(body, DECLARED), device.empty(32, "u32", "x"), 0)) == []
 
 
+@pytest.mark.parametrize("check", ["init", "memory,init", "all"])
+@pytest.mark.parametrize("bytes_apart", [4, 8, 12, 20, 24, 132, 136])
+def test_columns_of_shared_memory(check: str, bytes_apart: int) -> None:
+    """Each lane that reads what another one of its warp has left out is counted, and no other."""
+    width = 4 if bytes_apart % 8 else 8
+    value = {4: "%r1", 8: "%rd1"}[width]
+    into = {4: "%r4", 8: "%rd4"}[width]
+    with ptxemu.Device(memory="64 MiB", check=check) as device:
+        for left_out in (0, 1, 6, 16, 31):
+            body = (
+                f"mul.lo.u32 %r3, %r1, {bytes_apart}; and.b32 %r5, %r1, {left_out}; setp.eq.u32 %p1, %r5, 0;"
+                f"@%p1 st.shared.u{8 * width} [%r3], {value}; bar.warp.sync 0xffffffff;"
+                f"mul.lo.u32 %r6, %r1, {bytes_apart}; sub.u32 %r6, {31 * bytes_apart}, %r6;"
+                f"ld.shared.u{8 * width} {into}, [%r6]; bar.warp.sync 0xffffffff;"
+            )
+            seen = found(device, program(body * 2, ".shared .align 8 .b8 s[4352];"), 0, 0)
+            expected = sum(bool((31 - lane) & left_out) for lane in range(32))
+            assert [one.count for one in seen if one.check == "init"] == [expected] * 2 * bool(expected)
+            assert len(seen) == 2 * bool(expected)
+
+
 READS = program(f"{ADDRESS} ld.global.u32 %r3, [%rd4]")
 
 

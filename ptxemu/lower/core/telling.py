@@ -103,10 +103,10 @@ def _told(ctx: Context, found: Access, values: Values) -> str:
 
 
 def _pattern_site(ctx: Context, found: Access) -> str | None:
-    """What is constant about a pattern whose lanes lie side by side, or at one place, in groups; None if they do not."""
-    runs = _runs(ctx, found)
-    if runs is None or found.shape is None:
+    """What is constant about a pattern of whole words; None if it is none."""
+    if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
         return None
+    runs = runs_of(found.shape.offsets, found.size) or Runs(1, found.size)
     narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
     offsets = [offset % 2**64 for offset in found.shape.offsets]
     fields = {
@@ -118,13 +118,6 @@ def _pattern_site(ctx: Context, found: Access) -> str | None:
         "narrow": int(narrow),
     }
     return ctx.site(found.op, "pe_pattern_site", **fields, offset=offsets)
-
-
-def _runs(ctx: Context, found: Access) -> Runs | None:
-    """The groups in which lanes lie side by side, or at one place."""
-    if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
-        return None
-    return runs_of(found.shape.offsets, found.size)
 
 
 def _stamping(ctx: Context, found: Access) -> stamps.Stamping | None:
