@@ -360,6 +360,11 @@ void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
 void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t transpose, uint32_t mask,
                  const uint64_t *address, const void *fragment);
 void pe_movmatrix(pe_warp *w, uint32_t pos, uint32_t mask, const void *from, void *to);
+/* Matrices of lines of 16 elements of `bits` bits; the second function stores lines of bytes. */
+void pe_ldmatrix_lines(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t lines, uint32_t bits,
+                       uint32_t mask, const uint64_t *address, void *fragment);
+void pe_stmatrix_lines(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t mask, const uint64_t *address,
+                       const void *fragment);
 /* CDEF END */
 #pragma GCC visibility pop
 

@@ -90,6 +90,8 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_ldmatrix),
   SYMBOL(pe_stmatrix),
   SYMBOL(pe_movmatrix),
+  SYMBOL(pe_ldmatrix_lines),
+  SYMBOL(pe_stmatrix_lines),
   SYMBOL(pe_mbarrier),
   SYMBOL(pe_mbarrier_wait),
   SYMBOL(pe_copy),

@@ -107,6 +107,8 @@ void pe_wmma_store(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t
 
 /* ---- 8x8 matrices of 16-bit elements ---------------------------------------------------------------------------------- */
 
+#define LINE 16 /* bytes, or elements of fewer bits with padding behind them */
+
 typedef struct matrix {
   uint16_t at[TILE][TILE];
 } matrix;
@@ -118,10 +120,10 @@ static matrix transposed(const matrix *from) {
   return to;
 }
 
-/* The rows of `count` matrices. */
-static void host_rows(pe_warp *w, uint32_t pos, uint16_t kind, uint32_t space, uint32_t count, const uint64_t *address,
+/* The rows of matrices, of 16 bytes each, at the addresses of the first lanes. */
+static void host_rows(pe_warp *w, uint32_t pos, uint16_t kind, uint32_t space, uint32_t rows, const uint64_t *address,
                       uint64_t row[PE_WARP_LANES]) {
-  uint32_t size = sizeof(uint16_t) * TILE, mask = (uint32_t)((1ull << count * TILE) - 1);
+  uint32_t size = LINE, mask = (uint32_t)((1ull << rows) - 1);
   pe_access access = {pos, (uint16_t)space, PE_ANYWHERE, kind, size, NULL};
   uint32_t stopped = mask & ~pe_tell(w, &access, mask, address, size);
   pe_verdict v = pe_locate_lanes(w, &access, mask, address, size, row);
@@ -134,7 +136,7 @@ void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
                  const uint64_t *address, void *fragment) {
   uint64_t from[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
-  host_rows(w, pos, PE_READ, space, count, address, from);
+  host_rows(w, pos, PE_READ, space, count * TILE, address, from);
   matrix *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
     matrix tile;
@@ -148,7 +150,7 @@ void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
                  const uint64_t *address, const void *fragment) {
   uint64_t to[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
-  host_rows(w, pos, PE_WRITE, space, count, address, to);
+  host_rows(w, pos, PE_WRITE, space, count * TILE, address, to);
   const matrix *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
     matrix tile = transpose ? transposed(&tiles[i]) : tiles[i];
@@ -160,4 +162,47 @@ void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
 void pe_movmatrix(pe_warp *w, uint32_t pos, uint32_t mask, const void *from, void *to) {
   if (!pe_whole_warp(w, pos, mask)) return;
   *(matrix *)to = transposed(from);
+}
+
+/* ---- matrices of lines of 16 elements of 8 bits and less ------------------------------------------------------------------ */
+
+/* Elements of so many bits, the first in the lowest, each in the low bits of a byte. */
+static void unpack(const uint8_t *from, uint32_t bits, uint8_t to[LINE]) {
+  for (uint32_t i = 0; i < LINE; i++) {
+    uint32_t at = i * bits, byte = at / 8, word = from[byte] | (byte + 1 < LINE ? from[byte + 1] : 0u) << 8;
+    to[i] = (uint8_t)(word >> at % 8 & ((1u << bits) - 1));
+  }
+}
+
+/* A lane has four neighbours in a line, and the lanes have the lines one after the other: of 8 lines as they are, of 16 after
+ * they were transposed. */
+void pe_ldmatrix_lines(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t lines, uint32_t bits,
+                       uint32_t mask, const uint64_t *address, void *fragment) {
+  uint64_t from[PE_WARP_LANES];
+  if (!pe_whole_warp(w, pos, mask)) return;
+  host_rows(w, pos, PE_READ, space, count * lines, address, from);
+  uint8_t *to = fragment;
+  for (uint32_t i = 0; i < count; i++, to += lines * LINE)
+    for (uint32_t row = 0; row < lines; row++) {
+      uint8_t line[LINE];
+      unpack((const uint8_t *)(uintptr_t)from[i * lines + row], bits, line);
+      for (uint32_t column = 0; column < LINE; column++)
+        to[lines == TILE ? row * LINE + column : column * LINE + row] = line[column];
+    }
+}
+
+/* A lane has two neighbours in a column of 8 and the same two of the column that is 8 further: two lines of the transposed matrix. */
+void pe_stmatrix_lines(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint32_t mask, const uint64_t *address,
+                       const void *fragment) {
+  uint64_t to[PE_WARP_LANES];
+  if (!pe_whole_warp(w, pos, mask)) return;
+  host_rows(w, pos, PE_WRITE, space, count * TILE, address, to);
+  const uint8_t *from = fragment;
+  for (uint32_t i = 0; i < count; i++, from += TILE * LINE)
+    for (uint32_t row = 0; row < TILE; row++) {
+      uint8_t line[LINE];
+      for (uint32_t column = 0; column < LINE; column++)
+        line[column] = from[column % TILE * LINE + row / 2 * 4 + column / TILE * 2 + row % 2];
+      memcpy((void *)(uintptr_t)to[i * TILE + row], line, LINE);
+    }
 }

@@ -14,7 +14,7 @@ from ptxemu.interpreter.translate import Reader, Translator, code_of_space, meth
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.ir.types import B32
-from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.isa.matrix import BITS, dimensions, rows_of
 from ptxemu.isa.multiplication import constants_of
 
 SLOTS = 80
@@ -145,12 +145,12 @@ def wmma_store(t: Translator, op: Op) -> Step:
 def _rows(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
     """ldmatrix, stmatrix: lanes give the addresses of rows."""
     address, space = t.address(op["p"]), code_of_space(t.space(op))
-    number, transposed = int(op.mods["num"][1:]), int("trans" in op.mods)
+    _, constants = rows_of(op.mods)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         rows = warp.grid.transfer.fill(0, 8, lanes, address)
         warp.w.pos, warp.w.space = op.pos, space
-        warp.grid.call(function, warp, op.pos, space, number, transposed, mask_of(lanes), rows, fragments.memory)
+        warp.grid.call(function, warp, op.pos, space, *constants, mask_of(lanes), rows, fragments.memory)
 
     return together(t, op, sources, 0, run)
 
@@ -158,6 +158,16 @@ def _rows(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]
 @method("ldmatrix")
 def ldmatrix(t: Translator, op: Op) -> Step:
     return _rows(t, op, "pe_ldmatrix", [])
+
+
+@method("ldmatrix.lines")
+def ldmatrix_lines(t: Translator, op: Op) -> Step:
+    return _rows(t, op, "pe_ldmatrix_lines", [])
+
+
+@method("stmatrix.lines")
+def stmatrix_lines(t: Translator, op: Op) -> Step:
+    return _rows(t, op, "pe_stmatrix_lines", _registers(t, op))
 
 
 @method("stmatrix")

@@ -6,6 +6,7 @@ A fragment's registers are counted from its shape: 32 lanes share the elements o
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ptxemu.ir.block_shape import LANES
 from ptxemu.isa.fidelity import CHAINS, DEFINED, SPARSE_SUMS, SUMS
@@ -15,7 +16,8 @@ from ptxemu.isa.traits import name_words, traits
 CHAPTER = "Warp Level Matrix Multiply-Accumulate Instructions"
 MULTIPLIES = "meets warp, varying"
 LOADS, STORES = "reads [p] for {}, meets warp, varying", "writes [p] for {}, meets warp"
-LINES, ROW_BYTES = "?", 16  # a matrix as far as its stride leads; a row of eight b16
+LINES, ROW_BYTES = "?", 16  # a matrix as far as its stride leads; a row of ldmatrix
+PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
@@ -25,6 +27,18 @@ BITS = {
 REGISTERS = {
     "f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f64": "b64", "s8": "u32", "u8": "u32", "f32": "f32", "s32": "s32",
 }  # fmt: skip
+
+
+def rows_of(mods: Mapping[str, str]) -> tuple[int, tuple[int, ...]]:
+    """How many lanes of ldmatrix or stmatrix give the addresses of rows, and what its function of the runtime is told of the
+    matrices."""
+    count, shape = int(mods["num"][1:]), mods["shape"]
+    if shape == "m8n8":
+        return 8 * count, (count, int("trans" in mods))
+    if shape == "m16n8":
+        return 8 * count, (count,)
+    lines = 16 if shape == "m16n16" else 8
+    return lines * count, (count, lines, PACKED_BITS.get(mods.get("src", ""), 8))
 
 
 def dimensions(shape: str) -> tuple[int, int, int]:
@@ -193,17 +207,18 @@ for _num in (1, 2, 4):
         ptx="6.5", sm=75, gates=CTA_GATE, flags="widened", does=LOADS.format(ROW_BYTES), chapter=CHAPTER)  # fmt: skip
     row("stmatrix", f"sync aligned shape=m8n8 num=x{_num} trans? space?=shared,shared::cta type=b16", f"[p]:, a:b32*{_num}",
         ptx="7.8", sm=90, flags="widened", does=STORES.format(ROW_BYTES), chapter=CHAPTER)  # fmt: skip
-_SMALL = "sync aligned"  # matrices of 8 bits and less
-for _types in ("type=b8", "dst=b8x16 src=b6x16_p32,b4x16_p64"):
+_NARROW, _LINES = "dst=b8x16 src=b6x16_p32,b4x16_p64", "ldmatrix.lines"  # lines of sixteen elements of 8 bits and less
+for _types in ("type=b8", _NARROW):
     for _num, _registers in ((1, 2), (2, 4)):
-        row("ldmatrix", f"{_SMALL} shape=m16n16 num=x{_num} trans space?=shared,shared::cta {_types}",
-            f"d:b32*{_registers}, [p]:", ptx="8.6", sm=100, lower=UNSUPPORTED,
-            flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
+        row("ldmatrix", f"sync aligned shape=m16n16 num=x{_num} trans space?=shared,shared::cta {_types}",
+            f"d:b32*{_registers}, [p]:", ptx="8.6", sm=100, flags="widened accelerated", lower=_LINES,
+            does=LOADS.format(ROW_BYTES), chapter=CHAPTER)  # fmt: skip
 for _num in (1, 2, 4):
-    row("ldmatrix", f"{_SMALL} shape=m8n16 num=x{_num} space?=shared,shared::cta dst=b8x16 src=b6x16_p32,b4x16_p64",
-        f"d:b32*{_num}, [p]:", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
-    row("stmatrix", f"{_SMALL} shape=m16n8 num=x{_num} trans space?=shared,shared::cta type=b8", f"[p]:, a:b32*{_num}", ptx="8.6",
-        sm=100, lower=UNSUPPORTED, flags="widened accelerated", chapter=CHAPTER)  # fmt: skip
+    row("ldmatrix", f"sync aligned shape=m8n16 num=x{_num} space?=shared,shared::cta {_NARROW}", f"d:b32*{_num}, [p]:",
+        ptx="8.6", sm=100, flags="widened accelerated", lower=_LINES, does=LOADS.format(ROW_BYTES), chapter=CHAPTER)  # fmt: skip
+    row("stmatrix", f"sync aligned shape=m16n8 num=x{_num} trans space?=shared,shared::cta type=b8", f"[p]:, a:b32*{_num}",
+        ptx="8.6", sm=100, flags="widened accelerated", lower="stmatrix.lines", does=STORES.format(ROW_BYTES),
+        chapter=CHAPTER)  # fmt: skip
 row("movmatrix", "sync aligned shape=m8n8 trans type=b16", "d:b32, a.whole:b32", ptx="7.8", sm=75, does=MULTIPLIES,
     chapter=CHAPTER)  # fmt: skip
 

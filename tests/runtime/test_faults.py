@@ -437,6 +437,9 @@ EVERY_ACCESS = [
     "mbarrier.try_wait.parity.b64 %p1, [%rd1], 0;",
     "ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%rd1];",
     "stmatrix.sync.aligned.m8n8.x1.b16 [%rd1], {%r1};",
+    "ldmatrix.sync.aligned.m16n16.x1.trans.b8 {%r1, %r2}, [%rd1];",
+    "ldmatrix.sync.aligned.m8n16.x1.b8x16.b4x16_p64 {%r1}, [%rd1];",
+    "stmatrix.sync.aligned.m16n8.x1.trans.b8 [%rd1], {%r1};",
     f"wmma.load.a.sync.aligned.row.m16n16k16.f16 {FRAGMENT}, [%rd1];",
     f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {FRAGMENT}, [%rd1];",
     "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1, %r2, %r3, %r4};",
@@ -447,7 +450,7 @@ WARP_WIDE = ("ldmatrix", "stmatrix", "wmma")
 def fault_of_access(instruction: str, address: int) -> ptxemu.Fault:
     body = f"ld.param.u64 %rd1, [at]; {instruction} st.global.u32 [g], %r1; ret;"
     declarations = SHARED + ".shared .align 8 .b64 bar;\n"
-    text = kernel(body, ".param .u64 at", declarations).replace("8.0", "8.6", 1).replace("sm_80", "sm_100")
+    text = kernel(body, ".param .u64 at", declarations).replace("8.0", "8.6", 1).replace("sm_80", "sm_100a")
     return fault_of(text, address % 2**64, block=LANES if instruction.startswith(WARP_WIDE) else 1)
 
 

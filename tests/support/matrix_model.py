@@ -317,6 +317,33 @@ def stmatrix(fragments: Sequence[int], addresses: Sequence[int], count: int, tra
     return [int(x) for x in halves.view(np.uint32)]
 
 
+def ldmatrix_lines(memory: Sequence[int], addresses: Sequence[int], count: int, lines: int, bits: int) -> list[int]:
+    """The registers of all lanes: matrices whose lines are 16 elements of so many bits; those of 16 lines are transposed."""
+    data = np.array(memory, np.uint32).tobytes()
+    result = []
+    for number in range(count):
+        rows = [int.from_bytes(data[addresses[lines * number + i] :][:16], "little") for i in range(lines)]
+        found = np.array([[row >> bits * i & (1 << bits) - 1 for i in range(16)] for row in rows], np.uint8)
+        tile = found.T if lines == 16 else found
+        for first in range(0, lines, 8):
+            registers = (tile[first + group, 4 * thread : 4 * thread + 4] for group, thread in zip(GROUP, THREAD, strict=True))
+            result += [int.from_bytes(register.tobytes(), "little") for register in registers]
+    return result
+
+
+def stmatrix_lines(fragments: Sequence[int], addresses: Sequence[int], count: int, size: int) -> list[int]:
+    """``size`` words of zeros after transposed matrices of 16 rows and 8 columns of bytes are stored."""
+    data = np.zeros(4 * size, np.uint8)
+    for number in range(count):
+        tile = np.zeros((16, 8), np.uint8)
+        for group, thread, register in zip(GROUP, THREAD, fragments[32 * number : 32 * number + 32], strict=True):
+            tile[group, 2 * thread : 2 * thread + 2] = register & 255, register >> 8 & 255
+            tile[group + 8, 2 * thread : 2 * thread + 2] = register >> 16 & 255, register >> 24
+        for i, column in enumerate(tile.T):
+            data[addresses[8 * number + i] :][:16] = column
+    return [int(x) for x in data.view(np.uint32)]
+
+
 # ---------------------------------------------------------------- values for tests
 
 
@@ -355,4 +382,5 @@ def metadata(i: int, type: str, seed: int = 0, ordered: bool = True) -> int:
 
 ORACLES = {
     "mma": mma, "wmma": wmma, "ldmatrix": ldmatrix, "stmatrix": stmatrix, "noise": noise, "metadata": metadata, "hashed": hashed,
+    "ldmatrix_lines": ldmatrix_lines, "stmatrix_lines": stmatrix_lines,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Operand, items_of
 from ptxemu.ir.types import B32, ScalarType
-from ptxemu.isa.matrix import BITS, dimensions
+from ptxemu.isa.matrix import BITS, dimensions, rows_of
 from ptxemu.isa.multiplication import constants_of
 from ptxemu.lower.core.access import Access, access, note_position, vector_addresses
 from ptxemu.lower.core.context import Context
@@ -129,34 +129,49 @@ def wmma_store(ctx: Context, op: Op) -> None:
     _move(ctx, op, "pe_wmma_store", len(items_of(op["a"])), _contiguous(ctx, op, Slots(ctx)))
 
 
-# ---------------------------------------------------------------- matrices of 8x8 elements
+# ---------------------------------------------------------------- matrices in rows of 16 bytes
 
 
 def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
-    """ldmatrix, stmatrix: eight lanes for each matrix give the addresses of its rows."""
-    count = op.mods["num"][1:]
-    found = access(ctx, op, "p", _first_lanes(8 * int(count)))
+    lanes, constants = rows_of(op.mods)
+    found = access(ctx, op, "p", _first_lanes(lanes))
     note_position(ctx, op, found.space)
     ctx.call(
         "void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(found.space_code)),
-        ("i32", count), ("i32", str(int("trans" in op.mods))), _mask(ctx, op),
+        *(("i32", str(constant)) for constant in constants), _mask(ctx, op),
         ("ptr", ctx.spill("i64", vector_addresses(ctx, found))), ("ptr", fragment),
     )  # fmt: skip
+
+
+def _load_rows(ctx: Context, op: Op, function: str) -> None:
+    slots = Slots(ctx)
+    first, stays = _result(op, slots)
+    _rows(ctx, op, function, slots.address(first))
+    slots.define(op, first, stays)
 
 
 @effect("ldmatrix", size=60)
 def ldmatrix(ctx: Context, op: Op) -> None:
     """ldmatrix of b16 elements."""
-    slots = Slots(ctx)
-    first, stays = _result(op, slots)
-    _rows(ctx, op, "pe_ldmatrix", slots.address(first))
-    slots.define(op, first, stays)
+    _load_rows(ctx, op, "pe_ldmatrix")
+
+
+@effect("ldmatrix.lines", size=60)
+def ldmatrix_lines(ctx: Context, op: Op) -> None:
+    """ldmatrix of lines of elements of 8 bits and less."""
+    _load_rows(ctx, op, "pe_ldmatrix_lines")
 
 
 @effect("stmatrix", size=60)
 def stmatrix(ctx: Context, op: Op) -> None:
     """stmatrix of b16 elements."""
     _rows(ctx, op, "pe_stmatrix", _contiguous(ctx, op, Slots(ctx)))
+
+
+@effect("stmatrix.lines", size=60)
+def stmatrix_lines(ctx: Context, op: Op) -> None:
+    """stmatrix of b8 elements."""
+    _rows(ctx, op, "pe_stmatrix_lines", _contiguous(ctx, op, Slots(ctx)))
 
 
 @effect("movmatrix")
