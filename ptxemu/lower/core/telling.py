@@ -41,6 +41,12 @@ def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> None:
     found.mask = ctx.mask_from_bits(bits)
 
 
+def unseen(ctx: Context, found: Sequence[Access]) -> list[str]:
+    """i1 values, all of which are set if nobody need be told of any of some accesses, in code that leaves no stamps."""
+    assert not leaves_stamps(ctx.unit.observed)
+    return [test() for one in found for test in (_tests(ctx, one) if tells_accesses(ctx.unit.observed) else [])]
+
+
 def _passes(ctx: Context, tests: Sequence[Test]) -> str:
     """i1."""
     first, *others = tests

@@ -8,11 +8,12 @@ the first one, the first of two stores with the second one; so nothing that touc
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial, reduce
 
 from ptxemu.analysis.runs import runs_of
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_accesses
+from ptxemu.ir.observed import tells_order
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import Access, Span, access, checked_lanes, pattern_test
@@ -20,6 +21,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import EFFECTS, Effect
 from ptxemu.lower.core.gather import gather_stored, scatter_stored
 from ptxemu.lower.core.known import Pairs
+from ptxemu.lower.core.telling import admit, unseen
 from ptxemu.lower.memory import windows
 
 Key = tuple[bool, Reg, int]  # whether it writes, base and size
@@ -28,7 +30,7 @@ Key = tuple[bool, Reg, int]  # whether it writes, base and size
 def pairs_of(ctx: Context, ops: Sequence[Op], moving: Collection[Effect]) -> Pairs:
     """The pairs of some ops that are lowered one after another; what ``moving`` lowers asks :func:`load` or :func:`store`."""
     found = Pairs()
-    if tells_accesses(ctx.unit.observed) or ctx.checking or ctx.in_one_lane:
+    if tells_order(ctx.unit.observed) or ctx.checking or ctx.in_one_lane:
         return found
     waiting: dict[Key, Op] = {}
     for op in ops:
@@ -110,8 +112,12 @@ def load(ctx: Context, op: Op) -> bool:
 def _load_both(ctx: Context, found: Sequence[Access], kind: ScalarType) -> list[str]:
     bits = f"i{kind.bits}"
 
+    def alone(item: Access) -> str:
+        admit(ctx, item)
+        return gather_stored(ctx, bits, *checked_lanes(ctx, item), item.mask, strong=False)
+
     def lane_by_lane() -> list[str]:
-        return [gather_stored(ctx, bits, *checked_lanes(ctx, item), item.mask, strong=False) for item in found]
+        return [alone(item) for item in found]
 
     def together() -> list[str]:
         return windows.load_both(ctx, found, bits, kind.bytes)
@@ -135,6 +141,7 @@ def _store_both(ctx: Context, found: Sequence[Access], ops: Sequence[Op], kind: 
 
     def lane_by_lane() -> list[str]:
         for item, value in zip(found, values):
+            admit(ctx, item)
             scatter_stored(ctx, bits, *checked_lanes(ctx, item), value, item.mask, strong=False)
         return []
 
@@ -149,10 +156,11 @@ def _store_both(ctx: Context, found: Sequence[Access], ops: Sequence[Op], kind: 
 
 
 def _ready(ctx: Context, found: Sequence[Access]) -> str:
-    """i1: both accesses are aligned and in range; "" if they always are."""
-    if all(item.safe for item in found):
-        return ""
-    first, second = found
-    assert first.shape is not None
-    both = Shape(tuple(_offsets(ctx, first.op, second.op)), widenings=first.shape.widenings)
-    return pattern_test(ctx, Span("shared", first.base, both, first.size))
+    """i1: both accesses are aligned and in range, and nobody need be told of them; "" if that is always so."""
+    needed = unseen(ctx, found)
+    if not all(item.safe for item in found):
+        first, second = found
+        assert first.shape is not None
+        both = Shape(tuple(_offsets(ctx, first.op, second.op)), widenings=first.shape.widenings)
+        needed.append(pattern_test(ctx, Span("shared", first.base, both, first.size)))
+    return reduce(partial(ctx.scalar.bin, "and", "i1"), needed) if needed else ""
