@@ -103,8 +103,9 @@ class FunctionBuilder:
 
     def _leads(self) -> dict[Op, list[lane_ahead.Lead]]:
         """What loads of single lanes lead to, by the last load of some off one address."""
-        regions = () if self.ctx.unit.observed else self.lane_loops.values()
-        return {op: found for region in regions for op, found in lane_ahead.leads(self.ctx, region.blocks).items()}
+        return {
+            op: found for region in self.lane_loops.values() for op, found in lane_ahead.leads(self.ctx, region.blocks).items()
+        }
 
     def _segmented(self) -> dict[Block, list[Segment]]:
         """The ops of each block in segments. Those of a lane have other shapes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from ptxemu.analysis.trips import Makers, makers, sources
 from ptxemu.ir.graph import Block, Phi, reads, registers
@@ -17,6 +18,7 @@ from ptxemu.ir.ops import STRONG, Op, Reg
 from ptxemu.lower.core.access import NOTED, access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.emit import ELEMENTWISE
+from ptxemu.lower.core.telling import unseen
 
 AHEAD = 64
 """Elements: a few rows of a sparse matrix, of which a page has hundreds."""
@@ -102,7 +104,8 @@ def ask(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]
 
 def _ask_in_page(ctx: Context, together: list[Lead], lower: Callable[[Context, Op], None]) -> list[str]:
     first = min((lead.index for lead in together), key=lambda op: op.access.address.offset)
-    size, start = first.access.bytes, access(ctx, first, "a").base
+    found = access(ctx, first, "a")
+    size, start = first.access.bytes, found.base
     assert size is not None
     last = max(lead.index.access.address.offset for lead in together) - first.access.address.offset
     inside = ctx.scalar.bin("and", "i64", start, str(PAGE - 1))
@@ -113,7 +116,8 @@ def _ask_in_page(ctx: Context, together: list[Lead], lower: Callable[[Context, O
             _ask(ctx, lead, ctx.scalar.bin("add", "i64", start, str(_distance(first, lead.index) + AHEAD * size)), lower)
         return []
 
-    ctx.when(same_page, each, None, [], likely=True)
+    was_read = unseen(ctx, [found])  # as nobody has left out the lane
+    ctx.when(reduce(partial(ctx.scalar.bin, "and", "i1"), was_read, same_page), each, None, [], likely=True)
     return []
 
 
