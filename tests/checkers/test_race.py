@@ -89,6 +89,7 @@ ORDERED = [
     LAST.format(fence="membar.gl"),
     LOCK.format(fence="membar.gl"),
     SIGNAL.format(fence="membar.cta"),
+    "shl.b32 %r3, %r1, 3; setp.lt.u32 %p1, %r1, 23; @%p1 st.shared.u64 [%r3], %rd2; bar.sync 0; @%p1 st.shared.u32 [%r3], %r1",
     f"{OWN} bar.sync 0; shr.u32 %r4, %r1, 2; shl.b32 %r4, %r4, 2; {'atom.shared.add.u32 %r5, [%r4], 1; ' * 3} bar.sync 0; {NEXT}",
     f"{OWN} {REVERSED} bar.sync 0; {TWICE * 20}",
     f"{GENERIC} st.u32 [%rd4], %r1; bar.sync 0; ld.u32 %r4, [%rd4]; ld.u32 %r4, [%rd5]",

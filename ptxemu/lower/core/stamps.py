@@ -118,8 +118,8 @@ class Stamping:
                 self.ctx.stmt(f"store {stamps}, ptr {at}, align 8")
                 continue
             flags, name = _flags(group), f"llvm.masked.store.v{group.words}i64.p0"
-            self.ctx.declare(name, f"declare void @{name}({group.type}, ptr, i32, {flags})")
-            self.ctx.stmt(f"call void @{name}({stamps}, ptr {at}, i32 8, {flags} {there})")
+            self.ctx.declare(name, f"declare void @{name}({group.type}, ptr, {flags})")
+            self.ctx.stmt(f"call void @{name}({stamps}, ptr align 8 {at}, {flags} {there})")
         return []
 
     def _kept(self) -> str:
