@@ -28,7 +28,10 @@ enum {
   PE_TYPE_E5M2,
   PE_TYPE_S4,
   PE_TYPE_U4,
-  PE_TYPE_B1
+  PE_TYPE_B1,
+  PE_TYPE_E3M2,
+  PE_TYPE_E2M3,
+  PE_TYPE_E2M1
 };
 /* CDEF END */
 #pragma GCC visibility pop

@@ -68,6 +68,9 @@ static int32_t least_exponent(const pe_mma_site *site, uint32_t type) {
     case PE_TYPE_F16:
     case PE_TYPE_E5M2: return -14;
     case PE_TYPE_E4M3: return -6;
+    case PE_TYPE_E3M2: return -2;
+    case PE_TYPE_E2M3:
+    case PE_TYPE_E2M1: return 0;
     default: return -126;
   }
 }

@@ -74,6 +74,9 @@ PE_INLINE void widen(uint32_t type, columns columns, bool floats, void *to) {
     case PE_TYPE_TF32: WIDEN(tf32, 32); break;
     case PE_TYPE_E4M3: WIDEN_FLOATS(PE_TYPE_E4M3, e4m3, 8); break;
     case PE_TYPE_E5M2: WIDEN_FLOATS(PE_TYPE_E5M2, e5m2, 8); break;
+    case PE_TYPE_E3M2: WIDEN(e3m2, 8); break;
+    case PE_TYPE_E2M3: WIDEN(e2m3, 8); break;
+    case PE_TYPE_E2M1: WIDEN(e2m1, 8); break;
     case PE_TYPE_S8: WIDEN(s8, 8); break;
     case PE_TYPE_U8: WIDEN(u8, 8); break;
     case PE_TYPE_S4: WIDEN(s4, 4); break;

@@ -47,6 +47,10 @@ PE_INLINE f32x8 with_specials(f32x8 x, float least) {
 PE_INLINE f32x8 from_finite_f16(u32x8 x) { return rebias((i32x8)x >> 3 & (int32_t)0x8fffe000, 0x1p112f); }
 PE_INLINE f32x8 from_finite_e4m3(u32x8 x) { return rebias((i32x8)x >> 4 & (int32_t)0x87f00000, 0x1p120f); }
 PE_INLINE f32x8 from_finite_e5m2(u32x8 x) { return rebias((i32x8)x >> 3 & (int32_t)0x8fe00000, 0x1p112f); }
+/* Of six bits in the low ones of a byte, and of four in the middle; all are finite. */
+PE_INLINE f32x8 from_e3m2(u32x8 x) { return rebias((i32x8)(x << 2) >> 5 & (int32_t)0x83e00000, 0x1p124f); }
+PE_INLINE f32x8 from_e2m3(u32x8 x) { return rebias((i32x8)(x << 2) >> 6 & (int32_t)0x81f00000, 0x1p126f); }
+PE_INLINE f32x8 from_e2m1(u32x8 x) { return rebias((i32x8)(x << 2) >> 6 & (int32_t)0x81c00000, 0x1p126f); }
 
 PE_INLINE f32x8 from_f16(u32x8 x) { return with_specials(from_finite_f16(x), 0x1p16f); }
 PE_INLINE f32x8 from_bf16(u32x8 x) { return (f32x8)(x & 0xffff0000); }

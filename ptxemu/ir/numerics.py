@@ -20,8 +20,8 @@ UNKNOWN = 80
 """What a program without a target, or for one before tensor cores, is taken to be for."""
 
 NO_FLOOR = -512  # below all exponents of products
-SCALED = ("e4m3", "e5m2")
-FIRST = {"bf16": 80, "tf32": 80, "e4m3": 89, "e5m2": 89}
+SCALED = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+FIRST = {"bf16": 80, "tf32": 80, "e4m3": 89, "e5m2": 89, "e3m2": 120, "e2m3": 120, "e2m1": 120}
 """The architectures that were the first to multiply a type. Older ones are taken to do it as they do."""
 
 
@@ -66,7 +66,7 @@ class Numerics:
 
     def used_for(self, mods: Mapping[str, str]) -> Numerics:
         """Those of the first architecture that has the instruction, if this one lacks it."""
-        needed = FIRST.get(mods.get("atype", ""), 0)
+        needed = max(FIRST.get(mods.get(name, ""), 0) for name in ("atype", "btype"))
         return self if self.first >= needed else NUMERICS[needed]
 
     def summation(self, mods: Mapping[str, str]) -> Summation:

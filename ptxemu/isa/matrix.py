@@ -20,8 +20,8 @@ LINES, ROW_BYTES = "?", 16  # a matrix as far as its stride leads; a row of ldma
 PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 BITS = {
-    "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
-    "f32": 32, "s32": 32,
+    "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8,
+    "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f32": 32, "s32": 32,
 }  # fmt: skip
 # The registers of a fragment, as type checking sees them; any 32-bit register holds the rest.
 REGISTERS = {
@@ -92,11 +92,13 @@ def _bits(accumulator: str, sparse: bool) -> str:
     return {"s32": DEFINED, "f64": CHAINS}.get(accumulator, SPARSE_SUMS if sparse else SUMS)
 
 
-def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bool) -> None:
+def _mma(
+    shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bool, kind: str = "", gates: str = "", flags: str = ""
+) -> None:
     m, n, k = dimensions(shape)
     first = types.split(",")[0]
     option = OPTIONS.get(first, " satfinite?" if accumulator == "s32" else "")
-    qualifiers = f"sync aligned shape={shape} alayout=row blayout=col{option} " + (
+    qualifiers = f"sync aligned shape={shape} alayout=row blayout=col{kind}{option} " + (
         f"dtype={accumulator} atype={types} btype={types} ctype={accumulator}"
     )
     operands = [
@@ -105,14 +107,14 @@ def _mma(shape: str, types: str, accumulator: str, ptx: str, sm: int, sparse: bo
         _fragment("b", first, registers(n * k, first)),
         _fragment("c", accumulator, registers(m * n, accumulator)),
     ]
-    gates = BIT_GATES if first == "b1" else ""
+    gates = BIT_GATES if first == "b1" else gates
     if sparse:
-        qualifiers = "variant=sp,sp::ordered_metadata " + qualifiers
+        qualifiers = f"variant={'' if kind else 'sp,'}sp::ordered_metadata " + qualifiers
         choices = 2 if accumulator == "f16" and k == 32 else _selectors(m, k, first)
         operands += ["e.whole:b32", f"immf:u32(0..{choices - 1})"]
-        gates = "sp::ordered_metadata@8.5@80"
-    bits = _bits(accumulator, sparse)
-    row("mma", qualifiers, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, does=MULTIPLIES, bits=bits, chapter=CHAPTER)
+        gates = gates or "sp::ordered_metadata@8.5@80"
+    row("mma", qualifiers, ", ".join(operands), ptx=ptx, sm=sm, gates=gates, flags=flags, does=MULTIPLIES,
+        bits=_bits(accumulator, sparse), chapter=CHAPTER)  # fmt: skip
 
 
 for _sparse, _forms in ((False, MMA), (True, SPARSE)):
@@ -127,15 +129,18 @@ for _dtype, _ctype in (("f16", "f16"), ("f32", "f16"), ("f32", "f32")):
         f"d:{REGISTERS[_dtype]}*{registers(256, _dtype)}, a:f16x2*2, b:f16x2*2, c:{REGISTERS[_ctype]}*{registers(256, _ctype)}",
         ptx="6.4", sm=70, does=MULTIPLIES, bits=SUMS, chapter=CHAPTER)  # fmt: skip
 
-# Narrow types and block scaling.
-_NARROW = "e4m3,e5m2,e3m2,e2m3,e2m1"
+# Any two types of at most 8 bits, each element in a byte.
+NARROW = "e4m3,e5m2,e3m2,e2m3,e2m1"
+NARROW_GATES = "e3m2@8.7@120 e2m3@8.7@120 e2m1@8.7@120"
+for _sparse, _shape in ((False, "m16n8k32"), (True, "m16n8k64")):
+    for _accumulator in ("f16", "f32"):
+        _mma(_shape, NARROW, _accumulator, "8.7", 100, _sparse, " kind=kind::f8f6f4", NARROW_GATES, "accelerated")
+
+# Block scaling.
 for _variant in ("", "variant=sp::ordered_metadata "):
-    row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64 alayout=row blayout=col kind=kind::f8f6f4 dtype=f16,f32 "
-        f"atype={_NARROW} btype={_NARROW} ctype=f16,f32", "...", ptx="8.7", sm=120, lower=UNSUPPORTED,
-        chapter=CHAPTER)  # fmt: skip
     row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64,m16n8k128 alayout=row blayout=col "
         "kind=kind::mxf8f6f4,kind::mxf4,kind::mxf4nvf4 block_scale scale?=scale_vec::1X,scale_vec::2X,scale_vec::4X "
-        f"dtype=f32 atype={_NARROW} btype={_NARROW} ctype=f32 stype=ue8m0,ue4m3", "...", ptx="8.7", sm=120,
+        f"dtype=f32 atype={NARROW} btype={NARROW} ctype=f32 stype=ue8m0,ue4m3", "...", ptx="8.7", sm=120,
         lower=UNSUPPORTED, chapter=CHAPTER)  # fmt: skip
 
 # ---------------------------------------------------------------- wmma

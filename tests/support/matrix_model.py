@@ -19,10 +19,15 @@ from tests.support.elementwise_oracle import F64, arithmetic
 
 LANE = np.arange(32)
 GROUP, THREAD = LANE // 4, LANE % 4
-BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
-        "f32": 32, "s32": 32}  # fmt: skip
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8,
+        "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f32": 32, "s32": 32}  # fmt: skip
 SIGNED = {"s8", "s4", "s32"}
 INTEGERS = {"s8", "u8", "s4", "u4", "b1", "s32"}
+NARROW = {
+    "e4m3": (ml_dtypes.float8_e4m3fn, 0, 8), "e5m2": (ml_dtypes.float8_e5m2, 0, 8), "e3m2": (ml_dtypes.float6_e3m2fn, 0, 6),
+    "e2m3": (ml_dtypes.float6_e2m3fn, 0, 6), "e2m1": (ml_dtypes.float4_e2m1fn, 2, 4),
+}  # fmt: skip
+"""What NumPy calls a type, and its lowest bit and width in a byte."""
 Place = tuple[np.ndarray, np.ndarray]  # row and column in every lane
 
 
@@ -108,8 +113,9 @@ def values(bits: np.ndarray, type: str) -> np.ndarray:
             return (whole & np.uint32(0xFFFFE000) if type == "tf32" else whole).view(np.float32).astype(np.float64)
     if type == "f64":
         return np.ascontiguousarray(bits).view(np.float64)
-    narrow = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[type]
-    return bits.astype(np.uint8).view(narrow).astype(np.float64)
+    narrow, first, width = NARROW[type]
+    held = (bits.astype(np.uint8) >> first & (1 << width) - 1).astype(np.uint8)
+    return held.view(narrow).astype(np.float64)
 
 
 def patterns(results: np.ndarray, type: str) -> np.ndarray:

@@ -12,7 +12,8 @@ import numpy as np
 
 Array = np.ndarray
 ZERO = -10_000  # the exponent of a zero
-LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}
+LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "e3m2": -2, "e2m3": 0, "e2m1": 0,
+                  "f32": -126}  # fmt: skip
 SIGNIFICAND_BITS = 24
 
 
@@ -32,8 +33,8 @@ CORES = {
     "sm_70": TensorCore(23, 4, 0, -1000, -19), "sm_75": TensorCore(24, 8, 0, -132, -20), "sm_80": AMPERE, "sm_86": AMPERE,
     "sm_89": AMPERE, "sm_90": HOPPER, "sm_100": HOPPER, "sm_120": HOPPER,
 }  # fmt: skip
-NARROW = ("e4m3", "e5m2")
-FIRST = {"bf16": "sm_80", "tf32": "sm_80", "e4m3": "sm_89", "e5m2": "sm_89"}
+NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+FIRST = {"bf16": "sm_80", "tf32": "sm_80", "e4m3": "sm_89", "e5m2": "sm_89", "e3m2": "sm_120", "e2m3": "sm_120", "e2m1": "sm_120"}
 """What older architectures lack, they are taken to do as these."""
 
 
@@ -79,7 +80,7 @@ def rounded(x: Array, type: str, result: int) -> Array:
 
 def product(a: Array, b: Array, c: Array, types: tuple[str, str, str, str], like: str, quads: bool, sparse: bool) -> Array:
     """d as float64, of matrices as float64 whose types are those of a, b, c and d."""
-    like = max(like, FIRST.get(types[0], like), key=lambda name: int(name.removeprefix("sm_")))
+    like = max(like, *(FIRST.get(type, like) for type in types[:2]), key=lambda name: int(name.removeprefix("sm_")))
     core, kind, whole = CORES[like], types[0], types[2:] == ("f16", "f16")
     sum_type = "f16" if whole else "f32"
     if quads and like not in ("sm_70", "sm_75"):
