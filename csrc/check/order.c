@@ -21,11 +21,11 @@ typedef struct releases {
   uint32_t *clock; /* `warps` of each */
 } releases;
 
-/* Some clocks of a CTA, those of one number.  The releases are of its first. */
+/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and to threads of the CTA alone. */
 typedef struct pe_period {
   uint64_t block; /* in the grid */
   uint32_t launch, first, number;
-  releases *releases;
+  releases *releases, *inner;
 } pe_period;
 
 typedef struct pe_order_launch {
@@ -58,7 +58,10 @@ static void free_releases(releases *r) {
 
 static void free_periods(pe_order *order) {
   for (size_t i = 0; i < SEGMENTS && order->segment[i]; i++) {
-    for (size_t j = 0; j < SEGMENT; j++) free_releases(order->segment[i][j].releases);
+    for (size_t j = 0; j < SEGMENT; j++) {
+      free_releases(order->segment[i][j].releases);
+      free_releases(order->segment[i][j].inner);
+    }
     free(order->segment[i]);
     if (order->arena) pe_arena_discharge(order->arena, SEGMENT * sizeof **order->segment);
     order->segment[i] = NULL;
@@ -281,7 +284,7 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   b->number = w->ctaid[0] + (uint64_t)w->nctaid[0] * (w->ctaid[1] + (uint64_t)w->nctaid[1] * w->ctaid[2]);
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
-  b->blind = false;
+  b->blind = b->has_inner = false;
   b->count = 0;
   for (uint32_t i = 0; i <= PE_BARRIER_GRID; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
@@ -349,13 +352,44 @@ static void keep_fenced(warp_state *s, uint32_t warps) {
   s->fenced.common = s->known.common;
   s->fenced.time = s->known.time;
   s->has_fenced = true;
+  s->has_inner = false;
   s->released = 0;
+}
+
+/* How many releases there are by a time. */
+static size_t count_by(const releases *r, uint64_t time) {
+  return r ? PE_FIRST_NOT(middle, r->count, r->time[middle] <= time) : 0;
+}
+
+/* Who follows what warps of the CTA have released to each other alone knows it, and so do all to whom it releases something. */
+static void absorb(pe_order *order, block *b, warp_state *s) {
+  if (!b->has_inner) return;
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  const pe_period *first = period_of(order, b->periods[0]);
+  const releases *r = first ? first->inner : NULL;
+  size_t count = count_by(r, s->known.time);
+  for (uint32_t i = 0; count && i < b->warps; i++) {
+    uint32_t clock = r->clock[(count - 1) * r->warps + i];
+    s->known.clock[i] = s->known.clock[i] > clock ? s->known.clock[i] : clock;
+  }
+  pthread_mutex_unlock(&order->mutex);
 }
 
 static void fence(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   tick(order, b, warp);
+  absorb(order, b, s);
   keep_fenced(s, b->warps);
+}
+
+void pe_order_fence_cta(pe_order *order, block *b, uint32_t warp) {
+  warp_state *s = &b->warp[warp];
+  tick(order, b, warp);
+  s->inner = s->known;
+  s->has_inner = true;
+  s->released = 0;
+  tell_code(b, warp);
 }
 
 void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
@@ -395,13 +429,12 @@ static bool grow_releases(releases *r) {
 }
 
 /* With the mutex held. */
-static bool add_release(pe_period *first, const block *b, const pe_knowledge *fenced, uint64_t time) {
-  if (!first) return false;
-  if (!first->releases) {
-    first->releases = calloc(1, sizeof *first->releases);
-    if (first->releases) first->releases->warps = b->warps;
+static bool add_release(releases **list, const block *b, const pe_knowledge *fenced, uint64_t time) {
+  if (!*list) {
+    *list = calloc(1, sizeof **list);
+    if (*list) (*list)->warps = b->warps;
   }
-  releases *r = first->releases;
+  releases *r = *list;
   if (!r || !grow_releases(r)) return false;
   uint32_t *clock = r->clock + r->count * r->warps;
   const uint32_t *last = r->count ? clock - r->warps : fenced->clock;
@@ -415,11 +448,15 @@ static bool add_release(pe_period *first, const block *b, const pe_knowledge *fe
 
 uint64_t pe_order_release(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
-  if (!s->has_fenced || b->blind || s->released) return s->released;
+  if (!(s->has_fenced || s->has_inner) || b->blind || s->released) return s->released;
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
   uint64_t time = order->time + 1;
-  b->blind |= !add_release(period_of(order, b->periods[0]), b, &s->fenced, time);
+  pe_period *first = period_of(order, b->periods[0]);
+  b->blind |= !first;
+  if (first && s->has_fenced) b->blind |= !add_release(&first->releases, b, &s->fenced, time);
+  if (first && s->has_inner) b->blind |= !add_release(&first->inner, b, &s->inner, time);
+  b->has_inner |= s->has_inner;
   __atomic_store_n(&order->time, time, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&order->mutex);
   return s->released = time;
@@ -427,7 +464,7 @@ uint64_t pe_order_release(pe_order *order, block *b, uint32_t warp) {
 
 /* Whether a CTA has released what a warp did at a clock, by a time. */
 static bool is_released(const releases *r, uint32_t warp, uint32_t clock, uint64_t time) {
-  size_t count = r ? PE_FIRST_NOT(middle, r->count, r->time[middle] <= time) : 0;
+  size_t count = count_by(r, time);
   return count && clock < r->clock[(count - 1) * r->warps + warp];
 }
 
@@ -437,7 +474,9 @@ static bool follows(const pe_order *order, const block *b, pe_stamp before, uint
   if (!p || (p->launch != b->launch->number && !is_beside(b->launch, p->launch))) return true;
   uint32_t clock = p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
   const pe_period *first = period_of(order, p->first);
-  return first && is_released(first->releases, pe_stamp_warp(before), clock, time);
+  uint32_t warp = pe_stamp_warp(before);
+  bool own = b->has_inner && pe_order_is_own(b, before, &clock);
+  return first && (is_released(first->releases, warp, clock, time) || (own && is_released(first->inner, warp, clock, time)));
 }
 
 /* ---- barriers ---- */

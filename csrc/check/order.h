@@ -53,8 +53,10 @@ typedef struct pe_order_warp {
   pe_meeting *leaves;         /* the meeting that it waits for */
   uint32_t reads;             /* lanes whose last access was strong: they follow who releases there until it is done */
   bool has_fenced;            /* there is `fenced` */
+  bool has_inner;             /* and `inner`: a fence for the CTA alone has come since */
   uint64_t released;          /* when that was released, or 0 */
   pe_knowledge known, fenced; /* now, and at the last fence */
+  pe_knowledge inner;
   uint32_t arrived[PE_BARRIER_GRID + 1]; /* how often, at each barrier */
   uint64_t word[PE_WARP_LANES];          /* of each of `reads`, where it is among the words of `released` */
 } pe_order_warp;
@@ -67,6 +69,7 @@ typedef struct pe_order_block {
   uint32_t warps;
   bool blind;        /* there was no memory: nothing is known of it any more */
   bool alone;        /* no other thread runs CTAs of the launch */
+  bool has_inner;    /* its warps have released something to each other alone */
   uint32_t *periods; /* their numbers */
   uint32_t count, room;
   uint32_t latest; /* the last of them */
@@ -92,6 +95,8 @@ bool pe_order_is_of(const pe_order_block *b, const pe_config *config);
 
 void pe_order_settle(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_fence(pe_order *order, pe_order_block *b, uint32_t warp);
+/* The same for threads of the CTA alone. */
+void pe_order_fence_cta(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_warp_sync(pe_order *order, pe_order_block *b, uint32_t warp);
 void pe_order_barrier(pe_order *order, pe_order_block *b, uint32_t warp, uint32_t id, uint32_t how);
 /* A barrier to which these warps have come, and all of them go on. */
