@@ -73,7 +73,8 @@ fuzz: $(READY)
 # of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, HECBENCH one of HeCBench, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS,
 # DAT3M and FUZZX ones of vosen/ptx_tests, hernanponcedeleon/Dat3M and SemiAnalysisAI/FuzzX, LLVM_TESTS llvm/test/CodeGen/NVPTX of
 # llvm-project, which needs LLVM and ptxas.
-# INDIGO is a checkout of burtscher/IndigoSuite, which needs nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
+# INDIGO, SCOR and SANITIZER_SAMPLES are checkouts of burtscher/IndigoSuite, csl-iisc/ScoR and NVIDIA/compute-sanitizer-samples, which
+# need nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
@@ -91,6 +92,8 @@ test-clients: $(READY)
 	$(if $(DAT3M),$(BIN)/python -m tests.clients.dat3m $(DAT3M))
 	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.cub_checked)
 	$(if $(INDIGO),$(BIN)/python -m tests.clients.indigo $(INDIGO))
+	$(if $(SCOR),$(BIN)/python -m tests.clients.scor $(SCOR))
+	$(if $(SANITIZER_SAMPLES),$(BIN)/python -m tests.clients.sanitizer_samples $(SANITIZER_SAMPLES))
 	$(if $(FUZZX),$(BIN)/python -m tests.clients.fuzzx $(FUZZX))
 	$(if $(LLVM_TESTS),$(BIN)/python -m tests.clients.llvm_tests $(LLVM_TESTS))
 	$(if $(TINYGRAD),$(BIN)/python -m tests.clients.tinygrad_suite $(TINYGRAD))

@@ -196,6 +196,7 @@ class Lib:
     PE_MMA_SATURATE: Final[int]
     PE_MMA_SPARSE: Final[int]
     PE_MOST_STANDS: Final[int]
+    PE_NARROW: Final[int]
     PE_NO_POS: Final[int]
     PE_NO_TEXT: Final[int]
     PE_NULL: Final[int]

@@ -7,8 +7,7 @@
  * where something may be wrong (ptxemu/lower/core/stamps.py).  Nothing is locked, and nobody waits until others see the
  * stamps that he leaves: two accesses of a word at the very same time, by two workers, may go unseen.
  */
-#include "checker.h"
-#include "launch.h"
+#include "race_access.h"
 
 /* From where on compiled code finds the stamps of an address at its double. */
 static uint64_t table_of(const pe_shadow *shadow) { return (uint64_t)(uintptr_t)shadow->numbers - 2 * shadow->base; }
@@ -27,6 +26,7 @@ bool pe_race_init(pe_race *race, pe_arena *arena) {
   made &= pe_shadow_init(&race->writes, arena, PE_STAMP_BLANK);
   made &= pe_shadow_init(&race->reads, arena, PE_STAMP_BLANK);
   made &= pe_sites_init(&race->sites, PE_SITE_BITS);
+  made &= pe_race_scopes_init(race);
   if (made) show_tables(race, race->order.unknown, PE_MAX_WARPS);
   return made;
 }
@@ -36,6 +36,7 @@ void pe_race_end(pe_race *race) {
   pe_shadow_end(&race->writes);
   pe_shadow_end(&race->reads);
   pe_sites_end(&race->sites);
+  pe_race_scopes_end(race);
 }
 
 static void forget(pe_race *race, uint64_t address, uint64_t size) {
@@ -48,6 +49,7 @@ void pe_race_begun(pe_checker *checker, const pe_config *config) {
   if (!pe_order_begun(&race->order, config)) return;
   forget(race, pe_arena_base(checker->arena), pe_arena_extent(checker->arena));
   pe_sites_clear(&race->sites);
+  pe_race_scopes_clear(race);
 }
 
 /* CTAs of a launch that has ended do not change any more. */

@@ -77,7 +77,7 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   if (!pe_race_begin(&u, checker, w, event->pos, event->kind, event->order, event->space)) return;
   u.event = event;
   if (event->order & PE_ASYNC && !(event->order & PE_RELEASE)) return pe_copies_issue(&u, mask);
-  if (u.harmless.strong) pe_copies_meet(&u, mask);
+  if (u.harmless.strong) pe_race_note_scope(&u), pe_copies_meet(&u, mask);
   if (u.harmless.strong && u.writes) u.release = pe_order_release(&checker->race.order, u.b, w->warpid);
   if (u.harmless.strong)
     mask = !u.writes && pe_in_step(mask, event->address, 0) ? mask & -mask : mask;

@@ -103,6 +103,17 @@ bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, u
 /* A word is released by a strong write behind a fence: the access has a `release`. */
 void pe_race_release(const pe_race_use *u, uint64_t word);
 
+/* ---- race_scopes.c ---- */
+
+bool pe_race_scopes_init(pe_race *race);
+void pe_race_scopes_end(pe_race *race);
+/* The numbers of sites begin anew. */
+void pe_race_scopes_clear(pe_race *race);
+/* A strong access: keep whether it is that among threads of its CTA alone. Another program may have had its site. */
+void pe_race_note_scope(const pe_race_use *u);
+/* Whether a strong access is of another CTA, and one of both is strong among threads of its CTA alone. */
+bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before);
+
 /* ---- race_report.c ---- */
 
 /* Whether a write leaves what is there, or what a lane of the same instruction writes there. */

@@ -167,6 +167,7 @@ uint32_t pe_race_look_at_words(pe_race_use *u, uint32_t mask) {
   words all;
   if (u->shared != shared) pe_race_place(u, shared);
   if (!mask || e->size % 4 || e->size > MOST_BYTES) return mask;
+  if (u->harmless.strong && !shared && u->checker->race.scoped) return mask;
   if (!(shared ? are_shared_words(u, mask, &all) : are_global_words(u, mask, &all))) return mask;
   for (uint64_t word = 0; word < e->size / 4; word++) rest |= look(u, mask, &all, word);
   if (u->harmless.strong) put_in_order(u, mask, rest, &all, plus);
@@ -180,6 +181,7 @@ static void consider(const pe_race_use *u, uint32_t lane, uint64_t address, uint
                      bool is_read) {
   bool pending = pe_stamp_is_pending(before);
   bool harmless = pending ? before & u->harmless.strong : pe_is_harmless(&u->harmless, before, now);
+  if (harmless && !pending && u->checker->race.scoped) harmless = !pe_race_is_beyond_scope(u, before);
   if (harmless || !(before & now & PE_STAMP_BYTES)) return;
   if (!pending && pe_order_is_before(&u->checker->race.order, u->b, u->w->warpid, lane, before, word)) return;
   pe_race_tell(u, lane, address, before, is_read, !is_read && pe_race_is_equal_write(u, lane, address, before));

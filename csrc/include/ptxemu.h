@@ -184,6 +184,7 @@ typedef struct pe_atom_site {
   uint16_t space;  /* PE_GENERIC PE_GLOBAL PE_SHARED */
   uint16_t count;  /* vector elements, 1 2 4 8 */
   uint32_t system; /* of .sys scope: the program around the launch may take part */
+  uint32_t narrow; /* of .cta scope */
 } pe_atom_site;
 
 /* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).

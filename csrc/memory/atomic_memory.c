@@ -53,6 +53,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   uint64_t host[PE_WARP_LANES];
   pe_atom_lanes lanes = lanes_of(w, site, 0, host, a, b, old);
   pe_access access = access_of(site->pos, site->space, size, site->count);
+  if (site->narrow) access.kind |= PE_NARROW;
   uint32_t live = pe_tell(w, &access, mask, addr, size);
   if (live != mask && old) memset(old, 0, (size_t)PE_WARP_LANES * size);
   if (!(mask = live)) return;
@@ -113,7 +114,7 @@ static bool locate_together(const pe_warp *w, const pe_red_site *site, const pe_
 }
 
 void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *addr, const void *a) {
-  pe_atom_site atom = {site->pos, site->op, site->type, PE_GENERIC, 1, false};
+  pe_atom_site atom = {.pos = site->pos, .op = site->op, .type = site->type, .space = PE_GENERIC, .count = 1};
   uint32_t size = pe_atom_bytes(site->type), live = 0, kind = PE_OK;
   int32_t failed = -1;
   pe_allocation region = {0};

@@ -32,8 +32,8 @@ def atomic(t: Translator, op: Op) -> Step:
     count, size = len(operands[0]), kind.bytes
     address, writers = t.address(op["a"]), t.writers(op)
     space = code_of_space(t.space(op))
-    system = int(op.mods.get("scope") == "sys")
-    constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count, system=system)
+    scopes = {name: int(op.mods.get("scope") == scope) for name, scope in (("system", "sys"), ("narrow", "cta"))}
+    constants = site("atom", op, op=operation(op, kind), type=type_code(kind.name), space=space, count=count, **scopes)
     wanted = any(write is not None for write in writers)
 
     def step(warp: Any, group: list[Lane]) -> None:

@@ -41,6 +41,13 @@ shl.b32 %r6, %r6, 2; setp.eq.u32 %p1, %r5, 0; @%p1 bra GIVE;
 WAIT: atom.shared.or.b32 %r7, [%r6], 0; setp.eq.u32 %p2, %r7, 0; @%p2 bra WAIT;
 membar.cta; ld.shared.u32 %r8, [%r6+128]; bra DONE;
 GIVE: st.shared.u32 [%r6+128], %r1; {fence}; atom.shared.exch.b32 %r7, [%r6], 1; DONE: mov.u32 %r9, 0"""
+HANDED_ON = """and.b32 %r3, %r1, 31; setp.ne.u32 %p1, %r3, 0; @%p1 bra DONE; setp.gt.u32 %p2, %r2, 1; @%p2 bra DONE;
+setp.eq.u32 %p3, %r2, 1; @%p3 bra LAST; setp.eq.u32 %p4, %r1, 32; @%p4 bra SECOND;
+st.global.u32 [%rd3], 7; membar.cta; st.volatile.global.u32 [%rd1+4], 1; bra DONE;
+SECOND: ld.volatile.global.u32 %r4, [%rd1+4]; setp.eq.u32 %p5, %r4, 0; @%p5 bra SECOND;
+membar.gl; st.volatile.global.u32 [%rd1+8], 1; bra DONE;
+LAST: ld.volatile.global.u32 %r4, [%rd1+8]; setp.eq.u32 %p5, %r4, 0; @%p5 bra LAST;
+membar.gl; ld.global.u32 %r5, [%rd3]; DONE: mov.u32 %r6, 0"""
 RACES = {
     SIGNAL.format(fence=NONE): ("shared memory", "read", "write"),
     f"{OWN} {NEXT}": ("shared memory", "read", "write"),
@@ -58,6 +65,15 @@ RACES = {
         ("", "read", "write"),
     LAST.format(fence=NONE): ("`y`", "read", "write"),
     LOCK.format(fence=NONE): ("`y`[0x0]", "", ""),
+    LOCK.format(fence="membar.cta"): ("`y`[0x0]", "", ""),
+    PUBLISH.format(fence="membar.cta", store="st.volatile.global.u32", load="ld.volatile.global.u32", after="membar.gl"):
+        ("`y`[0x0]", "read", "write"),
+    PUBLISH.format(fence=NONE, store="st.release.cta.global.u32", load="ld.acquire.gpu.global.u32", after=NONE): ("`", "", ""),
+    "atom.global.cta.add.u32 %r3, [%rd1], 1": ("`x`[0x0]", "atomic update", "atomic update"),
+    "setp.eq.u32 %p1, %r2, 0; @%p1 atom.global.cta.add.u32 %r3, [%rd1], 1; @!%p1 atom.global.add.u32 %r3, [%rd1], 1":
+        ("`x`[0x0]", "atomic update", "atomic update"),
+    "setp.eq.u32 %p1, %r2, 0; @%p1 st.relaxed.cta.global.u32 [%rd1], 1; @!%p1 ld.volatile.global.u32 %r3, [%rd1]":
+        ("`x`[0x0]", "", ""),
     f"{OWN} {REVERSED} ld.shared.u32 %r4, [%r5]": ("shared memory", "read", "write"),
     "shl.b32 %r3, %r1, 3; st.shared.v2.u32 [%r3], {%r1, %r2}; xor.b32 %r3, %r3, 256; ld.shared.u64 %rd4, [%r3]":
         ("shared memory at", "8-byte", "write"),
@@ -90,6 +106,8 @@ ORDERED = [
     LOCK.format(fence="membar.gl"),
     SIGNAL.format(fence="membar.cta"),
     "shl.b32 %r3, %r1, 3; setp.lt.u32 %p1, %r1, 23; @%p1 st.shared.u64 [%r3], %rd2; bar.sync 0; @%p1 st.shared.u32 [%r3], %r1",
+    f"{BLOCKS} atom.global.cta.add.u32 %r3, [%rd4], 1; red.global.cta.add.u32 [%rd4], 1",
+    HANDED_ON,
     f"{OWN} bar.sync 0; shr.u32 %r4, %r1, 2; shl.b32 %r4, %r4, 2; {'atom.shared.add.u32 %r5, [%r4], 1; ' * 3} bar.sync 0; {NEXT}",
     f"{OWN} {REVERSED} bar.sync 0; {TWICE * 20}",
     f"{GENERIC} st.u32 [%rd4], %r1; bar.sync 0; ld.u32 %r4, [%rd4]; ld.u32 %r4, [%rd5]",

@@ -137,8 +137,10 @@ def _stamping(ctx: Context, found: Access) -> stamps.Stamping | None:
 
 
 def _told_kind(found: Access) -> int:
-    """PE_READ ..., and whether it is strong."""
-    return found.kind | (int(lib.PE_STRONG) if found.strong else 0)
+    """PE_READ ..., and whether it is strong, and for whom."""
+    if not found.strong:
+        return found.kind
+    return found.kind | int(lib.PE_STRONG | lib.PE_NARROW if found.op.mods.get("scope") == "cta" else lib.PE_STRONG)
 
 
 def _told_each(ctx: Context, found: Access, values: str) -> str:

@@ -1,0 +1,34 @@
+/* race_scopes.c: the checker `race` (race.c): strong accesses of scope .cta, which others of other CTAs race with, strong or not. */
+#include <stdlib.h>
+#include <string.h>
+#include "race_access.h"
+
+enum { SITES = 1u << PE_SITE_BITS };
+
+bool pe_race_scopes_init(pe_race *race) {
+  race->narrow = calloc(SITES, sizeof *race->narrow);
+  return race->narrow != NULL;
+}
+
+void pe_race_scopes_end(pe_race *race) { free(race->narrow); }
+
+void pe_race_scopes_clear(pe_race *race) { memset(race->narrow, 0, SITES * sizeof *race->narrow); }
+
+void pe_race_note_scope(const pe_race_use *u) {
+  pe_race *race = &u->checker->race;
+  bool is_narrow = u->event->order & PE_NARROW;
+  uint8_t *narrow = &race->narrow[pe_stamp_site(u->stamp)];
+  if (!is_narrow && !race->scoped) return;
+  if (is_narrow) race->scoped = true;
+  if (__atomic_load_n(narrow, __ATOMIC_RELAXED) != is_narrow) __atomic_store_n(narrow, is_narrow, __ATOMIC_RELAXED);
+}
+
+bool pe_race_is_beyond_scope(const pe_race_use *u, pe_stamp before) {
+  const pe_harmless *h = &u->harmless;
+  const uint8_t *narrow = u->checker->race.narrow;
+  uint32_t clock;
+  if (u->shared || !(before & h->strong) || before < h->floor || before - h->first < h->span) return false;
+  bool any = __atomic_load_n(&narrow[pe_stamp_site(before)], __ATOMIC_RELAXED) ||
+             __atomic_load_n(&narrow[pe_stamp_site(u->stamp)], __ATOMIC_RELAXED);
+  return any && !pe_order_is_own(u->b, before, &clock);
+}
