@@ -68,7 +68,7 @@ def test_clean(device: ptxemu.Device, body: str) -> None:
 
 def test_in_code_that_is_made_fast_and_where_lanes_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threaded code, and that of lanes that progress independently."""
-    lock = "L: atom.global.cas.b32 %r3, [%rd1+128], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra L; st.global.u32 [%rd1+128], 0;"
+    lock = "L: atom.global.cas.b32 %r3, [%rd3], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra L; atom.global.exch.b32 %r3, [%rd3], 0;"
     body = f"{OWN} {SOME} @%p1 mov.u32 %r9, 1; bar.sync 0; st.global.u32 [%rd4], %r9;"
     monkeypatch.setenv("PTXEMU_CACHE", "off")
     for greatest in (compile.FIRST_LAUNCH, -1.0):
@@ -76,7 +76,7 @@ def test_in_code_that_is_made_fast_and_where_lanes_wait(monkeypatch: pytest.Monk
         for whole in (body, body + lock):
             with ptxemu.Device(memory="16 MiB", check="all") as device:
                 module = ptxemu.loads(text(whole), device=device, tier="fast")
-                module["k"][2, 64](np.zeros(64, "u4"), 0)
+                module["k"][1, 64](np.zeros(64, "u4"), np.zeros(1, "u4"))
                 assert device.checks is not None
                 found = [one for one in device.checks.findings if one.check == "init"]
-                assert [(one.message[:7], one.thread, one.count) for one in found] == [("a value", (7, 0, 0), 114)]
+                assert [(one.message[:7], one.thread, one.count) for one in found] == [("a value", (7, 0, 0), 57)]
