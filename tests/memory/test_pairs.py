@@ -104,3 +104,25 @@ def test_faults_name_the_access_and_the_thread(accesses: str, line: int) -> None
     with pytest.raises(ptxemu.Fault, match=r"thread \(31,0,0\)") as fault:
         ptxemu.loads(text, filename="test.ptx")["k"][1, 32](np.zeros(1, "u4"))
     assert f"test.ptx:{place}" in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("f32", "u32"), ("u32", "f32"), ("f64", "u64"), ("s64", "f64"), ("s16", "u16"), ("u8", "s8")]
+)
+def test_members_of_a_structure_have_types_of_their_own(first: str, second: str) -> None:
+    """A number and an index side by side, as reductions for the place of the greatest have them."""
+    size = int(first[1:]) // 8
+    registers = {"f32": "%f", "f64": "%d", "u64": "%rd1", "s64": "%rd1"}
+    a, b = (f"{registers.get(kind, '%r1')}{place}" for kind, place in ((first, 1), (second, 2)))
+    text = kernel(
+        f"""mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [in]; mov.u32 %r9, pairs;
+        mul.wide.u32 %rd3, %r1, {2 * size}; add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3; mad.lo.u32 %r2, %r1, {2 * size}, %r9;
+        ld.global.{first} {a}, [%rd2]; ld.global.{second} {b}, [%rd2+{size}];
+        st.shared.{first} [%r2], {a}; st.shared.{second} [%r2+{size}], {b}; bar.sync 0;
+        ld.shared.{first} {a}, [%r2]; ld.shared.{second} {b}, [%r2+{size}];
+        st.global.{first} [%rd1], {a}; st.global.{second} [%rd1+{size}], {b};""",
+        PARAMETERS,
+        f".shared .align 16 .b8 pairs[{64 * size}];\n",
+    )
+    given = np.random.default_rng(2).integers(0, 256, 64 * size, "u1") & 0x7B  # no NaNs
+    np.testing.assert_array_equal(launch(text, given), given)

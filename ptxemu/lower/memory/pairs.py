@@ -102,15 +102,17 @@ def load(ctx: Context, op: Op) -> bool:
         ctx.define(op, 0, ctx.pairs.loaded[op])
     elif op in ctx.pairs.second:
         second = ctx.pairs.second[op]
-        value, ctx.pairs.loaded[second] = _load_both(ctx, [access(ctx, op, "a"), access(ctx, second, "a")], _kind(op))
+        value, ctx.pairs.loaded[second] = _load_both(ctx, [op, second])
         ctx.define(op, 0, value)
     else:
         return False
     return True
 
 
-def _load_both(ctx: Context, found: Sequence[Access], kind: ScalarType) -> list[str]:
-    bits = f"i{kind.bits}"
+def _load_both(ctx: Context, ops: Sequence[Op]) -> list[str]:
+    found = [access(ctx, op, "a") for op in ops]
+    size = _kind(ops[0]).bytes
+    bits = f"i{8 * size}"
 
     def alone(item: Access) -> str:
         admit(ctx, item)
@@ -120,24 +122,26 @@ def _load_both(ctx: Context, found: Sequence[Access], kind: ScalarType) -> list[
         return [alone(item) for item in found]
 
     def together() -> list[str]:
-        return windows.load_both(ctx, found, bits, kind.bytes)
+        return windows.load_both(ctx, found, bits, size)
 
     ready = _ready(ctx, found)
     values = ctx.when(ready, together, lane_by_lane, [f"<{LANES} x {bits}>"] * 2, likely=True) if ready else together()
-    return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+    return [ctx.vector.cast("bitcast", bits, value, _kind(op).llvm) for op, value in zip(ops, values)]
 
 
 def store(ctx: Context, op: Op) -> bool:
     """Lower a store of a pair; False if it is in none."""
     if op in ctx.pairs.first:
         ops = [ctx.pairs.first[op], op]
-        _store_both(ctx, [access(ctx, item, "a") for item in ops], ops, _kind(op))
+        _store_both(ctx, ops)
     return op in ctx.pairs.first or op in ctx.pairs.second
 
 
-def _store_both(ctx: Context, found: Sequence[Access], ops: Sequence[Op], kind: ScalarType) -> None:
-    bits = f"i{kind.bits}"
-    values = [ctx.convert(ctx.vector_of(op["v"], kind), kind.llvm, bits, True) for op in ops]
+def _store_both(ctx: Context, ops: Sequence[Op]) -> None:
+    found = [access(ctx, op, "a") for op in ops]
+    size = _kind(ops[0]).bytes
+    bits = f"i{8 * size}"
+    values = [ctx.convert(ctx.vector_of(op["v"], _kind(op)), _kind(op).llvm, bits, True) for op in ops]
 
     def lane_by_lane() -> list[str]:
         for item, value in zip(found, values):
@@ -146,7 +150,7 @@ def _store_both(ctx: Context, found: Sequence[Access], ops: Sequence[Op], kind: 
         return []
 
     def together() -> list[str]:
-        windows.store(ctx, found, bits, kind.bytes, values)
+        windows.store(ctx, found, bits, size, values)
         return []
 
     if ready := _ready(ctx, found):
