@@ -23,13 +23,14 @@ GENERATED = Path("build/cuda")
 FOLDER = "ptxemu/cuda/lib"
 SUFFIXES = ("_ptsz", "_ptds")
 OWN = ("ptxemu_last_fault",)
-SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c", "cuda/embed.c", "cuda/preload.c"}
+SPECIAL = {"cuda/version_12.c", "cuda/version_13.c", "cuda/ocelot.c", "cuda/embed.c"}
 COMMON = sorted(set(glob("cuda/*.c")) - SPECIAL)
 DRIVER = sorted(glob("cuda/driver/*.c"))
-SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER]
+PRELOAD = sorted(glob("cuda/preload/*.c"))
+SOURCES = [*COMMON, *sorted(SPECIAL), *DRIVER, *PRELOAD]
 HEADERS = sorted([*glob("cuda/**/*.h", recursive=True), *glob("ptxemu/include/*.h")])
 NAMES = sorted(glob("cuda/names/*.txt"))
-FOLDERS = ("cuda", "cuda/driver", "ptxemu/include")
+FOLDERS = ("cuda", "cuda/driver", "cuda/preload", "ptxemu/include")
 RUNTIMES = ("12", "13")
 RUNTIME_NAMES, DRIVER_NAMES = Path("cuda/names/cudart.txt"), Path("cuda/names/cuda.txt")
 
@@ -198,17 +199,11 @@ def embed() -> dict[str, Any]:
 
 
 def preload() -> dict[str, Any]:
-    """It is in every process of ``ptxemu cuda``, and loads the others where they are needed."""
-    name = "ptxemu.cuda.lib.preload"
-    return {
-        "name": name,
-        "sources": ["cuda/preload.c"],
-        "depends": ["tools/cuda.py"],
-        "define_macros": MACROS,
-        "libraries": ["dl"],
-        "extra_compile_args": FLAGS,
-        "extra_link_args": [f"-Wl,-soname,{LIBRARIES[name]}", "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs"],
-    }
+    """It is in every process of ``ptxemu cuda``. The others come with it: it is initialised before a library could open them."""
+    runtimes = [f"-l:{LIBRARIES[f'ptxemu.cuda.lib.cudart{version}']}" for version in RUNTIMES]
+    script = write(GENERATED / "preload.map", "{ local: *; };\n")
+    needed = ["-Wl,--no-as-needed", *runtimes, "-Wl,-z,initfirst"]
+    return extension("ptxemu.cuda.lib.preload", PRELOAD, ["dl"], script, needed)
 
 
 def extensions() -> list[dict[str, Any]]:

@@ -1,4 +1,5 @@
 /* symbol.c: cuGetProcAddress: a function by its plain name, in the version that a version of CUDA has. */
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,16 +45,24 @@ PX_API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **out
   return px_report(error == CUDA_ERROR_NOT_FOUND ? cudaSuccess : error);
 }
 
-/* Tables of functions that are not documented, by which CUDA's own runtime library uses CUDA's own driver. */
+/* The file whose code is at an address. */
+static const char *file_of(const void *code) {
+  Dl_info info;
+  const char *path = dladdr(code, &info) && info.dli_fname ? info.dli_fname : "the program", *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Tables of functions that are not documented, by which CUDA's own runtime uses CUDA's own driver. NVRTC asks, too, and does without. */
 PX_API CUresult cuGetExportTable(const void **table, const void *id) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   CU_REQUIRE(table && id, CUDA_ERROR_INVALID_VALUE);
   *table = NULL;
-  if (!atomic_flag_test_and_set(&said))
-    fputs(
-        "ptxemu: the program has CUDA's runtime linked in, as nvcc does by default: run it with 'ptxemu cuda -- PROGRAM' "
-        "and do not "
-        "strip it, or link it with -cudart shared\n",
-        stderr);
+  const char *file = file_of(__builtin_return_address(0));
+  if (strncmp(file, "libnvrtc", 8) != 0 && !atomic_flag_test_and_set(&said))
+    fprintf(stderr,
+            "ptxemu: %s has CUDA's runtime linked in, as nvcc does by default: run the program with 'ptxemu cuda -- "
+            "PROGRAM' and "
+            "do not strip that file, or link it with -cudart shared\n",
+            file);
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -1,0 +1,160 @@
+#include "replace.h"
+
+#include "jump.h"
+#include "table.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A program or library: its file, and where it lies in memory. */
+typedef struct object {
+  px_file file;
+  uintptr_t base;
+  const Elf64_Phdr *segments;
+  unsigned count;
+} object;
+
+/* ---- where an object lies ---- */
+
+/* The segment of a kind that a range lies in, or NULL. */
+static const Elf64_Phdr *segment_of(const object *one, uint64_t address, uint64_t size, unsigned flag) {
+  for (unsigned i = 0; i < one->count; i++) {
+    const Elf64_Phdr *segment = &one->segments[i];
+    if (segment->p_type == PT_LOAD && segment->p_flags & flag && address >= segment->p_vaddr && size <= segment->p_memsz &&
+        address - segment->p_vaddr <= segment->p_memsz - size)
+      return segment;
+  }
+  return NULL;
+}
+
+/* Whether the file is the one that was loaded, and not another that has its name by now. */
+static bool is_loaded(const object *one, const Elf64_Ehdr *head) {
+  for (unsigned i = 0; i < one->count; i++) {
+    const Elf64_Phdr *segment = &one->segments[i];
+    bool has_head =
+        segment->p_type == PT_LOAD && segment->p_flags & PF_R && !segment->p_offset && segment->p_filesz >= sizeof *head;
+    if (has_head) return !memcmp((const void *)(one->base + segment->p_vaddr), head, sizeof *head);
+  }
+  return false;
+}
+
+static bool open_object(const struct link_map *map, object *out) {
+  *out = (object){.file = px_file_open(*map->l_name ? map->l_name : "/proc/self/exe"), .base = map->l_addr};
+  const Elf64_Ehdr *head = px_file_head(&out->file);
+  out->segments = px_file_segments(&out->file);
+  if (out->segments) out->count = head->e_phnum;
+  return out->segments && is_loaded(out, head);
+}
+
+static bool protect(const object *one, int protection) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  for (unsigned i = 0; i < one->count; i++) {
+    const Elf64_Phdr *segment = &one->segments[i];
+    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
+    uintptr_t start = (one->base + segment->p_vaddr) / page * page, end = one->base + segment->p_vaddr + segment->p_memsz;
+    if (mprotect((void *)start, end - start, protection)) return false;
+  }
+  return true;
+}
+
+static void redirect(const object *one, const Elf64_Sym *function, const void *target) {
+  bool fits = function->st_size >= PX_JUMP_BYTES || function->st_value % PX_FUNCTION_ALIGNMENT == 0;
+  if (fits && segment_of(one, function->st_value, PX_JUMP_BYTES, PF_X))
+    px_write_jump((void *)(one->base + function->st_value), target);
+}
+
+/* ---- the runtime ---- */
+
+#define RUNTIME_12 "libcudart.so.12"
+#define RUNTIME_13 "libcudart.so.13"
+
+/* The loader's entry of a library that came with this one, or NULL. To open it would initialise the C library too early. */
+static const struct link_map *loaded(const char *name) {
+  const struct link_map *one = _r_debug.r_map;
+  for (; one; one = one->l_next) {
+    const char *slash = strrchr(one->l_name, '/');
+    if (slash && !strcmp(slash + 1, name)) break;
+  }
+  return one;
+}
+
+static const Elf64_Sym *find(const px_table *table, const char *wanted) {
+  for (size_t i = 0; i < table->count; i++) {
+    const char *name = px_table_function(table, i);
+    if (name && !strcmp(name, wanted)) return &table->all[i];
+  }
+  return NULL;
+}
+
+/* Whether a runtime is linked into an object, and is not ptxemu's: the core (tools/cuda.py: CORE_PREFIX), or jumps into it. */
+static bool has_runtime(const struct link_map *map, const object *one, px_table *out) {
+  return map != loaded(RUNTIME_12) && map != loaded(RUNTIME_13) && px_file_table(&one->file, SHT_SYMTAB, out) &&
+         find(out, "__cudaRegisterFatBinary") && !find(out, "ptxemu_core___cudaRegisterFatBinary");
+}
+
+/* What takes the place of a runtime. CUDA 13 has one way to ask for properties. */
+static const char *name_for(const px_table *table) {
+  return find(table, "cudaGetDeviceProperties_v2") ? RUNTIME_12 : RUNTIME_13;
+}
+
+static void redirect_all(const object *one, const px_table *table, const object *ours, const px_table *exported) {
+  for (size_t i = 0; i < table->count; i++) {
+    const char *name = px_table_function(table, i);
+    if (!name || (strncmp(name, "cuda", 4) != 0 && strncmp(name, "__cuda", 6) != 0)) continue;
+    const Elf64_Sym *target = find(exported, name);
+    if (target) redirect(one, &table->all[i], (const void *)(ours->base + target->st_value));
+  }
+}
+
+/* Have libcudart.so do what the runtime in an object would; what is wrong, or NULL. */
+static const char *replace_runtime(const object *one, const px_table *table) {
+  if (find(table, "cudaBindTexture")) return "it is of CUDA 11 or older"; /* no later one has it */
+  const struct link_map *map = loaded(name_for(table));
+  object ours = {.base = 0};
+  px_table exported;
+  const char *problem = NULL;
+  if (!map || !open_object(map, &ours) || !px_file_table(&ours.file, SHT_DYNSYM, &exported))
+    problem = "ptxemu's own is not there";
+  else if (!protect(one, PROT_READ | PROT_WRITE))
+    problem = "its code cannot be changed";
+  else
+    redirect_all(one, table, &ours, &exported);
+  px_file_close(&ours.file);
+  return problem ? problem : protect(one, PROT_READ | PROT_EXEC) ? NULL : "its code cannot be made executable again";
+}
+
+/* ---- NVRTC ---- */
+
+/* What was compiled for a GPU has its PTX, too, and that is what the driver can load. */
+static const char *const texts[][2] = {{"nvrtcGetCUBIN", "nvrtcGetPTX"}, {"nvrtcGetCUBINSize", "nvrtcGetPTXSize"}};
+
+static const char *replace_compiler(const object *one, const px_table *table) {
+  if (!protect(one, PROT_READ | PROT_WRITE)) return "its code cannot be changed";
+  for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const Elf64_Sym *code = find(table, texts[i][0]), *text = find(table, texts[i][1]);
+    if (code && text) redirect(one, code, (const void *)(one->base + text->st_value));
+  }
+  return protect(one, PROT_READ | PROT_EXEC) ? NULL : "its code cannot be made executable again";
+}
+
+static void tell(const struct link_map *map, const char *what, const char *problem, const char *advice) {
+  const char *where = *map->l_name ? map->l_name : "the program";
+  dprintf(STDERR_FILENO, "ptxemu: %s in %s cannot be replaced: %s%s\n", what, where, problem, advice);
+}
+
+void px_replace_in(const struct link_map *map) {
+  object one;
+  px_table table;
+  const char *problem = NULL;
+  if (open_object(map, &one)) {
+    if (has_runtime(map, &one, &table) && (problem = replace_runtime(&one, &table)))
+      tell(map, "the CUDA runtime", problem, "; link with -cudart shared");
+    if (px_file_table(&one.file, SHT_DYNSYM, &table) && find(&table, "nvrtcGetCUBIN") &&
+        (problem = replace_compiler(&one, &table)))
+      tell(map, "NVRTC", problem, "");
+  }
+  px_file_close(&one.file);
+}
