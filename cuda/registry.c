@@ -225,6 +225,10 @@ PX_API char __cudaInitModule(void **handle) {
 
 cudaError_t px_kernel_of(const void *function, px_kernel **out) {
   px_function *found = find(function);
+  if (!found && px_is_kernel(function)) { /* of a library */
+    *out = (px_kernel *)(uintptr_t)function;
+    return cudaSuccess;
+  }
   if (!found || found->variable) return cudaErrorInvalidDeviceFunction;
   px_kernel *kernel =
       __atomic_load_n(&found->kernel, __ATOMIC_ACQUIRE); /* several threads may look for it, and find the same */

@@ -16,7 +16,7 @@ typedef struct px_function {
   px_kernel *kernel; /* once it is known */
 } px_function;
 
-/* The kernel that the host knows by an address, or by the cudaKernel_t that __cudaGetKernel gave. */
+/* The kernel that the host knows by an address, which is also the cudaKernel_t that __cudaGetKernel gives; or that of a library. */
 cudaError_t px_kernel_of(const void *function, px_kernel **out);
 
 /* The address and the size of the variable that the host knows by an address. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "driver.h"
 #include "px_launch.h"
+#include "registry.h"
 
 /* ---- launches ---- */
 
@@ -91,6 +92,13 @@ PX_API CUresult cuFuncSetAttribute(CUfunction kernel, int attribute, int value) 
 PX_API CUresult cuKernelSetAttribute(int attribute, int value, CUkernel kernel, CUdevice device) {
   CUresult error = cu_device(device);
   return error ? error : cuFuncSetAttribute(kernel, attribute, value);
+}
+
+PX_API cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, int attribute, int value, int device) {
+  px_kernel *found;
+  PX_ENTER();
+  cudaError_t error = px_kernel_of(kernel, &found);
+  return error ? px_report(error) : px_report((cudaError_t)cuKernelSetAttribute(attribute, value, found, device));
 }
 
 /* A preference that changes nothing: there is one kind of memory. */

@@ -246,3 +246,49 @@ PX_API CUresult cuFuncGetModule(CUmodule *out, CUfunction kernel) {
   return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 CU_SAME(cuKernelGetLibrary, cuFuncGetModule);
+
+/* ---- libraries in the runtime's API, whose options and errors have the driver's numbers ---- */
+
+static cudaError_t report(CUresult result) { return px_report((cudaError_t)result); }
+
+PX_API cudaError_t cudaLibraryLoadData(CUlibrary *out, const void *image, const int *options, void **values, unsigned count,
+                                       const int *more, void **more_values, unsigned more_count) {
+  PX_ENTER();
+  return report(cuLibraryLoadData(out, image, options, values, count, more, more_values, more_count));
+}
+
+PX_API cudaError_t cudaLibraryLoadFromFile(CUlibrary *out, const char *path, const int *options, void **values,
+                                           unsigned count, const int *more, void **more_values, unsigned more_count) {
+  PX_ENTER();
+  return report(cuLibraryLoadFromFile(out, path, options, values, count, more, more_values, more_count));
+}
+
+PX_API cudaError_t cudaLibraryUnload(CUlibrary library) {
+  PX_ENTER();
+  return report(cuLibraryUnload(library));
+}
+
+PX_API cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, CUlibrary library, const char *name) {
+  PX_ENTER();
+  return report(cuLibraryGetKernel((CUkernel *)out, library, name));
+}
+
+PX_API cudaError_t cudaLibraryGetGlobal(void **address, size_t *size, CUlibrary library, const char *name) {
+  PX_ENTER();
+  return report(cuLibraryGetGlobal((CUdeviceptr *)address, size, library, name));
+}
+
+PX_API cudaError_t cudaLibraryGetManaged(void **address, size_t *size, CUlibrary library, const char *name) {
+  PX_ENTER();
+  return report(cuLibraryGetManaged((CUdeviceptr *)address, size, library, name));
+}
+
+PX_API cudaError_t cudaLibraryGetKernelCount(unsigned *count, CUlibrary library) {
+  PX_ENTER();
+  return report(cuLibraryGetKernelCount(count, library));
+}
+
+PX_API cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *out, unsigned count, CUlibrary library) {
+  PX_ENTER();
+  return report(cuLibraryEnumerateKernels((CUkernel *)out, count, library));
+}
