@@ -12,7 +12,7 @@
 
 enum {
   OLDEST_ARCH = 75,
-  NEWEST_ARCH = 90,
+  NEWEST_ARCH = 121,
   DEFAULT_ARCH = 80,
   DEFAULT_STACK = 16 << 10,
   HOST_STACK_RATIO = 8,
@@ -55,7 +55,7 @@ unsigned px_arch_of(const char *like) {
   return px_is_arch(arch) ? (unsigned)arch : 0;
 }
 
-/* PTXEMU_ARCH: 75 to 90; or the architecture that PTXEMU_LIKE names, such as sm_89. */
+/* PTXEMU_ARCH: 75 to 121; or the architecture that PTXEMU_LIKE names, such as sm_89. */
 static unsigned arch_of_environment(void) {
   const char *given = getenv("PTXEMU_ARCH");
   long arch = given ? strtol(given, NULL, 10) : px_arch_of(px_like());

@@ -95,7 +95,7 @@ ptxemu_status ptxemu_open(const ptxemu_options *given) {
   problem[0] = 0;
   if (!given || !is_size(given->size)) return fail(PTXEMU_INVALID, "size is not that of ptxemu_options");
   memcpy(&options, given, given->size);
-  if (options.arch && !px_is_arch(options.arch)) return fail(PTXEMU_INVALID, "arch must be 75 to 90, not %u", options.arch);
+  if (options.arch && !px_is_arch(options.arch)) return fail(PTXEMU_INVALID, "arch must be 75 to 121, not %u", options.arch);
   if (options.like && !px_is_like(options.like))
     return fail(PTXEMU_INVALID, "like must be an architecture such as sm_89 or exact, not %.20s", options.like);
   return start(&options);

@@ -37,7 +37,7 @@ typedef enum ptxemu_status {
 typedef struct ptxemu_options {
   size_t size;      /* of this structure */
   uint64_t memory;  /* bytes that the device has; 0: half of the machine's memory */
-  unsigned arch;    /* compute capability, 75 to 90; 0: 80 */
+  unsigned arch;    /* compute capability, 75 to 121; 0: 80 */
   unsigned workers; /* most threads of a launch; 0: one for each CPU */
   int host_memory; /* not 0: kernels may touch all memory of the process. A wild pointer is a fault only if nothing is there */
   int cuda_guard; /* not 0: the 64 KiB around each allocation can be touched, as on a GPU; else running past its end is a fault */

@@ -101,7 +101,7 @@ def test_options(tmp_path):
     *lines, first, second, third = said(compiled(TESTS / "cuda" / "programs" / "embed_options.c", tmp_path), KERNELS)
     assert lines == [
         f"{INVALID} size is not that of ptxemu_options",
-        f"{INVALID} arch must be 75 to 90, not 20",
+        f"{INVALID} arch must be 75 to 121, not 20",
         f"{OK}",
         f"{INVALID} the device has been started already",
         f"{OK}", f"{OK}", f"{FAULT}",
