@@ -8,13 +8,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from tests.clients.environment import packages_of, python_of, variables
+from tests.clients.environment import CLIENTS, packages_of, python_of, variables
 from tests.clients.numba_suite import numba_environment
 from tests.clients.pycuda_suite import pycuda_environment
 from tests.support.places import TESTS
 
 PROGRAMS = TESTS / "clients" / "programs"
 CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-nvrtc"]
+CUPY = ["numpy", "cupy-cuda13x==14.2.0", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt"]
 TRITON = ["numpy", "setuptools", "triton==3.9.0"]
 TORCH = [*TRITON, "torch==2.13.0"]
 MODULES = [TESTS / "cuda" / "data" / name for name in ("references.ptx", "kernels.ptx")]
@@ -27,14 +28,19 @@ def cuda_core() -> tuple[Path, dict[str, str]]:
     return python, variables(*(path.parent for path in (packages_of(python) / "nvidia").rglob("libnvrtc.so.1?")))
 
 
+def cupy() -> tuple[Path, dict[str, str]]:
+    return python_of("cupy", CUPY), variables(PTXEMU_ARCH="120", CUPY_CACHE_DIR=str(CLIENTS / "cupy-cache"))
+
+
 def triton(name: str, packages: list[str]) -> tuple[Path, dict[str, str]]:
     return python_of(name, packages), variables(PTXEMU_HOST_MEMORY="1", TRITON_DEFAULT_FP_FUSION="1")
 
 
-CLIENTS = {
+ENVIRONMENTS = {
     "numba": numba_environment,
     "pycuda": pycuda_environment,
     "cuda_core": cuda_core,
+    "cupy": cupy,
     "triton": partial(triton, "triton", TRITON),
     "triton_torch": partial(triton, "torch", TORCH),
     "torch_first": partial(triton, "torch", TORCH),
@@ -43,10 +49,10 @@ CLIENTS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*CLIENTS, []])
+    parser.add_argument("names", nargs="*", choices=[*ENVIRONMENTS, []])
     failed = 0
-    for name in parser.parse_args().names or CLIENTS:
-        python, environment = CLIENTS[name]()
+    for name in parser.parse_args().names or ENVIRONMENTS:
+        python, environment = ENVIRONMENTS[name]()
         command = [python, PROGRAMS / f"{name}_program.py", *MODULES]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
         right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
