@@ -116,7 +116,8 @@ def test_members_of_a_structure_have_types_of_their_own(first: str, second: str)
     a, b = (f"{registers.get(kind, '%r1')}{place}" for kind, place in ((first, 1), (second, 2)))
     text = kernel(
         f"""mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [in]; mov.u32 %r9, pairs;
-        mul.wide.u32 %rd3, %r1, {2 * size}; add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3; mad.lo.u32 %r2, %r1, {2 * size}, %r9;
+        mul.wide.u32 %rd3, %r1, {2 * size}; add.u64 %rd1, %rd1, %rd3; add.u64 %rd2, %rd2, %rd3;
+        mad.lo.u32 %r2, %r1, {2 * size}, %r9;
         ld.global.{first} {a}, [%rd2]; ld.global.{second} {b}, [%rd2+{size}];
         st.shared.{first} [%r2], {a}; st.shared.{second} [%r2+{size}], {b}; bar.sync 0;
         ld.shared.{first} {a}, [%r2]; ld.shared.{second} {b}, [%r2+{size}];
