@@ -244,6 +244,7 @@ class Lib:
     PE_SITE_BITS: Final[int]
     PE_SITE_FLAGS: Final[int]
     PE_SITE_MISSING_UVR: Final[int]
+    PE_SITE_SUMS: Final[int]
     PE_SITE_SURPLUS_UVR: Final[int]
     PE_SITE_UNSIGNED_X: Final[int]
     PE_SITE_UVR: Final[int]

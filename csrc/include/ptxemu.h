@@ -185,6 +185,7 @@ typedef struct pe_atom_site {
   uint16_t count;  /* vector elements, 1 2 4 8 */
   uint32_t system; /* of .sys scope: the program around the launch may take part */
   uint32_t narrow; /* of .cta scope */
+  uint32_t sums; /* all that the kernel does to device memory is to add integers: it does not matter when sums come there */
 } pe_atom_site;
 
 /* Lane i: addr[i]; operands a, b and result `old` hold count * element bytes a lane, lane-major ([lane][element]).
@@ -222,13 +223,15 @@ typedef struct pe_surface_site {
 } pe_surface_site;
 
 /* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:
- * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault). */
+ * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault); all that the kernel does
+ * to device memory is to add integers, so that it does not matter when sums come there. */
 enum {
   PE_SITE_UNSIGNED_X = 256,
   PE_SITE_UVR = 512,
   PE_SITE_SURPLUS_UVR = 1024,
   PE_SITE_MISSING_UVR = 2048,
-  PE_SITE_FLAGS = PE_SITE_UNSIGNED_X | PE_SITE_UVR | PE_SITE_SURPLUS_UVR | PE_SITE_MISSING_UVR
+  PE_SITE_SUMS = 4096,
+  PE_SITE_FLAGS = PE_SITE_UNSIGNED_X | PE_SITE_UVR | PE_SITE_SURPLUS_UVR | PE_SITE_MISSING_UVR | PE_SITE_SUMS
 };
 
 /* handle[i], x[i] y[i] z[i] layer[i] of lane i (arrays that the geometry lacks may be NULL).

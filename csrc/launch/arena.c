@@ -484,6 +484,13 @@ static int write_all(int file, uint64_t start, uint64_t length) {
 
 bool pe_arena_is_shared(const pe_arena *arena) { return arena->shared; }
 
+bool pe_arena_shares(pe_arena *arena) {
+  pe_lock();
+  bool shares = pe_arena_is_shared(arena);
+  pe_unlock();
+  return shares;
+}
+
 static void share(pe_arena *arena) {
   arena->shared = true;
   pe_flight_share(arena);

@@ -35,6 +35,9 @@ pe_heap *pe_arena_heap(pe_arena *arena);
 /* Whether other processes may have memory of it. With pe_lock held. */
 bool pe_arena_is_shared(const pe_arena *arena);
 
+/* The same without it. */
+bool pe_arena_shares(pe_arena *arena);
+
 /* Count host memory that a launch takes elsewhere against the capacity. False: there is not enough. Async-signal-safe. */
 bool pe_arena_charge(pe_arena *arena, uint64_t bytes);
 void pe_arena_discharge(pe_arena *arena, uint64_t bytes);

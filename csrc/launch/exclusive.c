@@ -42,14 +42,26 @@ void pe_flight_share(const pe_arena *arena) {
     if (launch->arena == arena && atomic_load(&launch->exclusive)) take_back(launch);
 }
 
-void pe_flight_begin(pe_launch *launch) {
-  bool alone = !pe_arena_is_shared(launch->arena);
+/* Whether no other launch or process has the arena; one that has it to itself does so no longer. */
+static bool alone(const pe_launch *launch) {
+  bool found = !pe_arena_is_shared(launch->arena);
   for (pe_launch *other = in_flight; other; other = other->next_in_flight) {
-    if (other->arena != launch->arena) continue;
-    alone = false;
+    if (other == launch || other->arena != launch->arena) continue;
+    found = false;
     if (atomic_load(&other->exclusive)) take_back(other);
   }
-  atomic_store(&launch->exclusive, alone && have_barrier && launch->workers == 1);
+  return found;
+}
+
+void pe_flight_last_worker(pe_launch *launch) {
+  pe_lock();
+  atomic_store(&launch->exclusive, alone(launch) && have_barrier);
+  pe_unlock();
+}
+
+void pe_flight_begin(pe_launch *launch) {
+  bool exclusive = alone(launch) && have_barrier && launch->workers == 1;
+  atomic_store(&launch->exclusive, exclusive);
   launch->next_in_flight = in_flight;
   in_flight = launch;
 }
@@ -77,14 +89,17 @@ pe_launch_span pe_flight_span(void) {
   return span;
 }
 
-int pe_exclusive_begin(pe_warp *w) {
-  pe_launch *launch = w->launch;
-  if (!atomic_load_explicit(&launch->exclusive, memory_order_relaxed)) return 0;
+bool pe_exclusive_enter(pe_launch *launch) {
+  if (!atomic_load_explicit(&launch->exclusive, memory_order_relaxed)) return false;
   atomic_store_explicit(&launch->updating, 1, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
-  if (atomic_load_explicit(&launch->exclusive, memory_order_relaxed)) return 1;
-  pe_exclusive_end(w);
-  return 0;
+  if (atomic_load_explicit(&launch->exclusive, memory_order_relaxed)) return true;
+  pe_exclusive_leave(launch);
+  return false;
 }
 
-void pe_exclusive_end(pe_warp *w) { atomic_store_explicit(&w->launch->updating, 0, memory_order_release); }
+void pe_exclusive_leave(pe_launch *launch) { atomic_store_explicit(&launch->updating, 0, memory_order_release); }
+
+int pe_exclusive_begin(pe_warp *w) { return pe_exclusive_enter(w->launch); }
+
+void pe_exclusive_end(pe_warp *w) { pe_exclusive_leave(w->launch); }

@@ -3,11 +3,19 @@
 #define PTXEMU_EXCLUSIVE_H
 #include "host.h"
 #include "ptxemu.h"
+#include "launch.h"
 
 /* Begin a section of unlocked updates: 1 if no other thread can reach device memory until pe_exclusive_end, which must
  * then follow (a fault in between ends it too).  0: use locked operations; no end. */
 int pe_exclusive_begin(pe_warp *w);
 void pe_exclusive_end(pe_warp *w);
+
+/* The same for the only thread that is left of a launch. */
+bool pe_exclusive_enter(pe_launch *launch);
+void pe_exclusive_leave(pe_launch *launch);
+
+/* One worker of a launch is left, which may have updates without locks. */
+void pe_flight_last_worker(pe_launch *launch);
 
 /* ---- with pe_lock held -------------------------------------------------------------------------------------------- */
 

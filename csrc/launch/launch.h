@@ -12,6 +12,7 @@ typedef struct pe_windows {
 } pe_windows;
 
 typedef struct pe_worker pe_worker;
+typedef struct pe_twin pe_twin;
 
 #define PE_WORKSPACE_BYTES 256 /* of the grid barrier of a cooperative launch */
 
@@ -36,9 +37,11 @@ struct pe_launch {
   pe_output output;
   pe_launch *next_in_flight;
   _Atomic uint64_t next_cta, completed, faults, grid_arrived, grid_phase;
-  pe_range *ranges;         /* of an observed launch: PE_RANGES for each worker */
-  _Atomic uint64_t charged; /* to the arena, for stacks */
-  _Atomic uint32_t begun;   /* workers that have taken their first CTA */
+  pe_range *ranges;             /* of an observed launch: PE_RANGES for each worker */
+  _Atomic uint64_t charged;     /* to the arena, for stacks */
+  _Atomic uint32_t begun;       /* workers that have taken their first CTA */
+  _Atomic(pe_twin *) twins;     /* of workers that are done */
+  _Atomic uint32_t handed_over; /* how many these are */
   _Atomic uint32_t stop, exclusive, updating, no_memory;
   _Atomic uint32_t stuck_workers; /* whose CTAs only wait for mbarriers */
   pe_record record;               /* of the first fault */

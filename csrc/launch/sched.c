@@ -19,6 +19,7 @@
 #include "launch.h"
 #include "runtime.h"
 #include "sync.h"
+#include "twin.h"
 #include "worker.h"
 
 #define MAX_RESIDENT 64   /* CTAs that one worker holds, unless the launch is cooperative */
@@ -281,7 +282,7 @@ static void run_waiting(pe_worker *worker) {
 
 /* ---- a worker's part of a launch ---- */
 
-void pe_worker_run(pe_worker *worker) {
+static void run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_default_floating_point();
   memset(worker->reaches, 0, sizeof worker->reaches);
@@ -300,4 +301,9 @@ void pe_worker_run(pe_worker *worker) {
   }
   worker->running = NULL;
   pe_cta_rest(worker->cta);
+}
+
+void pe_worker_run(pe_worker *worker) {
+  run(worker);
+  pe_twin_hand_over(worker);
 }

@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "launch.h"
 #include "place.h"
+#include "twin.h"
 
 /* What an atomic asks of memory: no window of one thread or of constants; vectors are for global memory. */
 static pe_access access_of(uint32_t pos, uint32_t space, uint32_t size, uint32_t count) {
@@ -29,7 +30,11 @@ static void run_in(pe_atom_lanes *lanes, uint32_t mask, bool shared, bool locked
 }
 
 /* Threads of the program around the launch may reach device memory at any time; they take part in atomics of .sys scope. */
-static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask, bool system) {
+static void run_global(pe_warp *w, pe_atom_lanes *lanes, uint32_t mask, bool system, bool sums) {
+  uint64_t own[PE_WARP_LANES];
+  uint32_t apart = sums ? pe_twin_lanes(w, pe_atom_bytes(lanes->type), mask, lanes->addr, own) : 0;
+  if (apart) pe_atom_run_apart(lanes, apart, own);
+  if (!(mask &= ~apart)) return;
   int exclusive = !system && pe_exclusive_begin(w);
   run_in(lanes, mask, false, !exclusive);
   if (exclusive) pe_exclusive_end(w);
@@ -60,7 +65,7 @@ void pe_atomic(pe_warp *w, const pe_atom_site *site, uint32_t mask, const uint64
   pe_verdict v = pe_locate_lanes(w, &access, mask, addr, size, host);
   lanes.one_address = v.one_address;
   if (v.shared) run_in(&lanes, v.shared, true, false); /* a CTA stays on one thread */
-  if (v.global) run_global(w, &lanes, v.global, site->system);
+  if (v.global) run_global(w, &lanes, v.global, site->system, site->sums);
   if (v.lane < 0) return;
   pe_record fault = {
     .kind = v.kind, .pos = site->pos, .lane = v.lane, .space = site->space, .address = addr[v.lane], .size = size};
@@ -125,7 +130,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
   if (!mask) return;
   pe_access access = access_of(site->pos, PE_GLOBAL, size, 1);
   if (locate_together(w, site, &access, mask, addr, &region, host, &lanes.one_address)) {
-    if ((mask = pe_tell(w, &access, mask, host, size))) run_global(w, &lanes, mask, false);
+    if ((mask = pe_tell(w, &access, mask, host, size))) run_global(w, &lanes, mask, false, false);
     return;
   }
   lanes.one_address = false;
@@ -137,7 +142,7 @@ void pe_red(pe_warp *w, const pe_red_site *site, uint32_t mask, const uint64_t *
     }
     live |= 1u << i;
   }
-  if ((live = pe_tell(w, &access, live, host, size))) run_global(w, &lanes, live, false);
+  if ((live = pe_tell(w, &access, live, host, size))) run_global(w, &lanes, live, false, false);
   if (failed < 0) return;
   pe_record fault = {.kind = kind,
                      .pos = site->pos,

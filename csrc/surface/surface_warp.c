@@ -10,6 +10,7 @@
 #include "launch.h"
 #include "place.h"
 #include "bisect.h"
+#include "twin.h"
 #include "surface_grid.h"
 
 /* One instruction. */
@@ -168,6 +169,12 @@ static void reduce_lanes(const job *j, const run *r) {
   if (j->old)
     PE_FOR_LANES(i, r->mask & ~r->live) memset(j->old + i * j->bytes, 0, j->bytes);
   lanes.addr = r->addr;
+  uint64_t own[PE_WARP_LANES];
+  uint32_t apart = j->site->flags & PE_SITE_SUMS ? pe_twin_lanes(j->w, j->bytes, r->live, r->addr, own) : 0;
+  if (apart) {
+    pe_atom_run_apart(&lanes, apart, own);
+    if (!(lanes.mask &= ~apart)) return;
+  }
   int exclusive = pe_exclusive_begin(j->w);
   lanes.locked = !exclusive;
   pe_atom_run(&lanes);

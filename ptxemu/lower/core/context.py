@@ -97,6 +97,7 @@ class Context:
         self.corrections = ""  # where the slots are: 64 bits each, which the runtime writes once a widening has wrapped
         self.trusted: set[Op] = set()  # accesses that a test of their whole segment has covered
         self.reaches: dict[Reg, Reach] = {}  # what is known of memory at addresses in code of one lane, by their registers
+        self.only_sums = False  # nobody can tell when what atomics add comes to memory (analysis/sums.py)
         self.pairs = Pairs()
         self.checking = False  # in the version of a segment that runs when that test has failed
         self.raw: set[Reg] = set()  # registers whose NaNs may not be canonical (analysis/nans.py)

@@ -9,6 +9,7 @@ from ptxemu.analysis.masks import representatives
 from ptxemu.analysis.nans import may_be_raw, raw_values, takes_raw
 from ptxemu.analysis.origins import Origin, origins
 from ptxemu.analysis.shape import Shape
+from ptxemu.analysis.sums import only_sums
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.graph import Block, Graph, Phi, given, reads, writes
@@ -62,6 +63,7 @@ class FunctionBuilder:
     def run(self, symbol: str) -> str:
         ctx = self.ctx
         ctx.raw = raw_values(self.graph)
+        ctx.only_sums = not ctx.layout.framed and not ctx.unit.observed and only_sums(self.graph)
         self._choose_storage()
         self._prepare()
         inside = {block for region in self.lane_loops.values() for block in region.blocks}

@@ -53,7 +53,7 @@ def atomic(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     site = ctx.site(
         op, "pe_atom_site", op=operation(op.mods["op"], kind), type=type_code(kind), space=found.space_code, count=count,
-        system=int(op.mods.get("scope") == "sys"), narrow=int(op.mods.get("scope") == "cta"),
+        system=int(op.mods.get("scope") == "sys"), narrow=int(op.mods.get("scope") == "cta"), sums=int(ctx.only_sums),
     )  # fmt: skip
     note_position(ctx, op, found.space)
     tell_release(ctx, found)

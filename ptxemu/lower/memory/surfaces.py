@@ -57,7 +57,8 @@ def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
     return ctx.site(
         op, "pe_surface_site", kind=kind, geom=getattr(lib, GEOMETRIES[op.mods["geom"]].constant),
         clamp=CLAMPS[op.mods.get("clamp", "trap")], element=data.bytes, count=count,
-        op=operation(op.mods["op"], data) if reduction else 0, type=type_code(data) if reduction else 0, flags=0, channel=0,
+        op=operation(op.mods["op"], data) if reduction else 0, type=type_code(data) if reduction else 0,
+        flags=lib.PE_SITE_SUMS if reduction and ctx.only_sums else 0, channel=0,
     )  # fmt: skip
 
 

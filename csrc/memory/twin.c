@@ -1,0 +1,128 @@
+/* twin.c: a worker's own copy of what it adds to. */
+#include "twin.h"
+#include <stdlib.h>
+#include "arena.h"
+#include "checked.h"
+#include "exclusive.h"
+#include "place.h"
+
+/* Words that are added without letting another launch begin. */
+enum { PART = 1 << 13 };
+/* A larger one is not in the cache: then its misses cost what locks do. */
+static const uint64_t MOST_BYTES = 1 << 18;
+/* With fewer threads, there is less to gain than it takes to make one. */
+static const uint64_t FEWEST_THREADS = 1 << 14;
+
+struct pe_twin {
+  uint64_t first, bytes; /* of the allocation, which is held */
+  uint8_t *copy;
+  uint32_t size; /* of its words */
+  pe_twin *next;
+};
+
+/* As if each thread added to a word of its own. */
+static bool worthwhile(const pe_launch *launch, uint64_t bytes, uint32_t size) {
+  uint64_t threads = pe_product(launch->ctas, launch->threads);
+  return bytes <= MOST_BYTES && threads >= FEWEST_THREADS && threads >= bytes / size;
+}
+
+/* Memory that other processes have must be seen to change; observers are told of addresses. */
+static bool allowed(const pe_launch *launch) {
+  return launch->workers > 1 && !launch->observer && !launch->config.host_memory && !launch->stepped;
+}
+
+static bool fill(pe_twin *twin, pe_launch *launch) {
+  if (!pe_launch_charge(launch, twin->bytes)) return false;
+  twin->copy = calloc(1, twin->bytes);
+  return twin->copy != NULL;
+}
+
+static pe_twin *make(pe_launch *launch, uint64_t address, uint32_t size) {
+  pe_allocation found;
+  if (!allowed(launch) || pe_arena_shares(launch->arena)) return NULL;
+  if (!pe_arena_find(launch->arena, address, &found) || !worthwhile(launch, found.size, size)) return NULL;
+  if (!pe_arena_hold(launch->arena, found.address, found.size)) return NULL;
+  pe_twin *twin = malloc(sizeof *twin);
+  if (twin) *twin = (pe_twin){.first = found.address, .bytes = found.size, .size = size};
+  if (twin && fill(twin, launch)) return twin;
+  free(twin);
+  pe_arena_unhold(launch->arena, found.address);
+  return NULL;
+}
+
+uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uint64_t address[PE_WARP_LANES],
+                       uint64_t own[PE_WARP_LANES]) {
+  pe_worker *self = pe_self;
+  if (!self || !mask) return 0;
+  if (!self->asked) self->twin = make(w->launch, address[__builtin_ctz(mask)], size);
+  self->asked = true;
+  const pe_twin *twin = self->twin;
+  if (!twin || twin->size != size) return 0;
+  uint64_t shift = (uint64_t)(uintptr_t)twin->copy - twin->first;
+  uint32_t inside = 0;
+  for (uint32_t i = 0; i < PE_WARP_LANES; i++) {
+    own[i] = address[i] + shift;
+    inside |= (uint32_t)pe_in_window(address[i], twin->first, twin->bytes & ~(uint64_t)(size - 1)) << i;
+  }
+  return inside & mask;
+}
+
+/* ---- the last worker ------------------------------------------------------------------------------------------------ */
+
+/* Words to which nothing has been added stay untouched: they may be anybody's. */
+#define DEFINE_ADD(T, NAME)                                                   \
+  static void add_##NAME(T *to, const T *from, uint64_t count, bool locked) { \
+    if (locked) {                                                             \
+      for (uint64_t i = 0; i < count; i++)                                    \
+        if (from[i]) __atomic_fetch_add(&to[i], from[i], __ATOMIC_RELAXED);   \
+    } else {                                                                  \
+      for (uint64_t i = 0; i < count; i++)                                    \
+        if (from[i]) to[i] += from[i];                                        \
+    }                                                                         \
+  }
+DEFINE_ADD(uint32_t, u32)
+DEFINE_ADD(uint64_t, u64)
+
+static void add_part(const pe_twin *twin, uint64_t start, uint64_t count, bool locked) {
+  void *to = (void *)(uintptr_t)(twin->first + start);
+  const void *from = twin->copy + start;
+  if (twin->size == sizeof(uint32_t))
+    add_u32(to, from, count, locked);
+  else
+    add_u64(to, from, count, locked);
+}
+
+static void add(pe_launch *launch, const pe_twin *twin) {
+  uint64_t words = twin->bytes / twin->size;
+  for (uint64_t done = 0; done < words; done += PART) {
+    uint64_t count = words - done < PART ? words - done : PART;
+    bool exclusive = pe_exclusive_enter(launch);
+    add_part(twin, done * twin->size, count, !exclusive);
+    if (exclusive) pe_exclusive_leave(launch);
+  }
+}
+
+static void add_all(pe_launch *launch) {
+  pe_flight_last_worker(launch);
+  for (pe_twin *twin = atomic_load(&launch->twins), *next; twin; twin = next) {
+    next = twin->next;
+    add(launch, twin);
+    free(twin->copy);
+    pe_arena_unhold(launch->arena, twin->first);
+    free(twin);
+  }
+}
+
+void pe_twin_hand_over(pe_worker *worker) {
+  pe_launch *launch = worker->launch;
+  pe_twin *twin = worker->twin;
+  worker->twin = NULL;
+  worker->asked = false;
+  if (twin) {
+    twin->next = atomic_load(&launch->twins);
+    while (!atomic_compare_exchange_weak(&launch->twins, &twin->next, twin)) {
+    }
+  }
+  bool last = atomic_fetch_add(&launch->handed_over, 1) + 1 == launch->workers;
+  if (last && atomic_load(&launch->twins)) add_all(launch);
+}

@@ -1,0 +1,19 @@
+/* twin.h: sums that the workers of a launch make each in memory of its own.
+ *
+ * Where all that a kernel does to device memory is to add to it, and it reads nothing of that, nobody can tell when the sums come there.  So
+ * a worker has a *twin* of the allocation that it adds to first, which begins as zeros and needs no locked instructions; the last
+ * worker adds all twins to the allocation.
+ */
+#ifndef PTXEMU_TWIN_H
+#define PTXEMU_TWIN_H
+#include "launch.h"
+#include "worker.h"
+
+/* Those lanes of `mask` that are to add words of `size` bytes in the worker's twin, at `own`, in place of `address`. */
+uint32_t pe_twin_lanes(const pe_warp *w, uint32_t size, uint32_t mask, const uint64_t address[PE_WARP_LANES],
+                       uint64_t own[PE_WARP_LANES]);
+
+/* A worker's part of a launch is over: its twin goes to the last worker. */
+void pe_twin_hand_over(pe_worker *worker);
+
+#endif

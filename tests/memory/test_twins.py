@@ -1,0 +1,143 @@
+"""Sums that each worker makes in memory of its own, where nothing in a kernel can tell when they come to device memory."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu.driver import compile
+from tests.support.kernel_tools import GLOBAL_INDEX, kernel
+
+CTAS, THREADS = 512, 128
+COUNT = CTAS * THREADS
+DATA = np.random.default_rng(7).integers(0, 1 << 32, COUNT, dtype=np.uint32)
+PARAMETERS = ".param .u64 data, .param .u64 out, .param .u64 other"
+LOAD = "ld.global.nc.u32 %r1, [%rd1];"
+SUM = "red.global.add.u32 [%rd4], %r2;"
+
+
+def text(update: str = SUM, load: str = LOAD, bins: int = 256) -> str:
+    """Adds one plus the thread's number modulo 8 to the word of ``out`` that its datum says, in rd4; rd3 is another array."""
+    return kernel(
+        GLOBAL_INDEX
+        + f"""
+  ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [out]; ld.param.u64 %rd3, [other];
+  mul.wide.u32 %rd5, %r0, 4; add.u64 %rd1, %rd1, %rd5;
+  {load}
+  and.b32 %r1, %r1, {bins - 1}; and.b32 %r2, %r0, 7; add.u32 %r2, %r2, 1; cvt.u64.u32 %rd6, %r2;
+  mul.wide.u32 %rd4, %r1, 4; add.u64 %rd4, %rd4, %rd2;
+  {update}""",
+        PARAMETERS,
+    )
+
+
+def expected(bins: int = 256, chosen: np.ndarray | None = None) -> np.ndarray:
+    weights = np.arange(COUNT) % 8 + 1
+    chosen = np.ones(COUNT, bool) if chosen is None else chosen
+    return np.bincount((DATA % bins)[chosen], weights[chosen], bins).astype(np.uint32)
+
+
+def run(program: str, out: np.ndarray, other: np.ndarray | None = None, workers: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    device = ptxemu.Device(workers=workers)
+    arrays = [device.to_device(array) for array in (DATA, out, np.zeros(8, np.uint32) if other is None else other)]
+    ptxemu.loads(program, filename="test.ptx", device=device)["k"][CTAS, THREADS](*arrays)
+    return arrays[1].copy_to_host(), arrays[2].copy_to_host()
+
+
+def proved(program: str) -> bool:
+    """Whether the code of the first atomic says that it does not matter when its sum comes to memory."""
+    text = str(compile.emit(compile.front(program), "k", compile.Options(cpu="x86-64-v4"), "llvm"))
+    found = next(line for line in text.splitlines() if "constant { i32, i16, i16, i16, i16, i32, i32, i32 }" in line)
+    return found.rstrip("} ").endswith("i32 1")
+
+
+@pytest.mark.parametrize(
+    ("program", "sums"),
+    [
+        (text(), True),
+        (text("atom.global.add.u32 %r9, [%rd4], %r2;"), True),  # nobody reads the old value
+        (text("red.global.add.u64 [%rd3], %rd6;"), True),
+        (text("@%p1 red.global.add.u32 [%rd4], %r2; bar.sync 0;"), True),
+        (text(load="ld.global.u32 %r1, [%rd1];"), False),  # of what may be the sums
+        (text(SUM + "ld.global.u32 %r9, [%rd4]; red.global.add.u32 [%rd3], %r9;"), False),
+        (text("atom.global.add.u32 %r9, [%rd4], %r2; red.global.add.u32 [%rd3], %r9;"), False),
+        (text(SUM + "st.global.u32 [%rd3], %r2;"), False),
+        (text(SUM + "membar.gl;"), False),  # another launch may see in which order sums come
+        (text("red.release.gpu.global.add.u32 [%rd4], %r2;"), False),
+        (text("red.relaxed.sys.global.add.u32 [%rd4], %r2;"), False),
+        (text("red.global.max.u32 [%rd4], %r2;"), False),
+        (text("mov.b32 %f1, %r2; red.global.add.f32 [%rd4], %f1;"), False),  # whose order is part of the result
+        (text(SUM + "red.global.xor.b32 [%rd3], %r2;"), False),
+    ],
+)
+def test_which_kernels_do_nothing_but_add(program: str, sums: bool) -> None:
+    assert proved(program) == sums
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("bins", [1, 256, 1 << 14])
+def test_a_histogram(workers: int, bins: int) -> None:
+    """On top of what is there already, also where all lanes add to one word."""
+    before = np.arange(bins, dtype=np.uint32) + 0xFFFFFF00
+    np.testing.assert_array_equal(run(text(bins=bins), before, workers=workers)[0], before + expected(bins))
+
+
+def test_some_lanes() -> None:
+    program = text("and.b32 %r3, %r0, 5; setp.eq.u32 %p1, %r3, 5; @%p1 " + SUM)
+    np.testing.assert_array_equal(run(program, np.zeros(256, np.uint32))[0], expected(chosen=np.arange(COUNT) & 5 == 5))
+
+
+def test_sums_in_two_arrays_and_of_two_widths() -> None:
+    program = text(SUM + "red.global.add.u64 [%rd3], %rd6; red.global.add.u32 [%rd3+16], %r2;")
+    out, other = run(program, np.zeros(256, np.uint32))
+    np.testing.assert_array_equal(out, expected())
+    total = int(expected().sum())
+    np.testing.assert_array_equal(other, [total, 0, 0, 0, total, 0, 0, 0])
+
+
+def test_words_of_64_bits_carry() -> None:
+    program = text("red.global.add.u64 [%rd3], %rd6;")
+    other = np.array([0xFFFFFFFF, 1], np.uint32)
+    total = (1 << 32) + 0xFFFFFFFF + int(expected().sum())
+    np.testing.assert_array_equal(run(program, np.zeros(256, np.uint32), other)[1], [total % 2**32, total >> 32])
+
+
+def test_a_fault_names_the_lane() -> None:
+    program = text("setp.eq.u32 %p1, %r0, 4711; @%p1 add.u64 %rd4, %rd4, 1; " + SUM)
+    with pytest.raises(ptxemu.Fault, match=rf"misaligned.*thread \({4711 % THREADS},0,0\)"):
+        run(program, np.zeros(256, np.uint32))
+
+
+def test_launches_at_the_same_time_lose_nothing() -> None:
+    device = ptxemu.Device(workers=2)
+    data, out, other = (device.to_device(array) for array in (DATA, np.zeros(256, np.uint32), np.zeros(8, np.uint32)))
+    launcher = ptxemu.loads(text(), device=device)["k"][CTAS, THREADS]
+    plain = ptxemu.loads(text(load="ld.global.u32 %r1, [%rd1];"), device=device)["k"][CTAS, THREADS]
+    launches, threads = 12, [(launcher, data, out, other), (launcher, data, out, other), (plain, data, out, other)]
+
+    def repeat(launch: object, *arguments: object) -> None:
+        for _ in range(launches):
+            launch(*arguments)  # type: ignore[operator]
+
+    running = [threading.Thread(target=repeat, args=given) for given in threads]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    np.testing.assert_array_equal(out.copy_to_host(), expected() * np.uint32(launches * len(threads)))
+
+
+@pytest.mark.parametrize("size", [64, 4096])
+def test_sums_in_texels(size: int) -> None:
+    """A small surface, of which workers have their own, and one that is too large for that."""
+    program = text("""shr.u32 %r3, %r1, 3; and.b32 %r4, %r1, 7; shl.b32 %r4, %r4, 2;
+    sured.b.add.2d.u32.zero [%rd2, {%r4, %r3}], %r2;""")
+    device = ptxemu.Device(workers=2)
+    surface = device.surface(np.zeros((32, size), np.uint32), format="R32_UINT", geometry="2d")
+    ptxemu.loads(program, device=device)["k"][CTAS, THREADS](device.to_device(DATA), surface, device.to_device(DATA[:8]))
+    found = surface.copy_to_host()
+    np.testing.assert_array_equal(found[:, :8].ravel(), expected())
+    assert not found[:, 8:].any()
