@@ -105,7 +105,6 @@ ORDERED = [
     LAST.format(fence="membar.gl"),
     LOCK.format(fence="membar.gl"),
     SIGNAL.format(fence="membar.cta"),
-    "shl.b32 %r3, %r1, 3; setp.lt.u32 %p1, %r1, 23; @%p1 st.shared.u64 [%r3], %rd2; bar.sync 0; @%p1 st.shared.u32 [%r3], %r1",
     f"{BLOCKS} atom.global.cta.add.u32 %r3, [%rd4], 1; red.global.cta.add.u32 [%rd4], 1",
     HANDED_ON,
     f"{OWN} bar.sync 0; shr.u32 %r4, %r1, 2; shl.b32 %r4, %r4, 2; {'atom.shared.add.u32 %r5, [%r4], 1; ' * 3} bar.sync 0; {NEXT}",
@@ -228,6 +227,15 @@ def test_words_of_some_lanes(device: ptxemu.Device, width: int, writers: int, re
     counts = {kind: sum(one.count for one in seen if one.message.startswith(f"4-byte {kind}")) for kind in pairs}
     assert counts == pairs
     assert found(device, program(f"{spread}{write} bar.sync 0; {read} bar.sync 0; {write}", SHARED), 0, 0, block=64) == []
+
+
+def test_parts_of_a_warp_with_elements_of_two_sizes() -> None:
+    """Stamps and elements are stored with masks, by the same functions of LLVM."""
+    x, out = np.arange(70.0), np.zeros(70)
+    with ptxemu.Device(memory="64 MiB", check="race") as device:
+        ptxemu.load("tests/data/corpus/dyn_shared.ptx", device=device)["rev"][1, 70](x, out, 50, shared=12 * 70)
+        assert device.checks is not None and device.checks.findings == []
+    np.testing.assert_array_equal(out, np.where(x < 50, x, 0)[::-1])
 
 
 @pytest.mark.parametrize("leaves", [0, 1])
