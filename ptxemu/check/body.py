@@ -33,7 +33,8 @@ ARGUMENTS = frozenset({"[&param]", "[&param+]"})  # kinds of addresses of variab
 SPECIAL = re.compile(r"%([\w.]+)")  # in the kind of an operand
 BARRIERS = 16  # per CTA
 WARP = 32
-FUSED_TARGET = 20  # the first one that has a fused mad.f32
+FUSED_TARGET, FUSED_VERSION = 20, (2, 0)  # the first ones that have a fused mad.f32
+ROUNDINGS = {"rn", "rz", "rm", "rp"}
 ROUNDED_VERSION = (3, 2)  # in which mad.f32 has to say how it rounds
 MOST_REGISTERS = (1 << 32) - 1
 
@@ -329,14 +330,14 @@ class BodyChecker:
         return forms
 
     def _default_rounding(self, ins: ast.Instruction) -> tuple[str, ...]:
-        """The modifiers of a mad of early compilers with the rounding that it has there (PTX ISA, "mad")."""
-        if ins.opcode != "mad":
+        """The modifiers of a mad of early compilers with the rounding that it has there. Later devices execute that of sm_1x,
+        which truncated the product, as fma.rn.ftz.f32 (PTX ISA, "mad").
+        """
+        if ins.opcode != "mad" or "f32" not in ins.modifiers or not ROUNDINGS.isdisjoint(ins.modifiers):
             return ()
-        if "f32" in ins.modifiers and self.shared.target < FUSED_TARGET:
-            where = self.diagnostics.source.where(ins.pos)
-            raise UnsupportedError(f"{where}: mad.f32 without rounding, whose product sm_1x truncates, is not supported")
-        early = "f32" in ins.modifiers and self.shared.version < ROUNDED_VERSION
-        return ("rn", *ins.modifiers) if early else ()
+        if self.shared.target < FUSED_TARGET:
+            return tuple(dict.fromkeys(("rn", "ftz", *ins.modifiers)))
+        return ("rn", *ins.modifiers) if self.shared.version < ROUNDED_VERSION else ()
 
     def _modifier_span(self, ins: ast.Instruction, index: int | None) -> tuple[int, int]:
         """Where modifier ``index`` stands in the source, with its dot."""
@@ -364,7 +365,7 @@ class BodyChecker:
             self._gated(ins, forms[0])
             source = self.diagnostics.source
             raise UnsupportedError(f"{source.where(ins.pos)}: {problem}") from None
-        plan.remarks = self._remarks(plan, key)
+        plan.remarks = self._remarks(plan, key, self._gates_of(ins))
         if self.shared.gates is not None:
             plan.limits = gated_limits(plan.row, plan.limits, self.shared.gates)
         self.shared.plans[key] = plan
@@ -379,15 +380,22 @@ class BodyChecker:
         if errors:
             raise Rejected
 
-    def _remarks(self, plan: Plan, kinds: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+    def _gates_of(self, ins: ast.Instruction) -> Gates | None:
+        """Those of the module; a mad whose rounding is not said is there on all targets."""
+        gates = self.shared.gates
+        if gates is None or not self._default_rounding(ins):
+            return gates
+        return max(gates[0], FUSED_VERSION), max(gates[1], FUSED_TARGET), gates[2]
+
+    def _remarks(self, plan: Plan, kinds: tuple[Any, ...], gates: Gates | None) -> tuple[tuple[str, str], ...]:
         remarks = [
             ("warning", f"'{plan.row.opcode}' without a {qualifier} modifier means .{plan.mods[qualifier]}")
             for qualifier in plan.defaults
         ]
-        if self.shared.gates is not None:
-            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, self.shared.gates, plan.given)]
+        if gates is not None:
+            remarks += [("error", text) for text in gate_errors(plan.row, plan.mods, gates, plan.given)]
             special = (name for kind in kinds if isinstance(kind, str) for name in SPECIAL.findall(kind))
-            remarks += [("error", text) for name in special for text in special_register_errors(name, self.shared.gates)]
+            remarks += [("error", text) for name in special for text in special_register_errors(name, gates)]
         if plan.row.effects.counts_cta:
             remarks.append(("barrier", ""))
         if "element" in plan.row.traits and not ARGUMENTS.isdisjoint(kinds):

@@ -1,33 +1,42 @@
 """NVIDIA's cuda-samples on ptxemu: builds those that check themselves with nvcc, runs each, and says what came of it.
 
 ``python -m tests.clients.cuda_samples DIRECTORY [NAME ...]``: a checkout of https://github.com/NVIDIA/cuda-samples. Needs nvcc.
-Programs are kept in ``build/clients`` between runs.
+NVRTC and cuRAND are installed with pip. Programs are kept in ``build/clients`` between runs.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 from ptxemu.process.cuda import library_path
-from tests.clients.environment import CLIENTS
+from tests.clients.environment import CLIENTS, packages_of, python_of
 from tests.clients.nvcc import compiled, report, run
 
 BUILD = CLIENTS / "cuda-samples"
 SECONDS = 240
 WAIVED = 2
+LIBRARIES = ["nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt", "nvidia-curand"]
+HEADERS = ("cooperative_groups.h", "cooperative_groups", "cccl/nv", "cccl/cuda")
+"""What programs give to NVRTC, which they look for beside themselves."""
 
 # name: arguments that make it small enough for a CPU
 SAMPLES: dict[str, list[str]] = {
     "0_Introduction/asyncAPI": [],
     "0_Introduction/clock": [],
+    "0_Introduction/clock_nvrtc": [],
     "0_Introduction/cudaOpenMP": [],
     "0_Introduction/fp16ScalarProduct": [],
     "0_Introduction/matrixMul": ["-wA=64", "-hA=64", "-wB=64", "-hB=64"],
+    "0_Introduction/matrixMul_nvrtc": [],
     "0_Introduction/matrixMulDrv": [],
+    "0_Introduction/matrixMulDynlinkJIT": [],
     "0_Introduction/mergeSort": [],
     "0_Introduction/simpleAssert": [],
+    "0_Introduction/simpleAssert_nvrtc": [],
     "0_Introduction/simpleAtomicIntrinsics": [],
+    "0_Introduction/simpleAtomicIntrinsics_nvrtc": [],
     "0_Introduction/simpleAttributes": [],
     "0_Introduction/simpleAWBarrier": [],
     "0_Introduction/simpleCallback": [],
@@ -54,6 +63,7 @@ SAMPLES: dict[str, list[str]] = {
     "0_Introduction/template": [],
     "0_Introduction/UnifiedMemoryStreams": [],
     "0_Introduction/vectorAdd": [],
+    "0_Introduction/vectorAdd_nvrtc": [],
     "0_Introduction/vectorAddDrv": [],
     "0_Introduction/vectorAddMMAP": [],
     "1_Utilities/deviceQuery": [],
@@ -65,7 +75,13 @@ SAMPLES: dict[str, list[str]] = {
     "2_Concepts_and_Techniques/eigenvalues": [],
     "2_Concepts_and_Techniques/histogram": [],
     "2_Concepts_and_Techniques/inlinePTX": [],
+    "2_Concepts_and_Techniques/inlinePTX_nvrtc": [],
     "2_Concepts_and_Techniques/interval": [],
+    "2_Concepts_and_Techniques/MC_EstimatePiInlineP": [],
+    "2_Concepts_and_Techniques/MC_EstimatePiInlineQ": [],
+    "2_Concepts_and_Techniques/MC_EstimatePiP": [],
+    "2_Concepts_and_Techniques/MC_EstimatePiQ": [],
+    "2_Concepts_and_Techniques/MC_SingleAsianOptionP": [],
     "2_Concepts_and_Techniques/radixSortThrust": ["-n=65536"],
     "2_Concepts_and_Techniques/reduction": ["--n=65536"],
     "2_Concepts_and_Techniques/reductionMultiBlockCG": [],
@@ -105,8 +121,11 @@ SAMPLES: dict[str, list[str]] = {
     "4_CUDA_Libraries/conjugateGradientMultiBlockCG": [],
     "4_CUDA_Libraries/conjugateGradientMultiDeviceCG": [],
     "4_CUDA_Libraries/lineOfSight": [],
+    "4_CUDA_Libraries/MersenneTwisterGP11213": [],
     "5_Domain_Specific/binomialOptions": [],
+    "5_Domain_Specific/binomialOptions_nvrtc": [],
     "5_Domain_Specific/BlackScholes": [],
+    "5_Domain_Specific/BlackScholes_nvrtc": [],
     "5_Domain_Specific/dwtHaar1D": [],
     "5_Domain_Specific/dxtc": [],
     "5_Domain_Specific/fastWalshTransform": [],
@@ -116,6 +135,7 @@ SAMPLES: dict[str, list[str]] = {
     "5_Domain_Specific/NV12toBGRandResize": [],
     "5_Domain_Specific/p2pBandwidthLatencyTest": [],
     "5_Domain_Specific/quasirandomGenerator": [],
+    "5_Domain_Specific/quasirandomGenerator_nvrtc": [],
     "5_Domain_Specific/SobolQRNG": [],
     "5_Domain_Specific/stereoDisparity": [],
     "6_Performance/alignedTypes": [],
@@ -124,13 +144,34 @@ SAMPLES: dict[str, list[str]] = {
     "6_Performance/transpose": ["-dimX=128", "-dimY=128"],
     "6_Performance/UnifiedMemoryPerf": [],
 }
+SMALLER = {
+    **{
+        f"3_CUDA_Features/{kind}TensorCoreGemm": {
+            "#define CPU_DEBUG 0": "#define CPU_DEBUG 1",
+            **{f"#define {side}_TILES {tiles}": f"#define {side}_TILES {few}" for side in "MNK"},
+        }
+        for kind, tiles, few in (("bf16", 512, 16), ("cuda", 256, 16), ("dmma", 1024, 32), ("imma", 256, 16), ("tf32", 512, 16))
+    },
+    "6_Performance/UnifiedMemoryPerf": {
+        "#define VERIFY_GPU_CORRECTNESS 0": "#define VERIFY_GPU_CORRECTNESS 1",
+        "maxSampleSizeInMb = 64;": "maxSampleSizeInMb = 1;",
+    },
+}
+"""Programs whose sizes are in their source, and that compare their results if it says so: what it says, and what is put there."""
+SAYS = {name: r"(?s)\A(?!.*mismatch).*Verifying correctness" for name in SMALLER if "TensorCore" in name}
+"""What those say whose results are right, and which end well in any case."""
 EXPECTED = {
     "0_Introduction/UnifiedMemoryStreams": "needs cuBLAS",
-    "3_CUDA_Features/dmmaTensorCoreGemm": "sized for a GPU",
-    "3_CUDA_Features/tf32TensorCoreGemm": "sized for a GPU",
-    "5_Domain_Specific/MonteCarloMultiGPU": "needs cuRAND",
-    "6_Performance/UnifiedMemoryPerf": "sized for a GPU",
+    "2_Concepts_and_Techniques/MC_EstimatePiP": "needs cuRAND's machine code",
+    "2_Concepts_and_Techniques/MC_EstimatePiQ": "needs cuRAND's machine code",
+    "4_CUDA_Libraries/MersenneTwisterGP11213": "needs cuRAND's machine code",
 }
+NEEDS = {
+    **{name: ["-l:libnvrtc.so.13"] for name in SAMPLES if name.endswith("_nvrtc")},
+    **{name: ["-l:libcurand.so.10"] for name in SAMPLES if "/MC_" in name or "/MonteCarlo" in name or "/Mersenne" in name},
+    "0_Introduction/matrixMulDynlinkJIT": ["-ldl"],
+}
+"""Libraries that programs are linked with."""
 OPTIONS = {
     "0_Introduction/cudaOpenMP": ["-Xcompiler=-fopenmp"],
     **{name: ["-rdc=true", "-lcudadevrt"] for name in SAMPLES if "/cdp" in name},
@@ -144,11 +185,27 @@ def modules(folder: Path) -> dict[str, Path]:
     return {name: path for name, path in names.items() if f'"{name}"' in program}
 
 
+def libraries() -> Path:
+    """The folder of NVRTC's and cuRAND's ``include`` and ``lib``."""
+    return packages_of(python_of("cuda-libraries", LIBRARIES)) / "nvidia" / "cu13"
+
+
+def headers_of(name: str) -> Path:
+    """The folder of a library's headers, without those of the toolkit, which are nvcc's own."""
+    here = BUILD / f"{name}.include"
+    here.mkdir(parents=True, exist_ok=True)
+    for path in (libraries() / "include").glob(f"{name}*.h"):
+        if not (here / path.name).exists():
+            (here / path.name).symlink_to(path)
+    return here
+
+
 def place(samples: Path, name: str) -> Path:
     """Where a program finds all that it reads."""
     folder, here = samples / "Samples" / name, BUILD / f"{Path(name).name}.files"
     here.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
+    headers = [libraries() / "include" / header for header in HEADERS] if name.endswith("_nvrtc") else []
+    for path in [*folder.iterdir(), *headers]:
         if not (here / path.name).exists():
             (here / path.name).symlink_to(path)
     for made, source in modules(folder).items():
@@ -156,14 +213,35 @@ def place(samples: Path, name: str) -> Path:
     return here
 
 
-def build(samples: Path, name: str) -> Path:
+def sources_of(samples: Path, name: str) -> list[Path]:
+    """What a program is made of, with other sizes where its source has them."""
     folder = samples / "Samples" / name
-    loaded = modules(folder).values()
-    sources = sorted(path for pattern in ("*.cu", "*.cpp") for path in folder.rglob(pattern) if path not in loaded)
-    if any("helper_multiprocess.h" in path.read_text(errors="replace") for path in sources):
-        sources.append(samples / "Common" / "helper_multiprocess.cpp")
-    flags = ["-std=c++17", f"-I{samples / 'Common'}", f"-I{folder}", f"-I{folder / 'inc'}", *OPTIONS.get(name, ())]
-    return compiled(BUILD / folder.name, sources, flags, libraries=[f"-L{library_path()}", "-l:libcuda.so.1"])
+    loaded = set(folder.glob("*.cu")) if name.endswith("_nvrtc") else set(modules(folder).values())
+    found = sorted(path for pattern in ("*.cu", "*.cpp", "*.c") for path in folder.rglob(pattern) if path not in loaded)
+    if any("helper_multiprocess.h" in path.read_text(errors="replace") for path in found):
+        found.append(samples / "Common" / "helper_multiprocess.cpp")
+    return [written_smaller(path, SMALLER[name]) for path in found] if name in SMALLER else found
+
+
+def written_smaller(path: Path, changes: dict[str, str]) -> Path:
+    """A copy of a source file with other sizes."""
+    text = path.read_text()
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    copy = BUILD / f"{path.parent.name}.sources" / path.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if not copy.exists() or copy.read_text() != text:
+        copy.write_text(text)
+    return copy
+
+
+def build(samples: Path, name: str) -> Path:
+    folder, lib = samples / "Samples" / name, libraries() / "lib"
+    sources = sources_of(samples, name)
+    includes = [samples / "Common", folder, folder / "inc", *map(headers_of, ("nvrtc", "curand"))]
+    flags = ["-std=c++17", *(f"-I{path}" for path in includes), *OPTIONS.get(name, ())]
+    linked = [f"-L{library_path()}", "-l:libcuda.so.1", f"-L{lib}", f"-Xlinker=-rpath={lib}", *NEEDS.get(name, ())]
+    return compiled(BUILD / folder.name, sources, flags, libraries=linked)
 
 
 def outcome(samples: Path, name: str) -> str:
@@ -171,6 +249,8 @@ def outcome(samples: Path, name: str) -> str:
     done = run([build(samples, full), *SAMPLES[full]], place(samples, full), SECONDS)
     if done.status == WAIVED:
         return "waived by itself"
+    if not done.status and not re.search(SAYS.get(full, ""), done.output):
+        return "FAILED: its results are not right"
     return done.failed if done.status else done.passed
 
 
