@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from ptxemu.ir.numerics import numerics_of
 from ptxemu.ir.ops import Op
@@ -131,6 +132,10 @@ class Emitter(ABC):
 
     def fneg(self, t: str, a: str) -> str:
         return self.inst(f"fneg {self.ty(t)} {a}")
+
+    def conjunction(self, flags: Sequence[str]) -> str:
+        """i1: all of some; "" if there is none."""
+        return reduce(lambda one, other: self.bin("and", "i1", one, other), flags) if flags else ""
 
     def icmp(self, cond: str, t: str, a: str, b: str) -> str:
         return self.inst(f"icmp {cond} {self.ty(t)} {a}, {b}")

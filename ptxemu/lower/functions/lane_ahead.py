@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
 
 from ptxemu.analysis.trips import Makers, makers, sources
 from ptxemu.ir.graph import Block, Phi, reads, registers
@@ -117,7 +116,7 @@ def _ask_in_page(ctx: Context, together: list[Lead], lower: Callable[[Context, O
         return []
 
     was_read = unseen(ctx, [found])  # as nobody has left out the lane
-    ctx.when(reduce(partial(ctx.scalar.bin, "and", "i1"), was_read, same_page), each, None, [], likely=True)
+    ctx.when(ctx.scalar.conjunction([same_page, *was_read]), each, None, [], likely=True)
     return []
 
 

@@ -8,7 +8,6 @@ the first one, the first of two stores with the second one; so nothing that touc
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial, reduce
 
 from ptxemu.analysis.runs import runs_of
 from ptxemu.analysis.shape import Shape
@@ -167,4 +166,4 @@ def _ready(ctx: Context, found: Sequence[Access]) -> str:
         assert first.shape is not None
         both = Shape(tuple(_offsets(ctx, first.op, second.op)), widenings=first.shape.widenings)
         needed.append(pattern_test(ctx, Span("shared", first.base, both, first.size)))
-    return reduce(partial(ctx.scalar.bin, "and", "i1"), needed) if needed else ""
+    return ctx.scalar.conjunction(needed)
