@@ -63,6 +63,7 @@ def test_grids_that_synchronize_need_a_cooperative_launch():
     text = failure(WORKSPACE.replace("BODY", "mov.u32 %r, %envreg1"), Fault)
     assert "trap in kernel `sync`" in text and text.endswith(hint)
     assert "--cooperative" not in failure(WORKSPACE.replace("BODY", "mov.u32 %r, 0"), Fault)
-    assert failure(SPIN, LaunchTimeout, timeout=0.2).endswith(hint)
+    first, *places = failure(SPIN, LaunchTimeout, timeout=0.2).splitlines()
+    assert first.endswith(hint) and len(places) == 4
     assert "--cooperative" not in failure(SPIN, LaunchTimeout, timeout=0.2, cooperative=True)
     assert "--cooperative" not in failure(SPIN, LaunchTimeout, grid=1, timeout=0.2)

@@ -92,6 +92,7 @@ def test_arithmetic_that_all_flushes_uses_the_mode() -> None:
         "add.f32 %f6, %f1, %f2;",
         "setp.lt.f32 %p1, %f1, %f2;",
         "min.f32 %f6, %f1, %f2;",
+        "neg.f32 %f6, %f1;",
         "tanh.approx.f32 %f6, %f1;",
         "cvt.f64.f32 %g1, %f1;",
         "add.f64 %g1, %g1, %g2;",
@@ -140,7 +141,7 @@ BODIES = {
         DONE: st.global.f32 [%d1], %f3;""",
     "bits": """
         mul.ftz.f32 %f3, %f1, %f2; mov.b32 %r4, %f3; xor.b32 %r4, %r4, 1; st.global.u32 [%d1], %r4;
-        neg.f32 %f4, %f3; st.global.f32 [%d1+4], %f4;""",
+        neg.ftz.f32 %f4, %f3; st.global.f32 [%d1+4], %f4;""",
     "a guard": """
         mov.f32 %f3, %f2; setp.gt.ftz.f32 %p1, %f1, %f2; @%p1 mul.ftz.f32 %f3, %f1, %f2; st.global.f32 [%d1], %f3;""",
     "the least and the largest": """

@@ -157,6 +157,8 @@ def float_forms() -> Iterator[tuple[str, str, str]]:
 
 
 def expected_float(modifiers: list[str], target: Format, source: Format, x: int) -> int:
+    if source is FORMATS["bf16"] and target is F32 and "ftz" not in modifiers:
+        return x << 16  # by a shift, as in machine code, also for NaNs
     if "ftz" in modifiers and source is F32 and target is not FORMATS["f16"]:  # which hardware does not flush for
         x = source.flush(x)
     mode = next((m for m in modifiers if m in DIRECTIONS), "rn")
