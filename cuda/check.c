@@ -4,6 +4,7 @@
  * goes there when the module does: nobody knows its text afterwards.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,16 @@ static bool decided; /* the server and all devices look for the same */
 /* ---- what is wanted ---- */
 
 static void say_once(const char *format, const char *text, int size) {
-  static bool said;
-  if (!said) fprintf(stderr, format, size, text);
-  said = true;
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (!atomic_flag_test_and_set(&said)) fprintf(stderr, format, size, text);
+}
+
+static bool is_decided(uint32_t *wanted) {
+  pthread_mutex_lock(&lock);
+  bool known = decided;
+  *wanted = checks;
+  pthread_mutex_unlock(&lock);
+  return known;
 }
 
 void px_checks_allow(uint32_t these) { allowed = these; }
@@ -41,8 +49,7 @@ void px_checks_allow(uint32_t these) { allowed = these; }
 bool px_checks_wanted(bool host_memory, uint32_t *wanted) {
   const char *given = getenv("PTXEMU_CHECK");
   size_t size;
-  *wanted = checks;
-  if (decided || !given) return true;
+  if (is_decided(wanted) || !given) return true;
   const char *wrong = pe_checks_parse(given, wanted, &size);
   if (wrong) say_once("ptxemu: PTXEMU_CHECK: there is no checker '%.*s'\n", wrong, (int)size);
   if (*wanted & ~allowed)
@@ -211,15 +218,17 @@ __attribute__((destructor)) static void report(void) {
 /* ---- life ---- */
 
 bool px_check_begin(pe_arena *arena, uint32_t wanted) {
-  decided = true;
-  if (!wanted) return true;
   pthread_mutex_lock(&lock);
-  checker = pe_checker_create(arena, wanted);
-  checks = wanted;
-  if (!owner) on_exit(program_ends, NULL);
-  owner = getpid();
+  decided = true;
+  if (wanted) {
+    checker = pe_checker_create(arena, wanted);
+    checks = wanted;
+    if (!owner) on_exit(program_ends, NULL);
+    owner = getpid();
+  }
+  bool begun = !wanted || checker;
   pthread_mutex_unlock(&lock);
-  return checker != NULL;
+  return begun;
 }
 
 void px_check_end(void) {
