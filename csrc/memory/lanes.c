@@ -37,7 +37,7 @@ void pe_correct(uint64_t *values, const pe_corrections *corrections, uint64_t fa
 #define LANE_ACCESSES(size, type, READ, WRITE)                                                                    \
   UNWATCHED void pe_gather_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, void *values) {        \
     type *slots = values;                                                                                         \
-    for (uint32_t i = 0; i < PE_WARP_LANES; i++) slots[i] = 0;                                                    \
+    for (uint32_t i = 0; i < PE_WARP_LANES; i++) slots[i] = (type){0};                                            \
     PE_FOR_LANES(i, mask) slots[i] = READ((const type *)(uintptr_t)(addresses[i] + plus));                        \
   }                                                                                                               \
   UNWATCHED void pe_scatter_##size(const uint64_t *addresses, uint64_t plus, uint32_t mask, const void *values) { \
@@ -53,16 +53,18 @@ LANE_ACCESSES(32, uint32_t, PLAIN_READ, PLAIN_WRITE)
 LANE_ACCESSES(64, uint64_t, PLAIN_READ, PLAIN_WRITE)
 LANE_ACCESSES(128, unsigned __int128, PLAIN_READ, PLAIN_WRITE)
 
-/* Strong accesses: other threads may take part, and each is made exactly once. Those of 16 bytes are two. */
+/* Strong accesses: other threads may take part, and each is made exactly once, also that of 16 bytes: CPUs move a vector register
+ * at once if it is aligned (x86-64 with AVX, aarch64 with LSE2). */
+typedef uint64_t two_words __attribute__((vector_size(16)));
 #define STRONG_READ(at) __atomic_load_n((at), __ATOMIC_RELAXED)
 #define STRONG_WRITE(at, value) __atomic_store_n((at), (value), __ATOMIC_RELAXED)
-#define VOLATILE_READ(at) (*(volatile const unsigned __int128 *)(at))
-#define VOLATILE_WRITE(at, value) (*(volatile unsigned __int128 *)(at) = (value))
+#define VECTOR_READ(at) (*(volatile const two_words *)(at))
+#define VECTOR_WRITE(at, value) (*(volatile two_words *)(at) = (value))
 LANE_ACCESSES(strong_8, uint8_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_16, uint16_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_32, uint32_t, STRONG_READ, STRONG_WRITE)
 LANE_ACCESSES(strong_64, uint64_t, STRONG_READ, STRONG_WRITE)
-LANE_ACCESSES(strong_128, unsigned __int128, VOLATILE_READ, VOLATILE_WRITE)
+LANE_ACCESSES(strong_128, two_words, VECTOR_READ, VECTOR_WRITE)
 
 #define LANE_UPDATE(name, size, operator)                                                        \
   void pe_##name##_##size(uint64_t base, const uint32_t *offsets, const uint##size##_t *words) { \

@@ -135,6 +135,9 @@ MAILBOXES = frozenset({"param", "param::func"})
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release"})
 """Modifiers of accesses in which other threads may take part at the same time."""
 
+BYPASSING = frozenset({"cg", "cv", "wt"})
+"""Cache operators of accesses to what all multiprocessors share (PTX ISA, "Cache Operators")."""
+
 Operand = Reg | Imm | SReg | SymRef | Addr | Vec
 
 

@@ -164,7 +164,6 @@ EXPECTED = {
     "0_Introduction/UnifiedMemoryStreams": "needs cuBLAS",
     "2_Concepts_and_Techniques/MC_EstimatePiP": "needs cuRAND's machine code",
     "2_Concepts_and_Techniques/MC_EstimatePiQ": "needs cuRAND's machine code",
-    "2_Concepts_and_Techniques/segmentationTreeThrust": "goes wrong with more than one worker; the cause is not known",
     "4_CUDA_Libraries/MersenneTwisterGP11213": "needs cuRAND's machine code",
 }
 NEEDS = {

@@ -12,7 +12,7 @@ from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_accesses
-from ptxemu.ir.ops import STRONG, Addr, Imm, Op, Reg, SymRef, Variable
+from ptxemu.ir.ops import BYPASSING, STRONG, Addr, Imm, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.gather import beyond, outside
@@ -90,6 +90,11 @@ class Access:
     def strong(self) -> bool:
         """Whether other threads may take part: made exactly as written, and every element at once."""
         return not STRONG.isdisjoint(self.op.mods.values())
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a lane's elements go to memory or come from it at once: programs count on it where they bypass the L1 cache."""
+        return self.strong or not BYPASSING.isdisjoint(self.op.mods.values())
 
     @property
     def volatile(self) -> str:

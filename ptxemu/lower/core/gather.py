@@ -12,13 +12,13 @@ from ptxemu.lower.core.context import MASK, WORD, Context
 POINTERS = f"<{LANES} x ptr>"
 
 
-def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, rare: bool = False, strong: bool = False) -> str:
+def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, rare: bool = False) -> str:
     """One ``bits``-wide integer of every active lane from host addresses + ``offset``; zero in the other lanes.
 
-    ``rare`` keeps the code out of line whatever the CPU; ``strong``: other threads may take part in the access.
+    ``rare`` keeps the code out of line whatever the CPU.
     """
     whole = f"<{LANES} x {bits}>"
-    if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
+    if ctx.target.gathers(int(bits[1:])) and not rare:
         if offset:
             addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
         name = f"llvm.masked.gather.v{LANES}{bits}.v{LANES}p0"
@@ -26,22 +26,20 @@ def gather(ctx: Context, bits: str, addresses: str, offset: int, mask: str, *, r
         pointers = ctx.inst(f"inttoptr {WORD} {addresses} to {POINTERS}")
         align = int(bits[1:]) // 8
         return ctx.inst(f"call {whole} @{name}({POINTERS} align {align} {pointers}, {MASK} {mask}, {whole} zeroinitializer)")
-    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), mask, strong=strong)
+    return gather_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), mask)
 
 
-def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str, *, strong: bool) -> str:
+def gather_stored(ctx: Context, bits: str, addresses: str, plus: str, mask: str) -> str:
     """The same out of line, from addresses that are in memory; ``plus``, an i64, is added to each."""
     whole = f"<{LANES} x {bits}>"
     out = ctx.temporary(whole)
-    _call(ctx, "gather", bits, strong, addresses, plus, mask, out)
+    lane_by_lane(ctx, "gather", bits, addresses, plus, mask, out)
     return ctx.inst(f"load {whole}, ptr {out}, align 64")
 
 
-def scatter(
-    ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False, strong: bool = False
-) -> None:
+def scatter(ctx: Context, bits: str, addresses: str, offset: int, value: str, mask: str, *, rare: bool = False) -> None:
     """Store one element of every active lane, in ascending lane order."""
-    if ctx.target.gathers(int(bits[1:])) and not rare and not strong:
+    if ctx.target.gathers(int(bits[1:])) and not rare:
         if offset:
             addresses = ctx.vector.bin("add", "i64", addresses, ctx.vector.int(64, offset))
         whole = f"<{LANES} x {bits}>"
@@ -51,17 +49,25 @@ def scatter(
         align = int(bits[1:]) // 8
         ctx.stmt(f"call void @{name}({whole} {value}, {POINTERS} align {align} {pointers}, {MASK} {mask})")
         return
-    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), value, mask, strong=strong)
+    scatter_stored(ctx, bits, ctx.in_memory("i64", addresses), str(offset), value, mask)
 
 
-def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str, *, strong: bool) -> None:
+def scatter_stored(ctx: Context, bits: str, addresses: str, plus: str, value: str, mask: str) -> None:
     """The same out of line, to addresses that are in memory; ``plus``, an i64, is added to each."""
-    _call(ctx, "scatter", bits, strong, addresses, plus, mask, ctx.in_memory(bits, value))
+    lane_by_lane(ctx, "scatter", bits, addresses, plus, mask, ctx.in_memory(bits, value))
 
 
-def _call(ctx: Context, kind: str, bits: str, strong: bool, addresses: str, plus: str, mask: str, values: str) -> None:
-    name = f"pe_{kind}_{'strong_' if strong else ''}{bits[1:]}"
+def lane_by_lane(ctx: Context, kind: str, bits: str, addresses: str, plus: str, mask: str, values: str) -> None:
+    """A gather or scatter out of line (csrc/memory/lanes.h), with the values in memory too: a pointer to one for each lane."""
+    name = f"pe_{kind}_{bits[1:]}"
     ctx.call("void", name, ("ptr", addresses), ("i64", plus), (f"i{LANES}", ctx.bits_of(mask)), ("ptr", values))
+
+
+def sum_of(ctx: Context, start: str, offset: int) -> str:
+    """An i64 plus a constant."""
+    if start == "0" or not offset:
+        return str(offset) if start == "0" else start
+    return ctx.scalar.bin("add", "i64", start, str(offset))
 
 
 def outside(ctx: Context, addresses: str, base: str, limit: str, shift: int) -> str:
@@ -106,10 +112,3 @@ def _test_helper(ctx: Context, shift: int) -> str:
   ret i{LANES} %bits
 }}"""
     return name
-
-
-def ordering(bits: str, strong: bool) -> tuple[str, str]:
-    """How LLVM spells a strong access: (before its type, after its address). It has no cheap atomic one of 16 bytes."""
-    if not strong:
-        return "", ""
-    return ("volatile ", "") if bits == "i128" else ("atomic volatile ", " monotonic")

@@ -26,12 +26,12 @@ from ptxemu.lower.core.access import (
 )
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.core.gather import gather, gather_stored, ordering, scatter, scatter_stored
+from ptxemu.lower.core.gather import gather, gather_stored, scatter, scatter_stored, sum_of
 from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses
 from ptxemu.lower.core.telling import admit, tell_release
-from ptxemu.lower.memory import ahead, consecutive, pairs, runs, windows
+from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
 
@@ -70,15 +70,15 @@ def load(ctx: Context, op: Op) -> None:
 
 def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list[str]:
     bits = f"i{kind.bits}"
-    keyword, order = ordering(bits, found.strong)
     constant = ", !invariant.load !2" if found.space in ("param", "const") else ""
     pointer = host_pointer(ctx, found, 0)
     values = []
-    for index in range(len(op.dsts)):
+    if found.at_once:
+        values = at_once.load(ctx, bits, len(op.dsts), pointer)
+    for index in range(len(values), len(op.dsts)):
         at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
-        value = ctx.inst(f"load {keyword}{bits}, ptr {at}{order}, align {kind.bytes}{constant}")
-        values.append(ctx.convert(value, bits, kind.llvm, False))
-    return values
+        values.append(ctx.inst(f"load {bits}, ptr {at}, align {kind.bytes}{constant}"))
+    return [ctx.convert(value, bits, kind.llvm, False) for value in values]
 
 
 def _uniform_load(ctx: Context, op: Op, found: Access, kind: ScalarType, guarded: bool) -> list[str]:
@@ -101,10 +101,14 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     def lanes(rare: bool = True) -> list[str]:
         if rare and found.space != "local":
             stored, plus = checked_lanes(ctx, found)
-            places = [_sum(ctx, plus, index * kind.bytes) for index in range(count)]
-            return [gather_stored(ctx, bits, stored, place, mask, strong=found.strong) for place in places]
+            if found.at_once:
+                return at_once.gather(ctx, bits, count, mask, stored, plus)
+            places = [sum_of(ctx, plus, index * kind.bytes) for index in range(count)]
+            return [gather_stored(ctx, bits, stored, place, mask) for place in places]
         host = tested_lanes(ctx, found, rare)
-        return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare, strong=found.strong) for index in range(count)]
+        if found.at_once:
+            return at_once.gather(ctx, bits, count, mask, ctx.in_memory("i64", host), "0")
+        return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare) for index in range(count)]
 
     formed = expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
     whole = _pattern_load(ctx, found, kind, count) if found.shape is not None and found.space != "local" else None
@@ -122,13 +126,6 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         ready = _ready(ctx, found, found.space != "shared" and _all_or_none(ctx, found, kind, count))
         values = ctx.when(ready, whole, lanes, types, likely=True) if ready else whole()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
-
-
-def _sum(ctx: Context, start: str, offset: int) -> str:
-    """An i64 plus a constant."""
-    if start == "0" or not offset:
-        return str(offset) if start == "0" else start
-    return ctx.scalar.bin("add", "i64", start, str(offset))
 
 
 def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Load | None:
@@ -232,10 +229,9 @@ def _stored_bits(ctx: Context, item: Operand, kind: ScalarType) -> str:
 
 def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
     bits = f"i{kind.bits}"
-    keyword, order = ordering(bits, found.strong)
-    last = ""
+    last, values = "", []
     pointer = host_pointer(ctx, found, 0)
-    for index, item in enumerate(items):
+    for item in items:
         shape = ctx.shape(item)
         if shape is not None and shape.uniform:
             value = ctx.convert(ctx.scalar_of(item, kind), kind.llvm, bits, False)
@@ -245,8 +241,13 @@ def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequenc
                 last = ctx.scalar.bin("sub", "i32", str(LANES - 1), leading)
             whole = _stored_bits(ctx, item, kind)
             value = ctx.inst(f"extractelement <{LANES} x {bits}> {whole}, i32 {last}")
+        values.append(value)
+    if found.at_once:
+        at_once.store(ctx, bits, values, pointer)
+        return
+    for index, value in enumerate(values):
         at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
-        ctx.stmt(f"store {keyword}{bits} {value}, ptr {at}{order}, align {kind.bytes}")
+        ctx.stmt(f"store {bits} {value}, ptr {at}, align {kind.bytes}")
 
 
 def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
@@ -256,12 +257,18 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     def lanes(rare: bool = True) -> list[str]:
         if rare and found.space != "local":
             stored, plus = checked_lanes(ctx, found)
+            if found.at_once:
+                at_once.scatter(ctx, bits, values, mask, stored, plus)
+                return []
             for index, value in enumerate(values):
-                scatter_stored(ctx, bits, stored, _sum(ctx, plus, index * kind.bytes), value, mask, strong=found.strong)
+                scatter_stored(ctx, bits, stored, sum_of(ctx, plus, index * kind.bytes), value, mask)
             return []
         host = tested_lanes(ctx, found, rare)
+        if found.at_once:
+            at_once.scatter(ctx, bits, values, mask, ctx.in_memory("i64", host), "0")
+            return []
         for index, value in enumerate(values):
-            scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare, strong=found.strong)
+            scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare)
         return []
 
     def in_runs(formed: Runs, pointers: list[str]) -> list[str]:

@@ -115,7 +115,7 @@ def _load_both(ctx: Context, ops: Sequence[Op]) -> list[str]:
 
     def alone(item: Access) -> str:
         admit(ctx, item)
-        return gather_stored(ctx, bits, *checked_lanes(ctx, item), item.mask, strong=False)
+        return gather_stored(ctx, bits, *checked_lanes(ctx, item), item.mask)
 
     def lane_by_lane() -> list[str]:
         return [alone(item) for item in found]
@@ -145,7 +145,7 @@ def _store_both(ctx: Context, ops: Sequence[Op]) -> None:
     def lane_by_lane() -> list[str]:
         for item, value in zip(found, values):
             admit(ctx, item)
-            scatter_stored(ctx, bits, *checked_lanes(ctx, item), value, item.mask, strong=False)
+            scatter_stored(ctx, bits, *checked_lanes(ctx, item), value, item.mask)
         return []
 
     def together() -> list[str]:
