@@ -40,6 +40,7 @@ class Lib:
     PE_ATOM_UMIN: Final[int]
     PE_ATOM_XCHG: Final[int]
     PE_ATOM_XOR: Final[int]
+    PE_BARRIERS_TOLD: Final[int]
     PE_BARRIER_ARRIVES: Final[int]
     PE_BARRIER_CLUSTER: Final[int]
     PE_BARRIER_GRID: Final[int]
@@ -47,6 +48,7 @@ class Lib:
     PE_BARRIER_MISUSE: Final[int]
     PE_BARRIER_PER_THREAD: Final[int]
     PE_BARRIER_TOGETHER: Final[int]
+    PE_BARRIER_WARPGROUP: Final[int]
     PE_BARRIER_WHOLE: Final[int]
     PE_BLANKS: Final[int]
     PE_BLOCK_CONST: Final[int]
@@ -189,6 +191,7 @@ class Lib:
     PE_MMA_A_COL: Final[int]
     PE_MMA_B_ROW: Final[int]
     PE_MMA_CHAIN: Final[int]
+    PE_MMA_NEGATE: Final[int]
     PE_MMA_OPERANDS: Final[int]
     PE_MMA_PAIRS: Final[int]
     PE_MMA_QUADS: Final[int]
@@ -343,6 +346,7 @@ class Lib:
     PE_WARP_SYNC: Final[int]
     PE_WATCH_ALL: Final[int]
     PE_WATCH_PARTS: Final[int]
+    PE_WGMMA_REGISTERS: Final[int]
     PE_WMMA_A: Final[int]
     PE_WMMA_B: Final[int]
     PE_WMMA_C: Final[int]
@@ -567,6 +571,8 @@ class Lib:
     def pe_typed_atomic(self, w: CData, site: CData, mask: int, lanes: CData, /) -> None: ...
     def pe_variant_of(self, block: CData, /) -> CData: ...
     def pe_vprintf(self, w: CData, pos: int, mask: int, format: CData, args: CData, result: CData, /) -> None: ...
+    def pe_warpgroup_wait(self, w: CData, pos: int, mask: int, /) -> None: ...
+    def pe_wgmma(self, w: CData, site: CData, mask: int, scale: int, a: int, b: int, slots: CData, /) -> None: ...
     def pe_wmma_load(self, w: CData, site: CData, mask: int, address: int, stride: int, fragment: CData, /) -> None: ...
     def pe_wmma_store(self, w: CData, site: CData, mask: int, address: int, stride: int, fragment: CData, /) -> None: ...
     def pe_yield(self, w: CData, /) -> None: ...

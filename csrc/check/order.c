@@ -286,7 +286,7 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   b->alone = w->launch->workers == 1;
   b->blind = b->has_inner = false;
   b->count = 0;
-  for (uint32_t i = 0; i <= PE_BARRIER_GRID; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
+  for (uint32_t i = 0; i < PE_BARRIERS_TOLD; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
   tell_all_code(b, stamp_of(order, b, 1));
   return b;

@@ -57,8 +57,8 @@ typedef struct pe_order_warp {
   uint64_t released;          /* when that was released, or 0 */
   pe_knowledge known, fenced; /* now, and at the last fence */
   pe_knowledge inner;
-  uint32_t arrived[PE_BARRIER_GRID + 1]; /* how often, at each barrier */
-  uint64_t word[PE_WARP_LANES];          /* of each of `reads`, where it is among the words of `released` */
+  uint32_t arrived[PE_BARRIERS_TOLD]; /* how often, at each barrier */
+  uint64_t word[PE_WARP_LANES];       /* of each of `reads`, where it is among the words of `released` */
 } pe_order_warp;
 
 typedef struct pe_order_block {
@@ -73,7 +73,7 @@ typedef struct pe_order_block {
   uint32_t *periods; /* their numbers */
   uint32_t count, room;
   uint32_t latest; /* the last of them */
-  pe_meeting meetings[PE_BARRIER_GRID + 1][2];
+  pe_meeting meetings[PE_BARRIERS_TOLD][2];
   bool has_copies; /* in these */
   pe_copies copies[PE_MAX_WARPS];
   pe_order_warp warp[PE_MAX_WARPS];

@@ -102,7 +102,7 @@ void pe_race_together(pe_checker *checker, const pe_warp *first, uint32_t warps)
 
 void pe_race_barrier(pe_checker *checker, const pe_warp *w, uint32_t id, uint32_t how) {
   pe_order_block *b = pe_order_block_of(w);
-  if (b->blind || id > PE_BARRIER_GRID) return;
+  if (b->blind || id >= PE_BARRIERS_TOLD) return;
   pe_order_settle(&checker->race.order, b, w->warpid);
   pe_order_barrier(&checker->race.order, b, w->warpid, id, how);
 }

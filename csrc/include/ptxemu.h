@@ -333,13 +333,33 @@ enum {
   PE_MMA_SATURATE = 4,
   PE_MMA_AND = 8,
   PE_MMA_A_COL = 16,
-  PE_MMA_B_ROW = 32, /* of PE_MMA_QUADS, whose layouts change the fragments */
-  PE_MMA_PAIRS = 64, /* of every four elements of k, the first two are added before all others, and c at the end */
-  PE_MMA_CHAIN = 128 /* f32 operations one after another */
+  PE_MMA_B_ROW = 32,  /* of PE_MMA_QUADS, whose layouts change the fragments */
+  PE_MMA_PAIRS = 64,  /* of every four elements of k, the first two are added before all others, and c at the end */
+  PE_MMA_CHAIN = 128, /* f32 operations one after another */
+  PE_MMA_NEGATE = 256 /* all products */
 };
 
 /* d = a * b + c.  Faults unless all lanes execute it. */
 void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots);
+
+/* wgmma.mma_async: the 16 rows of a warp, as an m16nNkK of `mma`, of which only registers are missing: up to 128 of d and c, and of a
+ * unless that is in memory, too.  A matrix in memory is given by a descriptor, and is `across` if consecutive elements do not go
+ * along k. */
+enum { PE_WGMMA_REGISTERS = 128 };
+
+typedef struct pe_wgmma_site {
+  uint32_t pos;
+  uint16_t in_memory; /* A is */
+  uint16_t a_across, b_across;
+  uint16_t d[PE_WGMMA_REGISTERS], c[PE_WGMMA_REGISTERS], a[4]; /* the slots of registers */
+  pe_mma_site mma;
+} pe_wgmma_site;
+
+/* d = a * b, + c unless `scale` is 0.  Faults unless all lanes execute it. */
+void pe_wgmma(pe_warp *w, const pe_wgmma_site *site, uint32_t mask, uint32_t scale, uint64_t a, uint64_t b, void *slots);
+
+/* wgmma.wait_group: wait until the four warps of the warpgroup have come. */
+void pe_warpgroup_wait(pe_warp *w, uint32_t pos, uint32_t mask);
 
 /* wmma.load and wmma.store: a matrix in memory and its fragment, whose registers lie one after the other.  Rows and columns are
  * those of the fragment's tiles: a multiplicand has k along its columns. */

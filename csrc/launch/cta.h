@@ -18,7 +18,7 @@ typedef struct pe_warp_state {
   uint64_t awaited;
   uint32_t cluster_arrived;            /* lanes that have arrived at barrier.cluster in this phase ... */
   uint32_t cluster_passes;             /* and in the last one, without having waited yet */
-  uint32_t at_barrier[PE_BARRIERS];    /* lanes that wait at a barrier one by one */
+  uint32_t at_barrier[PE_MEETINGS];    /* lanes that wait at a barrier one by one */
   uint32_t released;                   /* lanes whose barrier is complete, and that have not gone on yet */
   uint32_t lane_result[PE_WARP_LANES]; /* of the barrier.red that each waits for */
 } pe_warp_state;
@@ -33,7 +33,7 @@ struct pe_cta {
   bool cluster_arrivals;    /* some lane has arrived at barrier.cluster */
   uint32_t cluster_waiting; /* warps that wait at it */
   uint32_t cluster_pos;     /* of the last wait */
-  pe_barrier_state barriers[PE_BARRIERS];
+  pe_barrier_state barriers[PE_MEETINGS];
   pe_fiber *fibers[PE_MAX_WARPS];
   pe_warp_state *warps; /* PE_MAX_WARPS of them */
 };

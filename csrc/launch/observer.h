@@ -33,8 +33,9 @@ enum { PE_UNSET_CHOICE, PE_UNSET_ADDRESS, PE_UNSET_VALUE };
  * that goes into a result is told. */
 enum { PE_TEXEL = 6 };
 
-/* Barriers beyond those of a CTA, which are 0 to 15: barrier.cluster and the barrier of a cooperative grid. */
-enum { PE_BARRIER_CLUSTER = 16, PE_BARRIER_GRID = 17 };
+/* Barriers beyond those of a CTA, which are 0 to 15: barrier.cluster, the barrier of a cooperative grid and, from
+ * PE_BARRIER_WARPGROUP on, the warpgroups' at wgmma.wait_group. */
+enum { PE_BARRIER_CLUSTER = 16, PE_BARRIER_GRID = 17, PE_BARRIER_WARPGROUP = 18, PE_BARRIERS_TOLD = 26 };
 
 /* An access that the lanes of `mask` are about to make: `size` bytes each at address[i], as the program writes it. */
 typedef struct pe_memory_event {

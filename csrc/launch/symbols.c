@@ -85,6 +85,8 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_round),
   SYMBOL(pe_round_convert),
   SYMBOL(pe_mma),
+  SYMBOL(pe_wgmma),
+  SYMBOL(pe_warpgroup_wait),
   SYMBOL(pe_wmma_load),
   SYMBOL(pe_wmma_store),
   SYMBOL(pe_ldmatrix),

@@ -31,6 +31,39 @@ PE_INLINE uint32_t pe_tile_b(uint32_t row, uint32_t column, uint32_t columns) { 
 /* The accumulator tile, `rows` of them in a column. */
 PE_INLINE uint32_t pe_tile_c(uint32_t row, uint32_t column, uint32_t rows) { return row + rows * column; }
 
+/* The registers of an operand. */
+typedef struct fragment {
+  uint8_t *slots;
+  const uint16_t *places;
+} fragment;
+
+PE_INLINE void *register_at(fragment f, uint32_t i) { return f.slots + f.places[i] * PE_WARP_LANES * 4; }
+
+/* A tile of 16-bit elements. */
+typedef struct pe_halves {
+  uint16_t at[TILE][TILE];
+} pe_halves;
+
+PE_INLINE pe_halves pe_transposed(const pe_halves *from) {
+  pe_halves to;
+  for (int i = 0; i < TILE; i++)
+    for (int j = 0; j < TILE; j++) to.at[j][i] = from->at[i][j];
+  return to;
+}
+
+/* Those of a multiplication; `metadata` of a sparse A. */
+typedef struct pe_operands {
+  fragment d, a, b, c;
+  const uint32_t *metadata;
+} pe_operands;
+
+#define MAX_A 2048 /* elements: m16n8k128 */
+#define MAX_B 1024
+#define MAX_C 1024
+
+/* d = a * b + c, of at most so many elements. */
+void pe_multiply(const pe_mma_site *site, const pe_operands *on);
+
 /* Fault unless the whole warp executes the instruction; false if none of it does. */
 bool pe_whole_warp(pe_warp *w, uint32_t pos, uint32_t mask);
 

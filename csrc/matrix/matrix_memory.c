@@ -109,17 +109,6 @@ void pe_wmma_store(pe_warp *w, const pe_wmma_site *site, uint32_t mask, uint64_t
 
 #define LINE 16 /* bytes, or elements of fewer bits with padding behind them */
 
-typedef struct matrix {
-  uint16_t at[TILE][TILE];
-} matrix;
-
-static matrix transposed(const matrix *from) {
-  matrix to;
-  for (int i = 0; i < TILE; i++)
-    for (int j = 0; j < TILE; j++) to.at[j][i] = from->at[i][j];
-  return to;
-}
-
 /* The rows of matrices, of 16 bytes each, at the addresses of the first lanes. */
 static void host_rows(pe_warp *w, uint32_t pos, uint16_t kind, uint32_t space, uint32_t rows, const uint64_t *address,
                       uint64_t row[PE_WARP_LANES]) {
@@ -137,12 +126,12 @@ void pe_ldmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
   uint64_t from[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
   host_rows(w, pos, PE_READ, space, count * TILE, address, from);
-  matrix *tiles = fragment;
+  pe_halves *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
-    matrix tile;
+    pe_halves tile;
     for (uint32_t row = 0; row < TILE; row++)
       memcpy(tile.at[row], (const void *)(uintptr_t)from[i * TILE + row], sizeof tile.at[row]);
-    tiles[i] = transpose ? transposed(&tile) : tile;
+    tiles[i] = transpose ? pe_transposed(&tile) : tile;
   }
 }
 
@@ -151,9 +140,9 @@ void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
   uint64_t to[PE_WARP_LANES];
   if (!pe_whole_warp(w, pos, mask)) return;
   host_rows(w, pos, PE_WRITE, space, count * TILE, address, to);
-  const matrix *tiles = fragment;
+  const pe_halves *tiles = fragment;
   for (uint32_t i = 0; i < count; i++) {
-    matrix tile = transpose ? transposed(&tiles[i]) : tiles[i];
+    pe_halves tile = transpose ? pe_transposed(&tiles[i]) : tiles[i];
     for (uint32_t row = 0; row < TILE; row++)
       memcpy((void *)(uintptr_t)to[i * TILE + row], tile.at[row], sizeof tile.at[row]);
   }
@@ -161,7 +150,7 @@ void pe_stmatrix(pe_warp *w, uint32_t pos, uint32_t space, uint32_t count, uint3
 
 void pe_movmatrix(pe_warp *w, uint32_t pos, uint32_t mask, const void *from, void *to) {
   if (!pe_whole_warp(w, pos, mask)) return;
-  *(matrix *)to = transposed(from);
+  *(pe_halves *)to = pe_transposed(from);
 }
 
 /* ---- matrices of lines of 16 elements of 8 bits and less ------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* matrix_mma.c: the multiplications of mma, mma.sp and wmma.mma.
+/* matrix_mma.c: the multiplications of mma, mma.sp and wmma.mma, and of a warp's rows of wgmma.
  *
  * Elements are widened to binary64, in which all products but those of f64 are exact.  Sums of floats are those of an
  * architecture's tensor cores (matrix_aligned.c), or start with c, take the products in the order of k and are rounded once, to
@@ -14,14 +14,7 @@
 #include "matrix_aligned.h"
 #include "matrix_tiles.h"
 
-#define MAX_A 2048 /* elements: m16n8k128 */
-#define MAX_B 1024
-#define MAX_C 256
 #define QUADS 4
-
-enum { D, A, B, C };
-
-PE_INLINE fragment operand(const pe_mma_site *site, void *slots, int which) { return (fragment){slots, site->slots[which]}; }
 
 /* ---- sparse A ----------------------------------------------------------------------------------------------------------- */
 
@@ -192,15 +185,15 @@ PE_FUSED static void write_integers(bool saturate, uint32_t tiles, const double 
 /* ---- forms ------------------------------------------------------------------------------------------------------------------ */
 
 /* Sums of populations: of A and B, or of where they differ. */
-PE_FUSED static void count_bits(const pe_mma_site *site, void *slots, double *sums) {
+PE_FUSED static void count_bits(const pe_mma_site *site, const pe_operands *on, double *sums) {
   uint32_t words = site->k / 32;
   for (uint32_t i = 0; i < site->m; i++)
     for (uint32_t j = 0; j < TILE; j++) {
       uint32_t count = 0;
       for (uint32_t x = 0; x < words; x++) {
         uint32_t along = x / TILE_WORDS, word = x % TILE_WORDS, tile = pe_tile_a(i / TILE, along, site->m / TILE);
-        uint32_t left = ((const uint32_t *)register_at(operand(site, slots, A), tile))[i % TILE * TILE_WORDS + word];
-        uint32_t right = ((const uint32_t *)register_at(operand(site, slots, B), along))[j * TILE_WORDS + word];
+        uint32_t left = ((const uint32_t *)register_at(on->a, tile))[i % TILE * TILE_WORDS + word];
+        uint32_t right = ((const uint32_t *)register_at(on->b, along))[j * TILE_WORDS + word];
         count += (uint32_t)__builtin_popcount(site->flags & PE_MMA_AND ? left & right : left ^ right);
       }
       sums[i * TILE + j / 2 + j % 2 * 4] = count;
@@ -208,32 +201,33 @@ PE_FUSED static void count_bits(const pe_mma_site *site, void *slots, double *su
 }
 
 /* A with the zeros that a sparse one does not hold. */
-static void read_left(const pe_mma_site *site, void *slots, float *to) {
-  uint32_t down = site->m / TILE;
-  if (!(site->flags & PE_MMA_SPARSE)) {
-    read_floats(site->a, down, site->k, false, operand(site, slots, A), to);
-    return;
+static void read_left(const pe_mma_site *site, const pe_operands *on, float *to) {
+  uint32_t down = site->m / TILE, count = (uint32_t)site->m * site->k;
+  if (site->flags & PE_MMA_SPARSE) {
+    float packed[MAX_A / 2];
+    read_floats(site->a, down, site->k / 2, false, on->a, packed);
+    expand(site, on->metadata, packed, to);
+  } else {
+    read_floats(site->a, down, site->k, false, on->a, to);
   }
-  float packed[MAX_A / 2];
-  read_floats(site->a, down, site->k / 2, false, operand(site, slots, A), packed);
-  expand(site, register_at((fragment){slots, &site->metadata}, 0), packed, to);
+  for (uint32_t i = 0; site->flags & PE_MMA_NEGATE && i < count; i++) to[i] = -to[i];
 }
 
-PE_FUSED static void read_sparse(const pe_mma_site *site, void *slots, double *to) {
+PE_FUSED static void read_widened(const pe_mma_site *site, const pe_operands *on, double *to) {
   float left[MAX_A];
-  read_left(site, slots, left);
+  read_left(site, on, left);
   for (uint32_t i = 0; i < (uint32_t)site->m * site->k; i++) to[i] = left[i];
 }
 
 /* Add all products to the sums. */
-static void multiply_blocks(const pe_mma_site *site, void *slots, double *sums) {
+static void multiply_blocks(const pe_mma_site *site, const pe_operands *on, double *sums) {
   double left[MAX_A], right[MAX_B];
   uint32_t down = site->m / TILE, across = site->n / TILE, k = site->k, block = k * TILE;
-  if (site->flags & PE_MMA_SPARSE)
-    read_sparse(site, slots, left);
+  if (site->flags & (PE_MMA_SPARSE | PE_MMA_NEGATE))
+    read_widened(site, on, left);
   else
-    read_doubles(site->a, down, k, false, operand(site, slots, A), left);
-  read_doubles(site->b, across, k, true, operand(site, slots, B), right);
+    read_doubles(site->a, down, k, false, on->a, left);
+  read_doubles(site->b, across, k, true, on->b, right);
   for (uint32_t j = 0; j < across; j++)
     for (uint32_t i = 0; i < down; i++, sums += TILE * TILE) {
       if (site->d == PE_TYPE_F64)
@@ -244,30 +238,30 @@ static void multiply_blocks(const pe_mma_site *site, void *slots, double *sums) 
 }
 
 /* The same as tensor cores do it. */
-static void multiply_aligned(const pe_mma_site *site, void *slots) {
+static void multiply_aligned(const pe_mma_site *site, const pe_operands *on) {
   float left[MAX_A], right[MAX_B], sums[MAX_C];
   uint32_t down = site->m / TILE, across = site->n / TILE;
-  read_left(site, slots, left);
-  read_floats(site->b, across, site->k, true, operand(site, slots, B), right);
-  read_sums(site->c, down * across, operand(site, slots, C), sums);
+  read_left(site, on, left);
+  read_floats(site->b, across, site->k, true, on->b, right);
+  read_sums(site->c, down * across, on->c, sums);
   pe_add_aligned(site, down, across, left, right, sums);
-  write_sums(site->d, down * across, sums, operand(site, slots, D));
+  write_sums(site->d, down * across, sums, on->d);
 }
 
-static void multiply(const pe_mma_site *site, void *slots) {
+static void multiply(const pe_mma_site *site, const pe_operands *on) {
   double sums[MAX_C];
   uint32_t tiles = site->m / TILE * (site->n / TILE);
   if (site->d == PE_TYPE_S32) {
-    memset(sums, 0, sizeof sums);
+    memset(sums, 0, tiles * TILE * TILE * sizeof *sums);
     if (site->a == PE_TYPE_B1)
-      count_bits(site, slots, sums);
+      count_bits(site, on, sums);
     else
-      multiply_blocks(site, slots, sums);
-    write_integers(site->flags & PE_MMA_SATURATE, tiles, sums, operand(site, slots, C), operand(site, slots, D));
+      multiply_blocks(site, on, sums);
+    write_integers(site->flags & PE_MMA_SATURATE, tiles, sums, on->c, on->d);
   } else {
-    read_c(site->c, tiles, operand(site, slots, C), sums);
-    multiply_blocks(site, slots, sums);
-    write_d(site->d, tiles, sums, operand(site, slots, D));
+    read_c(site->c, tiles, on->c, sums);
+    multiply_blocks(site, on, sums);
+    write_d(site->d, tiles, sums, on->d);
   }
 }
 
@@ -299,11 +293,11 @@ static void add_quad(const pe_mma_site *site, const double *rows, const double *
 
 /* m8n8k4 of f16: quad q of lanes and quad q + 4 multiply on their own (PTX ISA, "Matrix Fragments for mma.m8n8k4"). Lane i of
  * the eight holds line i of a matrix, or line i % 4 of each half of it. */
-PE_FUSED static void multiply_quads(const pe_mma_site *site, void *slots) {
-  fragment c = operand(site, slots, C), d = operand(site, slots, D);
+PE_FUSED static void multiply_quads(const pe_mma_site *site, const pe_operands *on) {
+  fragment c = on->c, d = on->d;
   float left[4][PE_WARP_LANES], right[4][PE_WARP_LANES], start[TILE][PE_WARP_LANES];
-  halves_of(operand(site, slots, A), 2, left);
-  halves_of(operand(site, slots, B), 2, right);
+  halves_of(on->a, 2, left);
+  halves_of(on->b, 2, right);
   if (site->c == PE_TYPE_F16)
     halves_of(c, 4, start);
   else
@@ -341,12 +335,21 @@ PE_FUSED static void multiply_quads(const pe_mma_site *site, void *slots) {
   }
 }
 
+void pe_multiply(const pe_mma_site *site, const pe_operands *on) {
+  if (site->flags & PE_MMA_QUADS)
+    multiply_quads(site, on);
+  else if (site->fraction)
+    multiply_aligned(site, on);
+  else
+    multiply(site, on);
+}
+
 void pe_mma(pe_warp *w, const pe_mma_site *site, uint32_t mask, void *slots) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
-  if (site->flags & PE_MMA_QUADS)
-    multiply_quads(site, slots);
-  else if (site->fraction)
-    multiply_aligned(site, slots);
-  else
-    multiply(site, slots);
+  pe_operands on = {.d = {slots, site->slots[0]},
+                    .a = {slots, site->slots[1]},
+                    .b = {slots, site->slots[2]},
+                    .c = {slots, site->slots[3]},
+                    .metadata = register_at((fragment){slots, &site->metadata}, 0)};
+  pe_multiply(site, &on);
 }

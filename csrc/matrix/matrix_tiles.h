@@ -5,14 +5,6 @@
 #include "matrix.h"
 #include "matrix_vector.h"
 
-/* The registers of an operand. */
-typedef struct fragment {
-  uint8_t *slots;
-  const uint16_t *places;
-} fragment;
-
-PE_INLINE void *register_at(fragment f, uint32_t i) { return f.slots + f.places[i] * PE_WARP_LANES * 4; }
-
 typedef struct columns {
   u32x8 word[TILE_WORDS];
 } columns;

@@ -1,4 +1,4 @@
-/* barrier.c: the sixteen barriers of a CTA (PTX ISA, "bar, barrier"), and the one of a cooperative grid.
+/* barrier.c: the sixteen barriers of a CTA (PTX ISA, "bar, barrier"), those of its warpgroups, and the one of a cooperative grid.
  *
  * A CTA runs on one thread, so nothing here needs a lock.  Threads are counted; warps wait.
  */
@@ -7,9 +7,11 @@
 #include "cta.h"
 #include "fault.h"
 #include "launch.h"
+#include "matrix.h"
 #include "sync.h"
 #include "worker.h"
 
+#define WARPGROUP 4 /* warps */
 #define COUNTLESS "an arrival that does not wait needs a thread count"
 
 static pe_warp_state *state_of(pe_warp *w) { return (pe_warp_state *)w; }
@@ -73,12 +75,12 @@ void pe_barriers_exit(pe_cta *cta, uint32_t warpid) {
 }
 
 void pe_barriers_deadlock(pe_cta *cta) {
-  for (uint32_t id = 0; id < PE_BARRIERS; id++) {
+  for (uint32_t id = 0; id < PE_MEETINGS; id++) {
     const pe_barrier_state *barrier = &cta->barriers[id];
     if (!barrier->waiting) continue;
     pe_record fault = {.kind = PE_DEADLOCK, .pos = barrier->pos, .lane = -1};
-    snprintf(fault.note, sizeof fault.note, "barrier %u waits for %u threads, %u arrived and no warp can run", id,
-             barrier->expected, barrier->arrived);
+    snprintf(fault.note, sizeof fault.note, "%s %u waits for %u threads, %u arrived and no warp can run",
+             id < PE_BARRIERS ? "barrier" : "warpgroup", id % PE_BARRIERS, barrier->expected, barrier->arrived);
     pe_record_fault(&cta->warps[__builtin_ctz(barrier->waiting)].warp, &fault);
     return;
   }
@@ -113,7 +115,6 @@ static uint32_t arriving_threads(const pe_warp *w, uint32_t mask, bool per_threa
 /* Count an arrival; the barrier's state, or NULL if it completed the barrier. */
 static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t threads, uint32_t arrival) {
   pe_cta *cta = pe_self->cta;
-  if (id >= PE_BARRIERS) misuse(w, pos, id, "there are 16 barriers, 0 to 15");
   pe_barrier_state *barrier = &cta->barriers[id];
   const char *wrong = objection(barrier, count, threads, arrival);
   if (wrong) misuse(w, pos, id, wrong);
@@ -127,6 +128,13 @@ static pe_barrier_state *arrive(pe_warp *w, uint32_t pos, uint32_t id, uint32_t 
   barrier->arrived += threads;
   barrier->pos = pos;
   return barrier;
+}
+
+/* The same at one that an instruction names. */
+static pe_barrier_state *arrive_at(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t threads,
+                                   uint32_t arrival) {
+  if (id >= PE_BARRIERS) misuse(w, pos, id, "there are 16 barriers, 0 to 15");
+  return arrive(w, pos, id, count, threads, arrival);
 }
 
 /* Add the predicates of a reduction. */
@@ -170,7 +178,7 @@ void pe_barrier(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t 
   if (!waits && count == 0) misuse(w, pos, id, COUNTLESS);
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_tell_barrier(w, pos, id, mask, how_of(count, waits, per_thread));
-  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_SYNC);
+  pe_barrier_state *barrier = arrive_at(w, pos, id, count, threads, PE_ARRIVAL_SYNC);
   if (waits)
     wait_or_complete(w, pos, id, mask, barrier);
   else if (barrier->arrived >= barrier->expected)
@@ -181,11 +189,18 @@ uint32_t pe_barrier_red(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, u
   bool per_thread = op & PE_BARRIER_PER_THREAD;
   uint32_t threads = arriving_threads(w, mask, per_thread, count == 0);
   pe_tell_barrier(w, pos, id, mask, how_of(count, true, per_thread));
-  pe_barrier_state *barrier = arrive(w, pos, id, count, threads, PE_ARRIVAL_RED);
+  pe_barrier_state *barrier = arrive_at(w, pos, id, count, threads, PE_ARRIVAL_RED);
   combine(barrier, mask, pred);
   state_of(w)->result = op & ~(uint32_t)PE_BARRIER_PER_THREAD;
   wait_or_complete(w, pos, id, mask, barrier);
   return state_of(w)->result;
+}
+
+void pe_warpgroup_wait(pe_warp *w, uint32_t pos, uint32_t mask) {
+  uint32_t group = w->warpid / WARPGROUP, id = PE_BARRIERS + group, threads = WARPGROUP * PE_WARP_LANES;
+  if (!pe_whole_warp(w, pos, mask)) return;
+  pe_tell_barrier(w, pos, PE_BARRIER_WARPGROUP + group, mask, 0);
+  wait_or_complete(w, pos, id, mask, arrive(w, pos, id, threads, PE_WARP_LANES, PE_ARRIVAL_SYNC));
 }
 
 void pe_barrier_watched(pe_warp *w, uint32_t pos, uint32_t id, uint32_t mask) {
@@ -206,7 +221,7 @@ void pe_barrier_together(pe_warp *first, const int32_t *places) {
 static void join(pe_warp *w, uint32_t pos, uint32_t id, uint32_t count, uint32_t lanes, uint32_t action, uint32_t pred) {
   if (action == PE_LANES_ARRIVE && count == 0) misuse(w, pos, id, COUNTLESS);
   uint32_t arrival = action >= PE_LANES_RED ? PE_ARRIVAL_RED : PE_ARRIVAL_SYNC;
-  pe_barrier_state *barrier = arrive(w, pos, id, count, (uint32_t)__builtin_popcount(lanes), arrival);
+  pe_barrier_state *barrier = arrive_at(w, pos, id, count, (uint32_t)__builtin_popcount(lanes), arrival);
   pe_warp_state *state = state_of(w);
   if (arrival == PE_ARRIVAL_RED) combine(barrier, lanes, pred);
   if (action != PE_LANES_ARRIVE) {

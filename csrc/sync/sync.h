@@ -4,7 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PE_BARRIERS 16
+#define PE_BARRIERS 16 /* that instructions name */
+#define PE_WARPGROUPS 8
+#define PE_MEETINGS (PE_BARRIERS + PE_WARPGROUPS) /* and one for each warpgroup */
 
 typedef struct pe_cta pe_cta;
 

@@ -11,6 +11,7 @@ from ptxemu.device.faults import Origin
 if TYPE_CHECKING:
     from ptxemu._runtime import CData
 
+BARRIERS = 16  # that instructions name
 WAITS = {
     lib.PE_STANDS_AT_MBARRIER: "an mbarrier, again and again",
     lib.PE_STANDS_AT_CLUSTER: "barrier.cluster",
@@ -40,11 +41,17 @@ def in_words(warp: int, block: Sequence[int], lanes: int, state: str, place: str
     return f"block ({x},{y},{z}) warp {warp:3} lanes 0x{lanes:08x} {state}{f'  {place}' if place else ''}"
 
 
+def at_barrier(number: int, arrived: int, expected: int) -> str:
+    """``barrier 0: 32 of 64 threads have arrived``; those behind the ones that instructions name are of warpgroups."""
+    name = f"barrier {number}" if number < BARRIERS else "its warpgroup"
+    return f"{name}: {arrived} of {expected} threads have arrived"
+
+
 def _state(stand: CData, origin: Origin) -> tuple[str, str]:
     """What the lanes do, and where."""
     place = "" if stand.pos == lib.PE_NO_POS else str(origin.locate(stand.pos))
     if stand.waits == lib.PE_STANDS_AT_BARRIER:
-        return f"waits for barrier {stand.number}: {stand.arrived} of {stand.expected} threads have arrived", place
+        return f"waits for {at_barrier(stand.number, stand.arrived, stand.expected)}", place
     if stand.waits in WAITS:
         return f"waits for {WAITS[stand.waits]}", place
     return f"can run, last seen at {place}" if place else "can run", ""

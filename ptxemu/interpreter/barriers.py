@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 from ptxemu._runtime import lib
+from ptxemu.device.standing import BARRIERS
 from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
 from ptxemu.ir.block_shape import LANES
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from ptxemu.interpreter.machine import Block, Warp
 
-COUNT = 16
+WARPGROUP = 4  # warps
 
 
 @dataclass(slots=True)
@@ -56,8 +57,6 @@ class Barriers:
         """Lanes come to a barrier; ``finish`` gives each the votes of all when it goes on."""
         if not how.waits and not count:
             self._misuse(warp, how.pos, number, "an arrival that does not wait needs a thread count")
-        if number >= COUNT:
-            self._misuse(warp, how.pos, number, "there are 16 barriers, 0 to 15")
         threads = len(lanes) if how.threads else LANES
         if wrong := self._objection(number, count, threads, how):
             self._misuse(warp, how.pos, number, wrong)
@@ -73,6 +72,12 @@ class Barriers:
                 barrier.waiting.append((lane, finish))
         self._review(number)
 
+    def meet(self, warp: Warp, lanes: list[Lane], pos: int) -> None:
+        """The lanes of a warp wait for the other warps of their warpgroup."""
+        number = lib.PE_BARRIER_WARPGROUP + warp.index // WARPGROUP
+        how = Arrival(pos, waits=True, red=False, threads=False)
+        self.arrive(warp, lanes, number, WARPGROUP * LANES, how, [], lambda lane, votes: None)
+
     def left(self, warp: Warp) -> None:
         """Lanes of a warp have exited: those that wait for all others may be all."""
         for number in list(self.active):
@@ -86,7 +91,8 @@ class Barriers:
         for number, barrier in sorted(self.active.items()):
             if barrier.waiting:
                 expected, arrived = barrier.count or self._live(), barrier.arrived
-                note = f"barrier {number} waits for {expected} threads, {arrived} arrived and no warp can run"
+                name = f"barrier {number}" if number < BARRIERS else f"warpgroup {number - lib.PE_BARRIER_WARPGROUP}"
+                note = f"{name} waits for {expected} threads, {arrived} arrived and no warp can run"
                 warp = min((lane.warp for lane, _ in barrier.waiting), key=lambda warp: warp.index)
                 warp.fault(lib.PE_DEADLOCK, barrier.pos, -1, note)
         self.cluster.deadlock()

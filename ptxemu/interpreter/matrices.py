@@ -1,4 +1,4 @@
-"""mma, wmma, ldmatrix, stmatrix, movmatrix: the runtime's, with the fragments of a whole warp in memory."""
+"""mma, wmma, wgmma, ldmatrix, stmatrix, movmatrix: the runtime's, with the fragments of a whole warp in memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ptxemu.interpreter.surfaces import mask_of
 from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method, write_all
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Op
-from ptxemu.ir.types import B32
+from ptxemu.ir.ops import Op, Vec
+from ptxemu.ir.types import B32, B64
 from ptxemu.isa.matrix import BITS, dimensions, rows_of
-from ptxemu.isa.multiplication import constants_of
+from ptxemu.isa.multiplication import constant_of, constants_of, warpgroup_constants_of
 
-SLOTS = 80
+SLOTS = 272  # of the largest wgmma: 128 registers of D, as many of the accumulator, those of A and of metadata
 Run = Callable[[Any, list[Lane], "Fragments"], None]
 
 
@@ -103,6 +103,27 @@ def mma(t: Translator, op: Op) -> Step:
         warp.grid.call("pe_mma", warp, constants, mask_of(lanes), fragments.memory)
 
     return together(t, op, sources, end, run)
+
+
+@method("wgmma")
+def wgmma(t: Translator, op: Op) -> Step:
+    sums = [(t.reader(register, kind), kind.bits) for register, kind in zip(op.results, op.dst_types, strict=True)]
+    in_memory = not isinstance(op["a"], Vec)
+    sources = sums + ([] if in_memory else _registers(t, op)) + ([(t.reader(op["e"], B32), 32)] if "sp" in op.mods else [])
+    result, count = len(sources), len(sums)
+    constants = site(
+        "wgmma", op, in_memory=in_memory, a_across=constant_of(op, "immta"), b_across=constant_of(op, "immtb"),
+        d=[*range(result, result + count)], c=[*range(count)], a=[*range(count, count + 4)],
+        mma={**warpgroup_constants_of(op, t.numerics), "pos": op.pos, "metadata": result - 1},
+    )  # fmt: skip
+    scale, b = t.operand(op, "p"), t.reader(op["b"], B64)
+    a = t.reader(op["a"], B64) if in_memory else (lambda lane: 0)
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        first = min(lanes, key=lambda lane: lane.index)
+        warp.grid.call("pe_wgmma", warp, constants, mask_of(lanes), scale(first), a(first), b(first), fragments.memory)
+
+    return together(t, op, sources, result, run)
 
 
 # ---------------------------------------------------------------- fragments and memory

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ptxemu.device.standing import at_barrier, listed
 from ptxemu.device.standing import in_words as line_of
-from ptxemu.device.standing import listed
 from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
 from ptxemu.interpreter.machine import Block, Grid, Warp
 from ptxemu.interpreter.translate import Code
@@ -70,7 +70,7 @@ def waits_for(lane: Lane) -> str:
     for number, barrier in barriers.active.items():
         if any(other is lane for other, _ in barrier.waiting):
             threads = sum(1 for warp in lane.warp.block.warps for other in warp.lanes if other.state != EXITED)
-            return f"barrier {number}: {barrier.arrived} of {barrier.count or threads} threads have arrived"
+            return at_barrier(number, barrier.arrived, barrier.count or threads)
     if lane in barriers.cluster.waiting:
         return "barrier.cluster"
     return "the barrier of the grid" if lane in lane.warp.grid.arrived else "others"

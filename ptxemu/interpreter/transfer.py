@@ -14,7 +14,7 @@ LANE_BYTES = 128  # the most that an operand of one lane takes
 OWN = ("pe_lanes_load", "pe_lanes_store", "pe_lanes_fault", "pe_lanes_arrive", "pe_lanes_mbarrier_deadlock")
 
 
-def site(struct: str, instruction: Op, /, **fields: int) -> Any:
+def site(struct: str, instruction: Op, /, **fields: object) -> Any:
     """What is constant about an instruction: a struct of the runtime with these fields, the others zero."""
     return ffi.new(f"pe_{struct}_site *", {"pos": instruction.pos, **fields})
 

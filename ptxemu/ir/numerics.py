@@ -69,6 +69,12 @@ class Numerics:
         needed = max(FIRST.get(mods.get(name, ""), 0) for name in ("atype", "btype"))
         return self if self.first >= needed else NUMERICS[needed]
 
+    def warpgroup_summation(self, mods: Mapping[str, str]) -> Summation:
+        """Of a ``wgmma`` that a warp's part of is an ``mma`` with these modifiers."""
+        if mods["atype"] in SCALED and not self.exact_sums:
+            return WARPGROUP_SCALED
+        return replace(NUMERICS[90], exact_sums=self.exact_sums).summation(mods)
+
     def summation(self, mods: Mapping[str, str]) -> Summation:
         """Of an ``mma`` with these modifiers, whose result is f16 or f32."""
         kind, half = mods["atype"], mods["dtype"] == mods["ctype"] == "f16"
@@ -93,6 +99,9 @@ _RECORDS = (
     Numerics(100, 25, 16, 8, (-133, -21)),
     Numerics(120, 25, 16, 8, (-133, -21), Summation(25, 32, -133)),
 )
+WARPGROUP_SCALED = Summation(13, 32, -133, 13)
+"""Of multiplicands of 8 bits that a warpgroup multiplies (wgmma), which only sm_90 does."""
+
 NUMERICS = {record.first: record for record in _RECORDS}
 """By the first architecture; those that follow compute alike until the next."""
 

@@ -207,6 +207,11 @@ class Op(Struct, eq=False):
         return self.row.opcode
 
     @property
+    def results(self) -> tuple[Reg, ...]:
+        """The destinations that are not ``_``."""
+        return tuple(dst for dst in self.dsts if dst is not None)
+
+    @property
     def effects(self) -> Effects:
         """What the instruction does, as its row says."""
         return self.row.effects

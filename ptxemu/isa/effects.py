@@ -11,6 +11,7 @@ Memory, by the operand that is an address (``a``), or a surface or texture (``s`
     updates mbarrier [m]   an mbarrier object, which its instructions alone touch
     reads s                texels of the surface or texture that operand s names
     reads stack            a register that is not written: the stack pointer, or the carry flag CC.CF (``cc``)
+    reads accumulator      the registers of the destinations, before they are written
 
 Threads::
 
@@ -19,6 +20,7 @@ Threads::
     waits cta              the threads of the CTA, or of the cluster (``waits cluster``), wait for each other
     arrives cta            they are counted, and go on
     waits mbarrier         until a phase of the object is complete, or not so long
+    waits warpgroup        the four warps of a warpgroup wait for each other
     waits time             for a while
     asks lanes             the results tell which lanes are active
     leaves block           control goes elsewhere; ``leaves function``, ``leaves kernel``, ``leaves launch``
@@ -52,7 +54,7 @@ from msgspec import Struct
 
 from ptxemu.isa.operands import Implicit
 
-REGISTERS = ("cc", "stack")
+REGISTERS = ("cc", "stack", "accumulator")
 KINDS = {"reads": "read", "writes": "write", "updates": "update"}
 ACCESS = re.compile(
     r"(?P<verb>reads|writes|updates)(?: (?P<object>constant|mbarrier))? (?:\[(?P<address>\w+)\]|(?P<name>\w+))"
@@ -60,7 +62,7 @@ ACCESS = re.compile(
 )
 PLACES = {
     "meets": ("membermask", "warp", "active"),
-    "waits": ("cta", "cluster", "mbarrier", "time"),
+    "waits": ("cta", "cluster", "mbarrier", "warpgroup", "time"),
     "arrives": ("cta", "cluster"),
     "leaves": ("block", "function", "kernel", "launch"),
     "enters": ("function",),

@@ -85,6 +85,8 @@ def _unnamed(row: Row, mods: Mapping[str, str], name: str) -> ScalarType:
     """The type of an operand that has no pattern of its own."""
     if name == SAMPLER:
         return U64
+    if name == "accumulator":
+        return named_type(row.operands[0].type, mods)
     if name != COORDINATES:
         return IMPLICIT[name]
     surface = any(pattern.type == "surface" for pattern in row.operands)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from ptxemu._runtime import lib
-from ptxemu.ir.numerics import Numerics
+from ptxemu.ir.numerics import Numerics, Summation
 from ptxemu.ir.ops import Imm, Op
 from ptxemu.isa.matrix import dimensions
 
@@ -12,22 +14,38 @@ ROUNDING = ("rn", "rz", "rm", "rp")
 
 def constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
     """Of ``mma``, ``mma.sp`` or ``wmma.mma``: all fields but where its registers are."""
-    mods = {"atype": "f16", "btype": "f16"} | op.mods
+    return _constants({"atype": "f16", "btype": "f16"} | op.mods, numerics.summation, constant_of(op, "immf"))
+
+
+def constant_of(op: Op, name: str) -> int:
+    """The value of an operand that is a constant; 0 if the row has none of that name."""
+    value = op.get(name)
+    return value.bits if isinstance(value, Imm) else 0
+
+
+def _constants(mods: dict[str, str], summation: Callable[[Mapping[str, str]], Summation], selector: int) -> dict[str, int]:
     m, n, k = dimensions(mods["shape"])
-    selector = op.get("immf")
     types = {name: int(getattr(lib, f"PE_TYPE_{mods[f'{name}type'].upper()}")) for name in "abcd"}
     return {
         "m": m, "n": n, "k": k, **types, "round": ROUNDING.index(mods.get("round", "rn")),
-        "selector": selector.bits if isinstance(selector, Imm) else 0, **_sums(mods, numerics),
+        "selector": selector, **_sums(mods, summation),
     }  # fmt: skip
 
 
-def _sums(mods: dict[str, str], numerics: Numerics) -> dict[str, int]:
+def warpgroup_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
+    """The same of the rows that a warp has of a ``wgmma.mma_async``."""
+    mods = {**op.mods, "ctype": op.mods["dtype"]} | ({"variant": "sp"} if "sp" in op.mods else {})
+    found = _constants(mods, numerics.warpgroup_summation, constant_of(op, "immsel"))
+    negated = "immsa" in op.row.names and constant_of(op, "immsa") != constant_of(op, "immsb")
+    return found | {"m": 16, "flags": found["flags"] | (lib.PE_MMA_NEGATE if negated else 0)}
+
+
+def _sums(mods: dict[str, str], summation: Callable[[Mapping[str, str]], Summation]) -> dict[str, int]:
     """How products are added; those of a sparse A are counted with the elements that it does not hold."""
     flags = _flags(mods)
     if mods["dtype"] not in ("f16", "f32"):
         return {"flags": flags, "fraction": 0, "block": 0, "result": 0, "least": 0}
-    found = numerics.summation(mods)
+    found = summation(mods)
     flags |= {"plain": 0, "pairs": lib.PE_MMA_PAIRS, "chain": lib.PE_MMA_CHAIN}[found.order]
     block = found.block * 2 if "variant" in mods else found.block
     return {"flags": flags, "fraction": found.fraction, "block": block, "result": found.result, "least": found.least}

@@ -74,48 +74,6 @@ _QUERIES = (
 for _query, _result in _QUERIES:
     _row("clusterlaunchcontrol", f"query_cancel {_query} atype=b128", f"{_result}, a:b128", "8.6", 100, SYNCHRONIZATION)
 
-# ---------------------------------------------------------------- wgmma
-
-HOPPER = "accelerated hopper"
-COLUMNS = range(8, 257, 8)
-INTEGER_COLUMNS = tuple(n for n in COLUMNS if n in (8, 24) or n % 16 == 0)
-_SIGNS, _A_TRANSPOSED, _B_TRANSPOSED = ", immsa:s32(-1,1), immsb:s32(-1,1)", ", immta:u32(0,1)", ", immtb:u32(0,1)"
-_ROWS = "a:u32*4"
-
-for _word in ("fence", "commit_group"):
-    _row("wgmma", f"{_word} sync aligned?", "", "8.0", 90, MATRIX, HOPPER)
-_row("wgmma", "wait_group sync aligned?", "immN:u32(0..2147483647)", "8.0", 90, MATRIX, HOPPER)
-
-
-def _wgmma(
-    dtypes: str, types: str, k: int, columns: tuple[int, ...], selected: str, constants: str, *, transposed: bool = False
-) -> None:
-    """A product of dense and of sparse matrices, the first of which is in shared memory or in registers.
-
-    ``transposed``: matrices in shared memory may be.
-    """
-    of_b = _B_TRANSPOSED if transposed else ""
-    of_both = _A_TRANSPOSED + of_b if transposed else ""
-    for dtype in dtypes.split(","):
-        result = {"f32": "d:f32*shape/2", "f16": "d:u32*shape/4", "s32": "d:s32*shape/2"}[dtype]
-        for sparse in (False, True):
-            shapes = ",".join(f"m64n{n}k{2 * k if sparse else k}" for n in columns)
-            qualifiers = f"mma_async {'sp ' if sparse else ''}sync aligned? shape={shapes} dtype={dtype} {types}"
-            metadata = f", e:u32, immsel:u32({selected})" if sparse else ""
-            for first, more in (("a:u64", of_both), (_ROWS, of_b)):
-                if sparse and " op=" in types:
-                    continue
-                operands = f"{result}, {first}, b:u64{metadata}, p:pred<0..1>{constants}{more}"
-                _row("wgmma", qualifiers, operands, "8.0", 90, MATRIX, HOPPER)
-
-
-_wgmma("f16,f32", "atype=f16 btype=f16", 16, tuple(COLUMNS), "0..3", _SIGNS, transposed=True)
-_wgmma("f32", "atype=bf16 btype=bf16", 16, tuple(COLUMNS), "0..3", _SIGNS, transposed=True)
-_wgmma("f32", "atype=tf32 btype=tf32", 8, tuple(COLUMNS), "0,1", _SIGNS)
-_wgmma("f16,f32", "atype=e4m3,e5m2 btype=e4m3,e5m2", 32, tuple(COLUMNS), "0", _SIGNS)
-_wgmma("s32", "atype=s8,u8 btype=s8,u8 satfinite?", 32, INTEGER_COLUMNS, "0", "")
-_wgmma("s32", "atype=b1 btype=b1 op=and popc", 256, INTEGER_COLUMNS, "0", "")
-
 # ---------------------------------------------------------------- tcgen05
 
 row("tcgen05", "...", "...", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="accelerated", chapter=MATRIX)
@@ -129,4 +87,3 @@ for _opcode in ("spcompress", "spdecompress"):
 name_words("ld_reduce st red", "multimem")
 name_words("replace cp_fenceproxy", "tensormap")
 name_words("try_cancel query_cancel", "clusterlaunchcontrol")
-name_words("fence commit_group wait_group mma_async sp", "wgmma")

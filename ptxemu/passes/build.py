@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ptxemu.ir.graph import Block, Graph
-from ptxemu.ir.ops import Call, LabelMark, Op, Reg
+from ptxemu.ir.ops import Call, LabelMark, Op, Reg, Vec
 from ptxemu.ir.types import PRED, U64
 from ptxemu.passes.internal import ARGUMENTS, CALL, ENTER, INDIRECT_CALL, RESULTS, STACK_POINTER, invalid_branch, marker
 from ptxemu.passes.routines import Routine
@@ -157,9 +157,10 @@ IMPLICIT = {"cc": CARRY, "stack": STACK}
 
 
 def with_implicit(op: Op) -> Op:
-    """Make the carry flag CC.CF and the stack pointer explicit sources and destinations."""
+    """Make the carry flag CC.CF, the stack pointer and accumulators explicit sources and destinations."""
     for name in op.row.implicit.reads:
-        op = replace(op, srcs=(*op.srcs, IMPLICIT[name]), src_types=(*op.src_types, IMPLICIT[name].type))
+        read, kind = (Vec(op.results), op.dst_types[0]) if name == "accumulator" else (IMPLICIT[name], IMPLICIT[name].type)
+        op = replace(op, srcs=(*op.srcs, read), src_types=(*op.src_types, kind))
     for name in op.row.implicit.writes:
         op = replace(op, dsts=(*op.dsts, IMPLICIT[name]), dst_types=(*op.dst_types, IMPLICIT[name].type))
     return op

@@ -1,5 +1,7 @@
 """Every file of ``tests/isa``, and whether together they use every supported row and modifier of the instruction table.
 
+What would take too much text is ELSEWHERE.
+
 With PTXEMU_EVERY_FORM in the environment, as in `make fuzz`, every form is compiled to the best code.
 """
 
@@ -18,6 +20,7 @@ from ptxemu.ir.ops import Op
 from ptxemu.isa.table import Row
 from tests.isa.forms import Form
 from tests.isa.runner import FILES, FORMS_IN_A_KERNEL, File, Run, execute, execute_forms, in_kernels, read
+from tests.matrix import test_wgmma
 
 EVERY_FORM = "PTXEMU_EVERY_FORM" in os.environ
 files = {path.stem: read(path) for path in FILES}
@@ -87,6 +90,10 @@ def used_ops(name: str) -> Iterator[Op]:
         yield from ops_of(file.bare_text(group), file.path.name)
 
 
+ELSEWHERE = (test_wgmma.texts,)
+"""Kernels that other tests run."""
+
+
 def ops_of(text: str, filename: str) -> Iterator[Op]:
     module = compile.front(text, filename)
     for function in module.functions.values():
@@ -107,7 +114,9 @@ def required_operands(row: Row) -> list[str]:
 
 def used() -> dict[Row, set[tuple[str, str | None]]]:
     """The modifiers that each row is used with; None where an optional one is left out."""
-    distinct = {(op.row, *sorted(op.mods.items())): op for name in files for op in used_ops(name)}
+    ops = [op for name in files for op in used_ops(name)]
+    ops += [op for texts in ELSEWHERE for text in texts() for op in ops_of(text, "elsewhere.ptx")]
+    distinct = {(op.row, *sorted(op.mods.items())): op for op in ops}
     seen: dict[Row, set[tuple[str, str | None]]] = {}
     for op in distinct.values():
         for row in isa.rows()[op.opcode]:

@@ -51,7 +51,7 @@ HOMONYMS = {
     "interpreter/dialects/sass.py": ("red", "a constant of the runtime"),
     "interpreter/evaluator.py": ("abs add and copysign fma mul or shl sqrt sub xor", "instructions and intrinsics of LLVM"),
     "interpreter/image.py": ("video", "a module"),
-    "interpreter/matrices.py": ("mma wmma", "constants of the runtime"),
+    "interpreter/matrices.py": ("mma wgmma wmma", "constants of the runtime"),
     "interpreter/surfaces.py": ("trap", "a clamp mode"),
     "interpreter/sync.py": ("and popc", "modifiers"),
     "interpreter/warp.py": ("abs add and max min or xor", "modifiers"),

@@ -156,8 +156,8 @@ UNSUPPORTED = (
     + """
 .visible .entry tensor(.param .u64 out)
 {
-  .reg .b32 %r<12>;
-  wgmma.fence.sync.aligned;
+  .reg .b64 %rd<2>;
+  multimem.red.global.add.u32 [%rd1], 1;
   ret;
 }
 """

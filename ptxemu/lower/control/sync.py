@@ -103,6 +103,17 @@ def barrier_leave(ctx: Context, op: Op) -> None:
     ctx.define(op, 0, ctx.vector.icmp("ne", "i32", value, ctx.vector.int(32, 0)) if op.type_of("d") is PRED else value)
 
 
+@effect("wgmma_wait", size=10)
+def wgmma_wait(ctx: Context, op: Op) -> None:
+    """wgmma.wait_group: the products of a warp are complete, and with this those of the others."""
+    ctx.call("void", "pe_warpgroup_wait", ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", ctx.bits_of(ctx.active)))
+
+
+@effect("wgmma_order")
+def wgmma_order(ctx: Context, op: Op) -> None:
+    """wgmma.fence, wgmma.commit_group: products are complete as soon as they are issued."""
+
+
 @effect("bar_warp_sync", size=10)
 def bar_warp_sync(ctx: Context, op: Op) -> None:
     """bar.warp.sync: the lanes of a warp run in step, so that only memory has to be ordered."""

@@ -15,7 +15,6 @@ from ptxemu.lower.core.context import Context
 
 SLOT_BYTES = 4 * LANES
 KEPT = 1024  # slots that are remembered in a block; beyond them an instruction has slots for itself
-OWN = 80
 
 
 class Slots:
@@ -34,7 +33,7 @@ class Slots:
             return first, True
         first = KEPT + self.own
         self.own += count
-        self.ctx.slots_needed = KEPT + OWN
+        self.ctx.slots_needed = max(self.ctx.slots_needed, KEPT + self.own)
         return first, False
 
     def address(self, slot: int) -> str:

@@ -1,4 +1,4 @@
-"""wmma, mma, ldmatrix, stmatrix, movmatrix: one call of the runtime for the warp (PTX ISA, "Warp Level Matrix
+"""wmma, mma, wgmma, ldmatrix, stmatrix, movmatrix: one call of the runtime for the warp (PTX ISA, "Warp Level Matrix
 Multiply-Accumulate Instructions").
 
 Fragments are handed over in memory (:mod:`ptxemu.lower.memory.fragments`).
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.ops import Op, Operand, items_of
-from ptxemu.ir.types import B32, ScalarType
+from ptxemu.ir.ops import Op, Operand, Vec, items_of
+from ptxemu.ir.types import B32, B64, ScalarType
 from ptxemu.isa.matrix import BITS, dimensions, rows_of
-from ptxemu.isa.multiplication import constants_of
+from ptxemu.isa.multiplication import constant_of, constants_of, warpgroup_constants_of
 from ptxemu.lower.core.access import Access, access, note_position, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.literals import vector_literal
+from ptxemu.lower.core.site import Value
 from ptxemu.lower.memory.fragments import Slots
 
+NO_SLOTS = [[0] * lib.PE_MMA_REGISTERS] * lib.PE_MMA_OPERANDS
 ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE_WMMA_C}
 
 
@@ -69,15 +71,42 @@ def mma(ctx: Context, op: Op) -> None:
     slots.define(op, first, stays)
 
 
-# ---------------------------------------------------------------- wmma in memory
+@effect("wgmma", size=60)
+def wgmma(ctx: Context, op: Op) -> None:
+    """wgmma.mma_async: the rows of this warp."""
+    slots = Slots(ctx)
+    sums = [slots.find(item, _kind(op, "d")) for item in items_of(op["accumulator"])]
+    in_memory = not isinstance(op["a"], Vec)
+    rows = [0] * 4 if in_memory else [slots.find(item, _kind(op, "a")) for item in items_of(op["a"])]
+    metadata = slots.find(op["e"], B32) if "sp" in op.mods else 0
+    first, stays = _result(op, slots)
+    rest = [0] * (lib.PE_WGMMA_REGISTERS - len(sums))
+    mma: dict[str, Value] = {
+        **warpgroup_constants_of(op, ctx.unit.numerics),
+        "pos": op.pos,
+        "metadata": metadata,
+        "slots": NO_SLOTS,
+    }
+    site = ctx.site(
+        op, "pe_wgmma_site", in_memory=int(in_memory), a_across=constant_of(op, "immta"), b_across=constant_of(op, "immtb"),
+        d=[*range(first, first + len(sums)), *rest], c=[*sums, *rest], a=rows, mma=mma,
+    )  # fmt: skip
+    scale = ctx.bits_of(ctx.predicate(op["p"], op.negated("p"), True))
+    a = "0" if not in_memory else _first(ctx, op["a"], B64)
+    arguments = ("i32", scale), ("i64", a), ("i64", _first(ctx, op["b"], B64)), ("ptr", ctx.slot_block)
+    ctx.call("void", "pe_wgmma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), *arguments)
+    slots.define(op, first, stays)
 
 
-def _first(ctx: Context, operand: Operand) -> str:
-    """A 32-bit operand of lane 0; all lanes must have the same."""
+def _first(ctx: Context, operand: Operand, kind: ScalarType) -> str:
+    """An operand of lane 0; all lanes must have the same."""
     shape = ctx.shape(operand)
     if shape is not None and shape.uniform:
-        return ctx.scalar_of(operand, B32)
-    return ctx.inst(f"extractelement <{LANES} x i32> {ctx.vector_of(operand, B32)}, i64 0")
+        return ctx.scalar_of(operand, kind)
+    return ctx.inst(f"extractelement <{LANES} x {kind.llvm}> {ctx.vector_of(operand, kind)}, i64 0")
+
+
+# ---------------------------------------------------------------- wmma in memory
 
 
 def _address(ctx: Context, found: Access) -> str:
@@ -108,7 +137,7 @@ def _move(ctx: Context, op: Op, function: str, count: int, fragment: str) -> Non
     fields, default = _matrix(op, count)
     found = access(ctx, op, "p", _first_lanes(1))
     note_position(ctx, op, found.space)
-    step = _first(ctx, op["stride"]) if op["stride"] is not None else str(default)
+    step = _first(ctx, op["stride"], B32) if op["stride"] is not None else str(default)
     site = ctx.site(op, "pe_wmma_site", space=found.space_code, **fields)
     arguments = [("i64", _address(ctx, found)), ("i32", step), ("ptr", fragment)]
     ctx.call("void", function, ("ptr", "%w"), ("ptr", site), _mask(ctx, op), *arguments)
