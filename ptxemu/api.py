@@ -25,7 +25,7 @@ from ptxemu.device.device import Device, default_device
 from ptxemu.device.entry import Entry
 from ptxemu.device.faults import Origin
 from ptxemu.device.launch import LaunchResult
-from ptxemu.device.launch_limits import Shape, check_kernel, check_shared, rows_of, shape_of
+from ptxemu.device.launch_limits import Extent, Shape, check_cluster, check_kernel, check_shared, rows_of, shape_of
 from ptxemu.device.module_info import KernelInfo, ModuleInfo
 from ptxemu.device.module_memory import Bindable, Resident
 from ptxemu.device.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
@@ -390,6 +390,7 @@ class Launcher:
         shared: int = 0,
         timeout: float | None = None,
         cooperative: bool = False,
+        cluster: int | tuple[int, ...] | None = None,
         printf: Callable[[str], None] | None = None,
         **named: object,
     ) -> LaunchResult:
@@ -401,9 +402,10 @@ class Launcher:
         a copy. After a fault no array is changed, and it is an InputError if the kernel has written to one that is
         read-only; but a device with ``host_memory`` gives kernels the arrays themselves, and neither holds.
         ``shared`` is dynamic shared memory in bytes, ``timeout`` in seconds; ``printf`` takes the kernel's output.
-        ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization).
+        ``cooperative`` keeps all blocks resident, so that they can wait for each other (grid synchronization). ``cluster`` is
+        the extent of a cluster in blocks, given as that of a grid, which it divides; a kernel may require one itself.
         """
-        return self._checked(args, named, shared, timeout, cooperative, printf).run()
+        return self._checked(args, named, shared, timeout, cooperative, cluster, printf).run()
 
     def _checked(
         self,
@@ -412,6 +414,7 @@ class Launcher:
         shared: object,
         timeout: object,
         cooperative: object,
+        cluster: object,
         printf: object,
     ) -> _Launch:
         module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
@@ -431,7 +434,8 @@ class Launcher:
         engine = engine_of(device.engine)
         code, loaded = engine.load(module.program, info.name, prepared.shape.block)
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
-        return _Launch(self, args, arguments, engine, code, loaded, dynamic, limit, bool(cooperative), printf)
+        extents = check_cluster(prepared.entry, info, prepared.facts, prepared.shape, cluster)
+        return _Launch(self, args, arguments, engine, code, loaded, dynamic, limit, bool(cooperative), extents, printf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +451,7 @@ class StreamLauncher:
         shared: int = 0,
         timeout: float | None = None,
         cooperative: bool = False,
+        cluster: int | tuple[int, ...] | None = None,
         printf: Callable[[str], None] | None = None,
         **named: object,
     ) -> Pending[LaunchResult]:
@@ -456,7 +461,7 @@ class StreamLauncher:
         too. NumPy arrays are copied to the device when the launch begins, and back when it has ended: they belong to it until
         then. ``timeout`` counts from the begin, and ``printf`` is called on the stream's thread.
         """
-        launch = self.launcher._checked(args, named, shared, timeout, cooperative, printf)
+        launch = self.launcher._checked(args, named, shared, timeout, cooperative, cluster, printf)
         return self.stream.add(f"launch of `{self.launcher.kernel.name}`", launch.run)
 
 
@@ -473,6 +478,7 @@ class _Launch:
     shared: int
     timeout: float | None
     cooperative: bool
+    cluster: Extent
     printf: Callable[[str], None] | None
 
     def run(self, stop: threading.Event | None = None) -> LaunchResult:
@@ -490,7 +496,7 @@ class _Launch:
             start, config = prepared.start(resident, self.code), ffi.new("pe_config *")
             start.buffer = data = ffi.from_buffer(arguments.copy_in())
             start.dynamic_shared, start.cooperative, start.surfaces = self.shared, self.cooperative, surfaces.pointer
-            start.waited = True
+            start.waited, start.cluster = True, self.cluster
             lib.pe_start_config(start, config)
             config.kernel = loaded.address
             if (part := self.launcher._part) is not None:

@@ -270,6 +270,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .context = checker,
     .no_texels = !(checks & (PE_CHECK_RACE | PE_CHECK_INIT)),
     .no_whole_warps = true,
+    .lone_ctas = (checks & (PE_CHECK_RACE | PE_CHECK_INIT)) != 0,
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = pattern,

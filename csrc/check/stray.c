@@ -33,13 +33,20 @@ static ground window_ground(const pe_warp *w, uint32_t space) {
   return g;
 }
 
+/* Where the shared memory starts of the CTA of the cluster that has an address in its window; of the own one for others. */
+static uint64_t shared_start(const pe_warp *w, uint64_t address) {
+  uint64_t offset = address - w->cluster_base;
+  return offset < w->cluster_bytes ? address - (offset & ((1ull << w->cluster_shift) - 1)) : w->shared_base;
+}
+
 /* The same of a generic address in one of them. */
 static bool generic_window(const pe_warp *w, uint32_t lane, uint64_t address, ground *out) {
   uint64_t local = w->local_base + lane * w->local_size;
   const struct {
     uint64_t base;
     uint32_t space;
-  } windows[] = {{w->shared_base, PE_SHARED}, {local, PE_LOCAL}, {w->const_base, PE_CONST}, {w->param_base, PE_PARAM}};
+  } windows[] = {
+    {shared_start(w, address), PE_SHARED}, {local, PE_LOCAL}, {w->const_base, PE_CONST}, {w->param_base, PE_PARAM}};
   for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
     *out = window_ground(w, windows[i].space);
     out->extent.address = windows[i].base;

@@ -76,6 +76,50 @@ int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const u
   return error ? error : check_domain(entry, kernel, grid, block, message);
 }
 
+/* Clusters that are not those that the kernel has been written for. */
+static int check_required(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *cluster, char *message) {
+  uint64_t limit[3], blocks = pe_product(pe_product(cluster[0], cluster[1]), cluster[2]);
+  const char *name = name_of(entry, kernel);
+  if (pe_kernel_limit(entry, kernel, "reqnctapercluster", limit) &&
+      (limit[0] != cluster[0] || limit[1] != cluster[1] || limit[2] != cluster[2]))
+    return REFUSE(EDOM, message,
+                  "kernel %s requires clusters of %llu x %llu x %llu blocks (.reqnctapercluster), not %u x %u x %u", name,
+                  (unsigned long long)limit[0], (unsigned long long)limit[1], (unsigned long long)limit[2], cluster[0],
+                  cluster[1], cluster[2]);
+  if (!pe_kernel_limit(entry, kernel, "maxclusterrank", limit) || blocks <= limit[0]) return 0;
+  return REFUSE(EDOM, message, "kernel %s takes clusters of at most %llu blocks (.maxclusterrank), not %llu", name,
+                (unsigned long long)limit[0], (unsigned long long)blocks);
+}
+
+int pe_counts_clusters(const pe_entry *entry, const pe_kernel_facts *kernel) {
+  uint64_t none[3];
+  return pe_kernel_limit(entry, kernel, "blocksareclusters", none);
+}
+
+int pe_check_cluster(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *given,
+                     uint32_t most, uint32_t *cluster, char *message) {
+  uint64_t required[3] = {1, 1, 1}, blocks = 1;
+  bool any = given[0] || given[1] || given[2];
+  if (!any) pe_kernel_limit(entry, kernel, "reqnctapercluster", required);
+  for (int axis = 0; axis < 3; axis++) {
+    uint64_t extent = any ? (given[axis] ? given[axis] : 1) : required[axis];
+    blocks = pe_product(blocks, extent);
+    cluster[axis] = extent > PE_MAX_CLUSTER ? PE_MAX_CLUSTER + 1 : (uint32_t)extent;
+  }
+  if (blocks > most)
+    return REFUSE(EDOM, message, "a cluster of %llu blocks is too large; the limit is %u", (unsigned long long)blocks, most);
+  bool counted = pe_counts_clusters(entry, kernel);
+  for (int axis = 0; axis < 3; axis++) {
+    if (counted && (uint64_t)grid[axis] * cluster[axis] > MAX_GRID[axis])
+      return REFUSE(EDOM, message, "a grid of %u clusters of %u blocks along %c is too large", grid[axis], cluster[axis],
+                    "xyz"[axis]);
+    if (!counted && grid[axis] % cluster[axis])
+      return REFUSE(EDOM, message, "grid.%c is %u, which clusters of %u blocks do not make up", "xyz"[axis], grid[axis],
+                    cluster[axis]);
+  }
+  return check_required(entry, kernel, cluster, message);
+}
+
 int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,
                     char *message) {
   if (pe_sum(static_shared, dynamic_shared) <= PE_MAX_SHARED) return 0;

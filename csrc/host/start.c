@@ -66,13 +66,9 @@ static int check_arguments(const pe_start *start, char *message) {
   return 0;
 }
 
-static int check_cluster(const pe_start *start, char *message) {
-  for (int axis = 0; axis < 3; axis++) {
-    if (start->cluster[axis] <= 1) continue;
-    snprintf(message, PE_MESSAGE_BYTES, "clusters of more than one block are not supported");
-    return ENOTSUP;
-  }
-  return 0;
+static int check_cluster(const pe_start *start, uint32_t *cluster, char *message) {
+  const pe_entry *entry = pe_module_entry(start->module);
+  return pe_check_cluster(entry, start->kernel, start->grid, start->cluster, PE_MAX_CLUSTER, cluster, message);
 }
 
 /* ---- the launch ---- */
@@ -114,6 +110,10 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .ended = start->ended,
     .context = start->context,
   };
+  char message[PE_MESSAGE_BYTES];
+  check_cluster(start, config->cluster, message);
+  bool counted = pe_counts_clusters(pe_module_entry(start->module), start->kernel);
+  for (int axis = 0; counted && axis < 3; axis++) config->grid[axis] *= config->cluster[axis];
 }
 
 static started *new_started(const pe_start *start) {
@@ -133,6 +133,8 @@ static int describe_failure(const pe_start *start, const pe_config *config, int 
   if (error == ENOMEM)
     snprintf(message, PE_MESSAGE_BYTES, "out of device memory for the launch of `%s`: %llu bytes of local memory a thread",
              name, (unsigned long long)config->local_bytes);
+  else if (error == ENOTSUP)
+    snprintf(message, PE_MESSAGE_BYTES, "clusters of more than one block are not supported under this check");
   else if (error == E2BIG)
     snprintf(message, PE_MESSAGE_BYTES, "grid (%u, %u, %u) is too large for a cooperative launch of `%s`", grid[0], grid[1],
              grid[2], name);
@@ -184,9 +186,10 @@ int pe_start_check(const pe_start *start, char *message) {
     snprintf(message, PE_MESSAGE_BYTES, "nothing is known of the code");
     return EINVAL;
   }
+  uint32_t cluster[3];
   int error = pe_check_shape(entry, start->kernel, start->grid, start->block, message);
   if (!error) error = pe_check_shared(entry, start->kernel, facts->static_shared, start->dynamic_shared, message);
-  if (!error) error = check_cluster(start, message);
+  if (!error) error = check_cluster(start, cluster, message);
   return error ? error : check_arguments(start, message);
 }
 

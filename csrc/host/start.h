@@ -20,7 +20,7 @@ typedef struct pe_start {
   pe_code *code;
   const pe_code_facts *facts; /* NULL: those of the entry that the code was loaded from */
   uint32_t grid[3], block[3];
-  uint32_t cluster[3];         /* blocks in each dimension: 1, or 0 for the same; clusters have one block */
+  uint32_t cluster[3];         /* blocks of one in each dimension; 0: as the kernel requires, or 1 */
   uint32_t cooperative;        /* all blocks may wait for each other */
   uint32_t host_memory;        /* as in pe_config; or the device says so */
   uint32_t waited;             /* the caller waits for the end at once: its own thread may run what ends soon */
@@ -46,6 +46,14 @@ int pe_kernel_limit(const pe_entry *entry, const pe_kernel_facts *kernel, const 
 int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *block,
                    char *message);
 
+/* Whether the extents of a kernel's grid are counts of clusters (.blocksareclusters). */
+int pe_counts_clusters(const pe_entry *entry, const pe_kernel_facts *kernel);
+
+/* The extents of clusters, as the kernel requires them where `given` has none; its blocks, which are limited by `most`. 0, or EDOM:
+ * there are no such clusters, the kernel requires others, or they do not make up the grid. */
+int pe_check_cluster(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *given,
+                     uint32_t most, uint32_t *cluster, char *message);
+
 /* The same of shared memory: 0, or ENOSPC. */
 int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,
                     char *message);
@@ -54,8 +62,8 @@ int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64
  * buffer.  Code may be missing, if there are facts; then `kernel` is 0. */
 void pe_start_config(const pe_start *start, pe_config *config);
 
-/* Check everything that can be before the start: 0, or what the checks above say of a kernel, EFAULT for arguments that are missing,
- * ENOTSUP for clusters; then `message` says what is wrong. */
+/* Check everything that can be before the start: 0, or what the checks above say of a kernel, EFAULT for arguments that are missing;
+ * then `message` says what is wrong. */
 int pe_start_check(const pe_start *start, char *message);
 
 /* Write what the pointers point to, which has been checked, as the kernel sees it: param_bytes. */

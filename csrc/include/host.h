@@ -99,12 +99,13 @@ int pe_arena_nearest(pe_arena *arena, uint64_t address, pe_allocation *out);
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes of shared memory of a block, and of local memory of a thread. */
-enum { PE_MAX_SHARED = 227 << 10, PE_MAX_LOCAL = 512 << 10 };
+/* Bytes of shared memory of a block, and of local memory of a thread; blocks of a cluster, and where kernels say nothing of that. */
+enum { PE_MAX_SHARED = 227 << 10, PE_MAX_LOCAL = 512 << 10, PE_MAX_CLUSTER = 16, PE_MAX_PORTABLE_CLUSTER = 8 };
 
 typedef struct pe_config {
   uint64_t kernel; /* address of a pe_kernel */
   uint32_t grid[3], block[3];
+  uint32_t cluster[3];    /* CTAs of a cluster in each dimension, which divide those of the grid; 0: 1 */
   uint64_t first, blocks; /* of the grid's CTAs, so many from the first on are run; 0 blocks: all */
   const void *params;
   uint64_t params_size;

@@ -36,6 +36,12 @@ typedef struct pe_warp {
   uint64_t shared_size; /* static + dynamic bytes */
   uint32_t ctaid[3];
   uint32_t dynamic_shared; /* bytes of dynamic shared memory */
+  /* constant during a launch: the windows of a cluster's CTAs lie side by side, by their ranks */
+  uint64_t cluster_base;      /* address of the first */
+  uint64_t cluster_bytes;     /* of all */
+  uint64_t cluster_shift;     /* log2 of the bytes from one to the next */
+  uint32_t cluster_nctaid[3]; /* CTAs of a cluster in each dimension, */
+  uint32_t cluster_nctarank;  /* and all of them */
   /* the warp */
   uint64_t local_base;  /* address of lane 0's local window */
   uint64_t local_size;  /* bytes a lane; lane i's window starts at local_base + i * local_size */

@@ -12,6 +12,7 @@
 pe_cta *pe_cta_create(void) {
   pe_cta *cta = calloc(1, sizeof *cta);
   if (!cta) return NULL;
+  cta->peer = cta;
   cta->warps = aligned_alloc(64, PE_MAX_WARPS * sizeof *cta->warps);
   if (cta->warps) return cta;
   free(cta);
@@ -45,6 +46,7 @@ static uint32_t watched_of(const pe_observer *observer) {
 
 static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows, uint32_t warpid) {
   const pe_config *config = &launch->config;
+  uint64_t shared_size = config->static_shared + config->dynamic_shared;
   uint64_t local_slot = pe_launch_windows_of_warps(launch) > 1 ? warpid : 0;
   pe_fiber *fiber = cta->fibers[pe_launch_has_fibers(launch) ? warpid : 0];
   pe_warp_state *state = &cta->warps[warpid];
@@ -69,7 +71,12 @@ static void fill_warp(pe_cta *cta, pe_launch *launch, const pe_windows *windows,
           .nsmid = launch->workers,
           .grid_workspace = launch->workspace,
           .shared_base = windows->shared,
-          .shared_size = config->static_shared + config->dynamic_shared,
+          .shared_size = shared_size,
+          .cluster_base = windows->shared,
+          .cluster_bytes = launch->cluster > 1 ? pe_launch_shared(launch) : pe_round_up(shared_size, 256),
+          .cluster_shift = launch->cluster_shift,
+          .cluster_nctaid = {config->cluster[0], config->cluster[1], config->cluster[2]},
+          .cluster_nctarank = launch->cluster,
           .dynamic_shared = (uint32_t)config->dynamic_shared,
           .local_base = windows->local + local_slot * PE_WARP_LANES * launch->local_stride,
           .local_size = launch->local_stride,
@@ -133,16 +140,45 @@ void pe_cta_rest(pe_cta *cta) {
     if (cta->fibers[i]) pe_fiber_shrink(cta->fibers[i], KEPT_STACK);
 }
 
+/* The place of a number in a box of these extents. */
+static void unfold(uint64_t number, const uint32_t *extent, uint32_t *out) {
+  out[0] = (uint32_t)(number % extent[0]);
+  out[1] = (uint32_t)(number / extent[0] % extent[1]);
+  out[2] = (uint32_t)(number / extent[0] / extent[1]);
+}
+
+/* Where a CTA of a cluster is in the grid. */
+static void unfold_clusters(uint64_t number, const pe_launch *launch, uint32_t *out) {
+  const uint32_t *cluster = launch->config.cluster, *grid = launch->config.grid;
+  uint32_t clusters[3] = {grid[0] / cluster[0], grid[1] / cluster[1], grid[2] / cluster[2]}, inner[3];
+  unfold(number / launch->cluster, clusters, out);
+  unfold(number % launch->cluster, cluster, inner);
+  for (int axis = 0; axis < 3; axis++) out[axis] = out[axis] * cluster[axis] + inner[axis];
+}
+
+/* The windows of a cluster's CTAs follow each other. */
+static void give_window(pe_cta *cta, const pe_launch *launch, uint64_t rank) {
+  for (uint32_t i = 0; i < launch->warps; i++) {
+    pe_warp *w = &cta->warps[i].warp;
+    w->shared_base = w->cluster_base ? w->cluster_base + (rank << launch->cluster_shift) : 0;
+  }
+}
+
 uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last) {
-  const uint32_t *grid = launch->config.grid;
-  uint32_t x = (uint32_t)(number % grid[0]), y = (uint32_t)(number / grid[0] % grid[1]);
-  uint32_t z = (uint32_t)(number / grid[0] / grid[1]);
-  uint64_t row = grid[0] - x, left = last - number;
-  bool alone = !launch->config.rows || (launch->observer && launch->observer->block && !launch->observer->rows);
+  uint32_t at[3];
+  bool clusters = launch->cluster > 1;
+  if (clusters) {
+    unfold_clusters(number, launch, at);
+    give_window(cta, launch, number % launch->cluster);
+  } else {
+    unfold(number, launch->config.grid, at);
+  }
+  uint64_t row = launch->config.grid[0] - at[0], left = last - number;
+  bool alone = clusters || !launch->config.rows || (launch->observer && launch->observer->block && !launch->observer->rows);
   uint32_t ctas = alone ? 1 : (uint32_t)(left < row ? left : row);
   for (uint32_t i = 0; i < launch->warps; i++) {
     pe_warp *w = &cta->warps[i].warp;
-    w->ctaid[0] = x, w->ctaid[1] = y, w->ctaid[2] = z;
+    w->ctaid[0] = at[0], w->ctaid[1] = at[1], w->ctaid[2] = at[2];
     w->exited = 0;
     w->ctas = ctas;
   }

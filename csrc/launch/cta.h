@@ -36,6 +36,7 @@ struct pe_cta {
   pe_barrier_state barriers[PE_MEETINGS];
   pe_fiber *fibers[PE_MAX_WARPS];
   pe_warp_state *warps; /* PE_MAX_WARPS of them */
+  pe_cta *peer;         /* the next of its cluster, all of whose CTAs are in a ring */
 };
 
 pe_cta *pe_cta_create(void);
@@ -45,7 +46,7 @@ void pe_cta_destroy(pe_cta *cta);
 bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, const pe_cta *first);
 /* The launch has ended: give back the memory that its stacks took, except what most kernels need. */
 void pe_cta_rest(pe_cta *cta);
-/* Put CTA `number` of the grid there: all its warps can run.  The code of the kernel may go on with those that follow it along x,
+/* Put CTA `number` of the grid, in which those of a cluster follow each other, there: all its warps can run.  The code of the kernel may go on with those that follow it along x,
  * as far as that is for code to do, but not with `last`. The number of CTAs that one call of the code then runs. */
 uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last);
 /* standing.c: the launch was stopped: keep where all warps stand that have not exited. */

@@ -88,7 +88,7 @@ static void end_work(pe_worker *before) { pe_self = before; }
 static bool prepare(pe_session *session, pe_cta *cta) {
   const pe_cta *first = session->worker.places ? session->worker.place[0] : NULL;
   pe_windows windows = {0};
-  if (first && !pe_launch_windows(session->launch, &windows)) return false;
+  if (first && !pe_launch_windows(session->launch, NULL, &windows)) return false;
   if (!first) windows = pe_launch_first_windows(session->launch, 0);
   pe_worker *before = begin_work(session);
   bool prepared = pe_cta_prepare(cta, session->launch, &windows, first);

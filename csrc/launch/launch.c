@@ -22,11 +22,28 @@
 
 static uint64_t ctas_of(const pe_config *config) { return (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]; }
 
+static uint32_t extent_of_cluster(const pe_config *config, int axis) {
+  return config->cluster[axis] ? config->cluster[axis] : 1;
+}
+
+static uint64_t ctas_of_cluster(const pe_config *config) {
+  return (uint64_t)extent_of_cluster(config, 0) * extent_of_cluster(config, 1) * extent_of_cluster(config, 2);
+}
+
 /* Whether the part that is to be run is one of the grid, whose CTAs then cannot wait for all others. */
 static bool is_valid_part(const pe_config *config) {
   uint64_t ctas = ctas_of(config);
   if (!config->blocks) return config->first == 0;
-  return !config->cooperative && config->first < ctas && config->blocks <= ctas - config->first;
+  bool clusters = config->first % ctas_of_cluster(config) == 0 && config->blocks % ctas_of_cluster(config) == 0;
+  return clusters && !config->cooperative && config->first < ctas && config->blocks <= ctas - config->first;
+}
+
+/* Whether clusters are of a size that there is, and make up the grid. */
+static bool is_valid_cluster(const pe_config *config) {
+  for (int axis = 0; axis < 3; axis++)
+    if (extent_of_cluster(config, axis) > PE_MAX_CLUSTER || config->grid[axis] % extent_of_cluster(config, axis))
+      return false;
+  return ctas_of_cluster(config) <= PE_MAX_CLUSTER;
 }
 
 static bool is_valid(const pe_config *config) {
@@ -36,7 +53,7 @@ static bool is_valid(const pe_config *config) {
     if (config->grid[axis] == 0 || config->grid[axis] > (axis ? MAX_GRID_YZ : MAX_GRID_X)) return false;
     threads *= config->block[axis];
   }
-  return threads <= PE_MAX_THREADS && config->kernel != 0 && is_valid_part(config);
+  return threads <= PE_MAX_THREADS && config->kernel != 0 && is_valid_cluster(config) && is_valid_part(config);
 }
 
 /* Whether a device has windows as large as that. */
@@ -46,8 +63,17 @@ static bool is_affordable(const pe_config *config) {
 
 static _Atomic uint64_t launches;
 
+static uint32_t log_of(uint64_t least) {
+  uint32_t shift = 8;
+  while ((1ull << shift) < least) shift++;
+  return shift;
+}
+
 static void derive(pe_launch *launch) {
-  const pe_config *config = &launch->config;
+  pe_config *config = &launch->config;
+  for (int axis = 0; axis < 3; axis++) config->cluster[axis] = extent_of_cluster(config, axis);
+  launch->cluster = (uint32_t)ctas_of_cluster(config);
+  launch->cluster_shift = log_of(config->static_shared + config->dynamic_shared);
   launch->threads = config->block[0] * config->block[1] * config->block[2];
   launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
   launch->ctas = config->blocks ? config->blocks : ctas_of(config);
@@ -57,7 +83,7 @@ static void derive(pe_launch *launch) {
 
 static void choose_workers(pe_launch *launch) {
   uint64_t wanted = launch->config.workers ? launch->config.workers : pe_cpu_count();
-  if (wanted > launch->ctas) wanted = launch->ctas;
+  if (wanted > launch->ctas / launch->cluster) wanted = launch->ctas / launch->cluster;
   launch->workers = pe_pool_offer((uint32_t)wanted);
 }
 
@@ -72,6 +98,7 @@ static void choose_chunk(pe_launch *launch) {
   uint64_t chunk = launch->ctas / ((uint64_t)launch->workers * CHUNKS_PER_WORKER);
   launch->chunk = chunk < 1 || launch->config.spins ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : chunk;
   if (launch->config.rows) launch->chunk = whole_rows(launch, launch->chunk);
+  launch->chunk = (launch->chunk + launch->cluster - 1) / launch->cluster * launch->cluster;
 }
 
 /* ---- device memory of a launch ---- */
@@ -82,10 +109,10 @@ static bool take_window(pe_launch *launch, uint64_t size, const char *name, bool
   return *address != 0;
 }
 
-/* Windows of one more place, at the end of the list.  Local memory counts, and all of a `further` place; the shared memory
- * of a worker's first is bounded as that of a multiprocessor. */
-static bool take_windows(pe_launch *launch, bool further) {
-  const pe_config *config = &launch->config;
+/* Windows of one more place, at the end of the list; shared memory unless it `joins` that of others.  Local memory counts, and all
+ * of a `further` place; the shared memory of a worker's first is bounded as that of a multiprocessor. */
+static bool take_windows(pe_launch *launch, bool further, bool joins) {
+  uint64_t shared = joins ? 0 : pe_launch_shared(launch);
   uint64_t local = pe_product(launch->local_stride, PE_WARP_LANES * pe_launch_windows_of_warps(launch));
   if (launch->window_count == launch->window_room) {
     size_t room = 2 * launch->window_room + launch->workers;
@@ -96,7 +123,7 @@ static bool take_windows(pe_launch *launch, bool further) {
   }
   pe_windows *added = &launch->windows[launch->window_count++];
   *added = (pe_windows){0};
-  return take_window(launch, config->static_shared + config->dynamic_shared, "shared memory", further, &added->shared) &&
+  return take_window(launch, shared, "shared memory", further, &added->shared) &&
          take_window(launch, local, "local memory", true, &added->local);
 }
 
@@ -107,10 +134,11 @@ pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker) {
   return found;
 }
 
-bool pe_launch_windows(pe_launch *launch, pe_windows *out) {
+bool pe_launch_windows(pe_launch *launch, const pe_windows *peer, pe_windows *out) {
   pe_lock();
-  bool taken = take_windows(launch, true);
+  bool taken = take_windows(launch, true, peer != NULL);
   if (taken) *out = launch->windows[launch->window_count - 1];
+  if (taken && peer) out->shared = peer->shared;
   pe_unlock();
   return taken;
 }
@@ -129,7 +157,7 @@ static bool take_memory(pe_launch *launch) {
   if (!take_filled(launch, config->params, config->params_size, "kernel parameters", &launch->params)) return false;
   if (config->cooperative && !take_filled(launch, zeros, sizeof zeros, "grid barrier", &launch->workspace)) return false;
   uint32_t places = 0;
-  while (places < launch->workers && take_windows(launch, false)) places++;
+  while (places < launch->workers && take_windows(launch, false, false)) places++;
   launch->workers = places; /* as many blocks at once as there is memory for */
   return places > 0;
 }
@@ -221,6 +249,10 @@ static int create(pe_arena *arena, const pe_config *config, pe_launch **out) {
   launch->config = *config;
   launch->observer = pe_arena_observer(arena);
   derive(launch);
+  if (launch->cluster > 1 && launch->observer && launch->observer->lone_ctas) {
+    free(launch);
+    return ENOTSUP;
+  }
   if (config->cooperative && launch->ctas * launch->warps > COOPERATIVE_WARPS) {
     free(launch);
     return E2BIG;
@@ -260,6 +292,7 @@ int pe_launch_start(pe_arena *arena, const pe_config *config, pe_launch **out) {
 }
 
 int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
+  if (ctas_of_cluster(config) > 1) return ENOTSUP;
   int error = create(arena, config, out);
   if (error) return error;
   pe_launch *launch = *out;

@@ -23,6 +23,8 @@ struct pe_launch {
   uint64_t params;    /* allocation of the parameter buffer */
   uint64_t workspace; /* and of the grid barrier's words in a cooperative launch */
   uint64_t local_stride;
+  uint32_t cluster;        /* CTAs of one; they are run together */
+  uint32_t cluster_shift;  /* log2 of the bytes from the shared window of one of its CTAs to the next */
   uint32_t threads, warps; /* of a CTA */
   uint64_t ctas, chunk, gridid;
   uint32_t workers; /* threads that run the launch */
@@ -82,9 +84,15 @@ struct pe_su_context *pe_launch_surfaces(const pe_warp *w);
 int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **launch);
 void pe_launch_close(pe_launch *launch);
 
-/* Windows for a worker's first place, and for one more. */
+/* Shared memory of all CTAs of a cluster, which is one window. */
+static inline uint64_t pe_launch_shared(const pe_launch *launch) {
+  uint64_t size = launch->config.static_shared + launch->config.dynamic_shared;
+  return size && launch->cluster > 1 ? (uint64_t)launch->cluster << launch->cluster_shift : size;
+}
+
+/* Windows for a worker's first place, and for one more; `peer`: those of a place of its cluster, or NULL. */
 pe_windows pe_launch_first_windows(pe_launch *launch, uint32_t worker);
-bool pe_launch_windows(pe_launch *launch, pe_windows *out);
+bool pe_launch_windows(pe_launch *launch, const pe_windows *peer, pe_windows *out);
 
 /* Count memory for stacks until the launch ends. False: the device does not have enough. Async-signal-safe. */
 bool pe_launch_charge(pe_launch *launch, uint64_t bytes);

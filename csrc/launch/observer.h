@@ -79,7 +79,8 @@ typedef struct pe_observer {
   void *context;
   uint32_t no_texels;      /* nonzero: `memory` need not be told of texels */
   uint32_t no_whole_warps; /* nonzero: `barrier` need not be told where all lanes of a warp arrive */
-  uint32_t rows; /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
+  uint32_t lone_ctas; /* nonzero: it cannot follow what CTAs of a cluster do in each other's shared memory: no such launch */
+  uint32_t rows;      /* nonzero: of CTAs that code runs together, along a row, `block` need be told of the first only */
   /* The lanes that go on: in the others the access is not made, and loads give zeros; or, where an instruction cannot do
    * without, it is a fault. */
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);

@@ -3,7 +3,7 @@
  * A kernel that never waits uses one fiber for all warps, one after another, and so does one whose code itself gives the
  * warps of a CTA turns between barriers; otherwise every warp of the CTA has its own fiber and they take turns.  When all
  * warps that can run spin on memory, they may wait for another CTA: the worker then runs the other CTAs that it holds, and
- * takes in one more when all of those spin too.
+ * takes in one more when all of those spin too.  The CTAs of a cluster are taken together, and it is clusters that are held.
  */
 #include <fenv.h>
 #include <sched.h>
@@ -105,7 +105,7 @@ static void start_cta(pe_cta *cta, const pe_launch *launch, uint64_t number) {
   for (uint32_t i = 0; i < launch->warps; i++) pe_fiber_start(cta->fibers[i], run_warp, &cta->warps[i]);
 }
 
-/* Turns of one CTA until it is done, or every warp that can run has done nothing but spin for `patience` turns. */
+/* Turns of one CTA until none of its warps can run, or every warp that can run has done nothing but spin for `patience` turns. */
 static void run_turns(pe_worker *worker, pe_cta *cta, uint32_t patience) {
   worker->cta = cta;
   while (cta->runnable) {
@@ -119,7 +119,6 @@ static void run_turns(pe_worker *worker, pe_cta *cta, uint32_t patience) {
     }
     if (cta->spinning == turn && cta->runnable == turn && --patience == 0) return;
   }
-  if (cta->live) pe_barriers_deadlock(cta);
 }
 
 void pe_suspend(pe_warp *w) {
@@ -137,29 +136,53 @@ void pe_yield(pe_warp *w) {
 
 /* ---- the CTAs that a worker holds ---- */
 
-/* A place that is not occupied, made if there is none; NULL when the worker may not or cannot hold more CTAs. */
-static pe_cta *vacant_place(pe_worker *worker, uint32_t limit) {
-  for (uint32_t i = 0; i < worker->places; i++)
-    if (!worker->place[i]->live) return worker->place[i];
-  if (worker->places >= limit || worker->crowded) return NULL;
+/* One more place, for the cluster of those before it if that is not complete. */
+static bool add_place(pe_worker *worker) {
+  uint32_t rank = worker->places % worker->launch->cluster;
   pe_cta **place = realloc(worker->place, (worker->places + 1) * sizeof *place);
-  if (!place) return NULL;
+  if (!place) return false;
   worker->place = place;
   pe_cta *cta = pe_cta_create();
-  pe_windows windows;
-  if (!cta || !pe_launch_windows(worker->launch, &windows) ||
+  pe_windows windows, peer = {0};
+  if (rank) peer.shared = place[worker->places - rank]->warps[0].warp.cluster_base;
+  if (!cta || !pe_launch_windows(worker->launch, rank ? &peer : NULL, &windows) ||
       !pe_cta_prepare(cta, worker->launch, &windows, worker->place[0])) {
     pe_cta_destroy(cta);
     worker->crowded = true;
-    return NULL;
+    return false;
   }
-  return place[worker->places++] = cta;
+  place[worker->places++] = cta;
+  return true;
+}
+
+/* Whether a CTA of a cluster, in consecutive places, has warps that have not exited, and such as can run. */
+static bool is_live(pe_cta *const *cluster, uint32_t ctas) {
+  for (uint32_t i = 0; i < ctas; i++)
+    if (cluster[i]->live) return true;
+  return false;
+}
+
+static bool is_runnable(pe_cta *const *cluster, uint32_t ctas) {
+  for (uint32_t i = 0; i < ctas; i++)
+    if (cluster[i]->runnable) return true;
+  return false;
+}
+
+/* Places for a cluster that are not occupied, made if there are none; NULL when the worker may not or cannot hold more CTAs. */
+static pe_cta **vacant_places(pe_worker *worker, uint32_t limit) {
+  uint32_t ctas = worker->launch->cluster, first = 0;
+  for (; first + ctas <= worker->places; first += ctas)
+    if (!is_live(&worker->place[first], ctas)) return &worker->place[first];
+  if (first && first + ctas > limit) return NULL;
+  while (worker->places < first + ctas)
+    if (worker->crowded || !add_place(worker)) return NULL;
+  return &worker->place[first];
 }
 
 /* Places beyond the first are rarely needed and large. */
 static void forget_places(pe_worker *worker) {
   while (worker->places > 1) pe_cta_destroy(worker->place[--worker->places]);
-  worker->cta = worker->place[0];
+  worker->cta = worker->place[0]->peer = worker->place[0];
   worker->crowded = false;
 }
 
@@ -175,32 +198,62 @@ static uint32_t resident_limit(const pe_launch *launch) {
   return limit < 1 ? 1 : limit > MAX_RESIDENT ? MAX_RESIDENT : limit;
 }
 
-/* Start one more CTA. False: there is none, or no place for it. */
+/* Start one more cluster. False: there is none, or no places for it. */
 static bool admit(pe_worker *worker, supply *s) {
   pe_launch *launch = worker->launch;
+  uint32_t ctas = launch->cluster;
   bool cooperative = launch->config.cooperative;
   if (!has_next(s, launch)) return false;
-  pe_cta *cta = vacant_place(worker, cooperative ? UINT32_MAX : resident_limit(launch));
-  if (!cta && cooperative) pe_launch_starved(launch);
-  if (!cta) return false;
-  start_cta(cta, launch, s->next++);
+  pe_cta **place = vacant_places(worker, cooperative ? UINT32_MAX : resident_limit(launch));
+  if (!place && (cooperative || worker->places < ctas)) pe_launch_starved(launch);
+  if (!place) return false;
+  for (uint32_t i = 0; i < ctas; i++) place[i]->peer = place[(i + 1) % ctas];
+  for (uint32_t i = 0; i < ctas; i++) start_cta(place[i], launch, s->next++);
   return true;
 }
 
-/* Run every CTA that the worker holds until it spins; the number of those left. */
+/* Turns of the CTAs of a cluster until none can run, or all that can do nothing but spin. */
+static void run_cluster(pe_worker *worker, pe_cta *const *cluster, uint32_t ctas, uint32_t patience) {
+  uint32_t able, spinning;
+  do {
+    able = spinning = 0;
+    for (uint32_t i = 0; i < ctas; i++) {
+      if (!cluster[i]->runnable) continue;
+      run_turns(worker, cluster[i], 1);
+      if (pe_stopped(worker->launch)) return;
+      able++;
+      spinning += cluster[i]->runnable != 0;
+    }
+  } while (able && (spinning < able || --patience));
+}
+
+/* Nobody in the cluster can run: it is the barriers that its CTAs wait at. */
+static void deadlock(pe_cta *const *cluster, uint32_t ctas) {
+  uint32_t first = ctas;
+  for (uint32_t i = ctas; i-- > 0;)
+    if (cluster[i]->live && (first == ctas || cluster[i]->in_use || !cluster[first]->in_use)) first = i;
+  pe_barriers_deadlock(cluster[first]);
+}
+
+/* Run every cluster that the worker holds until it spins; the number of those left. */
 static uint32_t run_places(pe_worker *worker) {
-  uint32_t spinning = 0;
-  for (uint32_t i = 0; i < worker->places; i++) {
-    pe_cta *cta = worker->place[i];
-    if (!cta->live) continue;
-    run_turns(worker, cta, worker->places > 1 ? 1 : SPIN_TURNS);
-    if (pe_stopped(worker->launch)) return 0;
-    if (cta->live)
-      spinning++;
+  uint32_t left = 0, ctas = worker->launch->cluster, patience = worker->places > ctas ? 1 : SPIN_TURNS;
+  for (uint32_t i = 0; i + ctas <= worker->places; i += ctas) {
+    pe_cta **cluster = &worker->place[i];
+    if (!is_live(cluster, ctas)) continue;
+    if (ctas == 1)
+      run_turns(worker, *cluster, patience);
     else
-      complete_ctas(worker->launch, 1);
+      run_cluster(worker, cluster, ctas, patience);
+    if (pe_stopped(worker->launch)) return 0;
+    if (!is_live(cluster, ctas))
+      complete_ctas(worker->launch, ctas);
+    else if (is_runnable(cluster, ctas))
+      left++;
+    else
+      deadlock(cluster, ctas);
   }
-  return spinning;
+  return left;
 }
 
 /* Everything spins: what it waits for happens on another thread, if there is one. */
@@ -241,7 +294,7 @@ static void look_for_deadlock(pe_worker *worker) {
   bool all = atomic_load(&launch->stuck_workers) >= launch->running;
   pe_unlock();
   for (uint32_t i = 0; all && i < worker->places; i++) {
-    if (!worker->place[i]->live) continue;
+    if (!worker->place[i]->polling) continue;
     pe_mbarriers_deadlock(worker->place[i]);
     return;
   }

@@ -98,6 +98,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_mbarrier_wait),
   SYMBOL(pe_copy),
   SYMBOL(pe_bulk_copy),
+  SYMBOL(pe_bulk_multicast),
   SYMBOL(pe_bulk_reduce),
   SYMBOL(pe_bulk_zero),
   SYMBOL(pe_cluster_arrive),

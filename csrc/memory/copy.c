@@ -10,6 +10,7 @@
 #include "launch.h"
 #include "place.h"
 #include "surface.h"
+#include "sync.h"
 
 #define BULK_ALIGNMENT 16
 #define MOST_BYTES 16 /* of a lane, but in bulk */
@@ -78,6 +79,7 @@ static void locate_bulk(pe_warp *w, const pe_copy_site *site, uint16_t kind, uin
                         uint32_t size, uint8_t **to, uint8_t **from) {
   pe_access written = target_of(site, BULK_ALIGNMENT), read = source_of(site, BULK_ALIGNMENT);
   written.kind = kind | PE_ASYNC | PE_BULK;
+  if (site->target == PE_GENERIC) written.within = PE_IN_SHARED; /* that of any CTA of the cluster */
   read.kind |= PE_BULK;
   if (size % BULK_ALIGNMENT)
     pe_fault_note(w, PE_MISALIGNED, site->pos, (int32_t)lane, site->target, target, size,
@@ -101,6 +103,24 @@ void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
       copy_masked(to, from, size[lane], bytes[lane]);
     else
       memmove(to, from, size[lane]);
+  }
+}
+
+void pe_bulk_multicast(pe_warp *w, const pe_copy_site *site, const pe_mbarrier_site *completion, uint32_t mask,
+                       const uint64_t *target, const uint64_t *source, const uint32_t *size, const uint16_t *ctas,
+                       const uint64_t *object) {
+  pe_copy_site there = *site;
+  pe_mbarrier_site told = *completion;
+  uint64_t to[PE_WARP_LANES], at[PE_WARP_LANES];
+  there.target = told.space = PE_GENERIC;
+  for (uint32_t rank = 0; rank < w->cluster_nctarank; rank++) {
+    PE_FOR_LANES(lane, mask) {
+      if (!(ctas[lane] >> rank & 1)) continue;
+      to[lane] = pe_cluster_peer(w, site->target, target[lane], rank);
+      at[lane] = pe_cluster_peer(w, completion->space, object[lane], rank);
+      pe_bulk_copy(w, &there, 1u << lane, to, source, size, NULL);
+      pe_mbarrier(w, &told, 1u << lane, at, size, NULL);
+    }
   }
 }
 

@@ -31,15 +31,17 @@ static uint32_t range_fault(uint32_t space, uint64_t address) {
   return is_absolute(space) && address < PE_NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
 }
 
-/* What belongs to the shared window: allocations are multiples of 256 bytes, so nothing else starts before. */
-static uint64_t shared_extent(const pe_warp *w) { return pe_round_up(w->shared_size, 256); }
+/* How far an address in the windows of a cluster is from the start of its window. */
+static uint64_t in_window_of_cluster(const pe_warp *w, uint64_t address) {
+  return (address - w->cluster_base) & ((1ull << w->cluster_shift) - 1);
+}
 
 /* That of a warp. */
 static uint64_t local_extent(const pe_warp *w) { return pe_product(w->local_size, PE_WARP_LANES); }
 
 /* Which memory an absolute address belongs to. */
 static uint32_t memory_of(const pe_warp *w, uint64_t address) {
-  if (pe_in_window(address, w->shared_base, shared_extent(w))) return PE_IN_SHARED;
+  if (pe_in_window(address, w->cluster_base, w->cluster_bytes)) return PE_IN_SHARED;
   bool private = pe_in_window(address, w->local_base, local_extent(w)) ||
                  pe_in_window(address, w->const_base, w->const_size) || pe_in_window(address, w->param_base, w->param_size);
   return private ? PE_IN_PRIVATE : PE_IN_GLOBAL;
@@ -61,7 +63,12 @@ uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uin
   uint32_t memory = memory_of(w, address);
   bool allowed = access->within & memory;
   if (memory != PE_IN_GLOBAL && !allowed) return PE_INVALID_ADDRESS_SPACE;
-  if (memory == PE_IN_SHARED) return locate_in(w, access, PE_SHARED, lane, address - w->shared_base, size, out);
+  if (memory == PE_IN_SHARED) {
+    uint64_t offset = in_window_of_cluster(w, address);
+    uint32_t found = locate_in(w, access, PE_SHARED, lane, offset, size, out);
+    if (found == PE_OK) out->host = (uint8_t *)(uintptr_t)address;
+    return found;
+  }
   uint32_t status = locate_in(w, access, access->space, lane, address, size, out);
   return status == PE_OK && !allowed ? PE_INVALID_ADDRESS_SPACE : status;
 }
@@ -182,7 +189,7 @@ bool pe_in_step(uint32_t mask, const uint64_t *address, uint64_t step) {
 static bool all_global(const pe_warp *w, const pe_access *access, pe_span s, uint32_t size) {
   if (!pe_in_arena(w, (uint64_t)s.least, size) || !pe_in_arena(w, (uint64_t)s.greatest, size)) return false;
   if (access->within == PE_ANYWHERE) return true;
-  return access->within & PE_IN_GLOBAL && pe_span_apart(s, w->shared_base, shared_extent(w)) &&
+  return access->within & PE_IN_GLOBAL && pe_span_apart(s, w->cluster_base, w->cluster_bytes) &&
          pe_span_apart(s, w->local_base, local_extent(w)) && pe_span_apart(s, w->const_base, w->const_size) &&
          pe_span_apart(s, w->param_base, w->param_size);
 }

@@ -63,6 +63,12 @@ void pe_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t
 void pe_bulk_copy(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
                   const uint32_t *size, const uint16_t *bytes);
 
+/* The same with .multicast::cluster: the same place of every CTA of the cluster whose rank is in ctas[i] is written, and the bytes
+ * are taken off the count of the object at the same place as object[i] there. */
+void pe_bulk_multicast(pe_warp *w, const pe_copy_site *site, const pe_mbarrier_site *completion, uint32_t mask,
+                       const uint64_t *target, const uint64_t *source, const uint32_t *size, const uint16_t *ctas,
+                       const uint64_t *object);
+
 /* cp.reduce.async.bulk: every element of the target is updated. */
 void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
                     const uint32_t *size);

@@ -16,7 +16,11 @@
 
 static pe_warp_state *state_of(pe_warp *w) { return (pe_warp_state *)w; }
 
-void pe_cta_progress(pe_cta *cta) { cta->polling = cta->stuck_rounds = 0; }
+void pe_cta_progress(pe_cta *cta) {
+  pe_cta *each = cta;
+  do each->polling = each->stuck_rounds = 0;
+  while ((each = each->peer) != cta);
+}
 
 void pe_barriers_reset(pe_cta *cta) {
   for (; cta->in_use; cta->in_use &= cta->in_use - 1) {

@@ -1,6 +1,7 @@
-/* cluster.c: barrier.cluster of a cluster of one CTA: arrival and wait are two instructions (PTX ISA, "barrier.cluster").
+/* cluster.c: barrier.cluster: arrival and wait are two instructions (PTX ISA, "barrier.cluster").
  *
- * Lanes arrive; when all that have not exited have, the phase is complete and each may pass its wait.
+ * Lanes arrive; when all of the cluster's that have not exited have, the phase is complete and each may pass its wait.  The CTAs of a
+ * cluster run on one thread.
  */
 #include "async.h"
 #include "cta.h"
@@ -8,6 +9,16 @@
 #include "launch.h"
 #include "sync.h"
 #include "worker.h"
+
+#define NOWHERE (1ull << 63)
+
+uint64_t pe_cluster_peer(const pe_warp *w, uint32_t space, uint64_t address, uint32_t rank) {
+  uint64_t start = space == PE_SHARED ? w->shared_base : 0, offset = start + address - w->cluster_base;
+  if (space == PE_SHARED && address >= w->shared_size) return NOWHERE | address;
+  if (offset >= w->cluster_bytes || rank >= w->cluster_nctarank) return NOWHERE | address;
+  uint64_t within = offset & ((1ull << w->cluster_shift) - 1);
+  return w->cluster_base + ((uint64_t)rank << w->cluster_shift) + within;
+}
 
 static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t lanes, const char *what) {
   pe_fault_note(w, PE_BARRIER_MISUSE, pos, __builtin_ctz(lanes), PE_GENERIC, 0, 0, what);
@@ -21,8 +32,8 @@ static bool all_arrived(const pe_cta *cta) {
   return true;
 }
 
-bool pe_cluster_complete(pe_cta *cta) {
-  if (!cta->cluster_arrivals || !all_arrived(cta)) return false;
+/* The next phase begins in a CTA. */
+static void release(pe_cta *cta) {
   for (uint32_t live = cta->live; live; live &= live - 1) {
     pe_warp_state *state = &cta->warps[__builtin_ctz(live)];
     state->cluster_passes |= state->cluster_arrived;
@@ -31,6 +42,18 @@ bool pe_cluster_complete(pe_cta *cta) {
   cta->cluster_arrivals = false;
   cta->runnable |= cta->cluster_waiting;
   cta->cluster_waiting = 0;
+}
+
+bool pe_cluster_complete(pe_cta *cta) {
+  bool arrivals = false;
+  pe_cta *each = cta;
+  do {
+    arrivals |= each->cluster_arrivals;
+    if (!all_arrived(each)) return false;
+  } while ((each = each->peer) != cta);
+  if (!arrivals) return false;
+  do release(each);
+  while ((each = each->peer) != cta);
   pe_cta_progress(cta);
   return true;
 }

@@ -3,6 +3,7 @@
 #define PTXEMU_SYNC_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "ptxemu.h"
 
 #define PE_BARRIERS 16 /* that instructions name */
 #define PE_WARPGROUPS 8
@@ -29,7 +30,7 @@ void pe_barriers_reset(pe_cta *cta);
 void pe_barriers_exit(pe_cta *cta, uint32_t warpid);
 /* No warp can run: record the deadlock. */
 void pe_barriers_deadlock(pe_cta *cta);
-/* Something happened in the CTA that a warp may have waited for. */
+/* Something happened in the CTA or its cluster that a warp may have waited for. */
 void pe_cta_progress(pe_cta *cta);
 
 /* ---- mbarrier.c ----------------------------------------------------------------------------------------------------- */
@@ -39,7 +40,11 @@ void pe_mbarriers_deadlock(pe_cta *cta);
 
 /* ---- cluster.c ------------------------------------------------------------------------------------------------------ */
 
-/* If all lanes have arrived at barrier.cluster or exited, begin its next phase. */
+/* The same place in the shared memory of another CTA of the cluster as a generic or .shared address has in its own; an address beyond
+ * all memory if it has none. The result is generic. */
+uint64_t pe_cluster_peer(const pe_warp *w, uint32_t space, uint64_t address, uint32_t rank);
+
+/* If all lanes of a CTA's cluster have arrived at barrier.cluster or exited, begin its next phase. */
 bool pe_cluster_complete(pe_cta *cta);
 
 #endif

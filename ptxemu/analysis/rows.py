@@ -11,6 +11,7 @@ from ptxemu.analysis.runs import Expected
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.ops import Op, items_of
+from ptxemu.isa.table import CLUSTER
 
 PICTURES = {"surface", "texture"}
 
@@ -27,7 +28,7 @@ def along_rows(graph: Graph, uniformity: Uniformity) -> bool:
 def _is_near(uniformity: Uniformity, expected: Expected, op: Op) -> bool:
     """Whether lanes access neighbouring places, if any, which nobody updates."""
     for access in op.accesses:
-        if access.stated.kind == "update" or access.space == "shared":
+        if access.stated.kind == "update" or access.space in ("shared", CLUSTER):
             return False
         if access.space in PICTURES:
             place = op.get("coordinates")

@@ -21,6 +21,7 @@ from ptxemu.ir.dominators import Loop
 from ptxemu.ir.graph import Block, Phi, reads, registers, writes
 from ptxemu.ir.operations import OPERATIONS
 from ptxemu.ir.ops import OWN_OR_CONSTANT, Imm, MemoryAccess, Op, Reg
+from ptxemu.isa.table import CLUSTER
 from ptxemu.process.lazy import lazy_property
 
 # Atomic operations that leave memory as it is when they fail again; ``add`` does with a zero.
@@ -102,7 +103,7 @@ def _place(access: MemoryAccess) -> str:
     """What is accessed: a space, or an mbarrier object. Surfaces may be in memory of any space."""
     if access.stated.object == MBARRIER:
         return MBARRIER
-    return GENERIC if access.stated.opaque else access.space
+    return GENERIC if access.stated.opaque or access.space == CLUSTER else access.space
 
 
 def _polled_places(op: Op) -> set[str]:

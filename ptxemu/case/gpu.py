@@ -72,6 +72,9 @@ def run_on_gpu(case: Case, library: str | None = None, timeout: float | None = N
 
 def _refuse(case: Case) -> None:
     """Refuse what a GPU cannot be given, or would do in another way than the case says."""
+    for launch in case.launches:
+        if launch.cluster is not None:
+            raise InputError(f"{launch.where}: cluster: a launch on a GPU has those that its kernel requires")
     for spec in case.surfaces.values():
         if isinstance(spec, RegisterSpec):
             raise InputError(f"{spec.where}: is described by registers, which CUDA does not have")

@@ -144,7 +144,8 @@ class CaseRun:
         try:
             with stage(RUN):
                 launcher = launcher if part is None else launcher.part(part.start, part.stop)
-                return launcher(*values, shared=spec.shared, timeout=limit, cooperative=spec.cooperative, printf=printf)
+                shared, cooperative, cluster = spec.shared, spec.cooperative, spec.cluster
+                return launcher(*values, shared=shared, timeout=limit, cooperative=cooperative, cluster=cluster, printf=printf)
         except InputError as error:
             raise InputError(f"{spec.where}: {error}") from None
 

@@ -25,7 +25,7 @@ from ptxemu.dialects import DIALECTS
 from ptxemu.ir.numerics import checked_like
 from ptxemu.text.errors import InputError, shown
 
-LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "args", "bind")
+LAUNCH_KEYS = ("entry", "grid", "block", "shared", "timeout", "cooperative", "cluster", "args", "bind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class LaunchSpec:
     shared: int
     timeout: float | None
     cooperative: bool
+    cluster: Any
     args: dict[str, Argument]
     bind: dict[str, str]
     where: str
@@ -213,6 +214,7 @@ def _launch(table: Table, buffers: dict[str, ArraySpec], folder: Path) -> Launch
         shared=table.get("shared", int, 0),
         timeout=table.need("timeout", float) if "timeout" in table else None,
         cooperative=table.get("cooperative", bool, False),
+        cluster=table.any("cluster") if "cluster" in table else None,
         args=args,
         bind={key: table.table("bind").need(key, str) for key in table.table("bind").names()},
         where=table.where(),

@@ -43,6 +43,7 @@ class KernelOptions:
     tolerance: str | None = None
     shared: int | None = None
     cooperative: bool | None = None
+    cluster: str | None = None
     strict: bool | None = None
     fidelity: bool | None = None
 

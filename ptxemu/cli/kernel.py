@@ -74,8 +74,11 @@ class LoadedKernel:
     def launch(self, timeout: float | None, printf: Callable[[str], None] | None) -> LaunchResult:
         options = self._given.options
         shared, cooperative = options.shared or 0, bool(options.cooperative)
+        cluster = None if options.cluster is None else parse_extent(options.cluster, "--cluster")
         with stage(RUN):
-            return self.launcher(*self._values, shared=shared, timeout=timeout, cooperative=cooperative, printf=printf)
+            return self.launcher(
+                *self._values, shared=shared, timeout=timeout, cooperative=cooperative, cluster=cluster, printf=printf
+            )
 
 
 def run_kernel(

@@ -16,7 +16,8 @@ from ptxemu.text.errors import InputError
 
 Command = Callable[..., Any]
 LAUNCH_OPTIONS = (
-    "entry", "grid", "block", "arg", "buffer", "surface", "texture", "sampler", "bind", "shared", "cooperative", "strict",
+    "entry", "grid", "block", "arg", "buffer", "surface", "texture", "sampler", "bind", "shared", "cooperative", "cluster",
+    "strict",
 )  # fmt: skip
 PROCESSES = click.IntRange(1, 256)
 
@@ -87,6 +88,7 @@ def launch_options(command: Command) -> Command:
     @click.option("--bind", multiple=True, metavar="VARIABLE=NAME", help="What a .surfref, .texref or .samplerref refers to.")
     @click.option("--shared", type=int, metavar="BYTES", help="Dynamic shared memory.")
     @click.option("--cooperative", is_flag=True, default=None, help="All blocks are resident and may wait for each other.")
+    @click.option("--cluster", metavar="X[xYxZ]", help="Blocks of a cluster, which share their shared memory.")
     @click.option("--strict", is_flag=True, default=None, help="Check version and target; doubtful arguments are errors.")
     @functools.wraps(command)
     def wrapped(**given: Any) -> Any:

@@ -55,6 +55,17 @@ def check_kernel(entry: Entry, kernel: CData, shape: Shape) -> None:
         raise InputError(ffi.string(message).decode("utf-8", "replace"))
 
 
+def check_cluster(entry: Entry, kernel: KernelInfo, facts: CData, shape: Shape, cluster: object) -> Extent:
+    """The extents of the clusters of a launch, checked; zeros for those that the kernel asks for, which has one block else."""
+    if cluster is None and "reqnctapercluster" not in kernel.limits:
+        return 0, 0, 0
+    given = (0, 0, 0) if cluster is None else _extent("cluster", cluster, (lib.PE_MAX_CLUSTER,) * 3)
+    message, found = ffi.new("char[]", lib.PE_MESSAGE_BYTES), ffi.new("uint32_t[3]")
+    if lib.pe_check_cluster(entry.pointer, facts, shape.grid, given, lib.PE_MAX_CLUSTER, found, message):
+        raise InputError(ffi.string(message).decode("utf-8", "replace"))
+    return given
+
+
 def rows_of(kernel: KernelInfo, shape: Shape) -> int:
     """How many rows the register files of a kernel have: one for each thread, or for each point of its domain."""
     domain = kernel.limits.get("domain")

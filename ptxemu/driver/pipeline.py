@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ptxemu.analysis.spinning import spin_loops
 from ptxemu.analysis.uniformity import Uniformity
 from ptxemu.analysis.waiting import counting, functions_that_wait, needs_laps
-from ptxemu.driver.requirements import require_entry, require_supported
+from ptxemu.driver.requirements import require_linked, require_supported
 from ptxemu.ir.graph import Graph
 from ptxemu.ir.observed import Observed, tells_blanks
 from ptxemu.ir.ops import Function, Module
@@ -148,7 +148,7 @@ def prepare(module: Module, entry: Function, variant: str, after: Hook | None = 
     choice where it is called through an address, which means to start again.
     """
     after = _observed(after)
-    require_entry(module, entry)
+    require_linked(module)
     bodies = Bodies(module, entry, variant, observed)
     while True:
         for step in TO_SSA:

@@ -16,16 +16,12 @@ def find_entry(module: Module, name: str) -> Function:
     return function
 
 
-def require_entry(module: Module, entry: Function) -> None:
-    """Refuse a kernel that must run in clusters of several CTAs, or whose module could not be linked."""
+def require_linked(module: Module) -> None:
+    """Refuse a kernel whose module could not be linked."""
     source = module.source
     for variable in module.variables.values():
         for reloc in variable.relocs:
             _require_defined(source, variable.pos, reloc.target)
-    shape = entry.limits.get("reqnctapercluster", ())
-    if any(extent > 1 for extent in shape):
-        size = " x ".join(map(str, shape))
-        raise UnsupportedError(f"{source.where(entry.pos)}: a cluster of {size} CTAs is not supported")
 
 
 def require_local(source: SourceFile, function: Function, size: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from ptxemu.dialects import PTX
-from ptxemu.driver.requirements import find_entry, require_entry, require_local, require_supported
+from ptxemu.driver.requirements import find_entry, require_linked, require_local, require_supported
 from ptxemu.interpreter.control import targets
 from ptxemu.interpreter.translate import METHODS, Code, Translator
 from ptxemu.ir.ops import Function, Module
@@ -63,7 +63,7 @@ def image_of(module: Module, entry: str) -> Image:
     """Translate a kernel. Raises UnsupportedError for what it cannot run, InputError if there is no such kernel."""
     load_dialect(module.dialect)
     kernel = find_entry(module, entry)
-    require_entry(module, kernel)
+    require_linked(module)
     functions = list(reached(module, kernel))
     codes = {function: Code(function, number) for number, function in enumerate(functions)}
     for function in functions:

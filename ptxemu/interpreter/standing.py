@@ -12,6 +12,7 @@ from ptxemu.interpreter.lane import EXITED, READY, WAITING, Lane
 from ptxemu.interpreter.machine import Block, Grid, Warp
 from ptxemu.interpreter.translate import Code
 from ptxemu.ir.ops import STRONG, Addr, Op, Reg
+from ptxemu.isa.table import CLUSTER
 from ptxemu.isa.work import ATOMIC, class_of
 
 STATES = {READY: "can run", EXITED: "exited", WAITING: "waits"}
@@ -118,7 +119,7 @@ def in_words(stand: Stand, where: Callable[[Op], str], describe: Callable[[int],
 def _memory(op: Op, address: int, describe: Callable[[int], str]) -> str:
     """The memory that an instruction is about, in words."""
     space = op.access.space.split("::")[0]
-    return f"{op.opcode}, {f'byte {address} of shared memory' if space == 'shared' else describe(address)}"
+    return f"{op.opcode}, {f'byte {address} of shared memory' if space in ('shared', CLUSTER) else describe(address)}"
 
 
 def stuck(grid: Grid, where: Callable[[Op], str], describe: Callable[[int], str]) -> str:

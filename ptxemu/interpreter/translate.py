@@ -14,6 +14,7 @@ from ptxemu.interpreter.lane import SPLIT, YIELD, Lane, Step
 from ptxemu.ir.numerics import Numerics
 from ptxemu.ir.ops import MAILBOXES, Addr, Function, Imm, LabelMark, Op, Operand, Reg, SReg, SymRef, items_of
 from ptxemu.ir.types import B32, B64, PRED, U64, ScalarType
+from ptxemu.isa.table import CLUSTER
 from ptxemu.lower.core.emit import ELEMENTWISE
 from ptxemu.lower.core.layout import KernelLayout, align_up, place
 from ptxemu.text.errors import UnsupportedError
@@ -272,8 +273,8 @@ class Translator:
 
 
 def code_of_space(space: str) -> int:
-    """The runtime's number of a state space."""
-    return int(getattr(lib, f"PE_{space.upper()}"))
+    """The runtime's number of a state space. The only CTA of a cluster has all of its shared memory."""
+    return int(getattr(lib, f"PE_{'SHARED' if space == CLUSTER else space.upper()}"))
 
 
 def write_all(writers: Iterable[Writer | None], lane: Lane, values: Iterable[int]) -> None:

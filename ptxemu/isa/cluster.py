@@ -1,4 +1,4 @@
-"""Thread block clusters, which here have one CTA each (PTX ISA, "Cluster of Cooperative Thread Arrays")."""
+"""Thread block clusters (PTX ISA, "Cluster of Cooperative Thread Arrays")."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 SYNC = "Parallel Synchronization and Communication Instructions"
 
 for _qualifiers in ("", "space=shared::cluster "):
-    row("mapa", f"{_qualifiers}type=u32,u64", "d:type, a:type, rank:u32", ptx="7.8", sm=90, chapter=MOVEMENT)
-    row("getctarank", f"{_qualifiers}type=u32,u64", "d:u32, a:type", ptx="7.8", sm=90, chapter=MOVEMENT)
+    row("mapa", f"{_qualifiers}type=u32,u64", "d:type, a:type, rank:u32", ptx="7.8", sm=90, does="pure", chapter=MOVEMENT)
+    row("getctarank", f"{_qualifiers}type=u32,u64", "d:u32, a:type", ptx="7.8", sm=90, does="pure", chapter=MOVEMENT)
 
 GATES = "release@8.0@90 relaxed@8.0@90 acquire@8.0@90"
 row("barrier", "cluster arrive sem?=release,relaxed aligned?", "", ptx="7.8", sm=90, lower="cluster_arrive",

@@ -74,6 +74,8 @@ from ptxemu.isa.operands import Implicit, Names, OperandPattern, counting, names
 from ptxemu.isa.traits import traits_of
 
 UNSUPPORTED = "unsupported"
+CLUSTER = "cluster"
+CLUSTER_SHARED = "shared::cluster"
 SPACES = frozenset({"global", "shared", "local"})
 """Those that an address pattern may name in place of a qualifier."""
 
@@ -142,12 +144,14 @@ class Row(Struct, frozen=True, eq=False):
         return self.effects.implicit
 
     def space(self, access: Access, mods: Mapping[str, str]) -> str:
-        """The state space of an access: without ``::cta``, ``generic`` if none is given, or ``surface`` or ``texture``."""
+        """The state space of an access: without ``::cta``, ``generic`` if none is given, CLUSTER for shared memory that may be
+        another CTA's, or ``surface`` or ``texture``."""
         pattern = next(one for one in self.operands if one.name == access.operand)
         if access.opaque:
             return "texture" if pattern.type == "texture" else "surface"
         if pattern.space in mods or pattern.space not in SPACES:
-            return mods.get(pattern.space, "generic").partition("::")[0]
+            written = mods.get(pattern.space, "generic")
+            return CLUSTER if written == CLUSTER_SHARED else written.partition("::")[0]
         return pattern.space
 
     def places(self, mods: Mapping[str, str], dsts: int, srcs: int) -> Names:

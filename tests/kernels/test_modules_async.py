@@ -108,10 +108,3 @@ def test_explicit_cluster(directives: str, explicit: int) -> None:
     out = np.zeros(1, np.uint32)
     ptxemu.loads(CLUSTER.format(directives=directives))["one"][1, 1](out)
     assert out[0] == explicit
-
-
-def test_larger_clusters_are_not_supported() -> None:
-    kernel = ptxemu.loads(CLUSTER.format(directives=".reqnctapercluster 2, 1, 1"))["one"]
-    with pytest.raises(ptxemu.UnsupportedError, match="a cluster of 2 x 1 x 1 CTAs is not supported") as caught:
-        kernel[2, 1](np.zeros(1, np.uint32))
-    assert caught.value.exit_code == 3

@@ -57,7 +57,6 @@ HOMONYMS = {
     "interpreter/warp.py": ("abs add and max min or xor", "modifiers"),
     "irtext/words.py": ("barrier", "of the text of the IR"),
     "lower/values/bitfield.py": ("shl", "an instruction of LLVM"),
-    "lower/control/control.py": ("add sub", "instructions of LLVM"),
     "lower/core/emit.py": ("abs copysign fma sqrt", "intrinsics of LLVM"),
     "lower/values/float.py": ("abs add div fma mul neg rcp sqrt sub", "operations of LLVM and of the runtime"),
     "lower/values/half.py": ("fma mul", "operations of LLVM"),

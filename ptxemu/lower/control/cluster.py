@@ -1,27 +1,74 @@
-"""Clusters of one CTA: addresses map to themselves, and its barrier is a barrier of the CTA in two halves."""
+"""Clusters: addresses in the shared memory of other CTAs, and the barrier of all threads in two halves."""
 
 from __future__ import annotations
 
-from ptxemu.ir.ops import Op
+from ptxemu.ir.ops import Op, Reg, SymRef
+from ptxemu.ir.types import B32, B64, U32
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.distributed import OFFSETS, Windows
 from ptxemu.lower.core.effects import effect
-from ptxemu.lower.core.emit import Emitter, elementwise
+from ptxemu.lower.core.special import symbol_value
 
 NOWHERE = -16  # an address that no access can have
 
 
-@elementwise("mapa")
-def mapa(e: Emitter, op: Op, address: str, rank: str) -> str:
-    """mapa: rank 0 is the CTA itself; other ranks do not exist, and an access through the address faults."""
-    kind = op.type()
-    exists = e.icmp("eq", "i32", rank, e.int(32, 0))
-    return e.select(exists, kind.llvm, address, e.int(kind.bits, NOWHERE))
+def source_address(ctx: Context, op: Op, vector: bool) -> str:
+    """The operand ``a`` as i64; 32-bit sources are addresses in a window."""
+    source = op["a"]
+    if isinstance(source, SymRef):
+        value = symbol_value(ctx, source)
+        return ctx.splat("i64", value) if vector else value
+    kind = B32 if isinstance(source, Reg) and source.type.bits == 32 else B64
+    value = ctx.vector_of(source, kind) if vector else ctx.scalar_of(source, kind)
+    return (ctx.vector if vector else ctx.scalar).cast("zext", kind.llvm, value, "i64")
 
 
-@elementwise("getctarank")
-def getctarank(e: Emitter, op: Op, address: str) -> str:
-    """getctarank: every shared address is of rank 0."""
-    return e.int(32, 0)
+def _in_window(op: Op) -> bool:
+    """Whether the address is one of ``.shared::cluster``; those of 32 bits are."""
+    return "space" in op.mods or op.type() is U32
+
+
+@effect("mapa")
+def mapa(ctx: Context, op: Op) -> None:
+    """mapa: the same place in the shared memory of another CTA; an access faults if there is no such CTA.
+
+    A cluster of one CTA has addresses in its own window alone.
+    """
+    dst = op["d"]
+    if dst is None:
+        return
+    vector = not ctx.is_scalar(dst)
+    windows, kind = Windows(ctx, vector), op.type()
+    e, address = windows.e, source_address(ctx, op, vector)
+    rank = e.cast("zext", "i32", ctx.vector_of(op["rank"], U32) if vector else ctx.scalar_of(op["rank"], U32), "i64")
+    if not _in_window(op):
+        ctx.define(op, 0, windows.moved(address, rank))
+        return
+    lone = e.icmp("eq", "i64", windows.count(), e.int(64, 1))
+    ranked = e.bin("add", "i64", rank, e.int(64, 1))
+    named = windows.named(ranked, e.bin("and", "i64", address, e.int(64, OFFSETS)))
+    held = e.icmp("ule", "i64", windows.rank_field(address), windows.count())
+    good = e.bin("and", "i1", held, e.icmp("ult", "i64", rank, windows.count()))
+    value = e.select(good, "i64", e.select(lone, "i64", address, named), e.int(64, NOWHERE))
+    ctx.define(op, 0, e.cast("trunc", "i64", value, f"i{kind.bits}"))
+
+
+@effect("getctarank")
+def getctarank(ctx: Context, op: Op) -> None:
+    """getctarank: the rank of the CTA whose shared memory has the address; the thread's own for addresses elsewhere."""
+    dst = op["d"]
+    if dst is None:
+        return
+    vector = not ctx.is_scalar(dst)
+    windows = Windows(ctx, vector)
+    e, address = windows.e, source_address(ctx, op, vector)
+    if _in_window(op):
+        rank = e.bin("sub", "i64", windows.rank_field(address), e.int(64, 1))
+        foreign = e.icmp("ult", "i64", rank, windows.count())
+    else:
+        offset = windows.offset(address)
+        foreign, rank = windows.holds(offset), windows.rank_of(offset)
+    ctx.define(op, 0, e.cast("trunc", "i64", e.select(foreign, "i64", rank, windows.own_rank()), "i32"))
 
 
 def _call(ctx: Context, op: Op, function: str) -> None:

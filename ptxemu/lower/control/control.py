@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ptxemu._runtime import lib
-from ptxemu.ir.ops import Op
-from ptxemu.ir.types import B64, U32
+from ptxemu.ir.ops import Op, SymRef
+from ptxemu.isa.table import CLUSTER_SHARED
+from ptxemu.lower.control.cluster import source_address
 from ptxemu.lower.core.access import local_bases
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise, source_type
 
@@ -55,40 +57,30 @@ def pmevent(ctx: Context, op: Op) -> None:
 
 @effect("cvta")
 def cvta(ctx: Context, op: Op) -> None:
-    """cvta (PTX ISA "cvta"): add or subtract the window's base; global, const and param addresses are generic already."""
+    """cvta (PTX ISA "cvta"): add or subtract the window's base; global, const and param addresses are generic already.
+
+    Addresses of shared memory may be those of other CTAs of the cluster; variables are the thread's own.
+    """
     dst, kind = op["d"], op.type_of("d")
     if dst is None or kind is None:
         return
     vector = not ctx.is_scalar(dst)
     emitter = ctx.vector if vector else ctx.scalar
-    value = _address(ctx, op, vector)
+    value = source_address(ctx, op, vector)
     space = _window(op)
-    operation = "sub" if "to" in op.mods else "add"
     if space == "shared":
-        base = ctx.field("shared_base")
-        value = emitter.bin(operation, "i64", value, ctx.splat("i64", base) if vector else base)
+        windows = Windows(ctx, vector)
+        own = isinstance(op["a"], SymRef)
+        to = windows.shared if "to" in op.mods else windows.own if own else windows.generic
+        value = to(value)
     elif space == "local":
-        value = ctx.vector.bin(operation, "i64", value, local_bases(ctx))
+        value = ctx.vector.bin("sub" if "to" in op.mods else "add", "i64", value, local_bases(ctx))
     ctx.define(op, 0, emitter.cast("trunc", "i64", value, f"i{kind.bits}"))
 
 
 def _window(op: Op) -> str:
     """The state space, without its ``::cta`` refinement."""
     return op.mods["space"].partition("::")[0]
-
-
-def _address(ctx: Context, op: Op, vector: bool) -> str:
-    """The source address as i64; 32-bit sources are window offsets."""
-    from ptxemu.ir.ops import Reg, SymRef
-    from ptxemu.lower.core.special import symbol_value
-
-    source = op["a"]
-    if isinstance(source, SymRef):
-        value = symbol_value(ctx, source)
-        return ctx.splat("i64", value) if vector else value
-    kind = U32 if isinstance(source, Reg) and source.type.bits == 32 else B64
-    value = ctx.vector_of(source, kind) if vector else ctx.scalar_of(source, kind)
-    return (ctx.vector if vector else ctx.scalar).cast("zext", kind.llvm, value, "i64")
 
 
 @effect("isspacep")
@@ -98,9 +90,15 @@ def isspacep(ctx: Context, op: Op) -> None:
     if dst is None:
         return
     vector = not ctx.is_scalar(dst)
-    value = _address(ctx, op, vector)
+    value = source_address(ctx, op, vector)
     space = _window(op)
-    shared = _inside(ctx, value, ctx.field("shared_base"), ctx.field("shared_size"), vector)
+    if space == "shared" and op.mods["space"] != CLUSTER_SHARED:
+        ctx.define(op, 0, _inside(ctx, value, ctx.field("shared_base"), ctx.field("shared_size"), vector))
+        return
+    cluster = Windows(ctx, vector)
+    offset = cluster.offset(value)
+    in_size = cluster.e.icmp("ult", "i64", cluster.within(offset), cluster.field("shared_size"))
+    shared = cluster.e.bin("and", "i1", cluster.holds(offset), in_size)
     if space == "shared":
         ctx.define(op, 0, shared)
         return

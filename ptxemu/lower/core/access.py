@@ -12,9 +12,11 @@ from ptxemu._runtime import lib
 from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_accesses
-from ptxemu.ir.ops import BYPASSING, STRONG, Addr, Imm, Op, Reg, SymRef, Variable
+from ptxemu.ir.ops import BYPASSING, STRONG, Addr, Imm, MemoryAccess, Op, Reg, SymRef, Variable
 from ptxemu.ir.types import B32, B64
+from ptxemu.isa.table import CLUSTER
 from ptxemu.lower.core.context import WORD, Context
+from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.gather import beyond, outside
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.passes.internal import IN_FRAME
@@ -118,9 +120,23 @@ def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
         base = str(address.base.bits + address.offset)
     else:
         base, narrow = _computed(ctx, op, address, shape)
+        if space == CLUSTER:
+            return _distributed(ctx, op, stated, mask or ctx.mask_of(op), base)
         safe = op in ctx.trusted or (op.row in IN_FRAME and size is not None and address.offset % size == 0)
+    if space == CLUSTER:  # a variable, or a number
+        space = "shared"
     kind = int(KINDS[stated.stated.kind])
     return Access(op, kind, address, space, size, mask or ctx.mask_of(op), base, shape, safe, narrow)
+
+
+def _distributed(ctx: Context, op: Op, stated: MemoryAccess, mask: str, base: str) -> Access:
+    """An access to shared memory of any CTA of the cluster: its generic address, which is that of no register."""
+    shape = ctx.shape(stated.address)
+    if shape is not None and not shape.uniform:
+        base, shape = _lanes_of(ctx, stated.address), None
+    base = Windows(ctx, vector=shape is None).accessed(base)
+    kind = int(KINDS[stated.stated.kind])
+    return Access(op, kind, Addr(Imm(0, B64), 0), "generic", stated.bytes, mask, base, shape)
 
 
 def scalar_base(ctx: Context, base: Reg) -> str:
@@ -319,15 +335,20 @@ def vector_addresses(ctx: Context, found: Access) -> str:
     """All lanes' addresses as the program sees them."""
     if found.shape is None:
         return found.base
-    address = found.address
-    if isinstance(address.base, Reg) and any(found.shape.offsets):
-        kind = B64 if address.base.type.bits == 64 else B32
-        value = ctx.vector_of(address.base, kind)
-        if address.offset:
-            value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
-        return ctx.vector.cast("zext", kind.llvm, value, "i64")
+    if isinstance(found.address.base, Reg) and any(found.shape.offsets):
+        return _lanes_of(ctx, found.address)
     value = ctx.splat("i64", found.base)
     return ctx.vector.bin("add", "i64", value, offsets_literal(found.shape.offsets, "i64"))
+
+
+def _lanes_of(ctx: Context, address: Addr) -> str:
+    """A register plus a constant in every lane, zero-extended to 64 bits."""
+    assert isinstance(address.base, Reg)
+    kind = B64 if address.base.type.bits == 64 else B32
+    value = ctx.vector_of(address.base, kind)
+    if address.offset:
+        value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
+    return ctx.vector.cast("zext", kind.llvm, value, "i64")
 
 
 def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:

@@ -17,7 +17,7 @@ from ptxemu.lower.core.literals import offsets_literal
 
 def expected(ctx: Context, found: Access) -> Runs | None:
     """The runs that varying addresses are expected to form."""
-    if found.space == "local" or found.strong or found.safe or ctx.checking:
+    if found.space == "local" or found.strong or found.safe or ctx.checking or not isinstance(found.address.base, Reg):
         return None
     return ctx.runs(found.address, found.size)
 

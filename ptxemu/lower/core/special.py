@@ -16,17 +16,19 @@ LANE_MASKS = {
     "lanemask_gt": [-(2 << lane) & 0xFFFFFFFF for lane in range(LANES)],
     "lanemask_ge": [-(1 << lane) & 0xFFFFFFFF for lane in range(LANES)],
 }
-# Registers of a grid with one CTA per cluster, on one device with one partition; PTX ISA "Special Registers".
+# Registers of one device with one partition; PTX ISA "Special Registers".
 CONSTANTS = {
-    "cluster_ctarank": 0, "cluster_nctarank": 1, "nwarpid": 32, "reserved_smem_offset_begin": 0,
+    "nwarpid": 32, "reserved_smem_offset_begin": 0,
     "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0, "current_graph_exec": 0,
 }  # fmt: skip
 # Where cooperative groups find the words of the grid barrier: the halves of their address, 0 in other launches.
 WORKSPACE = {"envreg1": 32, "envreg2": 0}
 FIELDS = {"warpid": ("warpid", 32), "smid": ("smid", 32), "nsmid": ("nsmid", 32), "gridid": ("gridid", 64),
+          "cluster_nctarank": ("cluster_nctarank", 32),
           "dynamic_smem_size": ("dynamic_shared", 32), "total_smem_size": ("shared_size", 64),
           "aggr_smem_size": ("shared_size", 64)}  # fmt: skip
-CLUSTER = {"clusterid": "ctaid", "nclusterid": "nctaid", "cluster_ctaid": 0, "cluster_nctaid": 1}
+# What is done with the CTAs of a cluster in a dimension.
+CLUSTER = {"clusterid": ("udiv", "ctaid"), "nclusterid": ("udiv", "nctaid"), "cluster_ctaid": ("urem", "ctaid")}
 
 
 def special_value(ctx: Context, name: str, kind: ScalarType, vector: bool) -> str:
@@ -67,13 +69,17 @@ def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
     if stem in ("ntid", "ctaid", "nctaid"):
         return ctx.field(f"{stem}[{AXES[axis]}]"), 32
     if stem in CLUSTER:
-        same = CLUSTER[stem]
-        return (ctx.field(f"{same}[{AXES[axis]}]") if isinstance(same, str) else str(same)), 32
+        return _of_cluster(ctx, stem, AXES[axis]), 32
+    if stem == "cluster_nctaid":
+        return ctx.field(f"{stem}[{AXES[axis]}]"), 32
+    if stem == "cluster_ctarank":
+        return _rank(ctx), 32
     if stem in FIELDS:
         name, bits = FIELDS[stem]
         return ctx.field(name), bits
     if stem == "is_explicit_cluster":
-        return ("true" if ctx.layout.explicit_cluster else "false"), 1
+        several = ctx.scalar.icmp("ugt", "i32", ctx.field("cluster_nctarank"), "1")
+        return ("true" if ctx.layout.explicit_cluster else several), 1
     if stem in ("clock", "clock_hi", "clock64"):
         return _part(ctx, ctx.call("i64", "pe_clock", ("ptr", "%w")), stem, "clock")
     if stem.startswith("globaltimer"):
@@ -82,6 +88,20 @@ def _scalar(ctx: Context, stem: str, axis: str) -> tuple[str, int]:
         shifted = ctx.scalar.bin("lshr", "i64", ctx.field("grid_workspace"), str(WORKSPACE[stem]))
         return ctx.scalar.cast("trunc", "i64", shifted, "i32"), 32
     return str(CONSTANTS.get(stem, 0)), 32  # %pm and other %envreg registers read as zero
+
+
+def _of_cluster(ctx: Context, stem: str, axis: int) -> str:
+    operation, whole = CLUSTER[stem]
+    return ctx.scalar.bin(operation, "i32", ctx.field(f"{whole}[{axis}]"), ctx.field(f"cluster_nctaid[{axis}]"))
+
+
+def _rank(ctx: Context) -> str:
+    """x grows first."""
+    rank = _of_cluster(ctx, "cluster_ctaid", 2)
+    for axis in (1, 0):
+        rank = ctx.scalar.bin("mul", "i32", rank, ctx.field(f"cluster_nctaid[{axis}]"))
+        rank = ctx.scalar.bin("add", "i32", rank, _of_cluster(ctx, "cluster_ctaid", axis))
+    return rank
 
 
 def _part(ctx: Context, value: str, stem: str, family: str) -> tuple[str, int]:

@@ -61,15 +61,22 @@ def bulk_copy(ctx: Context, op: Op) -> None:
     """cp.async.bulk: a block of memory for each active lane, then its bytes are taken off the mbarrier's count."""
     mask = ctx.mask_of(op)
     if "multicast" in op.mods:
-        mask = ctx.conjunction(mask, _includes_self(ctx, op))
+        _multicast(ctx, op, mask)
+        return
     chosen = ctx.spill("i16", ctx.vector_of(op["bytes"], TYPES["u16"])) if "mask" in op.mods else "null"
     ctx.call("void", "pe_bulk_copy", *_copied(ctx, op, mask), ("ptr", lane_words(ctx, op["size"])), ("ptr", chosen))
     _complete(ctx, op, mask)
 
 
-def _includes_self(ctx: Context, op: Op) -> str:
-    """Multicast to the only CTA there is: bit 0 of the set of ranks."""
-    return ctx.vector.cast("trunc", "i16", ctx.vector_of(op["ctas"], TYPES["b16"]), "i1")
+def _multicast(ctx: Context, op: Op, mask: str) -> None:
+    """The same in every CTA of the cluster that the operand names, and its mbarrier."""
+    found = access(ctx, op, "m", mask)
+    completion = ctx.site(op, "pe_mbarrier_site", op=int(lib.PE_MBARRIER_COMPLETE_TX), space=found.space_code)
+    warp, site, *sides = _copied(ctx, op, mask)
+    ranks = ("ptr", ctx.spill("i16", ctx.vector_of(op["ctas"], TYPES["b16"])))
+    objects = ("ptr", ctx.spill("i64", vector_addresses(ctx, found)))
+    size = ("ptr", lane_words(ctx, op["size"]))
+    ctx.call("void", "pe_bulk_multicast", warp, site, ("ptr", completion), *sides, size, ranks, objects)
 
 
 @effect("bulk_reduce", size=60)

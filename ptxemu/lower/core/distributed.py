@@ -1,0 +1,114 @@
+"""Shared memory of other CTAs of a cluster: ``.shared::cluster`` addresses, and generic ones.
+
+The windows of a cluster's CTAs lie side by side, by rank, a power of two apart. An address in the window of the thread's own CTA
+is its offset, one in that of another CTA the offset and, from bit RANK_AT on, the rank plus one.
+"""
+
+from __future__ import annotations
+
+from ptxemu.ir.block_shape import LANES
+from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.emit import Emitter
+
+RANK_AT = 24
+OFFSETS = (1 << RANK_AT) - 1
+NOWHERE = 1 << 63
+"""Beyond all memory: what is added to an address that no access can have."""
+
+
+class Windows:
+    """The windows of the thread's cluster, for scalars or for all lanes; addresses are i64."""
+
+    def __init__(self, ctx: Context, vector: bool) -> None:
+        self.ctx, self.vector = ctx, vector
+        self.e: Emitter = ctx.vector if vector else ctx.scalar
+
+    def field(self, name: str) -> str:
+        value = self.ctx.field(name)
+        return self._everywhere(name, value) if self.vector else value
+
+    def count(self) -> str:
+        """CTAs of the cluster."""
+        value = self.ctx.once("cluster.ctas", f"zext i32 {self.ctx.field('cluster_nctarank')} to i64")
+        return self._everywhere("cluster.ctas", value) if self.vector else value
+
+    def _everywhere(self, key: str, value: str) -> str:
+        word = f"<{LANES} x i64>"
+        first = self.ctx.once(f"{key}.first", f"insertelement {word} poison, i64 {value}, i64 0")
+        return self.ctx.once(f"{key}.all", f"shufflevector {word} {first}, {word} poison, <{LANES} x i32> zeroinitializer")
+
+    def _int(self, value: int) -> str:
+        return self.e.int(64, value)
+
+    # ---- addresses of .shared::cluster
+
+    def rank_field(self, address: str) -> str:
+        """0 for the thread's own CTA, else the rank plus one."""
+        return self.e.bin("lshr", "i64", address, self._int(RANK_AT))
+
+    def generic(self, address: str) -> str:
+        """The generic address of a ``.shared::cluster`` one; beyond all memory if there is no CTA of that rank."""
+        e = self.e
+        ranked, offset = self.rank_field(address), e.bin("and", "i64", address, self._int(OFFSETS))
+        own = e.icmp("eq", "i64", ranked, self._int(0))
+        base = e.select(own, "i64", self.field("shared_base"), self._window(e.bin("sub", "i64", ranked, self._int(1))))
+        exists = e.icmp("ule", "i64", ranked, self.count())
+        return e.select(exists, "i64", e.bin("add", "i64", base, offset), self._beyond(address))
+
+    def accessed(self, address: str) -> str:
+        """The same of an address that is accessed: beyond all memory if it is in no window."""
+        offset = self.e.bin("and", "i64", address, self._int(OFFSETS))
+        inside = self.e.icmp("ult", "i64", offset, self.field("shared_size"))
+        return self.e.select(inside, "i64", self.generic(address), self._beyond(address))
+
+    def _beyond(self, address: str) -> str:
+        return self.e.bin("or", "i64", address, self._int(NOWHERE))
+
+    def own(self, address: str) -> str:
+        """The generic address of one in the thread's own window, wherever that ends."""
+        return self.e.bin("add", "i64", address, self.field("shared_base"))
+
+    def named(self, ranked: str, offset: str) -> str:
+        """The ``.shared::cluster`` address of an offset in the window of a rank plus one."""
+        return self.e.bin("or", "i64", self.e.bin("shl", "i64", ranked, self._int(RANK_AT)), offset)
+
+    # ---- generic addresses
+
+    def offset(self, address: str) -> str:
+        """From the first window on, which may be negative or beyond them all."""
+        return self.e.bin("sub", "i64", address, self.field("cluster_base"))
+
+    def holds(self, offset: str) -> str:
+        """i1: whether such an offset lies in one of them."""
+        return self.e.icmp("ult", "i64", offset, self.field("cluster_bytes"))
+
+    def rank_of(self, offset: str) -> str:
+        return self.e.bin("lshr", "i64", offset, self.field("cluster_shift"))
+
+    def own_rank(self) -> str:
+        return self.rank_of(self.offset(self.field("shared_base")))
+
+    def within(self, offset: str) -> str:
+        """From the start of its window on."""
+        start = self.e.bin("shl", "i64", self.rank_of(offset), self.field("cluster_shift"))
+        return self.e.bin("sub", "i64", offset, start)
+
+    def _window(self, rank: str) -> str:
+        """Where that of a rank starts."""
+        return self.e.bin("add", "i64", self.e.bin("shl", "i64", rank, self.field("cluster_shift")), self.field("cluster_base"))
+
+    def shared(self, address: str) -> str:
+        """The ``.shared::cluster`` address of a generic one."""
+        e, offset = self.e, self.offset(address)
+        own = e.bin("sub", "i64", address, self.field("shared_base"))
+        foreign = e.icmp("ne", "i64", self.rank_of(offset), self.own_rank())
+        ranked = e.bin("add", "i64", self.rank_of(offset), self._int(1))
+        there = e.bin("and", "i1", foreign, self.holds(offset))
+        return e.select(there, "i64", self.named(ranked, self.within(offset)), own)
+
+    def moved(self, address: str, rank: str) -> str:
+        """The generic address of the same place in the window of another CTA; beyond all memory if there is none."""
+        e, offset = self.e, self.offset(address)
+        good = e.bin("and", "i1", self.holds(offset), e.icmp("ult", "i64", rank, self.count()))
+        place = e.bin("add", "i64", self._window(rank), self.within(offset))
+        return e.select(good, "i64", place, self._beyond(address))
