@@ -50,6 +50,7 @@ enum {
   cudaErrorCapturedEvent = 907,
   cudaErrorStreamCaptureWrongThread = 908,
   cudaErrorGraphExecUpdateFailure = 910,
+  cudaErrorInvalidClusterSize = 912,
   cudaErrorUnknown = 999
 };
 

@@ -243,9 +243,9 @@ int px_attribute(int attribute) {
     case 116:
     case 117:
     case 118: return 0;
-    case 115: return 1; /* memory pools */
-    case 119: return 1; /* which other processes can have as files */
-    case 120: return 0; /* clusters */
+    case 115: return 1;                 /* memory pools */
+    case 119: return 1;                 /* which other processes can have as files */
+    case 120: return device.arch >= 90; /* clusters */
     case 121:
     case 122:
     case 123:

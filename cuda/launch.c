@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "checked.h"
 #include "core.h"
-#include "px_launch.h"
+#include "px_cluster.h"
 #include "px_stream.h"
 #include "registry.h"
 
@@ -13,6 +13,7 @@ cudaError_t px_launch_prepare(px_kernel *kernel, const px_geometry *g, void *con
                      .kernel = kernel->facts,
                      .grid = {g->grid.x, g->grid.y, g->grid.z},
                      .block = {g->block.x, g->block.y, g->block.z},
+                     .cluster = {g->cluster.x, g->cluster.y, g->cluster.z},
                      .cooperative = g->cooperative,
                      .host_memory = g->host_memory || px_any_registered(),
                      .dynamic_shared = g->shared,
@@ -20,6 +21,7 @@ cudaError_t px_launch_prepare(px_kernel *kernel, const px_geometry *g, void *con
                      .buffer = buffer,
                      .buffer_size = buffer ? kernel->facts->param_bytes : 0};
   int wrong = pe_check_shape(pe_module_entry(what->module), what->kernel, what->grid, what->block, message);
+  if (!wrong) wrong = px_check_cluster(kernel, what);
   if (wrong) return px_start_error(wrong);
   if (g->shared > kernel->dynamic_shared) return cudaErrorInvalidValue;
   cudaError_t error = px_kernel_code(kernel, what->block, &what->code);
@@ -51,7 +53,7 @@ static cudaError_t launch_function(const void *function, px_geometry *g, void **
 
 PX_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                     cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, stream, false, false, NULL}, arguments);
+  return launch_function(function, &(px_geometry){grid, block, shared, stream, false, false, NULL, {0, 0, 0}}, arguments);
 }
 
 PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -61,7 +63,7 @@ PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block
 
 PX_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                                cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, stream, true, false, NULL}, arguments);
+  return launch_function(function, &(px_geometry){grid, block, shared, stream, true, false, NULL, {0, 0, 0}}, arguments);
 }
 
 /* ---- arguments in a buffer ---- */
@@ -102,14 +104,14 @@ cudaError_t px_places(const px_kernel *kernel, void **extra, void ***out) {
 
 /* What a launch attribute asks for; hints change nothing. */
 static cudaError_t apply(const cudaLaunchAttribute *attribute, px_geometry *g) {
-  enum { WINDOW = 1, POLICY = 3, SERIALIZATION = 6, PRIORITY = 8, CARVEOUT = 14 };
+  enum { WINDOW = 1, POLICY = 3, CLUSTER_POLICY = 5, SERIALIZATION = 6, PRIORITY = 8, CARVEOUT = 14 };
   switch (attribute->id) {
     case cudaLaunchAttributeCooperative: g->cooperative = attribute->val.cooperative != 0; return cudaSuccess;
-    case cudaLaunchAttributeClusterDimension: {
-      bool one = attribute->val.clusterDim.x <= 1 && attribute->val.clusterDim.y <= 1 && attribute->val.clusterDim.z <= 1;
-      return one ? cudaSuccess : cudaErrorNotSupported;
-    }
+    case cudaLaunchAttributeClusterDimension:
+      g->cluster = (dim3){attribute->val.clusterDim.x, attribute->val.clusterDim.y, attribute->val.clusterDim.z};
+      return cudaSuccess;
     case cudaLaunchAttributeIgnore:
+    case CLUSTER_POLICY:
     case WINDOW:
     case POLICY:
     case SERIALIZATION:
@@ -125,10 +127,16 @@ cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_g
   return error;
 }
 
+cudaError_t px_geometry_of(const cudaLaunchConfig_t *config, px_geometry *g) {
+  *g = (px_geometry){
+    .grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes, .stream = config->stream};
+  return px_apply(config->attrs, config->numAttrs, g);
+}
+
 PX_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
   PX_REQUIRE(config, cudaErrorInvalidValue);
-  px_geometry g = {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false, false, NULL};
-  cudaError_t error = px_apply(config->attrs, config->numAttrs, &g);
+  px_geometry g;
+  cudaError_t error = px_geometry_of(config, &g);
   PX_REQUIRE(!error, error);
   return launch_function(function, &g, arguments);
 }
@@ -195,6 +203,7 @@ cudaError_t px_kernel_attributes(px_kernel *kernel, cudaFuncAttributes *out) {
                               .ptxVersion = arch,
                               .binaryVersion = arch,
                               .maxDynamicSharedSizeBytes = (int)kernel->dynamic_shared};
+  px_cluster_attributes(kernel, out);
   return cudaSuccess;
 }
 
@@ -209,6 +218,7 @@ PX_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *fu
 cudaError_t px_kernel_set(px_kernel *kernel, int attribute, int value) {
   enum { DYNAMIC_SHARED = 8, CARVEOUT = 9 };
   if (attribute == CARVEOUT) return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
+  if (attribute >= PX_CLUSTER_MUST_BE_SET && attribute <= PX_CLUSTER_POLICY) return px_cluster_set(kernel, attribute, value);
   if (attribute != DYNAMIC_SHARED) return cudaErrorNotSupported;
   if (value < 0 || value > PE_MAX_SHARED) return cudaErrorInvalidValue;
   kernel->dynamic_shared = (uint32_t)value;

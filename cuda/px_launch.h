@@ -11,6 +11,7 @@ typedef struct px_geometry {
   bool cooperative;
   bool host_memory;   /* the kernel may touch all memory of the process */
   const void *handle; /* what the program calls the kernel */
+  dim3 cluster;       /* blocks of one; 0: as the kernel requires, or 1 */
 } px_geometry;
 
 /* Launch in the order of the stream; `arguments` points to the value of each parameter. A fault is said, and is the error that stays. */
@@ -37,7 +38,8 @@ struct px_content;
 cudaError_t px_kernel_content(px_kernel *kernel, const px_geometry *geometry, void **arguments, void **extra,
                               struct px_content *out);
 
-/* What launch attributes ask for. */
+/* What launch attributes ask for; and all of a launch. */
+cudaError_t px_geometry_of(const cudaLaunchConfig_t *config, px_geometry *geometry);
 cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_geometry *geometry);
 
 /* Attributes of kernels, and what occupancy they have. */

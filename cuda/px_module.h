@@ -25,6 +25,7 @@ typedef struct px_kernel {
   const pe_kernel_facts *facts;
   const pe_parameter_facts *parameters;
   uint32_t dynamic_shared;     /* most that a launch may have */
+  bool large_clusters;         /* clusters may have more blocks than all devices that have clusters can run */
   struct px_setup *setup;      /* of launches of old, which the driver API was told in pieces (driver/setup.c); NULL: none */
   pe_code *codes[PX_VARIANTS]; /* by kind of block shapes; NULL: not loaded */
 } px_kernel;

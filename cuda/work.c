@@ -67,6 +67,7 @@ cudaError_t px_start_error(int error) {
   switch (error) {
     case 0: return cudaSuccess;
     case EINVAL: return cudaErrorInvalidConfiguration;
+    case EDOM: return cudaErrorInvalidClusterSize;
     case ERANGE: return cudaErrorLaunchOutOfResources;
     case ENOSPC:
     case EFAULT: return cudaErrorInvalidValue;

@@ -1,7 +1,7 @@
 /* kernel.c: kernels: CUfunction and CUkernel are one. Their attributes, launches and occupancy. */
 #include <stdlib.h>
 #include "driver.h"
-#include "px_launch.h"
+#include "px_cluster.h"
 #include "registry.h"
 
 /* ---- launches ---- */
@@ -28,28 +28,47 @@ CUresult cu_launch(px_kernel *kernel, px_geometry *g, void **pointers, void **ex
 PX_API CUresult cuLaunchKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **pointers,
                                void **extra) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false, NULL};
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false, NULL, {0, 0, 0}};
   return cu_launch(kernel, &g, pointers, extra);
 }
 
 PX_API CUresult cuLaunchCooperativeKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                           CUstream stream, void **pointers) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false, NULL};
+  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false, NULL, {0, 0, 0}};
   return cu_launch(kernel, &g, pointers, NULL);
 }
 
-PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, void **pointers, void **extra) {
+/* A launch as its configuration says it. */
+static CUresult geometry_of(const CUlaunchConfig *c, px_geometry *g) {
   CU_REQUIRE(c && (c->attrs || !c->numAttrs), CUDA_ERROR_INVALID_VALUE);
-  px_geometry g = {{c->gridDimX, c->gridDimY, c->gridDimZ},
-                   {c->blockDimX, c->blockDimY, c->blockDimZ},
-                   c->sharedMemBytes,
-                   c->hStream,
-                   false,
-                   false,
-                   NULL};
-  CUresult error = cu_result(px_apply(c->attrs, c->numAttrs, &g));
+  *g = (px_geometry){.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+                     .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+                     .shared = c->sharedMemBytes,
+                     .stream = c->hStream};
+  return cu_result(px_apply(c->attrs, c->numAttrs, g));
+}
+
+PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, void **pointers, void **extra) {
+  px_geometry g;
+  CUresult error = geometry_of(c, &g);
   return error ? error : cu_launch(kernel, &g, pointers, extra);
+}
+
+PX_API CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction kernel, const CUlaunchConfig *config) {
+  px_geometry g;
+  CU_ENTER();
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
+  CUresult error = geometry_of(config, &g);
+  return error ? error : cu_result(px_cluster_potential(kernel, &g, blocks));
+}
+
+PX_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction kernel, const CUlaunchConfig *config) {
+  px_geometry g;
+  CU_ENTER();
+  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
+  CUresult error = geometry_of(config, &g);
+  return error ? error : cu_result(px_cluster_active(kernel, &g, clusters));
 }
 
 /* ---- attributes ---- */
@@ -73,7 +92,12 @@ PX_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction kernel)
                                   found.binaryVersion,
                                   found.cacheModeCA,
                                   found.maxDynamicSharedSizeBytes,
-                                  [CARVEOUT] = -1};
+                                  [CARVEOUT] = -1,
+                                  [PX_CLUSTER_MUST_BE_SET] = found.clusterDimMustBeSet,
+                                  [PX_CLUSTER_WIDTH] = found.requiredClusterWidth,
+                                  [PX_CLUSTER_HEIGHT] = found.requiredClusterHeight,
+                                  [PX_CLUSTER_DEPTH] = found.requiredClusterDepth,
+                                  [PX_CLUSTER_NON_PORTABLE] = found.nonPortableClusterSizeAllowed};
   *value = values[attribute];
   return CUDA_SUCCESS;
 }

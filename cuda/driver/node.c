@@ -37,7 +37,8 @@ static CUresult kernel_content(const CUDA_KERNEL_NODE_PARAMS *what, bool first, 
                    NULL,
                    false,
                    false,
-                   kernel};
+                   kernel,
+                   {0, 0, 0}};
   return cu_result(px_kernel_content(kernel, &g, what->kernelParams, what->extra, out));
 }
 

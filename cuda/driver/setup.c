@@ -76,7 +76,8 @@ PX_API CUresult cuLaunchGridAsync(CUfunction kernel, int width, int height, CUst
                    stream,
                    false,
                    false,
-                   NULL};
+                   NULL,
+                   {0, 0, 0}};
   return cu_launch(kernel, &g, NULL, extra);
 }
 
