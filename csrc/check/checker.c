@@ -137,6 +137,15 @@ static uint32_t pattern(void *context, const pe_warp *w, const pe_pattern_site *
   return !(checker->checks & PE_CHECK_RACE) || pe_race_pattern(checker, w, site, mask, base);
 }
 
+static uint64_t reach(void *context, uint64_t address) {
+  pe_checker *checker = context;
+  pe_extent at;
+  pe_require_stack();
+  if (!pe_extents_at(&checker->extents, address, &at) || !at.lasting) return 0;
+  if (checker->checks & PE_CHECK_INIT && pe_init_has_blanks(&checker->init, at.address, at.size)) return 0;
+  return at.address + at.size - address;
+}
+
 static void allocated(void *context, uint64_t address, uint64_t size, const pe_warp *w, uint32_t lane) {
   pe_checker *checker = context;
   if (w) {
@@ -274,6 +283,7 @@ pe_checker *pe_checker_create(pe_arena *arena, uint32_t checks) {
     .rows = !(checks & PE_CHECK_RACE),
     .memory = memory,
     .pattern = pattern,
+    .reach = checks & (PE_CHECK_MEMORY | PE_CHECK_INIT) ? reach : NULL,
     .allocated = allocated,
     .named = named,
     .filled = filled,

@@ -93,6 +93,16 @@ static pe_blank *blank_at(const pe_init *init, uint64_t address) {
   return found && address - found->address < found->size ? found : NULL;
 }
 
+bool pe_init_has_blanks(pe_init *init, uint64_t address, uint64_t size) {
+  if (!size) return false;
+  pthread_rwlock_rdlock(&init->lock);
+  size_t before = blanks_up_to(init, address + size - 1);
+  const pe_blank *last = before ? &init->blanks[before - 1] : NULL;
+  bool any = last && pe_sum(last->address, last->size) > address;
+  pthread_rwlock_unlock(&init->lock);
+  return any;
+}
+
 static void remove_blank(pe_init *init, pe_blank *blank) {
   size_t after = init->count-- - (size_t)(blank - init->blanks) - 1;
   memmove(blank, blank + 1, after * sizeof *blank);

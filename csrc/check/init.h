@@ -30,6 +30,9 @@ void pe_init_blank(pe_init *init, uint64_t address, uint64_t size);
 void pe_init_written(pe_init *init, uint64_t address, uint64_t size);
 void pe_init_freed(pe_init *init, uint64_t address);
 
+/* Whether any of some bytes may be blank: not of the heap of kernels. */
+bool pe_init_has_blanks(pe_init *init, uint64_t address, uint64_t size);
+
 /* A kernel has made a block of the heap. */
 void pe_init_heap(pe_init *init, uint64_t address, uint64_t size);
 

@@ -86,6 +86,9 @@ typedef struct pe_observer {
   uint32_t (*memory)(void *context, const pe_warp *w, const pe_memory_event *event);
   /* The same of a pattern.  Zero: it is to be told to `memory`; else all lanes go on. */
   uint32_t (*pattern)(void *context, const pe_warp *w, const pe_pattern_site *site, uint32_t mask, uint64_t base);
+  /* How many bytes from an address on stay what they are as long as the launch runs, so that `memory` need not be told of accesses
+   * there.  NULL: all of an allocation. */
+  uint64_t (*reach)(void *context, uint64_t address);
   void (*allocated)(void *context, uint64_t address, uint64_t size, const pe_warp *w,
                     uint32_t lane); /* by the host (w is NULL), or by malloc in a lane of a kernel, at w->pos */
   void (*named)(void *context, uint64_t address, uint64_t size, const char *name); /* a variable in an allocation */

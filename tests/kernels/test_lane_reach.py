@@ -55,6 +55,10 @@ def run(program: str, words: object = None, columns: object = None, device: ptxe
 SUMS = [int(WORDS[row % 256].sum()) for row in ROWS]
 
 
+ONE_TOO_FAR = f"setp.eq.u32 %p2, %r0, {LAST}; @%p2 mov.u32 %r5, 256;"
+"""One thread reads the word just behind the last one, as often as its row is long."""
+
+
 def asked(program: str, observed: Observed = "") -> int:
     options = compile.Options(cpu="x86-64-v4", observed=observed)
     return str(compile.emit(compile.front(program), "k", options, "llvm")).count("call i64 @pe_reach")
@@ -65,8 +69,63 @@ def test_the_runtime_is_asked_for_each_array() -> None:
     np.testing.assert_array_equal(run(text()), SUMS)
 
 
-def test_code_that_is_observed_does_not_ask() -> None:
-    assert asked(text(), observed="strays") == 0
+@pytest.mark.parametrize("observed", ["members", "strays", "blanks"])
+def test_code_that_tells_of_strays_asks_too(observed: Observed) -> None:
+    assert asked(text(), observed) == 2
+
+
+@pytest.mark.parametrize("observed", ["stamps", "strays, stamps", "all"])
+def test_code_that_tells_in_which_order_lanes_go_does_not_ask(observed: Observed) -> None:
+    assert asked(text(), observed) == 0
+
+
+@pytest.mark.parametrize("check", ["memory", "init", "sync", "memory,init"])
+def test_nothing_is_found_in_rows_that_are_right(check: str) -> None:
+    device = ptxemu.Device(check=check)
+    np.testing.assert_array_equal(run(text(), device=device), SUMS)
+    assert not device.checks.findings
+
+
+def test_a_checker_finds_the_word_behind_an_array() -> None:
+    device = ptxemu.Device(check="memory")
+    program = text(ONE_TOO_FAR)
+    words = device.to_device(WORDS, "words")
+    np.testing.assert_array_equal(run(program, words, device=device), np.where(np.arange(THREADS) == LAST, 0, SUMS))
+    (finding,) = device.checks.findings
+    assert finding.message == "4-byte read just after `words` (1,024 bytes)"
+    assert (finding.thread, finding.count) == ((LAST, 0, 0), len(ROWS[LAST]))
+    assert finding.lines[0].location.line == line_of(program, "ld.global.u32 %r4")
+
+
+def test_a_checker_finds_a_store_behind_an_array() -> None:
+    device = ptxemu.Device(check="memory")
+    words = device.to_device(np.zeros(256, np.uint32), "words")
+    run(text(ONE_TOO_FAR, load="mov.u32 %r4, 1; st.global.u32 [%rd6], %r5;"), words, device=device)
+    (finding,) = device.checks.findings
+    assert finding.message == "4-byte write just after `words` (1,024 bytes)"
+    assert (finding.thread, finding.count) == ((LAST, 0, 0), len(ROWS[LAST]))
+
+
+def test_a_checker_finds_a_word_that_nobody_has_written() -> None:
+    """The last word of an array that is blank but for all others."""
+    device = ptxemu.Device(check="init")
+    words = device.empty(257, np.uint32, "words")
+    device.checks.initialized(words.address, WORDS.nbytes)
+    run(text(ONE_TOO_FAR), words, device=device)
+    (finding,) = device.checks.findings
+    assert finding.message == "4-byte read 1,024 bytes into `words` (1,028 bytes), which nobody has written"
+    assert (finding.thread, finding.count) == ((LAST, 0, 0), len(ROWS[LAST]))
+
+
+def test_a_checker_knows_what_was_freed() -> None:
+    """Another launch, after the array has gone."""
+    device = ptxemu.Device(check="memory")
+    words = device.to_device(WORDS, "words")
+    np.testing.assert_array_equal(run(text(), words, device=device), SUMS)
+    address = words.address
+    words.free()
+    run(text(), address, device=device)
+    assert "`words` (1,024 bytes), which has been freed" in device.checks.findings[0].message
 
 
 @pytest.mark.parametrize("index", [256, 1 << 17, -100, -(1 << 17)])

@@ -2,13 +2,15 @@
 
 The register that an address starts from, the same for all lanes, is a pointer as a rule.  The runtime is asked once how far the
 allocation reaches that it points into.  Below that end an access needs neither the test of other accesses nor a position for the
-handler of faults: one comparison, which is exact, decides.  All others are made as usual.
+handler of faults, nor need checkers of memory be told of it: one comparison, which is exact, decides.  All others are made as
+usual.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Reg
 from ptxemu.lower.core.access import NOTED, Access, assure, note_position
 from ptxemu.lower.core.context import Context
@@ -78,16 +80,27 @@ def covers(ctx: Context, reach: Reach, address: str, size: int, align: int) -> s
     return ctx.scalar.bin("and", "i1", aligned, inside)
 
 
+def _reach_of(ctx: Context, found: Access) -> Reach | None:
+    base = found.address.base
+    return ctx.reaches.get(base) if isinstance(base, Reg) and found.space in NOTED else None
+
+
+def is_near(ctx: Context, found: Access) -> str | None:
+    """i1: the memory of an access is sure to be there; None: nothing is known of it."""
+    reach = _reach_of(ctx, found)
+    return covers(ctx, reach, found.base, found.size, found.size) if reach is not None else None
+
+
 def foresee(ctx: Context, found: Access) -> None:
-    """Before an access: leave its position for the handler of faults, and test it, unless its memory is sure to be there."""
+    """Before an access: leave its position for the handler of faults, and test it, unless its memory is sure to be there. Code
+    that tells of accesses does that where it tells of them (telling.py)."""
     if found.space not in NOTED:
         return
-    base = found.address.base
-    reach = ctx.reaches.get(base) if isinstance(base, Reg) else None
+    reach = _reach_of(ctx, found)
     if reach is None:
         note_position(ctx, found.op, found.space)
         return
-    if found.op in ctx.trusted:
+    if found.op in ctx.trusted or tells_accesses(ctx.unit.observed):
         return
 
     def with_care() -> list[str]:

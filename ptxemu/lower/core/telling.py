@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -12,8 +13,9 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core import stamps
-from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, pattern_test, stored_addresses
+from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, note_position, pattern_test, stored_addresses
 from ptxemu.lower.core.context import Context
+from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, rows_within
 from ptxemu.lower.core.stamps import POSITION_HASH
 
@@ -24,27 +26,63 @@ RANGE_HASH = POSITION_HASH - (1 << 32)  # as an i32: neighbouring positions get 
 
 Values: TypeAlias = Callable[[], str]
 Test: TypeAlias = Callable[[], str]  # an i1
+Load: TypeAlias = Callable[[Access, bool], Sequence[str]]
 
 
-def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> None:
+def admit(ctx: Context, found: Access, values: Values = lambda: "null") -> bool:
     """Tell the runtime of an access that is about to happen, in code that is compiled for that: the lanes that go on stay in
     its mask. Where only strays are told, those that go where the instruction went before, and so are allowed, go on.
-    ``values`` stores the elements that are going to be stored, one for each lane, and returns their address."""
-    if not tells_accesses(ctx.unit.observed):
-        return
-    tests = _tests(ctx, found)
+    ``values`` stores the elements that are going to be stored, one for each lane, and returns their address.
+    Whether lanes may be left out, here or where the access is tested."""
+    tests = _told_unless(ctx, found)
     if not tests:
-        return
-    (bits,) = ctx.when(
-        _passes(ctx, tests), lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True,
-    )  # fmt: skip
+        return _tested_by_lanes(ctx, found)
+    usual = _unseen(ctx, found, tests)
+    (bits,) = ctx.when(usual, lambda: [ctx.bits_of(found.mask)], lambda: [_told(ctx, found, values)], [f"i{LANES}"], likely=True)
     found.mask = ctx.mask_from_bits(bits)
+    return True
+
+
+def admit_load(ctx: Context, found: Access, load: Load, types: Sequence[str]) -> Sequence[str]:
+    """The same of a load, which then happens: ``load`` makes what it gives, and is told whether lanes may be left out. An
+    access that need not be told is one that passes the test of its address, too, and need not be tested again."""
+    tests = _told_unless(ctx, found)
+    if not tests:
+        return load(found, _tested_by_lanes(ctx, found))
+
+    def told() -> Sequence[str]:
+        return load(replace(found, mask=ctx.mask_from_bits(_told(ctx, found, lambda: "null"))), True)
+
+    return ctx.when(_unseen(ctx, found, tests), lambda: load(replace(found, safe=True), False), told, types, likely=True)
+
+
+def _told_unless(ctx: Context, found: Access) -> list[Test]:
+    """What an access passes that need not be told. No test: it never need be."""
+    return _tests(ctx, found) if tells_accesses(ctx.unit.observed) else []
+
+
+def _tested_by_lanes(ctx: Context, found: Access) -> bool:
+    """Whether lanes may be left out of an access that is not told, as the runtime tests them if compiled code does not."""
+    return tells_accesses(ctx.unit.observed) and not found.safe
 
 
 def unseen(ctx: Context, found: Sequence[Access]) -> list[str]:
-    """i1 values, all of which are set if nobody need be told of any of some accesses, in code that leaves no stamps."""
+    """i1 values, all of which are set only if nobody need be told of any of some accesses, in code that leaves no stamps."""
     assert not leaves_stamps(ctx.unit.observed)
-    return [test() for one in found for test in (_tests(ctx, one) if tells_accesses(ctx.unit.observed) else [])]
+    return [is_near(ctx, one) or _passes(ctx, tests) for one in found if (tests := _told_unless(ctx, one))]
+
+
+def _unseen(ctx: Context, found: Access, tests: Sequence[Test]) -> str:
+    """i1: nobody need be told of an access, as its memory is sure to be there, or as it passes some tests."""
+    near = is_near(ctx, found)
+    if near is None:
+        return _passes(ctx, tests)
+
+    def far() -> list[str]:
+        note_position(ctx, found.op, found.space)
+        return [_passes(ctx, tests)]
+
+    return ctx.when(near, lambda: ["true"], far, ["i1"], likely=True)[0]
 
 
 def _passes(ctx: Context, tests: Sequence[Test]) -> str:

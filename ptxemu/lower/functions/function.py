@@ -96,8 +96,7 @@ class FunctionBuilder:
     def _find_lane_loops(self) -> None:
         """What lanes run one after another, and where addresses start from there."""
         self.lane_loops = self._lane_loops()
-        regions = {} if self.ctx.unit.observed else self.lane_loops
-        self.origins = {entry: origins(self.ctx.uniformity, region) for entry, region in regions.items()}
+        self.origins = {entry: origins(self.ctx.uniformity, region) for entry, region in self.lane_loops.items()}
 
     def _lane_loops(self) -> dict[Block, LaneRegion]:
         """The loops that lanes run one after another, by their headers."""

@@ -11,7 +11,6 @@ from functools import partial
 
 from ptxemu.analysis.runs import Runs, runs_of
 from ptxemu.ir.block_shape import LANES
-from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import Op, Operand, Reg, items_of
 from ptxemu.ir.types import ScalarType
 from ptxemu.lower.core.access import (
@@ -30,7 +29,7 @@ from ptxemu.lower.core.gather import gather, gather_stored, scatter, scatter_sto
 from ptxemu.lower.core.known import Pairs
 from ptxemu.lower.core.reach import foresee
 from ptxemu.lower.core.runs import as_expected, expected, first_addresses
-from ptxemu.lower.core.telling import admit, tell_release
+from ptxemu.lower.core.telling import admit, admit_load, tell_release
 from ptxemu.lower.memory import ahead, at_once, consecutive, pairs, runs, windows
 
 Load = Callable[[], list[str]]  # emits it and returns the values loaded
@@ -54,13 +53,12 @@ def load(ctx: Context, op: Op) -> None:
     found = access(ctx, op, "a")
     vector = any(dst is not None and not ctx.is_scalar(dst) for dst in op.dsts) or found.shape is None
     foresee(ctx, found)
-    admit(ctx, found)
-    guarded = op.guard is not None or tells_accesses(ctx.unit.observed)
     if not vector or (found.shape is not None and found.shape.uniform and found.space != "local"):
-        values = _uniform_load(ctx, op, found, kind, guarded)
+        values = admit_load(ctx, found, partial(_uniform_load, ctx, op, kind), [kind.llvm] * count)
         if vector:
             values = [ctx.splat(kind.llvm, value) for value in values]
     else:
+        admit(ctx, found)
         values = _lane_load(ctx, found, kind, count)
     for index, value in enumerate(values):
         ctx.define(op, index, value)
@@ -81,7 +79,7 @@ def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list
     return [ctx.convert(value, bits, kind.llvm, False) for value in values]
 
 
-def _uniform_load(ctx: Context, op: Op, found: Access, kind: ScalarType, guarded: bool) -> list[str]:
+def _uniform_load(ctx: Context, op: Op, kind: ScalarType, found: Access, guarded: bool) -> Sequence[str]:
     """One load for the warp. With a guard the access happens only if some lane wants it."""
 
     def run() -> Sequence[str]:
@@ -89,8 +87,8 @@ def _uniform_load(ctx: Context, op: Op, found: Access, kind: ScalarType, guarded
             assure(ctx, found)
         return _scalar_loads(ctx, op, found, kind)
 
-    if not guarded:
-        return list(run())
+    if not guarded and op.guard is None:
+        return run()
     return ctx.when(ctx.any(found.mask), run, None, [kind.llvm] * len(op.dsts))
 
 
@@ -205,7 +203,7 @@ def store(ctx: Context, op: Op) -> None:
     foresee(ctx, found)
     tell_release(ctx, found)
     whole = len(items) == 1
-    admit(ctx, found, lambda: ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if whole else "null")
+    guarded = admit(ctx, found, lambda: ctx.in_memory(f"i{kind.bits}", _stored_bits(ctx, items[0], kind)) if whole else "null")
 
     def run() -> list[str]:
         if found.shape is not None and found.shape.uniform and found.space != "local":
@@ -216,10 +214,10 @@ def store(ctx: Context, op: Op) -> None:
             _lane_store(ctx, found, kind, items)
         return []
 
-    if op.guard is None and not tells_accesses(ctx.unit.observed):
-        run()
-    else:
+    if guarded or op.guard is not None:
         ctx.when(ctx.any(found.mask), run, None, [])
+    else:
+        run()
 
 
 def _stored_bits(ctx: Context, item: Operand, kind: ScalarType) -> str:
