@@ -99,6 +99,7 @@ enum {
   PE_TEXTURE_GEOMETRY,
   PE_TEXTURE_FORMAT,
   PE_UNSUPPORTED_FORMAT,
+  PE_INVALID_TENSOR,
   PE_DIALECT_FAULTS = 64 /* from here on those of the program's dialect */
 };
 

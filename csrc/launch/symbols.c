@@ -8,6 +8,7 @@
 #include "internal.h"
 #include "lanes.h"
 #include "steps.h"
+#include "tensor.h"
 
 /* What LLVM calls for 128-bit division; part of every compiler's support library. */
 __int128 __divti3(__int128 a, __int128 b);
@@ -101,6 +102,11 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_bulk_multicast),
   SYMBOL(pe_bulk_reduce),
   SYMBOL(pe_bulk_zero),
+  SYMBOL(pe_tensor_load),
+  SYMBOL(pe_tensor_store),
+  SYMBOL(pe_tensor_multicast),
+  SYMBOL(pe_tensor_replace),
+  SYMBOL(pe_tensor_publish),
   SYMBOL(pe_cluster_arrive),
   SYMBOL(pe_cluster_wait),
   PE_DIALECT_SYMBOLS(SYMBOL),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptxemu.check import handles
 from ptxemu.check.candidate import Candidate
 from ptxemu.check.names import written
 from ptxemu.check.operands import Value
@@ -21,7 +22,7 @@ NARROW_SPACES = frozenset({"shared", "local", "const", "param"})  # whose addres
 def in_brackets(form: Candidate, index: int, pattern: OperandPattern, value: Value) -> Part:
     if not isinstance(value, Addr):
         raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be an address in brackets", index)
-    types = (form.type(pattern.type),) if pattern.type else ()
+    types = (form.type(pattern.type),) if pattern.type not in ("", "tensor") else ()
     base = value.base
     if isinstance(base, SymRef):
         _symbol(form, index, pattern.space, base.symbol)
@@ -30,6 +31,17 @@ def in_brackets(form: Candidate, index: int, pattern: OperandPattern, value: Val
     elif form.space(pattern.space) != "local":
         raise Mismatch("a literal address is allowed in .local space only", index)
     return Part("mem", types)
+
+
+def of_tensor(form: Candidate, index: int, pattern: OperandPattern, value: Value) -> Part:
+    """``[tensor map, coordinates]``: the map's address has no offset."""
+    (base, *rest) = value if isinstance(value, tuple) else (value,)
+    if len(rest) != 1 or not isinstance(rest[0], tuple):
+        raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be a tensor map and coordinates in braces", index)
+    in_brackets(form, index, pattern, base)
+    if base.offset or (isinstance(base.base, SymRef) and base.base.offset):
+        raise Mismatch("the address of a tensor map takes no offset; add it to the register", index)
+    return Part("tensor", handles.tensor(index, form.length(pattern) or 1, rest[0]))
 
 
 def _symbol(form: Candidate, index: int, qualifier: str, symbol: Any) -> None:

@@ -21,6 +21,7 @@ HOPPER, ADA_VERSION = 90, (8, 1)  # sm_89 got its instructions later than sm_90
 EXCLUSIVE: dict[str, tuple[Container[int], str]] = {
     "hopper": ((HOPPER,), "sm_90a"),
     "blackwell": (range(100, 110), "sm_100a or sm_103a"),
+    "tensors": (range(100, 120), "sm_100a, sm_103a or sm_110a"),
     "bytes": ((107, 120, 121), "sm_107f or sm_120f"),
     "rubin": ((107,), "sm_107f"),
 }

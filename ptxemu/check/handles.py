@@ -94,6 +94,15 @@ def offset(opcode: str, index: int, geometry: str, value: Value) -> Part:
     return Part("src", (TYPES["s32"],) * len(value))
 
 
+def tensor(index: int, count: int, value: tuple[Value, ...]) -> tuple[ScalarType, ...]:
+    """The types of the coordinates in a tensor."""
+    if len(value) != count:
+        raise Mismatch(f"there must be {count} tensor coordinate{'s' * (count > 1)}, not {len(value)}", index)
+    types = (TYPES["s32"],) * count
+    _elements(index, value, types, "tensor coordinate")
+    return types
+
+
 def _padded(geometry: str) -> int:
     """The length of a vector with an element for each axis."""
     axes = GEOMETRIES[geometry].axes

@@ -20,8 +20,8 @@ from ptxemu.isa.special import SPECIAL_REGISTERS
 from ptxemu.syntax import ast
 from ptxemu.text.errors import UnsupportedError
 
-HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset"})  # operand types that :mod:`handles` knows
-OPAQUE_ROLES = frozenset({"surface", "texture"})
+HANDLES = frozenset({"surface", "texture", "sampler", "gradient", "offset", "tensor"})  # operand types that :mod:`handles` knows
+OPAQUE_ROLES = frozenset({"surface", "texture", "tensor"})
 
 
 def match(forms: list[Form], values: list[Value], roles: Mapping[Variable, str], independent: bool = False) -> Plan:
@@ -60,6 +60,8 @@ class _Matcher(Candidate):
         for part in parts:
             if part.role == "texture":
                 src_types += (*part.types[:2], part.types[-1])  # the coordinates are one operand
+            elif part.role == "tensor":
+                src_types += (None, part.types[0])
             elif part.role in OPAQUE_ROLES:
                 src_types += part.types
             elif part.role != "dst":
@@ -169,7 +171,9 @@ class _Matcher(Candidate):
         return value.reg if isinstance(value, Selected) else value
 
     def opaque(self, index: int, pattern: OperandPattern, value: Value) -> Part:
-        """A surface, texture or sampler, or what goes with a texture's coordinates."""
+        """A surface, texture, sampler or tensor, or what goes with a texture's coordinates."""
+        if pattern.type == "tensor":
+            return addresses.of_tensor(self, index, pattern, value)
         opcode, geometry = self.row.opcode, self.mods[pattern.count] if pattern.count else None
         if pattern.type == "surface":
             return handles.surface(opcode, index, geometry, value)

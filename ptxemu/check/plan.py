@@ -24,7 +24,7 @@ class Mismatch(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """What one operand becomes: ``role`` is dst, src, mem, surface, texture or any; ``types`` are those of its elements."""
+    """What one operand becomes: ``role`` is dst, src, mem, surface, texture, tensor or any; ``types`` are of its elements."""
 
     role: str
     types: tuple[ScalarType, ...]
@@ -63,6 +63,8 @@ class Plan:
                 dsts += _flat(value) if isinstance(value, tuple) else [_register(value)] * len(part.types)
             elif part.role == "surface":
                 srcs += _surface(value, part)
+            elif part.role == "tensor":
+                srcs += [value[0], Vec(tuple(_source(item, kind) for item, kind in zip(value[1], part.types)))]
             elif part.role == "texture":
                 srcs += _texture(value, part)
             elif isinstance(value, tuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,9 +16,10 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.device.arena import CUDA_SLACK, Arena
 from ptxemu.device.buffer import Buffer, as_array, checked_shape, device_dtype
 from ptxemu.device.launch_limits import MAX_LOCAL
-from ptxemu.device.options import SamplerOptions, SurfaceOptions, TextureOptions
+from ptxemu.device.options import SamplerOptions, SurfaceOptions, TensorOptions, TextureOptions
 from ptxemu.device.surface import SurfaceContext, SurfacePolicy, SurfaceTable
 from ptxemu.device.surface_object import SurfaceObject, make_surface_object
+from ptxemu.device.tensor_map import TensorMap, make_tensor_map
 from ptxemu.device.texture import SamplerState, TextureTable, with_options
 from ptxemu.device.texture_object import SamplerObject, TextureObject, make_texture_object
 from ptxemu.ir.numerics import checked_like
@@ -191,6 +192,16 @@ class Device:
             raise InputError(f"sampler: there is no option '{next(iter(rest))}'")
         with _options("sampler"):
             return SamplerObject(state, self._textures)
+
+    def tensor_map(self, buffer: Buffer, box: Sequence[int] = (), **options: Unpack[TensorOptions]) -> TensorMap:
+        """A tensor map of a buffer, for ``cp.async.bulk.tensor``: an argument of a kernel (``.param .b8 map[128]``).
+
+        Axes are as NumPy has them, the innermost last; ``box`` is the shape of what one copy moves.  Options: ``steps`` (of a
+        copy along each axis), ``swizzle``, ``fill`` (``zeros`` or ``nan``), ``type`` (if it is not the dtype), ``shape`` and
+        ``strides`` (in bytes, without the innermost), ``interleave``; with a ``mode`` other than ``tiled``, ``lower``, ``upper``,
+        ``channels`` and ``pixels`` in place of a box.
+        """
+        return make_tensor_map(buffer, box, options)
 
     def stream(self) -> Stream:
         """A stream: ``kernel[grid, block, stream](...)`` launches in its order, and does not wait."""

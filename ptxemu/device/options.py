@@ -55,3 +55,20 @@ class TextureOptions(SamplerOptions, LayoutOptions, total=False):
     srgb: bool
     layout: Literal["linear", "pitch", "block_linear"]
     name: str
+
+
+class TensorOptions(TypedDict, total=False):
+    """How copies go through a tensor, and what lies where; axes are NumPy's."""
+
+    steps: Sequence[int]
+    swizzle: Literal["none", "32B", "64B", "96B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"]
+    fill: Literal["zeros", "nan"]
+    type: str
+    shape: Sequence[int]
+    strides: Sequence[int]
+    interleave: Literal["none", "16B", "32B"]
+    mode: Literal["tiled", "im2col", "im2col_w", "im2col_w128"]
+    lower: Sequence[int]
+    upper: Sequence[int]
+    channels: int
+    pixels: int

@@ -39,7 +39,7 @@ def _code(op: Op) -> int:
 Update = Callable[[Any, list[Lane], Any], None]
 
 
-def _update(t: Translator, op: Op, code: int, value: Reader, name: str = "a") -> Update:
+def update_of(t: Translator, op: Op, code: int, value: Reader, name: str = "a") -> Update:
     """How lanes operate on mbarrier objects, whose addresses are the operand ``name``; old contents go to the last argument."""
     constants = site("mbarrier", op, op=code, space=code_of_space(op.access_of(name).space))
     address = t.address(op[name])
@@ -56,7 +56,7 @@ def _update(t: Translator, op: Op, code: int, value: Reader, name: str = "a") ->
 @method("mbarrier")
 def mbarrier(t: Translator, op: Op) -> Step:
     value = next((operand for name in ("count", "tx") if (operand := op.get(name)) is not None), Imm(1, U32))
-    update, write = _update(t, op, _code(op), t.reader(value, U32)), t.result(op)
+    update, write = update_of(t, op, _code(op), t.reader(value, U32)), t.result(op)
 
     def step(warp: Any, group: list[Lane]) -> None:
         state = warp.grid.transfer.area(STATE)
@@ -155,15 +155,23 @@ def _completion(t: Translator, op: Op) -> Update | None:
     """The bytes of a bulk copy are taken off an mbarrier's count."""
     if "m" not in op.row.names:
         return None
-    return _update(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), t.reader(op["size"], U32), "m")
+    return update_of(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), t.reader(op["size"], U32), "m")
+
+
+def receivers(t: Translator, op: Op) -> Callable[[list[Lane]], list[Lane]]:
+    """The lanes whose copies go to the only block of the cluster: of a multicast, those whose ranks have bit 0."""
+    if "multicast" not in op.mods:
+        return lambda group: group
+    ranks = t.reader(op["ctas"], TYPES["b16"])
+    return lambda group: [lane for lane in group if ranks(lane) & 1]
 
 
 def _bulk(t: Translator, op: Op, function: str, constants: Any, chosen: Reader | None, takes_mask: bool) -> Step:
     sides, size, complete = _sides(t, op), t.reader(op["size"], U32), _completion(t, op)
-    ranks = t.reader(op["ctas"], TYPES["b16"]) if "multicast" in op.mods else (lambda lane: 1)
+    to_self = receivers(t, op)
 
     def step(warp: Any, group: list[Lane]) -> None:
-        group = [lane for lane in group if ranks(lane) & 1]  # the only block of the cluster has rank 0
+        group = to_self(group)
         if not group:
             return
         mask, to, source = sides(warp, group)
@@ -194,7 +202,7 @@ def _telling(t: Translator, op: Op, step: Step, size: int) -> Step:
     """An instruction that tells an mbarrier how many bytes have arrived."""
     if "m" not in op.row.names:
         return step
-    update = _update(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), lambda lane: size, "m")
+    update = update_of(t, op, int(lib.PE_MBARRIER_COMPLETE_TX), lambda lane: size, "m")
 
     def both(warp: Any, group: list[Lane]) -> None:
         step(warp, group)

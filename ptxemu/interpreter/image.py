@@ -19,7 +19,7 @@ from ptxemu.text.errors import UnsupportedError
 LOWERINGS = (
     "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "video", "data", "approx",
 )  # fmt: skip
-METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous")
+METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous", "tensors")
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 

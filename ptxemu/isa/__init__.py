@@ -16,7 +16,7 @@ from ptxemu.isa.table import ROWS, SPACES, Row, Table
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-WORDS = frozenset({"", "label", "targets", "address", "surface", "texture", "sampler", "gradient", "offset", "random"})
+WORDS = frozenset({"", "label", "targets", "address", "surface", "texture", "sampler", "gradient", "offset", "random", "tensor"})
 
 
 CONTROL = frozenset({"block", "function", "kernel"})

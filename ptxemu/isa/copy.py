@@ -71,17 +71,5 @@ _row(f"async bulk dst=shared::cta src=global {BYTES} ignore_oob {HINT}",
 _row(f"reduce async bulk dst=global src=shared::cta {GROUP} {HINT} op=add noftz type=f32",
      f"{SIDES}, {SIZE}, policy:u64?hint", ptx="9.4", lower=UNSUPPORTED)  # fmt: skip
 
-_DIM = "dim=1d,2d,3d,4d,5d"
-_LOAD = "load?=tile,tile::gather4,im2col,im2col::w,im2col::w::128"
-_STORE = "load?=tile,tile::scatter4,im2col_no_offs"
-for _qualifiers in (
-    f"async bulk tensor {_DIM} dst=shared::cta,shared::cluster src=global {_LOAD} {BYTES} multicast?=multicast::cluster "
-    f"group?=cta_group::1,cta_group::2 {HINT}",
-    f"async bulk tensor {_DIM} dst=global src=shared::cta {_STORE} {GROUP} {HINT}",
-    f"async bulk prefetch tensor {_DIM} level=L2 src=global {_LOAD} {HINT}",
-    f"reduce async bulk tensor {_DIM} dst=global src=shared::cta op=add,min,max,inc,dec,and,or,xor {_STORE} {GROUP} {HINT}",
-):
-    _row(_qualifiers, "...", lower=UNSUPPORTED)
-
 traits("short opaque:texref opaque:surfref", "cp")
 name_words("async reduce bulk commit_group wait_group wait_all mbarrier arrive prefetch", "cp")

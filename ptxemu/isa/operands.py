@@ -65,7 +65,7 @@ class OperandPattern(Struct, frozen=True):
         word = mods.get(qualifier)
         if divisor and word:
             return int(COLUMNS.findall(word)[0]) // int(divisor)
-        return int(word[1:]) if word else 1
+        return int(word.strip("vd")) if word else 1
 
 
 COMMA = re.compile(r",(?![^()]*\))")  # outside parentheses
@@ -139,8 +139,8 @@ class Implicit(Struct, frozen=True):
 
 COORDINATES = "coordinates"
 SAMPLER = "sampler"
-PARTS = {"surface": ("", COORDINATES), "texture": ("", SAMPLER, COORDINATES)}
-"""The operands that a surface or texture with coordinates becomes; the first has the name of the pattern."""
+PARTS = {"surface": ("", COORDINATES), "texture": ("", SAMPLER, COORDINATES), "tensor": ("", COORDINATES)}
+"""The operands that a surface, texture or tensor with coordinates becomes; the first has the name of the pattern."""
 TARGETS = frozenset({"label", "targets"})  # not operands of the op
 
 Names = Mapping[str, Place | None]

@@ -43,12 +43,14 @@ Operand patterns, separated by commas, in written order::
     s:surface*geom   ``[surface, coordinates]``, as many coordinates as ``geom`` needs; ``s:surface`` is ``[surface]``
     t:texture*geom   ``[texture, coordinates]`` or ``[texture, sampler, coordinates]``; ``t:texture`` is ``[texture]``
     s:sampler  ``[sampler]``
+    [t]:tensor*dim   ``[address of a tensor map, coordinates]``, as many coordinates as ``dim`` says; ``[t]:tensor*5``, five
     x:gradient*geom  a vector of f32, ``e:offset*geom`` one of texel offsets
     d:T*vec|p:pred?  a vector and an optional predicate
     d..., a...  any number of destinations or sources (rows that no text has)
     ...        alone: any operands, whose names are resolved and nothing more
 
-An op answers to the names (:meth:`ptxemu.ir.ops.Op.__getitem__`).  The coordinates of ``s:surface*geom`` and ``t:texture*geom``
+An op answers to the names (:meth:`ptxemu.ir.ops.Op.__getitem__`).  The coordinates of ``s:surface*geom``,
+``t:texture*geom`` and ``[t]:tensor*dim``
 have the name ``coordinates``, a texture's sampler ``sampler``; registers that are read or written without being in the
 text those of the effects (``reads cc``).
 
@@ -93,7 +95,7 @@ class Row(Struct, frozen=True, eq=False):
     ``flags`` are words for the checker: ``unified`` (not in independent texturing mode); ``specials`` (reads special registers);
     ``integer`` (results are integer registers, whatever type is written); ``widened`` (addresses of 32 bits are valid in any
     state space); and those that say which versions and targets have the row (:mod:`ptxemu.check.gates`): ``unsynced``,
-    ``accelerated``, ``hopper``, ``blackwell``, ``bytes``, ``rubin``, ``ada``, ``narrow``.
+    ``accelerated``, ``hopper``, ``blackwell``, ``tensors``, ``bytes``, ``rubin``, ``ada``, ``narrow``.
 
     ``ptx`` and ``sm`` are the least version and target of the row, ``gates`` those of single modifiers, of several together
     (as ``cc&u64``), of an optional operand ``e`` (as ``+e``) and of an optional second destination ``p`` (as ``|p``).

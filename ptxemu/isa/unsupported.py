@@ -48,21 +48,6 @@ for _forms, _name, _orders, _operands in (
 for _name, _form in (("st", "type=b32,b64,u32,u64,s32,s64,f32,f64"), ("red", "op=add type=u32,s32,u64,s64")):
     _row("multimem", f"{_name} async sem=release scope=gpu,sys space?=global {_form}", "[a]:type, v:type", "9.3", 100, MOVEMENT)
 
-# ---------------------------------------------------------------- tensormap
-
-_FIELDS = (
-    ("global_address", "b64", "v:u64"), ("rank", "b32", "v:u32"), ("global_stride", "b64", "immn:u32(0..4), v:u64"),
-    ("box_dim,global_dim,element_stride", "b32", "immn:u32(0..4), v:u32"),
-    ("elemtype", "b32", "immv:u32(0..12,13..15)", "packed_last"), ("swizzle_mode", "b32", "immv:u32(0..3,4)", "ultra_last"),
-    ("interleave_layout", "b32", "immv:u32(0..2)"), ("fill_mode", "b32", "immv:u32(0..1)"),
-)  # fmt: skip
-REPLACE, REPLACED = "replace tile field={} space?=global,shared::cta size=b1024 type={}", "accelerated widened"
-for _names, _type, _operands, *_last in _FIELDS:
-    _row("tensormap", REPLACE.format(_names, _type), f"[a]:, {_operands}", "8.3", 90, MOVEMENT, " ".join((REPLACED, *_last)))
-_row("tensormap", REPLACE.format("swizzle_atomicity", "b32"), "[a]:, immv:u32(0..3)", "8.6", 100, MOVEMENT, REPLACED)
-_row("tensormap", f"cp_fenceproxy dst=global src=shared::cta kind=tensormap::generic sem=release {SCOPE} sync aligned",
-     "[d]@dst:, [s]@src:, immsize:u32(128)", "8.3", 90, MOVEMENT)  # fmt: skip
-
 # ---------------------------------------------------------------- clusterlaunchcontrol
 
 _row("clusterlaunchcontrol", "try_cancel async space?=shared::cta completion=mbarrier::complete_tx::bytes "
@@ -85,5 +70,4 @@ for _opcode in ("spcompress", "spdecompress"):
     row(_opcode, "...", "...", ptx="9.4", sm=107, lower=UNSUPPORTED, flags="accelerated rubin", chapter=MATRIX)
 
 name_words("ld_reduce st red", "multimem")
-name_words("replace cp_fenceproxy", "tensormap")
 name_words("try_cancel query_cancel", "clusterlaunchcontrol")

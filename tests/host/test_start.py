@@ -270,7 +270,7 @@ def test_no_fault_has_no_text(program):
 
 
 def test_every_kind_has_a_name():
-    kinds = range(lib.PE_UNSUPPORTED_FORMAT + 1)
+    kinds = range(lib.PE_INVALID_TENSOR + 1)
     assert [kind for kind in kinds if not lib.pe_fault_name(kind)] == [lib.PE_OK, lib.PE_STOPPED]
     assert not lib.pe_fault_name(lib.PE_DIALECT_FAULTS) and lib.pe_fault_code(lib.PE_ASSERT) == 710
 

@@ -66,6 +66,8 @@ def _target(row: Row, mods: dict[str, str]) -> str:
 
 
 def _operand(rng: random.Random, pattern: OperandPattern, mods: dict[str, str]) -> str:
+    if pattern.type == "tensor":
+        return f"[{rng.choice(('%d1', 'gbuf'))}, {_vector('r', pattern.length(mods) or 1, 1)}]"
     if pattern.role == "mem":
         return _address(rng, pattern, mods)
     if pattern.type in ("surface", "texture", "sampler"):

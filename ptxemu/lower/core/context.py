@@ -28,7 +28,11 @@ from ptxemu.lower.core.site import Value, site_literal, site_type
 
 WORD = f"<{LANES} x i64>"
 MASK = f"<{LANES} x i1>"
-NOTING = {"pe_copy", "pe_bulk_copy", "pe_bulk_reduce", "pe_bulk_zero", "pe_red", "pe_set_condition"}
+NOTING = {
+    "pe_copy", "pe_bulk_copy", "pe_bulk_reduce", "pe_bulk_zero", "pe_tensor_load",
+    "pe_tensor_multicast", "pe_tensor_store", "pe_tensor_replace",
+    "pe_tensor_publish", "pe_red", "pe_set_condition",
+}  # fmt: skip
 """Functions of the runtime that note a space of their own; what atomics note is what compiled code has noted for them."""
 Memory = tuple[int, str]  # a mark of the journal, and the mask's bits
 

@@ -38,6 +38,7 @@ MODULES = {
         "stack",
         "mbarrier",
         "copy",
+        "tensor",
     ),
     "functions": ("calls",),
 }

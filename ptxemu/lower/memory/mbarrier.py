@@ -38,8 +38,12 @@ def lane_words(ctx: Context, operand: Operand) -> str:
 
 def update(ctx: Context, found: Access, code: int, value: Operand, state: str = "null") -> None:
     """Operate on the objects that an access finds; old contents go to ``state``."""
-    target = _object(ctx, found, code)
-    ctx.call("void", "pe_mbarrier", *target, ("ptr", lane_words(ctx, value)), ("ptr", state))
+    update_from(ctx, found, code, lane_words(ctx, value), state)
+
+
+def update_from(ctx: Context, found: Access, code: int, values: str, state: str = "null") -> None:
+    """The same with 32-bit values of the lanes in memory."""
+    ctx.call("void", "pe_mbarrier", *_object(ctx, found, code), ("ptr", values), ("ptr", state))
 
 
 @effect("mbarrier", size=40)

@@ -1,0 +1,295 @@
+/* tensor_copy.c: copies between a box of a tensor and shared memory.
+ *
+ * As other asynchronous copies they are complete when the instruction is.  What lies outside of the tensor is not touched,
+ * and counts as bytes all the same.
+ */
+#include <stdbool.h>
+#include <string.h>
+#include "atomic.h"
+#include "checked.h"
+#include "fault.h"
+#include "launch.h"
+#include "place.h"
+#include "sync.h"
+#include "tensor_types.h"
+
+enum { MAP_ALIGNMENT = 64, BOX_ALIGNMENT = 128, MOST_ROW = 2048, PIECE = 16, HALF_PIECE = 8 };
+
+/* One lane's copy. */
+typedef struct copy {
+  pe_warp *w;
+  const pe_tensor_site *site;
+  uint32_t lane;
+  pe_tensor_map map;
+  pe_tensor_walk walk;
+  uint64_t at;   /* offset of the box in the shared window */
+  uint8_t *host; /* and where that is */
+} copy;
+
+static noreturn void flawed(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, const char *what) {
+  pe_fault_note(w, PE_INVALID_TENSOR, site->pos, (int32_t)lane, site->map, address, PE_TENSOR_MAP_BYTES, what);
+}
+
+void pe_tensor_fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, pe_tensor_map *out) {
+  pe_access read = {site->pos, site->map, PE_IN_GLOBAL | PE_IN_PRIVATE, PE_READ, MAP_ALIGNMENT, NULL};
+  memcpy(out, pe_host(w, &read, lane, address, sizeof *out), sizeof *out);
+  const char *flaw = pe_tensor_flaw(out);
+  if (flaw) flawed(w, site, lane, address, flaw);
+}
+
+/* ---- shared memory ---- */
+
+/* Where a byte of a box lies: bits of the address are changed by those of the line of 128 bytes it is in. */
+static uint64_t swizzled(const pe_tensor_map *map, uint64_t at) {
+  switch (map->swizzle) {
+    case PE_SWIZZLE_32B:
+    case PE_SWIZZLE_96B: return at ^ (at >> 3 & 0x10);
+    case PE_SWIZZLE_64B: return at ^ (at >> 3 & 0x30);
+    case PE_SWIZZLE_128B: break;
+    default: return at;
+  }
+  switch (map->atomicity) {
+    case PE_ATOM_OF_16B: return at ^ (at >> 3 & 0x70);
+    case PE_ATOM_OF_32B: return at ^ (at >> 2 & 0x60);
+    case PE_ATOM_OF_32B_FLIPPED: return at ^ (at >> 2 & 0x60) ^ (at >> 4 & 8);
+    default: return at ^ (at >> 1 & 0x40);
+  }
+}
+
+/* How many bytes swizzling keeps side by side. */
+static uint32_t piece_of(const pe_tensor_map *map, uint32_t row) {
+  if (map->swizzle == PE_SWIZZLE_NONE) return row;
+  return map->atomicity == PE_ATOM_OF_32B_FLIPPED ? HALF_PIECE : PIECE;
+}
+
+static uint8_t *piece_at(const copy *c, uint64_t offset) { return c->host + (swizzled(&c->map, c->at + offset) - c->at); }
+
+static void put_row(const copy *c, uint64_t offset, const uint8_t *from) {
+  uint32_t piece = piece_of(&c->map, c->walk.wide);
+  for (uint32_t i = 0; i < c->walk.wide; i += piece) memcpy(piece_at(c, offset + i), from + i, piece);
+}
+
+static void get_row(const copy *c, uint64_t offset, uint8_t *to) {
+  uint32_t piece = piece_of(&c->map, c->walk.wide);
+  for (uint32_t i = 0; i < c->walk.wide; i += piece) memcpy(to + i, piece_at(c, offset + i), piece);
+}
+
+/* ---- beginning ---- */
+
+/* What a box takes: swizzling stays within spans. */
+static uint64_t extent(const copy *c) {
+  static const uint8_t spans[] = {1, 32, 64, 128, 32};
+  return pe_round_up(c->walk.rows * c->walk.wide, spans[c->map.swizzle]); /* 2^32 rows of 2 KiB at most */
+}
+
+/* How far an address is from the start of the window that it is in, or would be. */
+static uint64_t in_window(const pe_warp *w, uint32_t space, uint64_t address) {
+  return space == PE_SHARED ? address : (address - w->cluster_base) & ((1ull << w->cluster_shift) - 1);
+}
+
+static void begin(copy *c, uint16_t kind, uint64_t box, uint64_t map, const int32_t *coords, const uint16_t *offsets) {
+  int32_t at[PE_TENSOR_RANK];
+  uint16_t added[3] = {0};
+  for (uint32_t d = 0; d < PE_TENSOR_RANK; d++) at[d] = coords[d * PE_WARP_LANES + c->lane];
+  for (uint32_t d = 0; offsets && d < 3; d++) added[d] = offsets[d * PE_WARP_LANES + c->lane];
+  c->w->pos = c->site->pos;
+  c->w->space = PE_GLOBAL;
+  pe_tensor_fetch(c->w, c->site, c->lane, map, &c->map);
+  c->walk = pe_tensor_begin(c->site, &c->map, at, added);
+  if (c->walk.flaw) flawed(c->w, c->site, c->lane, map, c->walk.flaw);
+  pe_access access = {c->site->pos, c->site->box, PE_IN_SHARED, kind | PE_ASYNC | PE_BULK, BOX_ALIGNMENT, NULL};
+  c->at = in_window(c->w, c->site->box, box);
+  c->host = pe_host(c->w, &access, c->lane, box, extent(c));
+}
+
+/* The part of a row that is inside of the tensor, in host memory. */
+static uint8_t *global(const copy *c, const pe_tensor_row *row, uint16_t kind) {
+  pe_access access = {c->site->pos, PE_GLOBAL, PE_IN_GLOBAL, kind | PE_ASYNC | PE_BULK, 1, NULL};
+  return pe_host(c->w, &access, c->lane, row->address, row->bytes);
+}
+
+/* ---- elements ---- */
+
+/* The NaN that fills what is outside: of 16 bits the one that fma.oob knows. */
+static uint64_t outside(const pe_tensor_map *map) {
+  if (!map->fill) return 0;
+  switch (pe_tensor_type_of(map).bytes) {
+    case 2: return 0x7ff7;
+    case 4: return 0x7fffffff;
+    default: return 0x7fffffffffffffff;
+  }
+}
+
+static void fill_row(const copy *c, uint8_t *row) {
+  uint64_t bits = outside(&c->map);
+  uint32_t size = pe_tensor_type_of(&c->map).bytes;
+  if (!bits) {
+    memset(row, 0, c->walk.wide);
+    return;
+  }
+  for (uint32_t i = 0; i < c->walk.wide; i += size) memcpy(row + i, &bits, size);
+}
+
+static bool flushes(const pe_tensor_map *map) { return map->type == PE_TENSOR_F32_FTZ || map->type == PE_TENSOR_TF32_FTZ; }
+static bool rounds(const pe_tensor_map *map) { return map->type == PE_TENSOR_TF32 || map->type == PE_TENSOR_TF32_FTZ; }
+
+/* To 10 bits of fraction, halves away from zero. */
+static uint32_t rounded(uint32_t bits) {
+  bool finite = (bits & 0x7f800000) != 0x7f800000;
+  return (finite ? bits + 0x1000 : bits) & ~0x1fffu;
+}
+
+static uint32_t converted(const pe_tensor_map *map, uint32_t bits) {
+  bool nan = (bits & 0x7fffffff) > 0x7f800000;
+  if (flushes(map) && !(bits & 0x7f800000)) bits &= 0x80000000;
+  return rounds(map) && !nan ? rounded(bits) : bits;
+}
+
+/* Elements of 12 or 8 bytes for every 16 of shared memory; what is between them stays zero. */
+static void spread(uint8_t *to, const uint8_t *from, uint32_t bytes, uint32_t each) {
+  for (uint32_t i = 0; i < bytes / each; i++) memcpy(to + (uint64_t)i * PIECE, from + (uint64_t)i * each, each);
+}
+
+/* What is inside becomes part of a row. */
+static void take(const copy *c, uint8_t *row, const pe_tensor_row *inside, const uint8_t *from) {
+  pe_tensor_type type = pe_tensor_type_of(&c->map);
+  if (type.wide != type.bytes) {
+    memset(row, 0, c->walk.wide);
+    spread(row, from, inside->bytes, PIECE * type.bytes / type.wide);
+    return;
+  }
+  memcpy(row + inside->before, from, inside->bytes);
+  if (!flushes(&c->map) && !rounds(&c->map)) return;
+  for (uint32_t i = inside->before; i < inside->before + inside->bytes; i += sizeof(uint32_t)) {
+    uint32_t bits;
+    memcpy(&bits, row + i, sizeof bits);
+    bits = converted(&c->map, bits);
+    memcpy(row + i, &bits, sizeof bits);
+  }
+}
+
+/* 6 bits of each byte side by side. */
+static void pack(uint8_t *row, uint32_t bytes) {
+  for (uint32_t from = 0, to = 0; from < bytes; from += 4, to += 3) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < 4; i++) bits |= (row[from + i] & 0x3fu) << 6 * i;
+    memcpy(row + to, &bits, 3);
+  }
+}
+
+/* ---- copies ---- */
+
+void pe_tensor_load(pe_warp *w, const pe_tensor_site *site, uint32_t mask, const uint64_t *target, const uint64_t *map,
+                    const int32_t *coords, const uint16_t *offsets, uint32_t *bytes) {
+  PE_FOR_LANES(lane, mask) {
+    copy c = {.w = w, .site = site, .lane = lane};
+    _Alignas(PIECE) uint8_t row[MOST_ROW];
+    begin(&c, PE_WRITE, target[lane], map[lane], coords, offsets);
+    bytes[lane] = (uint32_t)(c.walk.rows * c.walk.wide); /* shared memory has as many */
+    for (uint64_t offset = 0; c.walk.rows; offset += c.walk.wide) {
+      pe_tensor_row inside = pe_tensor_next(&c.walk);
+      if (inside.bytes < c.walk.width) fill_row(&c, row);
+      if (inside.bytes) take(&c, row, &inside, global(&c, &inside, PE_READ));
+      put_row(&c, offset, row);
+    }
+  }
+}
+
+/* The rank of the CTA that an address is in. */
+static uint32_t rank_of(const pe_warp *w, uint32_t space, uint64_t address) {
+  uint64_t generic = space == PE_SHARED ? w->shared_base + address : address;
+  return (uint32_t)((generic - w->cluster_base) >> w->cluster_shift);
+}
+
+void pe_tensor_multicast(pe_warp *w, const pe_tensor_site *site, const pe_mbarrier_site *completion, uint32_t mask,
+                         const uint64_t *target, const uint64_t *map, const int32_t *coords, const uint16_t *offsets,
+                         const uint16_t *ctas, const uint64_t *object, uint32_t pairs) {
+  pe_tensor_site there = *site;
+  pe_mbarrier_site told = *completion;
+  uint64_t to[PE_WARP_LANES], at[PE_WARP_LANES];
+  uint32_t bytes[PE_WARP_LANES];
+  there.box = told.space = PE_GENERIC;
+  for (uint32_t rank = 0; rank < w->cluster_nctarank; rank++) {
+    PE_FOR_LANES(lane, mask) {
+      if (!(ctas[lane] >> rank & 1)) continue;
+      uint32_t side = rank_of(w, completion->space, object[lane]) & 1, other = pairs ? (rank & ~1u) | side : rank;
+      to[lane] = pe_cluster_peer(w, site->box, target[lane], rank);
+      at[lane] = pe_cluster_peer(w, completion->space, object[lane], other);
+      pe_tensor_load(w, &there, 1u << lane, to, map, coords, offsets, bytes);
+      pe_mbarrier(w, &told, 1u << lane, at, bytes, NULL);
+    }
+  }
+}
+
+/* The operation on elements of a type: -1 if there is none. */
+typedef struct reduction {
+  int op;
+  uint32_t type;
+} reduction;
+
+static uint32_t code_of(uint32_t type) {
+  static const uint8_t codes[PE_TENSOR_TYPES] = {
+    [PE_TENSOR_U32] = PE_TYPE_U32, [PE_TENSOR_S32] = PE_TYPE_S32,     [PE_TENSOR_U64] = PE_TYPE_U64,
+    [PE_TENSOR_S64] = PE_TYPE_S64, [PE_TENSOR_F16] = PE_TYPE_F16,     [PE_TENSOR_BF16] = PE_TYPE_BF16,
+    [PE_TENSOR_F32] = PE_TYPE_F32, [PE_TENSOR_F32_FTZ] = PE_TYPE_F32,
+  };
+  return codes[type];
+}
+
+/* By kind of element: unsigned, signed, float. */
+static int operation_of(uint32_t op, uint32_t type) {
+  static const int8_t ops[][3] = {
+    [PE_TENSOR_ADD] = {PE_ATOM_ADD, PE_ATOM_ADD, PE_ATOM_FADD},
+    [PE_TENSOR_MIN] = {PE_ATOM_UMIN, PE_ATOM_SMIN, PE_ATOM_FMIN},
+    [PE_TENSOR_MAX] = {PE_ATOM_UMAX, PE_ATOM_SMAX, PE_ATOM_FMAX},
+    [PE_TENSOR_INC] = {PE_ATOM_INC_WRAP, -1, -1},
+    [PE_TENSOR_DEC] = {PE_ATOM_DEC_WRAP, -1, -1},
+    [PE_TENSOR_AND] = {PE_ATOM_AND, PE_ATOM_AND, -1},
+    [PE_TENSOR_OR] = {PE_ATOM_OR, PE_ATOM_OR, -1},
+    [PE_TENSOR_XOR] = {PE_ATOM_XOR, PE_ATOM_XOR, -1},
+  };
+  bool integer = type >= PE_TYPE_U32 && type <= PE_TYPE_S64, is_signed = type == PE_TYPE_S32 || type == PE_TYPE_S64;
+  return ops[op][integer ? is_signed : 2];
+}
+
+static reduction reduction_of(const copy *c, uint64_t map) {
+  reduction r = {-1, code_of(c->map.type)};
+  uint32_t op = c->site->op;
+  bool extreme = op == PE_TENSOR_MIN || op == PE_TENSOR_MAX, wraps = op == PE_TENSOR_INC || op == PE_TENSOR_DEC;
+  bool exists = r.type && !(extreme && r.type == PE_TYPE_F32) && !(wraps && r.type != PE_TYPE_U32) &&
+                !(op == PE_TENSOR_ADD && r.type == PE_TYPE_S64);
+  if (exists) r.op = operation_of(op, r.type);
+  if (r.op < 0) flawed(c->w, c->site, c->lane, map, "its elements cannot be reduced in this way");
+  return r;
+}
+
+static void reduce_row(const reduction *r, uint8_t *to, const uint8_t *from, uint32_t bytes) {
+  uint32_t size = pe_atom_bytes(r->type), flags = r->type == PE_TYPE_F32 ? PE_ATOM_FTZ : 0;
+  for (uint32_t i = 0; i < bytes; i += size)
+    pe_atom_update(to + i, (uint32_t)r->op, r->type, flags, from + i, NULL, NULL, true);
+}
+
+void pe_tensor_store(pe_warp *w, const pe_tensor_site *site, uint32_t mask, const uint64_t *source, const uint64_t *map,
+                     const int32_t *coords) {
+  bool sets = site->op == PE_TENSOR_SET;
+  uint16_t kind = sets ? PE_WRITE : PE_UPDATE | PE_STRONG;
+  PE_FOR_LANES(lane, mask) {
+    copy c = {.w = w, .site = site, .lane = lane};
+    _Alignas(PIECE) uint8_t row[MOST_ROW];
+    begin(&c, PE_READ, source[lane], map[lane], coords, NULL);
+    if (c.map.type == PE_TENSOR_B4X16_P64) flawed(w, site, lane, map[lane], "copies to global memory have no such elements");
+    reduction r = {0};
+    if (!sets) r = reduction_of(&c, map[lane]);
+    for (uint64_t offset = 0; c.walk.rows; offset += c.walk.wide) {
+      pe_tensor_row inside = pe_tensor_next(&c.walk);
+      if (!inside.bytes) continue;
+      get_row(&c, offset, row);
+      if (c.map.type == PE_TENSOR_B6X16_P32) pack(row, c.walk.wide);
+      uint8_t *to = global(&c, &inside, kind);
+      if (sets)
+        memcpy(to, row + inside.before, inside.bytes);
+      else
+        reduce_row(&r, to, row + inside.before, inside.bytes);
+    }
+  }
+}

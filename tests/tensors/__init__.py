@@ -1,0 +1,1 @@
+"""Copies of tensors, and tensor maps."""
