@@ -1,0 +1,114 @@
+/* tensor.c: tensor maps. Which there can be, the runtime knows (csrc/tensor/tensor_map.c). */
+#include "driver.h"
+#include "tensor.h"
+
+typedef pe_tensor_map CUtensorMap;
+
+enum { MAP_ALIGNMENT = 64, WIDE_MODES = 2, SWIZZLES = 7, DATA_TYPES = PE_TENSOR_TYPES };
+
+/* CUtensorMapDataType, which is not numbered as tensormap.replace does it. */
+static uint32_t type_of(unsigned type) {
+  static const uint8_t types[] = {
+    PE_TENSOR_U8,       PE_TENSOR_U16,   PE_TENSOR_U32,       PE_TENSOR_S32,       PE_TENSOR_U64,     PE_TENSOR_S64,
+    PE_TENSOR_F16,      PE_TENSOR_F32,   PE_TENSOR_F64,       PE_TENSOR_BF16,      PE_TENSOR_F32_FTZ, PE_TENSOR_TF32,
+    PE_TENSOR_TF32_FTZ, PE_TENSOR_B4X16, PE_TENSOR_B4X16_P64, PE_TENSOR_B6X16_P32,
+  };
+  return type < DATA_TYPES ? types[type] : UINT32_MAX;
+}
+
+/* CUtensorMapSwizzle has a number for each mode with each atomicity. */
+static void set_swizzle(pe_tensor_layout *layout, unsigned swizzle) {
+  static const uint8_t modes[SWIZZLES][2] = {
+    {PE_SWIZZLE_NONE, PE_ATOM_OF_16B}, {PE_SWIZZLE_32B, PE_ATOM_OF_16B},  {PE_SWIZZLE_64B, PE_ATOM_OF_16B},
+    {PE_SWIZZLE_128B, PE_ATOM_OF_16B}, {PE_SWIZZLE_128B, PE_ATOM_OF_32B}, {PE_SWIZZLE_128B, PE_ATOM_OF_32B_FLIPPED},
+    {PE_SWIZZLE_128B, PE_ATOM_OF_64B},
+  };
+  layout->swizzle = swizzle < SWIZZLES ? modes[swizzle][0] : UINT32_MAX;
+  layout->atomicity = swizzle < SWIZZLES ? modes[swizzle][1] : 0;
+}
+
+static bool is_map(const void *map) { return map && (uintptr_t)map % MAP_ALIGNMENT == 0; }
+
+static CUresult encode(CUtensorMap *map, const pe_tensor_layout *layout) {
+  bool complete = layout->dim && layout->step && (layout->stride || layout->rank == 1);
+  CU_REQUIRE(is_map(map) && complete, CUDA_ERROR_INVALID_VALUE);
+  return pe_tensor_encode(layout, map) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+PX_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, unsigned type, uint32_t rank, void *address, const uint64_t *dim,
+                                       const uint64_t *stride, const uint32_t *box, const uint32_t *step,
+                                       unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
+  CU_ENTER();
+  CU_REQUIRE(box, CUDA_ERROR_INVALID_VALUE);
+  pe_tensor_layout layout = {.kind = PE_TENSOR_TILED,
+                             .type = type_of(type),
+                             .rank = rank,
+                             .address = (uintptr_t)address,
+                             .dim = dim,
+                             .stride = stride,
+                             .box = box,
+                             .step = step,
+                             .interleave = interleave,
+                             .promotion = promotion,
+                             .fill = fill};
+  set_swizzle(&layout, swizzle);
+  return encode(map, &layout);
+}
+
+PX_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, unsigned type, uint32_t rank, void *address, const uint64_t *dim,
+                                        const uint64_t *stride, const int *lower, const int *upper, uint32_t channels,
+                                        uint32_t pixels, const uint32_t *step, unsigned interleave, unsigned swizzle,
+                                        unsigned promotion, unsigned fill) {
+  CU_ENTER();
+  CU_REQUIRE(lower && upper, CUDA_ERROR_INVALID_VALUE);
+  pe_tensor_layout layout = {.kind = PE_TENSOR_IM2COL,
+                             .type = type_of(type),
+                             .rank = rank,
+                             .address = (uintptr_t)address,
+                             .dim = dim,
+                             .stride = stride,
+                             .lower = lower,
+                             .upper = upper,
+                             .channels = channels,
+                             .pixels = pixels,
+                             .step = step,
+                             .interleave = interleave,
+                             .promotion = promotion,
+                             .fill = fill};
+  set_swizzle(&layout, swizzle);
+  return encode(map, &layout);
+}
+
+PX_API CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, unsigned type, uint32_t rank, void *address,
+                                            const uint64_t *dim, const uint64_t *stride, int lower, int upper,
+                                            uint32_t channels, uint32_t pixels, const uint32_t *step, unsigned interleave,
+                                            unsigned mode, unsigned swizzle, unsigned promotion, unsigned fill) {
+  CU_ENTER();
+  CU_REQUIRE(mode < WIDE_MODES, CUDA_ERROR_INVALID_VALUE);
+  pe_tensor_layout layout = {.kind = mode ? PE_TENSOR_IM2COL_W128 : PE_TENSOR_IM2COL_W,
+                             .type = type_of(type),
+                             .rank = rank,
+                             .address = (uintptr_t)address,
+                             .dim = dim,
+                             .stride = stride,
+                             .lower = &lower,
+                             .upper = &upper,
+                             .channels = channels,
+                             .pixels = pixels,
+                             .step = step,
+                             .interleave = interleave,
+                             .promotion = promotion,
+                             .fill = fill};
+  set_swizzle(&layout, swizzle);
+  return encode(map, &layout);
+}
+
+PX_API CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
+  CU_ENTER();
+  CU_REQUIRE(is_map(map), CUDA_ERROR_INVALID_VALUE);
+  CUtensorMap changed = *map;
+  changed.address = (uintptr_t)address;
+  CU_REQUIRE(!pe_tensor_flaw(&changed), CUDA_ERROR_INVALID_VALUE);
+  *map = changed;
+  return CUDA_SUCCESS;
+}
