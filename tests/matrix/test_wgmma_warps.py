@@ -110,3 +110,54 @@ def test_each_warpgroup_waits_for_itself() -> None:
     text = text_of(a.bits, b.bits + B_AT // LINE, after=more + WAIT).replace("%t, %tid.x;", "%t, %tid.x; and.b32 %t, %t, 127;", 1)
     d = launch(text, in_shared(of, a, b), 256)
     np.testing.assert_array_equal(wgmma.from_warps(d, "f32", 8), of.sums(np.zeros((64, 8), np.int64)))
+
+
+STAGES = 6
+COPIES = "\n".join(
+    f"  ld.global.v4.b32 {{%x0, %x1, %x2, %x3}}, [%from+{at}]; st.shared.v4.b32 [%s+{at}], {{%x0, %x1, %x2, %x3}};"
+    for at in (0, B_AT, B_AT + 4096)  # A, and the first columns of B along both lines
+)
+PIPELINE = f"""{HEAD.split("  ld.global.b32 %a0")[0].replace("%more;", "%more, %done;")}
+  setp.ne.u32 %p, %t, 0; mov.u32 %s, shared; cvt.u64.u32 %base, %s; shr.u64 %base, %base, 4;
+  @%p bra ready;
+  mbarrier.init.shared.b64 [shared+8192], 128; mbarrier.init.shared.b64 [shared+8200], 1;
+ready:
+  bar.sync 0; mov.u32 %i, 0;
+  mov.b32 %d0, 0; mov.b32 %d1, 0; mov.b32 %d2, 0; mov.b32 %d3, 0;
+  add.u64 %da, %base, {plain(KIND)[0].bits}; add.u64 %db, %base, {plain(KIND)[1].bits + B_AT // LINE};
+  setp.ge.u32 %p, %t, 128; @%p bra produce;
+consume:
+  and.b32 %x0, %i, 1;
+wait_full:
+  mbarrier.try_wait.parity.shared.b64 %done, [shared+8192], %x0; @!%done bra wait_full;
+  wgmma.fence.sync.aligned; {NAME} {SUMS}, %da, %db, 1, 1, 1, 0, 0; {WAIT}
+  setp.ne.u32 %q, %t, 0; @%q bra consumed;
+  mbarrier.arrive.shared.b64 _, [shared+8200];
+consumed:
+  add.u32 %i, %i, 1; setp.lt.u32 %more, %i, {STAGES}; @%more bra consume;
+  st.global.b32 [%pd], %d0; st.global.b32 [%pd+512], %d1; st.global.b32 [%pd+1024], %d2; st.global.b32 [%pd+1536], %d3;
+  ret;
+produce:
+  sub.u32 %t, %t, 128; mul.wide.u32 %o, %t, 16; add.u64 %from, %from, %o; shl.b32 %x0, %t, 4; add.u32 %s, %s, %x0;
+fill:
+  xor.b32 %x0, %i, 1; and.b32 %x0, %x0, 1;
+wait_empty:
+  mbarrier.try_wait.parity.shared.b64 %done, [shared+8200], %x0; @!%done bra wait_empty;
+{COPIES}
+  add.u64 %from, %from, {SHARED};
+  fence.proxy.async; mbarrier.arrive.shared.b64 _, [shared+8192];
+  add.u32 %i, %i, 1; setp.lt.u32 %more, %i, {STAGES}; @%more bra fill;
+  ret;
+}}"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_one_thread_may_say_that_a_warpgroup_has_read(engine: str) -> None:
+    """As CUTLASS's pipelines do: one warpgroup overwrites the matrices as soon as a thread of the other has waited."""
+    stages = [given(KIND, seed) for seed in range(STAGES)]
+    memory = np.concatenate([in_shared(of, *plain(KIND)) for of in stages])
+    d = launch(PIPELINE, memory, 256, ptxemu.Device(engine=engine))
+    want = np.zeros((64, 8), np.int64)
+    for of in stages:
+        want = of.sums(want)
+    np.testing.assert_array_equal(wgmma.from_warps(d, "f32", 8), want)
