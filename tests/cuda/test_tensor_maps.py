@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
+from ptxemu.process.cuda import library_path
 from tests.support import tensor_model as model
 from tests.support.driver_api import context, function, launch, load, result, to_device, to_host
+from tests.support.places import TESTS
 from tests.tensors.kernels import ROOM, load_text
 
 U8, U16, U32, U64, F16, F32 = 0, 1, 2, 4, 6, 7
@@ -171,3 +176,13 @@ def test_without_cuinit(own_context):
     call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
     assert encoded("Tiled")[0] == "INVALID_CONTEXT"
     call("cuCtxPushCurrent_v2", own_context)
+
+
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not here")
+def test_a_program_with_tiles_in_shared_memory(tmp_path):
+    made, folder = tmp_path / "tiles", library_path()
+    options = ["-cudart", "shared", "-std=c++17", "-gencode", "arch=compute_90,code=compute_90", f"-L{folder}", "-l:libcuda.so.1"]
+    subprocess.run(["nvcc", *options, "-o", made, TESTS / "cuda" / "data" / "tiles.cu"], check=True, timeout=200)
+    variables = os.environ | {"LD_LIBRARY_PATH": str(folder), "PTXEMU_ARCH": "90"}
+    done = subprocess.run([made], env=variables, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == "0 wrong\n", done.stderr
