@@ -65,7 +65,8 @@ class PartRunner:
     def checked(self, spec: LaunchSpec) -> Launcher:
         """The launch, if its blocks do not wait for each other. Raises InputError."""
         launcher = self.run.launcher(spec)
-        if spec.cooperative or launcher.compile().facts.spins:
+        clusters = spec.cluster is not None or "reqnctapercluster" in launcher.kernel.info.limits
+        if spec.cooperative or clusters or launcher.compile().facts.spins:
             name = launcher.kernel.name
             raise InputError(f"{spec.where}: blocks of kernel {name} wait for each other: it cannot run on several workers")
         if launcher.shape.blocks >= np.iinfo(np.uint32).max:

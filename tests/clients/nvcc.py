@@ -13,7 +13,8 @@ from pathlib import Path
 from ptxemu.process.cuda import library_path
 from tests.clients.environment import variables
 
-FLAGS = ["-cudart", "shared", "-gencode=arch=compute_80,code=compute_80"]
+FLAGS = ["-cudart", "shared"]
+ARCHITECTURE = "-gencode=arch=compute_80,code=compute_80"  # unless a program asks for another
 HEADERS = {".h", ".cuh"}
 
 
@@ -47,7 +48,9 @@ def compiled(
 ) -> Path:
     """A program of some sources and headers, built unless it is newer than they are and was built by the same command."""
     inputs = [path for path in sources if path.suffix not in HEADERS]
-    command = [compiler, *(FLAGS if compiler == "nvcc" else ()), *flags, "-o", program, *inputs, *libraries]
+    given = list(flags)
+    usual = FLAGS if any(flag.startswith("-gencode") for flag in given) else [*FLAGS, ARCHITECTURE]
+    command = [compiler, *(usual if compiler == "nvcc" else ()), *given, "-o", program, *inputs, *libraries]
     kept, said = program.with_name(f"{program.name}.command"), " ".join(map(str, command))
     if not kept.exists() or kept.read_text() != said or kept.stat().st_mtime < max(path.stat().st_mtime for path in sources):
         program.parent.mkdir(parents=True, exist_ok=True)

@@ -121,6 +121,7 @@ def test_the_same_value_is_no_conflict(device: ptxemu.Device, tmp_path: Path) ->
     [
         ("spins", "", "blocks of kernel spins wait for each other"),
         ("good", "cooperative = true", "blocks of kernel good wait for each other"),
+        ("good", "cluster = 1", "blocks of kernel good wait for each other"),
     ],
 )
 def test_blocks_that_wait_for_each_other_are_refused(
