@@ -130,6 +130,9 @@ consume:
   and.b32 %x0, %i, 1;
 wait_full:
   mbarrier.try_wait.parity.shared.b64 %done, [shared+8192], %x0; @!%done bra wait_full;
+  setp.lt.u32 %q, %t, 32; @%q bra multiply;
+  nanosleep.u32 1000; nanosleep.u32 1000; nanosleep.u32 1000;
+multiply:
   wgmma.fence.sync.aligned; {NAME} {SUMS}, %da, %db, 1, 1, 1, 0, 0; {WAIT}
   setp.ne.u32 %q, %t, 0; @%q bra consumed;
   mbarrier.arrive.shared.b64 _, [shared+8200];
@@ -153,7 +156,10 @@ wait_empty:
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 def test_one_thread_may_say_that_a_warpgroup_has_read(engine: str) -> None:
-    """As CUTLASS's pipelines do: one warpgroup overwrites the matrices as soon as a thread of the other has waited."""
+    """As CUTLASS's pipelines do: one warpgroup overwrites the matrices as soon as a thread of the other has waited.
+
+    The warps of the others are late.
+    """
     stages = [given(KIND, seed) for seed in range(STAGES)]
     memory = np.concatenate([in_shared(of, *plain(KIND)) for of in stages])
     d = launch(PIPELINE, memory, 256, ptxemu.Device(engine=engine))
