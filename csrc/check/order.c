@@ -1,71 +1,25 @@
 /* order.c: what puts accesses of a launch in an order. */
 #include <stdlib.h>
 #include <string.h>
-#include "order.h"
+#include "order_parts.h"
 #include "arena.h"
 #include "atomic.h"
-#include "bisect.h"
 #include "fault.h"
 #include "launch.h"
 
-#define SEGMENT 1024 /* periods that are listed together */
-#define PERIODS (1u << PE_PERIOD_BITS)
-#define SEGMENTS (PERIODS / SEGMENT)
-
-enum { MOST_RELEASES = 64 }; /* of a CTA that are told apart; of older ones every other is */
-
-/* Releases of a CTA in the order of time: before which clock of each warp something is released. */
-typedef struct releases {
-  uint32_t count, room, warps;
-  uint64_t *time;
-  uint32_t *clock; /* `warps` of each */
-} releases;
-
-/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and to threads of the CTA alone. */
-typedef struct pe_period {
-  uint64_t block; /* in the grid */
-  uint32_t launch, first, number;
-  releases *releases, *inner;
-} pe_period;
-
-typedef struct pe_order_launch {
-  struct pe_order_launch *next;
-  const pe_config *config;
-  uint32_t number, oldest, count;
-  uint32_t beside[]; /* numbers of those that had begun and not ended when it began */
-} launch;
-
 typedef pe_order_block block;
 typedef pe_order_warp warp_state;
+typedef pe_order_launch launch;
 
 bool pe_order_init(pe_order *order, pe_arena *arena) {
   *order = (pe_order){.arena = arena, .first = 1, .next = 1};
   pthread_mutex_init(&order->mutex, NULL);
-  order->segment = calloc(SEGMENTS, sizeof *order->segment);
+  order->segment = calloc(PE_SEGMENTS, sizeof *order->segment);
   order->unknown = calloc(1, sizeof *order->unknown);
   for (uint32_t i = 0; order->unknown && i < PE_MAX_WARPS; i++)
     order->unknown->stamping[i] = (pe_stamping){.now = PE_STAMP_NEVER, .floor = PE_STAMP_BLANK, .ancient = PE_STAMP_BLANK};
   if (order->unknown) order->unknown->blind = true;
   return order->segment && order->unknown && pe_shadow_init(&order->released, arena, 0);
-}
-
-static void free_releases(releases *r) {
-  if (!r) return;
-  free(r->time);
-  free(r->clock);
-  free(r);
-}
-
-static void free_periods(pe_order *order) {
-  for (size_t i = 0; i < SEGMENTS && order->segment[i]; i++) {
-    for (size_t j = 0; j < SEGMENT; j++) {
-      free_releases(order->segment[i][j].releases);
-      free_releases(order->segment[i][j].inner);
-    }
-    free(order->segment[i]);
-    if (order->arena) pe_arena_discharge(order->arena, SEGMENT * sizeof **order->segment);
-    order->segment[i] = NULL;
-  }
 }
 
 static void free_block(block *b) {
@@ -79,7 +33,7 @@ void pe_order_end(pe_order *order) {
     next = b->next;
     free_block(b);
   }
-  if (order->segment) free_periods(order);
+  if (order->segment) pe_periods_free(order);
   free((void *)order->segment);
   free(order->unknown);
   pe_shadow_end(&order->released);
@@ -93,13 +47,13 @@ static uint32_t new_number(const pe_order *order) { return order->launches ? ord
 bool pe_order_begun(pe_order *order, const pe_config *config) {
   pthread_mutex_lock(&order->mutex);
   uint32_t count = 0;
-  for (const launch *l = order->launches; l; l = l->next) count++;
-  bool anew = !count && order->next > PERIODS / 2;
+  for (const pe_order_launch *l = order->launches; l; l = l->next) count++;
+  bool anew = !count && order->next > PE_PERIODS / 2;
   if (anew) order->first = order->next = 1;
   launch *made = malloc(sizeof *made + count * sizeof *made->beside);
   if (made) {
     *made = (launch){.next = order->launches, .config = config, .number = new_number(order), .oldest = order->next};
-    for (const launch *l = order->launches; l; l = l->next) {
+    for (const pe_order_launch *l = order->launches; l; l = l->next) {
       made->beside[made->count++] = l->number;
       made->oldest = l->oldest < made->oldest ? l->oldest : made->oldest;
     }
@@ -126,7 +80,7 @@ void pe_order_ended(pe_order *order, const pe_config *config) {
   if (ended) *at = ended->next;
   free(ended);
   if (!order->launches) { /* what is known of CTAs is of no use any more */
-    free_periods(order);
+    pe_periods_free(order);
     order->first = order->next;
   }
   pthread_mutex_unlock(&order->mutex);
@@ -134,82 +88,11 @@ void pe_order_ended(pe_order *order, const pe_config *config) {
 
 bool pe_order_is_of(const block *b, const pe_config *config) { return b->launch && b->launch->config == config; }
 
-static bool is_beside(const launch *l, uint32_t number) {
+bool pe_order_is_beside(const pe_order_launch *l, uint32_t number) {
   if (number > l->number) return true;
   for (uint32_t i = 0; i < l->count; i++)
     if (l->beside[i] == number) return true;
   return false;
-}
-
-/* ---- periods ---- */
-
-/* With the mutex held; NULL: of a launch that has ended when no other ran. */
-static pe_period *period_of(const pe_order *order, uint32_t number) {
-  uint32_t index = number - order->first;
-  if (number < order->first || number >= order->next) return NULL;
-  return &order->segment[index / SEGMENT][index % SEGMENT];
-}
-
-/* With the mutex held: a new period, NULL: there is no memory. */
-static pe_period *new_period(pe_order *order) {
-  uint32_t index = order->next - order->first;
-  pe_period **segment = &order->segment[index / SEGMENT];
-  if (order->next == PERIODS - 1) return NULL; /* the last one is that of PE_STAMP_NEVER */
-  if (!*segment) {
-    if (!pe_arena_charge(order->arena, SEGMENT * sizeof **segment)) return NULL;
-    *segment = calloc(SEGMENT, sizeof **segment);
-    if (!*segment) pe_arena_discharge(order->arena, SEGMENT * sizeof **segment);
-  }
-  if (!*segment) return NULL;
-  order->next++;
-  return &(*segment)[index % SEGMENT];
-}
-
-static bool has_room(block *b) {
-  if (b->count < b->room) return true;
-  uint32_t room = b->room ? 2 * b->room : 4;
-  uint32_t *grown = realloc(b->periods, room * sizeof *grown);
-  if (grown) b->periods = grown, b->room = room;
-  return grown != NULL;
-}
-
-/* The CTA comes to the next period. */
-static void begin_period(pe_order *order, block *b) {
-  pe_require_stack();
-  pthread_mutex_lock(&order->mutex);
-  pe_period *made = has_room(b) ? new_period(order) : NULL;
-  if (made) {
-    b->periods[b->count] = b->latest = order->next - 1;
-    *made = (pe_period){.block = b->number, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
-    b->count++;
-  }
-  b->blind |= !made;
-  pthread_mutex_unlock(&order->mutex);
-}
-
-/* The least stamp of a clock. */
-static pe_stamp stamp_of(pe_order *order, block *b, uint32_t clock) {
-  uint32_t period = clock / PE_PERIOD_CLOCKS;
-  while (period >= b->count && !b->blind) begin_period(order, b);
-  if (b->blind) return PE_STAMP_NEVER;
-  uint32_t number = period == b->count - 1 ? b->latest : b->periods[period];
-  return (pe_stamp)number << PE_STAMP_PERIOD_AT | (pe_stamp)(clock % PE_PERIOD_CLOCKS) << PE_STAMP_CLOCK_AT;
-}
-
-bool pe_order_is_own(const block *b, pe_stamp before, uint32_t *clock) {
-  uint32_t number = pe_stamp_period(before);
-  size_t at = PE_FIRST_NOT(middle, b->count, b->periods[middle] < number);
-  if (at == b->count || b->periods[at] != number) return false;
-  *clock = (uint32_t)at * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
-  return true;
-}
-
-uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp) {
-  pthread_mutex_lock(&order->mutex);
-  const pe_period *p = period_of(order, pe_stamp_period(stamp));
-  uint64_t number = p ? p->block : 0;
-  pthread_mutex_unlock(&order->mutex);
-  return number;
 }
 
 /* ---- clocks ---- */
@@ -244,7 +127,7 @@ static void tell_all_code(block *b, pe_stamp now) {
 static void set_clock(pe_order *order, block *b, uint32_t warp, uint32_t clock) {
   warp_state *s = &b->warp[warp];
   s->clock = s->known.clock[warp] = clock;
-  b->stamping[warp].now = stamp_of(order, b, clock) | (pe_stamp)warp << PE_STAMP_WARP_AT;
+  b->stamping[warp].now = pe_order_stamp(order, b, clock) | (pe_stamp)warp << PE_STAMP_WARP_AT;
 }
 
 /* The clock goes on: what the warp has done is before it. */
@@ -269,7 +152,7 @@ static block *new_block(pe_order *order) {
 
 static const launch *launch_of(pe_order *order, const pe_config *config) {
   pthread_mutex_lock(&order->mutex);
-  const launch *l = order->launches;
+  const pe_order_launch *l = order->launches;
   while (l && l->config != config) l = l->next;
   pthread_mutex_unlock(&order->mutex);
   return l;
@@ -288,16 +171,11 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   b->count = 0;
   for (uint32_t i = 0; i < PE_BARRIERS_TOLD; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
-  tell_all_code(b, stamp_of(order, b, 1));
+  tell_all_code(b, pe_order_stamp(order, b, 1));
   return b;
 }
 
 /* ---- what is known of others ---- */
-
-/* Before which clock of a warp. */
-static uint32_t known_clock(const pe_knowledge *k, uint32_t warp) {
-  return k->clock[warp] > k->common ? k->clock[warp] : k->common;
-}
 
 static void learn(pe_knowledge *to, const pe_knowledge *from, uint32_t warps) {
   for (uint32_t i = 0; i < warps; i++) to->clock[i] = to->clock[i] > from->clock[i] ? to->clock[i] : from->clock[i];
@@ -328,7 +206,7 @@ static uint32_t latest_clock(const pe_knowledge *k, uint32_t warps) {
 static void leave_together(pe_order *order, block *b, uint32_t warp) {
   uint32_t latest = latest_clock(&b->warp[warp].leaves->known, b->warps);
   if (latest > b->warp[warp].clock) set_clock(order, b, warp, latest);
-  b->warp[warp].floor = stamp_of(order, b, latest);
+  b->warp[warp].floor = pe_order_stamp(order, b, latest);
 }
 
 void pe_order_settle(pe_order *order, block *b, uint32_t warp) {
@@ -356,30 +234,10 @@ static void keep_fenced(warp_state *s, uint32_t warps) {
   s->released = 0;
 }
 
-/* How many releases there are by a time. */
-static size_t count_by(const releases *r, uint64_t time) {
-  return r ? PE_FIRST_NOT(middle, r->count, r->time[middle] <= time) : 0;
-}
-
-/* Who follows what warps of the CTA have released to each other alone knows it, and so do all to whom it releases something. */
-static void absorb(pe_order *order, block *b, warp_state *s) {
-  if (!b->has_inner) return;
-  pe_require_stack();
-  pthread_mutex_lock(&order->mutex);
-  const pe_period *first = period_of(order, b->periods[0]);
-  const releases *r = first ? first->inner : NULL;
-  size_t count = count_by(r, s->known.time);
-  for (uint32_t i = 0; count && i < b->warps; i++) {
-    uint32_t clock = r->clock[(count - 1) * r->warps + i];
-    s->known.clock[i] = s->known.clock[i] > clock ? s->known.clock[i] : clock;
-  }
-  pthread_mutex_unlock(&order->mutex);
-}
-
 static void fence(pe_order *order, block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
   tick(order, b, warp);
-  absorb(order, b, s);
+  pe_order_absorb(order, b, s);
   keep_fenced(s, b->warps);
 }
 
@@ -400,83 +258,6 @@ void pe_order_fence(pe_order *order, block *b, uint32_t warp) {
 void pe_order_warp_sync(pe_order *order, block *b, uint32_t warp) {
   tick(order, b, warp);
   tell_code(b, warp);
-}
-
-/* ---- releases ---- */
-
-/* Make room by taking two for one: what the later has released counts as released with the earlier. */
-static void halve(releases *r) {
-  for (uint32_t i = 0; i < r->count / 2; i++) {
-    r->time[i] = r->time[2 * i];
-    memmove(r->clock + i * r->warps, r->clock + (2 * i + 1) * r->warps, r->warps * sizeof *r->clock);
-  }
-  r->count /= 2;
-}
-
-static bool grow_releases(releases *r) {
-  if (r->count < r->room) return true;
-  if (r->room == MOST_RELEASES) {
-    halve(r);
-    return true;
-  }
-  uint32_t room = r->room ? 2 * r->room : 1;
-  uint64_t *time = realloc(r->time, room * sizeof *time);
-  if (time) r->time = time;
-  uint32_t *clock = realloc(r->clock, (size_t)room * r->warps * sizeof *clock);
-  if (clock) r->clock = clock;
-  if (time && clock) r->room = room;
-  return time && clock;
-}
-
-/* With the mutex held. */
-static bool add_release(releases **list, const block *b, const pe_knowledge *fenced, uint64_t time) {
-  if (!*list) {
-    *list = calloc(1, sizeof **list);
-    if (*list) (*list)->warps = b->warps;
-  }
-  releases *r = *list;
-  if (!r || !grow_releases(r)) return false;
-  uint32_t *clock = r->clock + r->count * r->warps;
-  const uint32_t *last = r->count ? clock - r->warps : fenced->clock;
-  for (uint32_t i = 0; i < r->warps; i++) {
-    uint32_t now = known_clock(fenced, i);
-    clock[i] = now > last[i] ? now : last[i];
-  }
-  r->time[r->count++] = time;
-  return true;
-}
-
-uint64_t pe_order_release(pe_order *order, block *b, uint32_t warp) {
-  warp_state *s = &b->warp[warp];
-  if (!(s->has_fenced || s->has_inner) || b->blind || s->released) return s->released;
-  pe_require_stack();
-  pthread_mutex_lock(&order->mutex);
-  uint64_t time = order->time + 1;
-  pe_period *first = period_of(order, b->periods[0]);
-  b->blind |= !first;
-  if (first && s->has_fenced) b->blind |= !add_release(&first->releases, b, &s->fenced, time);
-  if (first && s->has_inner) b->blind |= !add_release(&first->inner, b, &s->inner, time);
-  b->has_inner |= s->has_inner;
-  __atomic_store_n(&order->time, time, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&order->mutex);
-  return s->released = time;
-}
-
-/* Whether a CTA has released what a warp did at a clock, by a time. */
-static bool is_released(const releases *r, uint32_t warp, uint32_t clock, uint64_t time) {
-  size_t count = count_by(r, time);
-  return count && clock < r->clock[(count - 1) * r->warps + warp];
-}
-
-/* The same of another access, for one that follows a time.  With the mutex held. */
-static bool follows(const pe_order *order, const block *b, pe_stamp before, uint64_t time) {
-  const pe_period *p = period_of(order, pe_stamp_period(before));
-  if (!p || (p->launch != b->launch->number && !is_beside(b->launch, p->launch))) return true;
-  uint32_t clock = p->number * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
-  const pe_period *first = period_of(order, p->first);
-  uint32_t warp = pe_stamp_warp(before);
-  bool own = b->has_inner && pe_order_is_own(b, before, &clock);
-  return first && (is_released(first->releases, warp, clock, time) || (own && is_released(first->inner, warp, clock, time)));
 }
 
 /* ---- barriers ---- */
@@ -508,7 +289,7 @@ void pe_order_barrier(pe_order *order, block *b, uint32_t warp, uint32_t id, uin
 /* All warps have one clock from now on, and know all that was before. */
 static void meet(pe_order *order, block *b, const pe_knowledge *all) {
   uint32_t clock = latest_clock(all, b->warps);
-  pe_stamp now = stamp_of(order, b, clock);
+  pe_stamp now = pe_order_stamp(order, b, clock);
   for (uint32_t i = 0; i < b->warps; i++) {
     warp_state *s = &b->warp[i];
     s->clock = s->known.clock[i] = s->known.common = clock;
@@ -542,11 +323,11 @@ bool pe_order_is_before(pe_order *order, const block *b, uint32_t warp, uint32_t
   uint32_t other = pe_stamp_warp(before), clock;
   if (pe_order_is_own(b, before, &clock)) {
     if (other == warp && pe_stamp_lane(before) == lane) return true;
-    if (clock < known_clock(&s->known, other)) return true; /* of its own warp, this is its clock */
+    if (clock < pe_known_clock(&s->known, other)) return true; /* of its own warp, this is its clock */
   }
   pe_require_stack();
   pthread_mutex_lock(&order->mutex);
-  bool ordered = follows(order, b, before, s->known.time);
+  bool ordered = pe_order_is_released(order, b, before, s->known.time);
   pthread_mutex_unlock(&order->mutex);
   if (ordered || !(before & PE_STAMP_STRONG)) return ordered;
   uint64_t released = released_at(order, word); /* a strong write, which was released itself */

@@ -1,0 +1,61 @@
+/* order_parts.h: what the files about order (order.h) share: launches, the periods of CTAs, and what CTAs have released. */
+#ifndef PTXEMU_ORDER_PARTS_H
+#define PTXEMU_ORDER_PARTS_H
+#include "order.h"
+
+#define PE_SEGMENT 1024 /* periods that are listed together */
+#define PE_PERIODS (1u << PE_PERIOD_BITS)
+#define PE_SEGMENTS (PE_PERIODS / PE_SEGMENT)
+
+/* Releases of a CTA in the order of time: before which clock of each warp something is released. */
+typedef struct pe_releases {
+  uint32_t count, room, warps;
+  uint64_t *time;
+  uint32_t *clock; /* `warps` of each */
+} pe_releases;
+
+/* Some clocks of a CTA, those of one number.  The releases are of its first: to everybody, and to threads of the CTA alone. */
+typedef struct pe_period {
+  uint64_t block; /* in the grid */
+  uint32_t launch, first, number;
+  pe_releases *releases, *inner;
+} pe_period;
+
+typedef struct pe_order_launch {
+  struct pe_order_launch *next;
+  const pe_config *config;
+  uint32_t number, oldest, count;
+  uint32_t beside[]; /* numbers of those that had begun and not ended when it began */
+} pe_order_launch;
+
+/* Before which clock of a warp. */
+static inline uint32_t pe_known_clock(const pe_knowledge *k, uint32_t warp) {
+  return k->clock[warp] > k->common ? k->clock[warp] : k->common;
+}
+
+/* ---- order.c ---- */
+
+/* Whether the launch of a number has run at the same time as another one: it began later, or had not ended by then. */
+bool pe_order_is_beside(const pe_order_launch *l, uint32_t number);
+
+/* ---- order_periods.c ---- */
+
+/* With the mutex held; NULL: of a launch that has ended when no other ran. */
+pe_period *pe_period_of(const pe_order *order, uint32_t number);
+
+/* The least stamp of a clock. */
+pe_stamp pe_order_stamp(pe_order *order, pe_order_block *b, uint32_t clock);
+
+void pe_periods_free(pe_order *order);
+
+/* ---- order_releases.c ---- */
+
+void pe_releases_free(pe_releases *r);
+
+/* Who follows what warps of the CTA have released to each other alone knows it, and so do all to whom it releases something. */
+void pe_order_absorb(pe_order *order, pe_order_block *b, pe_order_warp *s);
+
+/* Whether what an access was is released, for one that follows a time.  With the mutex held. */
+bool pe_order_is_released(const pe_order *order, const pe_order_block *b, pe_stamp before, uint64_t time);
+
+#endif

@@ -1,0 +1,85 @@
+/* order_periods.c: the periods of CTAs (order.h): numbers that tell a stamp's CTA and its clock, over all launches. */
+#include <stdlib.h>
+#include "order_parts.h"
+#include "arena.h"
+#include "bisect.h"
+#include "fault.h"
+
+pe_period *pe_period_of(const pe_order *order, uint32_t number) {
+  uint32_t index = number - order->first;
+  if (number < order->first || number >= order->next) return NULL;
+  return &order->segment[index / PE_SEGMENT][index % PE_SEGMENT];
+}
+
+/* With the mutex held: a new period, NULL: there is no memory. */
+static pe_period *new_period(pe_order *order) {
+  uint32_t index = order->next - order->first;
+  pe_period **segment = &order->segment[index / PE_SEGMENT];
+  if (order->next == PE_PERIODS - 1) return NULL; /* the last one is that of PE_STAMP_NEVER */
+  if (!*segment) {
+    if (!pe_arena_charge(order->arena, PE_SEGMENT * sizeof **segment)) return NULL;
+    *segment = calloc(PE_SEGMENT, sizeof **segment);
+    if (!*segment) pe_arena_discharge(order->arena, PE_SEGMENT * sizeof **segment);
+  }
+  if (!*segment) return NULL;
+  order->next++;
+  return &(*segment)[index % PE_SEGMENT];
+}
+
+static bool has_room(pe_order_block *b) {
+  if (b->count < b->room) return true;
+  uint32_t room = b->room ? 2 * b->room : 4;
+  uint32_t *grown = realloc(b->periods, room * sizeof *grown);
+  if (grown) b->periods = grown, b->room = room;
+  return grown != NULL;
+}
+
+/* The CTA comes to the next period. */
+static void begin_period(pe_order *order, pe_order_block *b) {
+  pe_require_stack();
+  pthread_mutex_lock(&order->mutex);
+  pe_period *made = has_room(b) ? new_period(order) : NULL;
+  if (made) {
+    b->periods[b->count] = b->latest = order->next - 1;
+    *made = (pe_period){.block = b->number, .launch = b->launch->number, .first = b->periods[0], .number = b->count};
+    b->count++;
+  }
+  b->blind |= !made;
+  pthread_mutex_unlock(&order->mutex);
+}
+
+pe_stamp pe_order_stamp(pe_order *order, pe_order_block *b, uint32_t clock) {
+  uint32_t period = clock / PE_PERIOD_CLOCKS;
+  while (period >= b->count && !b->blind) begin_period(order, b);
+  if (b->blind) return PE_STAMP_NEVER;
+  uint32_t number = period == b->count - 1 ? b->latest : b->periods[period];
+  return (pe_stamp)number << PE_STAMP_PERIOD_AT | (pe_stamp)(clock % PE_PERIOD_CLOCKS) << PE_STAMP_CLOCK_AT;
+}
+
+bool pe_order_is_own(const pe_order_block *b, pe_stamp before, uint32_t *clock) {
+  uint32_t number = pe_stamp_period(before);
+  size_t at = PE_FIRST_NOT(middle, b->count, b->periods[middle] < number);
+  if (at == b->count || b->periods[at] != number) return false;
+  *clock = (uint32_t)at * PE_PERIOD_CLOCKS + pe_stamp_clock(before);
+  return true;
+}
+
+uint64_t pe_order_block_number(pe_order *order, pe_stamp stamp) {
+  pthread_mutex_lock(&order->mutex);
+  const pe_period *p = pe_period_of(order, pe_stamp_period(stamp));
+  uint64_t number = p ? p->block : 0;
+  pthread_mutex_unlock(&order->mutex);
+  return number;
+}
+
+void pe_periods_free(pe_order *order) {
+  for (size_t i = 0; i < PE_SEGMENTS && order->segment[i]; i++) {
+    for (size_t j = 0; j < PE_SEGMENT; j++) {
+      pe_releases_free(order->segment[i][j].releases);
+      pe_releases_free(order->segment[i][j].inner);
+    }
+    free(order->segment[i]);
+    if (order->arena) pe_arena_discharge(order->arena, PE_SEGMENT * sizeof **order->segment);
+    order->segment[i] = NULL;
+  }
+}
