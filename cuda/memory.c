@@ -247,17 +247,28 @@ static cudaError_t hint(const void *pointer, size_t size) {
   return px_report(cudaSuccess);
 }
 
+/* cudaMemLocation.type, and the advices of which those that end one name no place. */
+enum { DEVICE = 1, HOST, HOST_NODE, HOST_NODE_HERE };
+enum { READ_MOSTLY = 1, READ_MOSTLY_NO_MORE, PREFERRED, PREFERRED_NO_MORE, ACCESSED_BY, ACCESSED_BY_NO_MORE };
+
+static cudaError_t named(cudaMemLocation location) {
+  if (location.type == DEVICE) return location.id ? cudaErrorInvalidDevice : cudaSuccess;
+  return location.type >= HOST && location.type <= HOST_NODE_HERE ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 PX_API cudaError_t cudaMemAdvise_v2(const void *pointer, size_t size, int advice, cudaMemLocation location) {
-  (void)advice;
-  (void)location;
+  bool placed = advice == PREFERRED || advice == ACCESSED_BY || advice == ACCESSED_BY_NO_MORE;
+  PX_ENTER();
+  PX_REQUIRE(advice >= READ_MOSTLY && advice <= ACCESSED_BY_NO_MORE, cudaErrorInvalidValue);
+  PX_REQUIRE(!placed || !named(location), named(location));
   return hint(pointer, size);
 }
 
 PX_API cudaError_t cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cudaMemLocation location, unsigned flags,
                                            cudaStream_t stream) {
-  (void)location;
   PX_ENTER();
   PX_REQUIRE(!flags, cudaErrorInvalidValue);
+  PX_REQUIRE(!named(location), named(location));
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   return hint(pointer, size);
 }

@@ -11,11 +11,11 @@ PX_API cudaError_t cudaGetDriverEntryPoint(const char *name, void **out, unsigne
 }
 
 PX_API cudaError_t cudaMemAdvise(const void *pointer, size_t size, int advice, int number) {
-  return cudaMemAdvise_v2(pointer, size, advice, (cudaMemLocation){1, number});
+  return cudaMemAdvise_v2(pointer, size, advice, px_place(number));
 }
 
 PX_API cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, int number, cudaStream_t stream) {
-  return cudaMemPrefetchAsync_v2(pointer, size, (cudaMemLocation){1, number}, 0, stream);
+  return cudaMemPrefetchAsync_v2(pointer, size, px_place(number), 0, stream);
 }
 
 /* ---- graphs: edges without data ---- */

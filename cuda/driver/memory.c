@@ -249,7 +249,7 @@ PX_API CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t size, int advice, cud
 }
 
 PX_API CUresult cuMemAdvise(CUdeviceptr pointer, size_t size, int advice, CUdevice device) {
-  return cuMemAdvise_v2(pointer, size, advice, (cudaMemLocation){1, device});
+  return cuMemAdvise_v2(pointer, size, advice, px_place(device));
 }
 
 PX_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t size, cudaMemLocation location, unsigned flags,
@@ -259,7 +259,7 @@ PX_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t size, cudaMemL
 }
 
 PX_API CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice device, CUstream stream) {
-  return cuMemPrefetchAsync_v2(pointer, size, (cudaMemLocation){1, device}, 0, stream);
+  return cuMemPrefetchAsync_v2(pointer, size, px_place(device), 0, stream);
 }
 
 PX_API CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t size, unsigned flags) {

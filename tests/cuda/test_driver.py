@@ -24,6 +24,7 @@ from tests.support.driver_api import (
     get,
     launch,
     load,
+    result,
     to_device,
     to_host,
 )
@@ -339,6 +340,17 @@ def test_what_is_known_of_addresses():
     assert (start.value, size.value) == (device, 100)
     with fails("INVALID_VALUE"):
         get(ctypes.c_uint, "cuPointerGetAttribute", 2, 4096)
+
+
+@pytest.mark.parametrize("advice", range(8))
+@pytest.mark.parametrize("device", [-2, -1, 0, 1])
+def test_hints_name_what_there_is(advice, device):
+    memory = get(ADDRESS, "cuMemAllocManaged", 4096, 1)
+    there, placed = device in (-1, 0), advice in (3, 5, 6)  # SET_PREFERRED_LOCATION, (UN)SET_ACCESSED_BY
+    wanted = "INVALID_VALUE" if advice in (0, 7) else "SUCCESS" if there or not placed else "INVALID_DEVICE"
+    assert result("cuMemAdvise", memory, 4096, advice, device) == wanted
+    assert result("cuMemPrefetchAsync", memory, 4096, device, 0) == ("SUCCESS" if there else "INVALID_DEVICE")
+    call("cuMemFree_v2", memory)
 
 
 def test_every_attribute_of_a_device_has_a_value():
