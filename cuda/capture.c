@@ -184,18 +184,21 @@ static bool has_blocking(const px_capture_state *capture) {
   return i < capture->streams;
 }
 
-cudaError_t px_capture_legacy(void) {
+/* An error if the legacy default stream would have to wait for a captured stream; whose capture is broken off, if `used`. */
+static cudaError_t ask_legacy(bool used) {
   bool found = false;
   if (!atomic_load(&going_on)) return cudaSuccess;
   px_graph_lock();
   for (px_capture_state *capture = captures; capture; capture = capture->next) {
     if (!has_blocking(capture)) continue;
     found = true;
-    capture->broken = true;
+    capture->broken |= used;
   }
   px_graph_unlock();
   return found ? cudaErrorStreamCaptureImplicit : cudaSuccess;
 }
+
+cudaError_t px_capture_legacy(void) { return ask_legacy(true); }
 
 /* A thread in the relaxed mode is forbidden nothing; in the local mode, by its own captures only. */
 static bool forbids(const px_capture_state *capture) {
@@ -325,7 +328,7 @@ PX_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
   bool elsewhere = capture && capture->mode != RELAXED && capture->thread != this_thread();
   cudaError_t error = !capture                                  ? cudaErrorIllegalState
                       : nowhere                                 ? cudaErrorInvalidValue
-                      : capture->origin != px_stream_of(stream) ? cudaErrorStreamCaptureUnmatched
+                      : capture->origin != px_stream_of(stream) ? break_off(capture, cudaErrorStreamCaptureUnmatched)
                       : elsewhere                               ? cudaErrorStreamCaptureWrongThread
                                                                 : end(capture, out);
   px_graph_unlock();
@@ -340,7 +343,7 @@ PX_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status) {
   PX_ENTER();
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   PX_REQUIRE(status, cudaErrorInvalidValue);
-  cudaError_t error = px_stream_of(stream) == px_stream_of(NULL) ? px_capture_legacy() : cudaSuccess;
+  cudaError_t error = px_stream_of(stream) == px_stream_of(NULL) ? ask_legacy(false) : cudaSuccess;
   px_graph_lock();
   const px_capture_state *capture = atomic_load(&px_stream_of(stream)->capture);
   *status = !capture ? NONE : capture->broken ? INVALIDATED : ACTIVE;

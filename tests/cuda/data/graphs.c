@@ -34,7 +34,6 @@ static void do_graph(void) {
   MUST(cudaStreamBeginCapture(stream, 0));
   capture_chain(b, stream, side);
   MUST(cudaStreamIsCapturing(side, &capturing));
-  SAY(cudaStreamEndCapture(side, &graph));
   MUST(cudaStreamEndCapture(stream, &graph));
   MUST(cudaGraphGetNodes(graph, NULL, &count));
   MUST(cudaGraphGetRootNodes(graph, NULL, &edges));
@@ -92,6 +91,11 @@ static void do_capture_errors(void) {
   MUST(cudaStreamWaitEvent(side, event, 0));
   append_digit(side, b, 5);
   say_end(stream);
+  MUST(cudaStreamBeginCapture(stream, 0)); /* ended where it did not begin */
+  MUST(cudaEventRecord(event, stream));
+  MUST(cudaStreamWaitEvent(side, event, 0));
+  say_end(side);
+  say_end(stream);
   MUST(cudaEventRecord(outside, side));
   MUST(cudaStreamBeginCapture(stream, 0)); /* waits for what is not captured */
   SAY(cudaStreamWaitEvent(stream, outside, 0));
@@ -102,6 +106,10 @@ static void do_capture_errors(void) {
   SAY(cudaStreamWaitEvent(stream, event, 0));
   say_end(side);
   say_end(stream);
+  MUST(cudaStreamBeginCapture(blocking, 2)); /* a question does no harm */
+  SAY(cudaStreamIsCapturing(NULL, &mode));
+  say_end(blocking);
+  mode = 2;
   MUST(cudaStreamBeginCapture(blocking, 2)); /* the default stream would wait for it */
   SAY(cudaMemsetAsync(&b->set, 1, 4, NULL));
   say_end(blocking);
