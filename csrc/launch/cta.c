@@ -156,6 +156,13 @@ static void unfold_clusters(uint64_t number, const pe_launch *launch, uint32_t *
   for (int axis = 0; axis < 3; axis++) out[axis] = out[axis] * cluster[axis] + inner[axis];
 }
 
+void pe_cta_index(const pe_launch *launch, uint64_t number, uint32_t at[3]) {
+  if (launch->cluster > 1)
+    unfold_clusters(number, launch, at);
+  else
+    unfold(number, launch->config.grid, at);
+}
+
 /* The windows of a cluster's CTAs follow each other. */
 static void give_window(pe_cta *cta, const pe_launch *launch, uint64_t rank) {
   for (uint32_t i = 0; i < launch->warps; i++) {
@@ -167,12 +174,8 @@ static void give_window(pe_cta *cta, const pe_launch *launch, uint64_t rank) {
 uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uint64_t last) {
   uint32_t at[3];
   bool clusters = launch->cluster > 1;
-  if (clusters) {
-    unfold_clusters(number, launch, at);
-    give_window(cta, launch, number % launch->cluster);
-  } else {
-    unfold(number, launch->config.grid, at);
-  }
+  pe_cta_index(launch, number, at);
+  if (clusters) give_window(cta, launch, number % launch->cluster);
   uint64_t row = launch->config.grid[0] - at[0], left = last - number;
   bool alone = clusters || !launch->config.rows || (launch->observer && launch->observer->block && !launch->observer->rows);
   uint32_t ctas = alone ? 1 : (uint32_t)(left < row ? left : row);

@@ -118,6 +118,10 @@ int pe_session_place(pe_session *session, uint32_t place, uint64_t block) {
   return 0;
 }
 
+void pe_session_offer(pe_session *session, uint64_t block, int left) {
+  session->worker.supply = (pe_supply){block, block + (left != 0)};
+}
+
 void pe_session_complete(pe_session *session) { atomic_fetch_add(&session->launch->completed, 1); }
 
 pe_warp *pe_session_warp(pe_session *session, uint32_t place, uint32_t warp) {

@@ -23,6 +23,9 @@ void pe_session_end(pe_session **session);
  * an errno value. */
 int pe_session_place(pe_session *session, uint32_t place, uint64_t block);
 
+/* The block that clusterlaunchcontrol.try_cancel takes next, if any is `left`. */
+void pe_session_offer(pe_session *session, uint64_t block, int left);
+
 /* A block has come to its end. */
 void pe_session_complete(pe_session *session);
 

@@ -209,7 +209,8 @@ static bool begin(pe_launch *launch) {
 
 /* For a thread that runs the launch itself. With pe_lock held. */
 static int take(pe_launch *launch) {
-  launch->workers = launch->chunk = 1;
+  launch->workers = 1;
+  launch->chunk = launch->cluster;
   if (!begin(launch)) return ENOMEM;
   if (pe_pool_take(launch)) return 0;
   pe_flight_end(launch);
@@ -297,6 +298,7 @@ int pe_launch_open(pe_arena *arena, const pe_config *config, pe_launch **out) {
   if (error) return error;
   pe_launch *launch = *out;
   launch->stepped = true;
+  atomic_store(&launch->next_cta, launch->ctas);                             /* the caller gives them out */
   launch->config.suspends = launch->config.looped = launch->config.rows = 0; /* nothing waits within a call */
   launch->workers = 1;
   pe_lock();

@@ -49,16 +49,6 @@ static void zero_denormals(void) {
 #endif
 }
 
-/* Take the next run of CTAs: [*first, *last). */
-static bool take_ctas(pe_launch *launch, uint64_t *first, uint64_t *last) {
-  uint64_t taken = atomic_fetch_add(&launch->next_cta, launch->chunk);
-  if (taken >= launch->ctas || pe_stopped(launch)) return false;
-  uint64_t rest = launch->ctas - taken;
-  *first = launch->config.first + taken;
-  *last = *first + (rest < launch->chunk ? rest : launch->chunk);
-  return true;
-}
-
 static void complete_ctas(pe_launch *launch, uint64_t count) {
   atomic_fetch_add_explicit(&launch->completed, count, memory_order_relaxed);
 }
@@ -79,13 +69,16 @@ static void run_straight(void *argument) {
   pe_worker *worker = argument;
   pe_launch *launch = worker->launch;
   pe_kernel kernel = (pe_kernel)(uintptr_t)launch->config.kernel;
-  for (uint64_t first, last, cta; take_ctas(launch, &first, &last);) {
-    for (cta = first; cta < last && !pe_stopped(launch);) {
-      uint32_t ctas = pe_cta_place(worker->cta, launch, cta, last);
+  pe_supply *s = &worker->supply;
+  while (!pe_stopped(launch) && pe_supply_has_next(s, launch)) {
+    uint64_t run = 0;
+    while (s->next < s->last && !pe_stopped(launch)) {
+      uint32_t ctas = pe_cta_place(worker->cta, launch, s->next, s->last);
+      s->next += ctas;
       run_cta_straight(worker, kernel);
-      cta += ctas;
+      run += ctas;
     }
-    complete_ctas(launch, cta - first);
+    complete_ctas(launch, run);
   }
   pe_fiber_leave(worker->cta->fibers[0]);
 }
@@ -186,24 +179,18 @@ static void forget_places(pe_worker *worker) {
   worker->crowded = false;
 }
 
-/* A run of CTAs that a worker has taken and not yet started. */
-typedef struct supply {
-  uint64_t next, last;
-} supply;
-
-static bool has_next(supply *s, pe_launch *launch) { return s->next < s->last || take_ctas(launch, &s->next, &s->last); }
-
 static uint32_t resident_limit(const pe_launch *launch) {
   uint32_t limit = MAX_FIBERS / (launch->warps * launch->workers);
   return limit < 1 ? 1 : limit > MAX_RESIDENT ? MAX_RESIDENT : limit;
 }
 
 /* Start one more cluster. False: there is none, or no places for it. */
-static bool admit(pe_worker *worker, supply *s) {
+static bool admit(pe_worker *worker) {
   pe_launch *launch = worker->launch;
+  pe_supply *s = &worker->supply;
   uint32_t ctas = launch->cluster;
   bool cooperative = launch->config.cooperative;
-  if (!has_next(s, launch)) return false;
+  if (!pe_supply_has_next(s, launch)) return false;
   pe_cta **place = vacant_places(worker, cooperative ? UINT32_MAX : resident_limit(launch));
   if (!place && (cooperative || worker->places < ctas)) pe_launch_starved(launch);
   if (!place) return false;
@@ -315,11 +302,10 @@ static void record_place(const pe_worker *worker) {
 
 static void run_waiting(pe_worker *worker) {
   pe_launch *launch = worker->launch;
-  supply s = {0};
-  uint32_t rounds = 0, held = admit(worker, &s);
+  uint32_t rounds = 0, held = admit(worker);
   atomic_fetch_add(&launch->begun, 1);
   while (!pe_stopped(launch)) {
-    bool admitted = (held == 0 || wants_more(launch, rounds)) && admit(worker, &s);
+    bool admitted = (held == 0 || wants_more(launch, rounds)) && admit(worker);
     if (!admitted && held == 0) break;
     uint32_t before = held + admitted;
     held = run_places(worker);
@@ -338,6 +324,7 @@ static void run_waiting(pe_worker *worker) {
 static void run(pe_worker *worker) {
   pe_launch *launch = worker->launch;
   pe_default_floating_point();
+  worker->supply = (pe_supply){0};
   memset(worker->reaches, 0, sizeof worker->reaches);
   if (launch->config.daz) zero_denormals();
   pe_windows windows = pe_launch_first_windows(launch, worker->index);

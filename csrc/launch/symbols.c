@@ -109,6 +109,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_tensor_publish),
   SYMBOL(pe_cluster_arrive),
   SYMBOL(pe_cluster_wait),
+  SYMBOL(pe_cluster_cancel),
   PE_DIALECT_SYMBOLS(SYMBOL),
   SYMBOL(pe_run_steps),
   SYMBOL(pe_step_enter),

@@ -3,6 +3,7 @@
 #define PTXEMU_WORKER_H
 #include <pthread.h>
 #include "cta.h"
+#include "supply.h"
 
 /* What pe_reach has said of an address in this launch; the first one says it of 0. */
 typedef struct pe_known_reach {
@@ -19,6 +20,7 @@ struct pe_worker {
   pe_cta *cta;            /* the one that runs */
   pe_cta **place;         /* what the worker holds: at least one, most of the time no more */
   uint32_t places;
+  pe_supply supply;
   bool crowded;  /* there was no memory for one more */
   bool stuck;    /* counted in launch->stuck_workers */
   char *scratch; /* printf's text */

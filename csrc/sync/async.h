@@ -80,6 +80,18 @@ void pe_bulk_zero(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uin
 
 void pe_cluster_arrive(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_cluster_wait(pe_warp *w, uint32_t pos, uint32_t mask);
+
+/* ---- cancel.c ----------------------------------------------------------------------------------------------------- */
+
+typedef struct pe_cancel_site {
+  uint32_t pos;
+  uint16_t space;     /* PE_GENERIC or PE_SHARED, of targets and objects */
+  uint16_t multicast; /* 1: to every CTA of the cluster */
+} pe_cancel_site;
+
+/* clusterlaunchcontrol.try_cancel: each lane takes a cluster out of the grid, is told of it at target[i], and that at object[i]. */
+void pe_cluster_cancel(pe_warp *w, const pe_cancel_site *site, uint32_t mask, const uint64_t *target,
+                       const uint64_t *object);
 /* CDEF END */
 #pragma GCC visibility pop
 

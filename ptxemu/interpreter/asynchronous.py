@@ -111,6 +111,39 @@ def getctarank(t: Translator, op: Op) -> Step:
     return each(t, op, lambda lane: 0)
 
 
+@method("cluster_cancel")
+def cluster_cancel(t: Translator, op: Op) -> Step:
+    """clusterlaunchcontrol.try_cancel: each lane takes the block that would begin next."""
+    constants = site("cancel", op, space=_space(t, op), multicast=int("multicast" in op.mods))
+    target, told = t.address(op["a"]), t.address(op["m"])
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        for lane in group:
+            mask, at = addresses(warp, [lane], target)
+            objects = warp.grid.transfer.fill(SECOND, 8, [lane], told)
+            with warp.grid.offer():
+                warp.grid.call("pe_cluster_cancel", warp, constants, mask, at, objects)
+        warp.block.progress()
+
+    return step
+
+
+@method("cancel_query")
+def cancel_query(t: Translator, op: Op) -> Step:
+    """The words of a response are x, y and z, and whether there was a cluster."""
+    read, writers = t.operand(op, "a"), t.writers(op)
+    first = 3 if "is_canceled" in op.mods else "xyz".index(op.mods["axis"][-1]) if "axis" in op.mods else 0
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        for lane in group:
+            response = read(lane) >> 32 * first
+            for index, write in enumerate(writers):
+                if write is not None:
+                    write(lane, response >> 32 * index & 0xFFFF_FFFF)
+
+    return step
+
+
 # ---------------------------------------------------------------- copies
 
 

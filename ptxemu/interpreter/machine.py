@@ -7,7 +7,8 @@ are behind first, so that they catch up; a group that takes long gives the other
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ptxemu._runtime import ffi, lib
@@ -197,6 +198,14 @@ class Grid:
     def place(self, place: int, number: int) -> None:
         if lib.pe_session_place(self.session, place, number):
             raise MemoryError
+
+    @contextmanager
+    def offer(self) -> Iterator[None]:
+        """The next block is cancelled within. Blocks of cooperative launches count as started."""
+        left = self.begun < self.blocks and not self.cooperative
+        lib.pe_session_offer(self.session, self.numbers[self.begun] if left else 0, left)
+        yield
+        self.begun += left
 
     def run(self) -> None:
         """All blocks, one after another; more at a time where they wait for each other. Raises Stopped."""

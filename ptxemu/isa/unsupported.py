@@ -10,7 +10,6 @@ from ptxemu.isa.traits import name_words
 from ptxemu.isa.words import SCOPE
 
 MOVEMENT = "Data Movement and Conversion Instructions"
-SYNCHRONIZATION = "Parallel Synchronization and Communication Instructions"
 MATRIX = "Warp Level Matrix Instructions"
 
 
@@ -48,17 +47,6 @@ for _forms, _name, _orders, _operands in (
 for _name, _form in (("st", "type=b32,b64,u32,u64,s32,s64,f32,f64"), ("red", "op=add type=u32,s32,u64,s64")):
     _row("multimem", f"{_name} async sem=release scope=gpu,sys space?=global {_form}", "[a]:type, v:type", "9.3", 100, MOVEMENT)
 
-# ---------------------------------------------------------------- clusterlaunchcontrol
-
-_row("clusterlaunchcontrol", "try_cancel async space?=shared::cta completion=mbarrier::complete_tx::bytes "
-     "cast?=multicast::cluster::all type=b128", "[a]:, [m]:", "8.6", 100, SYNCHRONIZATION, "widened")  # fmt: skip
-_QUERIES = (
-    ("is_canceled dtype=pred", "d:pred"), ("get_first_ctaid vec=v4 dtype=b32", "d:b32*4"),
-    ("axis=get_first_ctaid::x,get_first_ctaid::y,get_first_ctaid::z dtype=b32", "d:b32"),
-)  # fmt: skip
-for _query, _result in _QUERIES:
-    _row("clusterlaunchcontrol", f"query_cancel {_query} atype=b128", f"{_result}, a:b128", "8.6", 100, SYNCHRONIZATION)
-
 # ---------------------------------------------------------------- tcgen05
 
 row("tcgen05", "...", "...", ptx="8.6", sm=100, lower=UNSUPPORTED, flags="accelerated", chapter=MATRIX)
@@ -70,4 +58,3 @@ for _opcode in ("spcompress", "spdecompress"):
     row(_opcode, "...", "...", ptx="9.4", sm=107, lower=UNSUPPORTED, flags="accelerated rubin", chapter=MATRIX)
 
 name_words("ld_reduce st red", "multimem")
-name_words("try_cancel query_cancel", "clusterlaunchcontrol")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ptxemu.ir.ops import Op, Reg, SymRef
 from ptxemu.ir.types import B32, B64, U32
+from ptxemu.lower.core.access import access, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.distributed import OFFSETS, Windows
 from ptxemu.lower.core.effects import effect
+from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.special import symbol_value
 
 NOWHERE = -16  # an address that no access can have
@@ -85,3 +87,25 @@ def cluster_arrive(ctx: Context, op: Op) -> None:
 def cluster_wait(ctx: Context, op: Op) -> None:
     """barrier.cluster.wait: until all threads of the cluster that have not exited have arrived."""
     _call(ctx, op, "pe_cluster_wait")
+
+
+@effect("cluster_cancel", size=60)
+def cluster_cancel(ctx: Context, op: Op) -> None:
+    """clusterlaunchcontrol.try_cancel: at once; csrc/sync/cancel.c has the semantics."""
+    mask = ctx.mask_of(op)
+    target, told = access(ctx, op, "a", mask), access(ctx, op, "m", mask)
+    lanes = [("ptr", ctx.spill("i64", vector_addresses(ctx, found))) for found in (target, told)]
+    site = ctx.site(op, "pe_cancel_site", space=target.space_code, multicast=int("multicast" in op.mods))
+    ctx.call("void", "pe_cluster_cancel", ("ptr", "%w"), ("ptr", site), ("i32", ctx.bits_of(target.mask)), *lanes)
+
+
+@elementwise("cancel_query")
+def cancel_query(e: Emitter, op: Op, response: str) -> str | tuple[str, ...]:
+    """clusterlaunchcontrol.query_cancel: the words of a response are x, y and z, and whether there was a cluster."""
+    words = [e.bin("lshr", "i128", response, e.splat("i128", str(32 * index))) for index in range(4)]
+    *axes, cancelled = (e.cast("trunc", "i128", word, "i32") for word in words)
+    if "is_canceled" in op.mods:
+        return e.icmp("ne", "i32", cancelled, e.int(32, 0))
+    if "axis" in op.mods:
+        return axes["xyz".index(op.mods["axis"][-1])]
+    return (*axes, cancelled)
