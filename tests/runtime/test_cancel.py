@@ -47,12 +47,16 @@ def test_the_interpreter_does_it_once() -> None:
 
 @pytest.mark.parametrize("check", ["memory", "sync", "race", "init"])
 def test_checkers_find_nothing(check: str) -> None:
-    persist(module(check=check), (7, 2, 1), (1, 1, 1), threads=8)
+    loaded = module(check=check)
+    persist(loaded, (7, 2, 1), (1, 1, 1), threads=8)
+    assert list(loaded.device.checks.findings) == []
 
 
 @pytest.mark.parametrize("check", ["memory", "sync"])
 def test_checkers_of_clusters_find_nothing(check: str) -> None:
-    persist(module(check=check), (12, 1, 1), (4, 1, 1), threads=8)
+    loaded = module(check=check)
+    persist(loaded, (12, 1, 1), (4, 1, 1), threads=8)
+    assert list(loaded.device.checks.findings) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)

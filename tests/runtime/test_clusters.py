@@ -176,3 +176,27 @@ def test_checkers_that_follow_find_nothing(check: str) -> None:
     loaded["ring"][8, 64](out, 3, cluster=4, timeout=TIMEOUT)
     start = np.arange(8).reshape(2, 4)[..., None] * 1000 + np.arange(64)
     np.testing.assert_array_equal(out, np.roll(start, 3, axis=1))
+
+
+NEIGHBOURS = [1, 6, 1, 2, 3, 4]
+"""What a CTA whose left neighbour is number 0 of the grid gets: a word, a sum that starts with 5, four words."""
+
+
+def neighbours(loaded: ptxemu.Module, size: int) -> None:
+    out = np.zeros((2, size, 6), np.uint32)
+    loaded["neighbours"][2 * size, 1](out, cluster=size, timeout=TIMEOUT)
+    givers = np.roll(np.arange(2 * size).reshape(2, size), 1, axis=1)
+    np.testing.assert_array_equal(out, givers[..., None] * 100 + NEIGHBOURS)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_stores_reductions_and_copies_to_another_block(size: int, workers: int) -> None:
+    neighbours(module(workers), size)
+
+
+@pytest.mark.parametrize("check", ["memory", "sync", "memory,sync"])
+def test_checkers_find_nothing_in_what_goes_to_another_block(check: str) -> None:
+    loaded = module(check=check)
+    neighbours(loaded, 4)
+    assert list(loaded.device.checks.findings) == []
