@@ -21,7 +21,7 @@ ACCESSES = [
     ("atom.shared.add.u64 _, [memory], 1;", [("update", "shared", 8, "")]),
     ("cp.async.ca.shared.global [memory], [%rd1], 8;", [("write", "shared", 8, ""), ("read", "global", None, "")]),
     ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [memory], [%rd1], %r1, [memory];",
-     [("write", "shared", None, ""), ("read", "global", None, ""), ("update", "shared", 8, "mbarrier")]),
+     [("write", "cluster", None, ""), ("read", "global", None, ""), ("update", "cluster", 8, "mbarrier")]),
     ("suld.b.1d.b32.trap %r1, [surface, {%r2}];", [("read", "surface", None, "")]),
     ("sured.b.add.1d.u32.trap [surface, {%r2}], %r1;", [("update", "surface", None, "")]),
     ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [texture, {%r1}];", [("read", "texture", None, "constant")]),

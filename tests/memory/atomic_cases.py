@@ -138,6 +138,7 @@ class Windows:
             setattr(self.warp, f"{name}_base", self.at[name])
         self.warp.shared_size, self.warp.const_size, self.warp.param_size = 1000, 1024, 1024
         self.warp.local_size = 32
+        self.warp.cluster_base, self.warp.cluster_bytes, self.warp.cluster_shift = self.at["shared"], 1024, 10
 
     def word(self, address: int) -> int:
         start = address - self.buffer.ctypes.data

@@ -60,6 +60,11 @@ def resolve(kind: str, mods: dict[str, str]) -> ScalarType:
     return TYPES[mods.get(kind, kind)]
 
 
+def _elements(pattern: OperandPattern) -> int:
+    """How many operands stand for one that is a vector of as many elements in every form."""
+    return int(pattern.count) if pattern.count and pattern.count.isdecimal() else 1
+
+
 def make_op(form: Form) -> Op:
     """The operation that the checker would make of the first row which takes these modifiers and operands."""
     opcode, *modifiers = form.text.split(".")
@@ -70,7 +75,8 @@ def make_op(form: Form) -> Op:
         patterns: list[OperandPattern] = []
         for pattern in row.operands:
             patterns += [pattern, pattern.second] if pattern.second else [pattern]
-        dst_types = [resolve(p.type, mods) for p in patterns if p.role == "dst"][: form.dsts or None]
+        results = [p for p in patterns if p.role == "dst" for _ in range(_elements(p))]
+        dst_types = [resolve(p.type, mods) for p in results][: form.dsts or None]
         sources = [p for p in patterns if p.role == "src"]
         given = form.srcs - len(row.implicit.reads)
         src_types = [resolve(p.type, mods) for i, p in enumerate(sources) if i < given or not p.optional]
