@@ -72,13 +72,14 @@ fuzz: $(READY)
 # Programs of others on the CUDA libraries, which are installed under build/clients. SAMPLES, POLYBENCH, RODINIA, if given, are checkouts
 # of NVIDIA's cuda-samples, PolyBench-GPU and Rodinia, HECBENCH one of HeCBench, which need nvcc, TINYGRAD one of tinygrad, whose tests need clang, PTX_TESTS,
 # DAT3M and FUZZX ones of vosen/ptx_tests, hernanponcedeleon/Dat3M and SemiAnalysisAI/FuzzX, LLVM_TESTS llvm/test/CodeGen/NVPTX of
-# llvm-project, which needs LLVM and ptxas.
+# llvm-project, which needs LLVM and ptxas; CUPY one of cupy.
 # INDIGO, SCOR and SANITIZER_SAMPLES are checkouts of burtscher/IndigoSuite, csl-iisc/ScoR and NVIDIA/compute-sanitizer-samples, which
 # need nvcc. NUMBA_TESTS, PYCUDA_TESTS: parts of these suites, or all of them.
 test-clients: $(READY)
 	$(BIN)/python -m tests.clients.run_programs
 	$(BIN)/python -m tests.clients.numba_suite $(NUMBA_TESTS)
 	$(if $(shell command -v nvcc),$(BIN)/python -m tests.clients.pycuda_suite $(PYCUDA_TESTS))
+	$(if $(CUPY),$(BIN)/python -m tests.clients.cupy_suite $(CUPY))
 	$(BIN)/python -m tests.clients.report_in_browser
 	$(BIN)/python -m tests.clients.debug_adapter
 	$(BIN)/python -m tests.clients.suite_on_dask
