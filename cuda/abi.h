@@ -200,8 +200,15 @@ typedef struct cudaIpcMemHandle_t {
 } cudaIpcMemHandle_t;
 typedef cudaIpcMemHandle_t cudaIpcEventHandle_t;
 
+enum {
+  cudaMemLocationTypeDevice = 1,
+  cudaMemLocationTypeHost,
+  cudaMemLocationTypeHostNuma,
+  cudaMemLocationTypeHostNumaCurrent
+};
+
 typedef struct cudaMemLocation {
-  int type; /* 1: a device, 2: the host */
+  int type;
   int id;
 } cudaMemLocation;
 
@@ -260,6 +267,8 @@ typedef struct cudaHostNodeParams {
   cudaHostFn_t fn;
   void *userData;
 } cudaHostNodeParams;
+
+enum { cudaMemAllocationTypePinned = 1, cudaMemHandleTypePosixFileDescriptor = 1 };
 
 typedef struct cudaMemPoolProps {
   int allocType, handleTypes;

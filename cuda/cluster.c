@@ -20,9 +20,7 @@ static bool is_required(const px_kernel *kernel, uint64_t *extent) {
 
 int px_check_cluster(const px_kernel *kernel, const pe_start *start) {
   char message[PE_MESSAGE_BYTES];
-  uint32_t cluster[3];
-  return pe_check_cluster(entry_of(kernel), kernel->facts, start->grid, start->cluster, most_blocks(kernel), cluster,
-                          message);
+  return pe_check_cluster(entry_of(kernel), kernel->facts, start->grid, start->cluster, most_blocks(kernel), message);
 }
 
 /* What kernels require is in their code; how clusters are scheduled makes no difference. */
@@ -70,9 +68,7 @@ cudaError_t px_cluster_active(px_kernel *kernel, const px_geometry *g, int *clus
   return error;
 }
 
-typedef cudaError_t question(px_kernel *kernel, const px_geometry *geometry, int *answer);
-
-static cudaError_t ask(question *asked, int *answer, const void *function, const cudaLaunchConfig_t *config) {
+static cudaError_t ask(px_cluster_question *asked, int *answer, const void *function, const cudaLaunchConfig_t *config) {
   px_kernel *kernel;
   px_geometry g;
   PX_ENTER();

@@ -53,7 +53,8 @@ static cudaError_t launch_function(const void *function, px_geometry *g, void **
 
 PX_API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                     cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, stream, false, false, NULL, {0, 0, 0}}, arguments);
+  px_geometry g = {.grid = grid, .block = block, .shared = shared, .stream = stream};
+  return launch_function(function, &g, arguments);
 }
 
 PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -63,7 +64,8 @@ PX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block
 
 PX_API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                                cudaStream_t stream) {
-  return launch_function(function, &(px_geometry){grid, block, shared, stream, true, false, NULL, {0, 0, 0}}, arguments);
+  px_geometry g = {.grid = grid, .block = block, .shared = shared, .stream = stream, .cooperative = true};
+  return launch_function(function, &g, arguments);
 }
 
 /* ---- arguments in a buffer ---- */

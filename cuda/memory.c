@@ -6,6 +6,7 @@
 #include "observer.h"
 #include "px_graph.h"
 #include "px_ipc.h"
+#include "px_place.h"
 #include "px_pool.h"
 
 const char px_memory_device[] = "cudaMalloc", px_memory_host[] = "cudaMallocHost", px_memory_managed[] = "cudaMallocManaged",
@@ -247,20 +248,15 @@ static cudaError_t hint(const void *pointer, size_t size) {
   return px_report(cudaSuccess);
 }
 
-/* cudaMemLocation.type, and the advices of which those that end one name no place. */
-enum { DEVICE = 1, HOST, HOST_NODE, HOST_NODE_HERE };
+/* Advices, of which those that end one name no place. */
 enum { READ_MOSTLY = 1, READ_MOSTLY_NO_MORE, PREFERRED, PREFERRED_NO_MORE, ACCESSED_BY, ACCESSED_BY_NO_MORE };
-
-static cudaError_t named(cudaMemLocation location) {
-  if (location.type == DEVICE) return location.id ? cudaErrorInvalidDevice : cudaSuccess;
-  return location.type >= HOST && location.type <= HOST_NODE_HERE ? cudaSuccess : cudaErrorInvalidValue;
-}
 
 PX_API cudaError_t cudaMemAdvise_v2(const void *pointer, size_t size, int advice, cudaMemLocation location) {
   bool placed = advice == PREFERRED || advice == ACCESSED_BY || advice == ACCESSED_BY_NO_MORE;
   PX_ENTER();
   PX_REQUIRE(advice >= READ_MOSTLY && advice <= ACCESSED_BY_NO_MORE, cudaErrorInvalidValue);
-  PX_REQUIRE(!placed || !named(location), named(location));
+  cudaError_t error = placed ? px_place_error(&location) : cudaSuccess;
+  PX_REQUIRE(!error, error);
   return hint(pointer, size);
 }
 
@@ -268,7 +264,8 @@ PX_API cudaError_t cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cud
                                            cudaStream_t stream) {
   PX_ENTER();
   PX_REQUIRE(!flags, cudaErrorInvalidValue);
-  PX_REQUIRE(!named(location), named(location));
+  cudaError_t error = px_place_error(&location);
+  PX_REQUIRE(!error, error);
   PX_REQUIRE(px_is_stream(stream), cudaErrorInvalidResourceHandle);
   return hint(pointer, size);
 }

@@ -1,17 +1,17 @@
 /* memory_node.c: nodes of graphs that allocate memory and free it. */
 #include "px_graph.h"
+#include "px_place.h"
 #include "px_runtime.h"
 
-enum { PINNED = 1, ON_DEVICE = 1 };
-
 static bool is_on_device(const cudaMemPoolProps *where) {
-  return where->allocType == PINNED && where->location.type == ON_DEVICE && where->location.id == 0 && !where->handleTypes;
+  bool placed = where->location.type == cudaMemLocationTypeDevice && !px_place_error(&where->location);
+  return placed && where->allocType == cudaMemAllocationTypePinned && !where->handleTypes;
 }
 
 cudaError_t px_alloc_content(cudaMemAllocNodeParams *what, px_content *out) {
   if (!what || !what->bytesize || !is_on_device(&what->poolProps)) return cudaErrorInvalidValue;
   for (size_t i = 0; i < what->accessDescCount; i++)
-    if (!what->accessDescs || what->accessDescs[i].location.id != 0) return cudaErrorInvalidValue;
+    if (!what->accessDescs || px_place_error(&what->accessDescs[i].location)) return cudaErrorInvalidValue;
   px_block *block = px_block_new(what->bytesize);
   if (!block) return cudaErrorMemoryAllocation;
   what->dptr = (void *)(uintptr_t)px_block_address(block);
@@ -53,7 +53,7 @@ PX_API cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemA
   PX_REQUIRE(what, cudaErrorInvalidValue);
   cudaError_t error = px_node_work(node, cudaGraphNodeTypeMemAlloc, &work);
   PX_REQUIRE(!error, error);
-  *what = (cudaMemAllocNodeParams){.poolProps = {.allocType = PINNED, .location = {ON_DEVICE, 0}},
+  *what = (cudaMemAllocNodeParams){.poolProps = {.allocType = cudaMemAllocationTypePinned, .location = px_place(0)},
                                    .bytesize = px_block_size(work->block),
                                    .dptr = (void *)(uintptr_t)px_block_address(work->block)};
   px_work_release(work);

@@ -25,7 +25,7 @@ static cudaError_t kernel_content(const cudaKernelNodeParams *what, px_content *
   if (!what) return cudaErrorInvalidValue;
   cudaError_t error = px_kernel_of(what->func, &kernel);
   if (error) return error;
-  px_geometry g = {what->gridDim, what->blockDim, what->sharedMemBytes, NULL, false, false, what->func, {0, 0, 0}};
+  px_geometry g = {.grid = what->gridDim, .block = what->blockDim, .shared = what->sharedMemBytes, .handle = what->func};
   return px_kernel_content(kernel, &g, what->kernelParams, what->extra, out);
 }
 

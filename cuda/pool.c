@@ -9,9 +9,10 @@
 #include "checked.h"
 #include "core.h"
 #include "px_ipc.h"
+#include "px_place.h"
 
 enum { REUSE_FIRST = 1, REUSE_LAST = 3, THRESHOLD, RESERVED, RESERVED_HIGH, USED, USED_HIGH, ATTRIBUTES };
-enum { PINNED = 1, DEVICE = 1, LAST_LOCATION = 4, POSIX_FILE = 1, READ_WRITE = 3 };
+enum { PINNED = cudaMemAllocationTypePinned, POSIX_FILE = cudaMemHandleTypePosixFileDescriptor, READ_WRITE = 3 };
 
 struct px_pool {
   cudaMemPoolProps properties;
@@ -64,7 +65,7 @@ static cudaMemPool_t make(const cudaMemPoolProps *properties) {
 
 /* The device's own, which is there from the first question on; NULL: there is no memory. */
 static cudaMemPool_t own(void) {
-  static const cudaMemPoolProps properties = {.allocType = PINNED, .location = {DEVICE, 0}};
+  static const cudaMemPoolProps properties = {.allocType = PINNED, .location = {cudaMemLocationTypeDevice, 0}};
   if (!standard) current = standard = make(&properties);
   return standard;
 }
@@ -168,7 +169,8 @@ int px_pool_token(cudaMemPool_t pool) {
 }
 
 cudaMemPool_t px_pool_import(int token) {
-  static const cudaMemPoolProps properties = {.allocType = PINNED, .handleTypes = POSIX_FILE, .location = {DEVICE, 0}};
+  static const cudaMemPoolProps properties = {
+    .allocType = PINNED, .handleTypes = POSIX_FILE, .location = {cudaMemLocationTypeDevice, 0}};
   enter();
   cudaMemPool_t made = own() ? make(&properties) : NULL;
   if (made) {
@@ -182,9 +184,9 @@ cudaMemPool_t px_pool_import(int token) {
 /* ---- pools of the program ---- */
 
 static cudaError_t check(const cudaMemPoolProps *wanted) {
-  bool fits = wanted->allocType == PINNED && wanted->location.type >= DEVICE && wanted->location.type <= LAST_LOCATION;
-  if (!fits || wanted->handleTypes < 0) return cudaErrorInvalidValue;
-  if (wanted->location.type == DEVICE && wanted->location.id) return cudaErrorInvalidDevice;
+  if (wanted->allocType != PINNED || wanted->handleTypes < 0) return cudaErrorInvalidValue;
+  cudaError_t error = px_place_error(&wanted->location);
+  if (error) return error;
   return wanted->handleTypes & ~POSIX_FILE ? cudaErrorNotSupported : cudaSuccess;
 }
 
@@ -245,7 +247,7 @@ PX_API cudaError_t cudaDeviceSetMemPool(int number, cudaMemPool_t pool) {
 
 /* The device's number, if a place is the device, and memory of a type can come from its pools; else -1. */
 static int device_of(const cudaMemLocation *location, int type) {
-  return location && location->type == DEVICE && type == PINNED ? location->id : -1;
+  return location && location->type == cudaMemLocationTypeDevice && type == PINNED ? location->id : -1;
 }
 
 PX_API cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type) {
@@ -308,8 +310,10 @@ PX_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessD
   PX_ENTER();
   PX_REQUIRE(is_pool(pool) && (wanted || !number), cudaErrorInvalidValue);
   for (size_t i = 0; i < number; i++) {
-    PX_REQUIRE(wanted[i].location.type == DEVICE && wanted[i].flags == READ_WRITE, cudaErrorInvalidValue);
-    PX_REQUIRE(wanted[i].location.id == 0, cudaErrorInvalidDevice);
+    bool on_device = wanted[i].location.type == cudaMemLocationTypeDevice;
+    PX_REQUIRE(on_device && wanted[i].flags == READ_WRITE, cudaErrorInvalidValue);
+    cudaError_t error = px_place_error(&wanted[i].location);
+    PX_REQUIRE(!error, error);
   }
   return px_report(cudaSuccess);
 }
@@ -317,7 +321,8 @@ PX_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessD
 PX_API cudaError_t cudaMemPoolGetAccess(int *out, cudaMemPool_t pool, const cudaMemLocation *location) {
   PX_ENTER();
   PX_REQUIRE(out && is_pool(pool) && location, cudaErrorInvalidValue);
-  PX_REQUIRE(location->type != DEVICE || location->id == 0, cudaErrorInvalidDevice);
+  cudaError_t error = px_place_error(location);
+  PX_REQUIRE(!error, error);
   *out = READ_WRITE;
   return px_report(cudaSuccess);
 }

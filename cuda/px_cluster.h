@@ -19,8 +19,8 @@ int px_check_cluster(const px_kernel *kernel, const pe_start *start);
 cudaError_t px_cluster_set(px_kernel *kernel, int attribute, int value);
 void px_cluster_attributes(const px_kernel *kernel, cudaFuncAttributes *out);
 
-/* Occupancy: the blocks of the largest cluster, and how many clusters can run at a time. */
-cudaError_t px_cluster_potential(px_kernel *kernel, const px_geometry *geometry, int *blocks);
-cudaError_t px_cluster_active(px_kernel *kernel, const px_geometry *geometry, int *clusters);
+/* Questions of occupancy: the blocks of the largest cluster, and how many clusters can run at a time. */
+typedef cudaError_t px_cluster_question(px_kernel *kernel, const px_geometry *geometry, int *answer);
+px_cluster_question px_cluster_potential, px_cluster_active;
 
 #endif

@@ -103,11 +103,6 @@ cudaError_t cudaMemAdvise_v2(const void *pointer, size_t size, int advice, cudaM
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *total);
 cudaError_t cudaMemPrefetchAsync_v2(const void *pointer, size_t size, cudaMemLocation location, unsigned flags,
                                     cudaStream_t stream);
-/* Where memory should lie, by the number of a device, or -1 for the host: CUDA 12 has no more. */
-static inline cudaMemLocation px_place(int number) {
-  enum { DEVICE = 1, HOST = 2 };
-  return number == -1 ? (cudaMemLocation){HOST, 0} : (cudaMemLocation){DEVICE, number};
-}
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer);
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t size, unsigned flags);
 

@@ -1,5 +1,6 @@
 /* version_12.c: what CUDA 12 has otherwise than CUDA 13. */
 #include "core.h"
+#include "px_place.h"
 #include "px_runtime.h"
 
 enum { VERSION = 12090 };

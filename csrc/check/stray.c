@@ -35,8 +35,8 @@ static ground window_ground(const pe_warp *w, uint32_t space) {
 
 /* Where the shared memory starts of the CTA of the cluster that has an address in its window; of the own one for others. */
 static uint64_t shared_start(const pe_warp *w, uint64_t address) {
-  uint64_t offset = address - w->cluster_base;
-  return offset < w->cluster_bytes ? address - (offset & ((1ull << w->cluster_shift) - 1)) : w->shared_base;
+  bool inside = pe_in_window(address, w->cluster_base, w->cluster_bytes);
+  return inside ? address - pe_cluster_offset(w, address) : w->shared_base;
 }
 
 /* The same of a generic address in one of them. */

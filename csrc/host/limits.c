@@ -96,16 +96,21 @@ int pe_counts_clusters(const pe_entry *entry, const pe_kernel_facts *kernel) {
   return pe_kernel_limit(entry, kernel, "blocksareclusters", none);
 }
 
-int pe_check_cluster(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *given,
-                     uint32_t most, uint32_t *cluster, char *message) {
-  uint64_t required[3] = {1, 1, 1}, blocks = 1;
+void pe_cluster_extent(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *given, uint32_t *cluster) {
+  uint64_t required[3] = {1, 1, 1};
   bool any = given[0] || given[1] || given[2];
   if (!any) pe_kernel_limit(entry, kernel, "reqnctapercluster", required);
   for (int axis = 0; axis < 3; axis++) {
-    uint64_t extent = any ? (given[axis] ? given[axis] : 1) : required[axis];
-    blocks = pe_product(blocks, extent);
-    cluster[axis] = extent > PE_MAX_CLUSTER ? PE_MAX_CLUSTER + 1 : (uint32_t)extent;
+    uint64_t extent = any ? given[axis] : required[axis];
+    cluster[axis] = extent > UINT32_MAX ? UINT32_MAX : extent ? (uint32_t)extent : 1;
   }
+}
+
+int pe_check_cluster(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *given,
+                     uint32_t most, char *message) {
+  uint32_t cluster[3];
+  pe_cluster_extent(entry, kernel, given, cluster);
+  uint64_t blocks = pe_product(pe_product(cluster[0], cluster[1]), cluster[2]);
   if (blocks > most)
     return REFUSE(EDOM, message, "a cluster of %llu blocks is too large; the limit is %u", (unsigned long long)blocks, most);
   bool counted = pe_counts_clusters(entry, kernel);

@@ -66,11 +66,6 @@ static int check_arguments(const pe_start *start, char *message) {
   return 0;
 }
 
-static int check_cluster(const pe_start *start, uint32_t *cluster, char *message) {
-  const pe_entry *entry = pe_module_entry(start->module);
-  return pe_check_cluster(entry, start->kernel, start->grid, start->cluster, PE_MAX_CLUSTER, cluster, message);
-}
-
 /* ---- the launch ---- */
 
 static const pe_code_facts *facts_of(const pe_start *start) {
@@ -110,9 +105,9 @@ void pe_start_config(const pe_start *start, pe_config *config) {
     .ended = start->ended,
     .context = start->context,
   };
-  char message[PE_MESSAGE_BYTES];
-  check_cluster(start, config->cluster, message);
-  bool counted = pe_counts_clusters(pe_module_entry(start->module), start->kernel);
+  const pe_entry *entry = pe_module_entry(start->module);
+  pe_cluster_extent(entry, start->kernel, start->cluster, config->cluster);
+  bool counted = pe_counts_clusters(entry, start->kernel);
   for (int axis = 0; counted && axis < 3; axis++) config->grid[axis] *= config->cluster[axis];
 }
 
@@ -186,10 +181,9 @@ int pe_start_check(const pe_start *start, char *message) {
     snprintf(message, PE_MESSAGE_BYTES, "nothing is known of the code");
     return EINVAL;
   }
-  uint32_t cluster[3];
   int error = pe_check_shape(entry, start->kernel, start->grid, start->block, message);
   if (!error) error = pe_check_shared(entry, start->kernel, facts->static_shared, start->dynamic_shared, message);
-  if (!error) error = check_cluster(start, cluster, message);
+  if (!error) error = pe_check_cluster(entry, start->kernel, start->grid, start->cluster, PE_MAX_CLUSTER, message);
   return error ? error : check_arguments(start, message);
 }
 

@@ -49,10 +49,12 @@ int pe_check_shape(const pe_entry *entry, const pe_kernel_facts *kernel, const u
 /* Whether the extents of a kernel's grid are counts of clusters (.blocksareclusters). */
 int pe_counts_clusters(const pe_entry *entry, const pe_kernel_facts *kernel);
 
-/* The extents of clusters, as the kernel requires them where `given` has none; its blocks, which are limited by `most`. 0, or EDOM:
- * there are no such clusters, the kernel requires others, or they do not make up the grid. */
+/* The extents of clusters: as given, or as the kernel requires them if none is, or 1. */
+void pe_cluster_extent(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *given, uint32_t *cluster);
+
+/* Check these: 0, or EDOM: they have more than `most` blocks, the kernel requires others, or they do not make up the grid. */
 int pe_check_cluster(const pe_entry *entry, const pe_kernel_facts *kernel, const uint32_t *grid, const uint32_t *given,
-                     uint32_t most, uint32_t *cluster, char *message);
+                     uint32_t most, char *message);
 
 /* The same of shared memory: 0, or ENOSPC. */
 int pe_check_shared(const pe_entry *entry, const pe_kernel_facts *kernel, uint64_t static_shared, uint64_t dynamic_shared,

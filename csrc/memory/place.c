@@ -31,11 +31,6 @@ static uint32_t range_fault(uint32_t space, uint64_t address) {
   return is_absolute(space) && address < PE_NULL_BYTES ? PE_NULL : PE_ILLEGAL_ADDRESS;
 }
 
-/* How far an address in the windows of a cluster is from the start of its window. */
-static uint64_t in_window_of_cluster(const pe_warp *w, uint64_t address) {
-  return (address - w->cluster_base) & ((1ull << w->cluster_shift) - 1);
-}
-
 /* That of a warp. */
 static uint64_t local_extent(const pe_warp *w) { return pe_product(w->local_size, PE_WARP_LANES); }
 
@@ -64,7 +59,7 @@ uint32_t pe_locate(const pe_warp *w, const pe_access *access, uint32_t lane, uin
   bool allowed = access->within & memory;
   if (memory != PE_IN_GLOBAL && !allowed) return PE_INVALID_ADDRESS_SPACE;
   if (memory == PE_IN_SHARED) {
-    uint64_t offset = in_window_of_cluster(w, address);
+    uint64_t offset = pe_cluster_offset(w, address);
     uint32_t found = locate_in(w, access, PE_SHARED, lane, offset, size, out);
     if (found == PE_OK) out->host = (uint8_t *)(uintptr_t)address;
     return found;

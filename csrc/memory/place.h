@@ -120,4 +120,12 @@ static inline bool pe_span_apart(pe_span s, uint64_t base, uint64_t size) {
 
 static inline bool pe_in_window(uint64_t address, uint64_t base, uint64_t size) { return address - base < size; }
 
+/* Of a generic address in the shared memory of a cluster: the rank of the CTA, and how far it is from the start of its window. */
+static inline uint32_t pe_cluster_rank(const pe_warp *w, uint64_t address) {
+  return (uint32_t)((address - w->cluster_base) >> w->cluster_shift);
+}
+static inline uint64_t pe_cluster_offset(const pe_warp *w, uint64_t address) {
+  return (address - w->cluster_base) & ((1ull << w->cluster_shift) - 1);
+}
+
 #endif

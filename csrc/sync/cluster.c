@@ -7,17 +7,18 @@
 #include "cta.h"
 #include "fault.h"
 #include "launch.h"
+#include "place.h"
 #include "sync.h"
 #include "worker.h"
 
-#define NOWHERE (1ull << 63)
+#define BEYOND (1ull << 63) /* all memory */
 
 uint64_t pe_cluster_peer(const pe_warp *w, uint32_t space, uint64_t address, uint32_t rank) {
-  uint64_t start = space == PE_SHARED ? w->shared_base : 0, offset = start + address - w->cluster_base;
-  if (space == PE_SHARED && address >= w->shared_size) return NOWHERE | address;
-  if (offset >= w->cluster_bytes || rank >= w->cluster_nctarank) return NOWHERE | address;
-  uint64_t within = offset & ((1ull << w->cluster_shift) - 1);
-  return w->cluster_base + ((uint64_t)rank << w->cluster_shift) + within;
+  bool own = space == PE_SHARED;
+  uint64_t generic = own ? w->shared_base + address : address;
+  bool inside = own ? address < w->shared_size : pe_in_window(address, w->cluster_base, w->cluster_bytes);
+  if (!inside || rank >= w->cluster_nctarank) return BEYOND | address;
+  return w->cluster_base + ((uint64_t)rank << w->cluster_shift) + pe_cluster_offset(w, generic);
 }
 
 static noreturn void misuse(pe_warp *w, uint32_t pos, uint32_t lanes, const char *what) {

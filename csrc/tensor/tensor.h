@@ -11,7 +11,7 @@
 /* CDEF BEGIN */
 /* ---- tensor_map.c ------------------------------------------------------------------------------------------------- */
 
-enum { PE_TENSOR_RANK = 5, PE_TENSOR_MAP_BYTES = 128 };
+enum { PE_TENSOR_RANK = 5, PE_TENSOR_MAP_BYTES = 128, PE_TENSOR_MAP_ALIGNMENT = 64 };
 
 /* Element types, as tensormap.replace numbers them. */
 enum {

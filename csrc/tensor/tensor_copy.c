@@ -13,7 +13,7 @@
 #include "sync.h"
 #include "tensor_types.h"
 
-enum { MAP_ALIGNMENT = 64, BOX_ALIGNMENT = 128, MOST_ROW = 2048, PIECE = 16, HALF_PIECE = 8 };
+enum { BOX_ALIGNMENT = 128, MOST_ROW = 2048, PIECE = 16, HALF_PIECE = 8 };
 
 /* One lane's copy. */
 typedef struct copy {
@@ -30,8 +30,9 @@ static noreturn void flawed(pe_warp *w, const pe_tensor_site *site, uint32_t lan
   pe_fault_note(w, PE_INVALID_TENSOR, site->pos, (int32_t)lane, site->map, address, PE_TENSOR_MAP_BYTES, what);
 }
 
-void pe_tensor_fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, pe_tensor_map *out) {
-  pe_access read = {site->pos, site->map, PE_IN_GLOBAL | PE_IN_PRIVATE, PE_READ, MAP_ALIGNMENT, NULL};
+/* The map of a lane, which is a fault if there is none without flaws. */
+static void fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, pe_tensor_map *out) {
+  pe_access read = {site->pos, site->map, PE_IN_GLOBAL | PE_IN_PRIVATE, PE_READ, PE_TENSOR_MAP_ALIGNMENT, NULL};
   memcpy(out, pe_host(w, &read, lane, address, sizeof *out), sizeof *out);
   const char *flaw = pe_tensor_flaw(out);
   if (flaw) flawed(w, site, lane, address, flaw);
@@ -82,11 +83,6 @@ static uint64_t extent(const copy *c) {
   return pe_round_up(c->walk.rows * c->walk.wide, spans[c->map.swizzle]); /* 2^32 rows of 2 KiB at most */
 }
 
-/* How far an address is from the start of the window that it is in, or would be. */
-static uint64_t in_window(const pe_warp *w, uint32_t space, uint64_t address) {
-  return space == PE_SHARED ? address : (address - w->cluster_base) & ((1ull << w->cluster_shift) - 1);
-}
-
 static void begin(copy *c, uint16_t kind, uint64_t box, uint64_t map, const int32_t *coords, const uint16_t *offsets) {
   int32_t at[PE_TENSOR_RANK];
   uint16_t added[3] = {0};
@@ -94,11 +90,11 @@ static void begin(copy *c, uint16_t kind, uint64_t box, uint64_t map, const int3
   for (uint32_t d = 0; offsets && d < 3; d++) added[d] = offsets[d * PE_WARP_LANES + c->lane];
   c->w->pos = c->site->pos;
   c->w->space = PE_GLOBAL;
-  pe_tensor_fetch(c->w, c->site, c->lane, map, &c->map);
+  fetch(c->w, c->site, c->lane, map, &c->map);
   c->walk = pe_tensor_begin(c->site, &c->map, at, added);
   if (c->walk.flaw) flawed(c->w, c->site, c->lane, map, c->walk.flaw);
   pe_access access = {c->site->pos, c->site->box, PE_IN_SHARED, kind | PE_ASYNC | PE_BULK, BOX_ALIGNMENT, NULL};
-  c->at = in_window(c->w, c->site->box, box);
+  c->at = c->site->box == PE_SHARED ? box : pe_cluster_offset(c->w, box);
   c->host = pe_host(c->w, &access, c->lane, box, extent(c));
 }
 
@@ -197,8 +193,7 @@ void pe_tensor_load(pe_warp *w, const pe_tensor_site *site, uint32_t mask, const
 
 /* The rank of the CTA that an address is in. */
 static uint32_t rank_of(const pe_warp *w, uint32_t space, uint64_t address) {
-  uint64_t generic = space == PE_SHARED ? w->shared_base + address : address;
-  return (uint32_t)((generic - w->cluster_base) >> w->cluster_shift);
+  return pe_cluster_rank(w, space == PE_SHARED ? w->shared_base + address : address);
 }
 
 void pe_tensor_multicast(pe_warp *w, const pe_tensor_site *site, const pe_mbarrier_site *completion, uint32_t mask,

@@ -5,8 +5,6 @@
 #include "place.h"
 #include "tensor_types.h"
 
-enum { MAP_ALIGNMENT = 64 };
-
 /* Numbers that a field cannot hold become its greatest, which no map may have.  False: there is no such field. */
 static bool set_field(pe_tensor_map *map, const pe_tensor_field_site *site, uint64_t value) {
   uint32_t d = site->ordinal;
@@ -36,7 +34,7 @@ static void note(pe_warp *w, uint32_t pos) {
 
 void pe_tensor_replace(pe_warp *w, const pe_tensor_field_site *site, uint32_t mask, const uint64_t *addr,
                        const uint64_t *value) {
-  pe_access access = {site->pos, site->space, PE_IN_GLOBAL | PE_IN_SHARED, PE_UPDATE, MAP_ALIGNMENT, NULL};
+  pe_access access = {site->pos, site->space, PE_IN_GLOBAL | PE_IN_SHARED, PE_UPDATE, PE_TENSOR_MAP_ALIGNMENT, NULL};
   note(w, site->pos);
   PE_FOR_LANES(lane, mask) {
     pe_tensor_map map;
@@ -50,8 +48,8 @@ void pe_tensor_replace(pe_warp *w, const pe_tensor_field_site *site, uint32_t ma
 }
 
 void pe_tensor_publish(pe_warp *w, uint32_t pos, uint32_t mask, const uint64_t *target, const uint64_t *source) {
-  pe_access read = {pos, PE_SHARED, PE_IN_SHARED, PE_READ, MAP_ALIGNMENT, NULL};
-  pe_access write = {pos, PE_GLOBAL, PE_IN_GLOBAL, PE_WRITE, MAP_ALIGNMENT, NULL};
+  pe_access read = {pos, PE_SHARED, PE_IN_SHARED, PE_READ, PE_TENSOR_MAP_ALIGNMENT, NULL};
+  pe_access write = {pos, PE_GLOBAL, PE_IN_GLOBAL, PE_WRITE, PE_TENSOR_MAP_ALIGNMENT, NULL};
   uint64_t to_before = 0, from_before = 0;
   note(w, pos);
   PE_FOR_LANES(lane, mask) {

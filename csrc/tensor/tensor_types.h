@@ -17,9 +17,6 @@ uint64_t pe_tensor_dim(const pe_tensor_map *map, uint32_t d);
 uint16_t pe_tensor_narrow_16(uint64_t value);
 uint8_t pe_tensor_narrow_8(uint64_t value);
 
-/* The map of a lane, which is a fault if there is none without flaws. */
-void pe_tensor_fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, pe_tensor_map *out);
-
 /* ---- tensor_walk.c: which rows of a tensor a box has ---- */
 
 /* A row: its elements lie side by side. */

@@ -28,14 +28,19 @@ CUresult cu_launch(px_kernel *kernel, px_geometry *g, void **pointers, void **ex
 PX_API CUresult cuLaunchKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **pointers,
                                void **extra) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, false, false, NULL, {0, 0, 0}};
+  px_geometry g = {
+    .grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .shared = shared, .stream = stream};
   return cu_launch(kernel, &g, pointers, extra);
 }
 
 PX_API CUresult cuLaunchCooperativeKernel(CUfunction kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                           CUstream stream, void **pointers) {
-  px_geometry g = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, true, false, NULL, {0, 0, 0}};
+  px_geometry g = {.grid = {grid_x, grid_y, grid_z},
+                   .block = {block_x, block_y, block_z},
+                   .shared = shared,
+                   .stream = stream,
+                   .cooperative = true};
   return cu_launch(kernel, &g, pointers, NULL);
 }
 
@@ -55,20 +60,20 @@ PX_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction kernel, voi
   return error ? error : cu_launch(kernel, &g, pointers, extra);
 }
 
-PX_API CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction kernel, const CUlaunchConfig *config) {
+static CUresult ask(px_cluster_question *asked, int *answer, CUfunction kernel, const CUlaunchConfig *config) {
   px_geometry g;
   CU_ENTER();
   CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
   CUresult error = geometry_of(config, &g);
-  return error ? error : cu_result(px_cluster_potential(kernel, &g, blocks));
+  return error ? error : cu_result(asked(kernel, &g, answer));
+}
+
+PX_API CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction kernel, const CUlaunchConfig *config) {
+  return ask(px_cluster_potential, blocks, kernel, config);
 }
 
 PX_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction kernel, const CUlaunchConfig *config) {
-  px_geometry g;
-  CU_ENTER();
-  CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_HANDLE);
-  CUresult error = geometry_of(config, &g);
-  return error ? error : cu_result(px_cluster_active(kernel, &g, clusters));
+  return ask(px_cluster_active, clusters, kernel, config);
 }
 
 /* ---- attributes ---- */

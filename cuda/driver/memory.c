@@ -1,6 +1,7 @@
 /* memory.c: memory of all kinds, and what is known of addresses. Device pointers are the host's, too. */
 #include <string.h>
 #include "driver.h"
+#include "px_place.h"
 #include "px_pool.h"
 #include "px_runtime.h"
 

@@ -31,14 +31,10 @@ static CUresult kernel_content(const CUDA_KERNEL_NODE_PARAMS *what, bool first, 
   CU_REQUIRE(what, CUDA_ERROR_INVALID_VALUE);
   px_kernel *kernel = what->func || first ? what->func : what->kern;
   CU_REQUIRE(px_is_kernel(kernel), CUDA_ERROR_INVALID_VALUE);
-  px_geometry g = {{what->gridDimX, what->gridDimY, what->gridDimZ},
-                   {what->blockDimX, what->blockDimY, what->blockDimZ},
-                   what->sharedMemBytes,
-                   NULL,
-                   false,
-                   false,
-                   kernel,
-                   {0, 0, 0}};
+  px_geometry g = {.grid = {what->gridDimX, what->gridDimY, what->gridDimZ},
+                   .block = {what->blockDimX, what->blockDimY, what->blockDimZ},
+                   .shared = what->sharedMemBytes,
+                   .handle = kernel};
   return cu_result(px_kernel_content(kernel, &g, what->kernelParams, what->extra, out));
 }
 

@@ -70,14 +70,10 @@ PX_API CUresult cuLaunchGridAsync(CUfunction kernel, int width, int height, CUst
   ENTER_SETUP(kernel, setup);
   CU_REQUIRE(width > 0 && height > 0, CUDA_ERROR_INVALID_VALUE);
   void *extra[] = {(void *)PX_EXTRA_BUFFER, setup->arguments, (void *)PX_EXTRA_SIZE, &setup->size, (void *)PX_EXTRA_END};
-  px_geometry g = {{(unsigned)width, (unsigned)height, 1},
-                   {setup->block[0], setup->block[1], setup->block[2]},
-                   setup->shared,
-                   stream,
-                   false,
-                   false,
-                   NULL,
-                   {0, 0, 0}};
+  px_geometry g = {.grid = {(unsigned)width, (unsigned)height, 1},
+                   .block = {setup->block[0], setup->block[1], setup->block[2]},
+                   .shared = setup->shared,
+                   .stream = stream};
   return cu_launch(kernel, &g, NULL, extra);
 }
 

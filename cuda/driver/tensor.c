@@ -4,7 +4,7 @@
 
 typedef pe_tensor_map CUtensorMap;
 
-enum { MAP_ALIGNMENT = 64, WIDE_MODES = 2, SWIZZLES = 7, DATA_TYPES = PE_TENSOR_TYPES };
+enum { WIDE_MODES = 2, SWIZZLES = 7, DATA_TYPES = PE_TENSOR_TYPES };
 
 /* CUtensorMapDataType, which is not numbered as tensormap.replace does it. */
 static uint32_t type_of(unsigned type) {
@@ -27,9 +27,21 @@ static void set_swizzle(pe_tensor_layout *layout, unsigned swizzle) {
   layout->atomicity = swizzle < SWIZZLES ? modes[swizzle][1] : 0;
 }
 
-static bool is_map(const void *map) { return map && (uintptr_t)map % MAP_ALIGNMENT == 0; }
+static bool is_map(const void *map) { return map && (uintptr_t)map % PE_TENSOR_MAP_ALIGNMENT == 0; }
 
-static CUresult encode(CUtensorMap *map, const pe_tensor_layout *layout) {
+/* What all modes say of the tensor. */
+static pe_tensor_layout tensor(unsigned type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *stride,
+                               const uint32_t *step) {
+  return (pe_tensor_layout){
+    .type = type_of(type), .rank = rank, .address = (uintptr_t)address, .dim = dim, .stride = stride, .step = step};
+}
+
+static CUresult encode(CUtensorMap *map, pe_tensor_layout *layout, unsigned interleave, unsigned swizzle, unsigned promotion,
+                       unsigned fill) {
+  layout->interleave = interleave;
+  layout->promotion = promotion;
+  layout->fill = fill;
+  set_swizzle(layout, swizzle);
   bool complete = layout->dim && layout->step && (layout->stride || layout->rank == 1);
   CU_REQUIRE(is_map(map) && complete, CUDA_ERROR_INVALID_VALUE);
   return pe_tensor_encode(layout, map) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -40,19 +52,10 @@ PX_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, unsigned type, uint32_t
                                        unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
   CU_ENTER();
   CU_REQUIRE(box, CUDA_ERROR_INVALID_VALUE);
-  pe_tensor_layout layout = {.kind = PE_TENSOR_TILED,
-                             .type = type_of(type),
-                             .rank = rank,
-                             .address = (uintptr_t)address,
-                             .dim = dim,
-                             .stride = stride,
-                             .box = box,
-                             .step = step,
-                             .interleave = interleave,
-                             .promotion = promotion,
-                             .fill = fill};
-  set_swizzle(&layout, swizzle);
-  return encode(map, &layout);
+  pe_tensor_layout layout = tensor(type, rank, address, dim, stride, step);
+  layout.kind = PE_TENSOR_TILED;
+  layout.box = box;
+  return encode(map, &layout, interleave, swizzle, promotion, fill);
 }
 
 PX_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, unsigned type, uint32_t rank, void *address, const uint64_t *dim,
@@ -61,22 +64,13 @@ PX_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, unsigned type, uint32_
                                         unsigned promotion, unsigned fill) {
   CU_ENTER();
   CU_REQUIRE(lower && upper, CUDA_ERROR_INVALID_VALUE);
-  pe_tensor_layout layout = {.kind = PE_TENSOR_IM2COL,
-                             .type = type_of(type),
-                             .rank = rank,
-                             .address = (uintptr_t)address,
-                             .dim = dim,
-                             .stride = stride,
-                             .lower = lower,
-                             .upper = upper,
-                             .channels = channels,
-                             .pixels = pixels,
-                             .step = step,
-                             .interleave = interleave,
-                             .promotion = promotion,
-                             .fill = fill};
-  set_swizzle(&layout, swizzle);
-  return encode(map, &layout);
+  pe_tensor_layout layout = tensor(type, rank, address, dim, stride, step);
+  layout.kind = PE_TENSOR_IM2COL;
+  layout.lower = lower;
+  layout.upper = upper;
+  layout.channels = channels;
+  layout.pixels = pixels;
+  return encode(map, &layout, interleave, swizzle, promotion, fill);
 }
 
 PX_API CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, unsigned type, uint32_t rank, void *address,
@@ -85,22 +79,13 @@ PX_API CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, unsigned type, uin
                                             unsigned mode, unsigned swizzle, unsigned promotion, unsigned fill) {
   CU_ENTER();
   CU_REQUIRE(mode < WIDE_MODES, CUDA_ERROR_INVALID_VALUE);
-  pe_tensor_layout layout = {.kind = mode ? PE_TENSOR_IM2COL_W128 : PE_TENSOR_IM2COL_W,
-                             .type = type_of(type),
-                             .rank = rank,
-                             .address = (uintptr_t)address,
-                             .dim = dim,
-                             .stride = stride,
-                             .lower = &lower,
-                             .upper = &upper,
-                             .channels = channels,
-                             .pixels = pixels,
-                             .step = step,
-                             .interleave = interleave,
-                             .promotion = promotion,
-                             .fill = fill};
-  set_swizzle(&layout, swizzle);
-  return encode(map, &layout);
+  pe_tensor_layout layout = tensor(type, rank, address, dim, stride, step);
+  layout.kind = mode ? PE_TENSOR_IM2COL_W128 : PE_TENSOR_IM2COL_W;
+  layout.lower = &lower;
+  layout.upper = &upper;
+  layout.channels = channels;
+  layout.pixels = pixels;
+  return encode(map, &layout, interleave, swizzle, promotion, fill);
 }
 
 PX_API CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {

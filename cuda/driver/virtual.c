@@ -13,9 +13,10 @@
 #include "checked.h"
 #include "driver.h"
 #include "px_ipc.h"
+#include "px_place.h"
 #include "px_stream.h"
 
-enum { PINNED = 1, DEVICE = 1, HOST = 2, LAST_LOCATION = 4, POSIX_FILE = 1, HANDLE_TYPES = 15 };
+enum { POSIX_FILE = cudaMemHandleTypePosixFileDescriptor, HANDLE_TYPES = 15 };
 
 struct px_physical {
   CUmemAllocationProp properties;
@@ -105,9 +106,9 @@ static physical *new_memory(int file, uint64_t size, const CUmemAllocationProp *
 /* ---- what there can be ---- */
 
 static CUresult check_properties(const CUmemAllocationProp *wanted) {
-  CU_REQUIRE(wanted && wanted->type == PINNED, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(wanted->location.type >= DEVICE && wanted->location.type <= LAST_LOCATION, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(wanted->location.type != DEVICE || wanted->location.id == 0, CUDA_ERROR_INVALID_DEVICE);
+  CU_REQUIRE(wanted && wanted->type == cudaMemAllocationTypePinned, CUDA_ERROR_INVALID_VALUE);
+  cudaError_t error = px_place_error(&wanted->location);
+  CU_REQUIRE(!error, cu_result(error));
   CU_REQUIRE(!(wanted->requestedHandleTypes & ~HANDLE_TYPES), CUDA_ERROR_INVALID_VALUE);
   return wanted->requestedHandleTypes & ~POSIX_FILE ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
@@ -200,7 +201,7 @@ PX_API CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHa
 
 PX_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *handle, int type) {
   static const CUmemAllocationProp properties = {
-    .type = PINNED, .requestedHandleTypes = POSIX_FILE, .location = {DEVICE, 0}};
+    .type = cudaMemAllocationTypePinned, .requestedHandleTypes = POSIX_FILE, .location = {cudaMemLocationTypeDevice, 0}};
   CU_ENTER_ANY();
   CU_REQUIRE(out && type == POSIX_FILE && (uintptr_t)handle <= INT32_MAX, CUDA_ERROR_INVALID_VALUE);
   int file = (int)(uintptr_t)handle;
@@ -275,8 +276,9 @@ PX_API CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAcce
   for (size_t i = 0; i < count; i++) {
     const CUmemAccessDesc *one = &wanted[i];
     bool known = one->flags == 0 || one->flags == PE_MAP_READ || one->flags == (PE_MAP_READ | PE_MAP_WRITE);
-    CU_REQUIRE(known && one->location.type >= DEVICE && one->location.type <= LAST_LOCATION, CUDA_ERROR_INVALID_VALUE);
-    CU_REQUIRE(one->location.type != DEVICE || one->location.id == 0, CUDA_ERROR_INVALID_DEVICE);
+    CU_REQUIRE(known, CUDA_ERROR_INVALID_VALUE);
+    cudaError_t error = px_place_error(&one->location);
+    CU_REQUIRE(!error, cu_result(error));
     access |= (uint32_t)one->flags;
   }
   return of_errno(pe_arena_protect(arena(), address, size, access));
@@ -286,7 +288,8 @@ PX_API CUresult cuMemGetAccess(unsigned long long *out, const cudaMemLocation *l
   uint32_t access;
   CU_ENTER_ANY();
   CU_REQUIRE(out && location, CUDA_ERROR_INVALID_VALUE);
-  CU_REQUIRE(location->type != DEVICE || location->id == 0, CUDA_ERROR_INVALID_DEVICE);
+  cudaError_t error = px_place_error(location);
+  CU_REQUIRE(!error, cu_result(error));
   CU_REQUIRE(pe_arena_mapping_owner(arena(), address, &access), CUDA_ERROR_INVALID_VALUE);
   *out = access;
   return CUDA_SUCCESS;

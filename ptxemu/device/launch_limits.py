@@ -60,8 +60,8 @@ def check_cluster(entry: Entry, kernel: KernelInfo, facts: CData, shape: Shape, 
     if cluster is None and "reqnctapercluster" not in kernel.limits:
         return 0, 0, 0
     given = (0, 0, 0) if cluster is None else _extent("cluster", cluster, (lib.PE_MAX_CLUSTER,) * 3)
-    message, found = ffi.new("char[]", lib.PE_MESSAGE_BYTES), ffi.new("uint32_t[3]")
-    if lib.pe_check_cluster(entry.pointer, facts, shape.grid, given, lib.PE_MAX_CLUSTER, found, message):
+    message = ffi.new("char[]", lib.PE_MESSAGE_BYTES)
+    if lib.pe_check_cluster(entry.pointer, facts, shape.grid, given, lib.PE_MAX_CLUSTER, message):
         raise InputError(ffi.string(message).decode("utf-8", "replace"))
     return given
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.clients.environment import CLIENTS, packages_of, python_of, told, variables
+from tests.clients.environment import CLIENTS, SECONDS, packages_of, python_of, told, variables
 
 PACKAGES = [
     "numba==0.61.2",
@@ -19,7 +19,6 @@ PACKAGES = [
     "nvidia-cuda-nvrtc-cu12==12.9.86",
 ]
 TESTS = [f"numba.cuda.tests.{part}" for part in ("cudadrv", "cudapy", "doc_examples", "nocuda")]
-SECONDS = 5400
 FAILED = re.compile(r"^(?:FAIL|ERROR): \S+ \((\S+)\)", re.MULTILINE)
 
 EXPECTED = {

@@ -15,7 +15,7 @@ import tarfile
 from pathlib import Path
 
 from ptxemu.process.cuda import library_path
-from tests.clients.environment import CLIENTS, packages_of, python_of, told, variables
+from tests.clients.environment import CLIENTS, packages_of, pytest_of, python_of, variables, verdict
 from tests.support.places import ROOT
 
 VERSION = "2026.1"
@@ -23,7 +23,6 @@ PACKAGES = ["numpy", "pytest", "mako", "platformdirs", "pytools", "siphash24", "
 TESTS = ["test_driver.py", "test_gpuarray.py"]
 TOOLKIT = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 STAND_IN = ROOT / "docs" / "examples" / "pycuda"
-SECONDS = 5400
 LARGE = "big_array or 8gb or 16gb"
 """Tests that are left out: they take from 8 to 18 GB of memory."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) \S+::(\S+)", re.MULTILINE)
@@ -93,20 +92,11 @@ def main() -> int:
     failed: list[str] = []
     ended = True
     for tests in sys.argv[1:] or TESTS:
-        alone = ["-c", os.devnull, "-p", "no:cacheprovider"]  # without this project's settings
-        command = [python, "-m", "pytest", "-q", *alone, "-W", "ignore", "-k", f"not ({LARGE})", tests]
-        done = subprocess.run(
-            command, cwd=source() / "test", env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-        (CLIENTS / f"pycuda-{tests.partition('::')[0]}.txt").write_text(done.stdout + done.stderr)
-        failed += FAILED.findall(done.stdout)
-        ended &= told(tests, done.stdout, done.returncode)
-    wrong = 0
-    for case in failed:
-        reason = EXPECTED.get(case.split("::")[-1])
-        wrong += reason is None
-        print(f"FAILED: {case}" + (f" (expected: {reason})" if reason else ""))
-    return 0 if ended and not wrong else 1
+        name = f"pycuda-{tests.partition('::')[0]}"
+        said, all_run = pytest_of(python, name, source() / "test", ["-k", f"not ({LARGE})", tests], environment)
+        failed += FAILED.findall(said)
+        ended &= all_run
+    return verdict(failed, lambda case: EXPECTED.get(case.split("::")[-1], ""), ended)
 
 
 if __name__ == "__main__":

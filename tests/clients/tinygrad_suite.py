@@ -16,14 +16,13 @@ import tarfile
 from pathlib import Path
 
 from ptxemu.process.cuda import library_path
-from tests.clients.environment import CLIENTS, python_of, variables
+from tests.clients.environment import CLIENTS, SECONDS, python_of, variables
 
 PACKAGES = [
     "numpy", "torch==2.13.0", "pytest", "pytest-xdist", "hypothesis>=6.148.9", "z3-solver<4.15.4", "tqdm", "safetensors",
     "tabulate", "openai", "gguf>=0.18", "capstone",
 ]  # fmt: skip
 TESTS = ["test/backend", "--ignore", "test/backend/test_multitensor.py"]
-SECONDS = 5400
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 EXPECTED: dict[str, str] = {}

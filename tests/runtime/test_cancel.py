@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ptxemu
-from tests.support.places import KERNELS
+from tests.support.kernel_tools import module_of
 
 TIMEOUT = 20.0
 ENGINES = ["jit", "interpreter"]
-
-
-def module(workers: int = 2, **options: object) -> ptxemu.Module:
-    device = ptxemu.Device(memory="64 MiB", workers=workers, **options)  # type: ignore[arg-type]
-    return ptxemu.load(KERNELS / "cancel.ptx", device=device)
+module = partial(module_of, "cancel.ptx")
 
 
 def persist(loaded: ptxemu.Module, grid: tuple[int, int, int], cluster: tuple[int, int, int], threads: int = 40) -> int:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ptxemu
-from tests.support.places import KERNELS
+from tests.support.kernel_tools import module_of
 
 SIZES = [1, 2, 3, 4, 7, 8, 16]
 TIMEOUT = 10.0
-
-
-def module(workers: int = 2, **options: object) -> ptxemu.Module:
-    device = ptxemu.Device(memory="64 MiB", workers=workers, **options)  # type: ignore[arg-type]
-    return ptxemu.load(KERNELS / "clusters.ptx", device=device)
+module = partial(module_of, "clusters.ptx")
 
 
 @pytest.mark.parametrize(

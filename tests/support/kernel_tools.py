@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ptxemu
+from tests.support.places import KERNELS
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 REGISTERS = """\
@@ -24,6 +25,12 @@ Extent = tuple[int, int, int]
 def kernel(body: str, parameters: str = ".param .u64 out", declarations: str = "", name: str = "k") -> str:
     """A module with one entry; ``%p0-23 %h0-23 %r0-63 %rd0-63 %f0-31 %d0-15`` are declared."""
     return f"{HEADER}{declarations}\n.visible .entry {name}({parameters})\n{{\n{REGISTERS}{body}\n}}\n"
+
+
+def module_of(name: str, workers: int = 2, **options: object) -> ptxemu.Module:
+    """A file of the tests' kernels, on a device of its own."""
+    device = ptxemu.Device(memory="64 MiB", workers=workers, **options)  # type: ignore[arg-type]
+    return ptxemu.load(KERNELS / name, device=device)
 
 
 def extent(value: int | Sequence[int]) -> Extent:

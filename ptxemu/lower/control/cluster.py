@@ -11,7 +11,7 @@ from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.special import symbol_value
 
-NOWHERE = -16  # an address that no access can have
+NO_ADDRESS = -16  # what no access can have, in a window or out of it
 
 
 def source_address(ctx: Context, op: Op, vector: bool) -> str:
@@ -51,7 +51,7 @@ def mapa(ctx: Context, op: Op) -> None:
     named = windows.named(ranked, e.bin("and", "i64", address, e.int(64, OFFSETS)))
     held = e.icmp("ule", "i64", windows.rank_field(address), windows.count())
     good = e.bin("and", "i1", held, e.icmp("ult", "i64", rank, windows.count()))
-    value = e.select(good, "i64", e.select(lone, "i64", address, named), e.int(64, NOWHERE))
+    value = e.select(good, "i64", e.select(lone, "i64", address, named), e.int(64, NO_ADDRESS))
     ctx.define(op, 0, e.cast("trunc", "i64", value, f"i{kind.bits}"))
 
 

@@ -12,7 +12,7 @@ from ptxemu.lower.core.emit import Emitter
 
 RANK_AT = 24
 OFFSETS = (1 << RANK_AT) - 1
-NOWHERE = 1 << 63
+BEYOND = 1 << 63
 """Beyond all memory: what is added to an address that no access can have."""
 
 
@@ -62,7 +62,7 @@ class Windows:
         return self.e.select(inside, "i64", self.generic(address), self._beyond(address))
 
     def _beyond(self, address: str) -> str:
-        return self.e.bin("or", "i64", address, self._int(NOWHERE))
+        return self.e.bin("or", "i64", address, self._int(BEYOND))
 
     def own(self, address: str) -> str:
         """The generic address of one in the thread's own window, wherever that ends."""

@@ -66,16 +66,20 @@ def load(ctx: Context, op: Op) -> None:
         ctx.stmt("fence acquire")
 
 
+def _item_of(ctx: Context, pointer: str, kind: ScalarType, index: int) -> str:
+    """Where an item of a vector is."""
+    return ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}") if index else pointer
+
+
 def _scalar_loads(ctx: Context, op: Op, found: Access, kind: ScalarType) -> list[str]:
     bits = f"i{kind.bits}"
     constant = ", !invariant.load !2" if found.space in ("param", "const") else ""
     pointer = host_pointer(ctx, found, 0)
-    values = []
     if found.at_once:
         values = at_once.load(ctx, bits, len(op.dsts), pointer)
-    for index in range(len(values), len(op.dsts)):
-        at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
-        values.append(ctx.inst(f"load {bits}, ptr {at}, align {kind.bytes}{constant}"))
+    else:
+        places = [_item_of(ctx, pointer, kind, index) for index in range(len(op.dsts))]
+        values = [ctx.inst(f"load {bits}, ptr {at}, align {kind.bytes}{constant}") for at in places]
     return [ctx.convert(value, bits, kind.llvm, False) for value in values]
 
 
@@ -97,15 +101,13 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
     types = [f"<{LANES} x {bits}>"] * count
 
     def lanes(rare: bool = True) -> list[str]:
+        if found.at_once:
+            return at_once.gather(ctx, bits, count, mask, *_places_at_once(ctx, found, rare))
         if rare and found.space != "local":
             stored, plus = checked_lanes(ctx, found)
-            if found.at_once:
-                return at_once.gather(ctx, bits, count, mask, stored, plus)
             places = [sum_of(ctx, plus, index * kind.bytes) for index in range(count)]
             return [gather_stored(ctx, bits, stored, place, mask) for place in places]
         host = tested_lanes(ctx, found, rare)
-        if found.at_once:
-            return at_once.gather(ctx, bits, count, mask, ctx.in_memory("i64", host), "0")
         return [gather(ctx, bits, host, index * kind.bytes, mask, rare=rare) for index in range(count)]
 
     formed = expected(ctx, found) if found.shape is None and kind.bits <= 64 else None
@@ -124,6 +126,13 @@ def _lane_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> lis
         ready = _ready(ctx, found, found.space != "shared" and _all_or_none(ctx, found, kind, count))
         values = ctx.when(ready, whole, lanes, types, likely=True) if ready else whole()
     return [ctx.vector.cast("bitcast", bits, value, kind.llvm) for value in values]
+
+
+def _places_at_once(ctx: Context, found: Access, rare: bool) -> tuple[str, str]:
+    """Where lanes access all their items at once: the addresses of a vector of i64 that holds them, and what is to be added."""
+    if rare and found.space != "local":
+        return checked_lanes(ctx, found)
+    return ctx.in_memory("i64", tested_lanes(ctx, found, rare)), "0"
 
 
 def _pattern_load(ctx: Context, found: Access, kind: ScalarType, count: int) -> Load | None:
@@ -244,8 +253,7 @@ def _uniform_store(ctx: Context, found: Access, kind: ScalarType, items: Sequenc
         at_once.store(ctx, bits, values, pointer)
         return
     for index, value in enumerate(values):
-        at = pointer if not index else ctx.inst(f"getelementptr i8, ptr {pointer}, i64 {index * kind.bytes}")
-        ctx.stmt(f"store {bits} {value}, ptr {at}, align {kind.bytes}")
+        ctx.stmt(f"store {bits} {value}, ptr {_item_of(ctx, pointer, kind, index)}, align {kind.bytes}")
 
 
 def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[Operand]) -> None:
@@ -253,18 +261,15 @@ def _lane_store(ctx: Context, found: Access, kind: ScalarType, items: Sequence[O
     values = [_stored_bits(ctx, item, kind) for item in items]
 
     def lanes(rare: bool = True) -> list[str]:
+        if found.at_once:
+            at_once.scatter(ctx, bits, values, mask, *_places_at_once(ctx, found, rare))
+            return []
         if rare and found.space != "local":
             stored, plus = checked_lanes(ctx, found)
-            if found.at_once:
-                at_once.scatter(ctx, bits, values, mask, stored, plus)
-                return []
             for index, value in enumerate(values):
                 scatter_stored(ctx, bits, stored, sum_of(ctx, plus, index * kind.bytes), value, mask)
             return []
         host = tested_lanes(ctx, found, rare)
-        if found.at_once:
-            at_once.scatter(ctx, bits, values, mask, ctx.in_memory("i64", host), "0")
-            return []
         for index, value in enumerate(values):
             scatter(ctx, bits, host, index * kind.bytes, value, mask, rare=rare)
         return []
