@@ -17,7 +17,7 @@ from ptxemu.lower.core.layout import KernelLayout, ModuleLayout
 from ptxemu.text.errors import UnsupportedError
 
 LOWERINGS = (
-    "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "video", "data", "approx",
+    "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "stochastic", "video", "data", "approx",
 )  # fmt: skip
 METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous", "tensors")
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}

@@ -14,8 +14,14 @@ from functools import cache
 from tests.support.elementwise_oracle import BF16, F16, F32, Format, floor_log2
 
 CANONICAL = 0x7FFF
-BITS = {"e2m1x2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16}
-"""Of the register that holds a pair."""
+BITS = {"e2m1x2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16, "e2m1x4": 16}
+"""Of the register that holds several."""
+QUARTERS = {
+    "e2m1": ((8, 15, 24, 31), (31, 24, 15, 8), (0, 7, 16, 23), (23, 16, 7, 0)),
+    "others": ((16, 31), (31, 16), (0, 15), (15, 0)),
+}
+"""Where the random bits of each of four elements are, the uppermost first: ranges of bits of the random operand, from and to, as
+vkuzo/quant_cast_bench (``experiments/nvidia_rs_bit_probe``) has measured them on sm_100."""
 
 
 @dataclass(frozen=True)
@@ -162,3 +168,31 @@ def stochastic(target: Format, x: int, random: int, mods: Sequence[str]) -> int:
 def stochastic_pair(target: str, mods: Sequence[str], a: int, b: int, random: int) -> int:
     f = {"f16x2": F16, "bf16x2": BF16}[target]
     return stochastic(f, a, random >> 16, mods) << 16 | stochastic(f, b, random & 0xFFFF, mods)
+
+
+def random_quarter(ranges: Sequence[int], random: int) -> int:
+    """The random bits of one of four elements."""
+    steps = [(a, b, 1 if b > a else -1) for a, b in zip(ranges[::2], ranges[1::2], strict=True)]
+    places = [bit for a, b, step in steps for bit in range(a, b + step, step)]
+    return sum((random >> bit & 1) << (15 - at) for at, bit in enumerate(places))
+
+
+def stochastic_quad(target: str, mods: Sequence[str], *xs_and_random: int) -> int:
+    """Four f32 to four elements of a narrow format, the first in the uppermost field; too large is the largest number."""
+    *xs, random = xs_and_random
+    name = target[:-2]
+    f, numbers = NARROW[name], values(name)
+    packed = 0
+    for x, ranges in zip(xs, QUARTERS.get(name, QUARTERS["others"]), strict=True):
+        packed <<= 4 if name == "e2m1" else 8
+        negative, magnitude = F32.is_negative(x), x & (F32.sign - 1)
+        if F32.is_nan(x):
+            packed |= f.nan
+        elif not (negative and "relu" in mods):
+            q = numbers[-1] if F32.is_infinite(magnitude) else min(F32.value(magnitude), numbers[-1])
+            low = bisect_right(numbers, q) - 1
+            if low + 1 < len(numbers):
+                part = (q - numbers[low]) / (numbers[low + 1] - numbers[low])
+                low += part + Fraction(random_quarter(ranges, random), 1 << 16) >= 1
+            packed |= low | (1 << (f.bits - 1) if negative else 0)
+    return packed

@@ -77,7 +77,7 @@ def make_op(form: Form) -> Op:
             patterns += [pattern, pattern.second] if pattern.second else [pattern]
         results = [p for p in patterns if p.role == "dst" for _ in range(_elements(p))]
         dst_types = [resolve(p.type, mods) for p in results][: form.dsts or None]
-        sources = [p for p in patterns if p.role == "src"]
+        sources = [p for p in patterns if p.role == "src" for _ in range(_elements(p))]
         given = form.srcs - len(row.implicit.reads)
         src_types = [resolve(p.type, mods) for i, p in enumerate(sources) if i < given or not p.optional]
         src_types += [PRED] * len(row.implicit.reads)

@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.elementwise_oracle import BF16, F16, F32, float_edges, random_bits
-from tests.support.narrow_oracles import NARROW, from_narrow, from_scale, stochastic_pair, to_narrow, to_scale
+from tests.support.narrow_oracles import (
+    NARROW,
+    QUARTERS,
+    from_narrow,
+    from_scale,
+    random_quarter,
+    stochastic_pair,
+    stochastic_quad,
+    to_narrow,
+    to_scale,
+)  # fmt: skip
 from tests.values.elementwise_harness import check, run
 
 DTYPES: dict[str, Any] = {
@@ -127,3 +137,23 @@ def test_stochastic_rounding_is_fair(kind: str, width: int) -> None:
         one = 0x3C00 if kind == "f16x2" else 0x3F80
         for half in (packed >> 16, packed & 0xFFFF):
             assert int((half - one).sum()) == discarded
+
+
+@given(st.sampled_from(sorted(DTYPES)), *[st.integers(0, 2**32 - 1)] * 5, st.sampled_from(RELU))
+@settings(max_examples=300, deadline=None)
+def test_any_four_rounded_stochastically(name: str, a: int, b: int, c: int, d: int, random: int, relu: str) -> None:
+    xs = [x & 0x807FFFFF | 105 + (x >> 23) % 36 << 23 for x in (a, b, c)]  # about the range of the formats
+    want = stochastic_quad(f"{name}x4", [relu[1:]], *xs, d, random)
+    check(f"cvt.rs{relu}.satfinite.{name}x4.f32", [want], *(np.array([x], np.uint32) for x in (*xs, d, random)))
+
+
+@pytest.mark.parametrize("name", sorted(DTYPES))
+def test_random_bits_of_four(name: str) -> None:
+    """As measured: an element rounds up if its part of a step and that of its sixteen random bits make one."""
+    step, parts = 2.0 ** -int(name[3]), np.arange(1 << 16) / (1 << 16)
+    x = (1 + step * parts).astype(np.float32).view(np.uint32)
+    size, one = 4 if name == "e2m1" else 8, int(np.array(1, DTYPES[name]).view(np.uint8))
+    for bit in range(32):
+        packed = run(f"cvt.rs.satfinite.{name}x4.f32", x, x, x, x, np.full_like(x, 1 << bit))
+        ups = [int((packed >> size * at & (1 << size) - 1 > one).sum()) for at in (3, 2, 1, 0)]
+        assert ups == [random_quarter(ranges, 1 << bit) for ranges in QUARTERS.get(name, QUARTERS["others"])]

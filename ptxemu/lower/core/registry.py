@@ -17,6 +17,7 @@ MODULES = {
         "logic",
         "convert",
         "fp8",
+        "stochastic",
         "video",
         "data",
         "approx",

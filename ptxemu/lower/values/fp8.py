@@ -1,4 +1,4 @@
-"""``cvt`` to and from the float formats of eight bits and fewer, and stochastic rounding (PTX ISA 9.7.9)."""
+"""``cvt`` to and from the float formats of eight bits and fewer (PTX ISA 9.7.9)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,17 @@ class Narrow:
 
 
 FORMATS = {
-    "e4m3x2": Narrow(4, 3, 0x7E, 0x7F, 0x7F),
-    "e5m2x2": Narrow(5, 2, 0x7B, 0x7F, 0x7D, 0x7C),
-    "e2m3x2": Narrow(2, 3, 0x1F, 0x1F),
-    "e3m2x2": Narrow(3, 2, 0x1F, 0x1F),
-    "e2m1x2": Narrow(2, 1, 0x07, 0x07),
+    "e4m3": Narrow(4, 3, 0x7E, 0x7F, 0x7F),
+    "e5m2": Narrow(5, 2, 0x7B, 0x7F, 0x7D, 0x7C),
+    "e2m3": Narrow(2, 3, 0x1F, 0x1F),
+    "e3m2": Narrow(3, 2, 0x1F, 0x1F),
+    "e2m1": Narrow(2, 1, 0x07, 0x07),
 }
+
+
+def format_of(packed: str) -> Narrow:
+    """The format of the elements of a packed type."""
+    return FORMATS[packed[: packed.index("x")]]
 
 
 def _upper_and_lower(e: Emitter, t: str, xs: tuple[str, ...]) -> tuple[str, ...]:
@@ -60,11 +65,12 @@ def _upper_and_lower(e: Emitter, t: str, xs: tuple[str, ...]) -> tuple[str, ...]
     return tuple(widen(e, t, from_bits(e, t, e.cast("trunc", "i32", half, "i16"))) for half in halves)
 
 
-def _joined(e: Emitter, op: Op, fields: Iterable[str], size: int) -> str:
-    """The upper and the lower field, of ``size`` bits and each in an i32, as a value of the destination's type."""
-    upper, lower = fields
-    both = e.bin("or", "i32", e.bin("shl", "i32", upper, e.int(32, size)), lower)
-    return e.cast("trunc", "i32", both, op.dst_types[0].llvm)
+def joined(e: Emitter, op: Op, fields: Iterable[str], size: int) -> str:
+    """Fields of ``size`` bits, each in an i32, the uppermost first, as a value of the destination's type."""
+    packed, *lower = fields
+    for field in lower:
+        packed = e.bin("or", "i32", e.bin("shl", "i32", packed, e.int(32, size)), field)
+    return e.cast("trunc", "i32", packed, op.dst_types[0].llvm)
 
 
 def _fields(e: Emitter, op: Op, x: str, size: int) -> tuple[str, str]:
@@ -109,10 +115,10 @@ def narrow(e: Emitter, f: Narrow, x: str, relu: bool) -> str:
 @elementwise("cvt.to_narrow", size=8)
 def to_narrow(e: Emitter, op: Op, *xs: str) -> str:
     """Two f32, or an f16x2 or bf16x2, to a pair: the first (or upper) in the upper field."""
-    f = FORMATS[op.mods["dtype"]]
+    f = format_of(op.mods["dtype"])
     source = "bfloat" if op.mods["atype"] == "bf16x2" else "half"
     pair = (narrow(e, f, x, "relu" in op.mods) for x in _upper_and_lower(e, source, xs))
-    return _joined(e, op, pair, f.container)
+    return joined(e, op, pair, f.container)
 
 
 def _half_of(e: Emitter, value: str) -> str:
@@ -150,10 +156,10 @@ def _wider(e: Emitter, f: Narrow, target: str, x: str, relu: bool) -> str:
 
 @elementwise("cvt.from_narrow", size=8)
 def from_narrow(e: Emitter, op: Op, x: str) -> str:
-    f = FORMATS[op.mods["atype"]]
+    f = format_of(op.mods["atype"])
     target, relu = op.mods["dtype"], "relu" in op.mods
     halves = (_wider(e, f, target, field, relu) for field in _fields(e, op, x, f.container))
-    return _joined(e, op, halves, 16)
+    return joined(e, op, halves, 16)
 
 
 # ---------------------------------------------------------------- ue8m0: powers of two
@@ -177,7 +183,7 @@ def _scale(e: Emitter, x: str, mode: str, finite: bool) -> str:
 def to_scale(e: Emitter, op: Op, *xs: str) -> str:
     """Two f32, or two bf16 in one register, to ue8m0x2. The sign is dropped."""
     mode, finite = op.mods["round"], "satfinite" in op.mods
-    return _joined(e, op, (_scale(e, x, mode, finite) for x in _upper_and_lower(e, "bfloat", xs)), 8)
+    return joined(e, op, (_scale(e, x, mode, finite) for x in _upper_and_lower(e, "bfloat", xs)), 8)
 
 
 @elementwise("cvt.from_scale", size=8)
@@ -188,50 +194,4 @@ def from_scale(e: Emitter, op: Op, x: str) -> str:
         bits = e.bin("shl", "i32", field, e.int(32, 7))
         bits = e.select(e.icmp("eq", "i32", field, e.int(32, 0)), "i32", e.int(32, 0x40), bits)
         halves.append(e.select(e.icmp("eq", "i32", field, e.int(32, SCALE_NAN)), "i32", e.int(32, CANONICAL_16), bits))
-    return _joined(e, op, halves, 16)
-
-
-# ---------------------------------------------------------------- stochastic rounding
-
-HALF_RANDOM = 13  # random bits for each f16, as many as a normal result cuts off
-HALF_NORMAL = 113 << 23  # 2**-14 as a float
-
-
-def _stochastic_half(e: Emitter, magnitude: str, random: str) -> str:
-    """The carry out of the discarded bits plus the random ones rounds up.
-
-    A subnormal result discards more than 13 bits: the random ones are added to the first 13 of those.
-    """
-    random = e.bin("and", "i32", random, e.int(32, (1 << HALF_RANDOM) - 1))
-    carried = e.bin("lshr", "i32", e.bin("add", "i32", magnitude, random), e.int(32, HALF_RANDOM))
-    normal = e.bin("sub", "i32", carried, e.int(32, 112 << 10))
-    tiny = from_bits(e, "float", e.intrinsic("umin", "i32", magnitude, e.int(32, HALF_NORMAL)))
-    steps = e.cast("fptoui", "float", e.bin("fmul", "float", tiny, e.f32(2.0 ** (24 + HALF_RANDOM))), "i32")
-    subnormal = e.bin("lshr", "i32", e.bin("add", "i32", steps, random), e.int(32, HALF_RANDOM))
-    return e.select(e.icmp("ult", "i32", magnitude, e.int(32, HALF_NORMAL)), "i32", subnormal, normal)
-
-
-def _stochastic_brain(e: Emitter, magnitude: str, random: str) -> str:
-    return e.bin("lshr", "i32", e.bin("add", "i32", magnitude, random), e.int(32, 16))
-
-
-@elementwise("cvt.stochastic", size=8)
-def stochastic(e: Emitter, op: Op, a: str, b: str, random: str) -> str:
-    """Two f32 to f16x2 or bf16x2; each element takes its half of the random bits."""
-    half = op.mods["dtype"] == "f16x2"
-    infinity = 0x7C00 if half else 0x7F80
-    limit = infinity - 1 if "satfinite" in op.mods else infinity
-    fields = (e.bin("lshr", "i32", random, e.int(32, 16)), e.bin("and", "i32", random, e.int(32, 0xFFFF)))
-    results = []
-    for x, field in zip((a, b), fields, strict=True):
-        bits = to_bits(e, "float", x)
-        magnitude = e.bin("and", "i32", bits, e.int(32, MAGNITUDE))
-        rounded = (_stochastic_half if half else _stochastic_brain)(e, magnitude, field)
-        rounded = e.intrinsic("umin", "i32", rounded, e.int(32, limit))
-        sign = e.bin("and", "i32", e.bin("lshr", "i32", bits, e.int(32, 16)), e.int(32, 0x8000))
-        if "relu" in op.mods:
-            result = e.select(e.icmp("eq", "i32", sign, e.int(32, 0)), "i32", rounded, e.int(32, 0))
-        else:
-            result = e.bin("or", "i32", rounded, sign)
-        results.append(e.select(is_nan(e, "float", x), "i32", e.int(32, CANONICAL_16), result))
-    return _joined(e, op, results, 16)
+    return joined(e, op, halves, 16)
