@@ -28,6 +28,7 @@ enum {
   cudaErrorDeviceUninitialized = 201,
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorInvalidPtx = 218,
+  cudaErrorOperatingSystem = 304,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
@@ -172,18 +173,26 @@ typedef struct cudaPointerAttributes {
   long reserved[8]; /* from CUDA 13 on */
 } cudaPointerAttributes;
 
-enum { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4 };
+enum {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributePriority = 8
+};
+
+typedef union cudaLaunchAttributeValue {
+  char pad[64];
+  int cooperative;
+  struct {
+    unsigned x, y, z;
+  } clusterDim;
+  int priority;
+} cudaLaunchAttributeValue;
 
 typedef struct cudaLaunchAttribute {
   int id;
   int pad;
-  union {
-    char pad[64];
-    int cooperative;
-    struct {
-      unsigned x, y, z;
-    } clusterDim;
-  } val;
+  cudaLaunchAttributeValue val;
 } cudaLaunchAttribute;
 
 typedef struct cudaLaunchConfig_t {

@@ -197,7 +197,8 @@ static ptxemu_status finish(pe_launch *launch, unsigned milliseconds) {
   return PTXEMU_FAULT;
 }
 
-static pe_start start_of(const px_kernel *kernel, const ptxemu_shape *shape, const void *const *arguments) {
+static pe_start start_of(const px_kernel *kernel, const ptxemu_shape *shape, const unsigned *cluster,
+                         const void *const *arguments) {
   pe_start what = {.module = kernel->module->resident,
                    .kernel = kernel->facts,
                    .cooperative = shape->cooperative != 0,
@@ -207,18 +208,20 @@ static pe_start start_of(const px_kernel *kernel, const ptxemu_shape *shape, con
   for (int axis = 0; axis < 3; axis++) {
     what.grid[axis] = shape->grid[axis] ? shape->grid[axis] : 1;
     what.block[axis] = shape->block[axis] ? shape->block[axis] : 1;
+    if (cluster) what.cluster[axis] = cluster[axis] ? cluster[axis] : 1;
   }
   return what;
 }
 
-ptxemu_status ptxemu_launch(ptxemu_kernel *kernel, const ptxemu_shape *shape, const void *const *arguments) {
+ptxemu_status ptxemu_launch_clusters(ptxemu_kernel *kernel, const ptxemu_shape *shape, const unsigned cluster[3],
+                                     const void *const *arguments) {
   char message[PE_MESSAGE_BYTES];
   pe_launch *launch;
   ptxemu_status status = begin();
   if (status) return status;
   if (!kernel || !shape) return fail(PTXEMU_INVALID, "there is no kernel, or no shape");
   px_kernel *found = (px_kernel *)kernel;
-  pe_start what = start_of(found, shape, arguments);
+  pe_start what = start_of(found, shape, cluster, arguments);
   if (pe_check_shape(pe_module_entry(what.module), what.kernel, what.grid, what.block, message))
     return fail(PTXEMU_INVALID, "%s", message);
   status = made(px_kernel_code(found, what.block, &what.code));
@@ -228,4 +231,8 @@ ptxemu_status ptxemu_launch(ptxemu_kernel *kernel, const ptxemu_shape *shape, co
   status = finish(launch, shape->timeout_ms);
   pe_launch_destroy(launch);
   return status;
+}
+
+ptxemu_status ptxemu_launch(ptxemu_kernel *kernel, const ptxemu_shape *shape, const void *const *arguments) {
+  return ptxemu_launch_clusters(kernel, shape, NULL, arguments);
 }

@@ -170,10 +170,11 @@ cudaError_t px_exec_set(cudaGraphExec_t exec, cudaGraphNode_t node, px_content c
   px_graph_lock();
   px_step *at = step_in(exec, node);
   bool fits = at && at->type == content.type && px_type_can_change(content.type);
-  if (fits) replace(at, content.work);
+  cudaError_t error = fits ? px_keep_attributes(at->work, content.work) : cudaErrorInvalidValue;
+  if (!error) replace(at, content.work);
   px_graph_unlock();
-  if (!fits) px_work_release(content.work);
-  return fits ? cudaSuccess : cudaErrorInvalidValue;
+  if (error) px_work_release(content.work);
+  return error;
 }
 
 /* ---- updates: another graph with the same nodes and edges ---- */

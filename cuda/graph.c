@@ -100,9 +100,15 @@ static void empty(struct px_node *node) {
   node->places = NULL;
 }
 
+void px_node_give(struct px_node *node, px_work *work) {
+  empty(node);
+  node->work = work;
+}
+
 static void free_node(struct px_node *node) {
   px_live_remove(node, PX_NODE);
   empty(node);
+  free(node->hints);
   free(node->before.node);
   free(node->behind.node);
   free(node);
@@ -140,7 +146,7 @@ static bool copy_node(struct px_node *node, struct px_graph *to, px_nodes *copie
   if (node->work) px_work_keep(node->work);
   made->origin = node->id;
   node->number = copies->count;
-  return px_nodes_add(copies, made);
+  return px_copy_hints(made, node) && px_nodes_add(copies, made);
 }
 
 static bool copy_all(const struct px_graph *graph, struct px_graph *to, px_nodes *copies) {
@@ -248,13 +254,11 @@ cudaError_t px_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGrap
 cudaError_t px_node_set(cudaGraphNode_t node, px_content content) {
   px_graph_lock();
   bool fits = px_is_node(node) && node->type == content.type && !content.child && px_type_can_change(content.type);
-  if (fits) {
-    empty(node);
-    node->work = content.work;
-  }
+  cudaError_t error = fits ? px_keep_attributes(node->work, content.work) : cudaErrorInvalidValue;
+  if (!error) px_node_give(node, content.work);
   px_graph_unlock();
-  if (!fits) px_work_release(content.work);
-  return fits ? cudaSuccess : cudaErrorInvalidValue;
+  if (error) px_work_release(content.work);
+  return error;
 }
 
 cudaError_t px_node_work(cudaGraphNode_t node, int type, px_work **out) {

@@ -102,32 +102,7 @@ cudaError_t px_places(const px_kernel *kernel, void **extra, void ***out) {
   return error;
 }
 
-/* ---- attributes of launches ---- */
-
-/* What a launch attribute asks for; hints change nothing. */
-static cudaError_t apply(const cudaLaunchAttribute *attribute, px_geometry *g) {
-  enum { WINDOW = 1, POLICY = 3, CLUSTER_POLICY = 5, SERIALIZATION = 6, PRIORITY = 8, CARVEOUT = 14 };
-  switch (attribute->id) {
-    case cudaLaunchAttributeCooperative: g->cooperative = attribute->val.cooperative != 0; return cudaSuccess;
-    case cudaLaunchAttributeClusterDimension:
-      g->cluster = (dim3){attribute->val.clusterDim.x, attribute->val.clusterDim.y, attribute->val.clusterDim.z};
-      return cudaSuccess;
-    case cudaLaunchAttributeIgnore:
-    case CLUSTER_POLICY:
-    case WINDOW:
-    case POLICY:
-    case SERIALIZATION:
-    case PRIORITY:
-    case CARVEOUT: return cudaSuccess;
-    default: return cudaErrorNotSupported;
-  }
-}
-
-cudaError_t px_apply(const cudaLaunchAttribute *attributes, unsigned count, px_geometry *g) {
-  cudaError_t error = cudaSuccess;
-  for (unsigned i = 0; !error && i < count; i++) error = apply(&attributes[i], g);
-  return error;
-}
+/* ---- launches that a program describes ---- */
 
 cudaError_t px_geometry_of(const cudaLaunchConfig_t *config, px_geometry *g) {
   *g = (px_geometry){

@@ -19,6 +19,7 @@ struct px_node {
   struct px_graph *child;          /* ... what is done is a graph, which is owned, ... */
   struct px_choice *choice;        /* ... or one of several, which are owned */
   void **places;                   /* of the arguments in the work, once somebody has asked */
+  cudaLaunchAttributeValue *hints; /* attributes that change nothing, by their numbers; NULL: none was set */
   px_nodes before, behind;
   size_t number, end; /* of use to a function that holds the lock */
 };
@@ -62,6 +63,9 @@ void px_graph_free(struct px_graph *graph);
 struct px_node *px_node_new(struct px_graph *graph, int type, px_work *work, struct px_graph *child);
 bool px_node_follow(struct px_node *node, struct px_node *before);
 
+/* With the lock held: other work for a node, which owns it then. */
+void px_node_give(struct px_node *node, px_work *work);
+
 /* What a node is made of. */
 typedef struct px_content {
   int type;
@@ -100,6 +104,14 @@ cudaError_t px_event_content(cudaEvent_t event, int type, px_content *out);
 
 /* Where the arguments of a kernel node lie; the node owns the array. */
 cudaError_t px_node_places(cudaGraphNode_t node, void ***out);
+
+/* ---- attribute.c: what kernel nodes have besides their parameters ---- */
+
+/* With the lock held: give a new launch the attributes of one that it takes the place of. */
+cudaError_t px_keep_attributes(const px_work *old, px_work *new);
+
+/* With the lock held: the hints of a node, also for another; false: there is no memory. */
+bool px_copy_hints(struct px_node *to, const struct px_node *from);
 
 /* ---- memory_node.c ---- */
 

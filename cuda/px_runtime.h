@@ -12,6 +12,12 @@ cudaError_t cudaMalloc3DArray(cudaArray_t *out, const cudaChannelFormatDesc *for
 cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out, const cudaChannelFormatDesc *format, cudaExtent extent,
                                      unsigned levels, unsigned flags);
 
+/* ---- attribute.c ---- */
+
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from);
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, int id, cudaLaunchAttributeValue *value);
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int id, const cudaLaunchAttributeValue *value);
+
 /* ---- capture.c ---- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode);
@@ -28,6 +34,10 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode);
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t size, int kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, cudaStream_t stream);
+
+/* ---- draw.c ---- */
+
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned flags);
 
 /* ---- error.c ---- */
 

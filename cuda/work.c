@@ -21,7 +21,10 @@ px_work *px_work_launch(const pe_start *start, px_kernel *kernel, const void *ha
   work->handle = handle;
   work->kernel = kernel;
   work->launches = kernel->module->launches;
-  if (start->pointers) pe_start_pack(start, work->params);
+  if (start->pointers)
+    pe_start_pack(start, work->params);
+  else if (start->buffer)
+    memcpy(work->params, start->buffer, start->kernel->param_bytes);
   work->start.pointers = NULL;
   work->start.buffer = work->params;
   work->start.buffer_size = start->kernel->param_bytes;

@@ -193,7 +193,7 @@ def ocelot() -> dict[str, Any]:
 
 def embed() -> dict[str, Any]:
     header = Path("ptxemu/include/ptxemu_embed.h").read_text()
-    names = re.findall(r"^[a-z_ ]+[ *](ptxemu_[a-z]+)\(", header, re.MULTILINE)
+    names = re.findall(r"^[a-z_ ]+[ *](ptxemu_[a-z_]+)\(", header, re.MULTILINE)
     script = write(GENERATED / "embed.map", version_script(names, "PTXEMU_EMBED_1"))
     return whole("ptxemu.cuda.lib.embed", ["cuda/embed.c"], script, [])
 

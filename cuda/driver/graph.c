@@ -44,6 +44,11 @@ PX_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from
   return cu_result(cudaGraphAddDependencies_v2(graph, from, to, data, count));
 }
 
+PX_API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned flags) {
+  CU_ENTER();
+  return cu_result(cudaGraphDebugDotPrint(graph, path, flags));
+}
+
 PX_API CUresult cuGraphAddEmptyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *before, size_t count) {
   CU_ENTER();
   return cu_result(cudaGraphAddEmptyNode(out, graph, before, count));

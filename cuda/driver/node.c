@@ -169,6 +169,23 @@ PX_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *what)
   GET(cu_result(cudaGraphMemFreeNodeGetParams(node, what)));
 }
 
+/* ---- attributes of kernel nodes ---- */
+
+PX_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id, const cudaLaunchAttributeValue *value) {
+  CU_ENTER();
+  return cu_result(cudaGraphKernelNodeSetAttribute(node, id, value));
+}
+
+PX_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, cudaLaunchAttributeValue *value) {
+  CU_ENTER();
+  return cu_result(cudaGraphKernelNodeGetAttribute(node, id, value));
+}
+
+PX_API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
+  CU_ENTER();
+  return cu_result(cudaGraphKernelNodeCopyAttributes(to, from));
+}
+
 /* ---- nodes of any type ---- */
 
 static CUresult any_content(CUgraphNodeParams *what, px_content *out) {

@@ -86,6 +86,11 @@ typedef struct ptxemu_shape {
 /* Launch a kernel and wait for its end. `arguments` points to the value of each parameter, in their order; NULL if there are none. */
 ptxemu_status ptxemu_launch(ptxemu_kernel *kernel, const ptxemu_shape *shape, const void *const *arguments);
 
+/* The same in clusters of blocks that share their shared memory: so many along each dimension of the grid, 16 together at most. 0 is as 1;
+ * NULL: as the kernel requires. Later than the functions before it. */
+ptxemu_status ptxemu_launch_clusters(ptxemu_kernel *kernel, const ptxemu_shape *shape, const unsigned cluster[3],
+                                     const void *const *arguments);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@ from ptxemu.process.cuda import include_path, library_path
 from ptxemu.serve.image import PTX
 from tests.serve.test_images import fat
 from tests.support.kernel_tools import kernel
+from tests.support.places import KERNELS as PTX_FILES
 from tests.support.places import ROOT, TESTS
 
 DATA = TESTS / "cuda" / "data"
@@ -146,6 +147,26 @@ def test_kernels_run(image):
         assert library().ptxemu_free(address) == OK
     assert library().ptxemu_free(a) == INVALID and "not the address of an allocation" in problem()
     library().ptxemu_unload(module)
+
+
+def test_kernels_run_in_clusters():
+    module, (where, out) = load((PTX_FILES / "clusters.ptx").read_text()), memory(6 * 64, "u4")
+    ring, required = find(module, "ring"), find(module, "required")
+    values = where, ctypes.c_uint(1)
+    places = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
+    start = np.arange(6)[:, None] * 1000 + np.arange(64)
+
+    def launch_in(kernel: ctypes.c_void_p, blocks: int, cluster: tuple[int, int, int]) -> int:
+        shape = Shape((blocks, 0, 0), (64, 0, 0), 0, 0, 0)
+        return int(library().ptxemu_launch_clusters(kernel, ctypes.byref(shape), (ctypes.c_uint * 3)(*cluster), places))
+
+    for size in (1, 2, 3, 6):
+        assert launch_in(ring, 6, (size, 0, 0)) == OK, problem()
+        rings = np.roll(start.reshape(-1, size, 64), 1, axis=1).reshape(6, 64)
+        np.testing.assert_array_equal(out.reshape(6, 64), rings)
+    assert launch_in(ring, 6, (4, 1, 1)) == INVALID and "cluster" in problem()
+    assert launch_in(required, 4, (4, 1, 1)) == INVALID and "cluster" in problem()
+    assert launch(required, 2, 1, where) == INVALID and "cluster" in problem()
 
 
 def test_variables():
