@@ -43,6 +43,7 @@ void pe_tensor_replace(pe_warp *w, const pe_tensor_field_site *site, uint32_t ma
     if (map.kind != PE_TENSOR_TILED || !set_field(&map, site, value[lane]))
       pe_fault_note(w, PE_INVALID_TENSOR, site->pos, (int32_t)lane, site->space, addr[lane], sizeof map,
                     "it has no such field");
+    if (!map.magic) map.magic = PE_TENSOR_MAGIC; /* zeros become a map */
     memcpy(host, &map, sizeof map);
   }
 }

@@ -5,7 +5,6 @@
 #include "tensor.h"
 #include "tensor_types.h"
 
-#define MAGIC 0x70616d74u /* "tmap" */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum { MOST_BOX = 256, MOST_STEP = 8, MOST_PIXELS = 1024, LEAST_IM2COL_RANK = 3, MOST_CORNER = 1 << 15 };
@@ -50,7 +49,7 @@ uint64_t pe_tensor_dim(const pe_tensor_map *map, uint32_t d) { return map->dim[d
 
 /* Fields that stand alone. */
 static const char *flaw_of_fields(const pe_tensor_map *map) {
-  if (map->magic != MAGIC || map->none || map->kind > PE_TENSOR_IM2COL_W128) return "there is no tensor map";
+  if (map->magic != PE_TENSOR_MAGIC || map->none || map->kind > PE_TENSOR_IM2COL_W128) return "there is no tensor map";
   if (map->type >= PE_TENSOR_TYPES) return "its element type does not exist";
   if (!map->rank || map->rank > PE_TENSOR_RANK) return "it has no dimensions, or more than 5";
   if (map->interleave > 2) return "its interleave layout does not exist";
@@ -167,7 +166,7 @@ static bool set_corners(const pe_tensor_layout *layout, pe_tensor_map *map) {
 }
 
 const char *pe_tensor_encode(const pe_tensor_layout *layout, pe_tensor_map *out) {
-  pe_tensor_map map = {.magic = MAGIC,
+  pe_tensor_map map = {.magic = PE_TENSOR_MAGIC,
                        .kind = pe_tensor_narrow_8(layout->kind),
                        .rank = pe_tensor_narrow_8(layout->rank),
                        .type = pe_tensor_narrow_8(layout->type),

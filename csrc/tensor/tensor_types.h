@@ -3,6 +3,8 @@
 #define PTXEMU_TENSOR_TYPES_H
 #include "tensor.h"
 
+#define PE_TENSOR_MAGIC 0x70616d74u /* "tmap" */
+
 /* Elements that are copied as one, and how many bytes they have in global and in shared memory. */
 typedef struct pe_tensor_type {
   uint8_t elements, bytes, wide;

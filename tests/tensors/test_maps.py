@@ -131,6 +131,45 @@ def test_a_map_that_the_program_changes(device, monkeypatch, engine):
     assert (np.asarray(out.copy_to_host()) == wanted).all()
 
 
+FIELDS = [
+    "global_address.{space}.b1024.b64 {map}, %d6", "rank.{space}.b1024.b32 {map}, 1", "box_dim.{space}.b1024.b32 {map}, 0, 32",
+    "box_dim.{space}.b1024.b32 {map}, 1, 4", "global_dim.{space}.b1024.b32 {map}, 0, 32",
+    "global_dim.{space}.b1024.b32 {map}, 1, 3", "global_stride.{space}.b1024.b64 {map}, 0, 128",
+    "element_stride.{space}.b1024.b32 {map}, 0, 1", "element_stride.{space}.b1024.b32 {map}, 1, 1",
+    "elemtype.{space}.b1024.b32 {map}, 2", "interleave_layout.{space}.b1024.b32 {map}, 0",
+    "swizzle_mode.{space}.b1024.b32 {map}, 0", "fill_mode.{space}.b1024.b32 {map}, 0",
+]  # fmt: skip
+
+
+def of_zeros(device, left="nothing"):
+    """What is read by a map that a program makes of zeros, field by field but for some; and its tensor."""
+    other = device.to_device(numbers((12, 32), seed=2))
+    fields = [field.format(space="global", map="[%d1]") for field in FIELDS if not field.startswith(left)]
+    change = "\n".join(f"@!%p1 tensormap.replace.tile.{field};" for field in fields)
+    text = IN_GLOBAL.format(change=f"{change}\nfence.proxy.tensormap::generic.acquire.gpu [%d1], 128;", map="%d1", declared="")
+    blank, out = device.to_device(np.zeros(32, "u4")), device.to_device(np.zeros((4, 32), "u4"))
+    ptxemu.loads(text, device=device)["k"][1, 32](blank, out, other)
+    return np.asarray(out.copy_to_host()), np.asarray(other.copy_to_host())[:4].copy()
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_a_map_made_of_zeros(device, monkeypatch, engine):
+    monkeypatch.setattr(device, "engine", engine)
+    got, wanted = of_zeros(device, "global_dim.{space}.b1024.b32 {map}, 1")
+    assert (got == wanted).all()  # of 2^32 rows
+    got, wanted = of_zeros(device)
+    wanted[3:] = 0
+    assert (got == wanted).all()
+
+
+@pytest.mark.parametrize(
+    ("left", "flaw"), [("rank", "no dimensions"), ("element_stride", "an element stride of it"), ("", "no tensor map")]
+)
+def test_fields_that_a_map_made_of_zeros_has_not(device, left, flaw):
+    with pytest.raises(ptxemu.Fault, match=flaw):
+        of_zeros(device, left)
+
+
 def test_a_map_in_constant_memory(device):
     array = numbers((12, 32))
     made = device.tensor_map(device.to_device(array), (4, 32))
