@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxemu.interpreter.lane import Lane, Step
-from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, code_of_space, method, write_all
-from ptxemu.ir.ops import Imm, Op, Reg
+from ptxemu.interpreter.translate import Reader, Translator, Writer, bits_of, code_of_space, method, nearest, write_all
+from ptxemu.ir.ops import Imm, Op, Reg, SymRef
 from ptxemu.ir.types import U32, U64, ScalarType
+from ptxemu.lower.core.layout import STARTS
 
 STACK_ALIGN = 8
 ADDRESSES, DATA = 0, 1  # areas
@@ -22,7 +23,8 @@ def addresses(warp: Any, group: list[Lane], address: Reader) -> tuple[int, Any]:
 
 def load_into(t: Translator, op: Op, writers: list[Writer | None], kind: ScalarType) -> Step:
     """Elements of one type from consecutive places."""
-    address, space = t.address(op["a"]), code_of_space(t.space(op, operand=op["a"]))
+    named = t.space(op, operand=op["a"])
+    address, space = t.address(op["a"], named), code_of_space(named)
     size, count, pos = kind.bytes, len(writers), op.pos
 
     def step(warp: Any, group: list[Lane]) -> None:
@@ -106,14 +108,20 @@ def _local_base(lane: Lane) -> int:
 
 @method("cvta")
 def cvta(t: Translator, op: Op) -> Step:
-    """Shared and local addresses are offsets in their windows; the others are generic already."""
+    """Shared and local addresses are offsets in their windows; the others are generic already, but perhaps in 32 bits."""
     read, sign, mask = _generic(t, op), -1 if "to" in op.mods else 1, bits_of(op.dst_types[0])
     space = t.space(op)
     if space == "shared":
         return each(t, op, lambda lane: read(lane) + sign * lane.warp.w.shared_base & mask)
     if space == "local":
         return each(t, op, lambda lane: read(lane) + sign * _local_base(lane) & mask)
+    if space in STARTS and "to" not in op.mods and not isinstance(op["a"], SymRef):
+        return each(t, op, lambda lane: _unshortened(lane.warp.w, STARTS[space], read(lane)))
     return each(t, op, lambda lane: read(lane) & mask)
+
+
+def _unshortened(w: Any, start: str, address: int) -> int:
+    return address if address >> 32 else nearest(getattr(w, start), address)
 
 
 @method("isspacep")

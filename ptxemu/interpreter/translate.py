@@ -16,7 +16,7 @@ from ptxemu.ir.ops import MAILBOXES, Addr, Function, Imm, LabelMark, Op, Operand
 from ptxemu.ir.types import B32, B64, PRED, U64, ScalarType
 from ptxemu.isa.table import CLUSTER
 from ptxemu.lower.core.emit import ELEMENTWISE
-from ptxemu.lower.core.layout import KernelLayout, align_up, place
+from ptxemu.lower.core.layout import STARTS, KernelLayout, align_up, place
 from ptxemu.text.errors import UnsupportedError
 
 Method = Callable[["Translator", Op], Step]
@@ -220,7 +220,7 @@ class Translator:
 
     # -- addresses
 
-    def address(self, operand: Operand) -> Reader:
+    def address(self, operand: Operand, space: str = "") -> Reader:
         """The address of an access, in its own space."""
         assert isinstance(operand, Addr), operand
         offset, base = operand.offset, operand.base
@@ -231,6 +231,9 @@ class Translator:
             return lambda lane: value
         kind = B64 if base.type.bits == 64 else B32
         read, mask = self.reader(base, kind), bits_of(kind)
+        if kind is B32 and space in STARTS:
+            start = STARTS[space]
+            return lambda lane: nearest(getattr(lane.warp.w, start), read(lane) + offset)
         return lambda lane: read(lane) + offset & mask
 
     def space(self, op: Op, slot: str = "space", operand: Operand | None = None) -> str:
@@ -270,6 +273,11 @@ class Translator:
             address = self.symbol(operand)
             return lambda lane: int(ffi.cast("uint64_t *", address(lane))[0])
         return self.reader(operand, U64)
+
+
+def nearest(start: int, half: int) -> int:
+    """The address that 32 bits are the low half of, nearest to the start of its window."""
+    return start + (half - start + (1 << 31)) % (1 << 32) - (1 << 31) & WORD64
 
 
 def code_of_space(space: str) -> int:

@@ -6,11 +6,12 @@ from ptxemu._runtime import lib
 from ptxemu.ir.ops import Op, SymRef
 from ptxemu.isa.table import CLUSTER_SHARED
 from ptxemu.lower.control.cluster import source_address
-from ptxemu.lower.core.access import local_bases
+from ptxemu.lower.core.access import local_bases, whole
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.distributed import Windows
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise, source_type
+from ptxemu.lower.core.layout import STARTS
 
 
 @elementwise("_move")
@@ -59,7 +60,8 @@ def pmevent(ctx: Context, op: Op) -> None:
 def cvta(ctx: Context, op: Op) -> None:
     """cvta (PTX ISA "cvta"): add or subtract the window's base; global, const and param addresses are generic already.
 
-    Addresses of shared memory may be those of other CTAs of the cluster; variables are the thread's own.
+    Those of constants and parameters may have been in 32 bits. Addresses of shared memory may be those of other CTAs of the
+    cluster; variables are the thread's own.
     """
     dst, kind = op["d"], op.type_of("d")
     if dst is None or kind is None:
@@ -75,6 +77,10 @@ def cvta(ctx: Context, op: Op) -> None:
         value = to(value)
     elif space == "local":
         value = ctx.vector.bin("sub" if "to" in op.mods else "add", "i64", value, local_bases(ctx))
+    elif space in STARTS and "to" not in op.mods and not isinstance(op["a"], SymRef):
+        is_short = emitter.icmp("ult", "i64", value, emitter.int(64, 1 << 32))
+        named = whole(ctx, emitter, emitter.cast("trunc", "i64", value, "i32"), space)
+        value = emitter.select(is_short, "i64", named, value)
     ctx.define(op, 0, emitter.cast("trunc", "i64", value, f"i{kind.bits}"))
 
 

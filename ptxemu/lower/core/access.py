@@ -13,11 +13,13 @@ from ptxemu.analysis.shape import Shape
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import tells_accesses
 from ptxemu.ir.ops import BYPASSING, STRONG, Addr, Imm, MemoryAccess, Op, Reg, SymRef, Variable
-from ptxemu.ir.types import B32, B64
+from ptxemu.ir.types import B32, B64, ScalarType
 from ptxemu.isa.table import CLUSTER
 from ptxemu.lower.core.context import WORD, Context
 from ptxemu.lower.core.distributed import Windows
+from ptxemu.lower.core.emit import Emitter
 from ptxemu.lower.core.gather import beyond, outside
+from ptxemu.lower.core.layout import STARTS
 from ptxemu.lower.core.literals import offsets_literal
 from ptxemu.passes.internal import IN_FRAME
 
@@ -119,7 +121,7 @@ def access(ctx: Context, op: Op, name: str, mask: str = "") -> Access:
     elif isinstance(address.base, Imm):
         base = str(address.base.bits + address.offset)
     else:
-        base, narrow = _computed(ctx, op, address, shape)
+        base, narrow = _computed(ctx, op, address, shape, space)
         if space == CLUSTER:
             return _distributed(ctx, op, stated, mask or ctx.mask_of(op), base)
         safe = op in ctx.trusted or (op.row in IN_FRAME and size is not None and address.offset % size == 0)
@@ -133,30 +135,51 @@ def _distributed(ctx: Context, op: Op, stated: MemoryAccess, mask: str, base: st
     """An access to shared memory of any CTA of the cluster: its generic address, which is that of no register."""
     shape = ctx.shape(stated.address)
     if shape is not None and not shape.uniform:
-        base, shape = _lanes_of(ctx, stated.address), None
+        base, shape = _lanes_of(ctx, stated.address, CLUSTER), None
     base = Windows(ctx, vector=shape is None).accessed(base)
     kind = int(KINDS[stated.stated.kind])
     return Access(op, kind, Addr(Imm(0, B64), 0), "generic", stated.bytes, mask, base, shape)
 
 
-def scalar_base(ctx: Context, base: Reg) -> str:
+def is_half(base: object, space: str) -> bool:
+    """Whether a register holds the low half of an address."""
+    return isinstance(base, Reg) and base.type.bits == 32 and space in STARTS
+
+
+def whole(ctx: Context, emitter: Emitter, half: str, space: str) -> str:
+    """The 64-bit address in a window, or about it, that 32 bits are the low half of."""
+    start = ctx.field(STARTS[space])
+    if emitter is ctx.vector:
+        start = ctx.splat("i64", start)
+    distance = emitter.bin("sub", "i32", half, emitter.cast("trunc", "i64", start, "i32"))
+    return emitter.bin("add", "i64", start, emitter.cast("sext", "i32", distance, "i64"))
+
+
+def _extended(ctx: Context, emitter: Emitter, value: str, kind: ScalarType, space: str) -> str:
+    """What a register holds, as a 64-bit address."""
+    if kind is B32 and space in STARTS:
+        return whole(ctx, emitter, value, space)
+    return emitter.cast("zext", kind.llvm, value, "i64")
+
+
+def scalar_base(ctx: Context, base: Reg, space: str) -> str:
     """A uniform or pattern base register as a 64-bit address."""
     kind = B64 if base.type.bits == 64 else B32
-    return ctx.scalar.cast("zext", kind.llvm, ctx.scalar_of(base, kind), "i64")
+    return _extended(ctx, ctx.scalar, ctx.scalar_of(base, kind), kind, space)
 
 
-def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None) -> tuple[str, str]:
-    """Register plus constant, zero-extended to 64 bits (32-bit sums wrap, except where a test has ruled that out); and a vector
+def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None, space: str) -> tuple[str, str]:
+    """Register plus constant, extended to 64 bits (32-bit sums wrap, except where a test has ruled that out); and a vector
     before it was extended."""
     emitter = ctx.scalar if shape is not None else ctx.vector
     assert isinstance(address.base, Reg)
     if op in ctx.trusted:
-        return ctx.scalar.bin("add", "i64", scalar_base(ctx, address.base), str(address.offset)), ""
+        return ctx.scalar.bin("add", "i64", scalar_base(ctx, address.base, space), str(address.offset)), ""
     kind = B64 if address.base.type.bits == 64 else B32
     base = ctx.scalar_of(address.base, kind) if shape is not None else ctx.vector_of(address.base, kind)
     if address.offset:
         base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
-    return emitter.cast("zext", kind.llvm, base, "i64"), base if kind is B32 and shape is None else ""
+    return _extended(ctx, emitter, base, kind, space), base if kind is B32 and shape is None else ""
 
 
 def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:
@@ -244,7 +267,7 @@ def _limit(ctx: Context, space: str, span: int, size: int) -> str:
 
 def _start(ctx: Context, space: str) -> str:
     """Where what the range test is about starts."""
-    field = {"generic": "arena_base", "global": "arena_base", "const": "const_base", "param": "param_base"}.get(space)
+    field = {"generic": "arena_base", "global": "arena_base", **STARTS}.get(space)
     return ctx.field(field) if field else "0"
 
 
@@ -336,19 +359,19 @@ def vector_addresses(ctx: Context, found: Access) -> str:
     if found.shape is None:
         return found.base
     if isinstance(found.address.base, Reg) and any(found.shape.offsets):
-        return _lanes_of(ctx, found.address)
+        return _lanes_of(ctx, found.address, found.space)
     value = ctx.splat("i64", found.base)
     return ctx.vector.bin("add", "i64", value, offsets_literal(found.shape.offsets, "i64"))
 
 
-def _lanes_of(ctx: Context, address: Addr) -> str:
-    """A register plus a constant in every lane, zero-extended to 64 bits."""
+def _lanes_of(ctx: Context, address: Addr, space: str) -> str:
+    """A register plus a constant in every lane, extended to 64 bits."""
     assert isinstance(address.base, Reg)
     kind = B64 if address.base.type.bits == 64 else B32
     value = ctx.vector_of(address.base, kind)
     if address.offset:
         value = ctx.vector.bin("add", kind.llvm, value, ctx.vector.int(kind.bits, address.offset))
-    return ctx.vector.cast("zext", kind.llvm, value, "i64")
+    return _extended(ctx, ctx.vector, value, kind, space)
 
 
 def physical_lanes(ctx: Context, found: Access, addresses: str) -> str:
@@ -371,8 +394,8 @@ def checked_lanes(ctx: Context, found: Access) -> tuple[str, str]:
 
 def stored_addresses(ctx: Context, found: Access) -> str:
     """All lanes' addresses as the program sees them, in memory."""
-    if found.shape is None:
-        return ctx.in_memory("i64", found.base)
+    if found.shape is None or is_half(found.address.base, found.space):
+        return ctx.in_memory("i64", vector_addresses(ctx, found))
     kind = "i32" if isinstance(found.address.base, Reg) and found.address.base.type.bits == 32 else "i64"
     place = ctx.temporary(WORD)
     ctx.call("void", f"pe_spread_{kind[1:]}", ("ptr", place), ("i64", found.base), ("ptr", ctx.lane_offsets(found.shape, kind)))

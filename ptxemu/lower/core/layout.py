@@ -19,6 +19,8 @@ CODE_ALIGN = 16
 STACK_ALIGN = 16
 MOST_HANDLES = 2**32 - 1
 """What entries count; a device has far fewer (``PE_MAX_SLOT``)."""
+STARTS = {"const": "const_base", "param": "param_base"}
+"""Of windows whose addresses are generic ones. 32 bits are the low half of that which is closest to the start."""
 _FIELD_TYPES = {4: "i32", 8: "i64"}
 
 

@@ -103,13 +103,13 @@ def test(ctx: Context, segment: Segment) -> str:
     result = ""
     for (space, base), group in segment.groups.items():
         if base in ctx.reaches:
-            first = ctx.scalar.bin("add", "i64", scalar_base(ctx, base), str(group.start))
+            first = ctx.scalar.bin("add", "i64", scalar_base(ctx, base, space), str(group.start))
             good = covers(ctx, ctx.reaches[base], first, group.high - group.start, group.size)
         else:
             shape = ctx.shape(base)
             assert shape is not None
             flat = Shape((group.start, group.high - group.size), 0, None, shape.widenings)
-            good = pattern_test(ctx, Span(space, scalar_base(ctx, base), flat, group.size))
+            good = pattern_test(ctx, Span(space, scalar_base(ctx, base, space), flat, group.size))
         result = ctx.scalar.bin("and", "i1", result, good) if result else good
     return result
 

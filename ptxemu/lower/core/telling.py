@@ -13,7 +13,17 @@ from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.observed import leaves_stamps, tells_accesses, tells_blanks, tells_order, tells_strays, tells_texels
 from ptxemu.ir.ops import Op, Reg
 from ptxemu.lower.core import stamps
-from ptxemu.lower.core.access import CONSTANT, WINDOWS, Access, Range, failing, note_position, pattern_test, stored_addresses
+from ptxemu.lower.core.access import (
+    CONSTANT,
+    WINDOWS,
+    Access,
+    Range,
+    failing,
+    is_half,
+    note_position,
+    pattern_test,
+    stored_addresses,
+)
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.reach import is_near
 from ptxemu.lower.core.runs import expected, rows_within
@@ -149,6 +159,8 @@ def _told(ctx: Context, found: Access, values: Values) -> str:
 def _pattern_site(ctx: Context, found: Access) -> str | None:
     """What is constant about a pattern of whole words; None if it is none."""
     if found.shape is None or found.bytes is None or found.size not in WHOLE_WORDS or ctx.checking:
+        return None
+    if is_half(found.address.base, found.space):
         return None
     runs = runs_of(found.shape.offsets, found.size) or Runs(1, found.size)
     narrow = isinstance(found.address.base, Reg) and found.address.base.type.bits == 32
