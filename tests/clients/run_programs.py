@@ -32,8 +32,9 @@ def cupy() -> tuple[Path, dict[str, str]]:
     return python_of("cupy", CUPY), variables(PTXEMU_ARCH="120", CUPY_CACHE_DIR=str(CLIENTS / "cupy-cache"))
 
 
-def triton(name: str, packages: list[str]) -> tuple[Path, dict[str, str]]:
-    return python_of(name, packages), variables(PTXEMU_HOST_MEMORY="1", TRITON_DEFAULT_FP_FUSION="1")
+def triton(name: str, packages: list[str], arch: str = "80") -> tuple[Path, dict[str, str]]:
+    options = {"PTXEMU_ARCH": arch, "PTXEMU_HOST_MEMORY": "1", "TRITON_DEFAULT_FP_FUSION": "1"}
+    return python_of(name, packages), variables(**options)
 
 
 ENVIRONMENTS = {
@@ -43,6 +44,7 @@ ENVIRONMENTS = {
     "cupy": cupy,
     "triton": partial(triton, "triton", TRITON),
     "triton_torch": partial(triton, "torch", TORCH),
+    "triton_hopper": partial(triton, "torch", TORCH, "90"),
     "torch_first": partial(triton, "torch", TORCH),
 }
 
