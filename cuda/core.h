@@ -25,7 +25,8 @@ typedef struct px_device {
   uint64_t capacity; /* bytes of device memory */
   unsigned arch;     /* compute capability, 80 for 8.0 */
   unsigned processors;
-  bool quiet; /* nothing is said on stderr */
+  bool quiet;    /* nothing is said on stderr */
+  bool blocking; /* a launch waits for its kernel */
 } px_device;
 
 /* What the device is to be; zeros are the defaults. */
@@ -33,7 +34,7 @@ typedef struct px_settings {
   uint64_t capacity, slack;
   unsigned arch, workers;
   uint32_t checks; /* checkers that watch it (px_check.h) */
-  bool host_memory, quiet;
+  bool host_memory, quiet, blocking;
   const char *like; /* or NULL */
 } px_settings;
 

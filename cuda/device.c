@@ -71,7 +71,8 @@ static bool environment_says(const char *name, const char *value) {
 static bool settings_of_environment(px_settings *out) {
   *out = (px_settings){.arch = arch_of_environment(),
                        .slack = environment_says("PTXEMU_GUARD", "strict") ? 0 : PE_CUDA_SLACK,
-                       .host_memory = environment_says("PTXEMU_HOST_MEMORY", "1")};
+                       .host_memory = environment_says("PTXEMU_HOST_MEMORY", "1"),
+                       .blocking = environment_says("CUDA_LAUNCH_BLOCKING", "1")};
   return px_checks_wanted(out->host_memory, &out->checks);
 }
 
@@ -83,6 +84,7 @@ static void start(const px_settings *settings) {
   device.arch = settings->arch ? settings->arch : DEFAULT_ARCH;
   device.processors = processors();
   device.quiet = settings->quiet;
+  device.blocking = settings->blocking;
   if (settings->like) strncpy(started_like, settings->like, LONGEST_LIKE);
   pe_device *parts = &device.parts;
   *parts = (pe_device){.surfaces = pe_surface_table_new(),

@@ -3,6 +3,7 @@
 #include "checked.h"
 #include "core.h"
 #include "px_cluster.h"
+#include "px_graph.h"
 #include "px_stream.h"
 #include "registry.h"
 
@@ -39,7 +40,10 @@ cudaError_t px_launch_work(px_kernel *kernel, const px_geometry *g, void *const 
 cudaError_t px_launch(px_kernel *kernel, const px_geometry *g, void *const *arguments) {
   px_work *work;
   cudaError_t error = px_launch_work(kernel, g, arguments, &work);
-  return error ? error : px_submit(g->stream, work);
+  if (!error) error = px_submit(g->stream, work);
+  bool waits = !error && px_device_get()->blocking && !px_is_captured(g->stream);
+  if (waits && !px_stream_wait(g->stream)) error = px_enter();
+  return error;
 }
 
 static cudaError_t launch_function(const void *function, px_geometry *g, void **arguments) {

@@ -103,6 +103,17 @@ def test_host_memory_is_the_environments_choice(given):
         assert said == ["INVALID_VALUE False", "0", "INVALID_VALUE False", "ILLEGAL_ADDRESS False"]
 
 
+@pytest.mark.parametrize("given", ["0", "1"])
+def test_the_environment_can_make_launches_wait(given):
+    command = [sys.executable, "-m", "tests.cuda.blocking_launches"]
+    variables = {**os.environ, "CUDA_LAUNCH_BLOCKING": given}
+    said = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+    if given == "1":
+        assert said == ["SUCCESS SUCCESS", "True", "ILLEGAL_ADDRESS", "ILLEGAL_ADDRESS"]
+    else:
+        assert said == ["SUCCESS NOT_READY", "SUCCESS NOT_READY", "ILLEGAL_ADDRESS"]
+
+
 def test_globals_and_sets():
     module = load(KERNELS)
     address, size = ADDRESS(), SIZE()
