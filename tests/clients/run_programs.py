@@ -18,6 +18,7 @@ CUDA_CORE = ["numpy", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "nvidia-cuda-
 CUPY = ["numpy", "cupy-cuda13x==14.2.0", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt"]
 TRITON = ["numpy", "setuptools", "triton==3.9.0"]
 TORCH = [*TRITON, "torch==2.13.0"]
+LIGER = [*TORCH, "packaging", "liger-kernel==0.8.5"]
 MODULES = [TESTS / "cuda" / "data" / name for name in ("references.ptx", "kernels.ptx")]
 """Modules for the clients that load PTX: with references to surfaces and textures, and with simple kernels."""
 SECONDS = 300
@@ -32,9 +33,8 @@ def cupy() -> tuple[Path, dict[str, str]]:
     return python_of("cupy", CUPY), variables(PTXEMU_ARCH="120", CUPY_CACHE_DIR=str(CLIENTS / "cupy-cache"))
 
 
-def triton(name: str, packages: list[str], arch: str = "80") -> tuple[Path, dict[str, str]]:
-    options = {"PTXEMU_ARCH": arch, "PTXEMU_HOST_MEMORY": "1", "TRITON_DEFAULT_FP_FUSION": "1"}
-    return python_of(name, packages), variables(**options)
+def triton(name: str, packages: list[str], **options: str) -> tuple[Path, dict[str, str]]:
+    return python_of(name, packages), variables(PTXEMU_HOST_MEMORY="1", TRITON_DEFAULT_FP_FUSION="1", **options)
 
 
 ENVIRONMENTS = {
@@ -44,7 +44,8 @@ ENVIRONMENTS = {
     "cupy": cupy,
     "triton": partial(triton, "triton", TRITON),
     "triton_torch": partial(triton, "torch", TORCH),
-    "triton_hopper": partial(triton, "torch", TORCH, "90"),
+    "triton_hopper": partial(triton, "torch", TORCH, PTXEMU_ARCH="90"),
+    "liger": partial(triton, "liger", LIGER, CUDA_LAUNCH_BLOCKING="1"),
     "torch_first": partial(triton, "torch", TORCH),
 }
 
