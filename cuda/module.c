@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "nested.h"
 #include "px_check.h"
 #include "px_module.h"
 
@@ -116,17 +117,6 @@ static bool make_kernels(px_module *module) {
   return fits;
 }
 
-/* Tell the device runtime, if the module has it, how many bytes the arguments of a launch may take. */
-static void prepare_launches(px_module *module) {
-  uint64_t room, size;
-  uint32_t most = 0;
-  if (!px_module_variable(module, "__ptxemu_launches", &module->launches, &size)) return;
-  for (uint64_t i = 0; i < module->count; i++)
-    if (module->kernels[i].facts->param_bytes > most) most = module->kernels[i].facts->param_bytes;
-  bool known = px_module_variable(module, "__ptxemu_parameters", &room, &size) && size == sizeof most;
-  if (known) memcpy((void *)(uintptr_t)room, &most, sizeof most);
-}
-
 bool px_is_kernel(const px_kernel *kernel) { return px_is_live(kernel, PX_KERNEL); }
 
 px_kernel *px_module_kernel(px_module *module, const char *name) {
@@ -179,7 +169,7 @@ static cudaError_t make(px_module *module, pe_entry *entry) {
   pe_entry_release(entry); /* the module keeps it */
   if (error == ENOTSUP) return say(cudaErrorNotSupported, problem);
   if (error || !make_kernels(module)) return cudaErrorMemoryAllocation;
-  prepare_launches(module);
+  module->launches = pe_children_list(module->resident);
   return cudaSuccess;
 }
 

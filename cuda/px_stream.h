@@ -70,7 +70,7 @@ typedef struct px_item {
   const struct px_branch *branch; /* ... chooses one of several, once that ... */
   bool chosen;                    /* ... has been asked already */
   pe_launch *running;
-  struct px_child *children; /* launches that its kernel has made */
+  struct pe_child *children; /* launches that its kernel has made */
   struct px_item **after;    /* which wait for this one */
   size_t count, room;
   struct px_item *next;

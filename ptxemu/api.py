@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +19,20 @@ from ptxemu import dialects
 from ptxemu._runtime import ffi, lib
 from ptxemu.cache import Cache
 from ptxemu.device.advice import Terms, advised
-from ptxemu.device.arguments import Arguments, places_of
+from ptxemu.device.arguments import Arguments
 from ptxemu.device.buffer import Buffer
+from ptxemu.device.children import Child
 from ptxemu.device.code import KernelCode
 from ptxemu.device.device import Device, default_device
-from ptxemu.device.entry import Entry
 from ptxemu.device.faults import Origin
 from ptxemu.device.launch import LaunchResult
-from ptxemu.device.launch_limits import Extent, Shape, check_cluster, check_kernel, check_shared, rows_of, shape_of
+from ptxemu.device.launch_limits import Extent, Shape, check_cluster, check_shared, shape_of
 from ptxemu.device.module_info import KernelInfo, ModuleInfo
 from ptxemu.device.module_memory import Bindable, Resident
+from ptxemu.device.prepared import Prepared
 from ptxemu.device.surface import POLICY_FIELDS, SurfaceContext, SurfacePolicy
 from ptxemu.dialects.host import Host, host_of
+from ptxemu.driver.device_runtime import with_device_runtime
 from ptxemu.driver.front import read_ptx
 from ptxemu.driver.program import Program, Settings
 from ptxemu.engine import Engine, Loaded, engine_of
@@ -42,7 +45,6 @@ from ptxemu.text.suggestions import closest
 from ptxemu.text.symbols import meant, symbol_of
 
 if TYPE_CHECKING:
-    from ptxemu._runtime import CData
     from ptxemu.device.stream import Pending, Stream
 
 Options = Mapping[str, str | int | bool]
@@ -133,6 +135,8 @@ def loads(
     )  # fmt: skip
     if device is not None and device.checks is not None:
         settings = replace(settings, observed=device.checks.observed)
+    if language is dialects.PTX:
+        sources = with_device_runtime(sources)
     program = Program(join(sources), settings, Cache.from_environment())
     return Module(program, device, {**language.policy, **policy})
 
@@ -174,7 +178,7 @@ class Module(Mapping[str, "Kernel"]):
         self._resident: Resident | None = None
         self._surfaces: SurfaceContext | None = None
         self._origins: dict[str, Origin] = {}
-        self._prepared: dict[tuple[str, object, object], _Prepared] = {}
+        self._prepared: dict[tuple[str, object, object], Prepared] = {}
         self._info = program.info
 
     @property
@@ -270,12 +274,12 @@ class Module(Mapping[str, "Kernel"]):
         found = needs_of(self.program.ir, self.program.ir.functions[kernel])
         return found.dynamic_shared, found.cooperation
 
-    def prepared(self, info: KernelInfo, grid: object, block: object) -> _Prepared:
+    def prepared(self, info: KernelInfo, grid: object, block: object) -> Prepared:
         """A kernel with a grid and a block, checked once."""
         key = (info.name, grid, block) if _is_plain(grid) and _is_plain(block) else None
         found = self._prepared.get(key) if key else None
         if found is None:
-            found = _Prepared(self.program.entry, info, shape_of(grid, block))
+            found = Prepared(self.program.entry, info, shape_of(grid, block))
             if key and len(self._prepared) < MAX_PREPARED:
                 self._prepared[key] = found
         return found
@@ -289,28 +293,6 @@ def _warn(text: str) -> None:
 def _is_plain(extent: object) -> bool:
     """Whether an extent equals no other that means something else, as 1 equals True and 1.0."""
     return type(extent) is int or (type(extent) is tuple and all(type(item) is int for item in extent))
-
-
-class _Prepared:
-    """What launches of a kernel with one grid and one block have in common."""
-
-    __slots__ = ("_made", "entry", "facts", "info", "places", "rows", "shape")
-
-    def __init__(self, entry: Entry, info: KernelInfo, shape: Shape) -> None:
-        self.entry, self.info, self.shape = entry, info, shape
-        self.facts = lib.pe_entry_kernel(entry.pointer, info.name.encode("utf-8", "replace"))
-        check_kernel(entry, self.facts, shape)
-        self.rows = rows_of(info, shape)
-        self.places = places_of(info)
-        self._made: tuple[KernelCode, CData, CData] | None = None
-
-    def start(self, resident: Resident, code: KernelCode) -> CData:
-        """A ``pe_start`` of one launch; its arguments are missing."""
-        made = self._made
-        if made is None or made[0] is not code:
-            native = code.facts.native()
-            made = self._made = (code, native, resident.start(self.facts, self.shape, native))
-        return ffi.new("pe_start *", made[2][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +341,7 @@ class Launcher:
     """A kernel with its grid and block."""
 
     kernel: Kernel
-    _prepared: _Prepared
+    _prepared: Prepared
     _part: range | None = None
 
     @property
@@ -372,6 +354,8 @@ class Launcher:
         They see the whole grid in ``%nctaid``. Blocks of one part must not wait for those of another; a part of a cooperative
         launch is an InputError.
         """
+        if self.kernel.module.resident().launches:
+            raise InputError(f"kernel {self.kernel.name}: kernels of its module launch kernels: it has no parts")
         if not 0 <= first < end <= self.shape.blocks:
             raise InputError(f"kernel {self.kernel.name}: no blocks {shown(first)} to {shown(end)} in {self.shape.blocks}")
         return replace(self, _part=range(first, end))
@@ -431,11 +415,16 @@ class Launcher:
         arguments = Arguments(info, args, device, prepared.rows, prepared.places)
         if arguments.doubts:
             module.doubt(arguments.doubts)
-        engine = engine_of(device.engine)
+        return _Launch(self._ready(shared, bool(cooperative), cluster, printf), args, arguments, limit)
+
+    def _ready(self, shared: object, cooperative: bool, cluster: object, printf: Callable[[str], None] | None) -> _Ready:
+        """What is to be launched, compiled."""
+        module, info, prepared = self.kernel.module, self.kernel.info, self._prepared
+        engine = engine_of(module.device.engine)
         code, loaded = engine.load(module.program, info.name, prepared.shape.block)
         dynamic = check_shared(prepared.entry, prepared.facts, code.facts.static_shared, shared)
         extents = check_cluster(prepared.entry, info, prepared.facts, prepared.shape, cluster)
-        return _Launch(self, args, arguments, engine, code, loaded, dynamic, limit, bool(cooperative), extents, printf)
+        return _Ready(self, engine, code, loaded, dynamic, cooperative, extents, printf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,26 +454,23 @@ class StreamLauncher:
         return self.stream.add(f"launch of `{self.launcher.kernel.name}`", launch.run)
 
 
-@dataclass(slots=True)
-class _Launch:
-    """A launch that has been checked. ``args`` keeps the memory that it works on."""
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A launch that has been checked, without its arguments."""
 
     launcher: Launcher
-    args: tuple[object, ...]
-    arguments: Arguments
     engine: Engine
     code: KernelCode
     loaded: Loaded
     shared: int
-    timeout: float | None
     cooperative: bool
     cluster: Extent
     printf: Callable[[str], None] | None
 
-    def run(self, stop: threading.Event | None = None) -> LaunchResult:
-        """Copy arrays, launch, wait, copy them back. CancelledError: ``stop`` has been set."""
+    def run(self, params: bytes, timeout: float | None, stop: threading.Event | None) -> tuple[LaunchResult, list[Child]]:
+        """Launch and wait. What the kernel has launched itself is told as well: it is not done yet."""
         module, info, prepared = self.launcher.kernel.module, self.launcher.kernel.info, self.launcher._prepared
-        arguments, loaded, device = self.arguments, self.loaded, module.device
+        loaded, device = self.loaded, module.device
         resident, surfaces = module.resident(), module.surface_context()
         host = module.host
         found = host.check(info, resident)
@@ -492,30 +478,80 @@ class _Launch:
         if checks is not None:
             checks.launching(loaded.address, info.name, module.program.source)
         ended = self.engine.watch(module.program, info.name, prepared.shape.block, self.code)
+        run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
         try:
             start, config = prepared.start(resident, self.code), ffi.new("pe_config *")
-            start.buffer = data = ffi.from_buffer(arguments.copy_in())
+            start.buffer = data = ffi.from_buffer(params)
             start.dynamic_shared, start.cooperative, start.surfaces = self.shared, self.cooperative, surfaces.pointer
             start.waited, start.cluster = True, self.cluster
             lib.pe_start_config(start, config)
             config.kernel = loaded.address
             if (part := self.launcher._part) is not None:
                 config.first, config.blocks = part.start, len(part)
-            run = self.engine.runs(loaded)(device.arena, module.origin(info.name), self.printf, stop)
-            done = run.execute(config, self.timeout, (data, loaded, resident, surfaces, prepared, start))
+            done = run.execute(config, timeout, (data, loaded, resident, surfaces, prepared, start))
         except (Fault, LaunchTimeout) as error:
             terms = Terms(self.shared, self.cooperative, self.code.facts.spins and prepared.shape.blocks > 1)
             raise advised(error, terms, partial(module.needs, info.name)) from None
-        else:
-            arguments.copy_out()
         finally:
+            launched = resident.launched(run.grid_id)
             ended()
-            arguments.release()
             if checks is not None:
                 checks.collect()
         counts = {**host.counts(surfaces), **found}
         dropped, mismatches = surfaces.dropped, surfaces.format_mismatches
-        return LaunchResult(done.seconds, done.ctas, done.workers, done.output_dropped, dropped, mismatches, counts)
+        return LaunchResult(done.seconds, done.ctas, done.workers, done.output_dropped, dropped, mismatches, counts), launched
+
+    def child(self, child: Child) -> _Ready:
+        """What the kernel has launched, or a child of its own."""
+        module, name = self.launcher.kernel.module, self.launcher.kernel.name
+        if child.kernel is None:
+            raise InputError(f"kernel {name} has launched what is no kernel of its module")
+        try:
+            kernel = Kernel(module, module.info.kernels[child.kernel])
+            launcher = Launcher(kernel, module.prepared(kernel.info, child.grid, child.block))
+            return launcher._ready(child.shared, False, None, self.printf)
+        except InputError as error:
+            raise InputError(f"kernel {name} has launched {child.kernel}: {error}") from None
+
+
+@dataclass(slots=True)
+class _Launch:
+    """A launch with its arguments. ``args`` keeps the memory that it works on."""
+
+    ready: _Ready
+    args: tuple[object, ...]
+    arguments: Arguments
+    timeout: float | None
+
+    def run(self, stop: threading.Event | None = None) -> LaunchResult:
+        """Copy arrays, launch, wait, copy them back. CancelledError: ``stop`` has been set."""
+        try:
+            done = self._run_all(self.arguments.copy_in(), stop)
+            self.arguments.copy_out()
+            return done
+        finally:
+            self.arguments.release()
+
+    def _run_all(self, params: bytes, stop: threading.Event | None) -> LaunchResult:
+        """Launch, and then what the kernel has launched, one after another, each with all that it launches itself."""
+        begun = time.monotonic()
+        done, launched = self.ready.run(params, self.timeout, stop)
+        waiting = [(self.ready, child) for child in reversed(launched)]
+        while waiting:
+            parent, child = waiting.pop()
+            ready = parent.child(child)
+            result, launched = ready.run(child.arguments, self._left(begun), stop)
+            waiting += [(ready, one) for one in reversed(launched)]
+            done = done.also(result)
+        return done
+
+    def _left(self, begun: float) -> float | None:
+        """The seconds for what the kernel has launched."""
+        left = None if self.timeout is None else begun + self.timeout - time.monotonic()
+        if left is not None and left <= 0:
+            name = self.ready.launcher.kernel.name
+            raise LaunchTimeout(f"kernel `{name}` did not end within {self.timeout:g} s with what it has launched")
+        return left
 
 
 def _with_named(kernel: KernelInfo, args: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -66,6 +66,21 @@ class LaunchResult:
     format_mismatches: int = 0
     counts: Mapping[str, Count] = field(default_factory=dict)
 
+    def also(self, other: LaunchResult) -> LaunchResult:
+        """The result of two launches, one after the other."""
+        counts = dict(self.counts)
+        for name, count in other.counts.items():
+            counts[name] = replace(count, value=count.value + (counts[name].value if name in counts else 0))
+        return LaunchResult(
+            self.seconds + other.seconds,
+            self.ctas + other.ctas,
+            max(self.workers, other.workers),
+            self.output_dropped + other.output_dropped,
+            self.surface_drops + other.surface_drops,
+            self.format_mismatches + other.format_mismatches,
+            counts,
+        )
+
     def __getattr__(self, name: str) -> int:
         if name in LaunchResult.__slots__ or name not in self.counts:
             raise AttributeError(f"LaunchResult has no attribute {name!r}")
@@ -99,6 +114,7 @@ class Run:
         self.kernel_name = plain_name(origin.kernel)
         self.printf = printf
         self.output: _Output | None = None
+        self.grid_id = 0  # as the kernel finds it
 
     def execute(self, config: Any, timeout: float | None, keeps: object) -> LaunchResult:
         """Run a ``pe_config`` and wait for its end, ``timeout`` in seconds. ``keeps`` is what must not go away while threads are
@@ -112,6 +128,7 @@ class Run:
         slot = _slot((memory, config, keeps))
         try:
             self._start(memory, config, slot)
+            self.grid_id = int(lib.pe_launch_number(slot[0]))
             timed_out = self._wait(slot[0], config, None if timeout is None else started + timeout)
             self.drain(slot[0], final=True)
             return self.result(slot[0], config, time.monotonic() - started, timeout if timed_out else None)

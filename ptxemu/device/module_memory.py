@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptxemu._runtime import ffi, lib
 from ptxemu.device.buffer import Buffer
+from ptxemu.device.children import Child, collected
 from ptxemu.device.device import Device
 from ptxemu.device.entry import Entry
 from ptxemu.device.handle_slots import MAX_SLOT, SLOT_STEP
@@ -43,6 +44,7 @@ class Resident:
         self.module = _create(entry, device, name)
         self.bases = {space: int(lib.pe_module_block(self.module, number)) for number, space in enumerate((GLOBAL, CONST))}
         self._handles = lib.pe_module_handles(self.module)
+        self._launches = int(lib.pe_children_list(self.module))
         self._declared = {item.name: int(self._handles[item.first]) for item in info.handles.values()}
         self._bound = [(self._table(name), handle) for name, handle in self._declared.items()]
         self._finalizer = weakref.finalize(self, _release, self._bound, self.module, weakref.ref(device.arena.handle))
@@ -52,6 +54,15 @@ class Resident:
         """A ``pe_start`` for launches of a kernel, with what its code says (a ``pe_code_facts``)."""
         facts = {"module": self.module, "kernel": kernel, "facts": code, "grid": shape.grid, "block": shape.block}
         return ffi.new("pe_start *", facts)
+
+    def launched(self, grid_id: int) -> list[Child]:
+        """What the kernel of a launch that has ended has launched."""
+        return collected(self.module, self._device.arena.handle, self._launches, grid_id) if self._launches else []
+
+    @property
+    def launches(self) -> bool:
+        """Whether its kernels launch kernels."""
+        return self._launches != 0
 
     def handle(self, name: str) -> int:
         """The handle of an opaque variable, or of its first element."""

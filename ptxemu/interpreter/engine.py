@@ -85,6 +85,7 @@ class InterpretedRun(Run):
         try:
             self.refuse(lib.pe_session_start(self.arena.handle, config, session), config)
             handle = lib.pe_session_launch(session[0])
+            self.grid_id = int(lib.pe_launch_number(handle))
             grid = Grid(session[0], config, self.image, poll, self.watch)
             with self._told(grid):
                 self._interpret(grid)

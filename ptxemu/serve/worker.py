@@ -13,11 +13,11 @@ from ptxemu._runtime import lib
 from ptxemu.cache import Cache
 from ptxemu.checkers.kinds import observed_of, parse_checks
 from ptxemu.device.launch_limits import Extent
+from ptxemu.driver.device_runtime import with_device_runtime
 from ptxemu.driver.program import Program, Settings
 from ptxemu.ir.block_shape import variant_of
 from ptxemu.ir.numerics import checked_like
 from ptxemu.serve.child import Child
-from ptxemu.serve.device_runtime import NAME, device_runtime
 from ptxemu.serve.image import texts_of
 from ptxemu.serve.protocol import Channel
 from ptxemu.text.errors import Error, InputError, PtxError, UnsupportedError
@@ -72,9 +72,7 @@ class Worker:
         self.key = key
         self.cache = cache
         texts, self.left_out = texts_of(image, arch)
-        runtime = device_runtime(list(texts.values()))
-        files = texts if runtime is None else {**texts, NAME: runtime}
-        self.source = join([SourceFile(name, text) for name, text in files.items()])
+        self.source = join(with_device_runtime([SourceFile(name, text) for name, text in texts.items()]))
         like, checks = os.environ.get(LIKE, ""), parse_checks(os.environ.get(CHECK, ""))
         self.program = Program(self.source, Settings(like=checked_like(like), observed=observed_of(checks)), cache)
         self.waiting: tuple[str, str, bool] | None = None

@@ -1,12 +1,15 @@
 """CUDA's device runtime: what kernels call to launch kernels (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism").
 
 nvcc leaves these functions external; here they are, as PTX that a program is linked with. A launch is a block of the heap of
-kernels, put before the last one in a list of the module. The host takes the list when a grid has ended (cuda/children.c).
+kernels, put before the last one in a list of the module. The host takes the list when a grid has ended (csrc/host/nested.h).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from ptxemu.text.source import SourceFile
 
 NAME = "device runtime"
 EXTERN = re.compile(r"\.extern\s+\.func\b[^;{]*?\b__cudaCDP2(\w+?)(_ptsz)?\s*[(;]")
@@ -20,7 +23,7 @@ HEAD = """.version 6.0
 .visible .global .align 4 .u32 __ptxemu_parameters;
 """
 
-# what a launch begins with: child_head in cuda/children.c
+# what a launch begins with: pe_child_head in csrc/host/nested.h
 BUFFER = """.visible .func (.param .b64 out) __cudaCDP2GetParameterBufferV2 (.param .b64 kernel, .param .align 4 .b8 grid[12],
     .param .align 4 .b8 block[12], .param .b32 shared)
 {
@@ -310,7 +313,13 @@ FUNCTIONS = {
 }
 
 
-def device_runtime(texts: list[str]) -> str | None:
+def with_device_runtime(sources: Sequence[SourceFile]) -> list[SourceFile]:
+    """The texts of a program, and what they need of the device runtime."""
+    runtime = _device_runtime([source.text for source in sources])
+    return [*sources, *([] if runtime is None else [SourceFile(NAME, runtime)])]
+
+
+def _device_runtime(texts: list[str]) -> str | None:
     """The PTX of the functions that some texts of a program leave external; None: there are none that are known."""
     wanted = {match.groups() for text in texts if "__cudaCDP2" in text for match in EXTERN.finditer(text)}
     known = sorted((name, suffix or "") for name, suffix in wanted if name in FUNCTIONS or "V2" in name)
