@@ -18,8 +18,9 @@ cudaError_t px_enter(void) {
   return px_device_get() ? cudaSuccess : cudaErrorInitializationError;
 }
 
+/* That something is not done yet is an answer, and not kept. */
 cudaError_t px_report(cudaError_t error) {
-  if (error) last = error;
+  if (error && error != cudaErrorNotReady) last = error;
   return error;
 }
 

@@ -132,6 +132,7 @@ def test_threads_launch_side_by_side(program, image):
 def test_a_stream_does_its_work_in_order(program, image):
     assert said(program, image, "order") == [
         "cudaErrorNotReady cudaErrorNotReady cudaErrorNotReady",
+        "cudaSuccess",
         "0 0",
         "cudaErrorNotPermitted",
         "called with its stream cudaSuccess",

@@ -59,6 +59,7 @@ static void do_order(void) {
   append_digit(stream, b, 3);
   printf("%s %s %s\n", cudaGetErrorName(cudaStreamQuery(stream)), cudaGetErrorName(cudaEventQuery(after)),
          cudaGetErrorName(cudaEventElapsedTime(&milliseconds, before, after)));
+  printf("%s\n", cudaGetErrorName(cudaGetLastError()));
   printf("%lld %d\n", b->digits, b->copied);
   raise_flag(b, 0);
   MUST(cudaEventSynchronize(after));
