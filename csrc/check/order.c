@@ -135,9 +135,20 @@ static void tick(pe_order *order, block *b, uint32_t warp) { set_clock(order, b,
 
 static void begin_warp(block *b, uint32_t warp) {
   warp_state *s = &b->warp[warp];
-  memset(s, 0, offsetof(warp_state, fenced));
-  memset(s->arrived, 0, sizeof s->arrived);
+  memset(s, 0, offsetof(warp_state, known));
+  memset(s->known.clock, 0, b->warps * sizeof *s->known.clock);
+  s->known.common = 0;
+  s->known.time = 0;
   s->clock = s->known.clock[warp] = 1;
+}
+
+/* No warp has come to a barrier, as in memory that is new. */
+static void forget_barriers(block *b) {
+  for (uint32_t id = 0; id < b->barriers; id++) {
+    b->meetings[id][0].number = b->meetings[id][1].number = 0;
+    for (uint32_t i = 0; i < b->warps; i++) b->warp[i].arrived[id] = 0;
+  }
+  b->barriers = 0;
 }
 
 static block *new_block(pe_order *order) {
@@ -165,11 +176,11 @@ block *pe_order_block_begun(pe_order *order, const pe_warp *w) {
   if (!b->launch) b->launch = launch_of(order, &w->launch->config);
   if (!b->launch) return order->unknown;
   b->number = w->ctaid[0] + (uint64_t)w->nctaid[0] * (w->ctaid[1] + (uint64_t)w->nctaid[1] * w->ctaid[2]);
+  forget_barriers(b);
   b->warps = w->launch->warps;
   b->alone = w->launch->workers == 1;
   b->blind = b->has_inner = false;
   b->count = 0;
-  for (uint32_t i = 0; i < PE_BARRIERS_TOLD; i++) b->meetings[i][0].number = b->meetings[i][1].number = 0;
   for (uint32_t i = 0; i < b->warps; i++) begin_warp(b, i);
   tell_all_code(b, pe_order_stamp(order, b, 1));
   return b;
@@ -268,6 +279,7 @@ static pe_meeting *meeting_of(block *b, uint32_t warp, uint32_t id, bool whole) 
   pe_meeting *m = &b->meetings[id][number % 2];
   if (m->number != number) *m = (pe_meeting){.number = number};
   m->arrived += whole;
+  if (id >= b->barriers) b->barriers = id + 1;
   return m;
 }
 

@@ -55,7 +55,7 @@ typedef struct pe_order_warp {
   bool has_fenced;            /* there is `fenced` */
   bool has_inner;             /* and `inner`: a fence for the CTA alone has come since */
   uint64_t released;          /* when that was released, or 0 */
-  pe_knowledge known, fenced; /* now, and at the last fence */
+  pe_knowledge known, fenced; /* now, of the warps of the CTA, and at the last fence */
   pe_knowledge inner;
   uint32_t arrived[PE_BARRIERS_TOLD]; /* how often, at each barrier */
   uint64_t word[PE_WARP_LANES];       /* of each of `reads`, where it is among the words of `released` */
@@ -72,7 +72,8 @@ typedef struct pe_order_block {
   bool has_inner;    /* its warps have released something to each other alone */
   uint32_t *periods; /* their numbers */
   uint32_t count, room;
-  uint32_t latest; /* the last of them */
+  uint32_t latest;   /* the last of them */
+  uint32_t barriers; /* as many, from the first on, have had meetings */
   pe_meeting meetings[PE_BARRIERS_TOLD][2];
   bool has_copies; /* in these */
   pe_copies copies[PE_MAX_WARPS];
