@@ -3,21 +3,6 @@
 #include "race_runs.h"
 #include "place.h"
 
-bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t size, uint64_t *address,
-                    bool *shared) {
-  *address = e->address[lane];
-  *shared = e->space == PE_SHARED;
-  if (*shared) {
-    *address += w->shared_base;
-    return pe_within(e->address[lane], size, w->shared_size);
-  }
-  if (!pe_race_reached(e->space)) return false;
-  if (*address - w->shared_base < w->shared_size) return *shared = true;
-  bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
-                 *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
-  return !private && pe_in_arena(w, *address, size);
-}
-
 void pe_race_release(const pe_race_use *u, uint64_t word) {
   pe_shadow *released = &u->checker->race.order.released;
   uint64_t *time = pe_shadow_make(released, word), known = time ? __atomic_load_n(time, __ATOMIC_RELAXED) : UINT64_MAX;
@@ -86,6 +71,7 @@ void pe_race_access(pe_checker *checker, const pe_warp *w, const pe_memory_event
   uint32_t lanes = mask;
   mask = pe_race_look_at_words(&u, mask);
   if (u.harmless.strong && event->kind & PE_READ && !u.follows) keep_reads(&u, lanes);
+  if (!mask) return; /* the fence below waits for all stamps that the lanes have left */
   if (u.beside && !u.writes) {
     pe_race_visit(&u, mask, PE_LEAVE);
     atomic_thread_fence(memory_order_seq_cst);

@@ -70,6 +70,22 @@ static inline bool pe_race_reached(uint32_t space) {
   return space == PE_SHARED || space == PE_GLOBAL || space == PE_GENERIC || space == PE_TEXEL;
 }
 
+/* The device address of a lane's access, and whether it is in shared memory; false: nobody else can be there. */
+PE_INLINE bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t size, uint64_t *address,
+                              bool *shared) {
+  *address = e->address[lane];
+  *shared = e->space == PE_SHARED;
+  if (*shared) {
+    *address += w->shared_base;
+    return pe_within(e->address[lane], size, w->shared_size);
+  }
+  if (!pe_race_reached(e->space)) return false;
+  if (*address - w->shared_base < w->shared_size) return *shared = true;
+  bool private = *address - w->local_base < pe_product(w->local_size, PE_WARP_LANES) ||
+                 *address - w->param_base < w->param_size || *address - w->const_base < w->const_size;
+  return !private && pe_in_arena(w, *address, size);
+}
+
 /* Begin to look at an access; false: that cannot be. */
 PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp *w, uint32_t pos, uint32_t kind,
                              uint32_t order, uint32_t space) {
@@ -95,10 +111,6 @@ PE_INLINE bool pe_race_begin(pe_race_use *u, pe_checker *checker, const pe_warp 
 }
 
 /* ---- race_access.c ---- */
-
-/* The device address of a lane's access, and whether it is in shared memory; false: nobody else can be there. */
-bool pe_race_locate(const pe_warp *w, const pe_memory_event *e, uint32_t lane, uint64_t size, uint64_t *address,
-                    bool *shared);
 
 /* A word is released by a strong write behind a fence: the access has a `release`. */
 void pe_race_release(const pe_race_use *u, uint64_t word);

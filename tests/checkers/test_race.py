@@ -250,6 +250,33 @@ def test_warps_that_have_exited_are_in_no_order(device: ptxemu.Device, leaves: i
     assert found(device, program(stays, SHARED), 0, 0, block=96) == []
 
 
+SCATTER = """setp.ge.u32 %p1, %r1, {lanes}; @%p1 bra DONE; add.u64 %rd4, %rd1, %rd2; ld.global.u32 %r3, [%rd4];
+mul.wide.u32 %rd5, %r3, 4; add.u64 %rd5, %rd3, %rd5; st.global.u32 [%rd5], %r1; DONE: mov.u32 %r4, 0"""
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 12, 13, 32])
+def test_some_lanes_anywhere(device: ptxemu.Device, lanes: int) -> None:
+    """Each writes a word of its own, and then one of them that of another."""
+    order, y = np.random.default_rng(lanes).permutation(64).astype(np.uint32)[:32], device.empty(64, np.uint32, "y")
+    text = program(SCATTER.format(lanes=lanes))
+    assert found(device, text, device.to_device(order, "x"), y) == []
+    order[3] = order[1]
+    seen = found(device, text, device.to_device(order, "x"), y)
+    assert len(seen) == (lanes > 3)
+    for finding in seen:
+        assert f"`y`[{4 * order[1]:#x}]" in finding.message and finding.count == 1
+        assert finding.other is not None and (finding.thread[0], finding.other.thread[0]) == (3, 1)
+
+
+def test_barriers_of_the_block_before_are_forgotten(device: ptxemu.Device) -> None:
+    """Of its warps some come to a barrier more often than others."""
+    uneven = "shr.u32 %r5, %r1, 5; setp.eq.u32 %p1, %r5, 1; bar.sync 3; @%p1 exit; bar.sync 3; bar.sync 3"
+    for block in [96, 64, 32, 96]:
+        assert found(device, program(uneven, SHARED), 0, 0, grid=4, block=block) == []
+        assert found(device, program(f"{OWN} bar.sync 3; {NEXT}", SHARED), 0, 0, grid=4, block=block) == []
+        assert bool(found(device, program(f"{OWN} {NEXT}", SHARED), 0, 0, grid=4, block=block)) == (block > 32)
+
+
 @pytest.mark.parametrize("distance", [64, 0, 4])
 def test_reads_of_rows(device: ptxemu.Device, distance: int) -> None:
     y = device.to_device(np.array([distance], np.uint32), "y")
