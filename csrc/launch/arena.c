@@ -195,8 +195,8 @@ static uint64_t allocate(pe_arena *arena, uint64_t size, uint64_t align, const c
 
 /* ---- windows ---- */
 
-static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name, bool counted) {
-  uint64_t committed = pe_round_up(pe_round_up(size, ALIGNMENT), arena->page);
+static uint64_t take_idle(pe_arena *arena, uint64_t size, uint64_t align, const char *name, bool counted) {
+  uint64_t committed = pe_round_up(pe_round_up(size, align), arena->page);
   for (size_t i = 0; i < arena->idle_count; i++) {
     if (arena->idle[i].committed != committed) continue;
     char *copy = strdup(name);
@@ -211,7 +211,7 @@ static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name, bool
     free(b->name);
     b->name = copy;
     b->size = size;
-    b->address = committed_end(arena, b) - pe_round_up(size, ALIGNMENT);
+    b->address = committed_end(arena, b) - pe_round_up(size, align);
     return b->address;
   }
   return 0;
@@ -219,8 +219,8 @@ static uint64_t take_idle(pe_arena *arena, uint64_t size, const char *name, bool
 
 uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name, bool counted) {
   if (size == 0) size = 1;
-  uint64_t address = take_idle(arena, size, name, counted);
-  return address ? address : allocate(arena, size, ALIGNMENT, name, (block){.window = true, .counted = counted});
+  uint64_t address = take_idle(arena, size, PE_WINDOW_ALIGNMENT, name, counted);
+  return address ? address : allocate(arena, size, PE_WINDOW_ALIGNMENT, name, (block){.window = true, .counted = counted});
 }
 
 /* An idle window does not count, so there cannot be many. */

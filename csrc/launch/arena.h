@@ -42,6 +42,9 @@ bool pe_arena_shares(pe_arena *arena);
 bool pe_arena_charge(pe_arena *arena, uint64_t bytes);
 void pe_arena_discharge(pe_arena *arena, uint64_t bytes);
 
+/* Of a pattern of swizzled lines of shared memory, whose place in it programs take from either address of a line. */
+#define PE_WINDOW_ALIGNMENT 1024ull
+
 /* Memory of launches, recycled without unmapping it; `counted` against the capacity or not. With pe_lock held. */
 uint64_t pe_window_take(pe_arena *arena, uint64_t size, const char *name, bool counted);
 void pe_window_return(pe_arena *arena, uint64_t address);

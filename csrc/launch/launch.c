@@ -73,7 +73,8 @@ static void derive(pe_launch *launch) {
   pe_config *config = &launch->config;
   for (int axis = 0; axis < 3; axis++) config->cluster[axis] = extent_of_cluster(config, axis);
   launch->cluster = (uint32_t)ctas_of_cluster(config);
-  launch->cluster_shift = log_of(config->static_shared + config->dynamic_shared);
+  uint64_t shared = config->static_shared + config->dynamic_shared;
+  launch->cluster_shift = log_of(shared < PE_WINDOW_ALIGNMENT ? PE_WINDOW_ALIGNMENT : shared);
   launch->threads = config->block[0] * config->block[1] * config->block[2];
   launch->warps = (launch->threads + PE_WARP_LANES - 1) / PE_WARP_LANES;
   launch->ctas = config->blocks ? config->blocks : ctas_of(config);
