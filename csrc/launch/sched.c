@@ -120,11 +120,14 @@ void pe_suspend(pe_warp *w) {
   if (pe_stopped(w->launch)) pe_stop(w);
 }
 
-void pe_yield(pe_warp *w) {
+void pe_take_turns(pe_warp *w) {
   if (pe_stopped(w->launch)) pe_stop(w);
-  if (!pe_launch_has_fibers(w->launch)) return;
+  if (pe_launch_has_fibers(w->launch)) pe_suspend(w);
+}
+
+void pe_yield(pe_warp *w) {
   pe_self->cta->spinning |= 1u << w->warpid;
-  pe_suspend(w);
+  pe_take_turns(w);
 }
 
 /* ---- the CTAs that a worker holds ---- */

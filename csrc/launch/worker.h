@@ -37,5 +37,7 @@ void pe_worker_run(pe_worker *worker);
 void pe_default_floating_point(void);
 /* Suspend the running warp until the scheduler resumes it; leaves the kernel if the launch was stopped. */
 void pe_suspend(pe_warp *w);
+/* Let the other warps of the CTA run. */
+void pe_take_turns(pe_warp *w);
 
 #endif

@@ -169,7 +169,7 @@ void pe_mbarriers_deadlock(pe_cta *cta) {
   pe_record_fault(u.w, &fault);
 }
 
-/* Let the other warps run. */
+/* Let the other warps run, as there is nothing to do before they do something. */
 static void pause(const use *u) {
   pe_warp_state *state = (pe_warp_state *)u->w;
   state->awaits = u->site;
@@ -188,6 +188,8 @@ uint32_t pe_mbarrier_wait(pe_warp *w, const pe_mbarrier_site *site, uint32_t mas
     pause(&u);
     done = poll(w, site, mask, addr, parity);
   }
-  if (done == mask) pe_self->cta->polling &= ~(1u << w->warpid);
+  if (done != mask) return done;
+  pe_self->cta->polling &= ~(1u << w->warpid);
+  pe_take_turns(w); /* others that wait see this phase, too, before this warp completes the next */
   return done;
 }

@@ -69,21 +69,21 @@ def mbarrier(t: Translator, op: Op) -> Step:
 
 @method("mbarrier_wait")
 def mbarrier_wait(t: Translator, op: Op) -> Step:
-    """test_wait, try_wait: the others have a turn where the phase is not complete."""
+    """test_wait, try_wait: then the others have a turn, even where the phase is complete, so that they see it, too."""
     name = next(mod for mod in op.mods if mod.endswith("_wait")).upper()
     constants = site("mbarrier", op, op=getattr(lib, f"PE_MBARRIER_{name}"), space=_space(t, op))
     read = t.reader(op["phase"], U32) if "parity" in op.mods else t.reader(op["state"], U64)
     shift = 0 if "parity" in op.mods else int(lib.PE_MBARRIER_PHASE_BIT)
     address, write = t.address(op["a"]), t.result(op)
 
-    def step(warp: Any, group: list[Lane]) -> int | None:
+    def step(warp: Any, group: list[Lane]) -> int:
         mask, at = addresses(warp, group, address)
         parities = warp.grid.transfer.fill(VALUES, 4, group, lambda lane: read(lane) >> shift & 1)
         done = warp.grid.call("pe_mbarrier_wait", warp, constants, mask, at, parities) & mask
         for lane in group if write is not None else ():
             write(lane, done >> lane.index & 1)  # type: ignore[misc]
         warp.polling = done != mask
-        return YIELD if warp.polling else None
+        return YIELD
 
     return step
 

@@ -55,12 +55,31 @@ COUNT:
   st.volatile.global.u32 [%f], 1;
   ret;
 }
+
+// Each round the first warp arrives, and all warps wait; the first waits for nobody else.
+.visible .entry rounds(.param .u64 out)
+{
+  .reg .b32 %t, %i, %x; .reg .b64 %out, %o; .reg .pred %p, %q; .shared .b64 bar;
+  ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; setp.eq.u32 %p, %t, 0; mov.u32 %i, 0;
+  @%p mbarrier.init.shared.b64 [bar], 1;
+  bar.sync 0;
+ROUND:
+  @%p mbarrier.arrive.shared.b64 _, [bar];
+  and.b32 %x, %i, 1;
+AGAIN:
+  mbarrier.WAIT.parity.shared.b64 %q, [bar], %x;
+  @!%q bra AGAIN;
+  add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 9;
+  @%q bra ROUND;
+  mul.wide.u32 %o, %t, 4; add.u64 %out, %out, %o; st.global.u32 [%out], %i;
+  ret;
+}
 """
 
 
 @pytest.fixture(scope="module")
 def module() -> ptxemu.Module:
-    return ptxemu.loads(TEXT)
+    return ptxemu.loads(TEXT.replace("WAIT", "try_wait"))
 
 
 def test_all_arrive(module: ptxemu.Module) -> None:
@@ -86,3 +105,12 @@ def test_another_block_ends_the_wait(module: ptxemu.Module) -> None:
     flags = np.zeros(4, np.uint32)
     module["relay"][2, 64](flags, timeout=60)
     assert flags[0] == 1 and flags[1] == 7
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("wait", ["try_wait", "test_wait"])
+def test_no_warp_completes_phases_before_others_see_them(wait: str, engine: str) -> None:
+    """Programs rely on that where copies and multiplications take their time (CUTLASS's tutorial of sm_100)."""
+    out = np.zeros(128, np.uint32)
+    ptxemu.loads(TEXT.replace("WAIT", wait), device=ptxemu.Device(engine=engine))["rounds"][1, 128](out, timeout=60)
+    assert (out == 9).all()
