@@ -151,9 +151,13 @@ class Lib:
     PE_INVALID_TENSOR: Final[int]
     PE_INVALID_TEXTURE: Final[int]
     PE_KEY_BYTES: Final[int]
+    PE_KIND_F16: Final[int]
+    PE_KIND_F8F6F4: Final[int]
     PE_KIND_FLOAT: Final[int]
+    PE_KIND_I8: Final[int]
     PE_KIND_SINT: Final[int]
     PE_KIND_SNORM: Final[int]
+    PE_KIND_TF32: Final[int]
     PE_KIND_UINT: Final[int]
     PE_KIND_UNORM: Final[int]
     PE_LANES_ARRIVE: Final[int]
@@ -353,6 +357,12 @@ class Lib:
     PE_TEXTURE_IMAGE: Final[int]
     PE_TEXTURE_SAMPLER: Final[int]
     PE_TEXTURE_UNBOUND: Final[int]
+    PE_TMEM_16X128B: Final[int]
+    PE_TMEM_16X256B: Final[int]
+    PE_TMEM_16X32BX2: Final[int]
+    PE_TMEM_16X64B: Final[int]
+    PE_TMEM_32X32B: Final[int]
+    PE_TMEM_MISUSE: Final[int]
     PE_TRAP: Final[int]
     PE_TXQ_ADDR_MODE_0: Final[int]
     PE_TXQ_ADDR_MODE_1: Final[int]
@@ -645,6 +655,12 @@ class Lib:
     def pe_texture_table_set(self, table: CData, slot: int, tag: int, texture: CData, /) -> int: ...
     def pe_texture_table_take(self, table: CData, elements: int, /) -> int: ...
     def pe_thread_start(self, function: CData, argument: CData, /) -> int: ...
+    def pe_tmem_alloc(self, w: CData, pos: int, space: int, mask: int, columns: int, address: int, /) -> None: ...
+    def pe_tmem_dealloc(self, w: CData, pos: int, mask: int, address: int, columns: int, /) -> None: ...
+    def pe_tmem_give_up(self, w: CData, pos: int, mask: int, /) -> None: ...
+    def pe_tmem_load(self, w: CData, site: CData, mask: int, address: int, slots: CData, /) -> None: ...
+    def pe_tmem_mma(self, w: CData, site: CData, mask: int, sums: CData, a: CData, b: CData, descriptor: CData, adds: int, disabled: CData, /) -> None: ...
+    def pe_tmem_store(self, w: CData, site: CData, mask: int, address: int, slots: CData, /) -> None: ...
     def pe_txq(self, w: CData, pos: int, which: int, mask: int, handle: CData, level: CData, result: CData, /) -> None: ...
     def pe_typed_atomic(self, w: CData, site: CData, mask: int, lanes: CData, /) -> None: ...
     def pe_variant_of(self, block: CData, /) -> CData: ...

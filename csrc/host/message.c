@@ -43,6 +43,7 @@ static const struct {
   [PE_ARITHMETIC] = {"arithmetic trap in compiled code", LAUNCH_FAILURE},
   [PE_UNSUPPORTED_FORMAT] = {"unsupported: a formatted store to packed components", LAUNCH_FAILURE},
   [PE_INVALID_TENSOR] = {"invalid tensor map", LAUNCH_FAILURE},
+  [PE_TMEM_MISUSE] = {"tensor memory misuse", LAUNCH_FAILURE},
 };
 
 const char *pe_fault_name(uint32_t kind) { return kind < COUNT(KINDS) ? KINDS[kind].name : NULL; }

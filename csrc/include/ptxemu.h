@@ -100,6 +100,7 @@ enum {
   PE_TEXTURE_FORMAT,
   PE_UNSUPPORTED_FORMAT,
   PE_INVALID_TENSOR,
+  PE_TMEM_MISUSE,
   PE_DIALECT_FAULTS = 64 /* from here on those of the program's dialect */
 };
 
@@ -364,6 +365,40 @@ typedef struct pe_wgmma_site {
 
 /* d = a * b, + c unless `scale` is 0.  Faults unless all lanes execute it. */
 void pe_wgmma(pe_warp *w, const pe_wgmma_site *site, uint32_t mask, uint32_t scale, uint64_t a, uint64_t b, void *slots);
+
+/* tcgen05: tensor memory, whose addresses have the lane in the upper 16 bits and the column in the lower ones (matrix/tmem.c). The
+ * whole warp executes what is not a multiplication; its lane 0 gives the operands. */
+enum { PE_TMEM_32X32B, PE_TMEM_16X32BX2, PE_TMEM_16X64B, PE_TMEM_16X128B, PE_TMEM_16X256B };
+
+typedef struct pe_tmem_site {
+  uint32_t pos;
+  uint16_t shape, registers;
+  uint16_t packed; /* a register holds the lower halves of two columns */
+  uint16_t apart;  /* columns from one half of 16x32bx2 to the other */
+} pe_tmem_site;
+
+void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t space, uint32_t mask, uint32_t columns, uint64_t address);
+void pe_tmem_dealloc(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t address, uint32_t columns);
+void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask);
+void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);
+void pe_tmem_store(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, const uint32_t *slots);
+
+/* tcgen05.mma: what its kind and its constants say; the rest is in an instruction descriptor. Each lane multiplies on its own. */
+enum { PE_KIND_F16, PE_KIND_TF32, PE_KIND_F8F6F4, PE_KIND_I8 };
+
+typedef struct pe_tmem_mma_site {
+  uint32_t pos;
+  uint16_t kind;
+  uint16_t a_columns; /* A is in tensor memory */
+  uint16_t shift;     /* sums are divided by 2 to the power of this before others are added */
+  uint16_t fraction, block, result;
+  int16_t least, least_half; /* as those of pe_mma_site, of results f32 and f16 */
+} pe_tmem_mma_site;
+
+/* Of each lane: where the sums are, A, B, the instruction descriptor; the lanes that add to what is there; lanes of the result that stay as
+ * they are, or NULL: the first word of every lane, the second ... */
+void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const uint32_t *sums, const uint64_t *a,
+                 const uint64_t *b, const uint32_t *descriptor, uint32_t adds, const uint32_t *disabled);
 
 /* wgmma.wait_group: wait until the four warps of the warpgroup have come. */
 void pe_warpgroup_wait(pe_warp *w, uint32_t pos, uint32_t mask);

@@ -5,6 +5,7 @@
 #include "internal.h"
 #include "launch.h"
 #include "sync.h"
+#include "tmem.h"
 #include "worker.h"
 
 #define KEPT_STACK (256u << 10) /* of each warp between launches */
@@ -23,6 +24,7 @@ void pe_cta_destroy(pe_cta *cta) {
   if (!cta) return;
   for (uint32_t i = 0; i < PE_MAX_WARPS; i++) pe_fiber_destroy(cta->fibers[i]);
   free(cta->warps);
+  free(cta->tensors);
   free(cta);
 }
 
@@ -136,6 +138,8 @@ bool pe_cta_prepare(pe_cta *cta, pe_launch *launch, const pe_windows *windows, c
 }
 
 void pe_cta_rest(pe_cta *cta) {
+  free(cta->tensors);
+  cta->tensors = NULL;
   for (uint32_t i = 0; i < PE_MAX_WARPS; i++)
     if (cta->fibers[i]) pe_fiber_shrink(cta->fibers[i], KEPT_STACK);
 }
@@ -187,6 +191,7 @@ uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uin
   }
   for (uint32_t i = 0; !launch->config.looped && i < launch->warps; i++) /* others never touch that */
     cta->warps[i].cluster_arrived = cta->warps[i].cluster_passes = cta->warps[i].released = 0;
+  pe_tmem_reset(cta->tensors);
   cta->cluster_arrivals = false;
   cta->cluster_waiting = 0;
   cta->live = cta->runnable = launch->warps == PE_MAX_WARPS ? PE_ALL_LANES : (1u << launch->warps) - 1;

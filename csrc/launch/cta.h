@@ -35,8 +35,9 @@ struct pe_cta {
   uint32_t cluster_pos;     /* of the last wait */
   pe_barrier_state barriers[PE_MEETINGS];
   pe_fiber *fibers[PE_MAX_WARPS];
-  pe_warp_state *warps; /* PE_MAX_WARPS of them */
-  pe_cta *peer;         /* the next of its cluster, all of whose CTAs are in a ring */
+  pe_warp_state *warps;    /* PE_MAX_WARPS of them */
+  struct pe_tmem *tensors; /* NULL: nothing was allocated there yet */
+  pe_cta *peer;            /* the next of its cluster, all of whose CTAs are in a ring */
 };
 
 pe_cta *pe_cta_create(void);

@@ -1,72 +1,25 @@
-/* matrix_warpgroup.c: wgmma.mma_async, of which each warp calculates its own 16 rows when it comes to it (docs/semantics.md).
- *
- * Matrices in shared memory consist of lines of 16 bytes; eight of them are a tile (matrix.h), as they are or transposed (PTX ISA,
- * "Shared Memory Matrix Layout").
- */
+/* matrix_warpgroup.c: wgmma.mma_async, of which each warp calculates its own 16 rows when it comes to it (docs/semantics.md). */
 #include "matrix.h"
-#include "place.h"
+#include "matrix_shared.h"
 
-#define LINE 16 /* bytes */
 #define WARPS 4 /* of a warpgroup */
 #define A_TILES 4
 #define MOST_TILES 32   /* of B that are multiplied at once */
 #define MOST_COLUMNS 64 /* and columns */
 
-/* What a matrix descriptor says (PTX ISA, "Matrix Descriptor Format"). */
-typedef struct descriptor {
-  uint32_t start, leading, stride; /* bytes */
-  uint32_t phase;                  /* of the pattern of swizzled lines */
-  uint32_t wide;                   /* lines of which it consists */
-} descriptor;
-
-static descriptor decoded(uint64_t bits) {
-  static const uint8_t WIDE[] = {1, 8, 4, 2};
-  return (descriptor){.start = (uint32_t)(bits & 0x3fff) * LINE,
-                      .leading = (uint32_t)(bits >> 16 & 0x3fff) * LINE,
-                      .stride = (uint32_t)(bits >> 32 & 0x3fff) * LINE,
-                      .phase = (uint32_t)(bits >> 49 & 7),
-                      .wide = WIDE[bits >> 62]};
-}
-
-/* The address of a line: the one that is `along`-th in the direction of consecutive elements and `other`-th in the other. */
-static uint32_t address_of(const descriptor *m, bool across, uint32_t along, uint32_t other) {
-  bool swapped = across && m->wide == 1;
-  uint32_t blocks = along / m->wide, far = other / TILE;
-  uint32_t at = m->start + along % m->wide * LINE + other % TILE * m->wide * LINE;
-  at += swapped ? blocks * m->stride + far * m->leading : blocks * m->leading + far * m->stride;
-  return at ^ (((at >> 7) - m->phase) & (m->wide - 1)) * LINE;
-}
-
-static void read_line(pe_warp *w, uint32_t pos, uint32_t address, void *to) {
-  const uint8_t *from = (const uint8_t *)(uintptr_t)(w->shared_base + address);
-  if (pe_observed(w) || !pe_within(address, LINE, w->shared_size)) {
-    pe_access access = {pos, PE_SHARED, PE_ANYWHERE, PE_READ, LINE, NULL};
-    from = pe_host(w, &access, 0, address, LINE);
-  }
-  memcpy(to, from, LINE);
-}
-
-static void read_tile(pe_warp *w, uint32_t pos, const descriptor *m, bool across, uint32_t row, uint32_t column,
-                      pe_halves *to) {
-  for (uint32_t i = 0; i < TILE; i++) {
-    uint32_t at = across ? address_of(m, true, row, column * TILE + i) : address_of(m, false, column, row * TILE + i);
-    read_line(w, pos, at, to->at[i]);
-  }
-  if (across) *to = pe_transposed(to);
-}
-
 /* A's four tiles, those of a column one after the other. */
 static void read_rows(pe_warp *w, const pe_wgmma_site *site, uint64_t bits, pe_halves *to) {
-  descriptor m = decoded(bits);
+  pe_shared_matrix m = pe_wgmma_matrix(bits);
   uint32_t first = w->warpid % WARPS * 2;
-  for (uint32_t i = 0; i < A_TILES; i++) read_tile(w, site->pos, &m, site->a_across, first + i % 2, i / 2, to + i);
+  for (uint32_t i = 0; i < A_TILES; i++)
+    pe_read_tile(w, site->pos, &m, site->a_across ? 2 : 0, first + i % 2, i / 2, to + i);
 }
 
 /* Tiles of B, those of eight columns one after the other. */
-static void read_columns(pe_warp *w, const pe_wgmma_site *site, const descriptor *m, uint32_t first, uint32_t columns,
+static void read_columns(pe_warp *w, const pe_wgmma_site *site, const pe_shared_matrix *m, uint32_t first, uint32_t columns,
                          uint32_t along, pe_halves *to) {
   for (uint32_t i = first / TILE; i < (first + columns) / TILE; i++)
-    for (uint32_t j = 0; j < along; j++) read_tile(w, site->pos, m, site->b_across, i, j, to++);
+    for (uint32_t j = 0; j < along; j++) pe_read_tile(w, site->pos, m, site->b_across ? 2 : 0, i, j, to++);
 }
 
 static uint32_t columns_at_once(const pe_mma_site *mma) {
@@ -89,7 +42,7 @@ void pe_wgmma(pe_warp *w, const pe_wgmma_site *site, uint32_t mask, uint32_t sca
     read_rows(w, site, a, left);
     on.a = (fragment){(uint8_t *)left, IN_ORDER};
   }
-  descriptor m = decoded(b);
+  pe_shared_matrix m = pe_wgmma_matrix(b);
   uint32_t registers = part.d == PE_TYPE_F16 ? 2 : 4; /* of eight columns */
   uint32_t along = part.flags & PE_MMA_SPARSE ? 4 : 2, columns = columns_at_once(&part);
   for (uint32_t x = 0; x < site->mma.n; x += columns) {

@@ -19,7 +19,7 @@ from ptxemu.text.errors import UnsupportedError
 LOWERINGS = (
     "integer", "bitfield", "float", "half", "compare", "logic", "convert", "fp8", "stochastic", "video", "data", "approx",
 )  # fmt: skip
-METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous", "tensors")
+METHOD_MODULES = ("memory", "control", "warp", "sync", "atomics", "surfaces", "matrices", "asynchronous", "tensors", "tcgen05")
 CLUSTERS = {"explicitcluster", "reqnctapercluster"}
 
 

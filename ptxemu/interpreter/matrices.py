@@ -67,7 +67,8 @@ def together(t: Translator, op: Op, sources: list[tuple[Reader, int]], result: i
     return step
 
 
-def _registers(t: Translator, op: Op, name: str = "a") -> list[tuple[Reader, int]]:
+def registers_of(t: Translator, op: Op, name: str = "a") -> list[tuple[Reader, int]]:
+    """Readers of the registers of an operand, with their widths."""
     kind = op.type_of(name)
     assert kind is not None
     return [(read, kind.bits) for read in t.readers(op[name], kind)]
@@ -84,7 +85,7 @@ def _slots(registers: list[tuple[Reader, int]], first: int) -> tuple[list[int], 
 
 @method("mma")
 def mma(t: Translator, op: Op) -> Step:
-    operands = [_registers(t, op, name) for name in "abc"]
+    operands = [registers_of(t, op, name) for name in "abc"]
     places, end = [], 0
     for registers in operands:
         slots, end = _slots(registers, end)
@@ -109,7 +110,7 @@ def mma(t: Translator, op: Op) -> Step:
 def wgmma(t: Translator, op: Op) -> Step:
     sums = [(t.reader(register, kind), kind.bits) for register, kind in zip(op.results, op.dst_types, strict=True)]
     in_memory = not isinstance(op["a"], Vec)
-    sources = sums + ([] if in_memory else _registers(t, op)) + ([(t.reader(op["e"], B32), 32)] if "sp" in op.mods else [])
+    sources = sums + ([] if in_memory else registers_of(t, op)) + ([(t.reader(op["e"], B32), 32)] if "sp" in op.mods else [])
     result, count = len(sources), len(sums)
     constants = site(
         "wgmma", op, in_memory=in_memory, a_across=constant_of(op, "immta"), b_across=constant_of(op, "immtb"),
@@ -159,7 +160,7 @@ def wmma_load(t: Translator, op: Op) -> Step:
 
 @method("wmma_store")
 def wmma_store(t: Translator, op: Op) -> Step:
-    registers = _registers(t, op)
+    registers = registers_of(t, op)
     return _wmma(t, op, "pe_wmma_store", registers, len(registers))
 
 
@@ -188,17 +189,17 @@ def ldmatrix_lines(t: Translator, op: Op) -> Step:
 
 @method("stmatrix.lines")
 def stmatrix_lines(t: Translator, op: Op) -> Step:
-    return _rows(t, op, "pe_stmatrix_lines", _registers(t, op))
+    return _rows(t, op, "pe_stmatrix_lines", registers_of(t, op))
 
 
 @method("stmatrix")
 def stmatrix(t: Translator, op: Op) -> Step:
-    return _rows(t, op, "pe_stmatrix", _registers(t, op))
+    return _rows(t, op, "pe_stmatrix", registers_of(t, op))
 
 
 @method("movmatrix")
 def movmatrix(t: Translator, op: Op) -> Step:
-    sources = _registers(t, op)
+    sources = registers_of(t, op)
 
     def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
         warp.grid.call("pe_movmatrix", warp, op.pos, mask_of(lanes), fragments.memory, fragments.at(len(sources)))

@@ -68,7 +68,7 @@ def lane_data(warp: Any, area: int, group: list[Lane], readers: list[Reader], si
     return found.pointer
 
 
-@method("prefetch", "hint", "brkpt", "pmevent", "copies_done", "fence", "wgmma_order")
+@method("prefetch", "hint", "brkpt", "pmevent", "copies_done", "fence", "wgmma_order", "tmem_order")
 def nothing(t: Translator, op: Op) -> Step:
     """Hints; and what orders memory, which here is in order."""
     return lambda warp, group: None

@@ -9,23 +9,14 @@ from ptxemu._runtime import ffi, lib
 from ptxemu.interpreter.asynchronous import receivers, update_of
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.memory import addresses
-from ptxemu.interpreter.transfer import site
-from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method
+from ptxemu.interpreter.transfer import rows, site
+from ptxemu.interpreter.translate import Translator, code_of_space, method
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op
 from ptxemu.ir.tensors import copy_site, field_site, field_value
 from ptxemu.ir.types import B64, TYPES, U32
 
 MAPS, COORDINATES, OFFSETS, COUNTS = 1, 2, 3, 4  # areas
-
-
-def _rows(warp: Any, area: int, size: int, group: list[Lane], readers: list[Reader]) -> Any:
-    """Operands one after another, each of all lanes."""
-    room = warp.grid.transfer.area(area)
-    for number, read in enumerate(readers):
-        for lane in group:
-            room.put(size, number * LANES + lane.index, read(lane))
-    return room.pointer
 
 
 def _site(op: Op, box: str) -> Any:
@@ -41,7 +32,7 @@ def _sides(t: Translator, op: Op, box: str) -> Callable[[Any, list[Lane]], tuple
     def find(warp: Any, group: list[Lane]) -> tuple[Any, ...]:
         mask, boxes = addresses(warp, group, shared)
         maps = warp.grid.transfer.fill(MAPS, 8, group, found)
-        return mask, boxes, maps, _rows(warp, COORDINATES, 4, group, coordinates)
+        return mask, boxes, maps, rows(warp, COORDINATES, 4, group, coordinates)
 
     return find
 
@@ -58,7 +49,7 @@ def tensor_load(t: Translator, op: Op) -> Step:
         group = to_self(group)
         if not group:
             return
-        shifts = ffi.NULL if offsets is None else _rows(warp, OFFSETS, 2, group, offsets)
+        shifts = ffi.NULL if offsets is None else rows(warp, OFFSETS, 2, group, offsets)
         room = warp.grid.transfer.area(COUNTS)
         warp.grid.call("pe_tensor_load", warp, constants, *sides(warp, group), shifts, room.pointer)
         counts[:] = [room.get(4, index) for index in range(LANES)]

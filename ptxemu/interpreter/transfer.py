@@ -60,3 +60,12 @@ class Transfer:
         for lane in lanes:
             area.put(size, lane.index, read(lane))
         return area.pointer
+
+
+def rows(warp: Any, number: int, size: int, lanes: list[Any], readers: list[Callable[[Any], int]]) -> Any:
+    """Operands one after another, each of all lanes, in an area; its address."""
+    area = warp.grid.transfer.area(number)
+    for row, read in enumerate(readers):
+        for lane in lanes:
+            area.put(size, row * LANES + lane.index, read(lane))
+    return area.pointer

@@ -75,6 +75,13 @@ class Numerics:
             return WARPGROUP_SCALED
         return replace(NUMERICS[90], exact_sums=self.exact_sums).summation(mods)
 
+    def tensor_summation(self, type: str, *, half: bool) -> Summation:
+        """Of a ``tcgen05.mma`` of such multiplicands, whose result is f16 or f32."""
+        first, result = replace(NUMERICS[100], exact_sums=self.exact_sums), "f16" if half else "f32"
+        if type in SCALED and not self.exact_sums:
+            return TENSOR_SCALED._replace(least=first.least[half])
+        return first.summation({"atype": type, "btype": type, "ctype": result, "dtype": result, "shape": ""})
+
     def summation(self, mods: Mapping[str, str]) -> Summation:
         """Of an ``mma`` with these modifiers, whose result is f16 or f32."""
         kind, half = mods["atype"], mods["dtype"] == mods["ctype"] == "f16"
@@ -101,6 +108,9 @@ _RECORDS = (
 )
 WARPGROUP_SCALED = Summation(13, 32, -133, 13)
 """Of multiplicands of 8 bits that a warpgroup multiplies (wgmma), which only sm_90 does."""
+
+TENSOR_SCALED = Summation(25, 32, -133)
+"""Of multiplicands of 8 bits and fewer in tensor memory (tcgen05)."""
 
 NUMERICS = {record.first: record for record in _RECORDS}
 """By the first architecture; those that follow compute alike until the next."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ptxemu._runtime import lib
 from ptxemu.ir.numerics import Numerics, Summation
-from ptxemu.ir.ops import Imm, Op
+from ptxemu.ir.ops import Imm, Op, items_of
 from ptxemu.isa.matrix import dimensions
 
 ROUNDING = ("rn", "rz", "rm", "rp")
@@ -38,6 +38,30 @@ def warpgroup_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
     found = _constants(mods, numerics.warpgroup_summation, constant_of(op, "immsel"))
     negated = "immsa" in op.row.names and constant_of(op, "immsa") != constant_of(op, "immsb")
     return found | {"m": 16, "flags": found["flags"] | (lib.PE_MMA_NEGATE if negated else 0)}
+
+
+KINDS = {"kind::f16": "f16", "kind::tf32": "tf32", "kind::f8f6f4": "e4m3", "kind::i8": ""}
+"""Of ``tcgen05.mma``, with one of the types that are added alike."""
+
+
+def tensor_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
+    """What a ``tcgen05.mma`` says beside its descriptors."""
+    kind = op.mods["kind"]
+    type = KINDS[kind]
+    full, half = (numerics.tensor_summation(type, half=half) if type else Summation() for half in (False, True))
+    return {
+        "kind": int(getattr(lib, f"PE_KIND_{kind.removeprefix('kind::').upper()}")), "shift": constant_of(op, "immscale"),
+        "fraction": full.fraction, "block": full.block, "result": full.result, "least": full.least, "least_half": half.least,
+    }  # fmt: skip
+
+
+def tensor_columns_of(op: Op) -> dict[str, int]:
+    """What a ``tcgen05.ld`` or ``tcgen05.st`` says beside its address."""
+    registers = len(op.dsts) or len(items_of(op["v"]))
+    return {
+        "shape": int(getattr(lib, f"PE_TMEM_{op.mods['shape'].upper()}")), "registers": registers,
+        "packed": int("pack" in op.mods or "unpack" in op.mods), "apart": constant_of(op, "immapart"),
+    }  # fmt: skip
 
 
 def _sums(mods: dict[str, str], summation: Callable[[Mapping[str, str]], Summation]) -> dict[str, int]:

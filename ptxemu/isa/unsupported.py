@@ -1,6 +1,6 @@
 """The rest of the PTX instruction set: checked, so that modules which contain it can be judged, but not run.
 
-The accepted set is the one measured with ptxas. The instructions of tcgen05 are recognised only.
+The accepted set is the one measured with ptxas. Of tcgen05, what ``ptxemu/isa/tcgen05.py`` does not have is recognised only.
 """
 
 from __future__ import annotations

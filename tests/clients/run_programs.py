@@ -45,9 +45,12 @@ ENVIRONMENTS = {
     "triton": partial(triton, "triton", TRITON),
     "triton_torch": partial(triton, "torch", TORCH),
     "triton_hopper": partial(triton, "torch", TORCH, PTXEMU_ARCH="90"),
+    "triton_blackwell": partial(triton, "torch", TORCH, PTXEMU_ARCH="100"),
     "liger": partial(triton, "liger", LIGER, CUDA_LAUNCH_BLOCKING="1"),
     "torch_first": partial(triton, "torch", TORCH),
 }
+FILES = {"triton_blackwell": "triton_hopper"}
+"""What runs the file of another."""
 
 
 def main() -> int:
@@ -56,7 +59,7 @@ def main() -> int:
     failed = 0
     for name in parser.parse_args().names or ENVIRONMENTS:
         python, environment = ENVIRONMENTS[name]()
-        command = [python, PROGRAMS / f"{name}_program.py", *MODULES]
+        command = [python, PROGRAMS / f"{FILES.get(name, name)}_program.py", *MODULES]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
         right = done.returncode == 0 and done.stdout.splitlines()[-1:] == ["right"]
         failed += not right

@@ -36,6 +36,7 @@ MODULES = {
         "surfaces",
         "texture",
         "matrix",
+        "tcgen05",
         "stack",
         "mbarrier",
         "copy",

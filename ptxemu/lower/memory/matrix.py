@@ -33,7 +33,7 @@ def _contiguous(ctx: Context, op: Op, slots: Slots) -> str:
     return slots.address(first)
 
 
-def _result(op: Op, slots: Slots) -> tuple[int, bool]:
+def result_of(op: Op, slots: Slots) -> tuple[int, bool]:
     return slots.take(len(op.dsts) * _kind(op, "d").bits // 32)
 
 
@@ -47,7 +47,7 @@ def _kind(op: Op, name: str) -> ScalarType:
     return kind
 
 
-def _mask(ctx: Context, op: Op) -> tuple[str, str]:
+def mask_of(ctx: Context, op: Op) -> tuple[str, str]:
     return "i32", ctx.bits_of(ctx.mask_of(op))
 
 
@@ -60,14 +60,14 @@ def mma(ctx: Context, op: Op) -> None:
     slots = Slots(ctx)
     sources = [[slots.find(item, _kind(op, name)) for item in items_of(op[name])] for name in "abc"]
     metadata = slots.find(op["e"], B32) if "variant" in op.mods else 0
-    first, stays = _result(op, slots)
+    first, stays = result_of(op, slots)
     units = _kind(op, "d").bits // 32
     registers = [[first + index * units for index in range(len(op.dsts))], *sources]
     site = ctx.site(
         op, "pe_mma_site", **constants_of(op, ctx.unit.numerics), metadata=metadata,
         slots=[[*used, *[0] * (lib.PE_MMA_REGISTERS - len(used))] for used in registers],
     )  # fmt: skip
-    ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), ("ptr", ctx.slot_block))
+    ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), ("ptr", ctx.slot_block))
     slots.define(op, first, stays)
 
 
@@ -79,7 +79,7 @@ def wgmma(ctx: Context, op: Op) -> None:
     in_memory = not isinstance(op["a"], Vec)
     rows = [0] * 4 if in_memory else [slots.find(item, _kind(op, "a")) for item in items_of(op["a"])]
     metadata = slots.find(op["e"], B32) if "sp" in op.mods else 0
-    first, stays = _result(op, slots)
+    first, stays = result_of(op, slots)
     rest = [0] * (lib.PE_WGMMA_REGISTERS - len(sums))
     mma: dict[str, Value] = {
         **warpgroup_constants_of(op, ctx.unit.numerics),
@@ -92,13 +92,13 @@ def wgmma(ctx: Context, op: Op) -> None:
         d=[*range(first, first + len(sums)), *rest], c=[*sums, *rest], a=rows, mma=mma,
     )  # fmt: skip
     scale = ctx.bits_of(ctx.predicate(op["p"], op.negated("p"), True))
-    a = "0" if not in_memory else _first(ctx, op["a"], B64)
-    arguments = ("i32", scale), ("i64", a), ("i64", _first(ctx, op["b"], B64)), ("ptr", ctx.slot_block)
-    ctx.call("void", "pe_wgmma", ("ptr", "%w"), ("ptr", site), _mask(ctx, op), *arguments)
+    a = "0" if not in_memory else first_of(ctx, op["a"], B64)
+    arguments = ("i32", scale), ("i64", a), ("i64", first_of(ctx, op["b"], B64)), ("ptr", ctx.slot_block)
+    ctx.call("void", "pe_wgmma", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), *arguments)
     slots.define(op, first, stays)
 
 
-def _first(ctx: Context, operand: Operand, kind: ScalarType) -> str:
+def first_of(ctx: Context, operand: Operand, kind: ScalarType) -> str:
     """An operand of lane 0; all lanes must have the same."""
     shape = ctx.shape(operand)
     if shape is not None and shape.uniform:
@@ -109,7 +109,7 @@ def _first(ctx: Context, operand: Operand, kind: ScalarType) -> str:
 # ---------------------------------------------------------------- wmma in memory
 
 
-def _address(ctx: Context, found: Access) -> str:
+def first_address(ctx: Context, found: Access) -> str:
     if found.shape is not None and found.shape.uniform:
         return found.base
     return ctx.inst(f"extractelement <{LANES} x i64> {vector_addresses(ctx, found)}, i64 0")
@@ -137,17 +137,17 @@ def _move(ctx: Context, op: Op, function: str, count: int, fragment: str) -> Non
     fields, default = _matrix(op, count)
     found = access(ctx, op, "p", _first_lanes(1))
     note_position(ctx, op, found.space)
-    step = _first(ctx, op["stride"], B32) if op["stride"] is not None else str(default)
+    step = first_of(ctx, op["stride"], B32) if op["stride"] is not None else str(default)
     site = ctx.site(op, "pe_wmma_site", space=found.space_code, **fields)
-    arguments = [("i64", _address(ctx, found)), ("i32", step), ("ptr", fragment)]
-    ctx.call("void", function, ("ptr", "%w"), ("ptr", site), _mask(ctx, op), *arguments)
+    arguments = [("i64", first_address(ctx, found)), ("i32", step), ("ptr", fragment)]
+    ctx.call("void", function, ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), *arguments)
 
 
 @effect("wmma_load", size=60)
 def wmma_load(ctx: Context, op: Op) -> None:
     """wmma.load: a matrix whose lines are ``stride`` elements apart."""
     slots = Slots(ctx)
-    first, stays = _result(op, slots)
+    first, stays = result_of(op, slots)
     _move(ctx, op, "pe_wmma_load", len(op.dsts), slots.address(first))
     slots.define(op, first, stays)
 
@@ -167,14 +167,14 @@ def _rows(ctx: Context, op: Op, function: str, fragment: str) -> None:
     note_position(ctx, op, found.space)
     ctx.call(
         "void", function, ("ptr", "%w"), ("i32", ctx.position(op)), ("i32", str(found.space_code)),
-        *(("i32", str(constant)) for constant in constants), _mask(ctx, op),
+        *(("i32", str(constant)) for constant in constants), mask_of(ctx, op),
         ("ptr", ctx.spill("i64", vector_addresses(ctx, found))), ("ptr", fragment),
     )  # fmt: skip
 
 
 def _load_rows(ctx: Context, op: Op, function: str) -> None:
     slots = Slots(ctx)
-    first, stays = _result(op, slots)
+    first, stays = result_of(op, slots)
     _rows(ctx, op, function, slots.address(first))
     slots.define(op, first, stays)
 
@@ -208,9 +208,9 @@ def movmatrix(ctx: Context, op: Op) -> None:
     """movmatrix: the transposed fragment."""
     slots = Slots(ctx)
     source = _contiguous(ctx, op, slots)
-    first, stays = _result(op, slots)
+    first, stays = result_of(op, slots)
     ctx.call(
-        "void", "pe_movmatrix", ("ptr", "%w"), ("i32", ctx.position(op)), _mask(ctx, op), ("ptr", source),
+        "void", "pe_movmatrix", ("ptr", "%w"), ("i32", ctx.position(op)), mask_of(ctx, op), ("ptr", source),
         ("ptr", slots.address(first)),
     )  # fmt: skip
     slots.define(op, first, stays)

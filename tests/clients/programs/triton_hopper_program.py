@@ -1,6 +1,7 @@
-"""Triton for compute capability 9.0: products of warpgroups, copies of tensors, specialised warps, clusters, attention."""
+"""Triton for compute capabilities 9.0 and 10.0: products of warpgroups or in tensor memory, tensor maps, clusters, attention."""
 
 import math
+import os
 
 import triton
 import triton.language as tl
@@ -11,6 +12,7 @@ DRIVER = triton.runtime.driver.active  # before torch is there, which would be a
 import torch  # noqa: E402
 from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
+MULTIPLIES = {"90": "wgmma", "100": "tcgen05.mma"}[os.environ["PTXEMU_ARCH"]]
 HELD = []
 """Memory that launches still use."""
 
@@ -69,12 +71,12 @@ def products():
     for kind, tolerance in ((torch.float16, 1e-5), (torch.bfloat16, 1e-5), (torch.float8_e4m3fn, 1e-2), (torch.float32, 3e-2)):
         a, b, c = torch.randn(m, k).to(kind), torch.randn(k, n).to(kind), torch.zeros(m, n)
         launched = product[(m // 128, n // 64)](a, b, c, m, n, k, BM=128, BN=64, BK=32, num_warps=4)
-        checked(kind, launched, c, a.double() @ b.double(), tolerance, ["wgmma"])
+        checked(kind, launched, c, a.double() @ b.double(), tolerance, [MULTIPLIES])
 
     a, b, c = torch.randn(m, k).half(), torch.randn(k, n).half(), torch.zeros(m, n).half()
     triton.set_allocator(scratch)
     launched = by_own_maps[(m // 128, n // 64)](a, b, c, m, n, k, 128, 64, 64, num_warps=4)
-    checked("own maps", launched, c, a.double() @ b.double(), 1e-3, ["wgmma", "tensormap.replace", "cp.async.bulk.tensor"])
+    checked("own maps", launched, c, a.double() @ b.double(), 1e-3, [MULTIPLIES, "tensormap.replace", "cp.async.bulk.tensor"])
 
 
 def scratch(size, align, stream):
@@ -86,7 +88,7 @@ def tiles():
     m, n, k = 512, 256, 192
     a, b = torch.randn(m, k).half(), torch.randn(n, k).half()
     for apart, warps, rows, ctas, instruction in (
-        (False, 8, 128, 1, "wgmma"), (True, 4, 64, 1, "setmaxnreg"),
+        (False, 8, 128, 1, MULTIPLIES), (True, 4, 64, 1, "setmaxnreg"),
         (False, 8, 128, 2, "barrier.cluster"), (False, 4, 128, 4, "%cluster_ctarank"),
     ):  # fmt: skip
         c = torch.zeros(m, n).half()
@@ -102,7 +104,7 @@ def attend():
     maps = [TensorDescriptor.from_tensor(tensor, [rows, d]) for tensor, rows in ((q, 128), (k, 64), (v, 64), (out, 128))]
     launched = attention[(n // 128,)](*maps, n, math.log2(math.e) / math.sqrt(d), 128, 64, d, num_warps=4, num_stages=3)
     wanted = torch.softmax(q.double() @ k.double().T / math.sqrt(d), 1) @ v.double()
-    checked("attention", launched, out, wanted, 1e-3, ["wgmma", "cp.async.bulk.tensor"])
+    checked("attention", launched, out, wanted, 1e-3, [MULTIPLIES, "cp.async.bulk.tensor"])
 
 
 def main():

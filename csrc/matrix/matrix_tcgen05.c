@@ -1,0 +1,208 @@
+/* matrix_tcgen05.c: tcgen05.mma of a CTA, 16 rows at a time, as an m16nNkK of `mma` (PTX ISA, "tcgen05.mma").
+ *
+ * Sums are in tensor memory: a row in each lane, or of 64 rows 16 in every other half of a warp's lanes; a column in each column.
+ */
+#include "atomic.h"
+#include "matrix_shared.h"
+#include "tmem.h"
+
+enum { BLOCK = 16, TILES = 4, MOST_ROWS = 128, AT_ONCE = 64, WIDTH = 32 /* bytes of k */, LINE_WORDS = 4, LINE_BYTES = 16 };
+enum { EXPONENT_BIAS = 127, FRACTION_BITS = 23 }; /* of f32 */
+enum { F16_SUMS, F32_SUMS, S32_SUMS };
+
+/* An instruction descriptor, decoded. */
+typedef struct product {
+  const pe_tmem_mma_site *site;
+  pe_warp *w;
+  int32_t lane;
+  uint32_t rows, columns, size; /* bytes of an element */
+  pe_mma_site mma;
+  pe_shared_matrix a, b;
+  uint32_t a_across, b_across, a_at, at;
+  pe_tmem *memory;
+  const uint32_t *disabled;
+} product;
+
+static noreturn void misuse(const product *p, const char *what) { pe_tmem_misuse(p->w, p->site->pos, p->lane, p->at, what); }
+
+/* The type of multiplicands of a kind with this number. */
+static uint32_t type_of(const product *p, uint32_t number) {
+  enum { NO_TYPE = UINT8_MAX, NUMBERS = 6 };
+  static const uint8_t types[][NUMBERS] = {
+    [PE_KIND_F16] = {PE_TYPE_F16, PE_TYPE_BF16, NO_TYPE, NO_TYPE, NO_TYPE, NO_TYPE},
+    [PE_KIND_TF32] = {NO_TYPE, NO_TYPE, PE_TYPE_TF32, NO_TYPE, NO_TYPE, NO_TYPE},
+    [PE_KIND_F8F6F4] = {PE_TYPE_E4M3, PE_TYPE_E5M2, NO_TYPE, PE_TYPE_E2M3, PE_TYPE_E3M2, PE_TYPE_E2M1},
+    [PE_KIND_I8] = {PE_TYPE_U8, PE_TYPE_S8, NO_TYPE, NO_TYPE, NO_TYPE, NO_TYPE},
+  };
+  uint32_t type = number < NUMBERS ? types[p->site->kind][number] : NO_TYPE;
+  if (type == NO_TYPE) misuse(p, "its kind has no such elements");
+  return type;
+}
+
+/* Of an element in shared memory, if it is none of whole bytes; or else 8 or more. */
+static uint32_t bits_of(uint32_t type) {
+  return type == PE_TYPE_E2M1 ? 4 : type == PE_TYPE_E2M3 || type == PE_TYPE_E3M2 ? 6 : 8;
+}
+
+static void decode(product *p, uint32_t descriptor) {
+  static const uint8_t sizes[] = {[PE_KIND_F16] = 2, [PE_KIND_TF32] = 4, [PE_KIND_F8F6F4] = 1, [PE_KIND_I8] = 1};
+  static const uint8_t results[] = {PE_TYPE_F16, PE_TYPE_F32, PE_TYPE_S32};
+  const pe_tmem_mma_site *site = p->site;
+  uint32_t sums = descriptor >> 4 & 3;
+  bool floats = site->kind != PE_KIND_I8;
+  p->size = sizes[site->kind];
+  p->rows = (descriptor >> 24 & 31) * BLOCK;
+  p->columns = (descriptor >> 17 & 63) * TILE;
+  if (p->rows != MOST_ROWS && p->rows != MOST_ROWS / 2) misuse(p, "it has not 64 or 128 rows");
+  if (!p->columns || p->columns > 256 || (p->rows == MOST_ROWS && p->columns % 16))
+    misuse(p, "its columns are not 8 to 256");
+  if (descriptor & 4) misuse(p, "a sparse matrix needs .sp");
+  if (floats ? sums > F32_SUMS || (site->kind == PE_KIND_TF32 && sums != F32_SUMS) : sums != S32_SUMS)
+    misuse(p, "its kind has no such sums");
+  bool negated = (descriptor >> 13 & 1) != (descriptor >> 14 & 1);
+  if (negated && !floats) misuse(p, "integers are not negated");
+  p->mma =
+      (pe_mma_site){.pos = site->pos,
+                    .m = BLOCK,
+                    .k = (uint16_t)(WIDTH / p->size),
+                    .a = (uint16_t)type_of(p, descriptor >> 7 & 7),
+                    .b = (uint16_t)type_of(p, descriptor >> 10 & 7),
+                    .c = results[sums],
+                    .d = results[sums],
+                    .flags = (uint16_t)((negated ? PE_MMA_NEGATE : 0) | (!floats && descriptor & 8 ? PE_MMA_SATURATE : 0)),
+                    .fraction = site->fraction,
+                    .block = site->block,
+                    .result = site->result,
+                    .least = sums == F16_SUMS ? site->least_half : site->least};
+  p->a_across = descriptor >> 15 & 1 ? p->size : 0;
+  p->b_across = descriptor >> 16 & 1 ? p->size : 0;
+  if ((p->a_across && bits_of(p->mma.a) < 8) || (p->b_across && bits_of(p->mma.b) < 8))
+    misuse(p, "matrices of elements of 6 and 4 bits are not transposed");
+  if (site->a_columns && bits_of(p->mma.a) < 8) misuse(p, "elements of 6 and 4 bits in tensor memory are not supported");
+}
+
+/* The lane of a row of what is at an address. */
+static uint32_t lane_of(const product *p, uint32_t address, uint32_t row) {
+  return (address >> 16) + (p->rows == MOST_ROWS ? row : row / BLOCK * 2 * BLOCK + row % BLOCK);
+}
+
+/* ---- multiplicands ---- */
+
+/* Lines of 16 elements of 6 or 4 bits, one after another, become bytes as `mma` takes them. */
+static void spread(pe_halves *tile, uint32_t bits) {
+  for (uint32_t j = 0; bits < 8 && j < TILE; j++) {
+    uint8_t line[LINE_BYTES], *out = (uint8_t *)tile->at[j];
+    memcpy(line, out, sizeof line);
+    for (uint32_t i = 0, at = 0; i < LINE_BYTES; i++, at += bits) {
+      uint32_t two = line[at / 8] | (uint32_t)line[(at / 8 + 1) % LINE_BYTES] << 8;
+      out[i] = (uint8_t)((two >> at % 8 & ((1u << bits) - 1)) << (bits == 4 ? 2 : 0));
+    }
+  }
+}
+
+static void read_a(const product *p, pe_halves to[MOST_ROWS / TILE * 2]) {
+  for (uint32_t i = 0; i < p->rows / TILE * 2; i++) {
+    uint32_t row = i / TILES * 2 + i % 2, column = i % TILES / 2; /* four tiles of 16 rows: down, then along k */
+    if (!p->site->a_columns) {
+      pe_read_tile(p->w, p->site->pos, &p->a, p->a_across, row, column, to + i);
+      spread(to + i, bits_of(p->mma.a));
+      continue;
+    }
+    for (uint32_t j = 0; j < TILE; j++)
+      memcpy(to[i].at[j], &p->memory->cell[lane_of(p, p->a_at, row * TILE + j)][(p->a_at & 0xffff) + column * LINE_WORDS],
+             sizeof to[i].at[j]);
+  }
+}
+
+static void read_b(const product *p, uint32_t first, uint32_t columns, pe_halves *to) {
+  for (uint32_t i = 0; i < columns / TILE * 2; i++) {
+    pe_read_tile(p->w, p->site->pos, &p->b, p->b_across, first / TILE + i / 2, i % 2, to + i);
+    spread(to + i, bits_of(p->mma.b));
+  }
+}
+
+/* ---- sums: a register of f16 holds two of a row, others one ---- */
+
+static uint32_t *cell_of(const product *p, uint32_t row, uint32_t column) {
+  return &p->memory->cell[lane_of(p, p->at, row)][(p->at & 0xffff) + column];
+}
+
+static uint32_t scaled(const product *p, uint32_t sum) {
+  if (!p->site->shift) return sum;
+  float by = pe_float((uint32_t)(EXPONENT_BIAS - p->site->shift) << FRACTION_BITS);
+  return p->mma.d == PE_TYPE_F16 ? pe_f16_bits(pe_float_bits(pe_f16_value((uint16_t)sum) * by))
+                                 : pe_float_bits(pe_float(sum) * by);
+}
+
+static void read_sums(const product *p, uint32_t row, uint32_t first, uint32_t columns, uint32_t (*to)[PE_WARP_LANES]) {
+  bool halves = p->mma.d == PE_TYPE_F16;
+  for (uint32_t i = 0; i < columns / TILE * 2; i++)
+    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
+      const uint32_t *from = cell_of(p, row + i % 2 * TILE + lane / 4, first + i / 2 * TILE + lane % 4 * 2);
+      if (halves)
+        to[i][lane] = (scaled(p, from[0]) & 0xffff) | scaled(p, from[1]) << 16;
+      else
+        to[i * 2][lane] = scaled(p, from[0]), to[i * 2 + 1][lane] = scaled(p, from[1]);
+    }
+}
+
+static bool stays(const product *p, uint32_t lane) {
+  return p->disabled && p->disabled[lane / 32 * PE_WARP_LANES] >> lane % 32 & 1;
+}
+
+static void write_sums(const product *p, uint32_t row, uint32_t first, uint32_t columns, uint32_t (*from)[PE_WARP_LANES]) {
+  bool halves = p->mma.d == PE_TYPE_F16;
+  for (uint32_t i = 0; i < columns / TILE * 2; i++)
+    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
+      uint32_t at = row + i % 2 * TILE + lane / 4;
+      uint32_t *to = cell_of(p, at, first + i / 2 * TILE + lane % 4 * 2);
+      if (stays(p, lane_of(p, p->at, at))) continue;
+      to[0] = halves ? from[i][lane] & 0xffff : from[i * 2][lane];
+      to[1] = halves ? from[i][lane] >> 16 : from[i * 2 + 1][lane];
+    }
+}
+
+static void multiply(product *p, bool adds) {
+  static const uint16_t IN_ORDER[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+  _Alignas(64) pe_halves left[MOST_ROWS / TILE * 2], right[AT_ONCE / TILE * 2];
+  _Alignas(64) uint32_t sums[AT_ONCE / TILE * 4][PE_WARP_LANES];
+  uint32_t most = MAX_B / p->mma.k < AT_ONCE ? MAX_B / p->mma.k : AT_ONCE;
+  read_a(p, left);
+  for (uint32_t x = 0; x < p->columns; x += most) {
+    uint32_t columns = p->columns - x < most ? p->columns - x : most;
+    p->mma.n = (uint16_t)columns;
+    read_b(p, x, columns, right);
+    for (uint32_t row = 0; row < p->rows; row += BLOCK) {
+      fragment c = {(uint8_t *)sums, IN_ORDER};
+      pe_operands on = {
+        .d = c, .c = c, .a = {(uint8_t *)(left + row / BLOCK * TILES), IN_ORDER}, .b = {(uint8_t *)right, IN_ORDER}};
+      memset(sums, 0, sizeof sums);
+      if (adds) read_sums(p, row, x, columns, sums);
+      pe_multiply(&p->mma, &on);
+      write_sums(p, row, x, columns, sums);
+    }
+  }
+}
+
+static pe_tmem *columns_at(const product *p, uint32_t address, uint32_t columns) {
+  uint32_t start = address >> 16;
+  if (start && (start != BLOCK || p->rows == MOST_ROWS))
+    misuse(p, "a matrix starts at lane 0, or one of 64 rows at lane 16");
+  return pe_tmem_columns(p->w, p->site->pos, p->lane, address, columns);
+}
+
+void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const uint32_t *sums, const uint64_t *a,
+                 const uint64_t *b, const uint32_t *descriptor, uint32_t adds, const uint32_t *disabled) {
+  PE_FOR_LANES(lane, mask) {
+    product p = {.site = site, .w = w, .lane = (int32_t)lane, .at = sums[lane], .a_at = (uint32_t)a[lane]};
+    p.disabled = disabled ? disabled + lane : NULL;
+    decode(&p, descriptor[lane]);
+    p.memory = columns_at(&p, p.at, p.columns);
+    if (site->a_columns) columns_at(&p, p.a_at, WIDTH / 4);
+    p.a = pe_tcgen05_matrix(a[lane], p.a_across);
+    p.b = pe_tcgen05_matrix(b[lane], p.b_across);
+    if (!p.b.wide || (!site->a_columns && !p.a.wide)) misuse(&p, "the layout of a matrix in shared memory is not supported");
+    multiply(&p, adds >> lane & 1);
+  }
+}

@@ -1,0 +1,106 @@
+"""tcgen05: the runtime's tensor memory, with the registers of a warp, or the operands of each lane, in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxemu._runtime import ffi, lib
+from ptxemu.interpreter.asynchronous import update_of
+from ptxemu.interpreter.lane import Lane, Step
+from ptxemu.interpreter.matrices import Fragments, registers_of, together
+from ptxemu.interpreter.surfaces import mask_of
+from ptxemu.interpreter.transfer import rows, site
+from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method
+from ptxemu.ir.ops import Addr, Op
+from ptxemu.ir.types import B32, B64
+from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of
+
+SUMS, LEFT, RIGHT, DESCRIPTORS, DISABLED = 1, 2, 3, 4, 5  # areas
+
+
+def _place(t: Translator, operand: object) -> Reader:
+    """An address in tensor memory."""
+    assert isinstance(operand, Addr)
+    read, offset = t.reader(operand.base, B32), operand.offset
+    return lambda lane: read(lane) + offset & 0xFFFFFFFF
+
+
+def _first(lanes: list[Lane]) -> Lane:
+    return min(lanes, key=lambda lane: lane.index)
+
+
+def _whole(t: Translator, op: Op, function: str, *operands: Reader, before: tuple[int, ...] = ()) -> Step:
+    """An instruction that takes nothing but operands of lane 0."""
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        first = _first(lanes)
+        warp.grid.call(function, warp, op.pos, *before, mask_of(lanes), *(read(first) for read in operands))
+
+    return together(t, op, [], 0, run)
+
+
+@method("tmem_alloc")
+def alloc(t: Translator, op: Op) -> Step:
+    space = code_of_space(op.access_of("a").space)
+    return _whole(t, op, "pe_tmem_alloc", t.operand(op, "columns"), t.address(op["a"]), before=(space,))
+
+
+@method("tmem_dealloc")
+def dealloc(t: Translator, op: Op) -> Step:
+    return _whole(t, op, "pe_tmem_dealloc", t.operand(op, "at"), t.operand(op, "columns"))
+
+
+@method("tmem_give_up")
+def give_up(t: Translator, op: Op) -> Step:
+    return _whole(t, op, "pe_tmem_give_up")
+
+
+@method("tmem_commit")
+def commit(t: Translator, op: Op) -> Step:
+    """An arrival, as all that was issued is complete."""
+    update = update_of(t, op, int(lib.PE_MBARRIER_ARRIVE), lambda lane: 1)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        update(warp, group, ffi.NULL)
+
+    return step
+
+
+def _move(t: Translator, op: Op, function: str, sources: list[tuple[Reader, int]]) -> Step:
+    constants, place = site("tmem", op, **tensor_columns_of(op)), _place(t, op["t"])
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        warp.grid.call(function, warp, constants, mask_of(lanes), place(_first(lanes)), fragments.memory)
+
+    return together(t, op, sources, 0, run)
+
+
+@method("tmem_load")
+def load(t: Translator, op: Op) -> Step:
+    return _move(t, op, "pe_tmem_load", [])
+
+
+@method("tmem_store")
+def store(t: Translator, op: Op) -> Step:
+    return _move(t, op, "pe_tmem_store", registers_of(t, op, "v"))
+
+
+@method("tmem_mma")
+def mma(t: Translator, op: Op) -> Step:
+    """Each lane multiplies matrices of its own."""
+    a, in_columns = op["a"], isinstance(op["a"], Addr)
+    constants = site("tmem_mma", op, a_columns=in_columns, **tensor_constants_of(op, t.numerics))
+    sums, left = _place(t, op["t"]), _place(t, a) if in_columns else t.reader(a, B64)
+    right, descriptor, adds = t.reader(op["b"], B64), t.operand(op, "format"), t.operand(op, "p")
+    off = op.get("off")
+    disabled = [] if off is None else t.readers(off, B32)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        fill = warp.grid.transfer.fill
+        warp.grid.call(
+            "pe_tmem_mma", warp, constants, mask_of(group), fill(SUMS, 4, group, sums), fill(LEFT, 8, group, left),
+            fill(RIGHT, 8, group, right), fill(DESCRIPTORS, 4, group, descriptor),
+            sum(lane.bit for lane in group if adds(lane)), rows(warp, DISABLED, 4, group, disabled) if disabled else ffi.NULL,
+        )  # fmt: skip
+
+    return step

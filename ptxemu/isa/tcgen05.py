@@ -1,0 +1,58 @@
+"""Tensor memory and the multiplications of one thread (PTX ISA, "TensorCore 5th Generation Family Instructions").
+
+Forms that are not here, and whole kinds of them (sparse and scaled matrices, pairs of CTAs, copies to tensor memory), are not
+run: the row of ``ptxemu/isa/unsupported.py`` takes them.
+"""
+
+from __future__ import annotations
+
+from ptxemu.isa.fidelity import DEFINED, SPARSE_SUMS
+from ptxemu.isa.table import row
+from ptxemu.isa.traits import name_words
+
+CHAPTER = "TensorCore 5th Generation Family Instructions"
+GROUP = "cta_group=cta_group::1"
+MEETS = "faults, meets warp, varying"
+REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}  # of x1
+MOST_REGISTERS = 128
+
+
+def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFINED) -> None:
+    row("tcgen05", qualifiers, operands, ptx="8.6", sm=100, lower=lower, flags="accelerated blackwell", does=does, bits=bits,
+        chapter=CHAPTER)  # fmt: skip
+
+
+_row(f"alloc {GROUP} sync aligned space?=shared::cta type=b32", "[a]:type, columns:u32", "tmem_alloc",
+     "writes [a] for 4, meets warp, varying")  # fmt: skip
+_row(f"dealloc {GROUP} sync aligned type=b32", "at:type, columns:u32", "tmem_dealloc", MEETS)
+_row(f"relinquish_alloc_permit {GROUP} sync aligned", "", "tmem_give_up", MEETS)
+for _word in ("wait::ld", "wait::st"):
+    _row(f"{_word} sync aligned", "", "tmem_order", "nothing")
+for _word in ("fence::before_thread_sync", "fence::after_thread_sync"):
+    _row(_word, "", "tmem_order", "nothing")
+_row(f"commit {GROUP} arrive=mbarrier::arrive::one space?=shared::cluster type=b64", "[a]:type", "tmem_commit",
+     "updates mbarrier [a]")  # fmt: skip
+
+for _shape, _registers in REGISTERS.items():
+    for _number in (2**_power for _power in range(8)):
+        _count = _registers * _number
+        if _count > MOST_REGISTERS:
+            continue
+        _moved = f"sync aligned shape={_shape} num=x{_number}"
+        _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_count}, [t]@shared:", "tmem_load", MEETS)
+        _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@shared:, v:type*{_count}", "tmem_store", MEETS)
+for _number in (2**_power for _power in range(8)):
+    _moved = f"sync aligned shape=16x32bx2 num=x{_number}"
+    _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_number}, [t]@shared:, immapart:u32(0..511)", "tmem_load", MEETS)
+    _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@shared:, immapart:u32(0..511), v:type*{_number}", "tmem_store", MEETS)
+
+COLLECTOR = "collector?=" + ",".join(f"collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))
+for _a in ("a:b64", "[a]@shared:"):
+    for _disabled in ("", ", off:b32*4"):
+        for _kinds, _scale, _bits in (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", SPARSE_SUMS),
+                                      ("kind::f8f6f4", "", SPARSE_SUMS), ("kind::i8", "", DEFINED)):  # fmt: skip
+            _row(f"mma {GROUP} kind={_kinds} {COLLECTOR}", f"[t]@shared:, {_a}, b:b64, format:u32{_disabled}, p:pred{_scale}",
+                 "tmem_mma", "faults", _bits)  # fmt: skip
+
+name_words("alloc dealloc relinquish_alloc_permit ld st mma commit cp shift wait fence sp ws wait::ld wait::st "
+           "fence::before_thread_sync fence::after_thread_sync", "tcgen05")  # fmt: skip

@@ -1,0 +1,98 @@
+"""Kernels of one warpgroup whose tensor memory and shared memory are what the host gives, before some instructions of tcgen05."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import ptxemu
+
+SHARED = 5 << 13
+REGISTERS = 128
+HEAD = f"""\
+.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 memory, .param .u64 cells, .param .u64 values)
+{{
+  .reg .pred %p, %q, %more, %one; .reg .b32 %t, %w, %s, %c, %i, %x<4>, %r<{REGISTERS}>, %at, %b;
+  .reg .b64 %o, %from, %cells, %values, %v, %base, %da, %db;
+  .shared .align 1024 .b8 shared[{SHARED}]; .shared .b64 arrived; .shared .b32 start;
+  ld.param.u64 %from, [memory]; ld.param.u64 %cells, [cells]; ld.param.u64 %values, [values];
+  mov.u32 %t, %tid.x; shr.u32 %w, %t, 5; mul.wide.u32 %o, %t, 4; add.u64 %cells, %cells, %o; add.u64 %values, %values, %o;
+  mov.u32 %s, shared; cvt.u64.u32 %base, %s; shr.u64 %base, %base, 4;
+  mul.wide.u32 %o, %t, 16; add.u64 %from, %from, %o; mov.u32 %i, 0; shl.b32 %x0, %t, 4; add.u32 %s, %s, %x0;
+copy:
+  ld.global.v4.b32 {{%x0, %x1, %x2, %x3}}, [%from]; st.shared.v4.b32 [%s], {{%x0, %x1, %x2, %x3}};
+  add.u64 %from, %from, 2048; add.u32 %s, %s, 2048; add.u32 %i, %i, 2048;
+  setp.lt.u32 %more, %i, {SHARED};
+  @%more bra copy;
+  setp.eq.u32 %one, %t, 0; setp.ne.u32 %p, %i, 0; setp.eq.u32 %q, %i, 0;
+  @%one mbarrier.init.shared.b64 [arrived], 1;
+  bar.sync 0;
+"""
+BEGIN = """\
+  setp.ne.u32 %more, %w, 0;
+  @%more bra wait;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [start], 512;
+  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+wait:
+  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
+  ld.shared.b32 %b, [start]; shl.b32 %at, %w, 21; add.u32 %at, %at, %b; mov.u32 %c, 0; mov.b64 %v, %cells;
+fill:
+  ld.global.b32 %x0, [%v]; tcgen05.st.sync.aligned.32x32b.x1.b32 [%at], {%x0};
+  add.u64 %v, %v, 512; add.u32 %at, %at, 1; add.u32 %c, %c, 1; setp.lt.u32 %more, %c, 512;
+  @%more bra fill;
+  tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
+  shl.b32 %at, %w, 21; add.u32 %at, %at, %b;
+"""
+END = """\
+  tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
+  shl.b32 %at, %w, 21; add.u32 %at, %at, %b; mov.u32 %c, 0; mov.b64 %v, %cells;
+empty:
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%x0}, [%at]; tcgen05.wait::ld.sync.aligned; st.global.b32 [%v], %x0;
+  add.u64 %v, %v, 512; add.u32 %at, %at, 1; add.u32 %c, %c, 1; setp.lt.u32 %more, %c, 512;
+  @%more bra empty;
+  bar.sync 0; setp.ne.u32 %more, %w, 0;
+  @%more bra done;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %b, 512;
+done:
+"""
+COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [arrived];"
+ARRIVED = f"""\
+  @%one {COMMIT}
+again:
+  mbarrier.try_wait.parity.shared.b64 %more, [arrived], 0;
+  @!%more bra again;
+  tcgen05.fence::after_thread_sync;
+"""
+
+
+def kernel(body: str) -> str:
+    """With a body after tensor memory is filled and before it is read; %at and %b are the addresses of a warp's and all lanes."""
+    return f"{HEAD}{BEGIN}{body}{END}  ret;\n}}\n"
+
+
+def registers(number: int) -> str:
+    return "{" + ", ".join(f"%r{i}" for i in range(number)) + "}"
+
+
+def from_host(number: int, first: int = 0) -> str:
+    """So many registers of the thread's values."""
+    return "".join(f"  ld.global.b32 %r{i}, [%values+{512 * (first + i)}];\n" for i in range(number))
+
+
+def to_host(number: int, first: int = 0) -> str:
+    return "".join(f"  st.global.b32 [%values+{512 * (first + i)}], %r{i};\n" for i in range(number))
+
+
+def run(
+    text: str, cells: np.ndarray, values: np.ndarray | None = None, memory: np.ndarray | None = None,
+    device: ptxemu.Device | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """[lane][column] words of tensor memory, and [register][thread] words of the values, both as they are after it."""
+    columns = np.ascontiguousarray(cells.T.astype(np.uint32))
+    values = np.zeros((REGISTERS, 128), np.uint32) if values is None else np.ascontiguousarray(values.astype(np.uint32))
+    memory = np.zeros(SHARED, np.uint8) if memory is None else memory
+    module = ptxemu.loads(text, filename="k.ptx", **({} if device is None else {"device": device}))
+    module["k"][1, 128](memory, columns, values)
+    return columns.T, values

@@ -1,0 +1,184 @@
+"""tcgen05 with NumPy: tensor memory as CUTLASS states what instructions move, matrices by its canonical layouts, and products.
+
+Layouts are those of CuTe (tests/matrix/wgmma_model.py).  Nothing here knows ptxemu.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.matrix import wgmma_model as wgmma
+from tests.support import matrix_model as model
+from tests.support.tensor_core_model import block
+
+LINE = wgmma.LINE
+LANES, COLUMNS = 128, 512
+PAIRS = 4
+"""The layout of transposed 32-bit elements, SWIZZLE_128B_BASE32B; others have the numbers of wgmma_model.WIDE."""
+
+# ---------------------------------------------------------------- loads and stores
+
+SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}  # registers of x1
+COLUMNS_OF = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}
+
+
+def bits_in_order(shape: str, number: int) -> tuple[object, object]:
+    """Shape and strides from (thread, bit of its registers) to a bit of a window of tensor memory, whose lanes follow each other.
+
+    Destinations of include/cute/atom/copy_traits_sm100.hpp, for which 16x32bx2 has its halves side by side.
+    """
+    lane = 32 * number * (2 if shape == "16x32bx2" else COLUMNS_OF[shape])  # bits of the window in a lane
+    return {
+        "32x32b": ((32, 32 * number), (lane, 1)),
+        "16x64b": (((2, 2, 8), (32, number)), ((8 * lane, 32, lane), (1, 64))),
+        "16x128b": (((4, 8), (32, 2, number)), ((32, lane), (1, 8 * lane, 128))),
+        "16x256b": (((4, 8), (64, 2, number)), ((64, lane), (1, 8 * lane, 256))),
+        "16x32bx2": (((16, 2), 32 * number), ((lane, 32 * number), 1)),
+    }[shape]  # type: ignore[return-value]
+
+
+def places(shape: str, number: int, packed: bool, apart: int) -> np.ndarray:
+    """[register][thread][half]: the number of a 16-bit half in tensor memory whose first lane and column the window has.
+
+    A packed register holds halves of two columns, of which each has one.
+    """
+    layout, registers = bits_in_order(shape, number), SHAPES[shape] * number
+    per_lane = 2 * number * (2 if shape == "16x32bx2" else COLUMNS_OF[shape])  # halves
+    found = np.zeros((registers, 32, 2), np.int64)
+    for register, thread, half in np.ndindex(*found.shape):
+        lane, at = divmod(wgmma.index((thread, 32 * register + 16 * half), *layout) // 16, per_lane)
+        second, at = divmod(at, 2 * number) if shape == "16x32bx2" else (0, at)
+        column = 2 * at if packed else at
+        found[register, thread, half] = lane * 2 * COLUMNS + column + 2 * second * apart
+    return found
+
+
+def loaded(memory: np.ndarray, places: np.ndarray, lane: int, column: int) -> np.ndarray:
+    """[register][thread] of words, from [lane][column] words, of a warp's window."""
+    halves = np.ascontiguousarray(memory).view(np.uint16).ravel()
+    found = halves[places + lane * 2 * COLUMNS + 2 * column].astype(np.uint32)
+    return found[..., 0] | found[..., 1] << np.uint32(16)
+
+
+def stored(memory: np.ndarray, places: np.ndarray, lane: int, column: int, packed: bool, registers: np.ndarray) -> np.ndarray:
+    """Tensor memory after a store; the upper half of a word whose lower half a packed register gives is zero."""
+    halves = np.ascontiguousarray(memory).copy().view(np.uint16).reshape(-1)
+    at = places + lane * 2 * COLUMNS + 2 * column
+    halves[at] = np.stack([registers & 0xFFFF, registers >> 16], axis=-1)
+    if packed:
+        halves[at + 1] = 0
+    return halves.view(np.uint32).reshape(memory.shape)
+
+
+# ---------------------------------------------------------------- matrices in shared memory
+
+
+class Layout(wgmma.Layout):
+    """As the same of wgmma, but for the bits of the descriptor and a layout more (include/cute/arch/mma_sm100_desc.hpp)."""
+
+    @property
+    def bits(self) -> int:
+        kind = {0: 0, 1: 2, 2: 4, 3: 6, PAIRS: 1}[self.mode]
+        return self.start // LINE | self.leading << 16 | self.stride << 32 | 1 << 46 | self.phase << 49 | kind << 61
+
+    def shape_and_strides(self) -> tuple[object, object]:
+        if self.mode != PAIRS:
+            return super().shape_and_strides()
+        return ((8, wgmma.COUNT), (4, wgmma.COUNT)), ((1, self.leading), (8, self.stride))
+
+    def swizzled(self, address: int) -> int:
+        """Swizzle<2, 5, 2> of what PAIRS names."""
+        return address ^ (address >> 7 & 3) << 5 if self.mode == PAIRS else super().swizzled(address)
+
+
+def layouts(mode: int, size: int, rows: int, transposed: bool) -> Layout:
+    """One without gaps of a matrix of so many rows of 32 bytes, of elements of so many bytes."""
+    wide, deep = (8, 4) if mode == PAIRS else (wgmma.WIDE[mode], 8)
+    if not transposed:
+        return Layout(mode, False, rows if mode == 0 else 1, 8 * wide)
+    lines = -(-rows * size // LINE)
+    atoms = -(-lines // wide)
+    if mode == 0:
+        return Layout(mode, True, 8 * lines, 8)
+    return Layout(mode, True, deep * wide, deep * wide * atoms)
+
+
+def image(matrix: np.ndarray, type: str, layout: Layout, size: int) -> np.ndarray:
+    """Shared memory with bit patterns; those of 6 and 4 bits lie side by side in the first 12 and 8 bytes of a line."""
+    if type in ("e2m1", "e2m3", "e3m2"):
+        return wgmma.image(side_by_side(matrix, type), "u8", layout, size)
+    return wgmma.image(matrix, type, layout, size)
+
+
+def side_by_side(matrix: np.ndarray, type: str) -> np.ndarray:
+    """Bytes of lines, of elements as ``mma`` takes them, in bytes."""
+    _, first, width = model.NARROW[type]
+    result = np.zeros(matrix.shape, np.uint8)
+    for i, line in np.ndindex(len(matrix), matrix.shape[1] // LINE):
+        part = slice(LINE * line, LINE * line + LINE)
+        whole = sum((int(x) >> first) << width * j for j, x in enumerate(matrix[i, part]))
+        result[i, part] = np.frombuffer(whole.to_bytes(LINE, "little"), np.uint8)
+    return result
+
+
+# ---------------------------------------------------------------- products
+
+
+class Format(NamedTuple):
+    """What an instruction descriptor says (PTX ISA, "Instruction descriptor")."""
+
+    a: str
+    b: str
+    d: str
+    rows: int
+    columns: int
+    negated: tuple[bool, bool] = (False, False)
+    transposed: tuple[bool, bool] = (False, False)
+    saturates: bool = False
+
+    @property
+    def bits(self) -> int:
+        numbers = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1}
+        fields = [
+            (self.saturates, 3), ({"f16": 0, "f32": 1, "s32": 2}[self.d], 4), (numbers[self.a], 7), (numbers[self.b], 10),
+            (self.negated[0], 13), (self.negated[1], 14), (self.transposed[0], 15), (self.transposed[1], 16),
+            (self.columns // 8, 17), (self.rows // 16, 24),
+        ]  # fmt: skip
+        return sum(int(value) << shift for value, shift in fields)
+
+    @property
+    def kind(self) -> str:
+        if self.d == "s32":
+            return "i8"
+        return {16: "f16", 32: "tf32", 8: "f8f6f4"}[model.BITS[self.a]]
+
+    @property
+    def k(self) -> int:
+        return 256 // model.BITS[self.a]
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return model.BITS[self.a] // 8
+
+
+def lanes_of(rows: int, first: int = 0) -> np.ndarray:
+    """The lanes of the rows of a matrix: of 64 rows, 16 of each warp's."""
+    row = np.arange(rows)
+    return first + (row if rows == LANES else row // 16 * 32 + row % 16)
+
+
+def sums(format: Format, a: np.ndarray, b: np.ndarray, c: np.ndarray, shift: int = 0) -> np.ndarray:
+    """Bit patterns of d, from those of a, of b with a column of the matrix in each row, and of c, as sm_100 adds them."""
+    if shift:
+        c = model.patterns(model.values(c, format.d) / 2**shift, format.d)
+    left, right, start = model.values(a, format.a), model.values(b, format.b), model.values(c, format.d)
+    if format.negated[0] != format.negated[1]:
+        left = -left
+    if format.d == "s32":
+        total = start.astype(np.int64) + (left @ right.T).astype(np.int64)
+        return (np.clip(total, -(2**31), 2**31 - 1) if format.saturates else total) & 0xFFFFFFFF
+    least = -21 if format.d == "f16" else -133
+    return model.patterns(block(left, right.T, start, (format.a, format.b, format.d), 25, least, 23), format.d)
