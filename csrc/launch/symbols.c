@@ -105,6 +105,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_mbarrier_wait),
   SYMBOL(pe_copy),
   SYMBOL(pe_bulk_copy),
+  SYMBOL(pe_mbarrier_multicast),
   SYMBOL(pe_bulk_multicast),
   SYMBOL(pe_bulk_reduce),
   SYMBOL(pe_bulk_zero),

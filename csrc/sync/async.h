@@ -39,6 +39,10 @@ typedef struct pe_mbarrier_site {
 void pe_mbarrier(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr, const uint32_t *value,
                  uint64_t *state);
 
+/* The same in the same place of every CTA of the cluster whose rank is in ctas[i]. */
+void pe_mbarrier_multicast(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr,
+                           const uint32_t *value, const uint16_t *ctas);
+
 /* The lanes whose phase of parity[i] (bit 0) is complete.  When there are others, the warps of the CTA that can run get
  * a turn first. */
 uint32_t pe_mbarrier_wait(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "async.h"
+#include "atomic.h"
 #include "cta.h"
 #include "fault.h"
 #include "place.h"
@@ -144,6 +145,19 @@ void pe_mbarrier(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const 
     operate(&u, value[lane], state ? &state[lane] : NULL);
   }
   pe_cta_progress(pe_self->cta);
+}
+
+void pe_mbarrier_multicast(pe_warp *w, const pe_mbarrier_site *site, uint32_t mask, const uint64_t *addr,
+                           const uint32_t *value, const uint16_t *ctas) {
+  pe_mbarrier_site there = *site;
+  uint64_t at[PE_WARP_LANES];
+  there.space = PE_GENERIC;
+  for (uint32_t rank = 0; rank < w->cluster_nctarank; rank++)
+    PE_FOR_LANES(lane, mask) {
+      if (!(ctas[lane] >> rank & 1)) continue;
+      at[lane] = pe_cluster_peer(w, site->space, addr[lane], rank);
+      pe_mbarrier(w, &there, 1u << lane, at, value, NULL);
+    }
 }
 
 /* ---- waiting ---- */

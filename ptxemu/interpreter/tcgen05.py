@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptxemu._runtime import ffi, lib
-from ptxemu.interpreter.asynchronous import update_of
+from ptxemu.interpreter.asynchronous import receivers, update_of
 from ptxemu.interpreter.lane import Lane, Step
 from ptxemu.interpreter.matrices import Fragments, registers_of, together
 from ptxemu.interpreter.surfaces import mask_of
@@ -58,10 +58,12 @@ def give_up(t: Translator, op: Op) -> Step:
 @method("tmem_commit")
 def commit(t: Translator, op: Op) -> Step:
     """An arrival, as all that was issued is complete."""
-    update = update_of(t, op, int(lib.PE_MBARRIER_ARRIVE), lambda lane: 1)
+    update, to_self = update_of(t, op, int(lib.PE_MBARRIER_ARRIVE), lambda lane: 1), receivers(t, op)
 
     def step(warp: Any, group: list[Lane]) -> None:
-        update(warp, group, ffi.NULL)
+        told = to_self(group)
+        if told:
+            update(warp, told, ffi.NULL)
 
     return step
 

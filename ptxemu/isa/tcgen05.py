@@ -30,8 +30,9 @@ for _word in ("wait::ld", "wait::st"):
     _row(f"{_word} sync aligned", "", "tmem_order", "nothing")
 for _word in ("fence::before_thread_sync", "fence::after_thread_sync"):
     _row(_word, "", "tmem_order", "nothing")
-_row(f"commit {GROUP} arrive=mbarrier::arrive::one space?=shared::cluster type=b64", "[a]:type", "tmem_commit",
-     "updates mbarrier [a]")  # fmt: skip
+for _multicast, _ctas in (("", ""), ("multicast=multicast::cluster ", ", ctas:b16")):
+    _row(f"commit {GROUP} arrive=mbarrier::arrive::one space?=shared::cluster {_multicast}type=b64", f"[a]:type{_ctas}",
+         "tmem_commit", "updates mbarrier [a]")  # fmt: skip
 
 for _shape, _registers in REGISTERS.items():
     for _number in (2**_power for _power in range(8)):

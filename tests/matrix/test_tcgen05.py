@@ -154,6 +154,7 @@ def texts() -> Iterator[str]:
                     scale = shift if sums[0] in ("f16", "tf32") else None
                     yield kernels.kernel(Product(Format(*sums, 128, 16), a, 0, off=off, collector=collector, shift=scale).text)
     yield kernels.kernel(GENERIC)
+    yield from (MULTICAST.replace("SPACE", space).replace("CTAS", "1") for space in MULTICASTS)
 
 
 # ---------------------------------------------------------------- types and shapes
@@ -226,6 +227,37 @@ def test_sums_that_are_divided_before(shift: int, types: tuple[str, str, str], e
 
 def test_arrivals_at_an_address_of_any_memory() -> None:
     kernels.run(kernels.kernel(GENERIC), np.zeros((tcgen05.LANES, tcgen05.COLUMNS), np.uint32))
+
+
+MULTICAST = """\
+.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+  .reg .pred %p, %q, %more; .reg .b16 %ctas; .reg .b32 %t, %c, %rank, %x; .reg .b64 %out, %o, %at; .shared .b64 arrived;
+  ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %rank, %cluster_ctarank; cvt.u16.u32 %ctas, CTAS;
+  setp.eq.u32 %p, %t, 0; setp.eq.and.u32 %q, %rank, 0, %p; cvta.shared.u64 %at, arrived;
+  @%p mbarrier.init.shared.b64 [arrived], 1;
+  barrier.cluster.arrive; barrier.cluster.wait;
+  @%q tcgen05.commit.cta_group::1.mbarrier::arrive::one.SPACE, %ctas;
+  barrier.cluster.arrive; barrier.cluster.wait;
+  mbarrier.test_wait.parity.shared.b64 %more, [arrived], 0;
+  selp.u32 %x, 1, 0, %more; mul.wide.u32 %o, %c, 4; add.u64 %out, %out, %o; st.global.u32 [%out], %x;
+  ret;
+}
+"""
+MULTICASTS = ["shared::cluster.multicast::cluster.b64 [arrived]", "multicast::cluster.b64 [%at]"]
+
+
+@pytest.mark.parametrize("space", MULTICASTS)
+@pytest.mark.parametrize(("engine", "cluster"), [("jit", 1), ("jit", 4), ("interpreter", 1)])
+@pytest.mark.parametrize("ctas", [0, 1, 10, 0xFFFF])
+def test_arrivals_in_several_ctas(ctas: int, engine: str, cluster: int, space: str) -> None:
+    out = np.full(8, 7, np.uint32)
+    module = ptxemu.loads(MULTICAST.replace("SPACE", space).replace("CTAS", str(ctas)), device=ptxemu.Device(engine=engine))
+    module["k"][8, 32](out, cluster=cluster)
+    assert list(out) == [ctas >> rank & 1 for rank in range(cluster)] * (8 // cluster)
 
 
 # ---------------------------------------------------------------- layouts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Imm, Op, Operand
-from ptxemu.ir.types import B64, U32
+from ptxemu.ir.types import B64, TYPES, U32
 from ptxemu.lower.core.access import Access, access, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -39,6 +39,12 @@ def lane_words(ctx: Context, operand: Operand) -> str:
 def update(ctx: Context, found: Access, code: int, value: Operand, state: str = "null") -> None:
     """Operate on the objects that an access finds; old contents go to ``state``."""
     update_from(ctx, found, code, lane_words(ctx, value), state)
+
+
+def update_peers(ctx: Context, found: Access, code: int, value: Operand, ctas: Operand) -> None:
+    """Operate on the objects in the same places of all CTAs of the cluster whose ranks are bits of an operand."""
+    ranks = ctx.spill("i16", ctx.vector_of(ctas, TYPES["b16"]))
+    ctx.call("void", "pe_mbarrier_multicast", *_object(ctx, found, code), ("ptr", lane_words(ctx, value)), ("ptr", ranks))
 
 
 def update_from(ctx: Context, found: Access, code: int, values: str, state: str = "null") -> None:

@@ -14,7 +14,7 @@ from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.memory.fragments import Slots
 from ptxemu.lower.memory.matrix import first_address, first_of, mask_of, result_of
-from ptxemu.lower.memory.mbarrier import update
+from ptxemu.lower.memory.mbarrier import update, update_peers
 
 ONE = Imm(1, U32)
 
@@ -66,7 +66,11 @@ def order(ctx: Context, op: Op) -> None:
 @effect("tmem_commit", size=40)
 def commit(ctx: Context, op: Op) -> None:
     """tcgen05.commit: an arrival, as all that was issued is complete."""
-    update(ctx, access(ctx, op, "a"), int(lib.PE_MBARRIER_ARRIVE), ONE)
+    found, code = access(ctx, op, "a"), int(lib.PE_MBARRIER_ARRIVE)
+    if "multicast" in op.mods:
+        update_peers(ctx, found, code, ONE, op["ctas"])
+    else:
+        update(ctx, found, code, ONE)
 
 
 def _move(ctx: Context, op: Op, function: str, fragment: str) -> None:
