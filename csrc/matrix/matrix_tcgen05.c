@@ -121,52 +121,84 @@ static void read_b(const product *p, uint32_t first, uint32_t columns, pe_halves
   }
 }
 
-/* ---- sums: a register of f16 holds two of a row, others one ---- */
+/* ---- sums: a register has two columns of each of eight rows if they are f16, else every second column ---- */
 
-static uint32_t *cell_of(const product *p, uint32_t row, uint32_t column) {
-  return &p->memory->cell[lane_of(p, p->at, row)][(p->at & 0xffff) + column];
+typedef uint32_t sums[AT_ONCE / TILE * 4][PE_WARP_LANES];
+
+/* The first of the columns in which a row's sums are. */
+static uint32_t *row_of(const product *p, uint32_t row, uint32_t first) {
+  return &p->memory->cell[lane_of(p, p->at, row)][(p->at & 0xffff) + first];
 }
 
-static uint32_t scaled(const product *p, uint32_t sum) {
-  if (!p->site->shift) return sum;
-  float by = pe_float((uint32_t)(EXPONENT_BIAS - p->site->shift) << FRACTION_BITS);
-  return p->mma.d == PE_TYPE_F16 ? pe_f16_bits(pe_float_bits(pe_f16_value((uint16_t)sum) * by))
-                                 : pe_float_bits(pe_float(sum) * by);
+/* Of a tile, the registers that eight rows and eight columns have, from those of one row on. */
+PE_INLINE void read_halves(const uint32_t *from, uint32_t *to) {
+  for (uint32_t i = 0; i < TILE / 2; i++) to[i] = (from[2 * i] & 0xffff) | from[2 * i + 1] << 16;
 }
 
-static void read_sums(const product *p, uint32_t row, uint32_t first, uint32_t columns, uint32_t (*to)[PE_WARP_LANES]) {
-  bool halves = p->mma.d == PE_TYPE_F16;
-  for (uint32_t i = 0; i < columns / TILE * 2; i++)
-    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
-      const uint32_t *from = cell_of(p, row + i % 2 * TILE + lane / 4, first + i / 2 * TILE + lane % 4 * 2);
-      if (halves)
-        to[i][lane] = (scaled(p, from[0]) & 0xffff) | scaled(p, from[1]) << 16;
+PE_INLINE void read_words(const uint32_t *from, uint32_t *even, uint32_t *odd) {
+  for (uint32_t i = 0; i < TILE / 2; i++) even[i] = from[2 * i], odd[i] = from[2 * i + 1];
+}
+
+PE_INLINE void write_halves(uint32_t *to, const uint32_t *from) {
+  for (uint32_t i = 0; i < TILE / 2; i++) to[2 * i] = from[i] & 0xffff, to[2 * i + 1] = from[i] >> 16;
+}
+
+PE_INLINE void write_words(uint32_t *to, const uint32_t *even, const uint32_t *odd) {
+  for (uint32_t i = 0; i < TILE / 2; i++) to[2 * i] = even[i], to[2 * i + 1] = odd[i];
+}
+
+static void read_sums(const product *p, uint32_t first_row, uint32_t first, uint32_t columns, sums to) {
+  for (uint32_t row = 0; row < BLOCK; row++) {
+    const uint32_t *from = row_of(p, first_row + row, first);
+    uint32_t half = row / TILE, lane = row % TILE * (TILE / 2);
+    for (uint32_t tile = 0; tile < columns / TILE; tile++, from += TILE) {
+      uint32_t at = tile * 2 + half;
+      if (p->mma.d == PE_TYPE_F16)
+        read_halves(from, to[at] + lane);
       else
-        to[i * 2][lane] = scaled(p, from[0]), to[i * 2 + 1][lane] = scaled(p, from[1]);
+        read_words(from, to[at * 2] + lane, to[at * 2 + 1] + lane);
     }
+  }
 }
 
-static bool stays(const product *p, uint32_t lane) {
+/* Whether the lane of a row keeps what it has. */
+static bool stays(const product *p, uint32_t row) {
+  uint32_t lane = lane_of(p, p->at, row);
   return p->disabled && p->disabled[lane / 32 * PE_WARP_LANES] >> lane % 32 & 1;
 }
 
-static void write_sums(const product *p, uint32_t row, uint32_t first, uint32_t columns, uint32_t (*from)[PE_WARP_LANES]) {
-  bool halves = p->mma.d == PE_TYPE_F16;
-  for (uint32_t i = 0; i < columns / TILE * 2; i++)
-    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
-      uint32_t at = row + i % 2 * TILE + lane / 4;
-      uint32_t *to = cell_of(p, at, first + i / 2 * TILE + lane % 4 * 2);
-      if (stays(p, lane_of(p, p->at, at))) continue;
-      to[0] = halves ? from[i][lane] & 0xffff : from[i * 2][lane];
-      to[1] = halves ? from[i][lane] >> 16 : from[i * 2 + 1][lane];
+static void write_sums(const product *p, uint32_t first_row, uint32_t first, uint32_t columns, sums from) {
+  for (uint32_t row = 0; row < BLOCK; row++) {
+    uint32_t *to = row_of(p, first_row + row, first), half = row / TILE, lane = row % TILE * (TILE / 2);
+    if (stays(p, first_row + row)) continue;
+    for (uint32_t tile = 0; tile < columns / TILE; tile++, to += TILE) {
+      uint32_t at = tile * 2 + half;
+      if (p->mma.d == PE_TYPE_F16)
+        write_halves(to, from[at] + lane);
+      else
+        write_words(to, from[at * 2] + lane, from[at * 2 + 1] + lane);
     }
+  }
+}
+
+static uint32_t scaled_half(uint32_t bits, float by) {
+  return pe_f16_bits(pe_float_bits(pe_f16_value((uint16_t)bits) * by));
+}
+
+/* Divide sums by the power of two that the instruction names. */
+static void divide(const product *p, sums all) {
+  uint32_t *word = all[0];
+  float by = pe_float((uint32_t)(EXPONENT_BIAS - p->site->shift) << FRACTION_BITS);
+  for (uint32_t i = 0; i < sizeof(sums) / sizeof *word; i++)
+    word[i] = p->mma.d == PE_TYPE_F16 ? scaled_half(word[i] & 0xffff, by) | scaled_half(word[i] >> 16, by) << 16
+                                      : pe_float_bits(pe_float(word[i]) * by);
 }
 
 static void multiply(product *p, bool adds) {
   static const uint16_t IN_ORDER[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
   _Alignas(64) pe_halves left[MOST_ROWS / TILE * 2], right[AT_ONCE / TILE * 2];
-  _Alignas(64) uint32_t sums[AT_ONCE / TILE * 4][PE_WARP_LANES];
+  _Alignas(64) sums all;
   uint32_t most = MAX_B / p->mma.k < AT_ONCE ? MAX_B / p->mma.k : AT_ONCE;
   read_a(p, left);
   for (uint32_t x = 0; x < p->columns; x += most) {
@@ -174,13 +206,16 @@ static void multiply(product *p, bool adds) {
     p->mma.n = (uint16_t)columns;
     read_b(p, x, columns, right);
     for (uint32_t row = 0; row < p->rows; row += BLOCK) {
-      fragment c = {(uint8_t *)sums, IN_ORDER};
+      fragment c = {(uint8_t *)all, IN_ORDER};
       pe_operands on = {
         .d = c, .c = c, .a = {(uint8_t *)(left + row / BLOCK * TILES), IN_ORDER}, .b = {(uint8_t *)right, IN_ORDER}};
-      memset(sums, 0, sizeof sums);
-      if (adds) read_sums(p, row, x, columns, sums);
+      if (adds)
+        read_sums(p, row, x, columns, all);
+      else
+        memset(all, 0, sizeof all);
+      if (adds && p->site->shift) divide(p, all);
       pe_multiply(&p->mma, &on);
-      write_sums(p, row, x, columns, sums);
+      write_sums(p, row, x, columns, all);
     }
   }
 }
