@@ -86,6 +86,7 @@ static const pe_symbol SYMBOLS[] = {
   SYMBOL(pe_round),
   SYMBOL(pe_round_convert),
   SYMBOL(pe_mma),
+  SYMBOL(pe_mma_scaled),
   SYMBOL(pe_wgmma),
   SYMBOL(pe_warpgroup_wait),
   SYMBOL(pe_tmem_alloc),

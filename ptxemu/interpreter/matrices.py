@@ -13,10 +13,11 @@ from ptxemu.interpreter.transfer import site
 from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method, write_all
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Vec
-from ptxemu.ir.types import B32, B64
+from ptxemu.ir.types import B32, B64, TYPES
 from ptxemu.isa.matrix import BITS, dimensions, rows_of
-from ptxemu.isa.multiplication import constant_of, constants_of, warpgroup_constants_of
+from ptxemu.isa.multiplication import constant_of, constants_of, scaled_constants_of, warpgroup_constants_of
 
+U16 = TYPES["u16"]
 SLOTS = 272  # of the largest wgmma: 128 registers of D, as many of the accumulator, those of A and of metadata
 Run = Callable[[Any, list[Lane], "Fragments"], None]
 
@@ -104,6 +105,32 @@ def mma(t: Translator, op: Op) -> Step:
         warp.grid.call("pe_mma", warp, constants, mask_of(lanes), fragments.memory)
 
     return together(t, op, sources, end, run)
+
+
+@method("mma_scaled")
+def mma_scaled(t: Translator, op: Op) -> Step:
+    operands = [registers_of(t, op, name) for name in ("a", "b", "c", "fa", "fb")]
+    sources, chosen = (
+        [item for registers in operands for item in registers],
+        [*t.readers(op["ia"], U16), *t.readers(op["ib"], U16)],
+    )
+    constants, first = site("scaled", op, **scaled_constants_of(op)), 0
+    for number, registers in enumerate(operands):
+        slots, first = _slots(registers, first)
+        for index, slot in enumerate(slots):
+            if number < 3:
+                constants.slots[number + 1][index] = slot
+            else:
+                constants.factors[number - 3] = slot
+    result = first + len(chosen)
+    for index in range(len(op.dsts)):
+        constants.slots[0][index] = result + index
+
+    def run(warp: Any, lanes: list[Lane], fragments: Fragments) -> None:
+        where = [fragments.get(first + index, 32, 0) for index in range(len(chosen))]
+        warp.grid.call("pe_mma_scaled", warp, constants, mask_of(lanes), fragments.memory, *where)
+
+    return together(t, op, [*sources, *((read, 32) for read in chosen)], result, run)
 
 
 @method("wgmma")

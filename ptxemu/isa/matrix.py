@@ -136,7 +136,19 @@ for _sparse, _shape in ((False, "m16n8k32"), (True, "m16n8k64")):
     for _accumulator in ("f16", "f32"):
         _mma(_shape, NARROW, _accumulator, "8.7", 100, _sparse, " kind=kind::f8f6f4", NARROW_GATES, "accelerated")
 
-# Block scaling.
+# Block scaling: factors of A and of B, and where they are.
+FACTORS = "fa:b32, ia:u16*2, fb:b32, ib:u16*2"
+FOUR_BITS = "dtype=f32 atype=e2m1 btype=e2m1 ctype=f32"
+SCALED = (
+    ("m16n8k32", "mxf8f6f4", "?=scale_vec::1X", f"dtype=f32 atype={NARROW} btype={NARROW} ctype=f32 stype=ue8m0"),
+    ("m16n8k64", "mxf4", "?=scale_vec::2X", f"{FOUR_BITS} stype=ue8m0"),
+    ("m16n8k64", "mxf4nvf4", "=scale_vec::2X", f"{FOUR_BITS} stype=ue8m0"),
+    ("m16n8k64", "mxf4nvf4", "=scale_vec::4X", f"{FOUR_BITS} stype=ue4m3"),
+)
+for _shape, _kind, _scale, _types in SCALED:
+    row("mma", f"sync aligned shape={_shape} alayout=row blayout=col kind=kind::{_kind} block_scale scale{_scale} {_types}",
+        f"d:f32*4, a:b32*4, b:b32*2, c:f32*4, {FACTORS}", ptx="8.7", sm=120, flags="accelerated", lower="mma_scaled",
+        does=MULTIPLIES, bits=SPARSE_SUMS, chapter=CHAPTER)  # fmt: skip
 for _variant in ("", "variant=sp::ordered_metadata "):
     row("mma", f"{_variant}sync aligned shape=m16n8k32,m16n8k64,m16n8k128 alayout=row blayout=col "
         "kind=kind::mxf8f6f4,kind::mxf4,kind::mxf4nvf4 block_scale scale?=scale_vec::1X,scale_vec::2X,scale_vec::4X "

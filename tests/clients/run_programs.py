@@ -46,6 +46,7 @@ ENVIRONMENTS = {
     "triton_torch": partial(triton, "torch", TORCH),
     "triton_hopper": partial(triton, "torch", TORCH, PTXEMU_ARCH="90"),
     "triton_blackwell": partial(triton, "torch", TORCH, PTXEMU_ARCH="100"),
+    "triton_scaled": partial(triton, "torch", TORCH, PTXEMU_ARCH="120"),
     "liger": partial(triton, "liger", LIGER, CUDA_LAUNCH_BLOCKING="1"),
     "torch_first": partial(triton, "torch", TORCH),
 }

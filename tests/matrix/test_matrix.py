@@ -409,12 +409,12 @@ def test_illegal_forms(text: str) -> None:
         ptxemu.loads(source)
 
 
-def test_scaled_blocks_are_named_as_unsupported() -> None:
-    d, a, b = "{%f0,%f1,%f2,%f3}", "{%r0,%r1,%r2,%r3}", "{%r4,%r5}"
-    form = "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e3m2.e2m1.f32.ue8m0"
-    text = f"mma.sync.aligned.{form} {d}, {a}, {b}, {d}, %r6, {{0, 0}}, %r7, {{0, 0}};"
+def test_scaled_blocks_of_sparse_matrices_are_named_as_unsupported() -> None:
+    d, a = "{%f0,%f1,%f2,%f3}", "{%r0,%r1,%r2,%r3}"
+    form = "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e3m2.e2m1.f32.ue8m0"
+    text = f"mma.sp::ordered_metadata.sync.aligned.{form} {d}, {a}, {a}, {d}, %r8, 0, %r6, {{0, 0}}, %r7, {{0, 0}};"
     head = HEAD.replace("sm_90", "sm_120a")
     source = f"{head}.visible .entry k()\n{{\n  .reg .b32 %r<9>; .reg .f32 %f<9>;\n  {text}\n  ret;\n}}\n"
     module = ptxemu.loads(source, filename="narrow.ptx")
-    with pytest.raises(UnsupportedError, match=r"narrow.ptx:7: instruction 'mma.sync.aligned.m16n8k32"):
+    with pytest.raises(UnsupportedError, match=r"narrow.ptx:7: instruction 'mma.sp::ordered_metadata"):
         module["k"][1, 32]()

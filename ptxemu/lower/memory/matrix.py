@@ -9,9 +9,9 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.ops import Op, Operand, Vec, items_of
-from ptxemu.ir.types import B32, B64, ScalarType
+from ptxemu.ir.types import B32, B64, TYPES, ScalarType
 from ptxemu.isa.matrix import BITS, dimensions, rows_of
-from ptxemu.isa.multiplication import constant_of, constants_of, warpgroup_constants_of
+from ptxemu.isa.multiplication import constant_of, constants_of, scaled_constants_of, warpgroup_constants_of
 from ptxemu.lower.core.access import Access, access, note_position, vector_addresses
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -19,6 +19,7 @@ from ptxemu.lower.core.literals import vector_literal
 from ptxemu.lower.core.site import Value
 from ptxemu.lower.memory.fragments import Slots
 
+U16 = TYPES["u16"]
 NO_SLOTS = [[0] * lib.PE_MMA_REGISTERS] * lib.PE_MMA_OPERANDS
 ROLES = {"a": lib.PE_WMMA_A, "b": lib.PE_WMMA_B, "c": lib.PE_WMMA_C, "d": lib.PE_WMMA_C}
 
@@ -68,6 +69,28 @@ def mma(ctx: Context, op: Op) -> None:
         slots=[[*used, *[0] * (lib.PE_MMA_REGISTERS - len(used))] for used in registers],
     )  # fmt: skip
     ctx.call("void", "pe_mma", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), ("ptr", ctx.slot_block))
+    slots.define(op, first, stays)
+
+
+@effect("mma_scaled", size=60)
+def mma_scaled(ctx: Context, op: Op) -> None:
+    """mma with .block_scale."""
+    slots = Slots(ctx)
+    sources = [[slots.find(item, _kind(op, name)) for item in items_of(op[name])] for name in "abc"]
+    factors = [slots.find(op[name], B32) for name in ("fa", "fb")]
+    first, stays = result_of(op, slots)
+    registers = [[first + index for index in range(len(op.dsts))], *sources]
+    site = ctx.site(
+        op, "pe_scaled_site", **scaled_constants_of(op), factors=factors,
+        slots=[[*used, *[0] * (4 - len(used))] for used in registers],
+    )  # fmt: skip
+    chosen = [
+        ctx.scalar.cast("zext", "i16", first_of(ctx, item, U16), "i32") for name in ("ia", "ib") for item in items_of(op[name])
+    ]
+    ctx.call(
+        "void", "pe_mma_scaled", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), ("ptr", ctx.slot_block),
+        *(("i32", one) for one in chosen),
+    )  # fmt: skip
     slots.define(op, first, stays)
 
 
