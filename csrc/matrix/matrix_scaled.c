@@ -9,15 +9,18 @@
 #include "format.h"
 #include "internal.h"
 
-enum { ROWS = 16, COLUMNS = 8, MOST = 64, GROUP = 16, WORDS = 4 };
-enum { FRACTION = 25, GROUP_FRACTION = 35, LEAST = -133, F32_LEAST = -126, F32_FRACTION = 23 };
-enum { FACTOR_FRACTION = 3, FACTOR_BIAS = 127, E4M3_BIAS = 7, SPECIAL = INT32_MIN };
+enum { ROWS = 16, COLUMNS = 8, MOST = 64, GROUP = 16, MOST_FACTORS = MOST / GROUP, WORDS = 4 };
+enum { FRACTION = 25, GROUP_FRACTION = 35, LEAST = -133, F32_FRACTION = 23, F32_BIAS = 127 };
+enum { FACTOR_FRACTION = 3, FACTOR_BIAS = 127, E4M3_BIAS = 7, ZERO_TOP = -126 };
+enum { NOWHERE = -4096 /* the exponent of a zero */, FARTHEST = 63 /* that a term is shifted */ };
 
-/* A number: significand * 2^exponent; of a NaN or an infinity the significand is SPECIAL, and `value` tells which it is. */
-typedef struct number {
-  int32_t significand, exponent;
-  float value;
-} number;
+/* Elements of a row of A or a column of B: integers, and the exponents of a one, with the bits that integers have behind the point;
+ * factors alike. Lines with NaNs or infinities have values, too. */
+typedef struct line {
+  int32_t significand[MOST], top[MOST], factor[MOST_FACTORS], factor_top[MOST_FACTORS];
+  float value[MOST];
+  bool special, wild; /* whether an element is none that is finite, and whether a factor is a NaN */
+} line;
 
 typedef struct format {
   uint32_t first, exponent, fraction; /* bits: below, and of its fields */
@@ -34,170 +37,190 @@ static format format_of(uint32_t type) {
   }
 }
 
-/* NaN or infinity, if the element is either. */
-static float special(uint32_t type, uint32_t bits) {
+/* NaN or infinity, if the element is either; or else 0. */
+PE_INLINE float special(uint32_t type, uint32_t bits) {
   uint32_t magnitude = bits & 0x7f;
   if (type == PE_TYPE_E4M3 && magnitude == 0x7f) return NAN;
   if (type != PE_TYPE_E5M2 || magnitude < 0x7c) return 0;
   return magnitude > 0x7c ? NAN : bits & 0x80 ? -INFINITY : INFINITY;
 }
 
-static number decoded(uint32_t type, uint32_t bits) {
+PE_INLINE int32_t significand_of(format f, uint32_t bits) {
+  uint32_t fraction = bits >> f.first & ((1u << f.fraction) - 1);
+  uint32_t exponent = bits >> (f.first + f.fraction) & ((1u << f.exponent) - 1);
+  int32_t significand = (int32_t)(fraction | (uint32_t)(exponent != 0) << f.fraction);
+  return bits >> (f.first + f.exponent + f.fraction) & 1 ? -significand : significand;
+}
+
+PE_INLINE int32_t top_of(format f, uint32_t bits) {
+  uint32_t exponent = bits >> (f.first + f.fraction) & ((1u << f.exponent) - 1);
+  return (int32_t)(exponent ? exponent : 1) - f.bias;
+}
+
+PE_INLINE void decode(uint32_t type, uint32_t count, const uint32_t *bits, line *to) {
   format f = format_of(type);
-  float other = special(type, bits);
-  bits >>= f.first;
-  uint32_t exponent = bits >> f.fraction & ((1u << f.exponent) - 1);
-  int32_t significand = (int32_t)(bits & ((1u << f.fraction) - 1)) | (exponent ? 1 << f.fraction : 0);
-  bool negative = bits >> (f.exponent + f.fraction) & 1;
-  if (other != 0) return (number){SPECIAL, 0, other};
-  return (number){negative ? -significand : significand, (int32_t)(exponent ? exponent : 1) - f.bias - (int32_t)f.fraction,
-                  0};
+  to->special = false;
+  for (uint32_t k = 0; k < count; k++) {
+    to->significand[k] = significand_of(f, bits[k]);
+    to->top[k] = to->significand[k] ? top_of(f, bits[k]) : NOWHERE;
+  }
+  for (uint32_t k = 0; k < count; k++) to->special |= special(type, bits[k]) != 0;
+  for (uint32_t k = 0; to->special && k < count; k++) {
+    float other = special(type, bits[k]);
+    to->value[k] = other != 0 ? other : (float)to->significand[k];
+  }
 }
 
 /* ---- operands: element i of a register's lane, and factors ---- */
 
-static uint32_t element(const pe_scaled_site *site, const uint32_t *registers, uint32_t lane, uint32_t i) {
-  if (site->k == MOST) return (registers[lane] >> 4 * i & 15) << 2;
-  return registers[lane] >> 8 * i & 255;
+PE_INLINE uint32_t element(const pe_scaled_site *site, uint32_t word, uint32_t i) {
+  return site->k == MOST ? (word >> 4 * i & 15) << 2 : word >> 8 * i & 255;
 }
 
 /* A row of A, or a column of B; `rows` of eight there are. */
-static void read_line(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t type, uint32_t line, uint32_t rows,
-                      number to[MOST]) {
-  uint32_t per_word = site->k == MOST ? 8 : 4, per_register = WORDS * per_word;
-  for (uint32_t k = 0; k < site->k; k++) {
-    fragment f = {slots, site->slots[operand]};
-    const uint32_t *registers = register_at(f, line / TILE + k / per_register * rows);
-    uint32_t lane = line % TILE * WORDS + k % per_register / per_word;
-    to[k] = decoded(type, element(site, registers, lane, k % per_word));
+PE_INLINE void read_line(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t type, uint32_t number,
+                         uint32_t rows, line *to) {
+  uint32_t per_word = site->k == MOST ? 8 : 4, bits[MOST], words = site->k / per_word;
+  fragment registers = {slots, site->slots[operand]};
+  for (uint32_t i = 0; i < words; i++) {
+    const uint32_t *lanes = register_at(registers, number / TILE + i / WORDS * rows);
+    for (uint32_t j = 0; j < per_word; j++)
+      bits[i * per_word + j] = element(site, lanes[number % TILE * WORDS + i % WORDS], j);
   }
+  decode(type, site->k, bits, to);
 }
 
-static number factor_of(const pe_scaled_site *site, uint32_t bits) {
-  if (!site->e4m3)
-    return bits == 255 ? (number){SPECIAL, 0, NAN} : (number){1 << FACTOR_FRACTION, (int32_t)bits - FACTOR_BIAS, 0};
-  uint32_t exponent = bits >> FACTOR_FRACTION & 15, fraction = bits & 7;
-  if ((bits & 127) == 127) return (number){SPECIAL, 0, NAN};
-  return (number){(int32_t)(fraction | (exponent ? 8 : 0)), (int32_t)(exponent ? exponent : 1) - E4M3_BIAS, 0};
+PE_FUSED static void read_lines(const pe_scaled_site *site, void *slots, line *a, line *b) {
+  for (uint32_t i = 0; i < ROWS; i++) read_line(site, slots, 1, site->a, i, ROWS / TILE, &a[i]);
+  for (uint32_t i = 0; i < COLUMNS; i++) read_line(site, slots, 2, site->b, i, 1, &b[i]);
+}
+
+static void decode_factor(const pe_scaled_site *site, uint32_t bits, uint32_t i, line *to) {
+  enum { ONE = 1 << FACTOR_FRACTION, FRACTIONS = ONE - 1, E4M3_NAN = 127, POWER_NAN = 255 };
+  uint32_t exponent = bits >> FACTOR_FRACTION & 15;
+  to->wild |= site->e4m3 ? (bits & E4M3_NAN) == E4M3_NAN : bits == POWER_NAN;
+  to->factor[i] = site->e4m3 ? (int32_t)(bits & FRACTIONS) | (exponent ? ONE : 0) : ONE;
+  to->factor_top[i] = site->e4m3 ? (int32_t)(exponent ? exponent : 1) - E4M3_BIAS : (int32_t)bits - FACTOR_BIAS;
+  if (!to->factor[i]) to->factor_top[i] = ZERO_TOP;
 }
 
 /* The factors of a line, which a lane has from one of its bytes on. */
-static void read_factors(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t lane, uint32_t byte,
-                         number to[4]) {
+static void read_factors(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t lane, uint32_t byte, line *to) {
   const uint32_t *words = register_at((fragment){slots, &site->factors[operand]}, 0);
+  to->wild = false;
   for (uint32_t i = 0; i < (uint32_t)site->k / site->each; i++)
-    to[i] = factor_of(site, words[lane] >> (byte + i) % 4 * 8 & 255);
+    decode_factor(site, words[lane] >> (byte + i) % 4 * 8 & 255, i, to);
 }
 
 /* ---- sums ---- */
 
-typedef struct line {
-  number of[MOST], factor[4];
-} line;
-
-/* The terms of a sum: significand * 2^exponent, aligned by an exponent that is that of a one. */
-typedef struct terms {
-  int64_t significand[MOST + 1];
-  int32_t exponent[MOST + 1], top[MOST + 1];
-  uint32_t count;
-} terms;
-
-static void add_term(terms *t, int64_t significand, int32_t exponent, int32_t top) {
-  t->significand[t->count] = significand, t->exponent[t->count] = exponent, t->top[t->count++] = top;
+/* A term as an integer, of which one is 2^(most - fraction): significand * 2^(top - bits behind the point), without what is behind the
+ * fraction. `left`: the fraction less these bits. */
+PE_INLINE int64_t aligned(int64_t significand, int32_t left, int32_t top, int32_t most) {
+  int32_t far = most - top;
+  int64_t magnitude = (significand < 0 ? -significand : significand) << left >> (far < FARTHEST ? far : FARTHEST);
+  return significand < 0 ? -magnitude : magnitude;
 }
 
-static float f32_toward_zero(double x) {
+PE_INLINE float f32_toward_zero(double x) {
   float near = (float)x;
   if (fabs(x) >= 0x1p128) return near;
-  return fabs((double)near) > fabs(x) ? nextafterf(near, 0) : near;
+  return fabs((double)near) > fabs(x) ? pe_float(pe_float_bits(near) - 1) : near;
 }
 
-static float sum_of(const terms *t, int32_t fraction) {
-  int32_t most = LEAST;
-  int64_t total = 0;
-  for (uint32_t i = 0; i < t->count; i++)
-    if (t->significand[i] && t->top[i] > most) most = t->top[i];
-  for (uint32_t i = 0; i < t->count; i++) {
-    int32_t shift = fraction + t->exponent[i] - most;
-    int64_t s = t->significand[i];
-    total += shift >= 0 ? s * (1ll << shift) : shift < -62 ? 0 : s / (1ll << -shift);
+/* An integer of which one is 2^exponent. */
+PE_INLINE float result_of(int64_t total, int32_t exponent) {
+  enum { F64_BIAS = 1023, F64_FRACTION = 52 };
+  union {
+    uint64_t bits;
+    double value;
+  } unit = {(uint64_t)(exponent + F64_BIAS) << F64_FRACTION};
+  return f32_toward_zero((double)total * unit.value);
+}
+
+/* C as an integer, with the exponent of a one. */
+PE_INLINE int32_t parts_of_c(uint32_t bits, int32_t *top) {
+  int32_t exponent = (int32_t)(bits >> F32_FRACTION & 255);
+  int32_t significand = (int32_t)(bits & ((1u << F32_FRACTION) - 1)) | (exponent ? 1 << F32_FRACTION : 0);
+  *top = significand ? (exponent ? exponent : 1) - F32_BIAS : NOWHERE;
+  return bits >> 31 ? -significand : significand;
+}
+
+PE_INLINE int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+
+/* Of k 32: C and products. */
+PE_INLINE float sum_of_products(const line *a, const line *b, uint32_t fractions, uint32_t c) {
+  enum { K = 32 };
+  int32_t c_top, top[K], scale = a->factor_top[0] + b->factor_top[0], c_significand = parts_of_c(c, &c_top);
+  int32_t most = larger(LEAST, c_top);
+  for (uint32_t k = 0; k < K; k++) top[k] = a->top[k] + b->top[k] + scale, most = larger(most, top[k]);
+  int64_t total = aligned(c_significand, FRACTION - F32_FRACTION, c_top, most);
+  for (uint32_t k = 0; k < K; k++)
+    total += aligned(a->significand[k] * b->significand[k], (int32_t)(FRACTION - fractions), top[k], most);
+  return result_of(total, most - FRACTION);
+}
+
+/* The sum of 16 products, in quarters. */
+PE_INLINE int32_t quarters(const int32_t *a, const int32_t *a_top, const int32_t *b, const int32_t *b_top) {
+  int32_t total = 0;
+  for (uint32_t i = 0; i < GROUP; i++) total += a[i] * b[i] * (1 << ((a_top[i] + b_top[i]) & 7));
+  return total;
+}
+
+/* Of k 64: C and sums of 16 products with their factors. */
+PE_INLINE float sum_of_groups(const line *a, const line *b, uint32_t each, uint32_t c) {
+  enum { BEHIND = 2 + 2 * FACTOR_FRACTION };
+  int64_t group[MOST_FACTORS];
+  int32_t c_top, top[MOST_FACTORS], c_significand = parts_of_c(c, &c_top), most = larger(LEAST, c_top);
+  for (uint32_t i = 0; i < MOST_FACTORS; i++) {
+    uint32_t at = i * GROUP, factor = at / each;
+    int32_t by = a->factor[factor] * b->factor[factor];
+    group[i] = (int64_t)by * quarters(a->significand + at, a->top + at, b->significand + at, b->top + at);
+    top[i] = a->factor_top[factor] + b->factor_top[factor]; /* that of a sum of zero, too */
+    most = larger(most, top[i]);
   }
-  return f32_toward_zero(ldexp((double)total, most - fraction));
-}
-
-static void add_c(terms *t, float c) {
-  int exponent;
-  double significand = frexp(c, &exponent);
-  int32_t top = exponent - 1 < F32_LEAST ? F32_LEAST : exponent - 1;
-  add_term(t, (int64_t)ldexp(significand, exponent + F32_FRACTION - top), top - F32_FRACTION, top);
+  int64_t total = aligned(c_significand, GROUP_FRACTION - F32_FRACTION, c_top, most);
+  for (uint32_t i = 0; i < MOST_FACTORS; i++) total += aligned(group[i], GROUP_FRACTION - BEHIND, top[i], most);
+  return result_of(total, most - GROUP_FRACTION);
 }
 
 /* What NaNs and infinities make of a sum; 0 if there are none. */
-static float unusual(const pe_scaled_site *site, const line *a, const line *b, float c) {
+PE_INLINE float unusual(const pe_scaled_site *site, const line *a, const line *b, float c) {
   float total = isfinite(c) ? 0 : c;
-  for (uint32_t i = 0; i < (uint32_t)site->k / site->each; i++)
-    if (a->factor[i].significand == SPECIAL || b->factor[i].significand == SPECIAL) return NAN;
-  for (uint32_t k = 0; k < site->k; k++) {
-    const number *x = &a->of[k], *y = &b->of[k];
-    if (x->significand != SPECIAL && y->significand != SPECIAL) continue;
-    total += (x->significand == SPECIAL ? x->value : (float)x->significand) *
-             (y->significand == SPECIAL ? y->value : (float)y->significand);
+  if (a->wild || b->wild) return NAN;
+  for (uint32_t k = 0; (a->special || b->special) && k < site->k; k++) {
+    float x = a->special ? a->value[k] : (float)a->significand[k], y = b->special ? b->value[k] : (float)b->significand[k];
+    if (!isfinite(x) || !isfinite(y)) total += x * y;
   }
   return total;
 }
 
-static void add_products(const pe_scaled_site *site, const line *a, const line *b, terms *t) {
-  int32_t fractions = (int32_t)(format_of(site->a).fraction + format_of(site->b).fraction);
-  int32_t scale = a->factor[0].exponent + b->factor[0].exponent;
-  for (uint32_t k = 0; k < site->k; k++) {
-    int32_t exponent = a->of[k].exponent + b->of[k].exponent + scale;
-    add_term(t, (int64_t)a->of[k].significand * b->of[k].significand, exponent, exponent + fractions);
-  }
-}
-
-/* Sums of 16 products, which are multiples of a quarter, with their factors. */
-static void add_groups(const pe_scaled_site *site, const line *a, const line *b, terms *t) {
-  for (uint32_t k = 0; k < site->k; k += GROUP) {
-    const number *x = &a->factor[k / site->each], *y = &b->factor[k / site->each];
-    int64_t quarters = 0;
-    for (uint32_t i = k; i < k + GROUP; i++)
-      quarters += (int64_t)a->of[i].significand * b->of[i].significand << (a->of[i].exponent + b->of[i].exponent + 2);
-    int32_t top = x->exponent + y->exponent;
-    add_term(t, quarters * x->significand * y->significand, top - 2 - 2 * FACTOR_FRACTION, top);
-  }
-}
-
-static uint32_t element_of_d(const pe_scaled_site *site, const line *a, const line *b, float c) {
+PE_INLINE uint32_t element_of_d(const pe_scaled_site *site, const line *a, const line *b, uint32_t fractions, uint32_t c) {
   enum { CANONICAL_NAN = 0x7fffffff };
-  float other = unusual(site, a, b, c);
+  float other = unusual(site, a, b, pe_float(c));
   if (isnan(other)) return CANONICAL_NAN;
   if (other != 0) return pe_float_bits(other);
-  terms t = {.count = 0};
-  add_c(&t, c);
-  if (site->k == MOST)
-    add_groups(site, a, b, &t);
-  else
-    add_products(site, a, b, &t);
-  return pe_float_bits(sum_of(&t, site->k == MOST ? GROUP_FRACTION : FRACTION));
+  return pe_float_bits(site->k == MOST ? sum_of_groups(a, b, site->each, c) : sum_of_products(a, b, fractions, c));
+}
+
+PE_FUSED static void multiply(const pe_scaled_site *site, void *slots, const line *a, const line *b) {
+  uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction;
+  for (uint32_t i = 0; i < WORDS; i++) {
+    const uint32_t *c = register_at((fragment){slots, site->slots[3]}, i);
+    uint32_t result[PE_WARP_LANES];
+    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++)
+      result[lane] = element_of_d(site, &a[lane / 4 + i / 2 * TILE], &b[lane % 4 * 2 + i % 2], fractions, c[lane]);
+    memcpy(register_at((fragment){slots, site->slots[0]}, i), result, sizeof result);
+  }
 }
 
 void pe_mma_scaled(pe_warp *w, const pe_scaled_site *site, uint32_t mask, void *slots, uint32_t a_byte, uint32_t a_pair,
                    uint32_t b_byte, uint32_t b_lane) {
   if (!pe_whole_warp(w, site->pos, mask)) return;
   line a[ROWS], b[COLUMNS];
-  for (uint32_t i = 0; i < ROWS; i++) {
-    read_line(site, slots, 1, site->a, i, 2, a[i].of);
-    read_factors(site, slots, 0, i % TILE * 4 + a_pair % 2 * 2 + i / TILE, a_byte, a[i].factor);
-  }
-  for (uint32_t i = 0; i < COLUMNS; i++) {
-    read_line(site, slots, 2, site->b, i, 1, b[i].of);
-    read_factors(site, slots, 1, i * 4 + b_lane % 4, b_byte, b[i].factor);
-  }
-  uint32_t result[4][PE_WARP_LANES];
-  for (uint32_t i = 0; i < 4; i++)
-    for (uint32_t lane = 0; lane < PE_WARP_LANES; lane++) {
-      const uint32_t *c = register_at((fragment){slots, site->slots[3]}, i);
-      result[i][lane] = element_of_d(site, &a[lane / 4 + i / 2 * TILE], &b[lane % 4 * 2 + i % 2], pe_float(c[lane]));
-    }
-  for (uint32_t i = 0; i < 4; i++) memcpy(register_at((fragment){slots, site->slots[0]}, i), result[i], sizeof result[i]);
+  read_lines(site, slots, a, b);
+  for (uint32_t i = 0; i < ROWS; i++)
+    read_factors(site, slots, 0, i % TILE * WORDS + a_pair % 2 * 2 + i / TILE, a_byte, &a[i]);
+  for (uint32_t i = 0; i < COLUMNS; i++) read_factors(site, slots, 1, i * WORDS + b_lane % 4, b_byte, &b[i]);
+  multiply(site, slots, a, b);
 }

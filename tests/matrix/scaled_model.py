@@ -18,6 +18,7 @@ from tests.support import matrix_model as model
 from tests.support.tensor_core_model import LEAST_EXPONENT, rounded
 
 GROUP = 16
+NOWHERE = -4096  # the exponent of a zero
 NAN = 0x7FFFFFFF
 FACTORS = {"ue8m0": ml_dtypes.float8_e8m0fnu, "ue4m3": ml_dtypes.float8_e4m3fn}
 
@@ -44,13 +45,12 @@ class Form(NamedTuple):
 
 
 def exponent(value: float, least: int) -> int:
-    return max(math.frexp(value)[1] - 1, least)
+    return max(math.frexp(value)[1] - 1, least) if value else NOWHERE
 
 
 def truncated(terms: Sequence[tuple[Fraction, int]], fraction: int) -> float:
     """A sum of numbers, each cut to so many bits behind the point of the largest exponent."""
-    most = max([top for value, top in terms if value], default=-133)
-    unit = Fraction(2) ** (max(most, -133) - fraction)
+    unit = Fraction(2) ** (max(-133, *(top for _, top in terms)) - fraction)
     return float(sum(math.trunc(value / unit) for value, _ in terms) * unit)
 
 
@@ -79,7 +79,8 @@ def element(form: Form, a: np.ndarray, b: np.ndarray, c: float, fa: np.ndarray, 
         x, y = fa[first // each], fb[first // each]
         floor = -6 if form.factor == "ue4m3" else -127
         exact = sum(Fraction(i) * Fraction(j) for i, j in zip(a[part], b[part], strict=True))
-        terms.append((exact * Fraction(x) * Fraction(y), exponent(x, floor) + exponent(y, floor)))
+        tops = [exponent(factor, floor) if factor else -126 for factor in (x, y)]
+        terms.append((exact * Fraction(x) * Fraction(y), sum(tops)))
     return truncated(terms, 35)
 
 
