@@ -24,13 +24,20 @@ def in_brackets(form: Candidate, index: int, pattern: OperandPattern, value: Val
         raise Mismatch(f"operand {index + 1} of '{form.row.opcode}' must be an address in brackets", index)
     types = (form.type(pattern.type),) if pattern.type not in ("", "tensor") else ()
     base = value.base
-    if isinstance(base, SymRef):
+    if form.space(pattern.space) == "tensor":
+        _tensor_memory(index, base)
+    elif isinstance(base, SymRef):
         _symbol(form, index, pattern.space, base.symbol)
     elif isinstance(base, Reg):
         _register(form, index, base, form.space(pattern.space))
     elif form.space(pattern.space) != "local":
         raise Mismatch("a literal address is allowed in .local space only", index)
     return Part("mem", types)
+
+
+def _tensor_memory(index: int, base: object) -> None:
+    if not isinstance(base, Reg) or base.type.kind not in "usb" or base.type.bits != 32:
+        raise Mismatch("an address in tensor memory is in a register of 32 bits", index)
 
 
 def of_tensor(form: Candidate, index: int, pattern: OperandPattern, value: Value) -> Part:

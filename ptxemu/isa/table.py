@@ -78,7 +78,7 @@ from ptxemu.isa.traits import traits_of
 UNSUPPORTED = "unsupported"
 CLUSTER = "cluster"
 CLUSTER_SHARED = "shared::cluster"
-SPACES = frozenset({"global", "shared", "local"})
+SPACES = frozenset({"global", "shared", "local", "tensor"})
 """Those that an address pattern may name in place of a qualifier."""
 
 

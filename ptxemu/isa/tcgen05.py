@@ -40,19 +40,19 @@ for _shape, _registers in REGISTERS.items():
         if _count > MOST_REGISTERS:
             continue
         _moved = f"sync aligned shape={_shape} num=x{_number}"
-        _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_count}, [t]@shared:", "tmem_load", MEETS)
-        _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@shared:, v:type*{_count}", "tmem_store", MEETS)
+        _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_count}, [t]@tensor:", "tmem_load", MEETS)
+        _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@tensor:, v:type*{_count}", "tmem_store", MEETS)
 for _number in (2**_power for _power in range(8)):
     _moved = f"sync aligned shape=16x32bx2 num=x{_number}"
-    _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_number}, [t]@shared:, immapart:u32(0..511)", "tmem_load", MEETS)
-    _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@shared:, immapart:u32(0..511), v:type*{_number}", "tmem_store", MEETS)
+    _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_number}, [t]@tensor:, immapart:u32(0..511)", "tmem_load", MEETS)
+    _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@tensor:, immapart:u32(0..511), v:type*{_number}", "tmem_store", MEETS)
 
 COLLECTOR = "collector?=" + ",".join(f"collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))
-for _a in ("a:b64", "[a]@shared:"):
+for _a in ("a:b64", "[a]@tensor:"):
     for _disabled in ("", ", off:b32*4"):
         for _kinds, _scale, _bits in (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", SPARSE_SUMS),
                                       ("kind::f8f6f4", "", SPARSE_SUMS), ("kind::i8", "", DEFINED)):  # fmt: skip
-            _row(f"mma {GROUP} kind={_kinds} {COLLECTOR}", f"[t]@shared:, {_a}, b:b64, format:u32{_disabled}, p:pred{_scale}",
+            _row(f"mma {GROUP} kind={_kinds} {COLLECTOR}", f"[t]@tensor:, {_a}, b:b64, format:u32{_disabled}, p:pred{_scale}",
                  "tmem_mma", "faults", _bits)  # fmt: skip
 
 name_words("alloc dealloc relinquish_alloc_permit ld st mma commit cp shift wait fence sp ws wait::ld wait::st "

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ptxemu
-from ptxemu.text.errors import Fault
+from ptxemu.text.errors import Fault, UnsupportedError
 from tests.matrix import tcgen05_kernels as kernels
 from tests.matrix import tcgen05_model as tcgen05
 
@@ -233,3 +233,13 @@ def test_any_address_is_in_tensor_memory_or_a_fault() -> None:
         except Fault as fault:
             outcomes.add(fault.details.kind)
     assert outcomes == {"moved", "tensor memory misuse"}
+
+
+@pytest.mark.parametrize("address", ["start", "start+4", "0", "%out", "%single"])
+def test_addresses_are_in_registers_of_32_bits(address: str) -> None:
+    """ptxas refuses others, too."""
+    text = ALLOCATION.format(body=alloc(32) + LOAD.replace("%a", address)).replace(
+        ".reg .pred %p;", ".reg .pred %p; .reg .f32 %single;"
+    )
+    with pytest.raises((ptxemu.PtxError, UnsupportedError), match=r"k\.ptx:10"):
+        ptxemu.loads(text, filename="k.ptx")["k"][1, 32](np.zeros(16, np.uint32))

@@ -119,6 +119,8 @@ def _bank(kind: str, mods: dict[str, str]) -> str:
 def _address(rng: random.Random, pattern: OperandPattern, mods: dict[str, str]) -> str:
     space = mods.get(pattern.space, pattern.space if pattern.space in BUFFERS else "").partition("::")[0]
     offset = rng.choice(("", "", "+16", "+0"))
+    if pattern.space == "tensor":
+        return f"[%r1{offset}]"
     if space == "param" or rng.random() < 0.3:
         return f"[{BUFFERS.get(space, 'gbuf')}{offset if space != 'param' else ''}]"
     return f"[{'%r1' if space in NARROW and rng.random() < 0.5 else '%d1'}{offset}]"
