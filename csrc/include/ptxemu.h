@@ -398,8 +398,20 @@ void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);
 void pe_tmem_store(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, const uint32_t *slots);
 
+/* tcgen05.cp: rows of lines of 16 bytes in shared memory go to lanes, those of the second half `behind` more lanes on, and again
+ * `copies` times. */
+typedef struct pe_tmem_copy_site {
+  uint32_t pos;
+  uint16_t rows, lines;           /* of 16 bytes each row has */
+  uint16_t bits;                  /* of elements that become bytes; or 8 */
+  uint16_t copies, apart, behind; /* how often rows are stored, how many lanes apart */
+} pe_tmem_copy_site;
+
+/* Each lane copies on its own: where to, and a descriptor of the matrix. */
+void pe_tmem_copy(pe_warp *w, const pe_tmem_copy_site *site, uint32_t mask, const uint32_t *to, const uint64_t *from);
+
 /* tcgen05.mma: what its kind and its constants say; the rest is in an instruction descriptor. Each lane multiplies on its own. */
-enum { PE_KIND_F16, PE_KIND_TF32, PE_KIND_F8F6F4, PE_KIND_I8 };
+enum { PE_KIND_F16, PE_KIND_TF32, PE_KIND_F8F6F4, PE_KIND_I8, PE_KIND_MXF8F6F4, PE_KIND_MXF4, PE_KIND_MXF4NVF4 };
 
 typedef struct pe_tmem_mma_site {
   uint32_t pos;
@@ -408,12 +420,14 @@ typedef struct pe_tmem_mma_site {
   uint16_t shift;     /* sums are divided by 2 to the power of this before others are added */
   uint16_t fraction, block, result;
   int16_t least, least_half; /* as those of pe_mma_site, of results f32 and f16 */
+  uint16_t each;             /* elements that have a factor, of a kind with factors */
 } pe_tmem_mma_site;
 
 /* Of each lane: where the sums are, A, B, the instruction descriptor; the lanes that add to what is there; lanes of the result that stay as
- * they are, or NULL: the first word of every lane, the second ... */
+ * they are, or NULL: the first word of every lane, the second ...; where factors of A and B are, or NULL. */
 void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const uint32_t *sums, const uint64_t *a,
-                 const uint64_t *b, const uint32_t *descriptor, uint32_t adds, const uint32_t *disabled);
+                 const uint64_t *b, const uint32_t *descriptor, uint32_t adds, const uint32_t *disabled,
+                 const uint32_t *a_factors, const uint32_t *b_factors);
 
 /* wgmma.wait_group: wait until the four warps of the warpgroup have come. */
 void pe_warpgroup_wait(pe_warp *w, uint32_t pos, uint32_t mask);

@@ -5,7 +5,7 @@
  * result, toward zero, to f32.
  */
 #include <math.h>
-#include "matrix.h"
+#include "matrix_scaled.h"
 #include "format.h"
 #include "internal.h"
 
@@ -104,12 +104,15 @@ static void decode_factor(const pe_scaled_site *site, uint32_t bits, uint32_t i,
   if (!to->factor[i]) to->factor_top[i] = ZERO_TOP;
 }
 
-/* The factors of a line, which a lane has from one of its bytes on. */
+/* The factors of a line, from a byte of a word on. */
+static void decode_factors(const pe_scaled_site *site, uint32_t word, uint32_t byte, line *to) {
+  to->wild = false;
+  for (uint32_t i = 0; i < (uint32_t)site->k / site->each; i++) decode_factor(site, word >> (byte + i) % 4 * 8 & 255, i, to);
+}
+
 static void read_factors(const pe_scaled_site *site, void *slots, uint32_t operand, uint32_t lane, uint32_t byte, line *to) {
   const uint32_t *words = register_at((fragment){slots, &site->factors[operand]}, 0);
-  to->wild = false;
-  for (uint32_t i = 0; i < (uint32_t)site->k / site->each; i++)
-    decode_factor(site, words[lane] >> (byte + i) % 4 * 8 & 255, i, to);
+  decode_factors(site, words[lane], byte, to);
 }
 
 /* ---- sums ---- */
@@ -223,4 +226,41 @@ void pe_mma_scaled(pe_warp *w, const pe_scaled_site *site, uint32_t mask, void *
     read_factors(site, slots, 0, i % TILE * WORDS + a_pair % 2 * 2 + i / TILE, a_byte, &a[i]);
   for (uint32_t i = 0; i < COLUMNS; i++) read_factors(site, slots, 1, i * WORDS + b_lane % 4, b_byte, &b[i]);
   multiply(site, slots, a, b);
+}
+
+/* ---- tiles ---- */
+
+PE_INLINE void tile_line(const pe_scaled_site *site, uint32_t type, const pe_halves *first, const pe_halves *second,
+                         uint32_t row, line *to) {
+  uint32_t bits[MOST], words[2 * WORDS], per_word = site->k == MOST ? 8 : 4;
+  memcpy(words, first->at[row], sizeof first->at[row]);
+  memcpy(words + WORDS, second->at[row], sizeof second->at[row]);
+  for (uint32_t i = 0; i < 2 * WORDS; i++)
+    for (uint32_t j = 0; j < per_word; j++) bits[i * per_word + j] = element(site, words[i], j);
+  decode(type, site->k, bits, to);
+}
+
+static void negate(uint32_t count, line *to) {
+  for (uint32_t k = 0; k < count; k++) to->significand[k] = -to->significand[k], to->value[k] = -to->value[k];
+}
+
+PE_FUSED void pe_scaled_tiles(const pe_scaled_site *site, const pe_scaled_side *a, const pe_scaled_side *b, uint32_t columns,
+                              bool negated, uint32_t (*sums)[PE_WARP_LANES]) {
+  uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction;
+  line left[ROWS], right = {0};
+  memset(left, 0, sizeof left);
+  for (uint32_t i = 0; i < ROWS; i++) {
+    tile_line(site, site->a, &a->tiles[i / TILE], &a->tiles[i / TILE + 2], i % TILE, &left[i]);
+    decode_factors(site, a->factors[i], a->byte, &left[i]);
+    if (negated) negate(site->k, &left[i]);
+  }
+  for (uint32_t x = 0; x < columns; x++) {
+    const pe_halves *tiles = &b->tiles[x / TILE * 2];
+    tile_line(site, site->b, tiles, tiles + 1, x % TILE, &right);
+    decode_factors(site, b->factors[x], b->byte, &right);
+    for (uint32_t i = 0; i < ROWS; i++) {
+      uint32_t *sum = &sums[x / TILE * 4 + i / TILE * 2 + x % 2][i % TILE * WORDS + x % TILE / 2];
+      *sum = element_of_d(site, &left[i], &right, fractions, *sum);
+    }
+  }
 }

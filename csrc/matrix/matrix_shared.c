@@ -73,3 +73,14 @@ void pe_read_tile(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t 
   }
   if (across) *to = pe_transposed(to);
 }
+
+void pe_spread_tile(pe_halves *tile, uint32_t bits) {
+  for (uint32_t j = 0; bits < 8 && j < TILE; j++) {
+    uint8_t line[LINE], *out = (uint8_t *)tile->at[j];
+    memcpy(line, out, sizeof line);
+    for (uint32_t i = 0, at = 0; i < LINE; i++, at += bits) {
+      uint32_t two = line[at / 8] | (uint32_t)line[(at / 8 + 1) % LINE] << 8;
+      out[i] = (uint8_t)((two >> at % 8 & ((1u << bits) - 1)) << (bits == 4 ? 2 : 0));
+    }
+  }
+}

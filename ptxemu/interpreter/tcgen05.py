@@ -13,9 +13,9 @@ from ptxemu.interpreter.transfer import rows, site
 from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method
 from ptxemu.ir.ops import Addr, Op
 from ptxemu.ir.types import B32, B64
-from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of
+from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of, tensor_copy_of
 
-SUMS, LEFT, RIGHT, DESCRIPTORS, DISABLED = 1, 2, 3, 4, 5  # areas
+SUMS, LEFT, RIGHT, DESCRIPTORS, DISABLED, FACTORS = 1, 2, 3, 4, 5, 6  # areas
 
 
 def _place(t: Translator, operand: object) -> Reader:
@@ -87,6 +87,18 @@ def store(t: Translator, op: Op) -> Step:
     return _move(t, op, "pe_tmem_store", registers_of(t, op, "v"))
 
 
+@method("tmem_copy")
+def copy(t: Translator, op: Op) -> Step:
+    """Each lane copies a matrix of its own."""
+    constants, place, matrix = site("tmem_copy", op, **tensor_copy_of(op)), _place(t, op["t"]), t.reader(op["s"], B64)
+
+    def step(warp: Any, group: list[Lane]) -> None:
+        fill = warp.grid.transfer.fill
+        warp.grid.call("pe_tmem_copy", warp, constants, mask_of(group), fill(SUMS, 4, group, place), fill(LEFT, 8, group, matrix))
+
+    return step
+
+
 @method("tmem_mma")
 def mma(t: Translator, op: Op) -> Step:
     """Each lane multiplies matrices of its own."""
@@ -96,6 +108,7 @@ def mma(t: Translator, op: Op) -> Step:
     right, descriptor, adds = t.reader(op["b"], B64), t.operand(op, "format"), t.operand(op, "p")
     off = op.get("off")
     disabled = [] if off is None else t.readers(off, B32)
+    factors = [(FACTORS + index, _place(t, op[name])) for index, name in enumerate(("fa", "fb")) if name in op.row.names]
 
     def step(warp: Any, group: list[Lane]) -> None:
         fill = warp.grid.transfer.fill
@@ -103,6 +116,7 @@ def mma(t: Translator, op: Op) -> Step:
             "pe_tmem_mma", warp, constants, mask_of(group), fill(SUMS, 4, group, sums), fill(LEFT, 8, group, left),
             fill(RIGHT, 8, group, right), fill(DESCRIPTORS, 4, group, descriptor),
             sum(lane.bit for lane in group if adds(lane)), rows(warp, DISABLED, 4, group, disabled) if disabled else ffi.NULL,
+            *([fill(area, 4, group, place) for area, place in factors] or (ffi.NULL, ffi.NULL)),
         )  # fmt: skip
 
     return step

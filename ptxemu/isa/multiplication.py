@@ -48,18 +48,33 @@ def scaled_constants_of(op: Op) -> dict[str, int]:
     return {"k": k, **types, "each": k // factors, "e4m3": int(op.mods["stype"] == "ue4m3")}
 
 
-KINDS = {"kind::f16": "f16", "kind::tf32": "tf32", "kind::f8f6f4": "e4m3", "kind::i8": ""}
+KINDS = {"kind::f16": "f16", "kind::tf32": "tf32", "kind::f8f6f4": "e4m3"}
 """Of ``tcgen05.mma``, with one of the types that are added alike."""
 
 
 def tensor_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
     """What a ``tcgen05.mma`` says beside its descriptors."""
     kind = op.mods["kind"]
-    type = KINDS[kind]
+    type = KINDS.get(kind)
     full, half = (numerics.tensor_summation(type, half=half) if type else Summation() for half in (False, True))
     return {
         "kind": int(getattr(lib, f"PE_KIND_{kind.removeprefix('kind::').upper()}")), "shift": constant_of(op, "immscale"),
+        "each": 16 if op.mods.get("scale") in ("scale_vec::4X", "block16") else 32,
         "fraction": full.fraction, "block": full.block, "result": full.result, "least": full.least, "least_half": half.least,
+    }  # fmt: skip
+
+
+COPIES = {"": (1, 0, 0), "warpx4": (4, 32, 0), "warpx2::02_13": (2, 64, 0), "warpx2::01_23": (2, 32, 32)}
+"""Of ``tcgen05.cp``, by the warps whose lanes get the same: how often, how many lanes apart, and those between both halves."""
+
+
+def tensor_copy_of(op: Op) -> dict[str, int]:
+    """What a ``tcgen05.cp`` says beside its address and descriptor."""
+    rows, bits = op.mods["shape"].removesuffix("b").split("x")
+    copies, apart, behind = COPIES[op.mods.get("warps", "")]
+    return {
+        "rows": int(rows), "lines": int(bits) // 128, "bits": {"b6x16_p32": 6, "b4x16_p64": 4}.get(op.mods.get("from", ""), 8),
+        "copies": copies, "apart": apart, "behind": behind,
     }  # fmt: skip
 
 

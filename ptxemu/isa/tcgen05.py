@@ -1,6 +1,6 @@
 """Tensor memory and the multiplications of one thread (PTX ISA, "TensorCore 5th Generation Family Instructions").
 
-Forms that are not here, and whole kinds of them (sparse and scaled matrices, pairs of CTAs, copies to tensor memory), are not
+Forms that are not here, and whole kinds of them (sparse matrices, pairs of CTAs), are not
 run: the row of ``ptxemu/isa/unsupported.py`` takes them.
 """
 
@@ -47,6 +47,9 @@ for _number in (2**_power for _power in range(8)):
     _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_number}, [t]@tensor:, immapart:u32(0..511)", "tmem_load", MEETS)
     _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@tensor:, immapart:u32(0..511), v:type*{_number}", "tmem_store", MEETS)
 
+for _shape, _warps in (("128x256b,128x128b", ""), ("64x128b", "warps=warpx2::02_13,warpx2::01_23"), ("32x128b", "warps=warpx4")):
+    for _formats in ("", "to=b8x16 from=b6x16_p32,b4x16_p64"):
+        _row(f"cp {GROUP} shape={_shape} {_warps} {_formats}", "[t]@tensor:, s:b64", "tmem_copy", "faults")
 COLLECTOR = "collector?=" + ",".join(f"collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))
 for _a in ("a:b64", "[a]@tensor:"):
     for _disabled in ("", ", off:b32*4"):
@@ -54,6 +57,11 @@ for _a in ("a:b64", "[a]@tensor:"):
                                       ("kind::f8f6f4", "", SPARSE_SUMS), ("kind::i8", "", DEFINED)):  # fmt: skip
             _row(f"mma {GROUP} kind={_kinds} {COLLECTOR}", f"[t]@tensor:, {_a}, b:b64, format:u32{_disabled}, p:pred{_scale}",
                  "tmem_mma", "faults", _bits)  # fmt: skip
+    for _kind, _scale in (("mxf8f6f4", "?=scale_vec::1X,block32"), ("mxf4", "?=scale_vec::2X,block32"),
+                          ("mxf4nvf4", "=scale_vec::2X,scale_vec::4X,block16,block32")):  # fmt: skip
+        _row(f"mma {GROUP} kind=kind::{_kind} block_scale scale{_scale} {COLLECTOR}",
+             f"[t]@tensor:, {_a}, b:b64, format:u32, [fa]@tensor:, [fb]@tensor:, p:pred", "tmem_mma", "faults",
+             SPARSE_SUMS)  # fmt: skip
 
 name_words("alloc dealloc relinquish_alloc_permit ld st mma commit cp shift wait fence sp ws wait::ld wait::st "
            "fence::before_thread_sync fence::after_thread_sync", "tcgen05")  # fmt: skip

@@ -47,10 +47,11 @@ ENVIRONMENTS = {
     "triton_hopper": partial(triton, "torch", TORCH, PTXEMU_ARCH="90"),
     "triton_blackwell": partial(triton, "torch", TORCH, PTXEMU_ARCH="100"),
     "triton_scaled": partial(triton, "torch", TORCH, PTXEMU_ARCH="120"),
+    "triton_scaled_blackwell": partial(triton, "torch", TORCH, PTXEMU_ARCH="100"),
     "liger": partial(triton, "liger", LIGER, CUDA_LAUNCH_BLOCKING="1"),
     "torch_first": partial(triton, "torch", TORCH),
 }
-FILES = {"triton_blackwell": "triton_hopper"}
+FILES = {"triton_blackwell": "triton_hopper", "triton_scaled_blackwell": "triton_scaled"}
 """What runs the file of another."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import ml_dtypes
@@ -44,14 +43,27 @@ class Form(NamedTuple):
         return f"mma.sync.aligned.m16n8k{self.k}.row.col.kind::{self.kind}.block_scale{said}.{types}"
 
 
-def exponent(value: float, least: int) -> int:
-    return max(math.frexp(value)[1] - 1, least) if value else NOWHERE
+class Term(NamedTuple):
+    """significand * 2^exponent, and the exponent of its largest bit, or of that which it is taken for."""
+
+    significand: int
+    exponent: int
+    top: int
 
 
-def truncated(terms: Sequence[tuple[Fraction, int]], fraction: int) -> float:
+def term(value: float, least: int, bits: int) -> Term:
+    """A number that has no smaller parts than 2^-bits."""
+    return Term(int(math.ldexp(value, bits)), -bits, max(math.frexp(value)[1] - 1, least) if value else NOWHERE)
+
+
+def truncated(terms: Sequence[Term], fraction: int) -> float:
     """A sum of numbers, each cut to so many bits behind the point of the largest exponent."""
-    unit = Fraction(2) ** (max(-133, *(top for _, top in terms)) - fraction)
-    return float(sum(math.trunc(value / unit) for value, _ in terms) * unit)
+    unit, total = max(-133, *(one.top for one in terms)) - fraction, 0
+    for significand, exponent, _ in terms:
+        shift = exponent - unit
+        size = abs(significand) << shift if shift >= 0 else abs(significand) >> -shift
+        total += size if significand > 0 else -size
+    return math.ldexp(total, unit)
 
 
 def factor_values(patterns: np.ndarray, type: str) -> np.ndarray:
@@ -66,31 +78,34 @@ def element(form: Form, a: np.ndarray, b: np.ndarray, c: float, fa: np.ndarray, 
         special = float((a * b).sum() + c + 0 * (fa.sum() + fb.sum()))
     if not math.isfinite(special):
         return special
-    least = LEAST_EXPONENT[form.a], LEAST_EXPONENT[form.b]
-    terms = [(Fraction(c), exponent(c, -126))]
+    left, right = ([term(x, LEAST_EXPONENT[type], 16) for x in line] for line, type in ((a, form.a), (b, form.b)))
+    pairs, terms = list(zip(left, right, strict=True)), [term(c, -126, 149)]
     if form.k == 32:
         scale = int(math.log2(fa[0])) + int(math.log2(fb[0]))
-        for x, y in zip(a, b, strict=True):
-            tops = exponent(x, least[0]), exponent(y, least[1])
-            terms.append((Fraction(x) * Fraction(y) * Fraction(2) ** scale, sum(tops) + scale))
+        terms += [Term(x.significand * y.significand, scale - 32, x.top + y.top + scale) for x, y in pairs]
         return truncated(terms, 25)
     for first in range(0, form.k, GROUP):
-        part = slice(first, first + GROUP)
-        x, y = fa[first // each], fb[first // each]
-        floor = -6 if form.factor == "ue4m3" else -127
-        exact = sum(Fraction(i) * Fraction(j) for i, j in zip(a[part], b[part], strict=True))
-        tops = [exponent(factor, floor) if factor else -126 for factor in (x, y)]
-        terms.append((exact * Fraction(x) * Fraction(y), sum(tops)))
+        total = sum(x.significand * y.significand for x, y in pairs[first : first + GROUP])
+        factors = [factor_of(float(factor[first // each]), form.factor) for factor in (fa, fb)]
+        significand = total * factors[0].significand * factors[1].significand
+        terms.append(Term(significand, sum(one.exponent for one in factors) - 32, sum(one.top for one in factors)))
     return truncated(terms, 35)
 
 
-def product(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray) -> np.ndarray:
-    """Patterns of D from those of A, B with a column in each row, C, and factors of their rows."""
+def factor_of(value: float, type: str) -> Term:
+    if type == "ue8m0":
+        power = int(math.log2(value))
+        return Term(1, power, power)
+    return term(value, -6, 9) if value else Term(0, 0, -126)
+
+
+def product(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, sign: int = 1) -> np.ndarray:
+    """Patterns of D from those of A, B with a column in each row, C, and factors of their rows; the sign is that of products."""
     left, right, start = model.values(a, form.a), model.values(b, form.b), model.values(c, "f32")
     rows, columns = factor_values(fa, form.factor), factor_values(fb, form.factor)
     result = np.zeros(c.shape, np.int64)
     for i, j in np.ndindex(*c.shape):
-        found = np.array(element(form, left[i], right[j], float(start[i, j]), rows[i], columns[j]))
+        found = np.array(element(form, sign * left[i], right[j], float(start[i, j]), rows[i], columns[j]))
         finite = np.isfinite(found)
         with np.errstate(invalid="ignore"):
             bits = int((rounded(found, "f32", 23) if finite else found).astype(np.float32).view(np.uint32))

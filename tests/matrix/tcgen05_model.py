@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tests.matrix import scaled_model as scaled
 from tests.matrix import wgmma_model as wgmma
 from tests.support import matrix_model as model
 from tests.support.tensor_core_model import block
@@ -123,6 +124,23 @@ def side_by_side(matrix: np.ndarray, type: str) -> np.ndarray:
     return result
 
 
+COPIES: dict[str, tuple[object, object]] = {
+    "128x256b": (((128,), 1), ((1,), 0)), "128x128b": (((128,), 1), ((1,), 0)), "32x128b.warpx4": (((32,), 4), ((1,), 32)),
+    "64x128b.warpx2::02_13": (((64,), 2), ((1,), 64)), "64x128b.warpx2::01_23": (((32, 2), 2), ((1, 64), 32)),
+}  # fmt: skip
+"""Of a tcgen05.cp: shape and strides from (row, repetition) to a lane (ValID of the UTCCP of copy_traits_sm100.hpp)."""
+
+
+def copied(cells: np.ndarray, lines: np.ndarray, how: str, column: int) -> np.ndarray:
+    """Tensor memory after a copy of rows of words."""
+    (shape, strides), result = COPIES[how], cells.copy()
+    for row in range(len(lines)):
+        for again in range(shape[1]):  # type: ignore[index]
+            lane = wgmma.index((row, again), shape, strides)
+            result[lane, column : column + lines.shape[1]] = lines[row]
+    return result
+
+
 # ---------------------------------------------------------------- products
 
 
@@ -162,6 +180,34 @@ class Format(NamedTuple):
     def size(self) -> int:
         """Bytes of an element."""
         return model.BITS[self.a] // 8
+
+
+class ScaledFormat(NamedTuple):
+    """The same of kinds with factors; the bytes at which those of A and B begin."""
+
+    form: scaled.Form
+    columns: int
+    bytes: tuple[int, int] = (0, 0)
+    negated: bool = False
+    transposed: tuple[bool, bool] = (False, False)
+
+    @property
+    def bits(self) -> int:
+        numbers = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5} if self.form.kind == "mxf8f6f4" else {"e2m1": 1}
+        fields = [
+            (self.bytes[1], 4), (numbers[self.form.a], 7), (numbers[self.form.b], 10), (self.negated, 13),
+            (self.transposed[0], 15), (self.transposed[1], 16), (self.columns // 8, 17), (self.form.factor == "ue8m0", 23),
+            (LANES // 16, 24), (self.bytes[0], 29),
+        ]  # fmt: skip
+        return sum(int(value) << shift for value, shift in fields)
+
+
+def factor_cells(factors: np.ndarray, byte: int, fill: np.ndarray) -> np.ndarray:
+    """[lane][column] words that hold the factors of rows, 32 in each column, in every 32 lanes; other bytes stay."""
+    cells = fill.copy().view(np.uint8).reshape(LANES, -1, 4)
+    for row, found in enumerate(factors):
+        cells[row % 32 :: 32, row // 32, byte : byte + len(found)] = found
+    return cells.reshape(LANES, -1).view(np.uint32)
 
 
 def lanes_of(rows: int, first: int = 0) -> np.ndarray:

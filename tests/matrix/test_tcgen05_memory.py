@@ -13,6 +13,7 @@ import ptxemu
 from ptxemu.text.errors import Fault, UnsupportedError
 from tests.matrix import tcgen05_kernels as kernels
 from tests.matrix import tcgen05_model as tcgen05
+from tests.support import matrix_model as model
 
 NUMBERS = [1, 2, 4, 8, 16, 32, 64, 128]
 WARPS = 4
@@ -74,7 +75,9 @@ def text_of(program: Sequence[Move]) -> str:
 
 
 def texts() -> Iterator[str]:
-    """Kernels with every load and store, and allocation."""
+    """Kernels with every load, store and copy, and allocation."""
+    for how, formats in copies():
+        yield kernels.kernel(copy_text(how, tcgen05.layouts(0, 1, 128, False), formats, 0))
     yield ALLOCATION.format(body=GENERIC + free(32))
     for shape in tcgen05.SHAPES:
         yield text_of(moves(shape))
@@ -114,6 +117,51 @@ def test_loads_and_stores(shape: str) -> None:
 @pytest.mark.parametrize("shape", tcgen05.SHAPES)
 def test_interpreted(shape: str) -> None:
     check(moves(shape, [1, 4]), "interpreter")
+
+
+# ---------------------------------------------------------------- copies from shared memory
+
+FORMATS = {"": "u8", ".b8x16.b6x16_p32": "e2m3", ".b8x16.b4x16_p64": "e2m1"}
+
+
+def copy_text(how: str, layout: tcgen05.Layout, formats: str, column: int) -> str:
+    name = f"tcgen05.cp.cta_group::1.{how}{formats}"
+    return f"  add.u64 %da, %base, {layout.bits}; add.u32 %r0, %b, {column};\n  @%one {name} [%r0], %da;\n{kernels.ARRIVED}"
+
+
+def copies() -> Iterator[tuple[str, str]]:
+    yield from product(tcgen05.COPIES, FORMATS)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(("how", "formats"), list(copies()))
+def test_copies(how: str, formats: str, engine: str) -> None:
+    """Of matrices in every layout; elements of 6 and 4 bits become those that mma takes."""
+    rng, type = np.random.default_rng(4), FORMATS[formats]
+    rows, line_bytes = int(how.split("x")[0]), 32 if "256b" in how else 16
+    for mode in range(4) if engine == "jit" else (1,):
+        layout = tcgen05.layouts(mode, 1, rows, False)
+        low, high = model.NARROW[type][1:] if formats else (0, 8)
+        matrix = rng.integers(0, 1 << high, (rows, line_bytes)) << low
+        memory, cells = tcgen05.image(matrix, type, layout, kernels.SHARED), rng.integers(0, 1 << 32, (128, 512), np.uint32)
+        column = int(rng.integers(0, 500))
+        text = kernels.kernel(copy_text(how, layout, formats, column))
+        found, _ = kernels.run(text, cells, memory=memory, device=ptxemu.Device(engine=engine))
+        lines = np.ascontiguousarray(matrix.astype(np.uint8)).view(np.uint32)
+        np.testing.assert_array_equal(found, tcgen05.copied(cells, lines, how, column))
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(
+    ("column", "bits", "message"),
+    [(509, 0, "not allocated"), (1 << 16, 0, "starts at lane 0"), (0, 1 << 61, "layout of a matrix"),
+     (0, 0x3FFF, "illegal address")],
+)  # fmt: skip
+def test_copies_that_lead_nowhere(column: int, bits: int, message: str, engine: str) -> None:
+    text = copy_text("128x128b", tcgen05.Layout(0, False, 128, 8), "", column).replace("%base, ", f"%base, {bits} | ")
+    cells = np.zeros((128, 512), np.uint32)
+    with pytest.raises(Fault, match=message):
+        kernels.run(kernels.kernel(text), cells, device=ptxemu.Device(engine=engine))
 
 
 # ---------------------------------------------------------------- allocation

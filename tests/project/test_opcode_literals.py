@@ -54,7 +54,7 @@ HOMONYMS = {
     "interpreter/matrices.py": ("mma wgmma wmma", "constants of the runtime"),
     "interpreter/surfaces.py": ("trap", "a clamp mode"),
     "interpreter/sync.py": ("and popc", "modifiers"),
-    "interpreter/tcgen05.py": ("tmem_mma", "a constant of the runtime"),
+    "interpreter/tcgen05.py": ("tmem_copy tmem_mma", "constants of the runtime"),
     "interpreter/warp.py": ("abs add and max min or xor", "modifiers"),
     "irtext/words.py": ("barrier", "of the text of the IR"),
     "lower/values/bitfield.py": ("shl", "an instruction of LLVM"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Vec, items_of
 from ptxemu.ir.types import B32, B64, U32
-from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of
+from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of, tensor_copy_of
 from ptxemu.lower.core.access import access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -97,6 +97,16 @@ def store(ctx: Context, op: Op) -> None:
     _move(ctx, op, "pe_tmem_store", slots.address(first))
 
 
+@effect("tmem_copy", size=60)
+def copy(ctx: Context, op: Op) -> None:
+    """tcgen05.cp: each thread copies."""
+    site = ctx.site(op, "pe_tmem_copy_site", **tensor_copy_of(op))
+    matrices = ctx.spill("i64", ctx.vector_of(op["s"], B64))
+    ctx.call(
+        "void", "pe_tmem_copy", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), ("ptr", _lanes(ctx, op["t"])), ("ptr", matrices)
+    )
+
+
 @effect("tmem_mma", size=60)
 def mma(ctx: Context, op: Op) -> None:
     """tcgen05.mma: one thread's multiplication of whole matrices."""
@@ -113,6 +123,7 @@ def mma(ctx: Context, op: Op) -> None:
         "void", "pe_tmem_mma", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), ("ptr", _lanes(ctx, op["t"])),
         ("ptr", ctx.spill("i64", left)), ("ptr", ctx.spill("i64", ctx.vector_of(op["b"], B64))),
         ("ptr", ctx.spill("i32", ctx.vector_of(op["format"], U32))), ("i32", adds), ("ptr", _disabled(ctx, op)),
+        *(("ptr", _lanes(ctx, op[name]) if name in op.row.names else "null") for name in ("fa", "fb")),
     )  # fmt: skip
 
 

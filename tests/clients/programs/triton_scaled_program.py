@@ -1,4 +1,4 @@
-"""Triton for compute capability 12.0: products of fp8 and fp4 whose blocks have factors."""
+"""Triton for compute capabilities 10.0 and 12.0: products of fp8 and fp4 whose blocks have factors."""
 
 import triton
 import triton.language as tl

@@ -1,0 +1,32 @@
+/* tmem_copy.c: copies from shared to tensor memory (PTX ISA, "tcgen05.cp"). */
+#include "atomic.h"
+#include "matrix_shared.h"
+#include "tmem.h"
+
+enum { LINE_WORDS = 4 };
+
+/* The rows of a tile go to a column of lines. */
+static void store(const pe_tmem_copy_site *site, pe_tmem *memory, uint32_t row, uint32_t column, const pe_halves *tile) {
+  for (uint32_t copy = 0; copy < site->copies; copy++)
+    for (uint32_t i = 0; i < TILE; i++) {
+      uint32_t lane = row + i + (row >= site->rows / 2 ? site->behind : 0) + copy * site->apart;
+      memcpy(&memory->cell[lane][column], tile->at[i], sizeof tile->at[i]);
+    }
+}
+
+void pe_tmem_copy(pe_warp *w, const pe_tmem_copy_site *site, uint32_t mask, const uint32_t *to, const uint64_t *from) {
+  PE_FOR_LANES(lane, mask) {
+    pe_shared_matrix m = pe_tcgen05_matrix(from[lane], false);
+    if (!m.wide)
+      pe_tmem_misuse(w, site->pos, (int32_t)lane, to[lane], "the layout of a matrix in shared memory is not supported");
+    if (to[lane] >> 16) pe_tmem_misuse(w, site->pos, (int32_t)lane, to[lane], "a copy starts at lane 0");
+    pe_tmem *memory = pe_tmem_columns(w, site->pos, (int32_t)lane, to[lane], site->lines * LINE_WORDS);
+    for (uint32_t row = 0; row < site->rows; row += TILE)
+      for (uint32_t line = 0; line < site->lines; line++) {
+        pe_halves tile;
+        pe_read_tile(w, site->pos, &m, 0, row / TILE, line, &tile);
+        pe_spread_tile(&tile, site->bits);
+        store(site, memory, row, to[lane] + line * LINE_WORDS, &tile);
+      }
+  }
+}

@@ -1,0 +1,184 @@
+"""tcgen05.mma of kinds with factors: types, shapes, where factors are, A in tensor memory, and what is a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import ptxemu
+from ptxemu.text.errors import Fault
+from tests.matrix import scaled_model as scaled
+from tests.matrix import tcgen05_kernels as kernels
+from tests.matrix import tcgen05_model as tcgen05
+from tests.matrix.scaled_model import Form
+from tests.matrix.tcgen05_model import LINE, Layout, ScaledFormat
+from tests.matrix.test_scaled import FOURS, TYPES, patterns
+
+B_AT = 1 << 14
+COLUMN, A_FACTORS, B_FACTORS, A_COLUMN = 64, 340, 352, 480
+WORDS = {
+    ("mxf8f6f4", 1): "scale_vec::1X",
+    ("mxf4", 2): "scale_vec::2X",
+    ("mxf4nvf4", 2): "scale_vec::2X",
+    ("mxf4nvf4", 4): "scale_vec::4X",
+}
+BLOCKS = {("mxf8f6f4", 1): "block32", ("mxf4", 2): "block32", ("mxf4nvf4", 2): "block32", ("mxf4nvf4", 4): "block16"}
+EIGHTS = [Form("mxf8f6f4", a, b, "ue8m0", 1, True) for a, b in product(TYPES, TYPES)]
+
+
+class Product(NamedTuple):
+    """One instruction: what it multiplies, descriptors of A (or None: in tensor memory) and B, the name of blocks, and whether
+    sums are added to."""
+
+    format: ScaledFormat
+    a: int | None
+    b: int
+    blocks: str = ""
+    adds: str = "%p"
+    collector: str = ""
+
+    @property
+    def text(self) -> str:
+        name = f"tcgen05.mma.cta_group::1.kind::{self.format.form.kind}.block_scale{self.blocks}{self.collector}"
+        given = f"  add.u64 %da, %base, {self.a or 0}; add.u64 %db, %base, {self.b}; mov.b32 %r0, %b;\n"
+        a = f"[%r0+{A_COLUMN}]" if self.a is None else "%da"
+        factors = f"[%r0+{A_FACTORS}], [%r0+{B_FACTORS}]"
+        return f"{given}  @%one {name} [%r0+{COLUMN}], {a}, %db, {self.format.bits}, {factors}, {self.adds};\n{kernels.ARRIVED}"
+
+
+def names(form: Form) -> list[str]:
+    key = form.kind, form.factors
+    return [*([""] if form.kind != "mxf4nvf4" else []), f".{WORDS[key]}", f".{BLOCKS[key]}"]
+
+
+def texts() -> Iterator[str]:
+    """Kernels with every form."""
+    collectors = ["", *(f".collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))]
+    for form, a, collector in product([EIGHTS[0], FOURS[0], *FOURS[2:]], (0, None), collectors):
+        for blocks in names(form):
+            yield kernels.kernel(Product(ScaledFormat(form, 16), a, 0, blocks, collector=collector).text)
+
+
+def in_lines(matrix: np.ndarray, form: Form) -> np.ndarray:
+    """Bytes of rows: of k 64, two elements in each."""
+    if form.k == 32:
+        return matrix
+    nibbles = matrix >> 2
+    return nibbles[:, ::2] | nibbles[:, 1::2] << 4
+
+
+def side(matrix: np.ndarray, type: str, form: Form, layout: Layout, size: int) -> np.ndarray:
+    """Shared memory with a matrix."""
+    if form.k == 32:
+        return tcgen05.image(matrix, type, layout, size)
+    return tcgen05.image(in_lines(matrix, form), "u8", layout, size)
+
+
+def check(format: ScaledFormat, seed: int, engine: str = "jit", blocks: str | None = None, adds: bool = True,
+          in_columns: bool = False, mode: int = 0) -> None:  # fmt: skip
+    rng, form, n = np.random.default_rng(seed), format.form, format.columns
+    a, b = (patterns(rng, type, (rows, form.k), False) for type, rows in ((form.a, 128), (form.b, n)))
+    c = (rng.standard_normal((128, n)) * rng.choice([1, 1e-4, 1e5], (128, n))).astype(np.float32).view(np.uint32)
+    low, high = (120, 134) if form.factor == "ue8m0" else (0, 127)
+    fa, fb = (rng.integers(low, high, (rows, form.factors)) for rows in (128, n))
+    cells = rng.integers(0, 1 << 32, (tcgen05.LANES, tcgen05.COLUMNS), np.uint32)
+    for at, factors, byte in ((A_FACTORS, fa, format.bytes[0]), (B_FACTORS, fb, format.bytes[1])):
+        part = slice(at, at + -(-len(factors) // 32))
+        cells[:, part] = tcgen05.factor_cells(factors, byte, cells[:, part])
+    place = slice(COLUMN, COLUMN + n)
+    cells[:, place] = c
+    if in_columns:
+        cells[:, A_COLUMN : A_COLUMN + 8] = np.ascontiguousarray(in_lines(a, form).astype(np.uint8)).view(np.uint32)
+    layouts = [tcgen05.layouts(mode, 1, rows, across) for rows, across in zip((128, n), format.transposed, strict=True)]
+    memory = np.zeros(kernels.SHARED, np.uint8)
+    memory[:B_AT] = side(a, form.a, form, layouts[0], B_AT)
+    memory[B_AT:] = side(b, form.b, form, layouts[1], kernels.SHARED - B_AT)
+    wanted = cells.copy()
+    given = scaled.product(form, a, b, c if adds else np.zeros_like(c), fa, fb, -1 if format.negated else 1)
+    wanted[:, place] = given
+    name = names(form)[-1] if blocks is None else blocks
+    one = Product(format, None if in_columns else layouts[0].bits, layouts[1].bits + B_AT // LINE, name, "%p" if adds else "%q")
+    found, _ = kernels.run(kernels.kernel(one.text), cells, memory=memory, device=ptxemu.Device(engine=engine))
+    np.testing.assert_array_equal(found, wanted, err_msg=one.text)
+
+
+def name_of(form: Form) -> str:
+    return f"{form.kind}.{form.a}.{form.b}.{form.factor}.{form.factors}"
+
+
+FORMS = [*EIGHTS, FOURS[0], *FOURS[2:]]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=name_of)
+def test_types(form: Form) -> None:
+    check(ScaledFormat(form, 8), 1)
+
+
+@pytest.mark.parametrize("form", [EIGHTS[1], FOURS[0], *FOURS[2:]], ids=name_of)
+def test_where_factors_are(form: Form) -> None:
+    bytes_of = {1: range(4), 2: (0, 2), 4: (0,)}[form.factors]
+    for index, (byte, blocks) in enumerate(product(bytes_of, names(form))):
+        check(ScaledFormat(form, 40, (byte, bytes_of[-1 - index % len(bytes_of)])), 2 + index, blocks=blocks, adds=index % 2 == 0)
+
+
+@pytest.mark.parametrize("form", [EIGHTS[0], FOURS[3]], ids=name_of)
+@pytest.mark.parametrize("mode", range(1, 4))
+def test_layouts(form: Form, mode: int) -> None:
+    check(ScaledFormat(form, 32), 3, mode=mode)
+
+
+def test_transposed_matrices() -> None:
+    for transposed in product((False, True), repeat=2):
+        check(ScaledFormat(EIGHTS[0], 32, transposed=transposed), 4, mode=1)
+
+
+@pytest.mark.parametrize("form", [EIGHTS[0], FOURS[3]], ids=name_of)
+def test_a_in_tensor_memory(form: Form) -> None:
+    check(ScaledFormat(form, 16), 5, in_columns=True)
+
+
+@pytest.mark.parametrize("form", [EIGHTS[5], FOURS[3]], ids=name_of)
+def test_negated_products(form: Form) -> None:
+    check(ScaledFormat(form, 16, negated=True), 6)
+
+
+@pytest.mark.parametrize("form", [EIGHTS[3], *FOURS[2:]], ids=name_of)
+def test_interpreted(form: Form) -> None:
+    check(ScaledFormat(form, 16), 7, engine="interpreter")
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(
+    ("form", "bits", "message"),
+    [
+        (EIGHTS[0], 1 << 23, "no such factors"), (FOURS[0], 1 << 23, "no such factors"), (FOURS[2], 1 << 23, "no such factors"),
+        (EIGHTS[0], 12 << 24, "not 128 rows"), (EIGHTS[0], 2 << 17, "columns are not"), (EIGHTS[0], 4, r"needs \.sp"),
+        (FOURS[0], 1 << 31, "k 96"), (FOURS[0], 1 << 7, "no such elements"), (FOURS[0], 1 << 15, "not transposed"),
+        (EIGHTS[4], 1 << 16, "not transposed"),
+    ],
+)  # fmt: skip
+def test_descriptors_of_nothing(form: Form, bits: int, message: str, engine: str) -> None:
+    format = ScaledFormat(form, 16)
+    text = Product(format, 0, 0, names(form)[-1]).text.replace(f" {format.bits},", f" {format.bits ^ bits},")
+    with pytest.raises(Fault, match=rf"tensor memory misuse(.|\n)*{message}"):
+        kernels.run(kernels.kernel(text), np.zeros((128, 512), np.uint32), device=ptxemu.Device(engine=engine))
+
+
+@pytest.mark.parametrize(
+    ("place", "message"), [(510, "not allocated"), (1 << 16, "start at lane 0"), ((1 << 30) + 510, "not allocated")]
+)
+def test_factors_that_are_nowhere(place: int, message: str) -> None:
+    for side in (A_FACTORS, B_FACTORS):
+        text = Product(ScaledFormat(EIGHTS[0], 96), 0, 0).text.replace(f"[%r0+{side}]", f"[%r0+{place}]")
+        with pytest.raises(Fault, match=rf"tensor memory misuse(.|\n)*{message}"):
+            kernels.run(kernels.kernel(text), np.zeros((128, 512), np.uint32))
+
+
+def test_bits_above_an_address_of_factors_do_not_count() -> None:
+    """CUTLASS keeps the byte there."""
+    text = Product(ScaledFormat(EIGHTS[0], 16), 0, 0).text.replace(f"[%r0+{A_FACTORS}]", f"[%r0+{(3 << 30) + A_FACTORS}]")
+    kernels.run(kernels.kernel(text), np.zeros((128, 512), np.uint32))
