@@ -1,0 +1,106 @@
+/* matrix_descriptor.c: instruction descriptors of tcgen05.mma (PTX ISA, "Instruction descriptor"). */
+#include "matrix_product.h"
+
+enum { NIBBLES = 64 /* elements of four bits along k */ };
+enum { F16_SUMS, F32_SUMS, S32_SUMS };
+
+noreturn void pe_tensor_product_misuse(const pe_tensor_product *p, const char *what) {
+  pe_tmem_misuse(p->w, p->site->pos, p->lane, p->at, what);
+}
+
+/* The type of multiplicands of a kind with this number. */
+static uint32_t type_of(const pe_tensor_product *p, uint32_t number) {
+  enum { NO_TYPE = UINT8_MAX, NUMBERS = 6 };
+  static const uint8_t types[][NUMBERS] = {
+    [PE_KIND_F16] = {PE_TYPE_F16, PE_TYPE_BF16, NO_TYPE, NO_TYPE, NO_TYPE, NO_TYPE},
+    [PE_KIND_TF32] = {NO_TYPE, NO_TYPE, PE_TYPE_TF32, NO_TYPE, NO_TYPE, NO_TYPE},
+    [PE_KIND_F8F6F4] = {PE_TYPE_E4M3, PE_TYPE_E5M2, NO_TYPE, PE_TYPE_E2M3, PE_TYPE_E3M2, PE_TYPE_E2M1},
+    [PE_KIND_I8] = {PE_TYPE_U8, PE_TYPE_S8, NO_TYPE, NO_TYPE, NO_TYPE, NO_TYPE},
+    [PE_KIND_MXF8F6F4] = {PE_TYPE_E4M3, PE_TYPE_E5M2, NO_TYPE, PE_TYPE_E2M3, PE_TYPE_E3M2, PE_TYPE_E2M1},
+    [PE_KIND_MXF4] = {NO_TYPE, PE_TYPE_E2M1, NO_TYPE, NO_TYPE, NO_TYPE, NO_TYPE},
+    [PE_KIND_MXF4NVF4] = {NO_TYPE, PE_TYPE_E2M1, NO_TYPE, NO_TYPE, NO_TYPE, NO_TYPE},
+  };
+  uint32_t type = number < NUMBERS ? types[p->site->kind][number] : NO_TYPE;
+  if (type == NO_TYPE) pe_tensor_product_misuse(p, "its kind has no such elements");
+  return type;
+}
+
+uint32_t pe_tensor_product_bits(const pe_tensor_product *p, uint32_t type) {
+  if (p->site->kind != PE_KIND_F8F6F4 && p->site->kind != PE_KIND_MXF8F6F4) return 8;
+  return type == PE_TYPE_E2M1 ? 4 : type == PE_TYPE_E2M3 || type == PE_TYPE_E3M2 ? 6 : 8;
+}
+
+static void decode_sides(pe_tensor_product *p, uint32_t descriptor) {
+  p->mma.a = (uint16_t)type_of(p, descriptor >> 7 & 7);
+  p->mma.b = (uint16_t)type_of(p, descriptor >> 10 & 7);
+  p->a_across = descriptor >> 15 & 1 ? p->size : 0;
+  p->b_across = descriptor >> 16 & 1 ? p->size : 0;
+  bool narrow = p->scaled.k == NIBBLES;
+  if ((p->a_across && (narrow || pe_tensor_product_bits(p, p->mma.a) < 8)) ||
+      (p->b_across && (narrow || pe_tensor_product_bits(p, p->mma.b) < 8)))
+    pe_tensor_product_misuse(p, "matrices of elements of 6 and 4 bits are not transposed");
+  if (p->site->a_columns && pe_tensor_product_bits(p, p->mma.a) < 8)
+    pe_tensor_product_misuse(p, "elements of 6 and 4 bits in tensor memory are not supported");
+}
+
+static bool is_negated(uint32_t descriptor) { return (descriptor >> 13 & 1) != (descriptor >> 14 & 1); }
+
+/* The descriptor of a kind with factors. */
+static void decode_scaled(pe_tensor_product *p, uint32_t descriptor) {
+  const pe_tmem_mma_site *site = p->site;
+  bool powers = descriptor >> 23 & 1;
+  p->size = 1;
+  p->rows = (descriptor >> 24 & 31) * PE_TENSOR_BLOCK;
+  p->columns = (descriptor >> 17 & 63) * TILE;
+  p->a_byte = descriptor >> 29 & 3;
+  p->b_byte = descriptor >> 4 & 3;
+  if (p->rows != PE_TENSOR_ROWS) pe_tensor_product_misuse(p, "it has not 128 rows");
+  if (!p->columns || p->columns > PE_TENSOR_COLUMNS) pe_tensor_product_misuse(p, "its columns are not 8 to 256");
+  if (descriptor & 4) pe_tensor_product_misuse(p, "a sparse matrix needs .sp");
+  if (!powers && (site->kind != PE_KIND_MXF4NVF4 || site->each != 16))
+    pe_tensor_product_misuse(p, "its kind has no such factors");
+  if (descriptor >> 31) pe_tensor_product_misuse(p, "multiplications of k 96 are not supported");
+  p->scaled =
+      (pe_scaled_site){.k = site->kind == PE_KIND_MXF8F6F4 ? PE_TENSOR_WIDTH : NIBBLES, .each = site->each, .e4m3 = !powers};
+  p->mma = (pe_mma_site){.k = PE_TENSOR_WIDTH, .d = PE_TYPE_F32, .flags = is_negated(descriptor) ? PE_MMA_NEGATE : 0};
+  decode_sides(p, descriptor);
+  p->scaled.a = p->mma.a, p->scaled.b = p->mma.b;
+}
+
+static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
+  static const uint8_t sizes[] = {[PE_KIND_F16] = 2, [PE_KIND_TF32] = 4, [PE_KIND_F8F6F4] = 1, [PE_KIND_I8] = 1};
+  static const uint8_t results[] = {PE_TYPE_F16, PE_TYPE_F32, PE_TYPE_S32};
+  const pe_tmem_mma_site *site = p->site;
+  uint32_t sums = descriptor >> 4 & 3;
+  bool floats = site->kind != PE_KIND_I8;
+  p->size = sizes[site->kind];
+  p->rows = (descriptor >> 24 & 31) * PE_TENSOR_BLOCK;
+  p->columns = (descriptor >> 17 & 63) * TILE;
+  if (p->rows != PE_TENSOR_ROWS && p->rows != PE_TENSOR_ROWS / 2) pe_tensor_product_misuse(p, "it has not 64 or 128 rows");
+  if (!p->columns || p->columns > PE_TENSOR_COLUMNS || (p->rows == PE_TENSOR_ROWS && p->columns % 16))
+    pe_tensor_product_misuse(p, "its columns are not 8 to 256");
+  if (descriptor & 4) pe_tensor_product_misuse(p, "a sparse matrix needs .sp");
+  if (floats ? sums > F32_SUMS || (site->kind == PE_KIND_TF32 && sums != F32_SUMS) : sums != S32_SUMS)
+    pe_tensor_product_misuse(p, "its kind has no such sums");
+  bool negated = is_negated(descriptor);
+  if (negated && !floats) pe_tensor_product_misuse(p, "integers are not negated");
+  p->mma =
+      (pe_mma_site){.pos = site->pos,
+                    .m = PE_TENSOR_BLOCK,
+                    .k = (uint16_t)(PE_TENSOR_WIDTH / p->size),
+                    .c = results[sums],
+                    .d = results[sums],
+                    .flags = (uint16_t)((negated ? PE_MMA_NEGATE : 0) | (!floats && descriptor & 8 ? PE_MMA_SATURATE : 0)),
+                    .fraction = site->fraction,
+                    .block = site->block,
+                    .result = site->result,
+                    .least = sums == F16_SUMS ? site->least_half : site->least};
+  decode_sides(p, descriptor);
+}
+
+void pe_tensor_product_decode(pe_tensor_product *p, uint32_t descriptor) {
+  if (pe_tensor_product_is_scaled(p->site))
+    decode_scaled(p, descriptor);
+  else
+    decode_plain(p, descriptor);
+}

@@ -1,0 +1,36 @@
+/* matrix_product.h: what a thread multiplies with tcgen05.mma. */
+#ifndef PTXEMU_MATRIX_PRODUCT_H
+#define PTXEMU_MATRIX_PRODUCT_H
+#include "matrix_shared.h"
+#include "tmem.h"
+
+/* Rows at a time, the most rows and columns, and bytes along k. */
+enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_WIDTH = 32 };
+
+/* What a thread multiplies, as its operands and an instruction descriptor say. */
+typedef struct pe_tensor_product {
+  const pe_tmem_mma_site *site;
+  pe_warp *w;
+  int32_t lane;
+  uint32_t rows, columns, size; /* bytes of an element */
+  pe_mma_site mma;
+  pe_shared_matrix a, b;
+  uint32_t a_across, b_across, a_at, at;
+  pe_tmem *memory;
+  const uint32_t *disabled;
+  pe_scaled_site scaled; /* of a kind with factors, which are at these addresses */
+  uint32_t a_factors, b_factors, a_byte, b_byte;
+} pe_tensor_product;
+
+noreturn void pe_tensor_product_misuse(const pe_tensor_product *p, const char *what);
+
+/* Whether its kind has scale factors. */
+PE_INLINE bool pe_tensor_product_is_scaled(const pe_tmem_mma_site *site) { return site->kind >= PE_KIND_MXF8F6F4; }
+
+/* Fill in what the descriptor says; a fault if that is nothing. */
+void pe_tensor_product_decode(pe_tensor_product *p, uint32_t descriptor);
+
+/* Bits of an element in shared memory that a byte is made of; 8 if elements stay as they are. */
+uint32_t pe_tensor_product_bits(const pe_tensor_product *p, uint32_t type);
+
+#endif
