@@ -6,7 +6,7 @@
 
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
 
-#define MAX_EXTENT (1u << 30) /* positions beside a texel fit an int */
+#define MAX_EXTENT (1u << 29) /* twice that fits an int */
 #define MAX_LEVEL 1024
 
 static bool reads_floats(const pe_texture *t) { return t->kind != PE_KIND_UINT && t->kind != PE_KIND_SINT; }
@@ -41,7 +41,7 @@ const char *pe_texture_check(const pe_texture *texture) {
   if (scaled && (texture->memory.bits > 16 || texture->memory.kind == PE_KIND_FLOAT))
     return "only 8- and 16-bit integers can be read as normalized floats";
   if (texture->memory.width > MAX_EXTENT || texture->memory.height > MAX_EXTENT || texture->memory.depth > MAX_EXTENT)
-    return "an extent is over 2^30 texels";
+    return "an extent is over 2^29 texels";
   if (texture->memory.order == PE_ORDER_RGB10A2) return "packed components cannot be read";
   if (texture->srgb && (texture->kind != PE_KIND_UNORM || texture->memory.bits != 8))
     return "only 8-bit texels that read as normalized floats can be sRGB";

@@ -1,7 +1,6 @@
 /* texture_flat.c: the common fetch, of one 2D level that is stored row by row.
  *
- * The same results as texture_warp.c, with less work: offsets of 32 bits, texels of neighbouring lanes read at once, and
- * weights as whole numbers (parts of 65536), whose products with texels and, of bytes, whose sums are exact.
+ * The same results as texture_warp.c, with less work: offsets of 32 bits, and texels of neighbouring lanes read at once.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math") /* the loops over lanes become vectors */
@@ -11,6 +10,7 @@
 #include "surface_access.h"
 #include "texture_axis.h"
 #include "texture_flat.h"
+#include "texture_sum.h"
 #include "texture_texel.h"
 
 #define EACH_LANE for (uint32_t i = 0; i < PE_LANES; i++)
@@ -44,7 +44,7 @@ PE_INLINE pe_axis_rule rule_of(const pe_texture *t, const pe_sampler *s, uint32_
 /* The texels of coordinates in texels: f32 has room for every step. */
 PE_INLINE void find_near(line *restrict l, const uint32_t *restrict coordinate, float extent, bool linear) {
   EACH_LANE {
-    float u = pe_float(coordinate[i]), at = u == u ? u : 0;
+    float u = pe_float(coordinate[i]), at = __builtin_fabsf(u) >= 0x1p-126f ? u : 0; /* no NaN, nothing subnormal */
     at = at < -2 ? -2 : at;
     at = at > extent + 2 ? extent + 2 : at;
     at *= linear ? 256 : 1;
@@ -133,32 +133,33 @@ PE_INLINE void point_component(uint32_t *restrict bits, const pe_words *words, u
     memcpy(bits, words->word[place], PE_LANES * sizeof *bits);
 }
 
-/* Sums of bytes are below 2^24. */
 PE_INLINE void mixed_bytes(uint32_t *restrict bits, const pe_words words[4], int32_t weight[4][PE_LANES], uint32_t place) {
+  int32_t sum[PE_LANES];
   EACH_LANE {
-    int32_t sum = 0;
-    for (uint32_t c = 0; c < 4; c++) sum += (int32_t)(words[c].word[0][i] >> 8 * place & 255) * weight[c][i];
-    bits[i] = pe_float_bits((float)sum / (255 * 65536.0f));
+    sum[i] = 0;
+    for (uint32_t c = 0; c < 4; c++) sum[i] += (int32_t)(words[c].word[0][i] >> 8 * place & 255) * weight[c][i];
   }
+  pe_normalized_sum(bits, sum, 8, false);
 }
 
-/* Texels of weight zero count as zero, whatever they are. */
-PE_INLINE void mixed_floats(uint32_t *restrict bits, const pe_words words[4], int32_t weight[4][PE_LANES], uint32_t place) {
-  uint32_t texel[4][PE_LANES];
-  for (uint32_t c = 0; c < 4; c++) EACH_LANE texel[c][i] = weight[c][i] ? words[c].word[place][i] : 0;
-  EACH_LANE {
-    double sum = 0;
-    for (uint32_t c = 0; c < 4; c++) sum += (double)pe_float(texel[c][i]) * weight[c][i];
-    bits[i] = pe_float_bits((float)(sum * 0x1p-16));
+PE_INLINE void mixed_floats(uint32_t *restrict bits, const pe_texture *t, const pe_words words[4],
+                            int32_t weight[4][PE_LANES], uint32_t place) {
+  pe_fineness fine = pe_fineness_of(t, false);
+  double number[4][PE_LANES];
+  int32_t exponent[4][PE_LANES];
+  for (uint32_t c = 0; c < 4; c++) {
+    EACH_LANE number[c][i] = pe_float(words[c].word[place][i]);
+    pe_exponents(exponent[c], words[c].word[place]);
   }
+  pe_sum_of_plane(bits, number, exponent, weight, fine);
 }
 
 PE_INLINE void find_weights(int32_t weight[4][PE_LANES], const int32_t *restrict a, const int32_t *restrict b) {
   EACH_LANE {
-    weight[0][i] = (256 - a[i]) * (256 - b[i]);
-    weight[1][i] = a[i] * (256 - b[i]);
-    weight[2][i] = (256 - a[i]) * b[i];
-    weight[3][i] = a[i] * b[i];
+    weight[3][i] = (a[i] * b[i] + 128) >> 8;
+    weight[2][i] = b[i] - weight[3][i];
+    weight[1][i] = a[i] - weight[3][i];
+    weight[0][i] = 256 - a[i] - weight[2][i];
   }
 }
 
@@ -177,13 +178,13 @@ PE_INLINE bool fetch(const pe_flat *f, bool linear, bool bytes) {
     int32_t place = pe_component_place(d, k);
     if (!(f->wanted >> k & 1)) continue;
     if (place < 0)
-      EACH_LANE bits[i] = pe_absent_bits(f->texture, k);
+      memset(bits, 0, sizeof bits);
     else if (!linear)
       point_component(bits, words, (uint32_t)place, bytes);
     else if (bytes)
       mixed_bytes(bits, words, weight, (uint32_t)place);
     else
-      mixed_floats(bits, words, weight, (uint32_t)place);
+      mixed_floats(bits, f->texture, words, weight, (uint32_t)place);
     store(f->out + k * PE_LANES, bits, f->mask);
   }
   return true;

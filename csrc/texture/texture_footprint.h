@@ -14,7 +14,7 @@ typedef struct pe_footprint {
   bool border; /* some may be outside */
   uint64_t offset[PE_CORNERS][32];
   uint32_t outside[PE_CORNERS][32];
-  double weight[PE_CORNERS][32];
+  int32_t weight[PE_CORNERS][32]; /* in 256ths */
 } pe_footprint;
 
 PE_INLINE pe_axis_rule pe_rule_of(const pe_tex_run *r, const pe_surface_level *level, uint32_t k) {
@@ -33,16 +33,14 @@ PE_INLINE void pe_find_axis(const pe_tex_run *r, pe_axis *axis, const pe_surface
   double p[32];
   if (r->site->integer) {
     const uint32_t *rows[] = {r->in.x, r->in.y, r->in.z};
-    pe_axis_integer(axis, rows[k], &rule);
+    pe_axis_integer(axis, rows[k], &rule, r->site->lod == PE_LOD_LEVEL);
     return;
   }
   pe_positions(p, r->u[k], &rule);
-  if (!pe_is_linear(r))
-    pe_axis_point(axis, p);
-  else if (r->site->gather)
-    pe_axis_gather(axis, p);
-  else
+  if (pe_is_linear(r))
     pe_axis_linear(axis, p);
+  else
+    pe_axis_point(axis, p);
   if (pe_is_seamless(r)) return; /* placed corner by corner */
   for (uint32_t n = 0; n < (pe_is_linear(r) ? 2 : 1); n++) pe_place_indices(axis->at[n], axis->outside[n], &rule);
 }
@@ -85,24 +83,52 @@ PE_INLINE void pe_plain_corners(const pe_tex_run *r, pe_footprint *f, const pe_s
   if (!f->border) return;
   for (uint32_t c = 0; c < f->corners; c++)
     for (uint32_t i = 0; i < 32; i++) {
-      uint32_t outside = axis[0].outside[c & 1][i];
+      uint32_t outside = r->lost[i] | axis[0].outside[c & 1][i];
       if (r->dims > 1) outside |= axis[1].outside[c >> 1 & 1][i];
       if (r->dims > 2) outside |= axis[2].outside[c >> 2 & 1][i];
       f->outside[c][i] = outside;
     }
 }
 
-PE_INLINE void pe_corner_weights(const pe_tex_run *r, pe_footprint *f, const pe_axis axis[3]) {
-  for (uint32_t c = 0; c < f->corners; c++)
+/* A part of a weight: rounded to nearest, ties up or down. */
+PE_INLINE int32_t pe_part_up(int32_t weight, int32_t part) { return (weight * part + 128) >> 8; }
+PE_INLINE int32_t pe_part_down(int32_t weight, int32_t part) { return (weight * part + 127) >> 8; }
+
+/* The weight of the second texel of each lane; where both are one, all is the first's. */
+PE_INLINE void pe_parts(int32_t *restrict part, const pe_axis *axis, bool border) {
+  for (uint32_t i = 0; i < 32; i++) {
+    bool one = axis->at[0][i] == axis->at[1][i] && (!border || axis->outside[0][i] == axis->outside[1][i]);
+    part[i] = one ? 0 : axis->part[i];
+  }
+}
+
+/* Weights of the corners, `whole` in all: it is divided along z, then x, then y. */
+PE_INLINE void pe_corner_weights(const pe_tex_run *r, pe_footprint *f, const pe_axis axis[3],
+                                 const int32_t *restrict whole) {
+  int32_t part[3][32] = {{0}};
+  for (uint32_t k = 0; k < r->dims; k++) pe_parts(part[k], &axis[k], f->border);
+  for (uint32_t c = 0; c < f->corners; c += 4)
     for (uint32_t i = 0; i < 32; i++) {
-      double weight = c & 1 ? axis[0].part[i] : 1 - axis[0].part[i];
-      if (r->dims > 1) weight *= c & 2 ? axis[1].part[i] : 1 - axis[1].part[i];
-      if (r->dims > 2) weight *= c & 4 ? axis[2].part[i] : 1 - axis[2].part[i];
-      f->weight[c][i] = weight;
+      int32_t deep = pe_part_down(whole[i], part[2][i]), plane = c ? deep : whole[i] - deep;
+      int32_t right = pe_part_up(plane, part[0][i]), left = plane - right;
+      int32_t right_up = pe_part_up(right, part[1][i]), left_up = pe_part_down(left, part[1][i]);
+      f->weight[c][i] = left - left_up;
+      f->weight[c + 1][i] = right - right_up;
+      if (r->dims == 1) continue;
+      f->weight[c + 2][i] = left_up;
+      f->weight[c + 3][i] = right_up;
     }
 }
 
-/* Corners that may lie on other faces.  No texel lies over a corner of the cube: the other three share its weight. */
+/* No texel lies over a corner of the cube: the other three share its weight. One 256th that is left goes to the opposite one, two to
+ * its neighbours. */
+PE_INLINE void pe_share_corner(pe_footprint *f, uint32_t i, uint32_t c) {
+  int32_t share = f->weight[c][i] / 3, left = f->weight[c][i] % 3;
+  for (uint32_t k = 1; k < 4; k++) f->weight[c ^ k][i] += share + (k == 3 ? left == 1 : left == 2);
+  f->weight[c][i] = 0;
+}
+
+/* Corners that may lie on other faces. */
 static void pe_seamless_corners(const pe_tex_run *r, pe_footprint *f, const pe_surface_level *level, const pe_axis axis[3]) {
   int32_t n = (int32_t)level->width;
   for (uint32_t i = 0; i < 32; i++)
@@ -112,9 +138,7 @@ static void pe_seamless_corners(const pe_tex_run *r, pe_footprint *f, const pe_s
       uint32_t face = r->face[i];
       if (x_out && y_out) {
         x = x < 0 ? 0 : n - 1, y = y < 0 ? 0 : n - 1;
-        double share = f->weight[c][i] / 3;
-        for (uint32_t other = 0; other < 4; other++) f->weight[other][i] += share;
-        f->weight[c][i] = 0;
+        pe_share_corner(f, i, c);
       } else if (x_out || y_out) {
         pe_over_edge(&face, &x, &y, n);
       }
@@ -124,7 +148,8 @@ static void pe_seamless_corners(const pe_tex_run *r, pe_footprint *f, const pe_s
     }
 }
 
-PE_INLINE void pe_find_footprint(const pe_tex_run *r, pe_footprint *f, uint32_t index) {
+/* The texels of a level; `whole` are the sums of their weights, NULL if nobody adds them up. */
+PE_INLINE void pe_find_footprint(const pe_tex_run *r, pe_footprint *f, uint32_t index, const int32_t *whole) {
   const pe_surface_level *level = &r->texture->memory.level[index];
   pe_axis axis[3];
   f->corners = pe_is_linear(r) ? 1u << r->dims : 1;
@@ -136,7 +161,12 @@ PE_INLINE void pe_find_footprint(const pe_tex_run *r, pe_footprint *f, uint32_t 
   if (f->border && !r->site->integer)
     for (uint32_t k = 0; k < r->dims; k++)
       if (pe_rule_of(r, level, k).mode != PE_ADDRESS_BORDER) memset(axis[k].outside, 0, sizeof axis[k].outside);
-  if (pe_is_linear(r) && !r->site->gather) pe_corner_weights(r, f, axis);
+  if (whole && pe_is_linear(r))
+    pe_corner_weights(r, f, axis, whole);
+  else if (whole)
+    memcpy(f->weight[0], whole, sizeof f->weight[0]);
+  else
+    memset(f->weight, 0, sizeof f->weight);
   if (pe_is_seamless(r))
     pe_seamless_corners(r, f, level, axis);
   else

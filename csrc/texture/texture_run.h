@@ -27,7 +27,8 @@ typedef struct pe_tex_run {
   uint32_t layer[32]; /* a layer of memory */
   uint32_t face[32];
   uint32_t level[32];
-  double level_part[32]; /* weight of the next level */
+  int32_t level_part[32]; /* weight of the next level in 256ths */
+  uint32_t lost[32];      /* whether the lane's level or layer, counted by integers, is not there */
   uint32_t *out;
 } pe_tex_run;
 
@@ -79,6 +80,8 @@ static pe_tex_operands pe_tex_operands_of(const pe_texture_site *site, const uin
   return in;
 }
 
+#define PE_FAR_LEVEL 2048 /* beyond every level, and every bias */
+
 /* ---- mip levels ----------------------------------------------------------------------------------------------------- */
 
 static double pe_squared(double value) { return value * value; }
@@ -104,32 +107,52 @@ static double pe_gradient_level(const pe_tex_run *r, uint32_t i) {
   return 0.5 * log2(x > y ? x : y);
 }
 
+/* A level in 256ths. */
+static int32_t pe_level_units(double level) {
+  double near = level > -PE_FAR_LEVEL ? level : -PE_FAR_LEVEL; /* not NaN */
+  return (int32_t)((near < PE_FAR_LEVEL ? near : PE_FAR_LEVEL) * 256);
+}
+
+/* The level of lane i in 256ths, before it is limited. */
+static int32_t pe_asked_level(const pe_tex_run *r, uint32_t i) {
+  float level = pe_float(r->in.level[i]);
+  if (r->site->lod == PE_LOD_LEVEL) return pe_level_units(level == level ? level : 0) + pe_level_units(r->sampler.bias);
+  if (r->site->lod == PE_LOD_GRADIENT)
+    return pe_level_units(floor(pe_gradient_level(r, i) * 256 + 0.5) / 256) + pe_level_units(r->sampler.bias);
+  return 0;
+}
+
+/* Integer levels: those that are not there have no texels. */
+static void pe_find_counted_levels(pe_tex_run *r) {
+  if (r->site->lod != PE_LOD_LEVEL) return;
+  for (uint32_t i = 0; i < 32; i++) {
+    r->lost[i] = r->in.level[i] >= r->texture->memory.levels;
+    r->level[i] = r->lost[i] ? 0 : r->in.level[i];
+  }
+}
+
 static void pe_find_levels(pe_tex_run *r) {
   const pe_sampler *s = &r->sampler;
-  uint32_t levels = r->texture->memory.levels;
-  double most = s->max_level < levels - 1 ? s->max_level : levels - 1, least = s->min_level > 0 ? s->min_level : 0;
+  int32_t last = (int32_t)(r->texture->memory.levels - 1) * 256;
+  int32_t least = pe_level_units(s->min_level), most = pe_level_units(s->max_level);
   memset(r->level, 0, sizeof r->level);
   memset(r->level_part, 0, sizeof r->level_part);
-  if (levels == 1) return;
-  if (most < 0) most = 0;
-  if (least > most) least = most;
+  memset(r->lost, 0, sizeof r->lost);
+  if (r->site->integer) {
+    pe_find_counted_levels(r);
+    return;
+  }
+  if (!last) return;
   PE_FOR_LANES(i, r->mask) {
-    double at = r->site->integer ? 0 : least;
-    if (r->site->integer && r->site->lod == PE_LOD_LEVEL)
-      at = (int32_t)r->in.level[i];
-    else if (r->site->lod == PE_LOD_LEVEL)
-      at = pe_float(r->in.level[i]) + s->bias;
-    else if (r->site->lod == PE_LOD_GRADIENT)
-      at = pe_gradient_level(r, i) + s->bias;
-    double low = r->site->integer ? 0 : least, high = r->site->integer ? levels - 1 : most;
-    at = at > low ? at : low; /* and NaN */
-    at = at < high ? at : high;
-    if (s->mip_filter == PE_FILTER_LINEAR && !r->site->integer) {
-      double fixed = floor(at * 256 + 0.5);
-      r->level[i] = (uint32_t)(fixed / 256);
-      r->level_part[i] = fixed / 256 - r->level[i];
+    int32_t at = pe_asked_level(r, i);
+    at = at < most ? at : most;
+    at = at > least ? at : least;
+    at = at < 0 ? 0 : at < last ? at : last;
+    if (s->mip_filter == PE_FILTER_LINEAR) {
+      r->level[i] = (uint32_t)at >> 8;
+      r->level_part[i] = at & 255;
     } else {
-      r->level[i] = (uint32_t)(at + 0.5);
+      r->level[i] = (uint32_t)(at + 128) >> 8;
     }
   }
 }
@@ -158,18 +181,17 @@ PE_INLINE void pe_read_coordinates(pe_tex_run *r) {
     for (uint32_t i = 0; i < 32; i++) r->u[k][i] = pe_float(rows[k][i]);
 }
 
-/* Layers of memory: array indices and samples are clamped. */
+/* Layers of memory: array indices and samples are clamped; integer coordinates without a level have no texels in a layer that is
+ * not there. */
 PE_INLINE void pe_find_layers(pe_tex_run *r) {
   const pe_texture *t = r->texture;
   uint32_t inner = r->cube ? 6 : t->samples, last = t->memory.layers / inner - 1, most = inner - 1;
-  if (t->memory.layers == 1) {
-    memset(r->layer, 0, sizeof r->layer);
-    return;
-  }
+  bool counted = r->site->integer && r->site->lod != PE_LOD_LEVEL;
   for (uint32_t i = 0; i < 32; i++) {
     uint32_t index = r->in.layer[i] < last ? r->in.layer[i] : last;
     uint32_t within = r->in.sample[i] < most ? r->in.sample[i] : most;
     r->layer[i] = index * inner + (r->cube ? 0 : within);
+    r->lost[i] |= counted && r->in.layer[i] > last;
   }
 }
 

@@ -1,7 +1,7 @@
 /* texture_texel.h: reading the texels of all lanes and what their components mean.
  *
  * A component has three forms: its register bits (pe_texel_bits), the number that filters add up (pe_texel_number, not
- * yet divided by the scale of its kind), and its value as f32.
+ * yet divided by the scale of its kind), and its value as f32.  Components that a format lacks read as zero.
  */
 #ifndef PTXEMU_TEXTURE_TEXEL_H
 #define PTXEMU_TEXTURE_TEXEL_H
@@ -16,8 +16,9 @@ typedef struct pe_words {
   uint32_t word[4][PE_LANES];
 } pe_words;
 
-/* sRGB bytes as linear values. */
-extern const double pe_srgb[256];
+/* sRGB bytes as linear values: floats whose significands have 8 bits, and the exponents that they have in sums. */
+extern const float pe_srgb[256];
+extern const int8_t pe_srgb_exponent[256];
 
 #define PE_READ(TYPE, COUNT)                                          \
   for (uint32_t i = 0; i < PE_LANES; i++) {                           \
@@ -45,12 +46,6 @@ PE_INLINE int32_t pe_component_place(const pe_surface_desc *d, uint32_t componen
   return component < d->components ? (int32_t)component : -1;
 }
 
-/* What a component that the format lacks reads as, in register bits. */
-PE_INLINE uint32_t pe_absent_bits(const pe_texture *t, uint32_t component) {
-  bool integers = t->kind == PE_KIND_UINT || t->kind == PE_KIND_SINT;
-  return component < 3 ? 0 : integers ? 1 : pe_float_bits(1);
-}
-
 /* f16 bits as f32 bits: infinities and NaNs included, without a branch. */
 PE_INLINE uint32_t pe_widen_half(uint32_t half) {
   uint32_t magnitude = (half & 0x7fff) << 13, special = 0u - (magnitude >= 0x0f800000);
@@ -61,13 +56,12 @@ PE_INLINE uint32_t pe_widen_half(uint32_t half) {
 #define PE_EACH(EXPRESSION) \
   for (uint32_t i = 0; i < PE_LANES; i++) bits[i] = (uint32_t)(EXPRESSION)
 
-/* Register bits of the component at a place: integers extended to 32 bits (those of SNORM at least -1), floats as f32. */
+/* Register bits of the component at a place: integers extended to 32 bits, floats as f32. */
 PE_INLINE void pe_texel_bits(uint32_t *restrict bits, const pe_words *restrict words, uint32_t place, uint32_t size,
                              uint32_t kind) {
   uint32_t shift = place * size & 31;
   const uint32_t *restrict word = words->word[place * size >> 5];
   bool negative = kind == PE_KIND_SNORM || kind == PE_KIND_SINT;
-  int32_t least = kind == PE_KIND_SNORM ? 1 - (1 << (size - 1)) : INT32_MIN;
   if (size == 32) {
     PE_EACH(word[i]);
   } else if (kind == PE_KIND_FLOAT) {
@@ -75,7 +69,6 @@ PE_INLINE void pe_texel_bits(uint32_t *restrict bits, const pe_words *restrict w
   } else if (negative) {
     uint32_t up = 32 - size;
     PE_EACH((int32_t)(word[i] >> shift << up) >> up);
-    PE_EACH((int32_t)bits[i] < least ? least : (int32_t)bits[i]);
   } else {
     uint32_t mask = 0xffffffffu >> (32 - size);
     PE_EACH(word[i] >> shift & mask);
@@ -100,12 +93,13 @@ PE_INLINE void pe_texel_number(double *restrict number, const uint32_t *restrict
   }
 }
 
-/* Numbers as the bits of f32 values. */
+/* Numbers as the bits of f32 values, at least -1 where they are scaled. */
 PE_INLINE void pe_number_bits(uint32_t *restrict bits, const double *restrict number, double scale) {
   if (scale == 1)
     for (uint32_t i = 0; i < PE_LANES; i++) bits[i] = pe_float_bits((float)number[i]);
   else
-    for (uint32_t i = 0; i < PE_LANES; i++) bits[i] = pe_float_bits((float)(number[i] / scale));
+    for (uint32_t i = 0; i < PE_LANES; i++)
+      bits[i] = pe_float_bits((float)((number[i] < -scale ? -scale : number[i]) / scale));
 }
 
 #endif

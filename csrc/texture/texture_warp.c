@@ -16,17 +16,14 @@
 #include "place.h"
 #include "texture.h"
 #include "texture_flat.h"
+#include "texture_border.h"
 #include "texture_footprint.h"
+#include "texture_sum.h"
 #include "texture_texel.h"
 
 /* ---- components ----------------------------------------------------------------------------------------------------- */
 
 PE_INLINE bool is_srgb(const pe_tex_run *r, uint32_t component) { return r->texture->srgb && component < 3; }
-
-/* What reads of texels outside give: nothing at integer coordinates, else the border colour. */
-PE_INLINE float border_of(const pe_tex_run *r, uint32_t component) {
-  return r->site->integer ? 0 : r->sampler.border[component];
-}
 
 /* The value of a component of one corner, in register bits. */
 PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_words *words, uint32_t corner,
@@ -34,7 +31,7 @@ PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_
   const pe_texture *t = r->texture;
   int32_t place = pe_component_place(&t->memory, component);
   if (place < 0) {
-    for (uint32_t i = 0; i < 32; i++) bits[i] = pe_absent_bits(r->texture, component);
+    memset(bits, 0, 32 * sizeof *bits);
   } else {
     pe_texel_bits(bits, words, (uint32_t)place, t->memory.bits, t->kind);
     if (t->kind == PE_KIND_UNORM || t->kind == PE_KIND_SNORM) {
@@ -43,13 +40,11 @@ PE_INLINE void corner_bits(const pe_tex_run *r, const pe_footprint *f, const pe_
       pe_number_bits(bits, number, pe_kind_scale(t, is_srgb(r, component)));
     }
     if (f->border) {
-      bool integers = t->kind == PE_KIND_UINT || t->kind == PE_KIND_SINT;
-      uint32_t border = integers ? 0 : pe_float_bits(border_of(r, component));
-      for (uint32_t i = 0; i < 32; i++) bits[i] = f->outside[corner][i] ? border : bits[i];
+      double border = r->site->integer ? 0 : pe_border_number(t, &r->sampler, component);
+      uint32_t given = pe_float_bits((float)(border / pe_kind_scale(t, is_srgb(r, component))));
+      for (uint32_t i = 0; i < 32; i++) bits[i] = f->outside[corner][i] ? given : bits[i];
     }
   }
-  if (r->site->integer)
-    for (uint32_t i = 0; i < 32; i++) bits[i] = f->outside[corner][i] ? 0 : bits[i];
 }
 
 /* Read the texels of one corner, which lanes of mask use. */
@@ -67,32 +62,65 @@ PE_INLINE void read_corner(const pe_tex_run *r, const pe_footprint *f, uint32_t 
 }
 
 /* Lanes with a weight. */
-PE_INLINE uint32_t weighted(const double *restrict weight) {
+PE_INLINE uint32_t weighted(const int32_t *restrict weight) {
   uint32_t mask = 0;
   for (uint32_t i = 0; i < 32; i++) mask |= (uint32_t)(weight[i] != 0) << i;
   return mask;
 }
 
-/* Add the filtered value of every wanted component, as a number, to sum. */
-PE_INLINE void add_filtered(const pe_tex_run *r, const pe_footprint *f, const double *restrict part, double sum[4][32]) {
+/* What the wanted components of all lanes add up to: normalized integers, or floats. */
+typedef struct sums {
+  int32_t counted[4][32];
+  pe_texel_sum measured[4];
+} sums;
+
+PE_INLINE bool is_counted(const pe_tex_run *r, uint32_t component) {
+  return (r->texture->kind == PE_KIND_UNORM || r->texture->kind == PE_KIND_SNORM) && !is_srgb(r, component);
+}
+
+static void begin_sums(sums *sum) {
+  memset(sum->counted, 0, sizeof sum->counted);
+  for (uint32_t k = 0; k < 4; k++) pe_begin_sum(&sum->measured[k]);
+}
+
+/* The numbers of a component in a plane's texels, and their exponents. */
+PE_INLINE void plane_numbers(const pe_tex_run *r, const pe_footprint *f, uint32_t first, uint32_t count,
+                             const pe_words *words, uint32_t component, double number[][32], int32_t exponent[][32]) {
   const pe_texture *t = r->texture;
-  for (uint32_t c = 0; c < f->corners; c++) {
-    pe_words words;
-    double weight[32];
-    for (uint32_t i = 0; i < 32; i++) weight[i] = f->corners == 1 ? part[i] : f->weight[c][i] * part[i];
-    read_corner(r, f, c, pe_texels_observed(r->w) ? weighted(weight) : 0, &words);
-    for (uint32_t k = 0; k < 4; k++) {
-      int32_t place = pe_component_place(&t->memory, k);
-      if (place < 0 || !(r->wanted >> k & 1)) continue;
-      uint32_t bits[32];
-      double number[32];
-      pe_texel_bits(bits, &words, (uint32_t)place, t->memory.bits, t->kind);
-      pe_texel_number(number, bits, t->kind, is_srgb(r, k));
-      if (f->border) {
-        double border = border_of(r, k) * pe_kind_scale(t, is_srgb(r, k));
-        for (uint32_t i = 0; i < 32; i++) number[i] = f->outside[c][i] ? border : number[i];
-      }
-      for (uint32_t i = 0; i < 32; i++) sum[k][i] += weight[i] != 0 ? weight[i] * number[i] : 0;
+  uint32_t bits[32], place = (uint32_t)pe_component_place(&t->memory, component);
+  double border = f->border ? pe_border_number(t, &r->sampler, component) : 0;
+  for (uint32_t c = 0; c < count; c++) {
+    pe_texel_bits(bits, &words[c], place, t->memory.bits, t->kind);
+    pe_texel_number(number[c], bits, t->kind, is_srgb(r, component));
+    if (is_srgb(r, component))
+      for (uint32_t i = 0; i < 32; i++) exponent[c][i] = pe_srgb_exponent[bits[i] & 255];
+    else
+      pe_exponents(exponent[c], bits);
+    if (!f->border) continue;
+    for (uint32_t i = 0; i < 32; i++) {
+      bool outside = f->outside[first + c][i];
+      number[c][i] = outside ? border : number[c][i];
+      exponent[c][i] = outside ? pe_border_exponent(border) : exponent[c][i];
+    }
+  }
+}
+
+/* Add a plane of a footprint, its texels from `first` on. */
+PE_INLINE void add_plane(const pe_tex_run *r, pe_footprint *f, uint32_t first, sums *sum) {
+  pe_words words[PE_PLANE];
+  double number[PE_PLANE][32];
+  int32_t exponent[PE_PLANE][32];
+  uint32_t count = f->corners < PE_PLANE ? f->corners : PE_PLANE;
+  for (uint32_t c = 0; c < count; c++)
+    read_corner(r, f, first + c, pe_texels_observed(r->w) ? weighted(f->weight[first + c]) : 0, &words[c]);
+  for (uint32_t k = 0; k < 4; k++) {
+    if (pe_component_place(&r->texture->memory, k) < 0 || !(r->wanted >> k & 1)) continue;
+    plane_numbers(r, f, first, count, words, k, number, exponent);
+    if (is_counted(r, k)) {
+      for (uint32_t c = 0; c < count; c++)
+        for (uint32_t i = 0; i < 32; i++) sum->counted[k][i] += f->weight[first + c][i] * (int32_t)number[c][i];
+    } else {
+      pe_add_plane(&sum->measured[k], count, number, exponent, &f->weight[first], pe_fineness_of(r->texture, is_srgb(r, k)));
     }
   }
 }
@@ -123,7 +151,7 @@ PE_INLINE void sample_texels(const pe_tex_run *r, uint32_t level, uint32_t mask)
   bool gathers = r->site->gather != 0;
   pe_footprint f;
   pe_words words;
-  pe_find_footprint(r, &f, level);
+  pe_find_footprint(r, &f, level, NULL);
   for (uint32_t k = 0; k < 4; k++) {
     uint32_t bits[32], corner = gathers ? order[k] : 0;
     bool wanted = r->wanted >> k & 1;
@@ -149,29 +177,39 @@ static uint32_t same_level(const pe_tex_run *r, uint32_t *mask, uint32_t *level)
   return found;
 }
 
+/* The value of a component, from its sum. */
+PE_INLINE void sum_bits(const pe_tex_run *r, uint32_t k, const sums *sum, uint32_t *restrict bits) {
+  const pe_texture *t = r->texture;
+  if (pe_component_place(&t->memory, k) < 0)
+    memset(bits, 0, 32 * sizeof *bits);
+  else if (is_counted(r, k))
+    pe_normalized_sum(bits, sum->counted[k], t->memory.bits, t->kind == PE_KIND_SNORM);
+  else
+    pe_round_sum(bits, &sum->measured[k], pe_fineness_of(t, is_srgb(r, k)));
+}
+
 /* Weighted sums, over both levels where a lane lies between two. */
 PE_INLINE void sample_filtered(const pe_tex_run *r) {
-  double sum[4][32] = {{0}}, part[32];
+  sums sum;
   pe_footprint f;
   uint32_t bits[32];
+  int32_t whole[32];
+  begin_sums(&sum);
   for (uint32_t rest = r->mask; rest;) {
     uint32_t level, between = 0, lanes = same_level(r, &rest, &level);
     for (uint32_t i = 0; i < 32; i++) between |= (lanes >> i & 1) && r->level_part[i] != 0;
     for (uint32_t upper = 0; upper <= between; upper++) {
       for (uint32_t i = 0; i < 32; i++) {
-        double share = upper ? r->level_part[i] : 1 - r->level_part[i];
-        part[i] = lanes >> i & 1 ? share : 0;
+        int32_t share = upper ? r->level_part[i] : 256 - r->level_part[i];
+        whole[i] = lanes >> i & 1 ? share : 0;
       }
-      pe_find_footprint(r, &f, level + upper);
-      add_filtered(r, &f, part, sum);
+      pe_find_footprint(r, &f, level + upper, whole);
+      for (uint32_t first = 0; first < f.corners; first += PE_PLANE) add_plane(r, &f, first, &sum);
     }
   }
   for (uint32_t k = 0; k < 4; k++) {
     if (!(r->wanted >> k & 1)) continue;
-    if (pe_component_place(&r->texture->memory, k) >= 0)
-      pe_number_bits(bits, sum[k], pe_kind_scale(r->texture, is_srgb(r, k)));
-    else
-      for (uint32_t i = 0; i < 32; i++) bits[i] = pe_absent_bits(r->texture, k);
+    sum_bits(r, k, &sum, bits);
     keep(r, k, r->mask, bits);
   }
 }
@@ -183,8 +221,8 @@ static bool sample_flat(const pe_tex_run *r) {
 
 PE_WIDE static void sample(pe_tex_run *r) {
   pe_read_coordinates(r);
-  pe_find_layers(r);
   pe_find_levels(r);
+  pe_find_layers(r);
   bool filters = r->sampler.filter == PE_FILTER_LINEAR || r->sampler.mip_filter == PE_FILTER_LINEAR;
   if (filters && !r->site->integer && !r->site->gather) {
     sample_filtered(r);

@@ -1,4 +1,4 @@
-"""The rotation in NumPy, by the CUDA programming guide's formulas of linear filtering (appendix "Texture Fetching")."""
+"""The rotation in NumPy, by the CUDA programming guide's formulas of linear filtering, in the whole numbers of a GPU."""
 
 import numpy as np
 
@@ -12,19 +12,21 @@ def picture(height, width):
 
 
 def neighbours(u, extent):
-    """Indices of the two texels around a position that repeats, and the weight of the second: 8 bits of fraction."""
-    at = np.floor(((u.astype(np.float64) % 1) * extent - 0.5) * 256 + 0.5)
-    first = (at // 256).astype(int)
-    return first % extent, (first + 1) % extent, (at % 256 / 256)[..., None]
+    """Indices of the two texels around a position that repeats, and the weight of the second in 256ths."""
+    kept = np.floor(u.astype(np.float64) * 2**21) / 2**21
+    at = np.floor((kept * extent - 0.5) * 256 + 0.5).astype(int)
+    first = at // 256
+    return first % extent, (first + 1) % extent, (at % 256)[..., None]
 
 
 def tex2d(source, u, v):
     height, width, _ = source.shape
     i, i1, a = neighbours(u, width)
     j, j1, b = neighbours(v, height)
-    upper = (1 - a) * source[j, i] + a * source[j, i1]
-    lower = (1 - a) * source[j1, i] + a * source[j1, i1]
-    return (((1 - b) * upper + b * lower) / 255).astype(F)
+    both = (a * b + 128) // 256  # weights are whole numbers, too
+    upper = (256 - a - b + both) * source[j, i] + (a - both) * source[j, i1]
+    lower = (b - both) * source[j1, i] + both * source[j1, i1]
+    return ((257 * (upper + lower) + 128) // 256 / 65535).astype(F)
 
 
 def reference(inputs):

@@ -106,7 +106,8 @@ address = ["border"]
 border = [1, 0.5, 0, 0]
 read_mode = "normalized_float"
 """
-    wanted = "np.interp(np.arange(16) / 4, np.arange(-1, 5) + 0.5, [1, 0, 1, 0.2, 1, 1]).astype('f4')"
+    exact = "np.interp(np.arange(16) / 4, np.arange(-1, 5) + 0.5, [1, 0, 1, 0.2, 1, 1])"
+    wanted = f"(np.floor({exact} * 65535 + 0.5) / 65535).astype('f4')"
     run(launched(text, "by_handle", HANDLE), expected=wanted)
 
 

@@ -92,7 +92,7 @@ def fetched(
 
 
 def fetched_texel(
-    model: Model, type: str, *at: int, layer: int = 0, sample: int = 0, lod: int = 0, offset: Sequence[int] = (0, 0, 0)
+    model: Model, type: str, *at: int, layer: int = 0, sample: int = 0, lod: int | None = None, offset: Sequence[int] = (0, 0, 0)
 ) -> tuple[int, ...]:
     """tex with integer coordinates."""
     return results(model.fetch_texel(at, layer, sample, lod, (*offset, 0, 0)[:3]), type)

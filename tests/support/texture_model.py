@@ -1,7 +1,8 @@
 """What a texture fetch gives, in exact rational arithmetic, after the formulas of the CUDA programming guide.
 
-One sample at a time, and nothing shared with the runtime: positions, fractions and sums are :class:`fractions.Fraction`.
-Where the guide is silent the model follows docs/semantics.md ("Textures").
+One sample at a time, and nothing shared with the runtime: positions are :class:`fractions.Fraction`, sums whole numbers.
+Where the guide is silent the model follows docs/semantics.md ("Textures"), which has what a GPU was seen to do; its words are in
+``tests/data/textures_sm_90.npz``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.places import DATA
+
 HALF = Fraction(1, 2)
+LEAST = Fraction(1, 2**126)  # normal f32
 # GL's table of cube faces: for each face the axis and sign of s, t and of the way out.
 FACES = (
     ((2, -1), (1, -1), (0, 1)), ((2, 1), (1, -1), (0, -1)), ((0, 1), (2, 1), (1, 1)),
@@ -24,6 +28,19 @@ FACES = (
 )  # fmt: skip
 PLACES = {"R": (0, None, None, None), "RG": (0, 1, None, None), "RGBA": (0, 1, 2, 3), "BGRA": (2, 1, 0, 3),
           "A": (None, None, None, 0)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Floats:
+    """A float format in sums: bits below the leading one of the largest texel and of the result, least exponents, NaN."""
+
+    texel: int
+    result: int
+    least: int
+    nan: int
+
+
+SINGLE, HALFS, SRGB = Floats(27, 23, -126, 0x7FFFFFFF), Floats(14, 10, -14, 0x7FFFE000), Floats(7, 10, -14, 0)
 
 
 def f32_bits(value: Fraction | float) -> int:
@@ -63,34 +80,83 @@ class Model:
     def reads_floats(self) -> bool:
         return self.kind in ("UNORM", "SNORM", "FLOAT")
 
-    def absent(self, component: int) -> Fraction:
-        return Fraction(int(component == 3))
+    def raw(self, level: int, layer: int, at: Sequence[int | None], component: int) -> Any:
+        """A component as memory or the border has it: an integer of a normalized or integer texel, else a float.
 
-    def texel(self, level: int, layer: int, at: Sequence[int], component: int) -> Fraction:
-        """The value of a texel's component; ``at`` is x, y, z."""
+        ``at`` is x, y, z, None where the texel is outside.
+        """
         place = PLACES[self.order][component]
-        if place is None:
-            return self.absent(component)
-        raw = self.levels[level][layer, at[2], at[1], at[0], place]
+        assert place is not None
+        if None in at:
+            return self.outside(component)
+        x, y, z = at
+        raw = self.levels[level][layer, z, y, x, place]
+        return raw if self.kind == "FLOAT" else int(raw)
+
+    def outside(self, component: int) -> Any:
+        """The border colour, cut to what the texels have."""
+        value = np.float32(self.border[component])
         if self.kind == "FLOAT":
-            return Fraction(float(raw))
-        bits = 8 * raw.dtype.itemsize
-        if self.kind == "UNORM":
-            value = Fraction(int(raw), (1 << bits) - 1)
-            return Fraction(linear_of_srgb(float(value))) if self.srgb and component < 3 else value
-        if self.kind == "SNORM":
-            most = (1 << (bits - 1)) - 1
-            return Fraction(max(int(raw), -most), most)
-        return Fraction(int(raw))
+            return cut_float(value, 10).astype(np.float16) if self.bits_of_texel == 16 else value
+        if not self.reads_floats:
+            return 0
+        within = min(max(Fraction(float(value)), -1 if self.kind == "SNORM" else 0), 1)
+        return cut_float(np.float32(within), 7) if self.encoded(component) else int(within * self.most)
 
-    def outside(self, component: int) -> Fraction:
-        """What a texel outside gives in border mode."""
-        if PLACES[self.order][component] is None:
-            return self.absent(component)
-        return Fraction(float(np.float32(self.border[component]))) if self.reads_floats else Fraction(0)
+    @property
+    def bits_of_texel(self) -> int:
+        return 8 * self.levels[0].dtype.itemsize
 
-    def bits(self, value: Fraction) -> int:
-        return f32_bits(value) if self.reads_floats else int(value) & 0xFFFFFFFF
+    @property
+    def most(self) -> int:
+        """The normalized integer that stands for 1."""
+        return (1 << self.bits_of_texel - (self.kind == "SNORM")) - 1
+
+    def value(self, raw: Any, component: int) -> int:
+        """One texel's component as register bits."""
+        if not self.reads_floats:
+            return int(raw) & 0xFFFFFFFF
+        if self.kind == "FLOAT":
+            return f32_bits(raw)
+        if self.encoded(component):
+            return f32_bits(srgb_value(raw))
+        return f32_bits(Fraction(max(raw, -self.most), self.most))
+
+    def encoded(self, component: int) -> bool:
+        return self.srgb and component < 3
+
+    def summed(self, planes: Sequence[Sequence[tuple[int, Any]]], component: int) -> int:
+        """The bits of a weighted sum of texels, given by planes as (weight in 256ths, raw)."""
+        if self.kind == "FLOAT" or self.encoded(component):
+            return self.sum_of_floats(planes, component)
+        total = sum(weight * raw for plane in planes for weight, raw in plane)
+        if self.bits_of_texel == 16:
+            sixteen = (total + 128) // 256
+        elif self.kind == "UNORM":
+            sixteen = (257 * total + 128) // 256
+        else:
+            sixteen = total + (total // 16 + total // 4096 + 4) // 8
+        most = 32767 if self.kind == "SNORM" else 65535
+        return f32_bits(Fraction(max(sixteen, -most), most))
+
+    def sum_of_floats(self, planes: Sequence[Sequence[tuple[int, Any]]], component: int) -> int:
+        encoded = self.encoded(component)
+        format = SRGB if encoded else SINGLE if self.bits_of_texel == 32 else HALFS
+        used = [raw for plane in planes for weight, raw in plane if weight]
+        if not encoded and not all(map(np.isfinite, used)):
+            total = sum(float(raw) for raw in used if not np.isfinite(raw))
+            return format.nan if math.isnan(total) else f32_bits(total)
+        sums = []
+        for plane in planes:
+            texels = [(w, Fraction(srgb_value(r)) if encoded else Fraction(float(r)), r) for w, r in plane if w and r]
+            if not texels:
+                continue
+            top = max(srgb_exponent(r) if encoded else max(exponent_of(abs(v)), format.least) for _, v, r in texels)
+            unit = Fraction(2) ** (top - format.texel)
+            sums.append((unit / 256, sum(w * int(v / unit) for w, v, _ in texels)))
+        unit = max((unit for unit, _ in sums), default=Fraction(1))
+        total = sum(int(count * own / unit) for own, count in sums) * unit
+        return rounded(total, format, [raw for raw in used if not encoded])
 
     # ------------------------------------------------------------ positions
 
@@ -99,21 +165,19 @@ class Model:
         return "clamp" if mode in ("wrap", "mirror") and not self.normalized else mode
 
     def position(self, u: Fraction, axis: int, level: int, offset: int) -> Fraction:
-        """In texels, folded as the guide's address modes say; an offset moves whole texels."""
+        """In texels, as exactly as a coordinate is kept; an offset moves whole texels."""
         extent = self._extents[level][axis]
-        x = u + Fraction(offset, extent) if self.normalized else u + offset
-        if self.mode(axis) == "wrap":
-            x -= math.floor(x)
-        elif self.mode(axis) == "mirror":
-            whole = math.floor(x)
-            x = x - whole if whole % 2 == 0 else 1 - (x - whole)
-        return x * extent if self.normalized else x
+        grain = 2 ** (22 if self.normalized and extent > 8192 else 21)
+        x = Fraction(math.floor(u * grain), grain) if abs(u) >= LEAST else Fraction(0)
+        return x * (extent if self.normalized else 1) + offset
 
     def index(self, i: int, axis: int, level: int) -> int | None:
         """An index by address mode; None outside in border mode."""
         extent = self._extents[level][axis]
         if self.mode(axis) == "wrap":
             return i % extent
+        if self.mode(axis) == "mirror":
+            return min(i % (2 * extent), 2 * extent - 1 - i % (2 * extent))
         if self.mode(axis) == "border":
             return i if 0 <= i < extent else None
         return min(max(i, 0), extent - 1)
@@ -121,24 +185,23 @@ class Model:
     # ------------------------------------------------------------ one level
 
     def corners(
-        self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int], linear: bool, rounded: bool = True
-    ) -> list[tuple[Fraction, int, tuple[int | None, ...], tuple[int, ...]]]:
-        """The footprint: (weight, layer, x y z, which corner)."""
-        axes = []
+        self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int], linear: bool, whole: int = 256
+    ) -> list[tuple[int, int, tuple[int | None, ...], tuple[int, ...]]]:
+        """The footprint: (weight in 256ths, layer, x y z, which corner); the weights are ``whole`` in all."""
+        axes: list[list[int]] = []
+        parts = [0, 0, 0]
         for axis in range(self.dims):
             x = self.position(u[axis], axis, level, offset[axis])
             if not linear:
-                axes.append([(Fraction(1), math.floor(x), 0)])
+                axes.append([math.floor(x)])
                 continue
-            x -= HALF
-            first = math.floor(x)
-            part = Fraction(math.floor((x - first) * 256 + HALF), 256) if rounded else HALF
-            axes.append([(1 - part, first, 0), (part, first + 1, 1)])
-        found = []
-        for corner in itertools.product(*axes):
-            weight = math.prod((item[0] for item in corner), start=Fraction(1))
-            at = tuple(item[1] for item in corner)
-            found.append((weight, layer, at, tuple(item[2] for item in corner)))
+            fixed = math.floor((x - HALF) * 256 + HALF)
+            axes.append([fixed // 256, fixed // 256 + 1])
+            places = [self.index(i, axis, level) for i in axes[-1]]
+            inside = self.cube and self.seamless
+            parts[axis] = 0 if places[0] == places[1] and not inside else fixed % 256
+        weights = divided(whole, parts, self.dims) if linear else {(0,) * self.dims: whole}
+        found = [(w, layer, tuple(axes[k][c[k]] for k in range(self.dims)), c) for c, w in weights.items()]
         if self.cube and self.seamless and linear:
             return self.over_edges(found, level)
         return [
@@ -149,30 +212,33 @@ class Model:
     def over_edges(self, found: list[Any], level: int) -> list[Any]:
         """Corners on the faces next to this one; where three faces meet, three texels share the fourth's weight."""
         n = self._extents[level][0]
-        result, missing = [], Fraction(0)
+        result, lost = [], None
         for weight, layer, (i, j), which in found:
             base, face = layer // 6 * 6, layer % 6
             x_out, y_out = not 0 <= i < n, not 0 <= j < n
             if x_out and y_out:
-                missing = weight
-                result.append((Fraction(0), layer, (min(max(i, 0), n - 1), min(max(j, 0), n - 1), 0), which))
+                lost = (weight, which)
+                result.append((0, layer, (min(max(i, 0), n - 1), min(max(j, 0), n - 1), 0), which))
                 continue
             if x_out or y_out:
                 face, i, j = neighbours(n)[face, i, j]
             result.append((weight, base + face, (i, j, 0), which))
-        if not any(not 0 <= at[0] < n and not 0 <= at[1] < n for _, _, at, _ in found):
+        if lost is None:
             return result
-        apart = [not 0 <= at[0] < n and not 0 <= at[1] < n for _, _, at, _ in found]
-        return [(w if out else w + missing / 3, k, at, c) for (w, k, at, c), out in zip(result, apart)]
+        share, left = divmod(lost[0], 3)
 
-    def level_values(self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int]) -> list[Fraction]:
-        """R, G, B and A of one level."""
-        totals = [Fraction(0)] * 4
-        for weight, k, at, _ in self.corners(u, level, layer, offset, self.filter == "linear"):
-            for c in range(4):
-                value = self.outside(c) if None in at else self.texel(level, k, at, c)  # type: ignore[arg-type]
-                totals[c] += weight * value
-        return totals
+        def given(which: tuple[int, ...]) -> int:
+            apart = sum(a != b for a, b in zip(which, lost[1]))  # 2: the opposite corner
+            return 0 if apart == 0 else share + (left == 1 and apart == 2) + (left == 2 and apart == 1)
+
+        return [(w + given(which), k, at, which) for w, k, at, which in result]
+
+    def planes(self, u: Sequence[Fraction], level: int, layer: int, offset: Sequence[int], whole: int) -> list[list[Any]]:
+        """The footprint by planes of z, each a list of (weight, layer, x y z)."""
+        found: dict[int, list[Any]] = {}
+        for weight, k, at, which in self.corners(u, level, layer, offset, self.filter == "linear", whole):
+            found.setdefault(which[2] if len(which) > 2 else 0, []).append((weight, k, at))
+        return list(found.values())
 
     # ------------------------------------------------------------ fetches
 
@@ -196,21 +262,18 @@ class Model:
         layers = self.levels[0].shape[0] // inner
         return min(layer, layers - 1) * inner + (face if self.cube else min(sample, inner - 1))
 
-    def lod_levels(self, lod: float | None) -> list[tuple[Fraction, int]]:
-        """Levels and their weights; None is the least level allowed."""
-        last = len(self.levels) - 1
-        most = min(self.max_level, last)
-        least = min(max(self.min_level, 0.0), most)
-        at = least if lod is None or math.isnan(lod) else min(max(lod + self.mip_bias, least), most)
+    def lod_levels(self, lod: float | None) -> list[tuple[int, int]]:
+        """Levels and their weights in 256ths; None is the least level allowed."""
+        asked = 0 if lod is None else in_256ths(lod) + in_256ths(self.mip_bias)
+        at = max(min(asked, in_256ths(self.max_level)), in_256ths(self.min_level))
+        at = min(max(at, 0), (len(self.levels) - 1) * 256)
         if self.mip_filter == "point":
-            return [(Fraction(1), math.floor(Fraction(at) + HALF))]
-        fixed = math.floor(Fraction(at) * 256 + HALF)
-        part = Fraction(fixed % 256, 256)
-        found = [(1 - part, fixed // 256)]
-        return found if part == 0 else [*found, (part, fixed // 256 + 1)]
+            return [(256, (at + 128) // 256)]
+        found = [(256 - at % 256, at // 256)]
+        return found if at % 256 == 0 else [*found, (at % 256, at // 256 + 1)]
 
     def gradient_lod(self, along: Sequence[Sequence[float]], direction: Sequence[Fraction] | None) -> float:
-        """log2 of the longer gradient, in texels of level 0."""
+        """log2 of the longer gradient, in texels of level 0, in 256ths."""
         longest = 0.0
         for slope in along:
             steps = [float(value) for value in slope]
@@ -224,7 +287,7 @@ class Model:
                 ]
             scaled = [step * (self._extents[0][axis] if self.normalized else 1) for axis, step in enumerate(steps[: self.dims])]
             longest = max(longest, sum(value**2 for value in scaled))
-        return 0.5 * math.log2(longest) if longest > 0 else -math.inf
+        return math.floor(128 * math.log2(longest) + 0.5) / 256 if longest > 0 else -math.inf
 
     def fetch(
         self,
@@ -242,19 +305,32 @@ class Model:
         if self.cube:
             face, u = self.project(u)
         layer = self.layer_of(layer, 0, face)
-        levels = [(w, self.level_values(u, level, layer, offset)) for w, level in self.lod_levels(lod)]
-        return [self.bits(sum((w * values[c] for w, values in levels), Fraction(0))) for c in range(4)]
+        planes = [(level, plane) for w, level in self.lod_levels(lod) for plane in self.planes(u, level, layer, offset, w)]
+        return [self.component(planes, c) for c in range(4)]
+
+    def component(self, planes: Sequence[tuple[int, Sequence[Any]]], c: int) -> int:
+        if PLACES[self.order][c] is None:
+            return 0
+        raws = [[(w, self.raw(level, k, at, c)) for w, k, at in plane] for level, plane in planes]
+        if self.filter == "point" and self.mip_filter == "point":
+            return self.value(raws[0][0][1], c)
+        return self.summed(raws, c)
 
     def fetch_texel(
-        self, at: Sequence[int], layer: int = 0, sample: int = 0, lod: int = 0, offset: Sequence[int] = (0, 0, 0)
+        self, at: Sequence[int], layer: int = 0, sample: int = 0, lod: int | None = None, offset: Sequence[int] = (0, 0, 0)
     ) -> list[int]:
-        """tex with integer coordinates."""
-        level = min(max(lod, 0), len(self.levels) - 1)
+        """tex with integer coordinates; ``lod`` is None without a level."""
+        level = lod or 0
         point = [at[axis] + offset[axis] for axis in range(self.dims)]
-        if any(not 0 <= i < self._extents[level][axis] for axis, i in enumerate(point)):
+        extents = self._extents[min(max(level, 0), len(self.levels) - 1)]
+        clamped = [min(max(i, 0), extents[axis] - 1) for axis, i in enumerate(point)]
+        layers = self.levels[0].shape[0] // (6 if self.cube else self.samples)
+        if not 0 <= level < len(self.levels) or (lod is None and (clamped != point or layer >= layers)):
             return [0] * 4
         layer = self.layer_of(layer, sample, 0)
-        return [self.bits(self.texel(level, layer, (*point, 0, 0)[:3], c)) for c in range(4)]
+        places = PLACES[self.order]
+        texel = (*clamped, 0, 0)[:3]
+        return [0 if places[c] is None else self.value(self.raw(level, layer, texel, c), c) for c in range(4)]
 
     def gather(
         self, coordinates: Sequence[float], component: int, layer: int = 0, offset: Sequence[int] = (0, 0, 0)
@@ -266,15 +342,64 @@ class Model:
             face, u = self.project(u)
         ((_, level),) = self.lod_levels(None)[:1]
         found = {}
-        for _, k, at, which in self.corners(u, level, self.layer_of(layer, 0, face), offset, True, rounded=False):
-            value = self.outside(component) if None in at else self.texel(level, k, at, component)  # type: ignore[arg-type]
-            found[which] = self.bits(value)
+        lacks = PLACES[self.order][component] is None
+        for _, k, at, which in self.corners(u, level, self.layer_of(layer, 0, face), offset, True):
+            found[which] = 0 if lacks else self.value(self.raw(level, k, at, component), component)
         return [found[which] for which in ((0, 1), (1, 1), (1, 0), (0, 0))]
 
 
-def linear_of_srgb(c: float) -> float:
-    """IEC 61966-2-1."""
-    return c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+def divided(whole: int, parts: Sequence[int], dims: int) -> dict[tuple[int, ...], int]:
+    """The weights of corners: a weight is divided along z, then x, then y; halves go up but in two cases."""
+    result = {}
+    deep = (whole * parts[2] + 127) // 256
+    for z, plane in ((0, whole - deep), (1, deep)) if dims > 2 else ((0, whole),):
+        right = (plane * parts[0] + 128) // 256
+        for x, column in ((0, plane - right), (1, right)):
+            up = (column * parts[1] + (128 if x else 127)) // 256
+            for y, weight in ((0, column - up), (1, up)) if dims > 1 else ((0, column),):
+                result[(x, y, z)[:dims]] = weight
+    return result
+
+
+def in_256ths(level: float) -> int:
+    """A level, cut; NaN counts as 0."""
+    return 0 if math.isnan(level) else int(Fraction(min(max(level, -2048.0), 2048.0)) * 256)
+
+
+def exponent_of(value: Fraction) -> int:
+    """Of the leading bit of a positive number."""
+    found = value.numerator.bit_length() - value.denominator.bit_length()
+    return found if Fraction(2) ** found <= value else found - 1
+
+
+def rounded(value: Fraction, format: Floats, texels: Sequence[Any]) -> int:
+    """The bits of a sum, rounded once, ties away from zero; f32 has no subnormal sums, and only zeros of one sign keep it."""
+    if value == 0 or (format is SINGLE and abs(value) < LEAST):
+        return 0x80000000 if texels and all(np.signbit(texel) and texel == 0 for texel in texels) else 0
+    unit = Fraction(2) ** (max(exponent_of(abs(value)), format.least) - format.result)
+    magnitude = math.floor(abs(value) / unit + HALF) * unit
+    return f32_bits(magnitude if value > 0 else -magnitude)
+
+
+def cut_float(value: np.float32, bits: int) -> np.float32:
+    """An f32 with so many bits behind the leading one."""
+    return (value.view(np.uint32) & np.uint32(0x1_0000_0000 - (1 << 23 - bits))).view(np.float32)
+
+
+@cache
+def _srgb() -> tuple[list[float], list[int]]:
+    with np.load(DATA / "textures_sm_90.npz") as data:
+        return data["srgb_values"].astype(float).tolist(), data["srgb_exponents"].tolist()
+
+
+def srgb_value(raw: Any) -> float:
+    """A byte as hardware decodes it; a border is a float already."""
+    return _srgb()[0][raw] if isinstance(raw, int) else float(raw)
+
+
+def srgb_exponent(raw: Any) -> int:
+    """The exponent that it has in sums."""
+    return _srgb()[1][raw] if isinstance(raw, int) else exponent_of(Fraction(float(raw)))
 
 
 @cache

@@ -100,7 +100,7 @@ def test_integer_coordinates(geometry: str, form: str) -> None:
                 [int(rows[name][lane]) for name in "xyz"],
                 int(rows["l"][lane]) if geometry[0] == "a" else 0,
                 int(rows["s"][lane]),
-                int(rows["d"][lane]) if form == "level" else 0,
+                int(rows["d"][lane]) if form == "level" else None,
                 [int(rows[f"e{axis}"][lane]) for axis in range(3)] if "offset" in form else (0, 0, 0),
             )
             for lane in range(LANES)
@@ -280,8 +280,8 @@ def test_buffers_as_textures() -> None:
 def test_geometry_must_fit() -> None:
     device = ptxemu.default_device()
     flat = device.texture(np.arange(4, dtype=np.uint32), geometry="1d")
-    got = simple(instruction("a2d", "plain", "s32"), flat, x=[2], y=[0], l=[3])  # extents of one are no hindrance
-    assert got[0, 0] == 2
+    got = simple(instruction("a2d", "plain", "s32"), flat, x=[2, 2], y=[0, 0], l=[0, 3])  # extents of one are no hindrance
+    assert got[0, 0] == 2 and got[1, 0] == 0  # there is no layer 3
     for geometry, other in (("1d", "2d"), ("2d", "a2d"), ("cube", "2d"), ("2d", "cube"), ("acube", "cube")):
         texture = device.texture((6, 2, 2)[-3 if other != "2d" else -2 :], format="R32_FLOAT", geometry=other)
         with pytest.raises(Fault, match="texture geometry mismatch"):
