@@ -392,7 +392,9 @@ typedef struct pe_tmem_site {
   uint16_t apart;  /* columns from one half of 16x32bx2 to the other */
 } pe_tmem_site;
 
-void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t space, uint32_t mask, uint32_t columns, uint64_t address);
+/* `ctas`: 2 if both CTAs of a pair allocate together. */
+void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, uint32_t mask, uint32_t columns,
+                   uint64_t address);
 void pe_tmem_dealloc(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t address, uint32_t columns);
 void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);
@@ -405,6 +407,7 @@ typedef struct pe_tmem_copy_site {
   uint16_t rows, lines;           /* of 16 bytes each row has */
   uint16_t bits;                  /* of elements that become bytes; or 8 */
   uint16_t copies, apart, behind; /* how often rows are stored, how many lanes apart */
+  uint16_t ctas;                  /* 2: in both CTAs of a pair, each from its own shared memory */
 } pe_tmem_copy_site;
 
 /* Each lane copies on its own: where to, and a descriptor of the matrix. */
@@ -421,13 +424,16 @@ typedef struct pe_tmem_mma_site {
   uint16_t fraction, block, result;
   int16_t least, least_half; /* as those of pe_mma_site, of results f32 and f16 */
   uint16_t each;             /* elements that have a factor, of a kind with factors */
+  uint16_t ctas;             /* 2: of a pair, each of which has half of the rows and half of the columns */
+  uint16_t stationary;       /* .ws: of few rows, the columns are spread over all lanes */
 } pe_tmem_mma_site;
 
 /* Of each lane: where the sums are, A, B, the instruction descriptor; the lanes that add to what is there; lanes of the result that stay as
- * they are, or NULL: the first word of every lane, the second ...; where factors of A and B are, or NULL. */
+ * they are, or NULL: the first word of every lane, the second ...; where factors of A and B are, or NULL; where metadata of a sparse A
+ * are, or NULL; descriptors of columns that are zero, or NULL. */
 void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const uint32_t *sums, const uint64_t *a,
                  const uint64_t *b, const uint32_t *descriptor, uint32_t adds, const uint32_t *disabled,
-                 const uint32_t *a_factors, const uint32_t *b_factors);
+                 const uint32_t *a_factors, const uint32_t *b_factors, const uint32_t *metadata, const uint64_t *zeros);
 
 /* wgmma.wait_group: wait until the four warps of the warpgroup have come. */
 void pe_warpgroup_wait(pe_warp *w, uint32_t pos, uint32_t mask);

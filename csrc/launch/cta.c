@@ -179,7 +179,8 @@ uint32_t pe_cta_place(pe_cta *cta, const pe_launch *launch, uint64_t number, uin
   uint32_t at[3];
   bool clusters = launch->cluster > 1;
   pe_cta_index(launch, number, at);
-  if (clusters) give_window(cta, launch, number % launch->cluster);
+  cta->rank = (uint32_t)(number % launch->cluster);
+  if (clusters) give_window(cta, launch, cta->rank);
   uint64_t row = launch->config.grid[0] - at[0], left = last - number;
   bool alone = clusters || !launch->config.rows || (launch->observer && launch->observer->block && !launch->observer->rows);
   uint32_t ctas = alone ? 1 : (uint32_t)(left < row ? left : row);

@@ -37,6 +37,7 @@ struct pe_cta {
   pe_fiber *fibers[PE_MAX_WARPS];
   pe_warp_state *warps;    /* PE_MAX_WARPS of them */
   struct pe_tmem *tensors; /* NULL: nothing was allocated there yet */
+  uint32_t rank;           /* of it in its cluster */
   pe_cta *peer;            /* the next of its cluster, all of whose CTAs are in a ring */
 };
 

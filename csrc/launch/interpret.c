@@ -26,7 +26,7 @@ struct pe_session {
 };
 
 typedef uint64_t (*entry)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                          uint64_t, uint64_t);
+                          uint64_t, uint64_t, uint64_t, uint64_t);
 
 /* ---- the life of a session ---- */
 
@@ -140,7 +140,7 @@ static void run_call(void *argument) {
   pe_call *call = argument;
   const uint64_t *a = call->arguments;
   entry function = (entry)call->function;
-  call->result = function(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+  call->result = function(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]);
   pe_fiber_leave(pe_self->running->fiber);
 }
 

@@ -33,7 +33,7 @@ void pe_session_complete(pe_session *session);
 pe_warp *pe_session_warp(pe_session *session, uint32_t place, uint32_t warp);
 
 /* A function of pe_symbols, or one of those below, with integers and pointers as arguments. */
-enum { PE_CALL_ARGUMENTS = 12 };
+enum { PE_CALL_ARGUMENTS = 14 };
 typedef struct pe_call {
   void (*function)(void);
   uint64_t arguments[PE_CALL_ARGUMENTS];

@@ -43,6 +43,56 @@ static void decode_sides(pe_tensor_product *p, uint32_t descriptor) {
     pe_tensor_product_misuse(p, "elements of 6 and 4 bits in tensor memory are not supported");
 }
 
+/* How rows and columns lie in the lanes of tensor memory (PTX ISA, "Data Path Layout Organization"), of which `rows` are a CTA's. */
+static void decode_shape(pe_tensor_product *p, uint32_t descriptor) {
+  const pe_tmem_mma_site *site = p->site;
+  uint32_t rows = (descriptor >> 24 & 31) * PE_TENSOR_BLOCK;
+  p->rows = rows / site->ctas;
+  p->columns = (descriptor >> 17 & 63) * TILE;
+  p->panels = site->stationary && rows ? PE_TENSOR_ROWS / rows : site->ctas;
+  p->spread = p->panels > 1 && p->rows < PE_TENSOR_ROWS;
+  p->gaps = p->panels == 1 && p->rows < PE_TENSOR_ROWS;
+}
+
+/* Columns from 16 or 32 on are so many at a time; `least` are allowed, too. */
+static void check_columns(const pe_tensor_product *p, uint32_t least, uint32_t each) {
+  bool fits = p->columns && (p->columns == least || p->columns % each == 0);
+  if (!fits || p->columns > PE_TENSOR_COLUMNS) pe_tensor_product_misuse(p, "its columns are not 8 to 256");
+}
+
+/* The shape of a multiplication without factors. */
+static void check_shape(const pe_tensor_product *p) {
+  const pe_tmem_mma_site *site = p->site;
+  bool halves = p->rows == PE_TENSOR_ROWS / 2, whole = p->rows == PE_TENSOR_ROWS;
+  if (site->stationary) {
+    if (!whole && !halves && p->rows != PE_TENSOR_ROWS / 4) pe_tensor_product_misuse(p, "it has not 32, 64 or 128 rows");
+    if (p->columns != 64 && p->columns != 128 && p->columns != PE_TENSOR_COLUMNS)
+      pe_tensor_product_misuse(p, "its columns are not 64, 128 or 256");
+    return;
+  }
+  if (site->ctas > 1) {
+    if (!whole && !halves) pe_tensor_product_misuse(p, "it has not 128 or 256 rows");
+    check_columns(p, 0, site->kind == PE_KIND_I8 ? 32 : 16);
+    return;
+  }
+  if (!whole && !halves) pe_tensor_product_misuse(p, "it has not 64 or 128 rows");
+  check_columns(p, halves ? TILE : 0, halves ? TILE : 16);
+}
+
+/* What a descriptor says of a sparse A. Of one whose rows lie in gaps, or are spread for a pair, no layout of metadata is public. */
+static void decode_sparse(pe_tensor_product *p, uint32_t descriptor) {
+  bool given = descriptor >> 2 & 1;
+  p->selector = descriptor & 3;
+  if (given && !p->sparse) pe_tensor_product_misuse(p, "a sparse matrix needs .sp");
+  if (!p->sparse) return;
+  if (!given) pe_tensor_product_misuse(p, ".sp needs a descriptor of a sparse matrix");
+  if (p->gaps || (p->spread && !p->site->stationary))
+    pe_tensor_product_misuse(p, "sparse matrices with 64 rows in a CTA are not supported");
+  if (p->selector > (p->size > 1)) pe_tensor_product_misuse(p, "there are no metadata of that number");
+}
+
+uint32_t pe_tensor_product_metadata_columns(const pe_tensor_product *p) { return p->size > 1 ? 1 : 2; }
+
 static bool is_negated(uint32_t descriptor) { return (descriptor >> 13 & 1) != (descriptor >> 14 & 1); }
 
 /* The descriptor of a kind with factors. */
@@ -50,13 +100,14 @@ static void decode_scaled(pe_tensor_product *p, uint32_t descriptor) {
   const pe_tmem_mma_site *site = p->site;
   bool powers = descriptor >> 23 & 1;
   p->size = 1;
-  p->rows = (descriptor >> 24 & 31) * PE_TENSOR_BLOCK;
-  p->columns = (descriptor >> 17 & 63) * TILE;
   p->a_byte = descriptor >> 29 & 3;
   p->b_byte = descriptor >> 4 & 3;
-  if (p->rows != PE_TENSOR_ROWS) pe_tensor_product_misuse(p, "it has not 128 rows");
-  if (!p->columns || p->columns > PE_TENSOR_COLUMNS) pe_tensor_product_misuse(p, "its columns are not 8 to 256");
-  if (descriptor & 4) pe_tensor_product_misuse(p, "a sparse matrix needs .sp");
+  if (site->ctas > 1)
+    check_shape(p);
+  else if (p->rows != PE_TENSOR_ROWS)
+    pe_tensor_product_misuse(p, "it has not 128 rows");
+  check_columns(p, 0, TILE * site->ctas);
+  decode_sparse(p, descriptor);
   if (!powers && (site->kind != PE_KIND_MXF4NVF4 || site->each != 16))
     pe_tensor_product_misuse(p, "its kind has no such factors");
   if (descriptor >> 31) pe_tensor_product_misuse(p, "multiplications of k 96 are not supported");
@@ -74,31 +125,30 @@ static void decode_plain(pe_tensor_product *p, uint32_t descriptor) {
   uint32_t sums = descriptor >> 4 & 3;
   bool floats = site->kind != PE_KIND_I8;
   p->size = sizes[site->kind];
-  p->rows = (descriptor >> 24 & 31) * PE_TENSOR_BLOCK;
-  p->columns = (descriptor >> 17 & 63) * TILE;
-  if (p->rows != PE_TENSOR_ROWS && p->rows != PE_TENSOR_ROWS / 2) pe_tensor_product_misuse(p, "it has not 64 or 128 rows");
-  if (!p->columns || p->columns > PE_TENSOR_COLUMNS || (p->rows == PE_TENSOR_ROWS && p->columns % 16))
-    pe_tensor_product_misuse(p, "its columns are not 8 to 256");
-  if (descriptor & 4) pe_tensor_product_misuse(p, "a sparse matrix needs .sp");
+  check_shape(p);
+  decode_sparse(p, descriptor);
+  if (site->stationary && descriptor >> 30) pe_tensor_product_misuse(p, "shifts of columns are not supported");
   if (floats ? sums > F32_SUMS || (site->kind == PE_KIND_TF32 && sums != F32_SUMS) : sums != S32_SUMS)
     pe_tensor_product_misuse(p, "its kind has no such sums");
   bool negated = is_negated(descriptor);
+  uint32_t flags = (negated ? PE_MMA_NEGATE : 0) | (!floats && descriptor & 8 ? PE_MMA_SATURATE : 0),
+           held = p->sparse ? 2 : 1;
   if (negated && !floats) pe_tensor_product_misuse(p, "integers are not negated");
-  p->mma =
-      (pe_mma_site){.pos = site->pos,
-                    .m = PE_TENSOR_BLOCK,
-                    .k = (uint16_t)(PE_TENSOR_WIDTH / p->size),
-                    .c = results[sums],
-                    .d = results[sums],
-                    .flags = (uint16_t)((negated ? PE_MMA_NEGATE : 0) | (!floats && descriptor & 8 ? PE_MMA_SATURATE : 0)),
-                    .fraction = site->fraction,
-                    .block = site->block,
-                    .result = site->result,
-                    .least = sums == F16_SUMS ? site->least_half : site->least};
+  p->mma = (pe_mma_site){.pos = site->pos,
+                         .m = PE_TENSOR_BLOCK,
+                         .k = (uint16_t)(held * PE_TENSOR_WIDTH / p->size),
+                         .c = results[sums],
+                         .d = results[sums],
+                         .flags = (uint16_t)(flags | (p->sparse ? PE_MMA_SPARSE : 0)),
+                         .fraction = site->fraction,
+                         .block = (uint16_t)(held * site->block), /* zeros that A does not hold count */
+                         .result = site->result,
+                         .least = sums == F16_SUMS ? site->least_half : site->least};
   decode_sides(p, descriptor);
 }
 
 void pe_tensor_product_decode(pe_tensor_product *p, uint32_t descriptor) {
+  decode_shape(p, descriptor);
   if (pe_tensor_product_is_scaled(p->site))
     decode_scaled(p, descriptor);
   else

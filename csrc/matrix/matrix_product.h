@@ -4,23 +4,38 @@
 #include "matrix_shared.h"
 #include "tmem.h"
 
-/* Rows at a time, the most rows and columns, and bytes along k. */
-enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_WIDTH = 32 };
+/* Rows at a time, the most rows of a CTA, columns and CTAs, and bytes along k. */
+enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_CTAS = 2, PE_TENSOR_WIDTH = 32 };
 
-/* What a thread multiplies, as its operands and an instruction descriptor say. */
+/* A CTA that takes part: its tensor memory, and how far the window of its shared memory is from that of the CTA that runs. */
+typedef struct pe_tensor_cta {
+  pe_tmem *memory;
+  uint64_t away;
+} pe_tensor_cta;
+
+/* What a thread multiplies, as its operands and an instruction descriptor say. Each CTA has rows of A and their sums. The columns are in
+ * panels: of a pair each CTA has one in shared memory. The sums of a panel are in columns behind those of the one before, or `spread`
+ * over other lanes. */
 typedef struct pe_tensor_product {
   const pe_tmem_mma_site *site;
   pe_warp *w;
   int32_t lane;
-  uint32_t rows, columns, size; /* bytes of an element */
+  uint32_t rows, columns, size; /* of a CTA; of all panels; bytes of an element */
+  uint32_t panels, selector;    /* of metadata */
+  bool spread, gaps;            /* 16 rows are in every other half of a warp's lanes */
+  bool sparse;                  /* A holds half of its elements; metadata tell which */
   pe_mma_site mma;
   pe_shared_matrix a, b;
-  uint32_t a_across, b_across, a_at, at;
-  pe_tmem *memory;
+  uint32_t a_across, b_across, a_at, at, metadata;
   const uint32_t *disabled;
   pe_scaled_site scaled; /* of a kind with factors, which are at these addresses */
   uint32_t a_factors, b_factors, a_byte, b_byte;
+  pe_tensor_cta cta[PE_TENSOR_CTAS];
+  uint32_t side, panel; /* the CTA and the panel that are multiplied now */
 } pe_tensor_product;
+
+/* The columns of a panel. */
+PE_INLINE uint32_t pe_tensor_product_width(const pe_tensor_product *p) { return p->columns / p->panels; }
 
 noreturn void pe_tensor_product_misuse(const pe_tensor_product *p, const char *what);
 
@@ -32,5 +47,8 @@ void pe_tensor_product_decode(pe_tensor_product *p, uint32_t descriptor);
 
 /* Bits of an element in shared memory that a byte is made of; 8 if elements stay as they are. */
 uint32_t pe_tensor_product_bits(const pe_tensor_product *p, uint32_t type);
+
+/* Columns that the metadata of a row, or of two, take. */
+uint32_t pe_tensor_product_metadata_columns(const pe_tensor_product *p);
 
 #endif

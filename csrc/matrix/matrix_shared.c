@@ -40,11 +40,15 @@ static uint32_t address_of(const pe_shared_matrix *m, bool across, uint32_t alon
   return at ^ (((at >> 7) - m->phase) & (m->wide / m->unit - 1)) * m->unit * LINE;
 }
 
-static void read_line(pe_warp *w, uint32_t pos, uint32_t address, void *to) {
-  const uint8_t *from = (const uint8_t *)(uintptr_t)(w->shared_base + address);
-  if (pe_observed(w) || !pe_within(address, LINE, w->shared_size)) {
-    pe_access access = {pos, PE_SHARED, PE_ANYWHERE, PE_READ, LINE, NULL};
-    from = pe_host(w, &access, 0, address, LINE);
+static void read_line(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t address, void *to) {
+  uint64_t there = w->shared_base + m->away + address;
+  const uint8_t *from = (const uint8_t *)(uintptr_t)there;
+  bool inside = pe_within(address, LINE, w->shared_size);
+  if (pe_observed(w) || !inside) {
+    bool elsewhere = m->away && inside; /* what is in no window is told as it was given */
+    pe_access own = {pos, PE_SHARED, PE_ANYWHERE, PE_READ, LINE, NULL};
+    pe_access other = {pos, PE_GENERIC, PE_IN_SHARED, PE_READ, LINE, NULL};
+    from = pe_host(w, elsewhere ? &other : &own, 0, elsewhere ? there : address, LINE);
   }
   memcpy(to, from, LINE);
 }
@@ -56,7 +60,7 @@ static void read_across(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uin
   uint32_t first = row * TILE * size / LINE, within = row * TILE * size % LINE, deep = LINE / size;
   for (uint32_t k = 0; k < deep; k++) {
     for (uint32_t i = 0; i == 0 || i < TILE * size / LINE; i++)
-      read_line(w, pos, address_of(m, true, first + i, column * deep + k), lines + i * LINE);
+      read_line(w, pos, m, address_of(m, true, first + i, column * deep + k), lines + i * LINE);
     for (uint32_t i = 0; i < TILE; i++) memcpy(out + i * LINE + k * size, lines + within + i * size, size);
   }
 }
@@ -69,7 +73,7 @@ void pe_read_tile(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t 
   }
   for (uint32_t i = 0; i < TILE; i++) {
     uint32_t at = across ? address_of(m, true, row, column * TILE + i) : address_of(m, false, column, row * TILE + i);
-    read_line(w, pos, at, to->at[i]);
+    read_line(w, pos, m, at, to->at[i]);
   }
   if (across) *to = pe_transposed(to);
 }

@@ -9,6 +9,7 @@ typedef struct pe_shared_matrix {
   uint32_t phase;                  /* of the pattern of swizzled lines */
   uint32_t wide, deep;             /* the lines of a row of the pattern, and its rows; no lines: it is not supported */
   uint32_t unit;                   /* lines that stay together */
+  uint64_t away;                   /* bytes from the window of the CTA that runs to that of the one whose memory it is in */
 } pe_shared_matrix;
 
 /* PTX ISA, "Matrix Descriptor Format" of wgmma, and "Shared memory descriptor" of tcgen05. `across`: consecutive elements do not go

@@ -1,41 +1,74 @@
-/* matrix_tcgen05.c: tcgen05.mma of a CTA, 16 rows at a time, as an m16nNkK of `mma` (PTX ISA, "tcgen05.mma").
+/* matrix_tcgen05.c: tcgen05.mma of a CTA or a pair, 16 rows at a time, as an m16nNkK of `mma` (PTX ISA, "tcgen05.mma").
  *
- * Sums are in tensor memory: a row in each lane, or of 64 rows 16 in every other half of a warp's lanes; a column in each column.
+ * Sums are in tensor memory: a row in each lane, or of 64 rows 16 in every other half of a warp's lanes; a column in each column. Where
+ * panels are spread, a row of each is in lanes of its own (matrix_product.h).
  */
 #include "atomic.h"
+#include "cta.h"
 #include "matrix_product.h"
 #include "matrix_scaled.h"
+#include "worker.h"
 
-enum { TILES = 4, AT_ONCE = 64 /* columns */, LINE_WORDS = 4 };
+enum {
+  TILES = 4,
+  AT_ONCE = 64 /* columns */,
+  LINE_WORDS = 4,
+  ALONG = 2 /* tiles along k, and twice as many beside a sparse A */
+};
 enum { EXPONENT_BIAS = 127, FRACTION_BITS = 23 }; /* of f32 */
 enum { ADDRESS = 0x3fffffff };
 
+/* The first lane of the panel that is multiplied. */
+static uint32_t first_lane(const pe_tensor_product *p) { return p->spread ? p->panel * p->rows : 0; }
+
 /* The lane of a row of what is at an address. */
 static uint32_t lane_of(const pe_tensor_product *p, uint32_t address, uint32_t row) {
-  return (address >> 16) +
-         (p->rows == PE_TENSOR_ROWS ? row : row / PE_TENSOR_BLOCK * 2 * PE_TENSOR_BLOCK + row % PE_TENSOR_BLOCK);
+  uint32_t blocks = p->gaps ? row / PE_TENSOR_BLOCK * PE_TENSOR_BLOCK : 0;
+  return (address >> 16) + first_lane(p) + blocks + row;
 }
+
+static pe_tmem *memory_of(const pe_tensor_product *p) { return p->cta[p->side].memory; }
 
 /* ---- multiplicands ---- */
 
 static void read_a(const pe_tensor_product *p, pe_halves to[PE_TENSOR_ROWS / TILE * 2]) {
+  pe_shared_matrix from = p->a;
+  from.away = p->cta[p->side].away;
   for (uint32_t i = 0; i < p->rows / TILE * 2; i++) {
     uint32_t row = i / TILES * 2 + i % 2, column = i % TILES / 2; /* four tiles of 16 rows: down, then along k */
     if (!p->site->a_columns) {
-      pe_read_tile(p->w, p->site->pos, &p->a, p->a_across, row, column, to + i);
+      pe_read_tile(p->w, p->site->pos, &from, p->a_across, row, column, to + i);
       pe_spread_tile(to + i, pe_tensor_product_bits(p, p->mma.a));
       continue;
     }
     for (uint32_t j = 0; j < TILE; j++)
-      memcpy(to[i].at[j], &p->memory->cell[lane_of(p, p->a_at, row * TILE + j)][(p->a_at & 0xffff) + column * LINE_WORDS],
+      memcpy(to[i].at[j], &memory_of(p)->cell[lane_of(p, p->a_at, row * TILE + j)][(p->a_at & 0xffff) + column * LINE_WORDS],
              sizeof to[i].at[j]);
   }
 }
 
-static void read_b(const pe_tensor_product *p, uint32_t first, uint32_t columns, pe_halves *to) {
-  for (uint32_t i = 0; i < columns / TILE * 2; i++) {
-    pe_read_tile(p->w, p->site->pos, &p->b, p->b_across, first / TILE + i / 2, i % 2, to + i);
+/* Of a pair, the matrix of each CTA has one panel. */
+static void read_b(const pe_tensor_product *p, uint32_t first, uint32_t columns, uint32_t along, pe_halves *to) {
+  pe_shared_matrix from = p->b;
+  bool pair = p->site->ctas > 1;
+  if (pair) from.away = p->cta[p->panel].away;
+  uint32_t row = (first + (pair ? 0 : p->panel * pe_tensor_product_width(p))) / TILE;
+  for (uint32_t i = 0; i < columns / TILE * along; i++) {
+    pe_read_tile(p->w, p->site->pos, &from, p->b_across, row + i / along, i % along, to + i);
     pe_spread_tile(to + i, pe_tensor_product_bits(p, p->mma.b));
+  }
+}
+
+/* Those of 16 rows, in the words of the lanes where mma.sp has them. Of elements of 16 bits and more, a lane has the words of two rows
+ * that are eight apart, in halves, and lanes that are eight apart those of halves of k; of narrower ones two columns have those. */
+static void read_metadata(const pe_tensor_product *p, uint32_t first_row, uint32_t to[PE_WARP_LANES]) {
+  bool wide = p->size > 1;
+  uint32_t column = (p->metadata & 0xffff) + (wide ? p->selector : 0);
+  memset(to, 0, PE_WARP_LANES * sizeof *to);
+  for (uint32_t row = 0; row < PE_TENSOR_BLOCK; row++) {
+    const uint32_t *from = &memory_of(p)->cell[lane_of(p, p->metadata, first_row + row)][column];
+    uint32_t *words = to + row % TILE * (TILE / 2);
+    for (uint32_t i = 0; i < pe_tensor_product_metadata_columns(p); i++) words[2 * i + row / TILE] = from[i];
   }
 }
 
@@ -43,9 +76,10 @@ static void read_b(const pe_tensor_product *p, uint32_t first, uint32_t columns,
 
 typedef uint32_t sums[AT_ONCE / TILE * 4][PE_WARP_LANES];
 
-/* The first of the columns in which a row's sums are. */
+/* The first of the columns in which a row's sums of the panel are. */
 static uint32_t *row_of(const pe_tensor_product *p, uint32_t row, uint32_t first) {
-  return &p->memory->cell[lane_of(p, p->at, row)][(p->at & 0xffff) + first];
+  uint32_t before = p->spread ? 0 : p->panel * pe_tensor_product_width(p);
+  return &memory_of(p)->cell[lane_of(p, p->at, row)][(p->at & 0xffff) + before + first];
 }
 
 /* Of a tile, the registers that eight rows and eight columns have, from those of one row on. */
@@ -81,7 +115,7 @@ static void read_sums(const pe_tensor_product *p, uint32_t first_row, uint32_t f
 
 /* Whether the lane of a row keeps what it has. */
 static bool stays(const pe_tensor_product *p, uint32_t row) {
-  uint32_t lane = lane_of(p, p->at, row);
+  uint32_t lane = p->side * PE_TENSOR_ROWS + lane_of(p, p->at, row);
   return p->disabled && p->disabled[lane / 32 * PE_WARP_LANES] >> lane % 32 & 1;
 }
 
@@ -113,25 +147,26 @@ static void divide(const pe_tensor_product *p, sums all) {
 }
 
 /* Words with the factors of rows or columns, 32 in each column from an address on. */
-static void read_factors(const pe_tensor_product *p, uint32_t address, uint32_t count, uint32_t *to) {
+static void read_factors(const pe_tensor_product *p, uint32_t address, uint32_t first, uint32_t count, uint32_t *to) {
   enum { LANES = 32 };
   address &= ADDRESS; /* what is above may say which byte it is, as the descriptor does */
   if (address >> 16) pe_tensor_product_misuse(p, "factors start at lane 0");
-  const pe_tmem *memory = pe_tmem_columns(p->w, p->site->pos, p->lane, address, (count + LANES - 1) / LANES);
-  for (uint32_t i = 0; i < count; i++) to[i] = memory->cell[i % LANES][address + i / LANES];
+  const pe_tmem *memory = memory_of(p);
+  pe_tmem_expect(p->w, p->site->pos, p->lane, memory, address, (first + count + LANES - 1) / LANES);
+  for (uint32_t i = 0, at = first; i < count; i++, at++)
+    to[i] = memory->cell[first_lane(p) + at % LANES][address + at / LANES];
 }
 
-static void multiply_scaled(pe_tensor_product *p, bool adds) {
-  pe_halves left[PE_TENSOR_ROWS / TILE * 2], right[AT_ONCE / TILE * 2];
-  uint32_t a_factors[PE_TENSOR_ROWS], b_factors[PE_TENSOR_COLUMNS];
+static void multiply_scaled(pe_tensor_product *p, bool adds, const pe_halves *left) {
+  pe_halves right[AT_ONCE / TILE * ALONG];
+  uint32_t a_factors[PE_TENSOR_ROWS], b_factors[PE_TENSOR_COLUMNS], width = pe_tensor_product_width(p);
   sums all;
-  read_factors(p, p->a_factors, p->rows, a_factors);
-  read_factors(p, p->b_factors, p->columns, b_factors);
-  read_a(p, left);
-  for (uint32_t x = 0; x < p->columns; x += AT_ONCE) {
-    uint32_t columns = p->columns - x < AT_ONCE ? p->columns - x : AT_ONCE;
+  read_factors(p, p->a_factors, 0, p->rows, a_factors);
+  read_factors(p, p->b_factors, p->spread ? 0 : p->panel * width, width, b_factors);
+  for (uint32_t x = 0; x < width; x += AT_ONCE) {
+    uint32_t columns = width - x < AT_ONCE ? width - x : AT_ONCE;
     pe_scaled_side b = {right, b_factors + x, p->b_byte};
-    read_b(p, x, columns, right);
+    read_b(p, x, columns, ALONG, right);
     for (uint32_t row = 0; row < p->rows; row += PE_TENSOR_BLOCK) {
       pe_scaled_side a = {left + row / PE_TENSOR_BLOCK * TILES, a_factors + row, p->a_byte};
       if (adds)
@@ -144,23 +179,25 @@ static void multiply_scaled(pe_tensor_product *p, bool adds) {
   }
 }
 
-static void multiply(pe_tensor_product *p, bool adds) {
+static void multiply(pe_tensor_product *p, bool adds, pe_halves *left) {
   static const uint16_t IN_ORDER[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-  _Alignas(64) pe_halves left[PE_TENSOR_ROWS / TILE * 2], right[AT_ONCE / TILE * 2];
+  _Alignas(64) pe_halves right[AT_ONCE / TILE * 2 * ALONG];
   _Alignas(64) sums all;
-  uint32_t most = MAX_B / p->mma.k < AT_ONCE ? MAX_B / p->mma.k : AT_ONCE;
-  read_a(p, left);
-  for (uint32_t x = 0; x < p->columns; x += most) {
-    uint32_t columns = p->columns - x < most ? p->columns - x : most;
+  uint32_t metadata[PE_WARP_LANES], along = p->sparse ? 2 * ALONG : ALONG;
+  uint32_t most = MAX_B / p->mma.k < AT_ONCE ? MAX_B / p->mma.k : AT_ONCE, width = pe_tensor_product_width(p);
+  for (uint32_t x = 0; x < width; x += most) {
+    uint32_t columns = width - x < most ? width - x : most;
     p->mma.n = (uint16_t)columns;
-    read_b(p, x, columns, right);
+    read_b(p, x, columns, along, right);
     for (uint32_t row = 0; row < p->rows; row += PE_TENSOR_BLOCK) {
       fragment c = {(uint8_t *)all, IN_ORDER};
       pe_operands on = {.d = c,
                         .c = c,
                         .a = {(uint8_t *)(left + row / PE_TENSOR_BLOCK * TILES), IN_ORDER},
-                        .b = {(uint8_t *)right, IN_ORDER}};
+                        .b = {(uint8_t *)right, IN_ORDER},
+                        .metadata = metadata};
+      if (p->sparse) read_metadata(p, row, metadata);
       if (adds)
         read_sums(p, row, x, columns, all);
       else
@@ -172,31 +209,60 @@ static void multiply(pe_tensor_product *p, bool adds) {
   }
 }
 
-static pe_tmem *columns_at(const pe_tensor_product *p, uint32_t address, uint32_t columns) {
+/* All panels of all CTAs. */
+static void multiply_all(pe_tensor_product *p, bool adds) {
+  _Alignas(64) pe_halves left[PE_TENSOR_ROWS / TILE * 2];
+  for (p->side = 0; p->side < p->site->ctas; p->side++)
+    for (p->panel = 0; p->panel < p->panels; p->panel++) {
+      if (p->panel == 0 || p->site->a_columns) read_a(p, left); /* in tensor memory the lanes of each panel have it */
+      if (pe_tensor_product_is_scaled(p->site))
+        multiply_scaled(p, adds, left);
+      else
+        multiply(p, adds, left);
+    }
+}
+
+static void expect_columns(const pe_tensor_product *p, uint32_t address, uint32_t columns) {
   uint32_t start = address >> 16;
-  if (start && (start != PE_TENSOR_BLOCK || p->rows == PE_TENSOR_ROWS))
+  if (start && (start != PE_TENSOR_BLOCK || !p->gaps))
     pe_tensor_product_misuse(p, "a matrix starts at lane 0, or one of 64 rows at lane 16");
-  return pe_tmem_columns(p->w, p->site->pos, p->lane, address, columns);
+  for (uint32_t i = 0; i < p->site->ctas; i++)
+    pe_tmem_expect(p->w, p->site->pos, p->lane, p->cta[i].memory, address, columns);
+}
+
+/* A descriptor of zero columns may say that there are none (CUTLASS, mma_sm100_desc.hpp, "MaskAndShiftB"). */
+static void expect_no_zeros(const pe_tensor_product *p, uint64_t descriptor) {
+  enum { NONE_AT = 39, SHIFT_AT = 56, SHIFTS = 63 };
+  if (!(descriptor >> NONE_AT & 1) || (descriptor >> SHIFT_AT & SHIFTS))
+    pe_tensor_product_misuse(p, "columns that are taken for zero, or shifted, are not supported");
+}
+
+/* The CTAs that take part, the one of even rank first. */
+static void find_ctas(pe_tensor_product *p) {
+  pe_cta *mine = pe_self->cta, *cta[] = {mine, mine};
+  if (p->site->ctas > 1) cta[!(mine->rank % PE_TENSOR_CTAS)] = pe_tmem_peer(p->w, p->site->pos);
+  for (uint32_t i = 0; i < p->site->ctas; i++) p->cta[i] = (pe_tensor_cta){cta[i]->tensors, pe_tmem_away(p->w, cta[i])};
 }
 
 void pe_tmem_mma(pe_warp *w, const pe_tmem_mma_site *site, uint32_t mask, const uint32_t *sums, const uint64_t *a,
                  const uint64_t *b, const uint32_t *descriptor, uint32_t adds, const uint32_t *disabled,
-                 const uint32_t *a_factors, const uint32_t *b_factors) {
+                 const uint32_t *a_factors, const uint32_t *b_factors, const uint32_t *metadata, const uint64_t *zeros) {
   PE_FOR_LANES(lane, mask) {
     pe_tensor_product p = {.site = site, .w = w, .lane = (int32_t)lane, .at = sums[lane], .a_at = (uint32_t)a[lane]};
     p.disabled = disabled ? disabled + lane : NULL;
-    bool scaled = pe_tensor_product_is_scaled(site);
-    if (scaled) p.a_factors = a_factors[lane], p.b_factors = b_factors[lane];
+    p.sparse = metadata != NULL;
+    if (metadata) p.metadata = metadata[lane];
+    if (pe_tensor_product_is_scaled(site)) p.a_factors = a_factors[lane], p.b_factors = b_factors[lane];
     pe_tensor_product_decode(&p, descriptor[lane]);
-    p.memory = columns_at(&p, p.at, p.columns);
-    if (site->a_columns) columns_at(&p, p.a_at, PE_TENSOR_WIDTH / 4);
+    if (zeros) expect_no_zeros(&p, zeros[lane]);
+    find_ctas(&p);
+    if (metadata) expect_columns(&p, p.metadata, p.selector + pe_tensor_product_metadata_columns(&p));
+    expect_columns(&p, p.at, p.spread ? pe_tensor_product_width(&p) : p.columns);
+    if (site->a_columns) expect_columns(&p, p.a_at, PE_TENSOR_WIDTH / 4);
     p.a = pe_tcgen05_matrix(a[lane], p.a_across);
     p.b = pe_tcgen05_matrix(b[lane], p.b_across);
     if (!p.b.wide || (!site->a_columns && !p.a.wide))
       pe_tensor_product_misuse(&p, "the layout of a matrix in shared memory is not supported");
-    if (scaled)
-      multiply_scaled(&p, adds >> lane & 1);
-    else
-      multiply(&p, adds >> lane & 1);
+    multiply_all(&p, adds >> lane & 1);
   }
 }

@@ -21,16 +21,18 @@ void pe_tmem_reset(pe_tmem *memory) {
   if (!memory) return;
   memory->taken = 0;
   memory->given_up = false;
+  memory->wanted = 0;
 }
 
 /* ---- allocation ---- */
 
-static pe_tmem *own(pe_warp *w, uint32_t pos) {
-  pe_cta *cta = pe_self->cta;
+pe_tmem *pe_tmem_of(pe_warp *w, uint32_t pos, pe_cta *cta) {
   if (!cta->tensors) cta->tensors = calloc(1, sizeof *cta->tensors);
   if (!cta->tensors) pe_tmem_misuse(w, pos, -1, 0, "there is no memory for it");
   return cta->tensors;
 }
+
+static pe_tmem *own(pe_warp *w, uint32_t pos) { return pe_tmem_of(w, pos, pe_self->cta); }
 
 static uint32_t units_of(pe_warp *w, uint32_t pos, uint32_t columns) {
   bool fits = columns >= PE_TMEM_UNIT && columns <= PE_TMEM_COLUMNS && !(columns & (columns - 1));
@@ -40,18 +42,31 @@ static uint32_t units_of(pe_warp *w, uint32_t pos, uint32_t columns) {
 
 static uint32_t bits_of(uint32_t first, uint32_t units) { return ((ONE_BIT << units) - 1u) << first; }
 
-void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t space, uint32_t mask, uint32_t columns, uint64_t address) {
-  if (!pe_whole_warp(w, pos, mask)) return;
-  uint32_t units = units_of(w, pos, columns), first = 0;
-  pe_tmem *memory = own(w, pos);
-  if (memory->given_up) pe_tmem_misuse(w, pos, -1, 0, "the CTA has given up the right to allocate columns");
-  while (first + units <= PE_TMEM_UNITS && memory->taken & bits_of(first, units)) first++;
-  if (first + units > PE_TMEM_UNITS) pe_tmem_misuse(w, pos, -1, columns, "so many columns are not free");
-  pe_access access = {pos, (uint16_t)space, PE_IN_SHARED, PE_WRITE, sizeof(uint32_t), NULL};
-  uint32_t start = first * PE_TMEM_UNIT;
-  memcpy(pe_host(w, &access, 0, address, sizeof start), &start, sizeof start);
+static void take(pe_tmem *memory, uint32_t first, uint32_t units) {
   memory->taken |= bits_of(first, units);
   memory->length[first] = (uint8_t)units;
+}
+
+uint32_t pe_tmem_take(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *memory, pe_tmem *other) {
+  uint32_t first = 0, taken = memory->taken | (other ? other->taken : 0);
+  while (first + units <= PE_TMEM_UNITS && taken & bits_of(first, units)) first++;
+  if (first + units > PE_TMEM_UNITS) pe_tmem_misuse(w, pos, -1, units * PE_TMEM_UNIT, "so many columns are not free");
+  take(memory, first, units);
+  if (other) take(other, first, units);
+  return first;
+}
+
+void pe_tmem_alloc(pe_warp *w, uint32_t pos, uint32_t ctas, uint32_t space, uint32_t mask, uint32_t columns,
+                   uint64_t address) {
+  if (!pe_whole_warp(w, pos, mask)) return;
+  uint32_t units = units_of(w, pos, columns);
+  pe_tmem *memory = own(w, pos);
+  if (memory->given_up) pe_tmem_misuse(w, pos, -1, 0, "the CTA has given up the right to allocate columns");
+  pe_access access = {pos, (uint16_t)space, PE_IN_SHARED, PE_WRITE, sizeof(uint32_t), NULL};
+  void *to = pe_host(w, &access, 0, address, sizeof(uint32_t));
+  uint32_t first = ctas > 1 ? pe_tmem_take_both(w, pos, units) : pe_tmem_take(w, pos, units, memory, NULL);
+  uint32_t start = first * PE_TMEM_UNIT;
+  memcpy(to, &start, sizeof start);
 }
 
 void pe_tmem_dealloc(pe_warp *w, uint32_t pos, uint32_t mask, uint32_t address, uint32_t columns) {
@@ -71,14 +86,12 @@ void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask) {
 
 /* ---- what there is ---- */
 
-pe_tmem *pe_tmem_columns(pe_warp *w, uint32_t pos, int32_t lane, uint32_t address, uint32_t columns) {
-  pe_tmem *memory = pe_self->cta->tensors;
+void pe_tmem_expect(pe_warp *w, uint32_t pos, int32_t lane, const pe_tmem *memory, uint32_t address, uint32_t columns) {
   uint32_t first = address & 0xffff, last = first + columns - 1;
   bool inside = memory && address >> 16 < PE_TMEM_LANES && first < PE_TMEM_COLUMNS && last < PE_TMEM_COLUMNS;
   uint32_t from = first / PE_TMEM_UNIT, units = last / PE_TMEM_UNIT - from + 1;
   if (!inside || ~memory->taken & bits_of(from, units))
     pe_tmem_misuse(w, pos, lane, address, "its columns are not allocated");
-  return memory;
 }
 
 /* ---- registers and columns ---- */
@@ -108,8 +121,11 @@ static pe_tmem *own_columns(pe_warp *w, const pe_tmem_site *site, uint32_t addre
   if (lane / WARP_LANES != w->warpid % WARPS || lane % unit)
     pe_tmem_misuse(w, site->pos, -1, address, "a warp has the 32 lanes of its place in the warpgroup");
   uint32_t columns = columns_of(site) << site->packed;
-  if (site->shape == PE_TMEM_16X32BX2 && site->apart) pe_tmem_columns(w, site->pos, -1, address + site->apart, columns);
-  return pe_tmem_columns(w, site->pos, -1, address, columns);
+  pe_tmem *memory = pe_self->cta->tensors;
+  if (site->shape == PE_TMEM_16X32BX2 && site->apart)
+    pe_tmem_expect(w, site->pos, -1, memory, address + site->apart, columns);
+  pe_tmem_expect(w, site->pos, -1, memory, address, columns);
+  return memory;
 }
 
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots) {

@@ -2,6 +2,7 @@
 #ifndef PTXEMU_TMEM_H
 #define PTXEMU_TMEM_H
 #include "internal.h"
+#include "sync.h"
 
 enum { PE_TMEM_LANES = 128, PE_TMEM_COLUMNS = 512, PE_TMEM_UNIT = 32, PE_TMEM_UNITS = 16 };
 
@@ -9,15 +10,38 @@ typedef struct pe_tmem {
   uint8_t length[PE_TMEM_UNITS]; /* units of an allocation, where it starts */
   uint32_t taken;                /* units that are allocated */
   bool given_up;                 /* the right to allocate */
+  uint32_t wanted;               /* units for which a warp waits until the other CTA of its pair wants them, too; or none */
+  uint32_t waiting, pos;         /* that warp, as a bit, and where it waits */
+  uint32_t found;                /* the first of the units that it has got */
   uint32_t cell[PE_TMEM_LANES][PE_TMEM_COLUMNS];
 } pe_tmem;
 
 /* The CTA ends, or begins: nothing is allocated. */
 void pe_tmem_reset(pe_tmem *memory);
 
-/* Columns of the CTA that runs, all of which are allocated, or a fault of that lane. `address` has the lane in the upper 16 bits and the
- * first column in the lower ones. */
-pe_tmem *pe_tmem_columns(pe_warp *w, uint32_t pos, int32_t lane, uint32_t address, uint32_t columns);
+/* A fault of that lane unless such columns of a memory are all allocated. `address` has the lane in the upper 16 bits and the first
+ * column in the lower ones. */
+void pe_tmem_expect(pe_warp *w, uint32_t pos, int32_t lane, const pe_tmem *memory, uint32_t address, uint32_t columns);
+
+/* That of a CTA, made if there is none yet. */
+pe_tmem *pe_tmem_of(pe_warp *w, uint32_t pos, pe_cta *cta);
+
+/* Take the first units that are free in a memory and, unless that is NULL, in another. The first of them. */
+uint32_t pe_tmem_take(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *memory, pe_tmem *other);
+
+/* ---- tmem_pair.c: pairs of CTAs, whose ranks in their cluster differ in the lowest bit (PTX ISA, ".cta_group") ---- */
+
+/* The other CTA of the pair of the one that runs; a fault if the cluster has no pairs. */
+pe_cta *pe_tmem_peer(pe_warp *w, uint32_t pos);
+
+/* How far the window of the shared memory of a CTA of the cluster is from that of the one that runs. */
+uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta);
+
+/* The first of the units that both CTAs of a pair take: the first to come waits for the other. */
+uint32_t pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units);
+
+/* No warp of a cluster can run: record the deadlock if a CTA waits for the other of its pair. */
+bool pe_tmem_deadlock(pe_cta *cta);
 
 noreturn void pe_tmem_misuse(pe_warp *w, uint32_t pos, int32_t lane, uint32_t address, const char *what);
 

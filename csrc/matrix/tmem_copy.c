@@ -1,7 +1,9 @@
-/* tmem_copy.c: copies from shared to tensor memory (PTX ISA, "tcgen05.cp"). */
+/* tmem_copy.c: copies from shared to tensor memory, of one CTA or in both of a pair (PTX ISA, "tcgen05.cp"). */
 #include "atomic.h"
+#include "cta.h"
 #include "matrix_shared.h"
 #include "tmem.h"
+#include "worker.h"
 
 enum { LINE_WORDS = 4 };
 
@@ -14,19 +16,28 @@ static void store(const pe_tmem_copy_site *site, pe_tmem *memory, uint32_t row, 
     }
 }
 
+/* Within one CTA. */
+static void copy(pe_warp *w, const pe_tmem_copy_site *site, const pe_shared_matrix *from, pe_tmem *memory, uint32_t to) {
+  for (uint32_t row = 0; row < site->rows; row += TILE)
+    for (uint32_t line = 0; line < site->lines; line++) {
+      pe_halves tile;
+      pe_read_tile(w, site->pos, from, 0, row / TILE, line, &tile);
+      pe_spread_tile(&tile, site->bits);
+      store(site, memory, row, to + line * LINE_WORDS, &tile);
+    }
+}
+
 void pe_tmem_copy(pe_warp *w, const pe_tmem_copy_site *site, uint32_t mask, const uint32_t *to, const uint64_t *from) {
   PE_FOR_LANES(lane, mask) {
     pe_shared_matrix m = pe_tcgen05_matrix(from[lane], false);
     if (!m.wide)
       pe_tmem_misuse(w, site->pos, (int32_t)lane, to[lane], "the layout of a matrix in shared memory is not supported");
     if (to[lane] >> 16) pe_tmem_misuse(w, site->pos, (int32_t)lane, to[lane], "a copy starts at lane 0");
-    pe_tmem *memory = pe_tmem_columns(w, site->pos, (int32_t)lane, to[lane], site->lines * LINE_WORDS);
-    for (uint32_t row = 0; row < site->rows; row += TILE)
-      for (uint32_t line = 0; line < site->lines; line++) {
-        pe_halves tile;
-        pe_read_tile(w, site->pos, &m, 0, row / TILE, line, &tile);
-        pe_spread_tile(&tile, site->bits);
-        store(site, memory, row, to[lane] + line * LINE_WORDS, &tile);
-      }
+    for (uint32_t i = 0; i < site->ctas; i++) {
+      const pe_cta *cta = i ? pe_tmem_peer(w, site->pos) : pe_self->cta;
+      pe_tmem_expect(w, site->pos, (int32_t)lane, cta->tensors, to[lane], site->lines * LINE_WORDS);
+      m.away = pe_tmem_away(w, cta);
+      copy(w, site, &m, cta->tensors, to[lane]);
+    }
   }
 }

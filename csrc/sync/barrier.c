@@ -9,6 +9,7 @@
 #include "launch.h"
 #include "matrix.h"
 #include "sync.h"
+#include "tmem.h"
 #include "worker.h"
 
 #define WARPGROUP 4 /* warps */
@@ -88,6 +89,7 @@ void pe_barriers_deadlock(pe_cta *cta) {
     pe_record_fault(&cta->warps[__builtin_ctz(barrier->waiting)].warp, &fault);
     return;
   }
+  if (pe_tmem_deadlock(cta)) return;
   pe_record fault = {.kind = PE_DEADLOCK, .pos = cta->cluster_pos, .lane = -1, .note = "barrier.cluster: no warp can run"};
   pe_record_fault(&cta->warps[__builtin_ctz(cta->live)].warp, &fault);
 }

@@ -13,9 +13,9 @@ from ptxemu.interpreter.transfer import rows, site
 from ptxemu.interpreter.translate import Reader, Translator, code_of_space, method
 from ptxemu.ir.ops import Addr, Op
 from ptxemu.ir.types import B32, B64
-from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of, tensor_copy_of
+from ptxemu.isa.multiplication import ctas_of, tensor_columns_of, tensor_constants_of, tensor_copy_of
 
-SUMS, LEFT, RIGHT, DESCRIPTORS, DISABLED, FACTORS = 1, 2, 3, 4, 5, 6  # areas
+SUMS, LEFT, RIGHT, DESCRIPTORS, DISABLED, FACTORS, ZEROS = 1, 2, 3, 4, 5, 6, 9  # areas, and three of addresses
 
 
 def _place(t: Translator, operand: object) -> Reader:
@@ -42,7 +42,7 @@ def _whole(t: Translator, op: Op, function: str, *operands: Reader, before: tupl
 @method("tmem_alloc")
 def alloc(t: Translator, op: Op) -> Step:
     space = code_of_space(op.access_of("a").space)
-    return _whole(t, op, "pe_tmem_alloc", t.operand(op, "columns"), t.address(op["a"]), before=(space,))
+    return _whole(t, op, "pe_tmem_alloc", t.operand(op, "columns"), t.address(op["a"]), before=(ctas_of(op), space))
 
 
 @method("tmem_dealloc")
@@ -108,7 +108,8 @@ def mma(t: Translator, op: Op) -> Step:
     right, descriptor, adds = t.reader(op["b"], B64), t.operand(op, "format"), t.operand(op, "p")
     off = op.get("off")
     disabled = [] if off is None else t.readers(off, B32)
-    factors = [(FACTORS + index, _place(t, op[name])) for index, name in enumerate(("fa", "fb")) if name in op.row.names]
+    places = [_place(t, op[name]) if name in op.row.names else None for name in ("fa", "fb", "metadata")]
+    zeros = None if op.get("zeros") is None else t.reader(op["zeros"], B64)
 
     def step(warp: Any, group: list[Lane]) -> None:
         fill = warp.grid.transfer.fill
@@ -116,7 +117,8 @@ def mma(t: Translator, op: Op) -> Step:
             "pe_tmem_mma", warp, constants, mask_of(group), fill(SUMS, 4, group, sums), fill(LEFT, 8, group, left),
             fill(RIGHT, 8, group, right), fill(DESCRIPTORS, 4, group, descriptor),
             sum(lane.bit for lane in group if adds(lane)), rows(warp, DISABLED, 4, group, disabled) if disabled else ffi.NULL,
-            *([fill(area, 4, group, place) for area, place in factors] or (ffi.NULL, ffi.NULL)),
+            *(fill(area, 4, group, place) if place else ffi.NULL for area, place in enumerate(places, FACTORS)),
+            fill(ZEROS, 8, group, zeros) if zeros else ffi.NULL,
         )  # fmt: skip
 
     return step

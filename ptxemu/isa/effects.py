@@ -19,6 +19,7 @@ Threads::
     meets active           lanes work together, those that happen to be active: none waits
     waits cta              the threads of the CTA, or of the cluster (``waits cluster``), wait for each other
     arrives cta            they are counted, and go on
+    waits pair             warps of the two CTAs of a pair wait for each other
     waits mbarrier         until a phase of the object is complete, or not so long
     waits warpgroup        the four warps of a warpgroup wait for each other
     waits time             for a while
@@ -62,7 +63,7 @@ ACCESS = re.compile(
 )
 PLACES = {
     "meets": ("membermask", "warp", "active"),
-    "waits": ("cta", "cluster", "mbarrier", "warpgroup", "time"),
+    "waits": ("cta", "cluster", "pair", "mbarrier", "warpgroup", "time"),
     "arrives": ("cta", "cluster"),
     "leaves": ("block", "function", "kernel", "launch"),
     "enters": ("function",),

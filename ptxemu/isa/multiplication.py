@@ -60,8 +60,14 @@ def tensor_constants_of(op: Op, numerics: Numerics) -> dict[str, int]:
     return {
         "kind": int(getattr(lib, f"PE_KIND_{kind.removeprefix('kind::').upper()}")), "shift": constant_of(op, "immscale"),
         "each": 16 if op.mods.get("scale") in ("scale_vec::4X", "block16") else 32,
+        "ctas": ctas_of(op), "stationary": int("ws" in op.mods),
         "fraction": full.fraction, "block": full.block, "result": full.result, "least": full.least, "least_half": half.least,
     }  # fmt: skip
+
+
+def ctas_of(op: Op) -> int:
+    """How many CTAs a ``tcgen05`` instruction is about: 2 of a pair."""
+    return int(op.mods["cta_group"].removeprefix("cta_group::"))
 
 
 COPIES = {"": (1, 0, 0), "warpx4": (4, 32, 0), "warpx2::02_13": (2, 64, 0), "warpx2::01_23": (2, 32, 32)}
@@ -74,7 +80,7 @@ def tensor_copy_of(op: Op) -> dict[str, int]:
     copies, apart, behind = COPIES[op.mods.get("warps", "")]
     return {
         "rows": int(rows), "lines": int(bits) // 128, "bits": {"b6x16_p32": 6, "b4x16_p64": 4}.get(op.mods.get("from", ""), 8),
-        "copies": copies, "apart": apart, "behind": behind,
+        "copies": copies, "apart": apart, "behind": behind, "ctas": ctas_of(op),
     }  # fmt: skip
 
 

@@ -1,17 +1,20 @@
 """Tensor memory and the multiplications of one thread (PTX ISA, "TensorCore 5th Generation Family Instructions").
 
-Forms that are not here, and whole kinds of them (sparse matrices, pairs of CTAs), are not
-run: the row of ``ptxemu/isa/unsupported.py`` takes them.
+Forms that are not here, as those of sparse matrices with scale factors, are not run: the row of ``ptxemu/isa/unsupported.py``
+takes them.
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 from ptxemu.isa.fidelity import DEFINED, SPARSE_SUMS
 from ptxemu.isa.table import row
 from ptxemu.isa.traits import name_words
 
 CHAPTER = "TensorCore 5th Generation Family Instructions"
-GROUP = "cta_group=cta_group::1"
+ONE, PAIR = (f"cta_group=cta_group::{ctas}" for ctas in (1, 2))
+GROUP = "cta_group=cta_group::1,cta_group::2"
 MEETS = "faults, meets warp, varying"
 REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}  # of x1
 MOST_REGISTERS = 128
@@ -22,8 +25,9 @@ def _row(qualifiers: str, operands: str, lower: str, does: str, bits: str = DEFI
         chapter=CHAPTER)  # fmt: skip
 
 
-_row(f"alloc {GROUP} sync aligned space?=shared::cta type=b32", "[a]:type, columns:u32", "tmem_alloc",
-     "writes [a] for 4, meets warp, varying")  # fmt: skip
+for _group, _waits in ((ONE, ""), (PAIR, ", waits pair")):
+    _row(f"alloc {_group} sync aligned space?=shared::cta type=b32", "[a]:type, columns:u32", "tmem_alloc",
+         f"writes [a] for 4, meets warp, varying{_waits}")  # fmt: skip
 _row(f"dealloc {GROUP} sync aligned type=b32", "at:type, columns:u32", "tmem_dealloc", MEETS)
 _row(f"relinquish_alloc_permit {GROUP} sync aligned", "", "tmem_give_up", MEETS)
 for _word in ("wait::ld", "wait::st"):
@@ -50,13 +54,29 @@ for _number in (2**_power for _power in range(8)):
 for _shape, _warps in (("128x256b,128x128b", ""), ("64x128b", "warps=warpx2::02_13,warpx2::01_23"), ("32x128b", "warps=warpx4")):
     for _formats in ("", "to=b8x16 from=b6x16_p32,b4x16_p64"):
         _row(f"cp {GROUP} shape={_shape} {_warps} {_formats}", "[t]@tensor:, s:b64", "tmem_copy", "faults")
-COLLECTOR = "collector?=" + ",".join(f"collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))
+
+
+def _collectors(*buffers: str) -> str:
+    return ",".join(f"collector::{buffer}::{word}" for buffer in buffers for word in ("fill", "use", "lastuse", "discard"))
+
+
+COLLECTOR = f"collector?={_collectors('a')}"
+KINDS = (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", SPARSE_SUMS), ("kind::f8f6f4", "", SPARSE_SUMS),
+         ("kind::i8", "", DEFINED))  # fmt: skip
+SPARSE = (("", ""), (" sp", ", [metadata]@tensor:"))
 for _a in ("a:b64", "[a]@tensor:"):
-    for _disabled in ("", ", off:b32*4"):
-        for _kinds, _scale, _bits in (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", SPARSE_SUMS),
-                                      ("kind::f8f6f4", "", SPARSE_SUMS), ("kind::i8", "", DEFINED)):  # fmt: skip
-            _row(f"mma {GROUP} kind={_kinds} {COLLECTOR}", f"[t]@tensor:, {_a}, b:b64, format:u32{_disabled}, p:pred{_scale}",
-                 "tmem_mma", "faults", _bits)  # fmt: skip
+    for (_sp, _metadata), (_kinds, _scale, _bits) in product(SPARSE, KINDS):
+        _sides = f"[t]@tensor:, {_a}, b:b64{_metadata}, format:u32"
+        for _group, _disabled in ((GROUP, ""), (ONE, ", off:b32*4"), (PAIR, ", off:b32*8")):
+            _row(
+                f"mma{_sp} {_group} kind={_kinds} {COLLECTOR}",
+                f"{_sides}{_disabled}, p:pred{_scale}",
+                "tmem_mma",
+                "faults",
+                _bits,
+            )
+        _row(f"mma ws{_sp} {ONE} kind={_kinds} collector?={_collectors('b0', 'b1', 'b2', 'b3')}",
+             f"{_sides}, p:pred, zeros:b64?", "tmem_mma", "faults", _bits)  # fmt: skip
     for _kind, _scale in (("mxf8f6f4", "?=scale_vec::1X,block32"), ("mxf4", "?=scale_vec::2X,block32"),
                           ("mxf4nvf4", "=scale_vec::2X,scale_vec::4X,block16,block32")):  # fmt: skip
         _row(f"mma {GROUP} kind=kind::{_kind} block_scale scale{_scale} {COLLECTOR}",

@@ -20,7 +20,16 @@ from ptxemu.ir.ops import Op
 from ptxemu.isa.table import Row
 from tests.isa.forms import Form
 from tests.isa.runner import FILES, FORMS_IN_A_KERNEL, File, Run, execute, execute_forms, in_kernels, read
-from tests.matrix import test_scaled, test_tcgen05, test_tcgen05_memory, test_tcgen05_scaled, test_wgmma
+from tests.matrix import (
+    test_scaled,
+    test_tcgen05,
+    test_tcgen05_memory,
+    test_tcgen05_pairs,
+    test_tcgen05_scaled,
+    test_tcgen05_sparse,
+    test_tcgen05_stationary,
+    test_wgmma,
+)  # fmt: skip
 
 EVERY_FORM = "PTXEMU_EVERY_FORM" in os.environ
 files = {path.stem: read(path) for path in FILES}
@@ -90,7 +99,10 @@ def used_ops(name: str) -> Iterator[Op]:
         yield from ops_of(file.bare_text(group), file.path.name)
 
 
-ELSEWHERE = (test_scaled.texts, test_wgmma.texts, test_tcgen05.texts, test_tcgen05_memory.texts, test_tcgen05_scaled.texts)
+ELSEWHERE = (
+    test_scaled.texts, test_wgmma.texts, test_tcgen05.texts, test_tcgen05_memory.texts, test_tcgen05_scaled.texts,
+    test_tcgen05_pairs.texts, test_tcgen05_sparse.texts, test_tcgen05_stationary.texts,
+)  # fmt: skip
 """Kernels that other tests run."""
 
 

@@ -1,4 +1,5 @@
-"""Kernels of one warpgroup whose tensor memory and shared memory are what the host gives, before some instructions of tcgen05."""
+"""Kernels of one warpgroup in a CTA, or in each of a pair, whose tensor memory and shared memory are what the host gives, before
+some instructions of tcgen05."""
 
 from __future__ import annotations
 
@@ -8,18 +9,21 @@ import ptxemu
 
 SHARED = 5 << 13
 REGISTERS = 128
+LANES, COLUMNS = 128, 512
 HEAD = f"""\
 .version 8.8
 .target sm_100a
 .address_size 64
 .visible .entry k(.param .u64 memory, .param .u64 cells, .param .u64 values)
 {{
-  .reg .pred %p, %q, %more, %one; .reg .b32 %t, %w, %s, %c, %i, %x<4>, %r<{REGISTERS}>, %at, %b;
+  .reg .pred %p, %q, %more, %one; .reg .b32 %t, %w, %s, %c, %i, %x<8>, %r<{REGISTERS}>, %at, %b; .reg .b16 %pair;
   .reg .b64 %o, %from, %cells, %values, %v, %base, %da, %db;
   .shared .align 1024 .b8 shared[{SHARED}]; .shared .b64 arrived; .shared .b32 start;
-  ld.param.u64 %from, [memory]; ld.param.u64 %cells, [cells]; ld.param.u64 %values, [values];
+  ld.param.u64 %from, [memory]; ld.param.u64 %cells, [cells]; ld.param.u64 %values, [values]; mov.u32 %c, %ctaid.x;
+  mul.wide.u32 %o, %c, {SHARED}; add.u64 %from, %from, %o; mul.wide.u32 %o, %c, {LANES * COLUMNS * 4}; add.u64 %cells, %cells, %o;
+  mul.wide.u32 %o, %c, {REGISTERS * LANES * 4}; add.u64 %values, %values, %o; mov.b16 %pair, 3;
   mov.u32 %t, %tid.x; shr.u32 %w, %t, 5; mul.wide.u32 %o, %t, 4; add.u64 %cells, %cells, %o; add.u64 %values, %values, %o;
-  mov.u32 %s, shared; cvt.u64.u32 %base, %s; shr.u64 %base, %base, 4;
+  mov.u32 %s, shared; cvt.u64.u32 %base, %s; and.b64 %base, %base, 0x3ffff; shr.u64 %base, %base, 4;
   mul.wide.u32 %o, %t, 16; add.u64 %from, %from, %o; mov.u32 %i, 0; shl.b32 %x0, %t, 4; add.u32 %s, %s, %x0;
 copy:
   ld.global.v4.b32 {{%x0, %x1, %x2, %x3}}, [%from]; st.shared.v4.b32 [%s], {{%x0, %x1, %x2, %x3}};
@@ -72,6 +76,17 @@ def kernel(body: str) -> str:
     return f"{HEAD}{BEGIN}{body}{END}  ret;\n}}\n"
 
 
+PAIR_COMMIT = "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [arrived], %pair;"
+CLUSTER_BARRIER = "  barrier.cluster.arrive; barrier.cluster.wait;\n"
+
+
+def pair_kernel(body: str, issuer: int = 0) -> str:
+    """The same for a pair of CTAs, of which one executes what %one guards; ``kernels.ARRIVED`` is of both."""
+    alone = f"  mov.u32 %x7, %cluster_ctarank; setp.eq.and.u32 %one, %x7, {issuer}, %one;\n"
+    text = kernel(CLUSTER_BARRIER + alone + body).replace("  ret;\n", f"{CLUSTER_BARRIER}  ret;\n")
+    return text.replace(COMMIT, PAIR_COMMIT).replace("cta_group::1", "cta_group::2")
+
+
 def registers(number: int) -> str:
     return "{" + ", ".join(f"%r{i}" for i in range(number)) + "}"
 
@@ -89,10 +104,15 @@ def run(
     text: str, cells: np.ndarray, values: np.ndarray | None = None, memory: np.ndarray | None = None,
     device: ptxemu.Device | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """[lane][column] words of tensor memory, and [register][thread] words of the values, both as they are after it."""
-    columns = np.ascontiguousarray(cells.T.astype(np.uint32))
-    values = np.zeros((REGISTERS, 128), np.uint32) if values is None else np.ascontiguousarray(values.astype(np.uint32))
-    memory = np.zeros(SHARED, np.uint8) if memory is None else memory
+    """[lane][column] words of tensor memory, and [register][thread] words of the values, both as they are after it.
+
+    Of a pair, each array has a dimension more, of two.
+    """
+    columns = np.ascontiguousarray(np.swapaxes(cells, -1, -2).astype(np.uint32))
+    ctas = cells.size // (LANES * COLUMNS)
+    shape = cells.shape[:-2]
+    values = np.zeros((*shape, REGISTERS, 128), np.uint32) if values is None else np.ascontiguousarray(values.astype(np.uint32))
+    memory = np.zeros((*shape, SHARED), np.uint8) if memory is None else memory
     module = ptxemu.loads(text, filename="k.ptx", **({} if device is None else {"device": device}))
-    module["k"][1, 128](memory, columns, values)
-    return columns.T, values
+    module["k"][ctas, 128](memory, columns, values, **({"cluster": ctas} if ctas > 1 else {}))
+    return np.swapaxes(columns, -1, -2), values

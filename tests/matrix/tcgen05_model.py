@@ -155,13 +155,16 @@ class Format(NamedTuple):
     negated: tuple[bool, bool] = (False, False)
     transposed: tuple[bool, bool] = (False, False)
     saturates: bool = False
+    sparse: bool = False
+    selector: int = 0
 
     @property
     def bits(self) -> int:
         numbers = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1}
         fields = [
-            (self.saturates, 3), ({"f16": 0, "f32": 1, "s32": 2}[self.d], 4), (numbers[self.a], 7), (numbers[self.b], 10),
-            (self.negated[0], 13), (self.negated[1], 14), (self.transposed[0], 15), (self.transposed[1], 16),
+            (self.selector, 0), (self.sparse, 2), (self.saturates, 3), ({"f16": 0, "f32": 1, "s32": 2}[self.d], 4),
+            (numbers[self.a], 7), (numbers[self.b], 10), (self.negated[0], 13), (self.negated[1], 14),
+            (self.transposed[0], 15), (self.transposed[1], 16),
             (self.columns // 8, 17), (self.rows // 16, 24),
         ]  # fmt: skip
         return sum(int(value) << shift for value, shift in fields)
@@ -174,7 +177,7 @@ class Format(NamedTuple):
 
     @property
     def k(self) -> int:
-        return 256 // model.BITS[self.a]
+        return (512 if self.sparse else 256) // model.BITS[self.a]
 
     @property
     def size(self) -> int:
@@ -190,6 +193,7 @@ class ScaledFormat(NamedTuple):
     bytes: tuple[int, int] = (0, 0)
     negated: bool = False
     transposed: tuple[bool, bool] = (False, False)
+    rows: int = LANES
 
     @property
     def bits(self) -> int:
@@ -197,13 +201,21 @@ class ScaledFormat(NamedTuple):
         fields = [
             (self.bytes[1], 4), (numbers[self.form.a], 7), (numbers[self.form.b], 10), (self.negated, 13),
             (self.transposed[0], 15), (self.transposed[1], 16), (self.columns // 8, 17), (self.form.factor == "ue8m0", 23),
-            (LANES // 16, 24), (self.bytes[0], 29),
+            (self.rows // 16, 24), (self.bytes[0], 29),
         ]  # fmt: skip
         return sum(int(value) << shift for value, shift in fields)
 
 
-def factor_cells(factors: np.ndarray, byte: int, fill: np.ndarray) -> np.ndarray:
-    """[lane][column] words that hold the factors of rows, 32 in each column, in every 32 lanes; other bytes stay."""
+def factor_cells(factors: np.ndarray, byte: int, fill: np.ndarray, halves: bool = False) -> np.ndarray:
+    """[lane][column] words that hold the factors of rows, 32 in each column, in every 32 lanes; other bytes stay.
+
+    ``halves``: the first 64 lanes have those of half the rows, the others the rest (tmem_sf_frg of mma_traits_sm100_frag.hpp,
+    ScaleFactorDuplicated2by2).
+    """
+    if halves:
+        parts = zip(np.split(factors, 2), np.split(fill, 2), strict=True)
+        both = [factor_cells(part, byte, np.tile(lanes, (2, 1)))[: LANES // 2] for part, lanes in parts]
+        return np.concatenate(both)
     cells = fill.copy().view(np.uint8).reshape(LANES, -1, 4)
     for row, found in enumerate(factors):
         cells[row % 32 :: 32, row // 32, byte : byte + len(found)] = found
@@ -214,6 +226,61 @@ def lanes_of(rows: int, first: int = 0) -> np.ndarray:
     """The lanes of the rows of a matrix: of 64 rows, 16 of each warp's."""
     row = np.arange(rows)
     return first + (row if rows == LANES else row // 16 * 32 + row % 16)
+
+
+def paths(rows: int, columns: int, shares: int = 1) -> tuple[object, object]:
+    """Shape and strides from (row, column) of a CTA's sums to 128 * column + lane of tensor memory.
+
+    Rows of a CTA that all lanes are shared by: the "4x1", "2x2" and "1x4" layouts of include/cute/atom/mma_traits_sm100_frag.hpp,
+    with as many shares. ``shares`` of 1 and 64 rows: lanes are left out.
+    """
+    if rows == LANES:
+        return (LANES, columns), (1, LANES)
+    if shares == 1:
+        return ((16, 4), columns), ((1, 32), LANES)
+    return (rows, (columns // shares, shares)), (1, (LANES, rows))
+
+
+def spots(rows: int, columns: int, shares: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """[row][column]: the lanes and columns of a CTA's sums."""
+    layout = paths(rows, columns, shares)
+    found = np.array([[wgmma.index((row, column), *layout) for column in range(columns)] for row in range(rows)])
+    return found % LANES, found // LANES
+
+
+def expanded(a: np.ndarray, metadata: np.ndarray, type: str) -> np.ndarray:
+    """A with the zeros that a sparse one does not hold: it has two of four elements, or one of two tf32; [row][chunk] nibbles."""
+    result = np.zeros((len(a), 2 * a.shape[1]), a.dtype)
+    for row, chunk in np.ndindex(*metadata.shape):
+        bits = int(metadata[row, chunk])
+        if type == "tf32":
+            result[row, 2 * chunk + (bits >> 1 & 1)] = a[row, chunk]
+        else:
+            result[row, 4 * chunk + (bits & 3)], result[row, 4 * chunk + (bits >> 2)] = a[row, 2 * chunk : 2 * chunk + 2]
+    return result
+
+
+def metadata_cells(metadata: np.ndarray, size: int, shares: int) -> np.ndarray:
+    """[lane][column] words with the metadata of a CTA's rows.
+
+    Layouts of tmem_e_frg and tmem_e_frg_ws of mma_traits_sm100_frag.hpp, in which an element along k has one bit, or two of tf32.
+    """
+    rows, chunks = metadata.shape
+    if size == 1:  # 64 elements along k, each with a bit
+        layout: tuple[object, object] = ((rows, 64), (1, LANES))
+        per_chunk, words = 4, 2
+    else:  # 32 with a bit, or 16 with two
+        half = 16 if size == 2 else 8
+        layout = (((8, 2, rows // 16), (half, 2)), ((1, half * LANES, 16), (LANES, 8)))
+        per_chunk, words = half // 4, 1
+    cells = np.zeros((LANES, words), np.uint64)
+    width = 32 * words // (2 * half if size > 1 else 64)  # bits of an element
+    for row, chunk in np.ndindex(rows, chunks):
+        column, lane = divmod(wgmma.index((row, chunk * per_chunk), *layout), LANES)
+        bit = column * width
+        cells[lane, bit // 32] |= np.uint64(int(metadata[row, chunk]) << bit % 32)
+    part = cells[: LANES // shares].astype(np.uint32)
+    return np.tile(part, (shares, 1))
 
 
 def sums(format: Format, a: np.ndarray, b: np.ndarray, c: np.ndarray, shift: int = 0) -> np.ndarray:

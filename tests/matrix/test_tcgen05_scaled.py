@@ -31,8 +31,8 @@ EIGHTS = [Form("mxf8f6f4", a, b, "ue8m0", 1, True) for a, b in product(TYPES, TY
 
 
 class Product(NamedTuple):
-    """One instruction: what it multiplies, descriptors of A (or None: in tensor memory) and B, the name of blocks, and whether
-    sums are added to."""
+    """One instruction: what it multiplies, descriptors of A (or None: in tensor memory) and B, the name of blocks, whether
+    sums are added to, and how many CTAs take part."""
 
     format: ScaledFormat
     a: int | None
@@ -40,6 +40,11 @@ class Product(NamedTuple):
     blocks: str = ""
     adds: str = "%p"
     collector: str = ""
+    ctas: int = 1
+
+    @property
+    def kernel(self) -> str:
+        return kernels.kernel(self.text) if self.ctas == 1 else kernels.pair_kernel(self.text)
 
     @property
     def text(self) -> str:
@@ -59,8 +64,8 @@ def texts() -> Iterator[str]:
     """Kernels with every form."""
     collectors = ["", *(f".collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))]
     for form, a, collector in product([EIGHTS[0], FOURS[0], *FOURS[2:]], (0, None), collectors):
-        for blocks in names(form):
-            yield kernels.kernel(Product(ScaledFormat(form, 16), a, 0, blocks, collector=collector).text)
+        for blocks, ctas in product(names(form), (1, 2)):
+            yield Product(ScaledFormat(form, 16, rows=128 * ctas), a, 0, blocks, collector=collector, ctas=ctas).kernel
 
 
 def in_lines(matrix: np.ndarray, form: Form) -> np.ndarray:
@@ -104,6 +109,50 @@ def check(format: ScaledFormat, seed: int, engine: str = "jit", blocks: str | No
     one = Product(format, None if in_columns else layouts[0].bits, layouts[1].bits + B_AT // LINE, name, "%p" if adds else "%q")
     found, _ = kernels.run(kernels.kernel(one.text), cells, memory=memory, device=ptxemu.Device(engine=engine))
     np.testing.assert_array_equal(found, wanted, err_msg=one.text)
+
+
+def check_pair(format: ScaledFormat, seed: int, in_columns: bool = False) -> None:
+    """Of 128 rows in each CTA, or of 64 with the columns in two halves of the lanes, which then have the factors of theirs."""
+    rng, form, n, rows = np.random.default_rng(seed), format.form, format.columns, format.rows // 2
+    spread = rows < tcgen05.LANES
+    a, b = (patterns(rng, type, (count, form.k), False) for type, count in ((form.a, 2 * rows), (form.b, n)))
+    c = (rng.standard_normal((2 * rows, n)) * rng.choice([1, 1e-4, 1e5], (2 * rows, n))).astype(np.float32).view(np.uint32)
+    low, high = (120, 134) if form.factor == "ue8m0" else (0, 127)
+    fa, fb = (rng.integers(low, high, (count, form.factors)) for count in (2 * rows, n))
+    cells = rng.integers(0, 1 << 32, (2, tcgen05.LANES, tcgen05.COLUMNS), np.uint32)
+    memory = np.zeros((2, kernels.SHARED), np.uint8)
+    left, right = tcgen05.layouts(1, 1, rows, False), tcgen05.layouts(1, 1, n // 2, False)
+    lanes, places = tcgen05.spots(rows, n, 2 if spread else 1)
+    given = scaled.product(form, a, b, c, fa, fb, 1)
+    for cta in range(2):
+        mine, own = slice(cta * rows, cta * rows + rows), cells[cta]
+        for at, factors, byte, halves in (
+            (A_FACTORS, fa[mine], format.bytes[0], False), (B_FACTORS, fb, format.bytes[1], spread),
+        ):  # fmt: skip
+            part = slice(at, at - (-len(factors) // (64 if halves else 32)))
+            own[:, part] = tcgen05.factor_cells(factors, byte, own[:, part], halves)
+        if in_columns:
+            words = np.ascontiguousarray(in_lines(a[mine], form).astype(np.uint8)).view(np.uint32)
+            own[:, A_COLUMN : A_COLUMN + 8] = np.tile(words, (tcgen05.LANES // rows, 1))
+        own[lanes, places + COLUMN] = c[mine]
+        memory[cta, :B_AT] = side(a[mine], form.a, form, left, B_AT)
+        memory[cta, B_AT:] = side(b[cta * n // 2 : (cta + 1) * n // 2], form.b, form, right, kernels.SHARED - B_AT)
+    wanted = cells.copy()
+    for cta in range(2):
+        wanted[cta, lanes, places + COLUMN] = given[cta * rows : cta * rows + rows]
+    first = None if in_columns else left.bits
+    one = Product(format, first, right.bits + B_AT // LINE, names(form)[-1], ctas=2)
+    found, _ = kernels.run(one.kernel, cells, memory=memory)
+    np.testing.assert_array_equal(found, wanted, err_msg=one.text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "in_columns"), [(256, 16, True), (256, 80, False), (128, 32, True), (128, 96, False)]
+)
+@pytest.mark.parametrize("form", [EIGHTS[0], FOURS[0], FOURS[-1]], ids=lambda form: name_of(form))
+def test_pairs(form: Form, rows: int, columns: int, in_columns: bool) -> None:
+    byte = 4 - form.factors
+    check_pair(ScaledFormat(form, columns, (byte, 0), rows=rows), 8, in_columns)
 
 
 def name_of(form: Form) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ptxemu._runtime import lib
 from ptxemu.ir.ops import Addr, Imm, Op, Operand, Vec, items_of
 from ptxemu.ir.types import B32, B64, U32
-from ptxemu.isa.multiplication import tensor_columns_of, tensor_constants_of, tensor_copy_of
+from ptxemu.isa.multiplication import ctas_of, tensor_columns_of, tensor_constants_of, tensor_copy_of
 from ptxemu.lower.core.access import access
 from ptxemu.lower.core.context import Context
 from ptxemu.lower.core.effects import effect
@@ -42,7 +42,8 @@ def alloc(ctx: Context, op: Op) -> None:
     """tcgen05.alloc: the first of so many columns goes to shared memory."""
     found = access(ctx, op, "a")
     arguments = ("i32", first_of(ctx, op["columns"], U32)), ("i64", first_address(ctx, found))
-    _call(ctx, op, "pe_tmem_alloc", ("i32", str(found.space_code)), mask_of(ctx, op), *arguments)
+    ctas, space = ("i32", str(ctas_of(op))), ("i32", str(found.space_code))
+    _call(ctx, op, "pe_tmem_alloc", ctas, space, mask_of(ctx, op), *arguments)
 
 
 @effect("tmem_dealloc", size=20)
@@ -118,12 +119,14 @@ def mma(ctx: Context, op: Op) -> None:
         left = ctx.vector.cast("zext", "i32", columns, "i64")
     else:
         left = ctx.vector_of(a, B64)
+    zeros = op.get("zeros")
     adds = ctx.bits_of(ctx.predicate(op["p"], op.negated("p"), True))
     ctx.call(
         "void", "pe_tmem_mma", ("ptr", "%w"), ("ptr", site), mask_of(ctx, op), ("ptr", _lanes(ctx, op["t"])),
         ("ptr", ctx.spill("i64", left)), ("ptr", ctx.spill("i64", ctx.vector_of(op["b"], B64))),
         ("ptr", ctx.spill("i32", ctx.vector_of(op["format"], U32))), ("i32", adds), ("ptr", _disabled(ctx, op)),
-        *(("ptr", _lanes(ctx, op[name]) if name in op.row.names else "null") for name in ("fa", "fb")),
+        *(("ptr", _lanes(ctx, op[name]) if name in op.row.names else "null") for name in ("fa", "fb", "metadata")),
+        ("ptr", "null" if zeros is None else ctx.spill("i64", ctx.vector_of(zeros, B64))),
     )  # fmt: skip
 
 

@@ -1,0 +1,58 @@
+/* tmem_pair.c: pairs of CTAs that allocate tensor memory together (PTX ISA, "tcgen05.alloc", ".cta_group::2").
+ *
+ * Both get the same columns, so that either may be the one that multiplies. The CTAs of a cluster run on one thread.
+ */
+#include "cta.h"
+#include "fault.h"
+#include "tmem.h"
+#include "worker.h"
+
+enum { PAIR = 2 };
+
+pe_cta *pe_tmem_peer(pe_warp *w, uint32_t pos) {
+  pe_cta *cta = pe_self->cta;
+  uint32_t ctas = w->cluster_nctarank, steps = cta->rank % PAIR ? ctas - 1 : 1;
+  if (ctas % PAIR) pe_tmem_misuse(w, pos, -1, 0, "a pair of CTAs needs a cluster of an even number of them");
+  while (steps--) cta = cta->peer;
+  return cta;
+}
+
+uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta) {
+  return ((uint64_t)cta->rank << w->cluster_shift) - ((uint64_t)pe_self->cta->rank << w->cluster_shift);
+}
+
+uint32_t pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units) {
+  pe_cta *cta = pe_self->cta, *peer = pe_tmem_peer(w, pos);
+  pe_tmem *mine = pe_tmem_of(w, pos, cta), *theirs = pe_tmem_of(w, pos, peer);
+  if (mine->wanted) pe_tmem_misuse(w, pos, -1, 0, "two warps of a CTA allocate at once");
+  if (theirs->wanted) {
+    if (theirs->wanted != units) pe_tmem_misuse(w, pos, -1, 0, "the CTAs of a pair allocate different numbers of columns");
+    theirs->found = pe_tmem_take(w, pos, units, mine, theirs);
+    theirs->wanted = 0;
+    peer->runnable |= theirs->waiting;
+    pe_cta_progress(cta);
+    return theirs->found;
+  }
+  mine->wanted = units;
+  mine->waiting = 1u << w->warpid;
+  mine->pos = pos;
+  while (mine->wanted) {
+    cta->runnable &= ~mine->waiting;
+    pe_suspend(w);
+  }
+  return mine->found;
+}
+
+bool pe_tmem_deadlock(pe_cta *cta) {
+  pe_cta *each = cta;
+  do {
+    if (!each->tensors || !each->tensors->wanted) continue;
+    pe_record fault = {.kind = PE_DEADLOCK,
+                       .pos = each->tensors->pos,
+                       .lane = -1,
+                       .note = "tcgen05.alloc: the other CTA of the pair does not come, and no warp can run"};
+    pe_record_fault(&each->warps[__builtin_ctz(each->tensors->waiting)].warp, &fault);
+    return true;
+  } while ((each = each->peer) != cta);
+  return false;
+}
