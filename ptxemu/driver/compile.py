@@ -238,9 +238,16 @@ def lower_bodies(
     symbols = {routine.function: _symbol(number, others) for number, routine in enumerate(found)}
     effects = {op.effects for graph in graphs for block in graph.blocks for op in block.ops}
     waits = any(effect.counts_threads for effect in effects)
+    ranked = any("cta_group::2" in op.mods.values() for graph in graphs for block in graph.blocks for op in block.ops)
     unit = beside or Unit(jit.target_of(options.cpu), module.numerics, {}, False)
     unit = replace(
-        unit, numerics=module.numerics, symbols=unit.symbols | symbols, waits=waits, observed=options.observed, daz=False
+        unit,
+        numerics=module.numerics,
+        symbols=unit.symbols | symbols,
+        waits=waits,
+        observed=options.observed,
+        daz=False,
+        ranked=ranked,
     )
     layouts = [layout, *(layout.of_function(graph.variables, graph.incoming) for graph in graphs[1:])]
     for routine, frame in zip(found, layouts):

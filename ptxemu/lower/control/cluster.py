@@ -6,7 +6,7 @@ from ptxemu.ir.ops import Op, Reg, SymRef
 from ptxemu.ir.types import B32, B64, U32
 from ptxemu.lower.core.access import access, vector_addresses
 from ptxemu.lower.core.context import Context
-from ptxemu.lower.core.distributed import OFFSETS, Windows
+from ptxemu.lower.core.distributed import FIRST, OFFSETS, Windows
 from ptxemu.lower.core.effects import effect
 from ptxemu.lower.core.emit import Emitter, elementwise
 from ptxemu.lower.core.special import symbol_value
@@ -47,9 +47,10 @@ def mapa(ctx: Context, op: Op) -> None:
         ctx.define(op, 0, windows.moved(address, rank))
         return
     lone = e.icmp("eq", "i64", windows.count(), e.int(64, 1))
-    ranked = e.bin("add", "i64", rank, e.int(64, 1))
+    ranked = e.bin("add", "i64", rank, e.int(64, FIRST))
     named = windows.named(ranked, e.bin("and", "i64", address, e.int(64, OFFSETS)))
-    held = e.icmp("ule", "i64", windows.rank_field(address), windows.count())
+    own = e.icmp("eq", "i64", windows.rank_field(address), e.int(64, 0))
+    held = e.bin("or", "i1", own, e.icmp("ult", "i64", windows.rank_in(address), windows.count()))
     good = e.bin("and", "i1", held, e.icmp("ult", "i64", rank, windows.count()))
     value = e.select(good, "i64", e.select(lone, "i64", address, named), e.int(64, NO_ADDRESS))
     ctx.define(op, 0, e.cast("trunc", "i64", value, f"i{kind.bits}"))
@@ -65,7 +66,7 @@ def getctarank(ctx: Context, op: Op) -> None:
     windows = Windows(ctx, vector)
     e, address = windows.e, source_address(ctx, op, vector)
     if _in_window(op):
-        rank = e.bin("sub", "i64", windows.rank_field(address), e.int(64, 1))
+        rank = windows.rank_in(address)
         foreign = e.icmp("ult", "i64", rank, windows.count())
     else:
         offset = windows.offset(address)

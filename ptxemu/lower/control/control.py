@@ -72,7 +72,7 @@ def cvta(ctx: Context, op: Op) -> None:
     space = _window(op)
     if space == "shared":
         windows = Windows(ctx, vector)
-        own = isinstance(op["a"], SymRef)
+        own = isinstance(op["a"], SymRef) and not ctx.unit.ranked
         to = windows.shared if "to" in op.mods else windows.own if own else windows.generic
         value = to(value)
     elif space == "local":

@@ -159,7 +159,9 @@ def _extended(ctx: Context, emitter: Emitter, value: str, kind: ScalarType, spac
     """What a register holds, as a 64-bit address."""
     if kind is B32 and space in STARTS:
         return whole(ctx, emitter, value, space)
-    return emitter.cast("zext", kind.llvm, value, "i64")
+    address = emitter.cast("zext", kind.llvm, value, "i64")
+    ranked = space == "shared" and ctx.unit.ranked
+    return Windows(ctx, vector=emitter is ctx.vector).stripped(address) if ranked else address
 
 
 def scalar_base(ctx: Context, base: Reg, space: str) -> str:
@@ -179,7 +181,8 @@ def _computed(ctx: Context, op: Op, address: Addr, shape: Shape | None, space: s
     base = ctx.scalar_of(address.base, kind) if shape is not None else ctx.vector_of(address.base, kind)
     if address.offset:
         base = emitter.bin("add", kind.llvm, base, emitter.int(kind.bits, address.offset))
-    return _extended(ctx, emitter, base, kind, space), base if kind is B32 and shape is None else ""
+    narrow = kind is B32 and shape is None and not ctx.unit.ranked
+    return _extended(ctx, emitter, base, kind, space), base if narrow else ""
 
 
 def symbol_address(ctx: Context, symbol: SymRef, offset: int) -> str:

@@ -1,7 +1,9 @@
 """Shared memory of other CTAs of a cluster: ``.shared::cluster`` addresses, and generic ones.
 
 The windows of a cluster's CTAs lie side by side, by rank, a power of two apart. An address in the window of the thread's own CTA
-is its offset, one in that of another CTA the offset and, from bit RANK_AT on, the rank plus one.
+is its offset, one in that of another CTA the offset and, from bit RANK_AT on, the rank plus FIRST. As that is even, clearing
+bit RANK_AT leads to the CTA of even rank of a pair, as programs for pairs of CTAs do (CUTLASS, ``Sm100MmaPeerBitMask``). In a
+kernel that has instructions of pairs, addresses in the thread's own window name its rank, too (``Unit.ranked``).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from ptxemu.lower.core.emit import Emitter
 
 RANK_AT = 24
 OFFSETS = (1 << RANK_AT) - 1
+FIRST = 2
 BEYOND = 1 << 63
 """Beyond all memory: what is added to an address that no access can have."""
 
@@ -43,16 +46,33 @@ class Windows:
     # ---- addresses of .shared::cluster
 
     def rank_field(self, address: str) -> str:
-        """0 for the thread's own CTA, else the rank plus one."""
+        """0 for the thread's own CTA, else the rank plus FIRST."""
         return self.e.bin("lshr", "i64", address, self._int(RANK_AT))
+
+    def rank_in(self, address: str) -> str:
+        """The rank that an address names; a number that no CTA has if it names none."""
+        return self.e.bin("sub", "i64", self.rank_field(address), self._int(FIRST))
+
+    def own_field(self) -> str:
+        """The bits of an address that name the thread's own CTA; none in a cluster of one."""
+        ranked = self.e.bin("add", "i64", self.own_rank(), self._int(FIRST))
+        lone = self.e.icmp("eq", "i64", self.count(), self._int(1))
+        return self.e.select(lone, "i64", self._int(0), self.e.bin("shl", "i64", ranked, self._int(RANK_AT)))
+
+    def stripped(self, address: str) -> str:
+        """An address in the thread's own window, or a little before or behind it, without the rank that it may name."""
+        e, field = self.e, self.own_field()
+        near = e.bin("add", "i64", address, self._int(1 << RANK_AT - 1))
+        named = e.icmp("eq", "i64", e.bin("and", "i64", near, self._int(~OFFSETS)), field)
+        return e.select(named, "i64", e.bin("sub", "i64", address, field), address)
 
     def generic(self, address: str) -> str:
         """The generic address of a ``.shared::cluster`` one; beyond all memory if there is no CTA of that rank."""
         e = self.e
         ranked, offset = self.rank_field(address), e.bin("and", "i64", address, self._int(OFFSETS))
         own = e.icmp("eq", "i64", ranked, self._int(0))
-        base = e.select(own, "i64", self.field("shared_base"), self._window(e.bin("sub", "i64", ranked, self._int(1))))
-        exists = e.icmp("ule", "i64", ranked, self.count())
+        base = e.select(own, "i64", self.field("shared_base"), self._window(self.rank_in(address)))
+        exists = e.bin("or", "i1", own, e.icmp("ult", "i64", self.rank_in(address), self.count()))
         return e.select(exists, "i64", e.bin("add", "i64", base, offset), self._beyond(address))
 
     def accessed(self, address: str) -> str:
@@ -69,7 +89,7 @@ class Windows:
         return self.e.bin("add", "i64", address, self.field("shared_base"))
 
     def named(self, ranked: str, offset: str) -> str:
-        """The ``.shared::cluster`` address of an offset in the window of a rank plus one."""
+        """The ``.shared::cluster`` address of an offset in the window of a rank plus FIRST."""
         return self.e.bin("or", "i64", self.e.bin("shl", "i64", ranked, self._int(RANK_AT)), offset)
 
     # ---- generic addresses
@@ -101,8 +121,10 @@ class Windows:
         """The ``.shared::cluster`` address of a generic one."""
         e, offset = self.e, self.offset(address)
         own = e.bin("sub", "i64", address, self.field("shared_base"))
+        if self.ctx.unit.ranked:
+            own = e.bin("add", "i64", own, self.own_field())
         foreign = e.icmp("ne", "i64", self.rank_of(offset), self.own_rank())
-        ranked = e.bin("add", "i64", self.rank_of(offset), self._int(1))
+        ranked = e.bin("add", "i64", self.rank_of(offset), self._int(FIRST))
         there = e.bin("and", "i1", foreign, self.holds(offset))
         return e.select(there, "i64", self.named(ranked, self.within(offset)), own)
 

@@ -115,13 +115,16 @@ def _part(ctx: Context, value: str, stem: str, family: str) -> tuple[str, int]:
 def symbol_value(ctx: Context, symbol: SymRef) -> str:
     """The value of a symbol used as an operand: an address in its space, or a surface or texture handle; i64."""
     from ptxemu.lower.core.access import symbol_address
+    from ptxemu.lower.core.distributed import Windows
 
     variable = symbol.symbol
     if not isinstance(variable, Variable):
         return str(ctx.layout.module.function_address(variable) + symbol.offset)
     index = ctx.layout.module.handle_index.get(variable)
     if index is None:
-        return symbol_address(ctx, symbol, 0)
+        address = symbol_address(ctx, symbol, 0)
+        ranked = ctx.unit.ranked and variable in ctx.layout.shared
+        return ctx.scalar.bin("add", "i64", address, Windows(ctx, vector=False).own_field()) if ranked else address
     pointer = ctx.inst(f"inttoptr i64 {ctx.field('handles')} to ptr")
     pointer = ctx.inst(f"getelementptr i64, ptr {pointer}, i64 {index}")
     handle = ctx.inst(f"load i64, ptr {pointer}, align 8, !invariant.load !2")

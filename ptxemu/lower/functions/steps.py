@@ -388,7 +388,8 @@ class Steps:
     # -- records
 
     def add(self, key: Hashable, operands: Operands, pos: int, body: Callable[[RoutineContext], None]) -> None:
-        """A step whose routine, the same for all of one key, is what ``body`` emits."""
+        """A step whose routine, the same for all of one key and how addresses are written, is what ``body`` emits."""
+        key = self.ctx.unit.ranked, key
         if key not in self.ctx.unit.steps:
             self._compile(key, operands, body)
         self._record(key, operands.parts, pos)
