@@ -400,14 +400,15 @@ void pe_tmem_give_up(pe_warp *w, uint32_t pos, uint32_t mask);
 void pe_tmem_load(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, uint32_t *slots);
 void pe_tmem_store(pe_warp *w, const pe_tmem_site *site, uint32_t mask, uint32_t address, const uint32_t *slots);
 
-/* tcgen05.cp: rows of lines of 16 bytes in shared memory go to lanes, those of the second half `behind` more lanes on, and again
- * `copies` times. */
+/* tcgen05.cp: rows of lines of 16 bytes in shared memory go to lanes, each `every` lanes after the one before, those of the second half
+ * `behind` more lanes on, and again `copies` times. */
 typedef struct pe_tmem_copy_site {
   uint32_t pos;
   uint16_t rows, lines;           /* of 16 bytes each row has */
   uint16_t bits;                  /* of elements that become bytes; or 8 */
   uint16_t copies, apart, behind; /* how often rows are stored, how many lanes apart */
-  uint16_t ctas;                  /* 2: in both CTAs of a pair, each from its own shared memory */
+  uint16_t every;
+  uint16_t ctas; /* 2: in both CTAs of a pair, each from its own shared memory */
 } pe_tmem_copy_site;
 
 /* Each lane copies on its own: where to, and a descriptor of the matrix. */

@@ -4,8 +4,8 @@
 #include "matrix_shared.h"
 #include "tmem.h"
 
-/* Rows at a time, the most rows of a CTA, columns and CTAs, and bytes along k. */
-enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_CTAS = 2, PE_TENSOR_WIDTH = 32 };
+/* Rows at a time, the most rows of a CTA and columns, and bytes along k. */
+enum { PE_TENSOR_BLOCK = 16, PE_TENSOR_ROWS = 128, PE_TENSOR_COLUMNS = 256, PE_TENSOR_WIDTH = 32 };
 
 /* A CTA that takes part: its tensor memory, and how far the window of its shared memory is from that of the CTA that runs. */
 typedef struct pe_tensor_cta {
@@ -30,7 +30,7 @@ typedef struct pe_tensor_product {
   const uint32_t *disabled;
   pe_scaled_site scaled; /* of a kind with factors, which are at these addresses */
   uint32_t a_factors, b_factors, a_byte, b_byte;
-  pe_tensor_cta cta[PE_TENSOR_CTAS];
+  pe_tensor_cta cta[PE_TMEM_PAIR];
   uint32_t side, panel; /* the CTA and the panel that are multiplied now */
 } pe_tensor_product;
 

@@ -65,17 +65,23 @@ static void read_across(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uin
   }
 }
 
+void pe_read_rows(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t row, uint32_t column, uint32_t count,
+                  pe_halves *to) {
+  for (uint32_t i = 0; i < count; i++) read_line(w, pos, m, address_of(m, false, column, row * TILE + i), to->at[i]);
+}
+
 void pe_read_tile(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t across, uint32_t row, uint32_t column,
                   pe_halves *to) {
-  if (across && across != sizeof to->at[0][0]) {
+  if (!across) {
+    pe_read_rows(w, pos, m, row, column, TILE, to);
+    return;
+  }
+  if (across != sizeof to->at[0][0]) {
     read_across(w, pos, m, across, row, column, to);
     return;
   }
-  for (uint32_t i = 0; i < TILE; i++) {
-    uint32_t at = across ? address_of(m, true, row, column * TILE + i) : address_of(m, false, column, row * TILE + i);
-    read_line(w, pos, m, at, to->at[i]);
-  }
-  if (across) *to = pe_transposed(to);
+  for (uint32_t i = 0; i < TILE; i++) read_line(w, pos, m, address_of(m, true, row, column * TILE + i), to->at[i]);
+  *to = pe_transposed(to);
 }
 
 void pe_spread_tile(pe_halves *tile, uint32_t bits) {

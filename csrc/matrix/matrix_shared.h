@@ -21,6 +21,10 @@ pe_shared_matrix pe_tcgen05_matrix(uint64_t bits, bool across);
 void pe_read_tile(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t across, uint32_t row, uint32_t column,
                   pe_halves *to);
 
+/* The first rows of such a tile whose lines go along k. */
+void pe_read_rows(pe_warp *w, uint32_t pos, const pe_shared_matrix *m, uint32_t row, uint32_t column, uint32_t count,
+                  pe_halves *to);
+
 /* Lines of 16 elements of so many bits, one after another, become bytes as `mma` takes them. */
 void pe_spread_tile(pe_halves *tile, uint32_t bits);
 

@@ -7,7 +7,6 @@
 #include "cta.h"
 #include "matrix_product.h"
 #include "matrix_scaled.h"
-#include "worker.h"
 
 enum {
   TILES = 4,
@@ -237,10 +236,9 @@ static void expect_no_zeros(const pe_tensor_product *p, uint64_t descriptor) {
     pe_tensor_product_misuse(p, "columns that are taken for zero, or shifted, are not supported");
 }
 
-/* The CTAs that take part, the one of even rank first. */
 static void find_ctas(pe_tensor_product *p) {
-  pe_cta *mine = pe_self->cta, *cta[] = {mine, mine};
-  if (p->site->ctas > 1) cta[!(mine->rank % PE_TENSOR_CTAS)] = pe_tmem_peer(p->w, p->site->pos);
+  pe_cta *cta[PE_TMEM_PAIR];
+  pe_tmem_ctas(p->w, p->site->pos, p->site->ctas, cta);
   for (uint32_t i = 0; i < p->site->ctas; i++) p->cta[i] = (pe_tensor_cta){cta[i]->tensors, pe_tmem_away(p->w, cta[i])};
 }
 

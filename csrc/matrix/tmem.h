@@ -4,7 +4,7 @@
 #include "internal.h"
 #include "sync.h"
 
-enum { PE_TMEM_LANES = 128, PE_TMEM_COLUMNS = 512, PE_TMEM_UNIT = 32, PE_TMEM_UNITS = 16 };
+enum { PE_TMEM_PAIR = 2, PE_TMEM_LANES = 128, PE_TMEM_COLUMNS = 512, PE_TMEM_UNIT = 32, PE_TMEM_UNITS = 16 };
 
 typedef struct pe_tmem {
   uint8_t length[PE_TMEM_UNITS]; /* units of an allocation, where it starts */
@@ -31,8 +31,8 @@ uint32_t pe_tmem_take(pe_warp *w, uint32_t pos, uint32_t units, pe_tmem *memory,
 
 /* ---- tmem_pair.c: pairs of CTAs, whose ranks in their cluster differ in the lowest bit (PTX ISA, ".cta_group") ---- */
 
-/* The other CTA of the pair of the one that runs; a fault if the cluster has no pairs. */
-pe_cta *pe_tmem_peer(pe_warp *w, uint32_t pos);
+/* The CTA that runs, or those of its pair, the one of even rank first; a fault if the cluster has no pairs. */
+void pe_tmem_ctas(pe_warp *w, uint32_t pos, uint32_t count, pe_cta *to[PE_TMEM_PAIR]);
 
 /* How far the window of the shared memory of a CTA of the cluster is from that of the one that runs. */
 uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta);

@@ -7,14 +7,20 @@
 #include "tmem.h"
 #include "worker.h"
 
-enum { PAIR = 2 };
-
-pe_cta *pe_tmem_peer(pe_warp *w, uint32_t pos) {
+/* The other CTA of the pair. */
+static pe_cta *peer_of(pe_warp *w, uint32_t pos) {
   pe_cta *cta = pe_self->cta;
-  uint32_t ctas = w->cluster_nctarank, steps = cta->rank % PAIR ? ctas - 1 : 1;
-  if (ctas % PAIR) pe_tmem_misuse(w, pos, -1, 0, "a pair of CTAs needs a cluster of an even number of them");
+  uint32_t ctas = w->cluster_nctarank, steps = cta->rank % PE_TMEM_PAIR ? ctas - 1 : 1;
+  if (ctas % PE_TMEM_PAIR) pe_tmem_misuse(w, pos, -1, 0, "a pair of CTAs needs a cluster of an even number of them");
   while (steps--) cta = cta->peer;
   return cta;
+}
+
+void pe_tmem_ctas(pe_warp *w, uint32_t pos, uint32_t count, pe_cta *to[PE_TMEM_PAIR]) {
+  pe_cta *mine = pe_self->cta;
+  uint32_t place = count > 1 ? mine->rank % PE_TMEM_PAIR : 0;
+  to[place] = mine;
+  to[!place] = count > 1 ? peer_of(w, pos) : mine;
 }
 
 uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta) {
@@ -22,7 +28,7 @@ uint64_t pe_tmem_away(const pe_warp *w, const pe_cta *cta) {
 }
 
 uint32_t pe_tmem_take_both(pe_warp *w, uint32_t pos, uint32_t units) {
-  pe_cta *cta = pe_self->cta, *peer = pe_tmem_peer(w, pos);
+  pe_cta *cta = pe_self->cta, *peer = peer_of(w, pos);
   pe_tmem *mine = pe_tmem_of(w, pos, cta), *theirs = pe_tmem_of(w, pos, peer);
   if (mine->wanted) pe_tmem_misuse(w, pos, -1, 0, "two warps of a CTA allocate at once");
   if (theirs->wanted) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ptxemu._runtime import lib
+from ptxemu.ir.block_shape import LANES
 from ptxemu.ir.numerics import Numerics, Summation
 from ptxemu.ir.ops import Imm, Op, items_of
 from ptxemu.isa.matrix import dimensions
@@ -81,6 +82,7 @@ def tensor_copy_of(op: Op) -> dict[str, int]:
     return {
         "rows": int(rows), "lines": int(bits) // 128, "bits": {"b6x16_p32": 6, "b4x16_p64": 4}.get(op.mods.get("from", ""), 8),
         "copies": copies, "apart": apart, "behind": behind, "ctas": ctas_of(op),
+        "every": LANES if rows == "4" else 1,
     }  # fmt: skip
 
 

@@ -51,7 +51,11 @@ for _number in (2**_power for _power in range(8)):
     _row(f"ld {_moved} pack?=pack::16b type=b32", f"d:type*{_number}, [t]@tensor:, immapart:u32(0..511)", "tmem_load", MEETS)
     _row(f"st {_moved} unpack?=unpack::16b type=b32", f"[t]@tensor:, immapart:u32(0..511), v:type*{_number}", "tmem_store", MEETS)
 
-for _shape, _warps in (("128x256b,128x128b", ""), ("64x128b", "warps=warpx2::02_13,warpx2::01_23"), ("32x128b", "warps=warpx4")):
+for _shape, _warps in (
+    ("128x256b,128x128b,4x256b", ""),
+    ("64x128b", "warps=warpx2::02_13,warpx2::01_23"),
+    ("32x128b", "warps=warpx4"),
+):
     for _formats in ("", "to=b8x16 from=b6x16_p32,b4x16_p64"):
         _row(f"cp {GROUP} shape={_shape} {_warps} {_formats}", "[t]@tensor:, s:b64", "tmem_copy", "faults")
 

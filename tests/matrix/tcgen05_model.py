@@ -125,10 +125,14 @@ def side_by_side(matrix: np.ndarray, type: str) -> np.ndarray:
 
 
 COPIES: dict[str, tuple[object, object]] = {
-    "128x256b": (((128,), 1), ((1,), 0)), "128x128b": (((128,), 1), ((1,), 0)), "32x128b.warpx4": (((32,), 4), ((1,), 32)),
-    "64x128b.warpx2::02_13": (((64,), 2), ((1,), 64)), "64x128b.warpx2::01_23": (((32, 2), 2), ((1, 64), 32)),
+    "128x256b": (((128,), 1), ((1,), 0)), "128x128b": (((128,), 1), ((1,), 0)), "4x256b": (((4,), 1), ((32,), 0)),
+    "32x128b.warpx4": (((32,), 4), ((1,), 32)), "64x128b.warpx2::02_13": (((64,), 2), ((1,), 64)),
+    "64x128b.warpx2::01_23": (((32, 2), 2), ((1, 64), 32)),
 }  # fmt: skip
-"""Of a tcgen05.cp: shape and strides from (row, repetition) to a lane (ValID of the UTCCP of copy_traits_sm100.hpp)."""
+"""Of a tcgen05.cp: shape and strides from (row, repetition) to a lane.
+
+ValID of the UTCCP of copy_traits_sm100.hpp; of 4x256b its DstLayout.
+"""
 
 
 def copied(cells: np.ndarray, lines: np.ndarray, how: str, column: int) -> np.ndarray:

@@ -151,6 +151,18 @@ def test_copies(how: str, formats: str, engine: str) -> None:
         np.testing.assert_array_equal(found, tcgen05.copied(cells, lines, how, column))
 
 
+@pytest.mark.parametrize("lane", [0, 1, 28, 31])
+def test_copies_of_four_rows_start_at_any_lane_of_a_warp(lane: int) -> None:
+    rng = np.random.default_rng(5)
+    matrix, cells = rng.integers(0, 256, (4, 32), np.uint8), rng.integers(0, 1 << 32, (128, 512), np.uint32)
+    layout = tcgen05.layouts(0, 1, 4, False)
+    memory, wanted = tcgen05.image(matrix, "u8", layout, kernels.SHARED), cells.copy()
+    wanted[lane::32, 8:16] = matrix.view(np.uint32)
+    text = kernels.kernel(copy_text("4x256b", layout, "", (lane << 16) + 8))
+    found, _ = kernels.run(text, cells, memory=memory)
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize(
     ("column", "bits", "message"),

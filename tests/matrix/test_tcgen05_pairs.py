@@ -32,7 +32,7 @@ def texts() -> Iterator[str]:
             shift = number if number and "f8" not in Format(a, b, d, 256, 32).kind and d != "s32" else None
             format = Format(a, b, d, 256, 32, sparse=sparse)
             yield Multiplication(format, CTAS, a=inside, off=off, collector=collector, shift=shift).text
-    for copy in ("128x256b", "128x128b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4"):
+    for copy in ("128x256b", "128x128b", "4x256b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4"):
         for formats in ("", ".b8x16.b6x16_p32", ".b8x16.b4x16_p64"):
             yield kernels.pair_kernel(f"  @%one tcgen05.cp.cta_group::2.{copy}{formats} [%b], %base;\n")
     for space in ("shared::cluster.b64 [arrived]", "b64 [%v]", *(f"{name}, %pair" for name in MULTICASTS)):
