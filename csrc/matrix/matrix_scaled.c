@@ -230,36 +230,56 @@ void pe_mma_scaled(pe_warp *w, const pe_scaled_site *site, uint32_t mask, void *
 
 /* ---- tiles ---- */
 
-PE_INLINE void tile_line(const pe_scaled_site *site, uint32_t type, const pe_halves *first, const pe_halves *second,
-                         uint32_t row, line *to) {
-  uint32_t bits[MOST], words[2 * WORDS], per_word = site->k == MOST ? 8 : 4;
-  memcpy(words, first->at[row], sizeof first->at[row]);
-  memcpy(words + WORDS, second->at[row], sizeof second->at[row]);
-  for (uint32_t i = 0; i < 2 * WORDS; i++)
-    for (uint32_t j = 0; j < per_word; j++) bits[i * per_word + j] = element(site, words[i], j);
-  decode(type, site->k, bits, to);
+/* The elements of a row of so many tiles, `step` tiles apart. */
+PE_INLINE void read_bits(const pe_scaled_site *site, const pe_halves *tiles, uint32_t along, uint32_t step, uint32_t row,
+                         uint32_t *bits) {
+  uint32_t words[WORDS], per_word = site->k == MOST ? 8 : 4;
+  for (uint32_t tile = 0; tile < along; tile++) {
+    memcpy(words, tiles[tile * step].at[row], sizeof words);
+    for (uint32_t i = 0; i < WORDS; i++)
+      for (uint32_t j = 0; j < per_word; j++) *bits++ = element(site, words[i], j);
+  }
+}
+
+/* Of a column of B those elements that a row of a sparse A meets: two of four, or of four pairs. */
+PE_INLINE void choose_bits(const pe_scaled_site *site, const uint32_t *metadata, uint32_t row, const uint32_t *from,
+                           uint32_t *to) {
+  enum { CHUNKS = 16, IN_WORD = 8 };
+  uint32_t group = site->k == MOST ? 2 : 1;
+  for (uint32_t chunk = 0; chunk < CHUNKS; chunk++, from += 4 * group) {
+    uint32_t word = metadata[row % TILE * WORDS + chunk / IN_WORD * 2 + row / TILE], indices = word >> chunk % IN_WORD * 4;
+    for (uint32_t i = 0; i < 2; i++)
+      for (uint32_t x = 0; x < group; x++) *to++ = from[(indices >> 2 * i & 3) * group + x];
+  }
 }
 
 static void negate(uint32_t count, line *to) {
   for (uint32_t k = 0; k < count; k++) to->significand[k] = -to->significand[k], to->value[k] = -to->value[k];
 }
 
-PE_FUSED void pe_scaled_tiles(const pe_scaled_site *site, const pe_scaled_side *a, const pe_scaled_side *b, uint32_t columns,
-                              bool negated, uint32_t (*sums)[PE_WARP_LANES]) {
-  uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction;
+PE_FUSED void pe_scaled_tiles(const pe_scaled_site *site, const pe_scaled_side *a, const pe_scaled_side *b,
+                              const uint32_t *metadata, uint32_t columns, bool negated, uint32_t (*sums)[PE_WARP_LANES]) {
+  enum { ALONG = 2 };
+  uint32_t fractions = format_of(site->a).fraction + format_of(site->b).fraction, along = metadata ? 2 * ALONG : ALONG;
+  uint32_t bits[2 * MOST], chosen[MOST];
   line left[ROWS], right = {0};
   memset(left, 0, sizeof left);
   for (uint32_t i = 0; i < ROWS; i++) {
-    tile_line(site, site->a, &a->tiles[i / TILE], &a->tiles[i / TILE + 2], i % TILE, &left[i]);
+    read_bits(site, &a->tiles[i / TILE], ALONG, ROWS / TILE, i % TILE, bits);
+    decode(site->a, site->k, bits, &left[i]);
     decode_factors(site, a->factors[i], a->byte, &left[i]);
     if (negated) negate(site->k, &left[i]);
   }
   for (uint32_t x = 0; x < columns; x++) {
-    const pe_halves *tiles = &b->tiles[x / TILE * 2];
-    tile_line(site, site->b, tiles, tiles + 1, x % TILE, &right);
+    read_bits(site, &b->tiles[x / TILE * along], along, 1, x % TILE, bits);
+    if (!metadata) decode(site->b, site->k, bits, &right);
     decode_factors(site, b->factors[x], b->byte, &right);
     for (uint32_t i = 0; i < ROWS; i++) {
       uint32_t *sum = &sums[x / TILE * 4 + i / TILE * 2 + x % 2][i % TILE * WORDS + x % TILE / 2];
+      if (metadata) {
+        choose_bits(site, metadata, i, bits, chosen);
+        decode(site->b, site->k, chosen, &right);
+      }
       *sum = element_of_d(site, &left[i], &right, fractions, *sum);
     }
   }

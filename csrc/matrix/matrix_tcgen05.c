@@ -157,7 +157,8 @@ static void read_factors(const pe_tensor_product *p, uint32_t address, uint32_t 
 }
 
 static void multiply_scaled(pe_tensor_product *p, bool adds, const pe_halves *left) {
-  pe_halves right[AT_ONCE / TILE * ALONG];
+  pe_halves right[AT_ONCE / TILE * 2 * ALONG];
+  uint32_t metadata[PE_WARP_LANES], along = p->sparse ? 2 * ALONG : ALONG;
   uint32_t a_factors[PE_TENSOR_ROWS], b_factors[PE_TENSOR_COLUMNS], width = pe_tensor_product_width(p);
   sums all;
   read_factors(p, p->a_factors, 0, p->rows, a_factors);
@@ -165,14 +166,15 @@ static void multiply_scaled(pe_tensor_product *p, bool adds, const pe_halves *le
   for (uint32_t x = 0; x < width; x += AT_ONCE) {
     uint32_t columns = width - x < AT_ONCE ? width - x : AT_ONCE;
     pe_scaled_side b = {right, b_factors + x, p->b_byte};
-    read_b(p, x, columns, ALONG, right);
+    read_b(p, x, columns, along, right);
     for (uint32_t row = 0; row < p->rows; row += PE_TENSOR_BLOCK) {
       pe_scaled_side a = {left + row / PE_TENSOR_BLOCK * TILES, a_factors + row, p->a_byte};
       if (adds)
         read_sums(p, row, x, columns, all);
       else
         memset(all, 0, sizeof all);
-      pe_scaled_tiles(&p->scaled, &a, &b, columns, p->mma.flags & PE_MMA_NEGATE, all);
+      if (p->sparse) read_metadata(p, row, metadata);
+      pe_scaled_tiles(&p->scaled, &a, &b, p->sparse ? metadata : NULL, columns, p->mma.flags & PE_MMA_NEGATE, all);
       write_sums(p, row, x, columns, all);
     }
   }

@@ -1,6 +1,6 @@
 """Tensor memory and the multiplications of one thread (PTX ISA, "TensorCore 5th Generation Family Instructions").
 
-Forms that are not here, as those of sparse matrices with scale factors, are not run: the row of ``ptxemu/isa/unsupported.py``
+Forms that are not here, as ``shift``, are not run: the row of ``ptxemu/isa/unsupported.py``
 takes them.
 """
 
@@ -67,6 +67,8 @@ def _collectors(*buffers: str) -> str:
 COLLECTOR = f"collector?={_collectors('a')}"
 KINDS = (("kind::f16,kind::tf32", ", immscale:u32(0..15)?", SPARSE_SUMS), ("kind::f8f6f4", "", SPARSE_SUMS),
          ("kind::i8", "", DEFINED))  # fmt: skip
+SCALED = (("mxf8f6f4", "?=scale_vec::1X,block32"), ("mxf4", "?=scale_vec::2X,block32"),
+          ("mxf4nvf4", "=scale_vec::2X,scale_vec::4X,block16,block32"))  # fmt: skip
 SPARSE = (("", ""), (" sp", ", [metadata]@tensor:"))
 for _a in ("a:b64", "[a]@tensor:"):
     for (_sp, _metadata), (_kinds, _scale, _bits) in product(SPARSE, KINDS):
@@ -81,10 +83,9 @@ for _a in ("a:b64", "[a]@tensor:"):
             )
         _row(f"mma ws{_sp} {ONE} kind={_kinds} collector?={_collectors('b0', 'b1', 'b2', 'b3')}",
              f"{_sides}, p:pred, zeros:b64?", "tmem_mma", "faults", _bits)  # fmt: skip
-    for _kind, _scale in (("mxf8f6f4", "?=scale_vec::1X,block32"), ("mxf4", "?=scale_vec::2X,block32"),
-                          ("mxf4nvf4", "=scale_vec::2X,scale_vec::4X,block16,block32")):  # fmt: skip
-        _row(f"mma {GROUP} kind=kind::{_kind} block_scale scale{_scale} {COLLECTOR}",
-             f"[t]@tensor:, {_a}, b:b64, format:u32, [fa]@tensor:, [fb]@tensor:, p:pred", "tmem_mma", "faults",
+    for (_sp, _metadata), (_kind, _scale) in product(SPARSE, SCALED):
+        _row(f"mma{_sp} {GROUP} kind=kind::{_kind} block_scale scale{_scale} {COLLECTOR}",
+             f"[t]@tensor:, {_a}, b:b64{_metadata}, format:u32, [fa]@tensor:, [fb]@tensor:, p:pred", "tmem_mma", "faults",
              SPARSE_SUMS)  # fmt: skip
 
 name_words("alloc dealloc relinquish_alloc_permit ld st mma commit cp shift wait fence sp ws wait::ld wait::st "

@@ -198,12 +198,13 @@ class ScaledFormat(NamedTuple):
     negated: bool = False
     transposed: tuple[bool, bool] = (False, False)
     rows: int = LANES
+    sparse: bool = False
 
     @property
     def bits(self) -> int:
         numbers = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5} if self.form.kind == "mxf8f6f4" else {"e2m1": 1}
         fields = [
-            (self.bytes[1], 4), (numbers[self.form.a], 7), (numbers[self.form.b], 10), (self.negated, 13),
+            (self.sparse, 2), (self.bytes[1], 4), (numbers[self.form.a], 7), (numbers[self.form.b], 10), (self.negated, 13),
             (self.transposed[0], 15), (self.transposed[1], 16), (self.columns // 8, 17), (self.form.factor == "ue8m0", 23),
             (self.rows // 16, 24), (self.bytes[0], 29),
         ]  # fmt: skip
@@ -250,6 +251,10 @@ def spots(rows: int, columns: int, shares: int = 1) -> tuple[np.ndarray, np.ndar
     layout = paths(rows, columns, shares)
     found = np.array([[wgmma.index((row, column), *layout) for column in range(columns)] for row in range(rows)])
     return found % LANES, found // LANES
+
+
+FOUR = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
+"""Metadata of two elements of four: their indices, the lower one first."""
 
 
 def expanded(a: np.ndarray, metadata: np.ndarray, type: str) -> np.ndarray:

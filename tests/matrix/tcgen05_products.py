@@ -9,16 +9,14 @@ import numpy as np
 import ptxemu
 from tests.matrix import tcgen05_kernels as kernels
 from tests.matrix import tcgen05_model as tcgen05
-from tests.matrix.tcgen05_model import LANES, LINE, Format
+from tests.matrix.tcgen05_model import FOUR, LANES, LINE, Format
 from tests.matrix.test_tcgen05 import A_COLUMN, B_AT, COLUMN, Given, Raw, given
 
 METADATA = 496
 """The column in which metadata begin."""
 
-FOUR = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
-"""Metadata of two elements of four: their indices, the lower one first."""
 TWO = (0b0100, 0b1110)
-"""Of one of two."""
+"""Metadata of one element of two."""
 
 
 class Multiplication(NamedTuple):

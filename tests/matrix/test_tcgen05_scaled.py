@@ -15,11 +15,11 @@ from tests.matrix import scaled_model as scaled
 from tests.matrix import tcgen05_kernels as kernels
 from tests.matrix import tcgen05_model as tcgen05
 from tests.matrix.scaled_model import Form
-from tests.matrix.tcgen05_model import LINE, Layout, ScaledFormat
+from tests.matrix.tcgen05_model import FOUR, LINE, Layout, ScaledFormat
 from tests.matrix.test_scaled import FOURS, TYPES, patterns
 
 B_AT = 1 << 14
-COLUMN, A_FACTORS, B_FACTORS, A_COLUMN = 64, 340, 352, 480
+COLUMN, A_FACTORS, B_FACTORS, A_COLUMN, METADATA = 64, 340, 352, 480, 496
 WORDS = {
     ("mxf8f6f4", 1): "scale_vec::1X",
     ("mxf4", 2): "scale_vec::2X",
@@ -48,11 +48,14 @@ class Product(NamedTuple):
 
     @property
     def text(self) -> str:
-        name = f"tcgen05.mma.cta_group::1.kind::{self.format.form.kind}.block_scale{self.blocks}{self.collector}"
+        sparse = ".sp" if self.format.sparse else ""
+        name = f"tcgen05.mma{sparse}.cta_group::1.kind::{self.format.form.kind}.block_scale{self.blocks}{self.collector}"
         given = f"  add.u64 %da, %base, {self.a or 0}; add.u64 %db, %base, {self.b}; mov.b32 %r0, %b;\n"
         a = f"[%r0+{A_COLUMN}]" if self.a is None else "%da"
         factors = f"[%r0+{A_FACTORS}], [%r0+{B_FACTORS}]"
-        return f"{given}  @%one {name} [%r0+{COLUMN}], {a}, %db, {self.format.bits}, {factors}, {self.adds};\n{kernels.ARRIVED}"
+        metadata = f", [%r0+{METADATA}]" if self.format.sparse else ""
+        operands = f"[%r0+{COLUMN}], {a}, %db{metadata}, {self.format.bits}, {factors}, {self.adds}"
+        return f"{given}  @%one {name} {operands};\n{kernels.ARRIVED}"
 
 
 def names(form: Form) -> list[str]:
@@ -64,8 +67,9 @@ def texts() -> Iterator[str]:
     """Kernels with every form."""
     collectors = ["", *(f".collector::a::{word}" for word in ("fill", "use", "lastuse", "discard"))]
     for form, a, collector in product([EIGHTS[0], FOURS[0], *FOURS[2:]], (0, None), collectors):
-        for blocks, ctas in product(names(form), (1, 2)):
-            yield Product(ScaledFormat(form, 16, rows=128 * ctas), a, 0, blocks, collector=collector, ctas=ctas).kernel
+        for blocks, ctas, sparse in product(names(form), (1, 2), (False, True)):
+            format = ScaledFormat(form, 16, rows=128 * ctas, sparse=sparse)
+            yield Product(format, a, 0, blocks, collector=collector, ctas=ctas).kernel
 
 
 def in_lines(matrix: np.ndarray, form: Form) -> np.ndarray:
@@ -153,6 +157,48 @@ def check_pair(format: ScaledFormat, seed: int, in_columns: bool = False) -> Non
 def test_pairs(form: Form, rows: int, columns: int, in_columns: bool) -> None:
     byte = 4 - form.factors
     check_pair(ScaledFormat(form, columns, (byte, 0), rows=rows), 8, in_columns)
+
+
+def check_sparse(form: Form, columns: int, byte: int = 0, in_columns: bool = False, engine: str = "jit") -> None:
+    """A holds two of four elements, or of four pairs of them; a factor is that of twice as many as A holds."""
+    rng, n, pair = np.random.default_rng(9), columns, form.k // 32
+    a, b = (patterns(rng, type, (rows, k), False) for type, rows, k in ((form.a, 128, form.k), (form.b, n, 2 * form.k)))
+    c = (rng.standard_normal((128, n)) * rng.choice([1, 1e-4, 1e5], (128, n))).astype(np.float32).view(np.uint32)
+    low, high = (120, 134) if form.factor == "ue8m0" else (0, 127)
+    fa, fb = (rng.integers(low, high, (rows, form.factors)) for rows in (128, n))
+    metadata = rng.choice(FOUR, (128, 16))
+    cells = rng.integers(0, 1 << 32, (tcgen05.LANES, tcgen05.COLUMNS), np.uint32)
+    for at, factors in ((A_FACTORS, fa), (B_FACTORS, fb)):
+        part = slice(at, at + -(-len(factors) // 32))
+        cells[:, part] = tcgen05.factor_cells(factors, byte, cells[:, part])
+    cells[:, METADATA : METADATA + 2] = tcgen05.metadata_cells(metadata, 1, 1)
+    cells[:, COLUMN : COLUMN + n] = c
+    if in_columns:
+        cells[:, A_COLUMN : A_COLUMN + 8] = np.ascontiguousarray(in_lines(a, form).astype(np.uint8)).view(np.uint32)
+    left, right = tcgen05.layouts(1, 1, 128, False), tcgen05.layouts(1, 1, n, False)
+    memory = np.zeros(kernels.SHARED, np.uint8)
+    memory[:B_AT] = side(a, form.a, form, left, B_AT)
+    memory[B_AT:] = side(b, form.b, form, right, kernels.SHARED - B_AT)
+    wanted = cells.copy()
+    for row in range(128):
+        places = [4 * chunk + (int(bits) >> 2 * i & 3) for chunk, bits in enumerate(metadata[row]) for i in range(2)]
+        met = b.reshape(n, -1, pair)[:, places].reshape(n, form.k)
+        one = slice(row, row + 1)
+        wanted[one, COLUMN : COLUMN + n] = scaled.product(form, a[one], met, c[one], fa[one], fb)
+    format = ScaledFormat(form, n, (byte, byte), sparse=True)
+    text = Product(format, None if in_columns else left.bits, right.bits + B_AT // LINE, names(form)[-1]).text
+    found, _ = kernels.run(kernels.kernel(text), cells, memory=memory, device=ptxemu.Device(engine=engine))
+    np.testing.assert_array_equal(found, wanted, err_msg=text)
+
+
+@pytest.mark.parametrize("form", [EIGHTS[0], EIGHTS[9], FOURS[0], *FOURS[2:]], ids=lambda form: name_of(form))
+def test_sparse_matrices(form: Form) -> None:
+    check_sparse(form, 8, 4 - form.factors)
+    check_sparse(form, 24, in_columns=form.a in ("e4m3", "e5m2") or form.k == 64)
+
+
+def test_sparse_matrices_interpreted() -> None:
+    check_sparse(FOURS[-1], 8, engine="interpreter")
 
 
 def name_of(form: Form) -> str:
