@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import numpy as np
 import pytest
 
 from ptxemu.text.errors import Fault
@@ -108,3 +109,23 @@ def test_metadata_that_are_nowhere(format: Format, place: int, message: str) -> 
     one = Multiplication(format)
     with pytest.raises(Fault, match=rf"tensor memory misuse(.|\n)*{message}"):
         products.launch(one, text=one.text.replace(f"[%r0+{METADATA}]", f"[%r0+{place}]"))
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_any_descriptor_multiplies_or_faults(ctas: int) -> None:
+    """Programs may make them of anything, of pairs, of sparse matrices, and of few rows."""
+    rng, outcomes = np.random.default_rng(13), set()
+    for number in range(60):
+        few = ctas == 1 and number % 2 == 0
+        format = Format("f16", "f16", "f32", 128 if few else 128 * ctas, 64, sparse=bool(rng.integers(0, 2)))
+        a, b = (int(x) & 0x1_00FF_00FF_00FF for x in rng.integers(0, 1 << 64, 2, np.uint64))
+        one = Multiplication(format, ctas, few, a if number % 3 else None, b)
+        bits = format.bits ^ (1 << int(rng.integers(0, 32)) if number % 4 else 0)
+        place = int(rng.integers(0, 1 << 32)) if number % 5 == 0 else METADATA
+        text = one.text.replace(f" {format.bits},", f" {bits},").replace(f"[%r0+{METADATA}]", f"[%r0+{place}]")
+        try:
+            products.launch(one, text=text)
+            outcomes.add("multiplied")
+        except Fault as fault:
+            outcomes.add(fault.details.kind)
+    assert outcomes == {"multiplied", "illegal address", "tensor memory misuse"}
