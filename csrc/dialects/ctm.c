@@ -109,7 +109,7 @@ static void read_texel(const target *t, const uint8_t *texel, uint32_t *v) {
 
 /* Converts components of texels, four each; those of floats stay. */
 static void convert(const target *t, uint32_t *values, uint32_t n) {
-  if (t->desc->kind != PE_KIND_FLOAT) pe_format_convert(&t->ctx->policy, t->desc, values, n);
+  if (t->desc->kind != PE_KIND_FLOAT) pe_format_convert(&t->ctx->policy, t->desc, false, values, n);
 }
 
 /* Channels that are not sent keep what the memory has. */

@@ -232,14 +232,16 @@ typedef struct pe_surface_site {
 
 /* More flags of a surface site: x is unsigned; x y z of a typed atomic are u v r, whose meaning the surface's geometry says:
  * those that it lacks are ignored (else a fault), those that the instruction lacks are zero (else a fault); all that the kernel does
- * to device memory is to add integers, so that it does not matter when sums come there. */
+ * to device memory is to add integers, so that it does not matter when sums come there; formatted stores round as hardware does. */
 enum {
   PE_SITE_UNSIGNED_X = 256,
   PE_SITE_UVR = 512,
   PE_SITE_SURPLUS_UVR = 1024,
   PE_SITE_MISSING_UVR = 2048,
   PE_SITE_SUMS = 4096,
-  PE_SITE_FLAGS = PE_SITE_UNSIGNED_X | PE_SITE_UVR | PE_SITE_SURPLUS_UVR | PE_SITE_MISSING_UVR | PE_SITE_SUMS
+  PE_SITE_MEASURED = 8192,
+  PE_SITE_FLAGS = PE_SITE_UNSIGNED_X | PE_SITE_UVR | PE_SITE_SURPLUS_UVR | PE_SITE_MISSING_UVR | PE_SITE_SUMS |
+      PE_SITE_MEASURED
 };
 
 /* handle[i], x[i] y[i] z[i] layer[i] of lane i (arrays that the geometry lacks may be NULL).

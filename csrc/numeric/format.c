@@ -49,6 +49,26 @@ PE_WIDE static void convert(uint32_t kind, uint32_t bits, uint32_t *values, uint
   }
 }
 
+/* min(|value|, 1) as hardware stores it; NaN gives 0. */
+static uint32_t normalized_cut(uint32_t reg, uint32_t most, uint32_t bits) {
+  uint32_t magnitude = reg & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0;
+  return pe_normalized_cut(magnitude < 0x3f800000 ? pe_float(magnitude) : 1, most, bits);
+}
+
+/* Floats as hardware stores them (docs/semantics.md, "Formatted stores"). */
+static void convert_as_measured(uint32_t kind, uint32_t bits, uint32_t *values, uint32_t n) {
+  uint32_t mask = low_bits(bits), most = mask >> 1;
+  if (kind == PE_KIND_UNORM)
+    CONVERT(if_negative(v[i], 0, normalized_cut(v[i], mask, bits)));
+  else if (kind == PE_KIND_SNORM)
+    CONVERT(if_negative(v[i], 0u - normalized_cut(v[i], most, bits), normalized_cut(v[i], most, bits)));
+  else if (kind == PE_KIND_FLOAT && bits == 16)
+    CONVERT(pe_f16_cut(v[i]));
+  else
+    convert(kind, bits, values, n);
+}
+
 /* A float register as the unsigned integer it holds: rounded, saturated; NaN gives 0. */
 static uint32_t rounded_uint(float value, uint32_t most) {
   if (!(value > 0)) return 0;
@@ -60,9 +80,11 @@ static void convert_floats_to_uint(uint32_t bits, uint32_t *values, uint32_t n) 
   CONVERT(rounded_uint(pe_float(v[i]), mask));
 }
 
-void pe_format_convert(const pe_su_policy *policy, const pe_surface_desc *desc, uint32_t *v, uint32_t n) {
+void pe_format_convert(const pe_su_policy *policy, const pe_surface_desc *desc, bool measured, uint32_t *v, uint32_t n) {
   if (policy->float_to_uint && desc->kind == PE_KIND_UINT)
     convert_floats_to_uint(desc->bits, v, n);
+  else if (measured)
+    convert_as_measured(desc->kind, desc->bits, v, n);
   else
     convert(desc->kind, desc->bits, v, n);
 }

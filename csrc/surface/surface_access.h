@@ -34,7 +34,7 @@ int pe_su_admit(pe_su_context *ctx, const pe_surface_desc *desc, const pe_su_acc
 uint32_t pe_su_signed_op(const pe_surface_desc *desc, uint32_t op, uint32_t type, uint32_t *format);
 
 /* Convert n (a multiple of 4) register elements to component bits, in place. */
-void pe_format_convert(const pe_su_policy *policy, const pe_surface_desc *desc, uint32_t *v, uint32_t n);
+void pe_format_convert(const pe_su_policy *policy, const pe_surface_desc *desc, bool measured, uint32_t *v, uint32_t n);
 
 /* Store the components of one texel.  Those that channels lacks follow the policy; v is read where channels has a bit. */
 void pe_format_pack(const pe_su_policy *policy, const pe_surface_desc *desc, uint8_t *texel, const uint32_t *v,

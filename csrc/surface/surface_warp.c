@@ -135,7 +135,7 @@ enum { MOST_TEXEL_BYTES = 16 };
 PE_INLINE void format_lanes(const job *j, const run *r, void *const texel[PE_WARP_LANES]) {
   uint32_t v[4 * 32], count = j->site->count, channels = (1u << count) - 1;
   memcpy(v, j->data, (size_t)32 * j->bytes);
-  pe_format_convert(&j->ctx->policy, r->desc, v, 32 * count);
+  pe_format_convert(&j->ctx->policy, r->desc, j->site->flags & PE_SITE_MEASURED, v, 32 * count);
   PE_FOR_LANES(i, r->live) pe_format_pack(&j->ctx->policy, r->desc, texel[i], v + i * count, channels);
 }
 

@@ -51,8 +51,9 @@ def surface(t: Translator, op: Op) -> Step:
     code = getattr(lib, KINDS[opcode][op.mods.get("mode", "b")])
     clamp = getattr(lib, f"PE_CLAMP_{CLAMPS[op.mods.get('clamp', 'trap')]}")
     reduction = {"op": operation(op, kind), "type": type_code(kind.name)} if "op" in op.mods else {}
+    flags = lib.PE_SITE_MEASURED if code == lib.PE_SUST_P and t.numerics.measured_stores else 0
     constants = site(
-        "surface", op, kind=code, geom=geometry(op), clamp=clamp, element=kind.bytes, count=count, **reduction,
+        "surface", op, kind=code, geom=geometry(op), clamp=clamp, element=kind.bytes, count=count, flags=flags, **reduction,
     )  # fmt: skip
     handle, size = t.handle(op["s"]), kind.bytes
     axes, layer, _ = coordinates(op.mods["geom"], t.readers(op["coordinates"], B32))

@@ -69,6 +69,11 @@ class Numerics:
         needed = max(FIRST.get(mods.get(name, ""), 0) for name in ("atype", "btype"))
         return self if self.first >= needed else NUMERICS[needed]
 
+    @property
+    def measured_stores(self) -> bool:
+        """Formatted stores to surfaces round as an H200 does (sm_90), where that is asked for by name."""
+        return self.functions and self.first >= 90
+
     def warpgroup_summation(self, mods: Mapping[str, str]) -> Summation:
         """Of a ``wgmma`` that a warp's part of is an ``mma`` with these modifiers."""
         if mods["atype"] in SCALED and not self.exact_sums:

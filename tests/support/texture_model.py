@@ -101,7 +101,7 @@ class Model:
         if not self.reads_floats:
             return 0
         within = min(max(Fraction(float(value)), -1 if self.kind == "SNORM" else 0), 1)
-        return cut_float(np.float32(within), 7) if self.encoded(component) else int(within * self.most)
+        return cut_float(np.float32(within), 7) if self.encoded(component) else normalized(within, self.most)
 
     @property
     def bits_of_texel(self) -> int:
@@ -379,6 +379,13 @@ def rounded(value: Fraction, format: Floats, texels: Sequence[Any]) -> int:
     unit = Fraction(2) ** (max(exponent_of(abs(value)), format.least) - format.result)
     magnitude = math.floor(abs(value) / unit + HALF) * unit
     return f32_bits(magnitude if value > 0 else -magnitude)
+
+
+def normalized(value: Fraction, most: int) -> int:
+    """A number from -1 to 1 as hardware stores it: of its fraction bits 16 or 22 count, and halves go toward zero."""
+    grain = 2 ** (16 if most < 256 else 22)
+    magnitude = math.ceil(Fraction(math.floor(abs(value) * grain), grain) * most - HALF)
+    return magnitude if value > 0 else -magnitude
 
 
 def cut_float(value: np.float32, bits: int) -> np.float32:

@@ -58,8 +58,14 @@ def _site(ctx: Context, op: Op, kind: int, data: ScalarType, count: int) -> str:
         op, "pe_surface_site", kind=kind, geom=getattr(lib, GEOMETRIES[op.mods["geom"]].constant),
         clamp=CLAMPS[op.mods.get("clamp", "trap")], element=data.bytes, count=count,
         op=operation(op.mods["op"], data) if reduction else 0, type=type_code(data) if reduction else 0,
-        flags=lib.PE_SITE_SUMS if reduction and ctx.only_sums else 0, channel=0,
+        flags=_flags(ctx, kind, reduction), channel=0,
     )  # fmt: skip
+
+
+def _flags(ctx: Context, kind: int, reduction: bool) -> int:
+    if kind == lib.PE_SUST_P and ctx.unit.numerics.measured_stores:
+        return int(lib.PE_SITE_MEASURED)
+    return int(lib.PE_SITE_SUMS) if reduction and ctx.only_sums else 0
 
 
 def _call(ctx: Context, op: Op, site: str, data: str, rows: Rows | None = None) -> None:
