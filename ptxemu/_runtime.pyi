@@ -276,6 +276,7 @@ class Lib:
     PE_SHARED_RANGE: Final[int]
     PE_SITE_BITS: Final[int]
     PE_SITE_FLAGS: Final[int]
+    PE_SITE_MEASURED: Final[int]
     PE_SITE_MISSING_UVR: Final[int]
     PE_SITE_SUMS: Final[int]
     PE_SITE_SURPLUS_UVR: Final[int]
