@@ -140,8 +140,7 @@ def isspacep(t: Translator, op: Op) -> Step:
         found = [name for name, (base, size) in windows(lane).items() if 0 <= address - base < size]
         if space in ("shared", "local", "const", "param"):
             return int(space in found)
-        w = lane.warp.w
-        return int(not found and 0 <= address - w.arena_base < w.arena_size)
+        return int(not found or found == ["param"])
 
     return each(t, op, inside)
 

@@ -91,7 +91,10 @@ def _window(op: Op) -> str:
 
 @effect("isspacep")
 def isspacep(ctx: Context, op: Op) -> None:
-    """isspacep (PTX ISA): does a generic address fall in the space's window?"""
+    """isspacep (PTX ISA): does a generic address fall in the space's window?
+
+    An address that falls in no window is global, and so are those of parameters, whose window lies in that of global memory.
+    """
     dst = op["d"]
     if dst is None:
         return
@@ -112,15 +115,16 @@ def isspacep(ctx: Context, op: Op) -> None:
     if space == "local":
         ctx.define(op, 0, local)
         return
+    if space == "param":
+        ctx.define(op, 0, _inside(ctx, value, ctx.field("param_base"), ctx.field("param_size"), vector))
+        return
     const = _inside(ctx, value, ctx.field("const_base"), ctx.field("const_size"), vector)
-    param = _inside(ctx, value, ctx.field("param_base"), ctx.field("param_size"), vector)
-    if space in ("const", "param"):
-        ctx.define(op, 0, const if space == "const" else param)
+    if space == "const":
+        ctx.define(op, 0, const)
         return
     emitter = ctx.vector if vector else ctx.scalar
-    windows = emitter.bin("or", "i1", emitter.bin("or", "i1", shared, local), emitter.bin("or", "i1", const, param))
-    inside = _inside(ctx, value, ctx.field("arena_base"), ctx.field("arena_size"), vector)
-    ctx.define(op, 0, emitter.bin("and", "i1", inside, emitter.bin("xor", "i1", windows, emitter.int(1, 1))))
+    windows = emitter.bin("or", "i1", emitter.bin("or", "i1", shared, local), const)
+    ctx.define(op, 0, emitter.bin("xor", "i1", windows, emitter.int(1, 1)))
 
 
 def _local_extent(ctx: Context) -> str:
