@@ -48,6 +48,17 @@ PE_INLINE uint64_t pe_float_default_nan(pe_float_kind k, uint32_t flags) {
   return flags & PE_ATOM_QUIET_NAN || k.bits == 64 ? k.infinity | unit >> 1 : pe_float_sign(k) - 1;
 }
 
+/* Sums of f64 that are NaN, as an H200 has them: global memory takes an operand's bits as they are, the new one's first; what
+ * adds in shared memory is an ordinary addition. */
+PE_INLINE uint64_t pe_double_nan(uint32_t flags, uint64_t old, uint64_t a) {
+  const pe_float_kind k = pe_float_kind_of(PE_TYPE_F64);
+  const uint64_t quiet = 1ull << 51, invalid = 0xfff8000000000000;
+  bool old_nan = pe_float_nan(k, old), a_nan = pe_float_nan(k, a);
+  if (!old_nan && !a_nan) return invalid;
+  if (flags & PE_ATOM_OLD_NAN) return (old_nan ? old : a) | quiet;
+  return a_nan ? a : old;
+}
+
 PE_INLINE double pe_double(uint64_t bits) {
   double value;
   memcpy(&value, &bits, sizeof value);
@@ -75,7 +86,8 @@ PE_INLINE uint64_t pe_float_add(uint32_t type, uint32_t flags, uint64_t old, uin
   bool flush = flags & PE_ATOM_FTZ;
   if (flush) old = pe_float_flush(k, old), a = pe_float_flush(k, a);
   uint64_t sum = pe_float_sum(type, old, a);
-  if (pe_float_nan(k, sum)) return pe_float_default_nan(k, flags);
+  if (pe_float_nan(k, sum))
+    return k.bits == 64 && !(flags & PE_ATOM_QUIET_NAN) ? pe_double_nan(flags, old, a) : pe_float_default_nan(k, flags);
   return flush ? pe_float_flush(k, sum) : sum;
 }
 

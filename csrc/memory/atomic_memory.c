@@ -14,8 +14,9 @@ static pe_access access_of(uint32_t pos, uint32_t space, uint32_t size, uint32_t
                      NULL};
 }
 
-/* f32 sums flush subnormals in global memory and keep them in shared memory. */
+/* f32 sums flush subnormals in global memory and keep them in shared memory; what f64 sums do with NaN is different too. */
 static uint32_t flags_in(bool shared, uint32_t op, uint32_t type, uint32_t flags) {
+  if (op == PE_ATOM_FADD && type == PE_TYPE_F64 && shared) return flags | PE_ATOM_OLD_NAN;
   if (op != PE_ATOM_FADD || type != PE_TYPE_F32) return flags;
   return shared ? flags & ~(uint32_t)PE_ATOM_FTZ : flags | PE_ATOM_FTZ;
 }

@@ -126,13 +126,13 @@ void pe_bulk_multicast(pe_warp *w, const pe_copy_site *site, const pe_mbarrier_s
 
 void pe_bulk_reduce(pe_warp *w, const pe_copy_site *site, uint32_t mask, const uint64_t *target, const uint64_t *source,
                     const uint32_t *size) {
-  uint32_t element = pe_atom_bytes(site->type), flags = site->type == PE_TYPE_F32 ? PE_ATOM_FTZ : 0;
+  uint32_t element = pe_atom_bytes(site->type);
   note(w, site);
   PE_FOR_LANES(lane, mask) {
     uint8_t *to, *from;
     locate_bulk(w, site, PE_UPDATE | PE_STRONG, lane, target[lane], source[lane], size[lane], &to, &from);
     for (uint32_t i = 0; i < size[lane]; i += element)
-      pe_atom_update(to + i, site->op, site->type, flags, from + i, NULL, NULL, site->target != PE_SHARED);
+      pe_atom_update(to + i, site->op, site->type, 0, from + i, NULL, NULL, site->target != PE_SHARED);
   }
 }
 

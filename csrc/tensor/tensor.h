@@ -1,7 +1,7 @@
 /* tensor.h: tensor maps, and copies between a tensor in global memory and a box of it in shared memory (PTX ISA, "Tensors").
  *
- * What a tensor map looks like in memory is not documented, so that this layout is our own.  Programs can write anything into
- * one: whoever uses one asks pe_tensor_flaw first.
+ * Tensor maps have the bits that those of an H200 have (tensor_bits.c).  Programs can write anything into one: whoever uses one
+ * asks pe_tensor_flaw first.
  */
 #ifndef PTXEMU_TENSOR_H
 #define PTXEMU_TENSOR_H
@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(default)
 /* CDEF BEGIN */
-/* ---- tensor_map.c ------------------------------------------------------------------------------------------------- */
+/* ---- tensor_encode.c ---------------------------------------------------------------------------------------------- */
 
 enum { PE_TENSOR_RANK = 5, PE_TENSOR_MAP_BYTES = 128, PE_TENSOR_MAP_ALIGNMENT = 64 };
 
@@ -34,31 +34,14 @@ enum {
   PE_TENSOR_TYPES
 };
 
-enum { PE_TENSOR_TILED, PE_TENSOR_IM2COL, PE_TENSOR_IM2COL_W, PE_TENSOR_IM2COL_W128 };
+enum { PE_TENSOR_TILED, PE_TENSOR_IM2COL, PE_TENSOR_IM2COL_W };
 
 enum { PE_SWIZZLE_NONE, PE_SWIZZLE_32B, PE_SWIZZLE_64B, PE_SWIZZLE_128B, PE_SWIZZLE_96B };
 enum { PE_ATOM_OF_16B, PE_ATOM_OF_32B, PE_ATOM_OF_32B_FLIPPED, PE_ATOM_OF_64B }; /* pieces that swizzling keeps whole */
 
 /* A tensor map, in memory of the device and of the host. */
 typedef struct pe_tensor_map {
-  uint32_t magic;
-  uint8_t kind; /* PE_TENSOR_TILED ... */
-  uint8_t rank;
-  uint8_t type;
-  uint8_t interleave;
-  uint8_t swizzle;
-  uint8_t atomicity;
-  uint8_t fill; /* what is outside of the tensor reads as: 0: zeros, 1: NaN */
-  uint8_t promotion;
-  uint32_t pixels;    /* of an im2col copy */
-  uint64_t address;   /* of the element whose coordinates are all 0 */
-  uint64_t stride[4]; /* bytes from one element to the next along each dimension but the innermost */
-  uint32_t dim[5];    /* elements, innermost first; 0: 2^32 */
-  uint16_t box[5];    /* elements that a copy goes past; of im2col copies the first alone */
-  uint8_t step[5];    /* elements from one that is copied to the next */
-  uint8_t none;
-  int16_t lower[3], upper[3]; /* where the boxes of im2col copies begin and end, from the tensor's ends, innermost first */
-  uint8_t reserved[24];
+  uint32_t words[32];
 } pe_tensor_map;
 
 /* What a tensor map is made of, before anything is known of it.  Arrays have as many elements as there are dimensions. */
@@ -76,8 +59,8 @@ typedef struct pe_tensor_layout {
 /* Make a tensor map.  NULL, or what is wrong; then `out` is as it was. */
 const char *pe_tensor_encode(const pe_tensor_layout *layout, pe_tensor_map *out);
 
-/* What is wrong with 128 bytes that shall be a tensor map, or NULL. */
-const char *pe_tensor_flaw(const pe_tensor_map *map);
+/* The tensor of a map begins elsewhere.  NULL, or why it cannot; then the map is as it was. */
+const char *pe_tensor_move(pe_tensor_map *map, uint64_t address);
 
 /* ---- tensor_edit.c ------------------------------------------------------------------------------------------------ */
 

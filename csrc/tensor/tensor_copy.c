@@ -20,7 +20,7 @@ typedef struct copy {
   pe_warp *w;
   const pe_tensor_site *site;
   uint32_t lane;
-  pe_tensor_map map;
+  pe_tensor tensor;
   pe_tensor_walk walk;
   uint64_t at;   /* offset of the box in the shared window */
   uint8_t *host; /* and where that is */
@@ -31,9 +31,11 @@ static noreturn void flawed(pe_warp *w, const pe_tensor_site *site, uint32_t lan
 }
 
 /* The map of a lane, which is a fault if there is none without flaws. */
-static void fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, pe_tensor_map *out) {
+static void fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_t address, pe_tensor *out) {
+  pe_tensor_map map;
   pe_access read = {site->pos, site->map, PE_IN_GLOBAL | PE_IN_PRIVATE, PE_READ, PE_TENSOR_MAP_ALIGNMENT, NULL};
-  memcpy(out, pe_host(w, &read, lane, address, sizeof *out), sizeof *out);
+  memcpy(&map, pe_host(w, &read, lane, address, sizeof map), sizeof map);
+  pe_tensor_read(&map, out);
   const char *flaw = pe_tensor_flaw(out);
   if (flaw) flawed(w, site, lane, address, flaw);
 }
@@ -41,15 +43,15 @@ static void fetch(pe_warp *w, const pe_tensor_site *site, uint32_t lane, uint64_
 /* ---- shared memory ---- */
 
 /* Where a byte of a box lies: bits of the address are changed by those of the line of 128 bytes it is in. */
-static uint64_t swizzled(const pe_tensor_map *map, uint64_t at) {
-  switch (map->swizzle) {
+static uint64_t swizzled(const pe_tensor *tensor, uint64_t at) {
+  switch (tensor->swizzle) {
     case PE_SWIZZLE_32B:
     case PE_SWIZZLE_96B: return at ^ (at >> 3 & 0x10);
     case PE_SWIZZLE_64B: return at ^ (at >> 3 & 0x30);
     case PE_SWIZZLE_128B: break;
     default: return at;
   }
-  switch (map->atomicity) {
+  switch (tensor->atomicity) {
     case PE_ATOM_OF_16B: return at ^ (at >> 3 & 0x70);
     case PE_ATOM_OF_32B: return at ^ (at >> 2 & 0x60);
     case PE_ATOM_OF_32B_FLIPPED: return at ^ (at >> 2 & 0x60) ^ (at >> 4 & 8);
@@ -58,20 +60,20 @@ static uint64_t swizzled(const pe_tensor_map *map, uint64_t at) {
 }
 
 /* How many bytes swizzling keeps side by side. */
-static uint32_t piece_of(const pe_tensor_map *map, uint32_t row) {
-  if (map->swizzle == PE_SWIZZLE_NONE) return row;
-  return map->atomicity == PE_ATOM_OF_32B_FLIPPED ? HALF_PIECE : PIECE;
+static uint32_t piece_of(const pe_tensor *tensor, uint32_t row) {
+  if (tensor->swizzle == PE_SWIZZLE_NONE) return row;
+  return tensor->atomicity == PE_ATOM_OF_32B_FLIPPED ? HALF_PIECE : PIECE;
 }
 
-static uint8_t *piece_at(const copy *c, uint64_t offset) { return c->host + (swizzled(&c->map, c->at + offset) - c->at); }
+static uint8_t *piece_at(const copy *c, uint64_t offset) { return c->host + (swizzled(&c->tensor, c->at + offset) - c->at); }
 
 static void put_row(const copy *c, uint64_t offset, const uint8_t *from) {
-  uint32_t piece = piece_of(&c->map, c->walk.wide);
+  uint32_t piece = piece_of(&c->tensor, c->walk.wide);
   for (uint32_t i = 0; i < c->walk.wide; i += piece) memcpy(piece_at(c, offset + i), from + i, piece);
 }
 
 static void get_row(const copy *c, uint64_t offset, uint8_t *to) {
-  uint32_t piece = piece_of(&c->map, c->walk.wide);
+  uint32_t piece = piece_of(&c->tensor, c->walk.wide);
   for (uint32_t i = 0; i < c->walk.wide; i += piece) memcpy(to + i, piece_at(c, offset + i), piece);
 }
 
@@ -80,7 +82,7 @@ static void get_row(const copy *c, uint64_t offset, uint8_t *to) {
 /* What a box takes: swizzling stays within spans. */
 static uint64_t extent(const copy *c) {
   static const uint8_t spans[] = {1, 32, 64, 128, 32};
-  return pe_round_up(c->walk.rows * c->walk.wide, spans[c->map.swizzle]); /* 2^32 rows of 2 KiB at most */
+  return pe_round_up(c->walk.rows * c->walk.wide, spans[c->tensor.swizzle]); /* 2^32 rows of 2 KiB at most */
 }
 
 static void begin(copy *c, uint16_t kind, uint64_t box, uint64_t map, const int32_t *coords, const uint16_t *offsets) {
@@ -90,8 +92,8 @@ static void begin(copy *c, uint16_t kind, uint64_t box, uint64_t map, const int3
   for (uint32_t d = 0; offsets && d < 3; d++) added[d] = offsets[d * PE_WARP_LANES + c->lane];
   c->w->pos = c->site->pos;
   c->w->space = PE_GLOBAL;
-  fetch(c->w, c->site, c->lane, map, &c->map);
-  c->walk = pe_tensor_begin(c->site, &c->map, at, added);
+  fetch(c->w, c->site, c->lane, map, &c->tensor);
+  c->walk = pe_tensor_begin(c->site, &c->tensor, at, added);
   if (c->walk.flaw) flawed(c->w, c->site, c->lane, map, c->walk.flaw);
   pe_access access = {c->site->pos, c->site->box, PE_IN_SHARED, kind | PE_ASYNC | PE_BULK, BOX_ALIGNMENT, NULL};
   c->at = c->site->box == PE_SHARED ? box : pe_cluster_offset(c->w, box);
@@ -107,9 +109,9 @@ static uint8_t *global(const copy *c, const pe_tensor_row *row, uint16_t kind) {
 /* ---- elements ---- */
 
 /* The NaN that fills what is outside: of 16 bits the one that fma.oob knows. */
-static uint64_t outside(const pe_tensor_map *map) {
-  if (!map->fill) return 0;
-  switch (pe_tensor_type_of(map).bytes) {
+static uint64_t outside(const pe_tensor *tensor) {
+  if (!tensor->fill) return 0;
+  switch (pe_tensor_type_of(tensor).bytes) {
     case 2: return 0x7ff7;
     case 4: return 0x7fffffff;
     default: return 0x7fffffffffffffff;
@@ -117,8 +119,8 @@ static uint64_t outside(const pe_tensor_map *map) {
 }
 
 static void fill_row(const copy *c, uint8_t *row) {
-  uint64_t bits = outside(&c->map);
-  uint32_t size = pe_tensor_type_of(&c->map).bytes;
+  uint64_t bits = outside(&c->tensor);
+  uint32_t size = pe_tensor_type_of(&c->tensor).bytes;
   if (!bits) {
     memset(row, 0, c->walk.wide);
     return;
@@ -126,19 +128,13 @@ static void fill_row(const copy *c, uint8_t *row) {
   for (uint32_t i = 0; i < c->walk.wide; i += size) memcpy(row + i, &bits, size);
 }
 
-static bool flushes(const pe_tensor_map *map) { return map->type == PE_TENSOR_F32_FTZ || map->type == PE_TENSOR_TF32_FTZ; }
-static bool rounds(const pe_tensor_map *map) { return map->type == PE_TENSOR_TF32 || map->type == PE_TENSOR_TF32_FTZ; }
+static bool rounds(const pe_tensor *tensor) { return tensor->type == PE_TENSOR_TF32 || tensor->type == PE_TENSOR_TF32_FTZ; }
 
-/* To 10 bits of fraction, halves away from zero. */
+/* To 10 bits of fraction, halves to even; subnormals stay, of all types. */
 static uint32_t rounded(uint32_t bits) {
-  bool finite = (bits & 0x7f800000) != 0x7f800000;
-  return (finite ? bits + 0x1000 : bits) & ~0x1fffu;
-}
-
-static uint32_t converted(const pe_tensor_map *map, uint32_t bits) {
-  bool nan = (bits & 0x7fffffff) > 0x7f800000;
-  if (flushes(map) && !(bits & 0x7f800000)) bits &= 0x80000000;
-  return rounds(map) && !nan ? rounded(bits) : bits;
+  uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0x7fffe000;
+  return (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
 }
 
 /* Elements of 12 or 8 bytes for every 16 of shared memory; what is between them stays zero. */
@@ -148,18 +144,18 @@ static void spread(uint8_t *to, const uint8_t *from, uint32_t bytes, uint32_t ea
 
 /* What is inside becomes part of a row. */
 static void take(const copy *c, uint8_t *row, const pe_tensor_row *inside, const uint8_t *from) {
-  pe_tensor_type type = pe_tensor_type_of(&c->map);
+  pe_tensor_type type = pe_tensor_type_of(&c->tensor);
   if (type.wide != type.bytes) {
     memset(row, 0, c->walk.wide);
     spread(row, from, inside->bytes, PIECE * type.bytes / type.wide);
     return;
   }
   memcpy(row + inside->before, from, inside->bytes);
-  if (!flushes(&c->map) && !rounds(&c->map)) return;
+  if (!rounds(&c->tensor)) return;
   for (uint32_t i = inside->before; i < inside->before + inside->bytes; i += sizeof(uint32_t)) {
     uint32_t bits;
     memcpy(&bits, row + i, sizeof bits);
-    bits = converted(&c->map, bits);
+    bits = rounded(bits);
     memcpy(row + i, &bits, sizeof bits);
   }
 }
@@ -219,17 +215,20 @@ void pe_tensor_multicast(pe_warp *w, const pe_tensor_site *site, const pe_mbarri
 /* The operation on elements of a type: -1 if there is none. */
 typedef struct reduction {
   int op;
-  uint32_t type;
+  uint32_t type, flags;
 } reduction;
 
 static uint32_t code_of(uint32_t type) {
   static const uint8_t codes[PE_TENSOR_TYPES] = {
-    [PE_TENSOR_U32] = PE_TYPE_U32, [PE_TENSOR_S32] = PE_TYPE_S32,     [PE_TENSOR_U64] = PE_TYPE_U64,
-    [PE_TENSOR_S64] = PE_TYPE_S64, [PE_TENSOR_F16] = PE_TYPE_F16,     [PE_TENSOR_BF16] = PE_TYPE_BF16,
-    [PE_TENSOR_F32] = PE_TYPE_F32, [PE_TENSOR_F32_FTZ] = PE_TYPE_F32,
+    [PE_TENSOR_U32] = PE_TYPE_U32,  [PE_TENSOR_S32] = PE_TYPE_S32,      [PE_TENSOR_U64] = PE_TYPE_U64,
+    [PE_TENSOR_S64] = PE_TYPE_S64,  [PE_TENSOR_F16] = PE_TYPE_F16,      [PE_TENSOR_BF16] = PE_TYPE_BF16,
+    [PE_TENSOR_F32] = PE_TYPE_F32,  [PE_TENSOR_F32_FTZ] = PE_TYPE_F32,  [PE_TENSOR_F64] = PE_TYPE_F64,
+    [PE_TENSOR_TF32] = PE_TYPE_F32, [PE_TENSOR_TF32_FTZ] = PE_TYPE_F32,
   };
   return codes[type];
 }
+
+static bool flushes(uint32_t type) { return type == PE_TENSOR_F32_FTZ || type == PE_TENSOR_TF32_FTZ; }
 
 /* By kind of element: unsigned, signed, float. */
 static int operation_of(uint32_t op, uint32_t type) {
@@ -247,21 +246,37 @@ static int operation_of(uint32_t op, uint32_t type) {
   return ops[op][integer ? is_signed : 2];
 }
 
+/* Which there are, as measured on an H200: others are illegal instructions there. */
+static bool exists(uint32_t op, uint32_t type) {
+  bool extreme = op == PE_TENSOR_MIN || op == PE_TENSOR_MAX;
+  switch (type) {
+    case PE_TYPE_U32: return true;
+    case PE_TYPE_S64: return extreme;
+    case PE_TYPE_F32:
+    case PE_TYPE_F64: return op == PE_TENSOR_ADD;
+    default: return type && op != PE_TENSOR_INC && op != PE_TENSOR_DEC;
+  }
+}
+
 static reduction reduction_of(const copy *c, uint64_t map) {
-  reduction r = {-1, code_of(c->map.type)};
-  uint32_t op = c->site->op;
-  bool extreme = op == PE_TENSOR_MIN || op == PE_TENSOR_MAX, wraps = op == PE_TENSOR_INC || op == PE_TENSOR_DEC;
-  bool exists = r.type && !(extreme && r.type == PE_TYPE_F32) && !(wraps && r.type != PE_TYPE_U32) &&
-                !(op == PE_TENSOR_ADD && r.type == PE_TYPE_S64);
-  if (exists) r.op = operation_of(op, r.type);
+  reduction r = {-1, code_of(c->tensor.type), flushes(c->tensor.type) ? PE_ATOM_FTZ : 0};
+  if (exists(c->site->op, r.type)) r.op = operation_of(c->site->op, r.type);
   if (r.op < 0) flawed(c->w, c->site, c->lane, map, "its elements cannot be reduced in this way");
   return r;
 }
 
 static void reduce_row(const reduction *r, uint8_t *to, const uint8_t *from, uint32_t bytes) {
-  uint32_t size = pe_atom_bytes(r->type), flags = r->type == PE_TYPE_F32 ? PE_ATOM_FTZ : 0;
+  uint32_t size = pe_atom_bytes(r->type);
   for (uint32_t i = 0; i < bytes; i += size)
-    pe_atom_update(to + i, (uint32_t)r->op, r->type, flags, from + i, NULL, NULL, true);
+    pe_atom_update(to + i, (uint32_t)r->op, r->type, r->flags, from + i, NULL, NULL, true);
+}
+
+/* Whether a coordinate is negative; rows that are told one by one may be. */
+static bool begins_outside(const copy *c) {
+  uint32_t dims = c->site->mode == PE_LOAD_ROWS ? 1 : c->tensor.rank;
+  for (uint32_t d = 0; d < dims; d++)
+    if (c->walk.at[d] < 0) return true;
+  return false;
 }
 
 void pe_tensor_store(pe_warp *w, const pe_tensor_site *site, uint32_t mask, const uint64_t *source, const uint64_t *map,
@@ -272,14 +287,16 @@ void pe_tensor_store(pe_warp *w, const pe_tensor_site *site, uint32_t mask, cons
     copy c = {.w = w, .site = site, .lane = lane};
     _Alignas(PIECE) uint8_t row[MOST_ROW];
     begin(&c, PE_READ, source[lane], map[lane], coords, NULL);
-    if (c.map.type == PE_TENSOR_B4X16_P64) flawed(w, site, lane, map[lane], "copies to global memory have no such elements");
+    if (begins_outside(&c)) flawed(w, site, lane, map[lane], "a copy to global memory has no negative coordinates");
+    if (c.tensor.type == PE_TENSOR_B4X16_P64)
+      flawed(w, site, lane, map[lane], "copies to global memory have no such elements");
     reduction r = {0};
     if (!sets) r = reduction_of(&c, map[lane]);
     for (uint64_t offset = 0; c.walk.rows; offset += c.walk.wide) {
       pe_tensor_row inside = pe_tensor_next(&c.walk);
       if (!inside.bytes) continue;
       get_row(&c, offset, row);
-      if (c.map.type == PE_TENSOR_B6X16_P32) pack(row, c.walk.wide);
+      if (c.tensor.type == PE_TENSOR_B6X16_P32) pack(row, c.walk.wide);
       uint8_t *to = global(&c, &inside, kind);
       if (sets)
         memcpy(to, row + inside.before, inside.bytes);

@@ -1,10 +1,15 @@
 /* tensor.c: tensor maps. Which there can be, the runtime knows (csrc/tensor/tensor_map.c). */
+#include <string.h>
 #include "driver.h"
 #include "tensor.h"
 
-typedef pe_tensor_map CUtensorMap;
+typedef pe_tensor_map CUtensorMap; /* at any address, though programs align it to 64 bytes */
 
 enum { WIDE_MODES = 2, SWIZZLES = 7, DATA_TYPES = PE_TENSOR_TYPES };
+enum { COMPUTE_CAPABILITY_MAJOR = 75 };                     /* an attribute */
+enum { SWIZZLES_OF_HOPPER = 4, DATA_TYPES_OF_HOPPER = 13 }; /* and of what came before */
+
+static bool is_after_hopper(void) { return px_attribute(COMPUTE_CAPABILITY_MAJOR) >= 10; }
 
 /* CUtensorMapDataType, which is not numbered as tensormap.replace does it. */
 static uint32_t type_of(unsigned type) {
@@ -13,7 +18,7 @@ static uint32_t type_of(unsigned type) {
     PE_TENSOR_F16,      PE_TENSOR_F32,   PE_TENSOR_F64,       PE_TENSOR_BF16,      PE_TENSOR_F32_FTZ, PE_TENSOR_TF32,
     PE_TENSOR_TF32_FTZ, PE_TENSOR_B4X16, PE_TENSOR_B4X16_P64, PE_TENSOR_B6X16_P32,
   };
-  return type < DATA_TYPES ? types[type] : UINT32_MAX;
+  return type < (is_after_hopper() ? DATA_TYPES : DATA_TYPES_OF_HOPPER) ? types[type] : UINT32_MAX;
 }
 
 /* CUtensorMapSwizzle has a number for each mode with each atomicity. */
@@ -23,11 +28,10 @@ static void set_swizzle(pe_tensor_layout *layout, unsigned swizzle) {
     {PE_SWIZZLE_128B, PE_ATOM_OF_16B}, {PE_SWIZZLE_128B, PE_ATOM_OF_32B}, {PE_SWIZZLE_128B, PE_ATOM_OF_32B_FLIPPED},
     {PE_SWIZZLE_128B, PE_ATOM_OF_64B},
   };
-  layout->swizzle = swizzle < SWIZZLES ? modes[swizzle][0] : UINT32_MAX;
-  layout->atomicity = swizzle < SWIZZLES ? modes[swizzle][1] : 0;
+  bool exists = swizzle < (is_after_hopper() ? SWIZZLES : SWIZZLES_OF_HOPPER);
+  layout->swizzle = exists ? modes[swizzle][0] : UINT32_MAX;
+  layout->atomicity = exists ? modes[swizzle][1] : 0;
 }
-
-static bool is_map(const void *map) { return map && (uintptr_t)map % PE_TENSOR_MAP_ALIGNMENT == 0; }
 
 /* What all modes say of the tensor. */
 static pe_tensor_layout tensor(unsigned type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *stride,
@@ -43,8 +47,11 @@ static CUresult encode(CUtensorMap *map, pe_tensor_layout *layout, unsigned inte
   layout->fill = fill;
   set_swizzle(layout, swizzle);
   bool complete = layout->dim && layout->step && (layout->stride || layout->rank == 1);
-  CU_REQUIRE(is_map(map) && complete, CUDA_ERROR_INVALID_VALUE);
-  return pe_tensor_encode(layout, map) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  CU_REQUIRE(map && complete, CUDA_ERROR_INVALID_VALUE);
+  CUtensorMap made;
+  CU_REQUIRE(!pe_tensor_encode(layout, &made), CUDA_ERROR_INVALID_VALUE);
+  memcpy(map, &made, sizeof made);
+  return CUDA_SUCCESS;
 }
 
 PX_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, unsigned type, uint32_t rank, void *address, const uint64_t *dim,
@@ -80,7 +87,7 @@ PX_API CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, unsigned type, uin
   CU_ENTER();
   CU_REQUIRE(mode < WIDE_MODES, CUDA_ERROR_INVALID_VALUE);
   pe_tensor_layout layout = tensor(type, rank, address, dim, stride, step);
-  layout.kind = mode ? PE_TENSOR_IM2COL_W128 : PE_TENSOR_IM2COL_W;
+  layout.kind = PE_TENSOR_IM2COL_W; /* of both modes the same */
   layout.lower = &lower;
   layout.upper = &upper;
   layout.channels = channels;
@@ -90,10 +97,10 @@ PX_API CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, unsigned type, uin
 
 PX_API CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
   CU_ENTER();
-  CU_REQUIRE(is_map(map), CUDA_ERROR_INVALID_VALUE);
-  CUtensorMap changed = *map;
-  changed.address = (uintptr_t)address;
-  CU_REQUIRE(!pe_tensor_flaw(&changed), CUDA_ERROR_INVALID_VALUE);
-  *map = changed;
+  CU_REQUIRE(map, CUDA_ERROR_INVALID_VALUE);
+  CUtensorMap moved;
+  memcpy(&moved, map, sizeof moved);
+  CU_REQUIRE(!pe_tensor_move(&moved, (uintptr_t)address), CUDA_ERROR_INVALID_VALUE);
+  memcpy(map, &moved, sizeof moved);
   return CUDA_SUCCESS;
 }

@@ -16,7 +16,8 @@ TYPES = {
     "float32": "F32", "float64": "F64", "bfloat16": "BF16", "float32_ftz": "F32_FTZ", "tfloat32": "TF32",
     "tfloat32_ftz": "TF32_FTZ", "b4x16": "B4X16", "b4x16_p64": "B4X16_P64", "b6x16_p32": "B6X16_P32",
 }  # fmt: skip
-MODES = {"tiled": "TILED", "im2col": "IM2COL", "im2col_w": "IM2COL_W", "im2col_w128": "IM2COL_W128"}
+MODES = {"tiled": "TILED", "im2col": "IM2COL", "im2col_w": "IM2COL_W", "im2col_w128": "IM2COL_W"}
+PIXELS = {"im2col_w128": 128}  # if none are told
 SWIZZLES = {
     "none": ("NONE", "16B"), "32B": ("32B", "16B"), "64B": ("64B", "16B"), "96B": ("96B", "16B"), "128B": ("128B", "16B"),
     "128B_atom_32B": ("128B", "32B"), "128B_atom_32B_flip_8B": ("128B", "32B_FLIPPED"), "128B_atom_64B": ("128B", "64B"),
@@ -40,7 +41,8 @@ def make_tensor_map(buffer: Buffer, box: Sequence[int], options: TensorOptions) 
     arrays = _arrays(buffer, box, options)
     layout, made = ffi.new("pe_tensor_layout *", {**arrays, **_words(buffer, options)}), ffi.new("pe_tensor_map *")
     layout.rank, layout.address = len(arrays["dim"]), buffer.address
-    layout.channels, layout.pixels = _number(options.get("channels", 0)), _number(options.get("pixels", 0))
+    layout.channels = _number(options.get("channels", 0))
+    layout.pixels = _number(options.get("pixels", PIXELS.get(options.get("mode", "tiled"), 0)))
     flaw = lib.pe_tensor_encode(layout, made)
     if flaw:
         raise InputError(f"tensor map: {ffi.string(flaw).decode()}")

@@ -50,9 +50,10 @@ def loaded(device, array, box, coords, steps=None, **options):
 
 TILES = [
     ((64,), (16,), (8,)), ((64,), (16,), (-4,)), ((64,), (16,), (56,)), ((64,), (16,), (64,)), ((64,), (16,), (-(2**31),)),
-    ((12, 32), (4, 8), (4, 2)), ((12, 32), (4, 8), (-3, -2)), ((12, 32), (8, 8), (28, 9)), ((12, 32), (4, 8), (2**31 - 1, 0)),
-    ((5, 6, 8), (3, 4, 8), (0, 1, 2)), ((5, 6, 8), (3, 4, 4), (5, -1, 4)), ((3, 4, 5, 8), (2, 3, 4, 4), (3, 2, -1, 2)),
-    ((2, 3, 4, 5, 8), (2, 2, 3, 2, 8), (1, 4, -1, 2, 1)),
+    ((12, 32), (4, 8), (4, 2)), ((12, 32), (4, 8), (-4, -2)), ((12, 32), (8, 8), (28, 9)), ((12, 32), (4, 8), (2**31 - 16, 0)),
+    ((5, 6, 8), (3, 4, 8), (0, 1, 2)), ((5, 6, 8), (3, 4, 4), (4, -1, 4)), ((3, 4, 5, 8), (2, 3, 4, 4), (4, 2, -1, 2)),
+    ((2, 3, 4, 5, 8), (2, 2, 3, 2, 8), (4, 4, -1, 2, 1)), ((5, 6, 8), (3, 4, 4), (4, 4, 3)),
+    ((2, 3, 4, 5, 8), (2, 2, 3, 2, 8), (4, 4, 2, 2, 1)),
 ]  # fmt: skip
 
 
@@ -64,20 +65,21 @@ def test_a_box_of_a_tensor(device, shape, box, coords):
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"])
 def test_element_types(fast, dtype):
-    got, wanted = loaded(fast, numbers((9, 64), dtype), (4, 16), (-3, 7))
+    got, wanted = loaded(fast, numbers((9, 64), dtype), (4, 16), (-16 // np.dtype(dtype).itemsize, 7))
     assert (got == wanted).all()
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_what_is_outside_is_nan(fast, dtype):
-    got, wanted = loaded(fast, numbers((9, 16), dtype), (4, 16), (-3, 7), fill="nan")
-    assert (got == wanted).all() and np.isnan(wanted[START:].view(dtype)[:3]).all()
+    before = 16 // np.dtype(dtype).itemsize
+    got, wanted = loaded(fast, numbers((9, 16), dtype), (4, 16), (-before, 7), fill="nan")
+    assert (got == wanted).all() and np.isnan(wanted[START:].view(dtype)[:before]).all()
 
 
 @pytest.mark.parametrize("steps", [(1, 2), (2, 1), (3, 8), (8, 1)])
 def test_steps_through_a_box(device, steps):
     steps = (*steps, 1)
-    got, wanted = loaded(device, numbers((16, 17, 16)), (8, 10, 4), (3, -2, 5), steps)
+    got, wanted = loaded(device, numbers((16, 17, 16)), (8, 10, 4), (4, -2, 5), steps)
     assert (got == wanted).all()
 
 
@@ -116,7 +118,7 @@ def test_the_tables_of_the_manual_are_what_cutlass_computes(mode):
     assert (model.swizzled(data, mode) == out).all()
 
 
-@pytest.mark.parametrize(("shape", "box", "coords"), TILES)
+@pytest.mark.parametrize(("shape", "box", "coords"), [tile for tile in TILES if min(tile[2]) >= 0])
 def test_a_box_goes_to_global_memory(device, shape, box, coords):
     array, data = numbers(shape), numbers(ROOM // 4, seed=2)
     buffer = device.to_device(array)
@@ -132,6 +134,24 @@ def stored(array, box, coords, data, change=lambda old, new: new):
         if all(0 <= p < size for p, size in zip(at, array.shape)):
             wanted[at] = change(wanted[at], value)
     return wanted
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "u4", "u8"])
+def test_a_first_coordinate_that_is_no_multiple_of_16_bytes(fast, kind):
+    """An illegal instruction of an H200, whatever the copy."""
+    made = fast.tensor_map(fast.to_device(numbers((9, 64), kind)), (4, 16))
+    for text in (load_text(2), store_text(2)):
+        with pytest.raises(ptxemu.Fault, match="the first coordinate is not a multiple of 16 bytes"):
+            launch(fast, text, made, (8 // np.dtype(kind).itemsize, 0))
+
+
+@pytest.mark.parametrize("coords", [(-4, 0, 0), (0, -1, 0), (0, 0, -1), (-(2**31), 0, 0)])
+@pytest.mark.parametrize("reduce", ["", "add"])
+def test_copies_to_global_memory_do_not_begin_before_it(fast, coords, reduce):
+    """An illegal instruction of an H200; loads may."""
+    made = fast.tensor_map(fast.to_device(numbers((5, 6, 8))), (3, 4, 4))
+    with pytest.raises(ptxemu.Fault, match="no negative coordinates"):
+        launch(fast, store_text(3, reduce=reduce), made, coords)
 
 
 @pytest.mark.parametrize("mode", SWIZZLES)
@@ -154,6 +174,7 @@ REDUCTIONS = {
         ("u8", wraps(64)),
         ("i4", lambda a, b: a + b),
         ("f4", lambda a, b: a + b),
+        ("f8", lambda a, b: a + b),
         ("f2", lambda a, b: a + b),
     ),
     "min": tuple((kind, min) for kind in ("u4", "i4", "u8", "i8", "f2")),
@@ -161,7 +182,7 @@ REDUCTIONS = {
     "inc": (("u4", lambda old, new: 0 if old >= new else old + 1),),
     "dec": (("u4", lambda old, new: new if old == 0 or old > new else old - 1),),
     "and": tuple((kind, lambda a, b: a & b) for kind in ("u4", "u8", "i4")),
-    "or": tuple((kind, lambda a, b: a | b) for kind in ("u4", "u8", "i8")),
+    "or": tuple((kind, lambda a, b: a | b) for kind in ("u4", "u8", "i4")),
     "xor": tuple((kind, lambda a, b: a ^ b) for kind in ("u4", "u8")),
 }
 CASES = [(op, kind, change) for op, cases in REDUCTIONS.items() for kind, change in cases]
@@ -173,12 +194,12 @@ def test_reductions(fast, op, kind, change):
     if kind[0] == "i":
         array, data = array - 100, data - 100
     buffer = fast.to_device(array)
-    launch(fast, store_text(2, reduce=op), fast.tensor_map(buffer, (4, 8)), (-2, 6), data)
-    assert (np.asarray(buffer.copy_to_host()) == stored(array, (4, 8), (-2, 6), data, change)).all()
+    launch(fast, store_text(2, reduce=op), fast.tensor_map(buffer, (4, 8)), (8, 6), data)
+    assert (np.asarray(buffer.copy_to_host()) == stored(array, (4, 8), (8, 6), data, change)).all()
 
 
 @pytest.mark.parametrize(
-    ("op", "kind"), [("add", "f8"), ("add", "i8"), ("min", "f4"), ("inc", "i4"), ("and", "f4"), ("xor", "u2")]
+    ("op", "kind"), [("add", "i8"), ("or", "i8"), ("min", "f4"), ("min", "f8"), ("inc", "i4"), ("and", "f4"), ("xor", "u2")]
 )
 def test_reductions_that_do_not_exist(fast, op, kind):
     made = fast.tensor_map(fast.to_device(numbers((9, 16), kind)), (4, 8))
