@@ -29,6 +29,7 @@ enum {
   SHARED_ALIGNMENT = 576
 };
 enum { TYPE_BITS = 4, DIM_BITS = 32, STEP_BITS = 3, BOX_BITS = 8, STRIDE_UNIT = 4, STRIDE_MORE_BITS = 4, PIXEL_BITS = 10 };
+enum { HIGH_BITS = 25 }; /* of an address, beyond its first 32 */
 enum { FIRST_PACKED_CODE = PE_TENSOR_BF16 + 1, TF32_CODE = PE_TENSOR_F32 };
 
 _Static_assert(sizeof(pe_tensor_map) == PE_TENSOR_MAP_BYTES, "a tensor map has 128 bytes");
@@ -91,8 +92,7 @@ static void put_swizzle(pe_tensor_map *map, uint32_t mode) {
   put(map, SWIZZLE_MORE, 1, mode >> 2);
 }
 
-/* Corners have fewer bits the more there are. */
-static uint32_t bits_of_corner(uint32_t rank) {
+uint32_t pe_tensor_corner_bits(uint32_t rank) {
   static const uint8_t bits[] = {16, 8, 5};
   return bits[rank - 3];
 }
@@ -113,7 +113,7 @@ void pe_tensor_read(const pe_tensor_map *map, pe_tensor *out) {
     .atomicity = get(map, ATOMICITY, 2),
     .promotion = get(map, PROMOTION, 2),
     .fill = get(map, FILL, 1),
-    .address = (uint64_t)map->words[1] << 32 | map->words[0],
+    .address = (uint64_t)get(map, 32, HIGH_BITS) << 32 | map->words[0],
     .pixels = get(map, PIXELS, PIXEL_BITS) + 1,
   };
   for (uint32_t d = 0; d < PE_TENSOR_RANK; d++) {
@@ -123,7 +123,7 @@ void pe_tensor_read(const pe_tensor_map *map, pe_tensor *out) {
     if (d) out->stride[d - 1] = get_stride(map, d - 1);
   }
   for (uint32_t i = 0; has_corners(out) && i + 2 < out->rank; i++) {
-    uint32_t bits = bits_of_corner(out->rank);
+    uint32_t bits = pe_tensor_corner_bits(out->rank);
     out->lower[i] = get_signed(map, LOWER + bits * i, bits);
     out->upper[i] = get_signed(map, UPPER + bits * i, bits);
   }
@@ -154,7 +154,7 @@ void pe_tensor_write(const pe_tensor *tensor, pe_tensor_map *out) {
     if (d) put_stride(out, d - 1, tensor->stride[d - 1]);
   }
   for (uint32_t i = 0; has_corners(tensor) && i + 2 < tensor->rank; i++) {
-    uint32_t bits = bits_of_corner(tensor->rank);
+    uint32_t bits = pe_tensor_corner_bits(tensor->rank);
     put(out, LOWER + bits * i, bits, (uint32_t)tensor->lower[i]);
     put(out, UPPER + bits * i, bits, (uint32_t)tensor->upper[i]);
   }
@@ -180,7 +180,7 @@ void pe_tensor_set(pe_tensor_map *map, uint32_t field, uint32_t ordinal, uint64_
 }
 
 const char *pe_tensor_move(pe_tensor_map *map, uint64_t address) {
-  enum { LEAST_ALIGNMENT = 16, HIGH_BITS = 25 };
+  enum { LEAST_ALIGNMENT = 16 };
   if (!address || address % LEAST_ALIGNMENT || address >> 32 >> HIGH_BITS) return "a tensor cannot begin there";
   map->words[0] = (uint32_t)address;
   put(map, 32, HIGH_BITS, address >> 32);

@@ -82,7 +82,7 @@ static void get_row(const copy *c, uint64_t offset, uint8_t *to) {
 /* What a box takes: swizzling stays within spans. */
 static uint64_t extent(const copy *c) {
   static const uint8_t spans[] = {1, 32, 64, 128, 32};
-  return pe_round_up(c->walk.rows * c->walk.wide, spans[c->tensor.swizzle]); /* 2^32 rows of 2 KiB at most */
+  return pe_round_up(c->walk.rows * c->walk.pitch, spans[c->tensor.swizzle]); /* 2^32 rows of 2 KiB at most */
 }
 
 static void begin(copy *c, uint16_t kind, uint64_t box, uint64_t map, const int32_t *coords, const uint16_t *offsets) {
@@ -108,24 +108,10 @@ static uint8_t *global(const copy *c, const pe_tensor_row *row, uint16_t kind) {
 
 /* ---- elements ---- */
 
-/* The NaN that fills what is outside: of 16 bits the one that fma.oob knows. */
-static uint64_t outside(const pe_tensor *tensor) {
-  if (!tensor->fill) return 0;
-  switch (pe_tensor_type_of(tensor).bytes) {
-    case 2: return 0x7ff7;
-    case 4: return 0x7fffffff;
-    default: return 0x7fffffffffffffff;
-  }
-}
-
+/* What is outside: zeros, or 16 bits of a NaN that fma.oob knows, over and over, whatever the type. */
 static void fill_row(const copy *c, uint8_t *row) {
-  uint64_t bits = outside(&c->tensor);
-  uint32_t size = pe_tensor_type_of(&c->tensor).bytes;
-  if (!bits) {
-    memset(row, 0, c->walk.wide);
-    return;
-  }
-  for (uint32_t i = 0; i < c->walk.wide; i += size) memcpy(row + i, &bits, size);
+  const uint16_t bits = c->tensor.fill ? 0x7ff7 : 0;
+  for (uint32_t i = 0; i < c->walk.wide; i += sizeof bits) memcpy(row + i, &bits, sizeof bits);
 }
 
 static bool rounds(const pe_tensor *tensor) { return tensor->type == PE_TENSOR_TF32 || tensor->type == PE_TENSOR_TF32_FTZ; }
@@ -178,7 +164,7 @@ void pe_tensor_load(pe_warp *w, const pe_tensor_site *site, uint32_t mask, const
     _Alignas(PIECE) uint8_t row[MOST_ROW];
     begin(&c, PE_WRITE, target[lane], map[lane], coords, offsets);
     bytes[lane] = (uint32_t)(c.walk.rows * c.walk.wide); /* shared memory has as many */
-    for (uint64_t offset = 0; c.walk.rows; offset += c.walk.wide) {
+    for (uint64_t offset = 0; c.walk.rows; offset += c.walk.pitch) {
       pe_tensor_row inside = pe_tensor_next(&c.walk);
       if (inside.bytes < c.walk.width) fill_row(&c, row);
       if (inside.bytes) take(&c, row, &inside, global(&c, &inside, PE_READ));
@@ -271,12 +257,18 @@ static void reduce_row(const reduction *r, uint8_t *to, const uint8_t *from, uin
     pe_atom_update(to + i, (uint32_t)r->op, r->type, r->flags, from + i, NULL, NULL, true);
 }
 
-/* Whether a coordinate is negative; rows that are told one by one may be. */
+/* Whether a coordinate is negative, or may become so; rows that are told one by one may be. */
 static bool begins_outside(const copy *c) {
   uint32_t dims = c->site->mode == PE_LOAD_ROWS ? 1 : c->tensor.rank;
   for (uint32_t d = 0; d < dims; d++)
-    if (c->walk.at[d] < 0) return true;
+    if (c->walk.at[d] < 0 || (d < 3 && c->tensor.lower[d] < 0)) return true;
   return false;
+}
+
+/* Hardware changes 16 bytes at a time, also those behind the end of the innermost dimension. */
+static void widen(const copy *c, pe_tensor_row *row) {
+  uint32_t end = (uint32_t)pe_round_up(row->before + row->bytes, PIECE);
+  row->bytes = (end < c->walk.width ? end : c->walk.width) - row->before;
 }
 
 void pe_tensor_store(pe_warp *w, const pe_tensor_site *site, uint32_t mask, const uint64_t *source, const uint64_t *map,
@@ -292,9 +284,10 @@ void pe_tensor_store(pe_warp *w, const pe_tensor_site *site, uint32_t mask, cons
       flawed(w, site, lane, map[lane], "copies to global memory have no such elements");
     reduction r = {0};
     if (!sets) r = reduction_of(&c, map[lane]);
-    for (uint64_t offset = 0; c.walk.rows; offset += c.walk.wide) {
+    for (uint64_t offset = 0; c.walk.rows; offset += c.walk.pitch) {
       pe_tensor_row inside = pe_tensor_next(&c.walk);
       if (!inside.bytes) continue;
+      widen(&c, &inside);
       get_row(&c, offset, row);
       if (c.tensor.type == PE_TENSOR_B6X16_P32) pack(row, c.walk.wide);
       uint8_t *to = global(&c, &inside, kind);

@@ -75,10 +75,9 @@ static const char *flaw_of_place(const pe_tensor *tensor) {
   return NULL;
 }
 
-/* The bytes in shared memory that a swizzled row may have. */
-static uint32_t swizzle_bytes(const pe_tensor *tensor) {
-  static const uint32_t bytes[] = {UINT32_MAX, 32, 64, 128, 96};
-  return tensor->interleave ? UINT32_MAX : bytes[tensor->swizzle];
+uint32_t pe_tensor_span(const pe_tensor *tensor) {
+  static const uint8_t bytes[] = {0, 32, 64, 128, 96};
+  return tensor->interleave ? 0 : bytes[tensor->swizzle];
 }
 
 /* How wide a copy is. */
@@ -92,7 +91,8 @@ static const char *flaw_of_row(const pe_tensor *tensor) {
   if (is_padded(tensor) && tensor->interleave) return "packed elements cannot be interleaved";
   uint32_t bytes = tensor->box[0] / type.elements * type.wide;
   if (tensor->box[0] % type.elements || bytes % ROW_UNIT) return "the rows of its box are not multiples of 16 bytes";
-  return bytes > swizzle_bytes(tensor) ? "the rows of its box are longer than what is swizzled" : NULL;
+  uint32_t span = pe_tensor_span(tensor);
+  return span && bytes > span ? "the rows of its box are longer than what is swizzled" : NULL;
 }
 
 static const char *flaw_of_box(const pe_tensor *tensor) {
@@ -103,9 +103,8 @@ static const char *flaw_of_box(const pe_tensor *tensor) {
 
 /* The corners of the boxes of im2col copies: fewer bits for each the more there are. */
 static const char *flaw_of_corners(const pe_tensor *tensor) {
-  static const int32_t most[] = {1 << 15, 1 << 7, 1 << 4};
   for (uint32_t i = 0; i + 2 < tensor->rank; i++) {
-    int32_t limit = most[tensor->rank - LEAST_RANK], lower = tensor->lower[i], upper = tensor->upper[i];
+    int32_t limit = 1 << (pe_tensor_corner_bits(tensor->rank) - 1), lower = tensor->lower[i], upper = tensor->upper[i];
     if (lower < -limit || lower >= limit || upper < -limit || upper >= limit) return "a corner of its box is too far away";
     int64_t end = (int64_t)tensor->dim[pe_tensor_side(tensor) + i] + upper;
     if (end > INT32_MAX) end -= 1ll << 32; /* as the driver counts */

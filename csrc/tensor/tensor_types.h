@@ -29,6 +29,9 @@ void pe_tensor_write(const pe_tensor *tensor, pe_tensor_map *out);
 /* Fields of one map: numbers lose the bits that a field has not. */
 void pe_tensor_set(pe_tensor_map *map, uint32_t field, uint32_t ordinal, uint64_t value);
 
+/* Corners and offsets of im2col copies have fewer bits the more there are. */
+uint32_t pe_tensor_corner_bits(uint32_t rank);
+
 /* ---- tensor_map.c ---- */
 
 /* Elements that are copied as one, and how many bytes they have in global and in shared memory. */
@@ -41,6 +44,9 @@ pe_tensor_type pe_tensor_type_of(const pe_tensor *tensor);
 
 /* Bytes that lie side by side in an interleaved layout, or 0. */
 uint32_t pe_tensor_slice(const pe_tensor *tensor);
+
+/* The bytes in shared memory that a swizzled row may have, and that it takes; 0: rows lie side by side. */
+uint32_t pe_tensor_span(const pe_tensor *tensor);
 
 /* The dimension along which im2col copies have the first of their corners. */
 uint32_t pe_tensor_side(const pe_tensor *tensor);
@@ -68,6 +74,7 @@ typedef struct pe_tensor_walk {
   uint64_t rows;             /* that are left */
   uint32_t width;            /* of a row, in global memory */
   uint32_t wide;             /* in shared memory */
+  uint32_t pitch;            /* from one row to the next in shared memory */
   uint32_t fastest;          /* the dimension along which rows follow one another */
   int64_t at[5];             /* coordinates of the next row */
   int64_t before[5];         /* of the row before, halos aside */

@@ -11,13 +11,10 @@ enum { ROWS = 4, ROW_UNIT = 16, LINE = 32, W128_PIXELS = 128, MOST_HALO = 512, M
 
 /* ---- beginning ---- */
 
-static uint32_t parts(uint32_t count, uint32_t each) { return (count + each - 1) / each; }
-
-/* How many steps the box has along a dimension: along that of channels it is elements that it counts. */
+/* How many steps the box has along a dimension; of channels that are interleaved it has one slice, whatever it says. */
 static uint32_t steps_of(const pe_tensor *tensor, uint32_t d) {
-  uint32_t slice = pe_tensor_slice(tensor), count = tensor->box[d];
-  if (slice && d + 2 == tensor->rank) count = parts(count, slice / pe_tensor_type_of(tensor).bytes);
-  return parts(count, tensor->step[d]);
+  if (tensor->interleave && d + 2 == tensor->rank) return 1;
+  return (tensor->box[d] + tensor->step[d] - 1) / tensor->step[d];
 }
 
 static void begin_tile(pe_tensor_walk *walk) {
@@ -48,9 +45,8 @@ static void begin_pixels(pe_tensor_walk *walk, const uint16_t *offsets, bool wid
       walk->last[d] = (int64_t)tensor->dim[d] - 1 + tensor->upper[i] + shift;
       walk->at[d] += shift;
     }
-    walk->offset[d] = wide ? 0 : offsets[i];
+    walk->offset[d] = wide ? 0 : offsets[i] & ((1u << pe_tensor_corner_bits(tensor->rank)) - 1);
   }
-  walk->step[last] = 1;
   walk->last[last] = INT64_MAX;
   walk->rows = tensor->pixels;
 }
@@ -69,6 +65,15 @@ static const char *flaw_of_coordinates(const pe_tensor *tensor, const int32_t *c
   return aligned ? NULL : "the first coordinate is not a multiple of 16 bytes";
 }
 
+/* Whether the first pixel of an im2col copy is in the box of all of them. */
+static bool begins_in_box(const pe_tensor *tensor, const int32_t *coords) {
+  for (uint32_t i = 0; i + 2 < tensor->rank; i++) {
+    uint32_t d = pe_tensor_side(tensor) + i;
+    if (coords[d] < tensor->lower[i] || coords[d] > (int64_t)tensor->dim[d] - 1 + tensor->upper[i]) return false;
+  }
+  return true;
+}
+
 static const char *flaw_of(const pe_tensor_site *site, const pe_tensor *tensor, const int32_t *coords,
                            const uint16_t *offsets) {
   if (tensor->rank != site->dims) return "the tensor has another number of dimensions than the instruction";
@@ -78,6 +83,7 @@ static const char *flaw_of(const pe_tensor_site *site, const pe_tensor *tensor, 
   if (site->mode == PE_LOAD_ROWS && tensor->box[1] != 1) return "the boxes of single rows have one row";
   if (site->mode == PE_LOAD_IM2COL_W && offsets[0] >= MOST_HALO) return "wHalo is more than 511";
   if (site->mode == PE_LOAD_IM2COL_W128 && offsets[0] >= MOST_HALO_OF_LINE) return "wHalo is more than 31";
+  if (site->mode == PE_LOAD_IM2COL && !begins_in_box(tensor, coords)) return "the first pixel is not in the box";
   if (site->mode >= PE_LOAD_IM2COL_W && offsets[1] >= MOST_W_OFFSET) return "wOffset is more than 31";
   return flaw_of_coordinates(tensor, coords);
 }
@@ -91,6 +97,7 @@ pe_tensor_walk pe_tensor_begin(const pe_tensor_site *site, const pe_tensor *tens
   walk.fastest = pe_tensor_side(tensor);
   walk.width = slice ? slice : tensor->box[0] / type.elements * type.bytes;
   walk.wide = slice ? slice : tensor->box[0] / type.elements * type.wide;
+  walk.pitch = pe_tensor_span(tensor) ? pe_tensor_span(tensor) : walk.wide;
   for (uint32_t d = 0; d < tensor->rank; d++) {
     walk.at[d] = walk.first[d] = walk.last[d] = coords[d];
     walk.step[d] = tensor->step[d];

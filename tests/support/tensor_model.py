@@ -10,7 +10,8 @@ from itertools import product
 
 import numpy as np
 
-OUTSIDE = {2: 0x7FF7, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}  # the bits of NaN, by the bytes of an element
+OUTSIDE = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # the bits of NaN, by the bytes of an element, as measured on an H200
+SPANS = {"none": 0, "32B": 32, "64B": 64, "96B": 96}  # bytes that a swizzled row takes; 128 of other modes
 
 # The manual's tables: which 16 bytes of a line of 128 lie at each place, line after line.
 TABLES = {
@@ -36,6 +37,12 @@ def swizzled(data: np.ndarray, mode: str, start: int = 0) -> np.ndarray:
         for place, source in enumerate(table):
             out[number, place] = line[int(source)][::-1] if flip else line[int(source)]
     return out.reshape(-1)
+
+
+def apart(rows: np.ndarray, width: int, mode: str) -> np.ndarray:
+    """Rows of so many bytes, each in as many as are swizzled, as an H200 lays them."""
+    lines = rows.view("u1").reshape(-1, width)
+    return np.pad(lines, ((0, 0), (0, max(0, SPANS.get(mode, 128) - width)))).reshape(-1)
 
 
 def element(array: np.ndarray, place: Sequence[int], nan: bool) -> np.ndarray:

@@ -25,7 +25,6 @@ TEXT = """.version 8.8
   @%p1 bra BEGUN;
   mbarrier.init.shared.b64 [bar], 1;
 BEGUN:
-  shl.b32 %r7, %r11, 2; mov.u32 %r8, box; add.u32 %r8, %r8, %r7; cvt.u64.u32 %d4, %r7; add.u64 %d4, %d2, %d4;
   {before}
   bar.sync 0;
   @%p1 bra DONE;
@@ -36,7 +35,8 @@ DONE:
   ret;
 }}
 """
-LOOP = """{name}: setp.ge.u32 %p2, %r7, {room}; @%p2 bra {name}_END;
+LOOP = """shl.b32 %r7, %r11, 2; mov.u32 %r8, box; add.u32 %r8, %r8, %r7; cvt.u64.u32 %d4, %r7; add.u64 %d4, %d2, %d4;
+{name}: setp.ge.u32 %p2, %r7, {room}; @%p2 bra {name}_END;
   {body}
   add.u32 %r7, %r7, 128; add.u32 %r8, %r8, 128; add.u64 %d4, %d4, 128; bra {name};
 {name}_END:"""
@@ -56,15 +56,17 @@ def coordinates(dims: int, mode: str) -> str:
     return _braces("r", 5 if mode.endswith("4") else dims)
 
 
-def load_text(dims: int, mode: str = "tile", *, dst: str = "shared::cluster", more: str = "", operands: str = "") -> str:
-    """Copies a box to shared memory and writes ``ROOM`` bytes of that to ``out``."""
+def load_text(
+    dims: int, mode: str = "tile", *, dst: str = "shared::cluster", more: str = "", operands: str = "", filled: bool = False
+) -> str:
+    """Copies a box to shared memory, which may be filled from ``out`` before, and writes ``ROOM`` bytes of that to ``out``."""
     offsets = {"im2col": dims - 2, "im2col::w": 2, "im2col::w::128": 2}.get(mode, 0)
     given = f", {_braces('h', offsets)}" if offsets else ""
     copy = (
         f"cp.async.bulk.tensor.{dims}d.{dst}.global.{mode}.mbarrier::complete_tx::bytes{more} "
         f"[box+128], [%d1, {coordinates(dims, mode)}], [bar]{given}{operands};"
     )
-    return TEXT.format(room=ROOM, before="", copy=WAIT.format(copy=copy), after=FROM_SHARED)
+    return TEXT.format(room=ROOM, before=TO_SHARED if filled else "", copy=WAIT.format(copy=copy), after=FROM_SHARED)
 
 
 def store_text(dims: int, mode: str = "tile", reduce: str = "") -> str:

@@ -44,8 +44,9 @@ def loaded(device, array, box, coords, steps=None, **options):
     lengths = [-(-size // step) for size, step in zip(box, steps or (1,) * len(box))]
     got = launch(device, load_text(len(box)), made, coords, bytes=prod(lengths) * array.itemsize)
     rows = model.tile_rows(coords, box, steps or (1,) * len(box))
-    nan = options.get("fill") == "nan"
-    return got, expected(model.gathered(array, rows, coords[0], box[-1], nan), options.get("swizzle", "none"))
+    nan, swizzle = options.get("fill") == "nan", options.get("swizzle", "none")
+    found = model.gathered(array, rows, coords[0], box[-1], nan)
+    return got, expected(model.apart(found, box[-1] * array.itemsize, swizzle), swizzle)
 
 
 TILES = [
@@ -143,6 +144,16 @@ def test_a_first_coordinate_that_is_no_multiple_of_16_bytes(fast, kind):
     for text in (load_text(2), store_text(2)):
         with pytest.raises(ptxemu.Fault, match="the first coordinate is not a multiple of 16 bytes"):
             launch(fast, text, made, (8 // np.dtype(kind).itemsize, 0))
+
+
+def test_what_is_behind_a_row_is_written(fast):
+    """16 bytes at a time, as on an H200: the tensor's rows have 19 of 32."""
+    array, data = numbers((9, 32), "u1"), numbers(ROOM, "u1", seed=2)
+    buffer, wanted = fast.to_device(array), array.copy()
+    made = fast.tensor_map(buffer, (3, 32), shape=(9, 19), strides=(32,))
+    launch(fast, store_text(2), made, (16, 5), data)
+    wanted[5:8, 16:32] = data[START : START + 96].reshape(3, 32)[:, :16]
+    assert (np.asarray(buffer.copy_to_host()) == wanted).all()
 
 
 @pytest.mark.parametrize("coords", [(-4, 0, 0), (0, -1, 0), (0, 0, -1), (-(2**31), 0, 0)])
@@ -246,6 +257,23 @@ def test_pixels_become_columns(device, shape, lower, upper, steps, coords, offse
     got = launch(device, load_text(len(shape), "im2col"), made, coords, offsets=offsets, bytes=4 * count * channels)
     places = model.pixels(shape, coords, lower, upper, steps, offsets, count)
     assert (got == expected(model.gathered(array, places, coords[0], channels))).all()
+
+
+BOX = {"mode": "im2col", "lower": (-1, -1), "upper": (-1, -1), "channels": 8, "pixels": 60}
+
+
+@pytest.mark.parametrize("coords", [(0, 8, 0, 0), (0, -2, 0, 0), (0, 5, 6, 1), (12, -3, -3, -1), (0, 20, 20, 0)])
+def test_a_first_pixel_outside_of_the_box(fast, coords):
+    """An illegal instruction of an H200."""
+    made = fast.tensor_map(fast.to_device(numbers((2, 7, 9, 16))), **BOX)
+    with pytest.raises(ptxemu.Fault, match="the first pixel is not in the box"):
+        launch(fast, load_text(4, "im2col"), made, coords, offsets=(1, 1))
+
+
+def test_columns_do_not_go_to_boxes_that_begin_outside(fast):
+    made = fast.tensor_map(fast.to_device(numbers((2, 7, 9, 16))), **BOX)
+    with pytest.raises(ptxemu.Fault, match="no negative coordinates"):
+        launch(fast, store_text(4, "im2col_no_offs"), made, (0, 1, 1, 0))
 
 
 def test_columns_become_pixels(device):
