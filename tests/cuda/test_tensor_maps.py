@@ -84,8 +84,8 @@ def test_a_kernel_copies_as_its_map_says(number):
     )
     assert error == "SUCCESS"
     out, words = to_device(np.zeros(ROOM, "u1")), to_device(np.array([-4, 4, 0, 0, 0, 0, 0], "i4"))
-    launch(function(load(load_text(2, filled=True)), "k"), (1, 1, 1), (32, 1, 1), (ctypes.c_char * 128).from_buffer_copy(made), out, words,
-           ctypes.c_uint32(192))  # fmt: skip
+    kernel = function(load(load_text(2, filled=True)), "k")
+    launch(kernel, (1, 1, 1), (32, 1, 1), (ctypes.c_char * 128).from_buffer_copy(made), out, words, ctypes.c_uint32(192))
     rows = model.apart(model.gathered(data, model.tile_rows((-4, 4), (6, 8), (1, 1)), -4, 8), 32, SWIZZLES[number])
     box = model.swizzled(np.concatenate([rows, np.zeros(-len(rows) % 128, "u1")]), SWIZZLES[number], 128)
     assert (to_host(out, ROOM, "u1")[128 : 128 + len(box)] == box).all()

@@ -1,8 +1,8 @@
-"""Boxes that an H200 copied: tiles, im2col and interleaved, with swizzles, steps, fills and reductions, from and to global memory.
+"""Boxes that an H200 copied: tiles, im2col and interleaved, with swizzles, steps, fills and reductions, from and to global.
 
-``tests/data/tensor_boxes.npz`` has a random sample of what was recorded (driver 580.159, CUDA 13.0, sm_90).  A case is a map whose
-address is 0, and what came of a copy with it: the bytes of shared memory that changed, or the places and values that changed in
-global memory.  Tensors of ``words`` have the numbers 0, 1, 2 ... in their words.
+``tests/data/tensor_boxes.npz`` has a random sample of what was recorded (driver 580.159, CUDA 13.0, sm_90).  A case is a map
+whose address is 0, and what came of a copy with it: the bytes of shared memory that changed, or the places and values that
+changed in global memory.  Tensors of ``words`` have the numbers 0, 1, 2 ... in their words.
 """
 
 from __future__ import annotations
