@@ -456,8 +456,17 @@ def slices(memory: int, type: str, count: int) -> tuple[int, ...] | int:
     return tuple(items) if count > 1 else items[0]
 
 
+def sum_of_doubles(old: int, b: int) -> int:
+    """In global memory, as an H200 was measured: a NaN stays what it is, the new one first."""
+    nans = [x for x in (b, old) if F64.is_nan(x)]
+    total = arithmetic("add", F64, (old, b))
+    return nans[0] if nans else 0xFFF8000000000000 if F64.is_nan(total) else total
+
+
 def atomic(op: str, old: int, b: int, type: str, c: int = 0, ftz: bool = False) -> int:
     """What an atomic operation leaves in memory."""
+    if (op, type) == ("add", "f64"):
+        return sum_of_doubles(old, b)
     if type.endswith("x2"):
         return pairwise_floats(type, lambda x, y: atomic(op, x, y, type[:-2], ftz=ftz), old, b)
     match op:

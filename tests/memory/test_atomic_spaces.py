@@ -87,3 +87,25 @@ def test_address(space: str, start: str, offset: int, outcome: str) -> None:
 def test_f32_sums_flush_in_global_memory_only(space: str, start: str, word: int) -> None:
     """Sums of the least subnormal and itself."""
     assert run(text(space, start, 0, "add.f32", "0f00000001", 1)) == word
+
+
+SIGNALLING, QUIET, INFINITY = 0x7FF0000000000001, 0xFFF8000000000005, 0x7FF << 52
+NAN_SUMS = [
+    # in memory, operand, and what an H200 left in global and in shared memory
+    (SIGNALLING, QUIET, QUIET, SIGNALLING | 1 << 51),
+    (QUIET, SIGNALLING, SIGNALLING, QUIET),
+    (0, SIGNALLING, SIGNALLING, SIGNALLING | 1 << 51),
+    (SIGNALLING, 0, SIGNALLING, SIGNALLING | 1 << 51),
+    (INFINITY, INFINITY | 1 << 63, 0xFFF8000000000000, 0xFFF8000000000000),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "in_global", "in_shared"), NAN_SUMS)
+def test_sums_of_f64_that_are_nan(old: int, new: int, in_global: int, in_shared: int) -> None:
+    body = f""".shared .align 8 .b64 s; .reg .b64 %a, %b, %out; .reg .f64 %sum;
+    ld.param.u64 %out, [out]; mov.b64 %a, {old:#x}; mov.b64 %b, {new:#x}; mov.b64 %sum, %b;
+    st.b64 [%out], %a; st.shared.b64 [s], %a; atom.global.add.f64 %sum, [%out], %sum; mov.b64 %sum, %b;
+    atom.shared.add.f64 %sum, [s], %sum; ld.shared.b64 %a, [s]; st.b64 [%out+8], %a; ret;"""
+    out = np.zeros(2, np.uint64)
+    ptxemu.loads(kernel(body))["k"][1, 1](out)
+    assert [hex(x) for x in out] == [hex(in_global), hex(in_shared)]
